@@ -1,0 +1,117 @@
+"""Finding the agents, model clients, tools and inner teams that a team is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tracer_hooks.schema import AgentSpec, to_text
+from tracer_hooks_autogen._autogen import types
+
+
+@dataclass
+class Members:
+    """What was found in a team, each thing once, in the order of the participants."""
+
+    teams: list[Any] = field(default_factory=list)
+    """Inner teams; without the team itself."""
+    agents: list[Any] = field(default_factory=list)
+    clients: list[Any] = field(default_factory=list)
+    tools: list[Any] = field(default_factory=list)
+    workbenches: list[Any] = field(default_factory=list)
+    """Those that run tools of their own (MCP...), not the static ones, whose tools are listed."""
+
+
+def find_members(team: Any) -> Members:
+    """Look through a team, or a single agent, and everything it holds.
+
+    Members are recognised by their base class in the attributes of a team, agent, tool or static workbench, and in lists
+    and dicts there. That covers AutoGen's own classes (participants, ``SocietyOfMindAgent``, ``AgentTool``,
+    ``MessageFilterAgent``, ...) as well as a user's subclass that keeps its client under a name of its own.
+    """
+    known = types()
+    members = Members()
+    # The order matters: a team is no agent, but a static workbench is a workbench.
+    places = (
+        (known.team, members.teams, True),
+        (known.chat_agent, members.agents, True),
+        (known.model_client, members.clients, False),
+        (known.tool, members.tools, True),
+        (known.static_workbench, [], True),
+        (known.workbench, members.workbenches, False),
+    )
+    seen = {id(team)}
+    if isinstance(team, known.chat_agent):
+        members.agents.append(team)
+
+    def visit(holder: Any) -> None:
+        for value in _held(holder):
+            for kind, found, is_holder in places:
+                if not isinstance(value, kind):
+                    continue
+                if id(value) not in seen:
+                    seen.add(id(value))
+                    found.append(value)
+                    if is_holder:
+                        visit(value)
+                break
+
+    visit(team)
+    return members
+
+
+def _held(holder: Any) -> Iterator[Any]:
+    for value in list(vars(holder).values()):
+        if isinstance(value, dict):
+            yield from list(value.values())
+        elif isinstance(value, (list, tuple)):
+            yield from list(value)
+        else:
+            yield value
+
+
+def agent_spec(agent: Any) -> AgentSpec:
+    """The roster entry of an agent, as far as it can be seen."""
+    return AgentSpec(name=agent.name, instructions=instructions_of(agent), tools=tuple(_tool_names(agent)))
+
+
+def instructions_of(agent: Any) -> str | None:
+    """An agent's system prompt; None when it has none or keeps it where we do not know."""
+    messages = getattr(agent, "_system_messages", None)  # AssistantAgent, CodeExecutorAgent; private in 0.7
+    if isinstance(messages, list):
+        texts = [to_text(getattr(message, "content", "")) for message in messages]
+        return texts[0] if len(texts) == 1 else "\n".join(texts) or None
+    instruction = getattr(agent, "_instruction", None)  # SocietyOfMindAgent; private in 0.7
+    return instruction if isinstance(instruction, str) else None
+
+
+def handoff_target(agent: Any, tool: str) -> str | None:
+    """The agent that ``tool`` hands over to, when it is one of ``agent``'s hand-off tools, whatever it is called."""
+    handoffs = getattr(agent, "_handoffs", None)  # AssistantAgent; private in 0.7
+    handoff = handoffs.get(tool) if isinstance(handoffs, dict) else None
+    return None if handoff is None else to_text(handoff.target)
+
+
+def model_name(client: Any) -> str:
+    """The model that a client asks for, else the client's class."""
+    inner = getattr(client, "client", None)
+    if isinstance(inner, types().model_client):  # ChatCompletionCache
+        return model_name(inner)
+    for holder in ("_create_args", "_raw_config"):  # OpenAI, Azure, Anthropic and Ollama clients; private in 0.7
+        name = (getattr(client, holder, None) or {}).get("model")
+        if isinstance(name, str):
+            return name
+    name = getattr(client, "model", None)
+    return name if isinstance(name, str) else type(client).__name__
+
+
+def _tool_names(agent: Any) -> Iterator[str]:
+    known = types()
+    for value in _held(agent):
+        if isinstance(value, known.static_workbench):
+            for tool in _held(value):
+                if isinstance(tool, known.tool):
+                    yield tool.name
+    for tool in getattr(agent, "_handoff_tools", ()):
+        yield tool.name

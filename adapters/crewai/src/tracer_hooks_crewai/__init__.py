@@ -1,0 +1,1 @@
+"""Observe, diagnose and repair CrewAI teams with tracer-hooks."""

@@ -1,0 +1,1 @@
+"""Observe, diagnose and repair LangGraph teams with tracer-hooks."""

@@ -1,0 +1,92 @@
+"""Which agent, at which step, made a run of your LLM agents fail; and a better prompt for it.
+
+>>> import tracer_hooks
+>>> @tracer_hooks.hook(check=lambda result: "42" in result.text, retries=2)      # doctest: +SKIP
+... def build_team(prompts=None): ...
+
+Names are loaded at their first use, so that ``import tracer_hooks`` stays fast and loads neither torch nor a framework.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from tracer_hooks._version import __version__
+
+if TYPE_CHECKING:
+    from tracer_hooks._api import (
+        Attempt,
+        RetryBoundary,
+        TeamRun,
+        Verdict,
+        arun,
+        diagnose,
+        hook,
+        last_run,
+        run,
+        unhook,
+    )
+    from tracer_hooks.adapters import RunResult
+    from tracer_hooks.adapters.plain import agent, hand_off, instructions, model, tool
+    from tracer_hooks.errors import TracerHooksError
+    from tracer_hooks.schema import Attribution, ErrorMode, RunOutcome, Step, Trajectory
+
+_HOMES = {
+    "tracer_hooks._api": (
+        "Attempt",
+        "RetryBoundary",
+        "TeamRun",
+        "Verdict",
+        "arun",
+        "diagnose",
+        "hook",
+        "last_run",
+        "run",
+        "unhook",
+    ),
+    "tracer_hooks.adapters": ("RunResult",),
+    "tracer_hooks.adapters.plain": ("agent", "hand_off", "instructions", "model", "tool"),
+    "tracer_hooks.errors": ("TracerHooksError",),
+    "tracer_hooks.schema": ("Attribution", "ErrorMode", "RunOutcome", "Step", "Trajectory"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Attempt",
+    "Attribution",
+    "ErrorMode",
+    "RetryBoundary",
+    "RunOutcome",
+    "RunResult",
+    "Step",
+    "TeamRun",
+    "TracerHooksError",
+    "Trajectory",
+    "Verdict",
+    "__version__",
+    "agent",
+    "arun",
+    "diagnose",
+    "hand_off",
+    "hook",
+    "instructions",
+    "last_run",
+    "model",
+    "run",
+    "tool",
+    "unhook",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'tracer_hooks' has no attribute {name!r}")
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,22 @@
+"""The public entry points, wired together: hook, run, diagnose."""
+
+from tracer_hooks._api._conductor import RetryBoundary
+from tracer_hooks._api._diagnose import diagnose
+from tracer_hooks._api._hook import hook, last_run, unhook
+from tracer_hooks._api._run import arun, run
+from tracer_hooks._api._team_run import Attempt, TeamRun, report_run
+from tracer_hooks._api._verdict import Verdict
+
+__all__ = [
+    "Attempt",
+    "RetryBoundary",
+    "TeamRun",
+    "Verdict",
+    "arun",
+    "diagnose",
+    "hook",
+    "last_run",
+    "report_run",
+    "run",
+    "unhook",
+]

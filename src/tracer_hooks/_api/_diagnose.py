@@ -1,0 +1,46 @@
+"""``tracer_hooks.diagnose``: attribution for a trajectory, a record, or files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import overload
+
+from tracer_hooks._api._team_run import TeamRun
+from tracer_hooks.attribution import Attributor, get_attributor
+from tracer_hooks.errors import TrajectoryError
+from tracer_hooks.schema import Attribution, Trajectory
+
+
+@overload
+def diagnose(target: Trajectory | TeamRun, *, attributor: str | Attributor = "auto") -> Attribution: ...
+@overload
+def diagnose(target: str | Path, *, attributor: str | Attributor = "auto") -> list[Attribution]: ...
+def diagnose(
+    target: Trajectory | TeamRun | str | Path, *, attributor: str | Attributor = "auto"
+) -> Attribution | list[Attribution]:
+    """Which agent, at which step, made the run fail.
+
+    Args:
+        target: A trajectory, a hooked run, or a file or folder in any format that ``tracer-hooks diagnose`` reads.
+        attributor: Who diagnoses; a name or an :class:`~tracer_hooks.attribution.Attributor`.
+
+    Returns:
+        One attribution; for a file or folder a list, one for each trajectory in it.
+
+    Raises:
+        TrajectoryError: A file cannot be read; all readable ones come with ``tracer-hooks diagnose``.
+        ConfigError: No attributor has this name.
+    """
+    chosen = get_attributor(attributor)
+    if isinstance(target, TeamRun):
+        target = target.trajectory
+    if isinstance(target, Trajectory):
+        return chosen.attribute(target, reference=target.reference)
+    from tracer_hooks.datasets import load
+
+    results = []
+    for record in load(target):
+        if record.error is not None or record.trajectory is None:
+            raise record.error or TrajectoryError(f"{record.source!r} holds no trajectory")
+        results.append(chosen.attribute(record.trajectory, reference=record.trajectory.reference))
+    return results

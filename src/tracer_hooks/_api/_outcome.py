@@ -1,0 +1,51 @@
+"""How a run ended, from what it gave, what it raised and what the check says."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from tracer_hooks._api._verdict import Verdict
+from tracer_hooks.adapters import RunResult
+from tracer_hooks.schema import RunOutcome, to_text
+from tracer_hooks.telemetry import CANCELLED, INTERRUPTED
+
+ABANDONED = "abandoned"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """A run's outcome with the reason, and a rank that compares attempts."""
+
+    outcome: RunOutcome
+    reason: str | None = None
+    rank: float = 0.0
+
+
+def judge_error(error: BaseException) -> Judged:
+    """The outcome of a run that raised: cancelled and broken-off runs are UNKNOWN, others FAILED."""
+    if isinstance(error, (asyncio.CancelledError, KeyboardInterrupt, SystemExit)):
+        return Judged(outcome=RunOutcome.UNKNOWN, reason=CANCELLED)
+    if isinstance(error, GeneratorExit):
+        return Judged(outcome=RunOutcome.UNKNOWN, reason=ABANDONED)
+    reason = f"{type(error).__name__}: {to_text(error)}".rstrip(": ")
+    return Judged(outcome=RunOutcome.FAILED, reason=reason, rank=-1.0)
+
+
+def judge_result(result: RunResult, verdict: Verdict | None) -> Judged:
+    """The outcome of a run that ended by itself.
+
+    An interrupt is UNKNOWN. A check decides. Without one a run with an answer SUCCEEDED, whatever stopped the framework,
+    and one without an answer FAILED.
+    """
+    if result.interrupted:
+        return Judged(outcome=RunOutcome.UNKNOWN, reason=INTERRUPTED)
+    if verdict is not None and not verdict.passed:
+        return Judged(
+            outcome=RunOutcome.FAILED, reason=f"check: {verdict.reason or 'not passed'}", rank=min(verdict.rank, 0.999)
+        )
+    if verdict is None and not result.text.strip():
+        stopped = f" ({result.stop_reason})" if result.stop_reason else ""
+        return Judged(outcome=RunOutcome.FAILED, reason=f"no answer{stopped}", rank=-0.5)
+    rank = 1.0 + (verdict.rank if verdict is not None else 0.0)
+    return Judged(outcome=RunOutcome.SUCCEEDED, reason=result.stop_reason, rank=rank)

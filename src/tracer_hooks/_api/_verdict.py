@@ -1,0 +1,154 @@
+"""What a check says about a run, and how checks of every kind are asked."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import math
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tracer_hooks.adapters import RunResult
+
+PASS_SCORE = 0.5
+"""A score from here on counts as passed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """A check's judgement with its reason.
+
+    Args:
+        passed: Whether the run did what it should.
+        reason: Why not; shown in the diagnosis, and used by it.
+        score: How good it was, 0 to 1; compares attempts.
+    """
+
+    passed: bool
+    reason: str | None = None
+    score: float | None = None
+
+    @property
+    def rank(self) -> float:
+        """How good the run was, for choosing the best attempt."""
+        return self.score if self.score is not None else float(self.passed)
+
+
+Judgement = bool | float | Verdict | None
+Check = Callable[..., Judgement | Awaitable[Judgement]]
+"""``check(result)`` or ``check(result, task)``: a bool, a score from 0 to 1, or a :class:`Verdict`; sync or async."""
+
+Expected = str | Mapping[str, str] | Callable[[str], str | None]
+"""The expected answer: one for all tasks, by task, or from a function of the task."""
+
+
+def expected_answer(expected: Expected | None, task: str) -> str | None:
+    """The expected answer for ``task``, if there is one."""
+    if expected is None or isinstance(expected, str):
+        return expected
+    return expected.get(task) if isinstance(expected, Mapping) else expected(task)
+
+
+def ask_check(check: Check, result: RunResult, task: str) -> Verdict:
+    """Ask ``check`` in synchronous code; an asynchronous one runs in an event loop of its own."""
+    try:
+        judgement = _call(check, result, task)
+        if inspect.isawaitable(judgement):
+            judgement = run_awaitable(judgement)
+    except Exception as error:
+        return _raised(error)
+    return _to_verdict(check, judgement)
+
+
+async def ask_check_async(check: Check, result: RunResult, task: str) -> Verdict:
+    """Ask ``check`` in asynchronous code."""
+    try:
+        judgement = _call(check, result, task)
+        if inspect.isawaitable(judgement):
+            judgement = await judgement
+    except Exception as error:
+        return _raised(error)
+    return _to_verdict(check, judgement)
+
+
+def compare(expected: str, text: str) -> Verdict:
+    """Whether ``text`` is, or contains as whole words, the expected answer; case and spacing are ignored."""
+    wanted, got = " ".join(expected.split()).casefold(), " ".join(text.split()).casefold()
+    if wanted == got or (wanted and _contains_words(got, wanted)):
+        return Verdict(passed=True)
+    return Verdict(passed=False, reason=f"expected {expected!r}, got {text[:200]!r}")
+
+
+def run_awaitable(awaitable: Awaitable[Any]) -> Any:
+    """The result of ``awaitable`` from synchronous code, also where an event loop is running."""
+
+    async def finish() -> Any:
+        return await awaitable
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(finish())
+    outcome: list[Any] = []
+    failure: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            outcome.append(asyncio.run(finish()))
+        except BaseException as error:
+            failure.append(error)
+
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=context.run, args=(work,), name="tracer-hooks-await")
+    thread.start()
+    thread.join()
+    if failure:
+        raise failure[0]
+    return outcome[0]
+
+
+def _call(check: Check, result: RunResult, task: str) -> Any:
+    try:
+        positional = [
+            parameter
+            for parameter in inspect.signature(check).parameters.values()
+            if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD, parameter.VAR_POSITIONAL)
+        ]
+    except (TypeError, ValueError):  # some built-in callables have no signature
+        return check(result, task)
+    takes_task = len(positional) > 1 or any(p.kind is p.VAR_POSITIONAL for p in positional)
+    return check(result, task) if takes_task else check(result)
+
+
+def _raised(error: Exception) -> Verdict:
+    text = str(error)
+    reason = text if isinstance(error, AssertionError) and text else f"{type(error).__name__}: {text}".rstrip(": ")
+    return Verdict(passed=False, reason=reason)
+
+
+def _to_verdict(check: Check, judgement: Any) -> Verdict:
+    if isinstance(judgement, Verdict):
+        return judgement
+    name = getattr(check, "__name__", type(check).__name__)
+    name = "the check" if name == "<lambda>" else name
+    if isinstance(judgement, (int, float)) and not isinstance(judgement, bool):
+        score = float(judgement)
+        if math.isnan(score):
+            return Verdict(passed=False, reason=f"{name} gave NaN")
+        reason = None if score >= PASS_SCORE else f"{name} scored {score:g}, below {PASS_SCORE:g}"
+        return Verdict(passed=score >= PASS_SCORE, reason=reason, score=score)
+    passed = bool(judgement)
+    return Verdict(passed=passed, reason=None if passed else f"{name} returned {judgement!r}")
+
+
+def _contains_words(text: str, words: str) -> bool:
+    at = text.find(words)
+    while at >= 0:
+        before, after = text[at - 1 : at], text[at + len(words) : at + len(words) + 1]
+        if not (before.isalnum() and words[0].isalnum()) and not (after.isalnum() and words[-1].isalnum()):
+            return True
+        at = text.find(words, at + 1)
+    return False

@@ -1,0 +1,77 @@
+"""The promise that a bug of ours never reaches the user's run.
+
+Every call that tracer-hooks makes on its own account from inside a user's team goes through :func:`guard` or
+:func:`guarded`: an exception becomes one log line and the run goes on. With ``TRACER_HOOKS_STRICT=1`` (our own tests)
+it is raised instead. The switch is an environment variable of our own, because ``PYTEST_CURRENT_TEST`` is also set in
+our users' test suites.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import ParamSpec, TypeVar
+
+logger = logging.getLogger("tracer_hooks")
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_warned: set[str] = set()
+_warned_lock = threading.Lock()
+
+
+def is_strict() -> bool:
+    """Whether our own bugs are raised instead of logged."""
+    return os.environ.get("TRACER_HOOKS_STRICT", "") not in ("", "0", "false")
+
+
+def report(what: str, error: Exception) -> None:
+    """Log one line about a bug of ours, or raise it when strict. Call it from an ``except`` block."""
+    if is_strict():
+        raise error
+    logger.warning(
+        "tracer-hooks could not %s (%s: %s). Your team is not affected; set TRACER_HOOKS_STRICT=1 to see the traceback.",
+        what,
+        type(error).__name__,
+        error,
+    )
+
+
+@contextmanager
+def guard(what: str) -> Iterator[None]:
+    """Run the block; turn an exception in it into one log line that begins "tracer-hooks could not {what}"."""
+    try:
+        yield
+    except Exception as error:
+        report(what, error)
+
+
+def guarded(what: str, fallback: T) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Decorate a function so that it returns ``fallback`` and logs one line instead of raising."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        @functools.wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> T:
+            try:
+                return function(*args, **kwargs)
+            except Exception as error:
+                report(what, error)
+                return fallback
+
+        return call
+
+    return decorate
+
+
+def warn_once(key: str, message: str, *args: object) -> None:
+    """Log ``message`` as a warning the first time that ``key`` is seen in this process."""
+    with _warned_lock:
+        if key in _warned:
+            return
+        _warned.add(key)
+    logger.warning(message, *args)

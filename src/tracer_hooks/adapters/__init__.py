@@ -1,0 +1,54 @@
+"""The bridge to the frameworks: the protocol that adapters follow, discovery, patching, and the intervene seam."""
+
+from tracer_hooks.adapters._discovery import FoundAdapter, adapter_for, find_adapters, get_adapter
+from tracer_hooks.adapters._entries import EntryKind, wrap_entry
+from tracer_hooks.adapters._host import RunHost, TeamCall
+from tracer_hooks.adapters._intervention import (
+    Intervention,
+    Interventions,
+    ModelRequest,
+    RecordReplies,
+    ReplaceModelReply,
+    ReplaceToolReply,
+    RewriteInstructions,
+    ToolReply,
+    ToolRequest,
+    after_model,
+    after_tool,
+    before_model,
+    before_tool,
+    changed_texts,
+)
+from tracer_hooks.adapters._patching import PatchSet
+from tracer_hooks.adapters._protocol import Adapter, Capability, RunResult, StreamCollector, TeamInfo
+
+__all__ = [
+    "Adapter",
+    "Capability",
+    "EntryKind",
+    "FoundAdapter",
+    "Intervention",
+    "Interventions",
+    "ModelRequest",
+    "PatchSet",
+    "RecordReplies",
+    "ReplaceModelReply",
+    "ReplaceToolReply",
+    "RewriteInstructions",
+    "RunHost",
+    "RunResult",
+    "StreamCollector",
+    "TeamCall",
+    "TeamInfo",
+    "ToolReply",
+    "ToolRequest",
+    "adapter_for",
+    "after_model",
+    "after_tool",
+    "before_model",
+    "before_tool",
+    "changed_texts",
+    "find_adapters",
+    "get_adapter",
+    "wrap_entry",
+]

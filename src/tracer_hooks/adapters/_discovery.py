@@ -1,0 +1,76 @@
+"""Finding adapters: entry points of the group ``tracer_hooks.adapters``."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+
+from tracer_hooks._guard import warn_once
+from tracer_hooks.adapters._protocol import Adapter
+from tracer_hooks.errors import AdapterNotFoundError, MissingExtraError
+
+GROUP = "tracer_hooks.adapters"
+
+_EXTRAS = {"autogen_agentchat": "autogen", "crewai": "crewai", "langgraph": "langgraph", "langchain": "langgraph"}
+
+
+@dataclass(frozen=True)
+class FoundAdapter:
+    """An entry point, and the adapter it gave or the reason why it gave none."""
+
+    name: str
+    adapter: Adapter | None
+    problem: str | None = None
+
+
+@functools.cache
+def find_adapters() -> tuple[FoundAdapter, ...]:
+    """Every adapter that is installed, loaded; one that fails to load is reported, not raised."""
+    return tuple(_load(point) for point in sorted(entry_points(group=GROUP), key=lambda point: point.name))
+
+
+def get_adapter(name: str) -> Adapter:
+    """The installed adapter called ``name``.
+
+    Raises:
+        AdapterNotFoundError: There is none, or it cannot be loaded.
+    """
+    known = find_adapters()
+    for found in known:
+        if found.name == name and found.adapter is not None:
+            return found.adapter
+        if found.name == name:
+            raise AdapterNotFoundError(f"adapter {name!r} cannot be loaded: {found.problem}. Run: tracer-hooks doctor")
+    names = ", ".join(repr(found.name) for found in known) or "none"
+    raise AdapterNotFoundError(f"no adapter {name!r} is installed (found: {names}). Run: tracer-hooks doctor")
+
+
+def adapter_for(team: object) -> Adapter:
+    """The installed adapter that recognises ``team``.
+
+    Raises:
+        MissingExtraError: The framework is known, but its adapter is not installed.
+        AdapterNotFoundError: No adapter recognises the object.
+    """
+    for found in find_adapters():
+        if found.adapter is not None and found.adapter.recognises(team):
+            return found.adapter
+    modules = {base.__module__.partition(".")[0] for base in type(team).__mro__}
+    for module in sorted(modules & _EXTRAS.keys()):
+        raise MissingExtraError(f"hooking a {type(team).__name__}", f"tracer-hooks[{_EXTRAS[module]}]")
+    raise AdapterNotFoundError(
+        f"no installed adapter recognises {type(team).__module__}.{type(team).__qualname__}; expected an AutoGen team or "
+        "agent, a CrewAI Crew or Flow, a compiled LangGraph graph, or a function. Run: tracer-hooks doctor"
+    )
+
+
+def _load(point: EntryPoint) -> FoundAdapter:
+    try:
+        adapter = point.load()()
+    except Exception as error:  # a third party's adapter may fail in any way; the others must go on
+        warn_once(f"adapter {point.name}", "tracer-hooks cannot load the adapter %r (%s): %s", point.name, point.value, error)
+        return FoundAdapter(point.name, None, f"{type(error).__name__}: {error}")
+    if not isinstance(adapter, Adapter):
+        return FoundAdapter(point.name, None, f"{point.value} is not an Adapter")
+    return FoundAdapter(point.name, adapter)

@@ -1,0 +1,241 @@
+"""The seam at the model client and at the tool call: a reply can be recorded, replayed, replaced or prefixed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tracer_hooks._guard import report
+from tracer_hooks.errors import ReplayError
+from tracer_hooks.schema import to_json_value
+from tracer_hooks.telemetry import ChatReply, Message, RunInvocation, message_text, text_message
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRequest:
+    """What an agent is about to ask its model."""
+
+    agent: str
+    """The agent's name."""
+    model: str = ""
+    """The model's name."""
+    messages: tuple[Message, ...] = ()
+    """What the model will be shown, system message included."""
+    tools: tuple[str, ...] = ()
+    """Names of the tools it is offered."""
+    step: int | None = None
+    """The step that the call belongs to."""
+
+    def digest(self) -> str:
+        """A hash of agent, messages and tools; equal requests have equal digests in every process."""
+        return _digest(self.agent, [*self.messages], [*self.tools])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolRequest:
+    """A tool call about to be made."""
+
+    agent: str
+    """The agent that asked for it."""
+    name: str
+    """The tool's name."""
+    arguments: Any = None
+    """Its arguments, as plain data."""
+    call_id: str | None = None
+    """The model's id of the call."""
+    step: int | None = None
+    """The step that the call belongs to."""
+
+    def digest(self) -> str:
+        """A hash of agent, tool and arguments."""
+        return _digest(self.agent, self.name, self.arguments)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolReply:
+    """What a tool call gives to the agent."""
+
+    content: str
+    """The result as text, or the error's text."""
+    is_error: bool = False
+    """Whether the tool failed."""
+
+
+class Intervention:
+    """Asked before and after every model and tool call of a run; the default changes nothing.
+
+    A method returns None to leave things as they are. Override what is needed. An exception in a method is our bug and
+    is logged, but a :class:`~tracer_hooks.errors.ReplayError` stops the run: a replay that left its record is worthless.
+    """
+
+    def before_model(self, request: ModelRequest) -> ModelRequest | ChatReply | None:
+        """Give a reply to skip the call, or a request whose message *texts* were changed."""
+        return None
+
+    def after_model(self, request: ModelRequest, reply: ChatReply) -> ChatReply | None:
+        """Give another reply in place of ``reply``. Also called for a reply that :meth:`before_model` supplied."""
+        return None
+
+    def before_tool(self, request: ToolRequest) -> ToolRequest | ToolReply | None:
+        """Give a reply to skip the call, or a request with changed arguments."""
+        return None
+
+    def after_tool(self, request: ToolRequest, reply: ToolReply) -> ToolReply | None:
+        """Give another reply in place of ``reply``, a failed one included."""
+        return None
+
+
+class Interventions(Intervention):
+    """Several interventions as one: the first that supplies a reply wins; changes add up."""
+
+    def __init__(self, parts: Sequence[Intervention]) -> None:
+        self.parts = tuple(parts)
+
+    def before_model(self, request: ModelRequest) -> ModelRequest | ChatReply | None:
+        changed = request
+        for part in self.parts:
+            answer = part.before_model(changed)
+            if isinstance(answer, ChatReply):
+                return answer
+            changed = answer or changed
+        return None if changed is request else changed
+
+    def after_model(self, request: ModelRequest, reply: ChatReply) -> ChatReply | None:
+        changed = reply
+        for part in self.parts:
+            changed = part.after_model(request, changed) or changed
+        return None if changed is reply else changed
+
+    def before_tool(self, request: ToolRequest) -> ToolRequest | ToolReply | None:
+        changed = request
+        for part in self.parts:
+            answer = part.before_tool(changed)
+            if isinstance(answer, ToolReply):
+                return answer
+            changed = answer or changed
+        return None if changed is request else changed
+
+    def after_tool(self, request: ToolRequest, reply: ToolReply) -> ToolReply | None:
+        changed = reply
+        for part in self.parts:
+            changed = part.after_tool(request, changed) or changed
+        return None if changed is reply else changed
+
+
+@dataclass
+class RewriteInstructions(Intervention):
+    """Replaces the system message of the named agents in every model request."""
+
+    instructions: Mapping[str, str]
+
+    def before_model(self, request: ModelRequest) -> ModelRequest | None:
+        text = self.instructions.get(request.agent)
+        if text is None:
+            return None
+        messages = list(request.messages)
+        for index, message in enumerate(messages):
+            if message.get("role") == "system":
+                messages[index] = text_message("system", text)
+                return replace(request, messages=tuple(messages))
+        return None
+
+
+@dataclass
+class ReplaceModelReply(Intervention):
+    """Replaces, or with a function changes, the model replies that ``matches`` picks."""
+
+    matches: Callable[[ModelRequest], bool]
+    change: Callable[[ChatReply], ChatReply]
+
+    def after_model(self, request: ModelRequest, reply: ChatReply) -> ChatReply | None:
+        return self.change(reply) if self.matches(request) else None
+
+    @classmethod
+    def at_step(cls, step: int, content: str) -> ReplaceModelReply:
+        """Replaces the text of the reply at one step; the tools it called are called no more."""
+        return cls(lambda request: request.step == step, lambda reply: replace(reply, content=content, tool_calls=()))
+
+    @classmethod
+    def prefix(cls, step: int, text: str) -> ReplaceModelReply:
+        """Puts ``text`` before the reply at one step."""
+        return cls(lambda request: request.step == step, lambda reply: replace(reply, content=text + reply.content))
+
+
+@dataclass
+class ReplaceToolReply(Intervention):
+    """Replaces, or with a function changes, the tool results that ``matches`` picks."""
+
+    matches: Callable[[ToolRequest], bool]
+    change: Callable[[ToolReply], ToolReply]
+
+    def after_tool(self, request: ToolRequest, reply: ToolReply) -> ToolReply | None:
+        return self.change(reply) if self.matches(request) else None
+
+
+@dataclass
+class RecordReplies(Intervention):
+    """Keeps every model and tool reply of a run, in order."""
+
+    models: list[tuple[ModelRequest, ChatReply]] = field(default_factory=list)
+    tools: list[tuple[ToolRequest, ToolReply]] = field(default_factory=list)
+
+    def after_model(self, request: ModelRequest, reply: ChatReply) -> None:
+        self.models.append((request, reply))
+
+    def after_tool(self, request: ToolRequest, reply: ToolReply) -> None:
+        self.tools.append((request, reply))
+
+
+def before_model(run: RunInvocation, request: ModelRequest) -> ModelRequest | ChatReply | None:
+    """Ask the run's intervention before a model call. For adapters."""
+    return _ask(run, "before_model", request)  # type: ignore[no-any-return]
+
+
+def after_model(run: RunInvocation, request: ModelRequest, reply: ChatReply) -> ChatReply:
+    """Ask the run's intervention after a model call; gives the reply to use. For adapters."""
+    return _ask(run, "after_model", request, reply) or reply
+
+
+def before_tool(run: RunInvocation, request: ToolRequest) -> ToolRequest | ToolReply | None:
+    """Ask the run's intervention before a tool call. For adapters."""
+    return _ask(run, "before_tool", request)  # type: ignore[no-any-return]
+
+
+def after_tool(run: RunInvocation, request: ToolRequest, reply: ToolReply) -> ToolReply:
+    """Ask the run's intervention after a tool call; gives the reply to use. For adapters."""
+    return _ask(run, "after_tool", request, reply) or reply
+
+
+def changed_texts(before: Sequence[Message], after: Sequence[Message]) -> dict[int, str]:
+    """The texts that a changed request has at each position where it differs; adapters put them into native messages.
+
+    Raises:
+        ReplayError: The number of messages differs, which no adapter can carry out.
+    """
+    if len(before) != len(after):
+        raise ReplayError(
+            f"an intervention changed the number of messages from {len(before)} to {len(after)}; "
+            "it may only change their texts"
+        )
+    return {i: message_text(new) for i, (old, new) in enumerate(zip(before, after, strict=True)) if old != new}
+
+
+def _ask(run: RunInvocation, method: str, *args: Any) -> Any:
+    intervention = run.intervention
+    if intervention is None:
+        return None
+    try:
+        return getattr(intervention, method)(*args)
+    except ReplayError:
+        raise
+    except Exception as error:
+        report(f"ask the intervention {type(intervention).__name__}.{method}", error)
+        return None
+
+
+def _digest(*parts: Any) -> str:
+    text = json.dumps([to_json_value(part) for part in parts], sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()

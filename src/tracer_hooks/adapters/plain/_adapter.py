@@ -1,0 +1,106 @@
+"""The adapter for teams in plain Python: a function that runs them."""
+
+from __future__ import annotations
+
+import inspect
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tracer_hooks.adapters._host import RunHost, TeamCall
+from tracer_hooks.adapters._patching import PatchSet
+from tracer_hooks.adapters._protocol import Capability, RunResult, TeamInfo
+from tracer_hooks.adapters.plain._answer import answer_text
+
+
+@dataclass(frozen=True, eq=False)
+class PlainTeam:
+    """A team whose run is one call of a function of the user's.
+
+    Args:
+        run: The function; its first argument is taken for the task.
+        name: The team's name.
+    """
+
+    run: Callable[..., Any]
+    name: str
+
+    @property
+    def takes_prompts(self) -> bool:
+        """Whether rewritten instructions can be handed to the function as ``prompts``."""
+        return "prompts" in inspect.signature(self.run).parameters
+
+
+class PlainAdapter:
+    """Teams in plain Python, whose agents, models and tools are marked with decorators."""
+
+    name = "python"
+    capabilities = frozenset(
+        {
+            Capability.SYNC,
+            Capability.ASYNC,
+            Capability.STREAM,
+            Capability.INTERVENE_MODEL,
+            Capability.INTERVENE_TOOL,
+            Capability.WRITE_INSTRUCTIONS,
+        }
+    )
+
+    def recognises(self, team: object) -> bool:
+        """Whether ``team`` is a wrapped function; bare functions are wrapped by :func:`tracer_hooks.hook`."""
+        return isinstance(team, PlainTeam)
+
+    def framework_version(self) -> str:
+        """Python's version."""
+        return platform.python_version()
+
+    def describe(self, team: PlainTeam) -> TeamInfo:
+        """The function's name; its agents show up as they act."""
+        return TeamInfo(name=team.name)
+
+    def hook(self, team: PlainTeam, host: RunHost) -> PatchSet:
+        """Nothing to patch: the decorators look for the current run by themselves."""
+        return PatchSet()
+
+    def result(self, call: TeamCall, native: Any) -> RunResult:
+        """The function's return value as text; results of the known frameworks give their answer."""
+        return RunResult(text=answer_text(native), native=native)
+
+    def collector(self, call: TeamCall) -> PlainCollector:
+        """Joins what a generator yields."""
+        return PlainCollector()
+
+    def write_instructions(self, team: PlainTeam, instructions: Mapping[str, str]) -> PatchSet | None:
+        """None: :func:`tracer_hooks.instructions` and the model seam hand the rewritten text to the agents."""
+        return None
+
+    def entry(self, team: PlainTeam, task: str) -> TeamCall:
+        """One call with the task as its only argument."""
+        return TeamCall(team=team, method="run", args=(task,), task=task)
+
+    def watch(self, on_team: Callable[[Any], None]) -> PatchSet:
+        """Nothing to watch: functions are hooked one by one."""
+        return PatchSet()
+
+    async def reset(self, team: PlainTeam) -> None:
+        """Nothing to reset."""
+
+
+class PlainCollector:
+    """The answer of a generator: its text chunks joined, or its last item when it does not yield text."""
+
+    def __init__(self) -> None:
+        self._chunks: list[str] = []
+        self._last: Any = None
+
+    def see(self, item: Any) -> None:
+        """Keep a text chunk, or the item."""
+        self._last = item
+        if isinstance(item, str):
+            self._chunks.append(item)
+
+    def result(self) -> RunResult:
+        """What the generator gave."""
+        text = "".join(self._chunks) if isinstance(self._last, str) else answer_text(self._last)
+        return RunResult(text=text, native=self._last)

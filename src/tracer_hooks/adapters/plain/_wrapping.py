@@ -1,0 +1,112 @@
+"""Wrap a user's function of any nature (plain, coroutine, generator, asynchronous generator) in an operation."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any, Protocol
+
+from tracer_hooks._guard import guard
+from tracer_hooks.telemetry import Invocation, drive, drive_async
+
+
+class Operation(Protocol):
+    """What a decorator does around a call."""
+
+    def begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Invocation | None:
+        """Open the operation; None leaves the call alone."""
+
+    def end(self, invocation: Invocation, value: Any) -> None:
+        """Close it with what the function returned."""
+
+
+def wrap(function: Callable[..., Any], operation: Operation) -> Callable[..., Any]:
+    """``function`` with ``operation`` around every call; signature and nature stay."""
+    if inspect.isasyncgenfunction(function):
+        return _wrap_async_generator(function, operation)
+    if inspect.iscoroutinefunction(function):
+        return _wrap_coroutine(function, operation)
+    if inspect.isgeneratorfunction(function):
+        return _wrap_generator(function, operation)
+    return _wrap_call(function, operation)
+
+
+def _begin(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Invocation | None:
+    with guard("open an operation of a plain Python team"):
+        return operation.begin(args, kwargs)
+    return None
+
+
+def _wrap_call(function: Callable[..., Any], operation: Operation) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        invocation = _begin(operation, args, kwargs)
+        if invocation is None:
+            return function(*args, **kwargs)
+        try:
+            with invocation.active():
+                value = function(*args, **kwargs)
+        except BaseException as error:
+            invocation.fail(error)
+            raise
+        operation.end(invocation, value)
+        return value
+
+    return call
+
+
+def _wrap_coroutine(function: Callable[..., Any], operation: Operation) -> Callable[..., Any]:
+    @functools.wraps(function)
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        invocation = _begin(operation, args, kwargs)
+        if invocation is None:
+            return await function(*args, **kwargs)
+        try:
+            with invocation.active():
+                value = await function(*args, **kwargs)
+        except BaseException as error:
+            invocation.fail(error)
+            raise
+        operation.end(invocation, value)
+        return value
+
+    return call
+
+
+def _wrap_generator(function: Callable[..., Any], operation: Operation) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Iterator[Any]:
+        invocation = _begin(operation, args, kwargs)
+        if invocation is None:
+            yield from function(*args, **kwargs)
+            return
+        items: list[Any] = []
+        yield from drive(function(*args, **kwargs), invocation, on_item=items.append)
+        operation.end(invocation, _joined(items))
+
+    return call
+
+
+def _wrap_async_generator(function: Callable[..., Any], operation: Operation) -> Callable[..., Any]:
+    @functools.wraps(function)
+    async def call(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        invocation = _begin(operation, args, kwargs)
+        if invocation is None:
+            async for item in function(*args, **kwargs):
+                yield item
+            return
+        items: list[Any] = []
+        source = drive_async(function(*args, **kwargs), invocation, on_item=items.append)
+        try:
+            async for item in source:
+                yield item
+        finally:
+            await source.aclose()
+        operation.end(invocation, _joined(items))
+
+    return call
+
+
+def _joined(items: list[Any]) -> Any:
+    return "".join(items) if items and all(isinstance(item, str) for item in items) else (items[-1] if items else None)

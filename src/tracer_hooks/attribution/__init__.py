@@ -1,0 +1,16 @@
+"""Which agent, at which step, made the run fail."""
+
+from tracer_hooks.attribution._diagnose import diagnose_trajectory
+from tracer_hooks.attribution._protocol import Attributor
+from tracer_hooks.attribution._registry import attributor_names, get_attributor, register_attributor
+from tracer_hooks.attribution._structural import StructuralAttributor, expected_values
+
+__all__ = [
+    "Attributor",
+    "StructuralAttributor",
+    "attributor_names",
+    "diagnose_trajectory",
+    "expected_values",
+    "get_attributor",
+    "register_attributor",
+]

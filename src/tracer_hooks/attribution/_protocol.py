@@ -1,0 +1,41 @@
+"""What every attributor offers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol, runtime_checkable
+
+from tracer_hooks.schema import Attribution, Trajectory
+
+
+@runtime_checkable
+class Attributor(Protocol):
+    """Names the agent and the step that made a run fail.
+
+    The contract, whatever the method:
+
+    - An answer names only an agent and a step that stand in the trajectory, and the agent is the one that acted there.
+    - The scores of the candidates sum to at most 1; ``confidence`` is a probability, not a rank.
+    - Every quotation in ``evidence`` and ``spread`` stands word for word in the step that it names.
+    - A trajectory that cannot be judged gives an abstention with its reason, never an exception.
+    - The trajectory is not changed, and the same trajectory gives the same answer.
+    """
+
+    name: str
+    """The name that :func:`~tracer_hooks.attribution.get_attributor` knows it by."""
+
+    def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
+        """Diagnose one run.
+
+        Args:
+            trajectory: What happened.
+            reference: The expected answer, when known; stands in for ``trajectory.reference``.
+
+        Returns:
+            The answer, or an abstention with its reason.
+        """
+        ...
+
+    def attribute_many(self, trajectories: Iterable[Trajectory]) -> list[Attribution]:
+        """Diagnose several runs; one answer for each, in the same order."""
+        ...

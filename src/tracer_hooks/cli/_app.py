@@ -1,0 +1,144 @@
+"""The commands and their options; each one's work is in a module of its own."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from tracer_hooks._version import __version__
+
+app = typer.Typer(
+    help="Which agent, at which step, made a run of your LLM agents fail.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+runs_app = typer.Typer(help="The local run store.", invoke_without_command=True)
+app.add_typer(runs_app, name="runs")
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
+Store = Annotated[
+    Optional[Path],  # noqa: UP007, UP045 - typer reads the annotation at run time
+    typer.Option("--store", help="The run store's file; default TRACER_HOOKS_STORE or .tracer_hooks/runs.sqlite."),
+]
+
+
+class Format(StrEnum):
+    """File formats of ``diagnose``."""
+
+    AUTO = "auto"
+    TRAJECTORY = "trajectory"
+    WHOWHEN = "whowhen"
+    AEGIS = "aegis"
+    OTLP = "otlp"
+
+
+class Engine(StrEnum):
+    """Where ``diagnose`` does its work."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
+class ExportFormat(StrEnum):
+    """What ``runs export`` writes."""
+
+    TRAJECTORY = "trajectory"
+    OTLP = "otlp"
+    HTML = "html"
+
+
+@app.callback(invoke_without_command=True)
+def root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    """Which agent, at which step, made a run of your LLM agents fail."""
+    if version:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.command()
+def diagnose(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files or folders.", show_default=False)],
+    attributor: Annotated[str, typer.Option(help="Who diagnoses.")] = "auto",
+    file_format: Annotated[Format, typer.Option("--format", help="The files' format.")] = Format.AUTO,
+    as_json: Json = False,
+    report: Annotated[Optional[Path], typer.Option(help="Also write an HTML report.", metavar="FILE.html")] = None,  # noqa: UP007, UP045
+    engine: Annotated[Engine, typer.Option(help="Work in this process, or spread over a Ray cluster.")] = Engine.LOCAL,
+) -> None:
+    """Say which agent, at which step, made each run in PATH... fail."""
+    from tracer_hooks.cli._diagnose import DiagnoseJob
+
+    job = DiagnoseJob(
+        paths=paths, attributor=attributor, file_format=str(file_format), as_json=as_json, report=report, engine=str(engine)
+    )
+    raise typer.Exit(job.run())
+
+
+@app.command()
+def demo(
+    base_url: Annotated[str, typer.Option(envvar="OPENAI_BASE_URL", help="A real OpenAI-compatible endpoint.")] = "",
+    model: Annotated[str, typer.Option(envvar="OPENAI_MODEL", help="Its model.")] = "",
+    framework: Annotated[list[str], typer.Option(help="Only this framework; may be repeated.")] = [],  # noqa: B006
+    out: Annotated[Path, typer.Option(help="Folder for the reports.")] = Path("tracer-hooks-demo"),
+) -> None:
+    """Hook a team that fails in each installed framework, diagnose it, repair it, and write a report."""
+    from tracer_hooks.cli._demo import run_demo
+
+    raise typer.Exit(run_demo(base_url=base_url, model=model, frameworks=framework, out=out))
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """Say what is installed, which adapters and attributors work, and what to install for the rest."""
+    from tracer_hooks.cli._doctor import examine
+
+    raise typer.Exit(examine(as_json=as_json))
+
+
+@runs_app.callback()
+def runs(context: typer.Context) -> None:
+    """The local run store; without a command, the list of runs."""
+    if context.invoked_subcommand is None:
+        list_runs()
+
+
+@runs_app.command("list")
+def list_runs(
+    limit: Annotated[int, typer.Option(help="How many at most.", min=1)] = 20,
+    team: Annotated[Optional[str], typer.Option(help="Only this team.")] = None,  # noqa: UP007, UP045
+    outcome: Annotated[Optional[str], typer.Option(help="Only succeeded, failed or unknown ones.")] = None,  # noqa: UP007, UP045
+    as_json: Json = False,
+    store: Store = None,
+) -> None:
+    """List runs, newest first."""
+    from tracer_hooks.cli._runs import list_runs as work
+
+    raise typer.Exit(work(store, limit=limit, team=team, outcome=outcome, as_json=as_json))
+
+
+@runs_app.command("show")
+def show_run(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id, or the beginning of it.")],
+    as_json: Json = False,
+    store: Store = None,
+) -> None:
+    """Show one run: its steps and its diagnosis."""
+    from tracer_hooks.cli._runs import show_run as work
+
+    raise typer.Exit(work(store, run, as_json=as_json))
+
+
+@runs_app.command("export")
+def export_run(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id, or the beginning of it.")],
+    file_format: Annotated[ExportFormat, typer.Option("--format", help="What to write.")] = ExportFormat.TRAJECTORY,
+    out: Annotated[Optional[Path], typer.Option("--out", "-o", help="The file; default stdout.")] = None,  # noqa: UP007, UP045
+    store: Store = None,
+) -> None:
+    """Write one run as a trajectory, an OTLP trace, or an HTML report."""
+    from tracer_hooks.cli._runs import export_run as work
+
+    raise typer.Exit(work(store, run, file_format=str(file_format), out=out))

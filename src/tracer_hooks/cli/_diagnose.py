@@ -1,0 +1,162 @@
+"""``tracer-hooks diagnose``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.progress import Progress
+
+from tracer_hooks._optional import require
+from tracer_hooks.attribution import get_attributor
+from tracer_hooks.cli._console import err, out, print_json
+from tracer_hooks.cli._exit import DONE, FAILED
+from tracer_hooks.datasets import LoadedRecord, load
+from tracer_hooks.errors import TrajectoryError
+from tracer_hooks.report import ReportAttempt, ReportRun, diagnosis_text, write_html
+from tracer_hooks.schema import Attribution, Trajectory
+
+_BATCH = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosed:
+    """One input with its diagnosis or its error."""
+
+    source: str
+    trajectory: Trajectory | None = None
+    attribution: Attribution | None = None
+    error: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as the command line's contract has it."""
+        if self.attribution is None:
+            return {"source": self.source, "error": self.error or "no diagnosis"}
+        data = self.attribution.model_dump(mode="json", include=_KEYS)
+        return {"source": self.source, **{key: data[key] for key in _ORDER}}
+
+
+_ORDER = (
+    "run_id",
+    "agent",
+    "step",
+    "error_mode",
+    "confidence",
+    "candidates",
+    "faults",
+    "evidence",
+    "abstained",
+    "attributor",
+    "elapsed_s",
+)
+_KEYS = set(_ORDER)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiagnoseJob:
+    """One call of the command."""
+
+    paths: Sequence[Path]
+    attributor: str
+    file_format: str
+    as_json: bool
+    report: Path | None
+    engine: str
+
+    def run(self) -> int:
+        """Diagnose everything, bad records set apart; gives the exit code."""
+        get_attributor(self.attributor)  # a wrong name is a usage error before any work
+        results = []
+        with Progress(console=err(), transient=True, disable=self.as_json) as progress:
+            task = progress.add_task("diagnosing", total=None)
+            for batch in _batches(self._records()):
+                for result in self._diagnose(batch):
+                    results.append(result)
+                    progress.advance(task)
+                    if not self.as_json:
+                        _show(result)
+        self._write_reports(results)
+        if self.as_json:
+            print_json({"results": [result.to_dict() for result in results]})
+        else:
+            _summarise(results)
+        return FAILED if any(result.error is not None for result in results) else DONE
+
+    def _records(self) -> Iterator[LoadedRecord]:
+        for path in self.paths:
+            yield from load(path, format=self.file_format)
+
+    def _diagnose(self, batch: Sequence[LoadedRecord]) -> Iterator[Diagnosed]:
+        good = [record.trajectory for record in batch if record.trajectory is not None and record.error is None]
+        attributions = iter(self._attribute(good))
+        for record in batch:
+            if record.error is not None or record.trajectory is None:
+                yield Diagnosed(source=record.source, error=str(record.error or "no trajectory"))
+                continue
+            answer = next(attributions)
+            if isinstance(answer, Attribution):
+                yield Diagnosed(source=record.source, trajectory=record.trajectory, attribution=answer)
+            else:
+                yield Diagnosed(source=record.source, trajectory=record.trajectory, error=answer)
+
+    def _attribute(self, trajectories: Sequence[Trajectory]) -> list[Attribution | str]:
+        if self.engine == "ray":
+            ray: Any = require("ray", extra="ray", feature="diagnosing on a Ray cluster")
+            remote = ray.remote(attribute_one)
+            return list(ray.get([remote.remote(self.attributor, trajectory) for trajectory in trajectories]))
+        return [attribute_one(self.attributor, trajectory) for trajectory in trajectories]
+
+    def _write_reports(self, results: Sequence[Diagnosed]) -> None:
+        if self.report is None:
+            return
+        done = [result for result in results if result.trajectory is not None and result.attribution is not None]
+        for number, result in enumerate(done, start=1):
+            path = self.report if len(done) == 1 else self.report.with_stem(f"{self.report.stem}-{number}")
+            write_html(path, _report_run(result))
+            err().print(f"report: {path}", markup=False, soft_wrap=True)
+        if not done:
+            err().print("no report: nothing was diagnosed")
+
+
+def attribute_one(attributor: str, trajectory: Trajectory) -> Attribution | str:
+    """The diagnosis of one trajectory, or the reason why there is none."""
+    try:
+        return get_attributor(attributor).attribute(trajectory, reference=trajectory.reference)
+    except Exception as error:  # one odd trajectory must not stop the others
+        return f"{type(error).__name__}: {error}"
+
+
+def _batches(records: Iterator[LoadedRecord]) -> Iterator[list[LoadedRecord]]:
+    batch: list[LoadedRecord] = []
+    try:
+        for record in records:
+            batch.append(record)
+            if len(batch) == _BATCH:
+                yield batch
+                batch = []
+    except TrajectoryError as error:  # a whole path that cannot be read
+        batch.append(LoadedRecord(source=str(getattr(error, "source", "input")), error=error))
+    if batch:
+        yield batch
+
+
+def _report_run(result: Diagnosed) -> ReportRun:
+    assert result.trajectory is not None
+    return ReportRun(attempts=[ReportAttempt(number=1, trajectory=result.trajectory, attribution=result.attribution)])
+
+
+def _show(result: Diagnosed) -> None:
+    out().rule(result.source, align="left", style="dim")
+    if result.attribution is None or result.trajectory is None:
+        out().print(f"cannot be diagnosed: {result.error}", style="red", markup=False, soft_wrap=True)
+    else:
+        out().print(diagnosis_text(result.trajectory, result.attribution))
+
+
+def _summarise(results: Sequence[Diagnosed]) -> None:
+    named = sum(1 for r in results if r.attribution is not None and not r.attribution.abstained)
+    abstained = sum(1 for r in results if r.attribution is not None and r.attribution.abstained)
+    failed = sum(1 for r in results if r.error is not None)
+    err().print(f"{len(results)} inputs: {named} attributed, {abstained} abstained, {failed} could not be read")

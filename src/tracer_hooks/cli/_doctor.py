@@ -1,0 +1,105 @@
+"""``tracer-hooks doctor``."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import asdict, dataclass
+
+from rich.table import Table
+from rich.text import Text
+
+from tracer_hooks._version import __version__
+from tracer_hooks.adapters import find_adapters
+from tracer_hooks.attribution import attributor_names, get_attributor
+from tracer_hooks.cli._console import out, print_json
+from tracer_hooks.cli._exit import DONE
+from tracer_hooks.config import store_path
+from tracer_hooks.errors import TracerHooksError
+from tracer_hooks.schema import Step, Trajectory
+
+_KNOWN_ADAPTERS = ("autogen", "crewai", "langgraph")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that was looked at."""
+
+    kind: str
+    name: str
+    works: bool
+    detail: str
+    advice: str = ""
+
+
+def examine(*, as_json: bool) -> int:
+    """Print what works; always exit code 0, since a missing extra is no failure."""
+    findings = [
+        Finding(kind="package", name="tracer-hooks", works=True, detail=f"{__version__}, Python {platform.python_version()}"),
+        *_adapters(),
+        *_attributors(),
+        _store(),
+    ]
+    if as_json:
+        print_json({"findings": [asdict(finding) for finding in findings]})
+    else:
+        out().print(_table(findings))
+    return DONE
+
+
+def _adapters() -> list[Finding]:
+    findings = []
+    found = {item.name: item for item in find_adapters()}
+    for name in dict.fromkeys([*found, *_KNOWN_ADAPTERS]):
+        item = found.get(name)
+        install = f"pip install 'tracer-hooks[{name}]'"
+        if item is None or item.adapter is None:
+            detail = item.problem if item is not None and item.problem else "not installed"
+            findings.append(Finding(kind="adapter", name=name, works=False, detail=detail, advice=install))
+            continue
+        try:
+            version = item.adapter.framework_version()
+        except TracerHooksError as error:
+            findings.append(Finding(kind="adapter", name=name, works=False, detail=str(error), advice=install))
+        else:
+            findings.append(Finding(kind="adapter", name=name, works=True, detail=f"{item.adapter.name} {version}"))
+    return findings
+
+
+def _attributors() -> list[Finding]:
+    probe = Trajectory(run_id="probe", steps=(Step(index=0, agent="a", content="x"),))
+    findings = []
+    for name in attributor_names():
+        try:
+            answer = get_attributor(name).attribute(probe)
+        except TracerHooksError as error:
+            findings.append(Finding(kind="attributor", name=name, works=False, detail=str(error)))
+        else:
+            findings.append(Finding(kind="attributor", name=name, works=True, detail=answer.attributor))
+    return findings
+
+
+def _store() -> Finding:
+    path = store_path()
+    if path is None:
+        return Finding(kind="store", name="runs", works=True, detail="switched off by TRACER_HOOKS_STORE")
+    from tracer_hooks.store import RunStore
+
+    if not path.exists():
+        return Finding(kind="store", name="runs", works=True, detail=f"{path} (not made yet)")
+    try:
+        with RunStore(path, read_only=True) as store:
+            newest = store.list(limit=1)
+    except TracerHooksError as error:
+        return Finding(kind="store", name="runs", works=False, detail=str(error))
+    detail = f"{path}, newest run {newest[0].run_id[:12]}" if newest else f"{path}, empty"
+    return Finding(kind="store", name="runs", works=True, detail=detail)
+
+
+def _table(findings: list[Finding]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for title in ("", "kind", "name", "detail", "next"):
+        table.add_column(title)
+    for finding in findings:
+        mark = Text("ok", style="green") if finding.works else Text("--", style="yellow")
+        table.add_row(mark, finding.kind, finding.name, Text(finding.detail), Text(finding.advice))
+    return table

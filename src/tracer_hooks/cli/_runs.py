@@ -1,0 +1,131 @@
+"""``tracer-hooks runs``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from tracer_hooks.cli._console import err, out, print_json
+from tracer_hooks.cli._exit import DONE
+from tracer_hooks.config import store_path
+from tracer_hooks.errors import ConfigError, StoreError
+from tracer_hooks.report import ReportAttempt, ReportRun, diagnosis_text, render_html
+from tracer_hooks.schema import RunOutcome, to_json
+from tracer_hooks.store import RunStore, RunSummary, StoredRun
+
+_STYLES = {RunOutcome.SUCCEEDED: "green", RunOutcome.FAILED: "red", RunOutcome.UNKNOWN: "yellow"}
+
+
+def list_runs(store: Path | None, *, limit: int, team: str | None, outcome: str | None, as_json: bool) -> int:
+    """Print summaries of runs, newest first."""
+    with _open(store) as runs:
+        summaries = runs.list(limit=limit, team=team, outcome=_outcome(outcome)) if runs.path.exists() else ()
+    if as_json:
+        print_json({"runs": [summary.model_dump(mode="json") for summary in summaries]})
+    elif not summaries:
+        err().print("no runs yet; hook a team, or run: tracer-hooks demo")
+    else:
+        out().print(_table(summaries))
+    return DONE
+
+
+def show_run(store: Path | None, run_id: str, *, as_json: bool) -> int:
+    """Print one run with its steps and diagnosis."""
+    run = _get(store, run_id)
+    if as_json:
+        print_json(run.model_dump(mode="json"))
+        return DONE
+    console = out()
+    console.print(Text(f"{run.team} ({run.framework}), attempt {run.attempt}: {run.outcome}", style=_STYLES[run.outcome]))
+    if run.outcome_reason:
+        console.print(Text(run.outcome_reason))
+    console.print(Text(f"task: {run.task}", style="dim"))
+    for step in run.trajectory.steps:
+        marked = run.attribution is not None and run.attribution.step == step.index
+        line = Text(f"{'>' if marked else ' '} {step.index:>3} {step.agent} [{step.kind}] ", style="bold red" if marked else "")
+        line.append(" ".join((step.error or step.content or ", ".join(c.name for c in step.tool_calls)).split())[:120])
+        console.print(line, soft_wrap=True)
+    if run.attribution is not None:
+        console.print(diagnosis_text(run.trajectory, run.attribution))
+    return DONE
+
+
+def export_run(store: Path | None, run_id: str, *, file_format: str, out: Path | None) -> int:
+    """Write one run to a file or stdout."""
+    run = _get(store, run_id)
+    if file_format == "html":
+        with _open(store) as runs:
+            text = render_html(_report(runs.attempts(run.session_id) or (run,)))
+    elif file_format == "otlp":
+        from tracer_hooks.telemetry import otlp_json, to_spans
+
+        text = otlp_json(to_spans(run.trajectory)) + "\n"
+    else:
+        text = to_json(run.trajectory) + "\n"
+    if out is None:
+        sys.stdout.write(text)
+        return DONE
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"cannot write {str(out)!r}: {error.strerror}. Run: tracer-hooks runs export RUN --out FILE") from error
+    err().print(f"written: {out}", markup=False, soft_wrap=True)
+    return DONE
+
+
+def _open(store: Path | None) -> RunStore:
+    path = store_path(store)
+    if path is None:
+        raise ConfigError("the run store is switched off by TRACER_HOOKS_STORE='off'; expected a path. Give one with --store")
+    return RunStore(path, read_only=True)
+
+
+def _get(store: Path | None, run_id: str) -> StoredRun:
+    with _open(store) as runs:
+        if not runs.path.exists():
+            raise StoreError(f"there is no run store at {str(runs.path)!r}. Hook a team, or run: tracer-hooks demo")
+        return runs.get(run_id)
+
+
+def _outcome(value: str | None) -> RunOutcome | None:
+    if value is None:
+        return None
+    try:
+        return RunOutcome(value.lower())
+    except ValueError as error:
+        raise ConfigError(f"--outcome is {value!r}, expected 'succeeded', 'failed' or 'unknown'") from error
+
+
+def _table(summaries: tuple[RunSummary, ...]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for title in ("run", "began", "team", "attempt", "outcome", "blamed", "task"):
+        table.add_column(title, overflow="ellipsis", no_wrap=True)
+    for summary in summaries:
+        blamed = f"{summary.agent}@{summary.step}" if summary.agent is not None else ("-" if not summary.abstained else "none")
+        cells: list[Any] = [
+            summary.run_id[:12],
+            f"{summary.started_at.astimezone():%Y-%m-%d %H:%M:%S}",
+            summary.team,
+            str(summary.attempt),
+            str(summary.outcome),
+            blamed,
+            " ".join(summary.task.split())[:60],
+        ]
+        table.add_row(*(Text(cell, style=_STYLES[summary.outcome] if cell == summary.outcome else "") for cell in cells))
+    return table
+
+
+def _report(attempts: tuple[StoredRun, ...]) -> ReportRun:
+    return ReportRun(
+        team=attempts[0].team,
+        framework=attempts[0].framework,
+        task=attempts[0].task,
+        attempts=[
+            ReportAttempt(number=a.attempt, trajectory=a.trajectory, attribution=a.attribution, rewrite=a.rewrite)
+            for a in attempts
+        ],
+    )

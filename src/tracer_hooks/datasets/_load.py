@@ -1,0 +1,187 @@
+"""Files and folders of trajectories, in whatever format, with the bad records set apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from pydantic import ValidationError
+
+from tracer_hooks._json_files import READ_ERRORS, JsonPiece, json_pieces, open_bytes
+from tracer_hooks.datasets._aegis import read_aegis
+from tracer_hooks.datasets._record import LoadedRecord
+from tracer_hooks.datasets._traces import is_trace, read_traces
+from tracer_hooks.datasets._whowhen import read_whowhen
+from tracer_hooks.errors import ConfigError, TrajectoryError
+from tracer_hooks.schema import LabeledTrajectory, Trajectory, from_dict
+
+Format = Literal["auto", "trajectory", "whowhen", "aegis", "otlp"]
+FORMATS: tuple[str, ...] = get_args(Format)
+"""Names that ``format`` may have."""
+
+_SUFFIXES = {".json", ".jsonl", ".ndjson", ".pb", ".otlp", ".bin"}
+_PACKED = {".xz", ".gz"}
+_EXPECTED = (
+    "expected a trajectory ('run_id', 'steps'), a labelled one ('trajectory'), Who&When ('history'), "
+    "Aegis ('trajectory' or 'conversation_history') or OTLP ('resourceSpans')"
+)
+_Reader = Callable[[Mapping[str, Any], str], LoadedRecord]
+
+
+def load(path: str | Path, *, format: Format = "auto") -> Iterator[LoadedRecord]:
+    """Every trajectory of a file or folder, in order, with the reason in place of those that cannot be read.
+
+    Folders are searched to any depth, files in natural order (1, 2, 10). A damaged record or file gives a
+    :class:`LoadedRecord` with ``error``, and the rest goes on. JSON lines are read one at a time.
+
+    Args:
+        path: A file (.json, .jsonl, .pb, .otlp or .bin, also packed as .gz or .xz) or a folder of them.
+        format: What the files hold; by default that is seen from each record.
+
+    Raises:
+        ConfigError: ``format`` is not one of :data:`FORMATS`.
+    """
+    if format not in FORMATS:
+        raise ConfigError(f"format is {format!r}, expected one of {', '.join(FORMATS)}")
+    return _load(Path(path), format)
+
+
+def _load(path: Path, format: str) -> Iterator[LoadedRecord]:
+    if not path.is_dir():
+        yield from _load_file(path, format)
+        return
+    found = False
+    for file in _files_below(path):
+        found = True
+        yield from _load_file(file, format)
+    if not found:
+        yield _failed(path, f"the folder holds no file named {', '.join(sorted(_SUFFIXES))}")
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    try:
+        entries = sorted(folder.iterdir(), key=_natural_key)
+    except OSError:  # said by the caller, since it finds no file
+        return
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir():
+            if not entry.is_symlink():  # which may lead back up
+                yield from _files_below(entry)
+        elif _SUFFIXES & set(entry.suffixes[-2:] if entry.suffix in _PACKED else [entry.suffix]):
+            yield entry
+
+
+def _natural_key(path: Path) -> list[tuple[int, str]]:
+    parts = re.split(r"(\d+)", path.name)
+    return [(int(part), "") if part.isdecimal() else (-1, part.casefold()) for part in parts]
+
+
+def _load_file(path: Path, format: str) -> Iterator[LoadedRecord]:
+    try:
+        if format == "otlp" or (format == "auto" and not _is_text(path)):
+            yield from read_traces(path)
+        else:
+            yield from _load_json(path, format)
+    except TrajectoryError as error:
+        yield LoadedRecord(source=str(path), error=error)
+
+
+def _is_text(path: Path) -> bool:
+    try:
+        with open_bytes(path) as file:
+            head = file.read(256)
+    except READ_ERRORS:
+        return True  # the JSON reader says why it cannot be read
+    return not set(head) & {*range(9), *range(14, 32)}
+
+
+def _load_json(path: Path, format: str) -> Iterator[LoadedRecord]:
+    pieces = json_pieces(path)
+    first = next(pieces, None)
+    if first is None:
+        yield _failed(path, "the file is empty")
+        return
+    second = next(pieces, None) if first.error is not None or not is_trace(first.value) else None
+    if format == "auto" and any(piece is not None and is_trace(piece.value) for piece in (first, second)):
+        yield from read_traces(path)
+        return
+    if second is None:
+        yield from _load_document(first, path, format)
+        return
+    for piece in _chained(first, second, pieces):
+        yield _load_piece(piece, f"{path}:{piece.line}", format)
+
+
+def _chained(first: JsonPiece, second: JsonPiece, rest: Iterable[JsonPiece]) -> Iterator[JsonPiece]:
+    yield first
+    yield second
+    yield from rest
+
+
+def _load_document(piece: JsonPiece, path: Path, format: str) -> Iterator[LoadedRecord]:
+    if not isinstance(piece.value, list):
+        yield _load_piece(piece, str(path), format)
+    elif not piece.value:
+        yield _failed(path, "the list holds no trajectory")
+    elif format == "auto" and all(_reader_of(item, format) is None for item in piece.value):
+        yield _failed(path, _why_unknown(piece.value[0], "the first item"))
+    else:
+        for position, item in enumerate(piece.value):
+            yield _load_piece(JsonPiece(piece.line, value=item), f"{path}#{position}", format)
+
+
+def _load_piece(piece: JsonPiece, source: str, format: str) -> LoadedRecord:
+    if piece.error is not None:
+        return _failed(source, f"line {piece.line}: {piece.error}")
+    reader = _reader_of(piece.value, format)
+    if reader is None:
+        return _failed(source, _why_unknown(piece.value, f"line {piece.line}", format))
+    try:
+        return reader(piece.value, source)
+    except TrajectoryError as error:
+        return _failed(source, str(error))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        return _failed(source, f"{'.'.join(map(str, first['loc']))!r}: {first['msg']}")
+
+
+def _reader_of(value: object, format: str) -> _Reader | None:
+    if not isinstance(value, Mapping):
+        return None
+    readers = {
+        "trajectory": _read_own,
+        "whowhen": read_whowhen if "history" in value else None,
+        "aegis": read_aegis if _is_aegis(value) else None,
+    }
+    if format != "auto":
+        return readers[format]
+    if isinstance(value.get("trajectory"), Mapping) or {"run_id", "steps"} <= value.keys():
+        return _read_own
+    return readers["whowhen"] or readers["aegis"]
+
+
+def _is_aegis(value: Mapping[str, Any]) -> bool:
+    given = value.get("input")
+    return "trajectory" in value or (isinstance(given, Mapping) and "conversation_history" in given)
+
+
+def _read_own(data: Mapping[str, Any], source: str) -> LoadedRecord:
+    if "trajectory" in data:
+        labeled = from_dict(dict(data), LabeledTrajectory)
+        return LoadedRecord(source=source, trajectory=labeled.trajectory, labeled=labeled)
+    return LoadedRecord(source=source, trajectory=from_dict(dict(data), Trajectory))
+
+
+def _why_unknown(value: object, place: str, format: str = "auto") -> str:
+    wanted = _EXPECTED if format == "auto" else f"expected a record of format {format!r}"
+    if not isinstance(value, Mapping):
+        return f"unknown format: {place} holds {type(value).__name__}, {wanted}"
+    return f"unknown format: {place} has the keys {[str(key)[:40] for key in value][:6]}, {wanted}"
+
+
+def _failed(source: str | Path, reason: str) -> LoadedRecord:
+    return LoadedRecord(source=str(source), error=TrajectoryError(f"{str(source)!r}: {reason}"))

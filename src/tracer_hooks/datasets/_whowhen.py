@@ -1,0 +1,126 @@
+"""Records of Who&When (ICML 2025, arXiv 2505.00212), and of any log in the same shape.
+
+Two kinds: in *Algorithm-Generated* the speaker stands under ``name``; in *Hand-Crafted* under ``role``, with a note
+behind it such as ``(thought)`` or ``(-> WebSurfer)``. Labels are positions in ``history``, so every entry is one step.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tracer_hooks.datasets._record import LoadedRecord
+from tracer_hooks.datasets._speakers import broadcast_inputs, content_text, digest
+from tracer_hooks.errors import TrajectoryError
+from tracer_hooks.schema import (
+    AgentFault,
+    AgentSpec,
+    DecisiveStep,
+    LabeledTrajectory,
+    LabelSource,
+    RunOutcome,
+    Step,
+    StepInput,
+    StepKind,
+    Trajectory,
+    to_text,
+)
+
+_ROLE = re.compile(r"^(?P<speaker>.*?)\s*\((?P<note>[^()]*)\)\s*$", re.DOTALL)
+_OWN_KEYS = ("question_ID", "mistake_agent", "mistake_step", "is_corrected")
+_PEOPLE = {"human", "user"}
+
+
+def read_whowhen(data: Mapping[str, Any], source: str) -> LoadedRecord:
+    """Read one record.
+
+    A label whose step is missing or outside the history keeps its agent, as a fault without a step.
+
+    Raises:
+        TrajectoryError: The history is missing, empty, or not a list of messages.
+    """
+    framework = "whowhen" if any(key in data for key in _OWN_KEYS) else "unknown"
+    trajectory = Trajectory(
+        run_id=to_text(data.get("id") or f"{framework}-{digest([data.get('question'), data['history']])}"),
+        framework=framework,
+        task=content_text(data.get("question")) or _first_request(data["history"]),
+        agents=_agents(data.get("system_prompt")),
+        steps=_steps(data.get("history")),
+        outcome=_outcome(data),
+        reference=content_text(data["ground_truth"]) if data.get("ground_truth") is not None else None,
+    )
+    return LoadedRecord(source=source, trajectory=trajectory, labeled=_labeled(data, trajectory))
+
+
+def _steps(history: object) -> tuple[Step, ...]:
+    if not isinstance(history, list):
+        raise TrajectoryError(f"'history' must be a list of messages, got {type(history).__name__}")
+    if not history:
+        raise TrajectoryError("the trajectory has no steps: 'history' is empty")
+    turns = [_turn(entry, position) for position, entry in enumerate(history)]
+    inputs = broadcast_inputs([speaker for speaker, _ in turns])
+    return tuple(
+        _step(position, *turns[position], content_text(entry.get("content")), inputs[position])
+        for position, entry in enumerate(history)
+    )
+
+
+def _step(index: int, speaker: str, recipient: str | None, content: str, inputs: tuple[StepInput, ...]) -> Step:
+    kind = StepKind.HANDOFF if recipient else StepKind.MESSAGE
+    return Step(index=index, agent=speaker, kind=kind, content=content, recipient=recipient, inputs=inputs)
+
+
+def _turn(entry: object, position: int) -> tuple[str, str | None]:
+    """Who speaks, and whom the turn is handed to."""
+    if not isinstance(entry, Mapping):
+        raise TrajectoryError(f"history[{position}] must be an object, got {type(entry).__name__}")
+    if entry.get("name"):
+        return to_text(entry["name"]), None
+    role = to_text(entry.get("role") or "")
+    if not role:
+        raise TrajectoryError(f"history[{position}] names no speaker: expected 'name' or 'role'")
+    match = _ROLE.match(role)
+    if match is None or not match["speaker"]:
+        return role, None
+    note = match["note"].strip()
+    return match["speaker"], note.removeprefix("->").strip() or None if note.startswith("->") else None
+
+
+def _first_request(history: object) -> str:
+    for entry in history if isinstance(history, list) else ():
+        if isinstance(entry, Mapping) and _PEOPLE & {entry.get("name"), entry.get("role")}:
+            return content_text(entry.get("content"))
+    return ""
+
+
+def _agents(prompts: object) -> tuple[AgentSpec, ...]:
+    if not isinstance(prompts, Mapping):
+        return ()
+    return tuple(AgentSpec(name=to_text(name), instructions=content_text(text)) for name, text in prompts.items())
+
+
+def _outcome(data: Mapping[str, Any]) -> RunOutcome:
+    verdict = data.get("is_correct", data.get("is_corrected"))
+    return RunOutcome.SUCCEEDED if verdict in (True, "true", "True") else RunOutcome.FAILED
+
+
+def _labeled(data: Mapping[str, Any], trajectory: Trajectory) -> LabeledTrajectory | None:
+    agent = data.get("mistake_agent")
+    if not agent:
+        return None
+    step = _step_number(data.get("mistake_step"))
+    reason = content_text(data["mistake_reason"]) if data.get("mistake_reason") else None
+    is_inside = step is not None and step < len(trajectory.steps)
+    return LabeledTrajectory(
+        trajectory=trajectory,
+        decisive=DecisiveStep(agent=agent, step=step, reason=reason) if is_inside and step is not None else None,
+        faults=() if is_inside else (AgentFault(agent=agent),),
+        label_source=LabelSource.HUMAN,
+        question_id=to_text(data["question_ID"]) if data.get("question_ID") else None,
+    )
+
+
+def _step_number(value: object) -> int | None:
+    text = str(value).strip()
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None

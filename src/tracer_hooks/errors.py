@@ -1,0 +1,94 @@
+"""Every error that tracer-hooks raises on purpose.
+
+::
+
+    TracerHooksError
+    ├── ConfigError              (ValueError)   an option or environment variable has a value we cannot use
+    ├── MissingExtraError        (ImportError)  an optional distribution is not installed
+    ├── AdapterError                            a team cannot be hooked
+    │   ├── AdapterNotFoundError                no adapter knows this kind of object
+    │   └── UnsupportedVersionError             the framework's version is outside the adapter's range
+    ├── TrajectoryError                         a trajectory, or the file that should hold one, is unusable
+    ├── ReplayError                             a recorded run cannot be replayed
+    │   └── TapeMismatchError                   the live run asks for something the record does not hold
+    ├── AttributionError                        a diagnosis could not be made
+    │   └── OutputParseError                    a judge's reply is not an attribution; ``.raw`` holds the reply
+    ├── TrainingError                           a training run cannot start or go on
+    └── StoreError                              the run store cannot be read or written
+
+A message names the thing with ``!r``, says what was expected, and gives the next command. Errors of the user's own
+team are never wrapped in one of these: they reach the caller as they were.
+"""
+
+from __future__ import annotations
+
+
+class TracerHooksError(Exception):
+    """Base of every error in this tree."""
+
+
+class ConfigError(TracerHooksError, ValueError):
+    """An option or environment variable has a value that cannot be used."""
+
+
+class MissingExtraError(TracerHooksError, ImportError):
+    """An optional distribution is needed and not installed.
+
+    Args:
+        feature: What the caller wanted.
+        requirement: What pip has to install, for example ``"tracer-hooks[crewai]"``.
+    """
+
+    def __init__(self, feature: str, requirement: str) -> None:
+        super().__init__(f"{feature} needs {requirement!r}, which is not installed. Run: pip install '{requirement}'")
+        self.feature = feature
+        self.requirement = requirement
+
+
+class AdapterError(TracerHooksError):
+    """A team cannot be hooked."""
+
+
+class AdapterNotFoundError(AdapterError):
+    """No installed adapter recognises the object that should be a team."""
+
+
+class UnsupportedVersionError(AdapterError):
+    """The framework's installed version is outside the range that the adapter was tested with."""
+
+
+class TrajectoryError(TracerHooksError):
+    """A trajectory, or a file that should hold trajectories, cannot be used."""
+
+
+class ReplayError(TracerHooksError):
+    """A recorded run cannot be replayed."""
+
+
+class TapeMismatchError(ReplayError):
+    """A replayed run asked for a reply that the recording does not hold at this place."""
+
+
+class AttributionError(TracerHooksError):
+    """A diagnosis could not be made."""
+
+
+class OutputParseError(AttributionError):
+    """A generative attributor's reply could not be read as an attribution.
+
+    Args:
+        message: What was wrong with it.
+        raw: The reply as it came.
+    """
+
+    def __init__(self, message: str, *, raw: str) -> None:
+        super().__init__(message)
+        self.raw = raw
+
+
+class TrainingError(TracerHooksError):
+    """A training run cannot start or go on."""
+
+
+class StoreError(TracerHooksError):
+    """The run store cannot be read or written."""

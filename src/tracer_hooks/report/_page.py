@@ -1,0 +1,162 @@
+"""The report as one HTML file that needs nothing beside it."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import os
+from dataclasses import dataclass
+from importlib.resources import files
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracer_hooks.report._diagnosis import DiagnosisView, diagnosis_view
+from tracer_hooks.report._excerpts import Excerpt, excerpt, fair_limit
+from tracer_hooks.report._prompt_diff import RewriteView, rewrite_view
+from tracer_hooks.report._records import ReportAttempt, ReportRun
+from tracer_hooks.report._steps import StepView, shown_steps, step_views, texts_of
+from tracer_hooks.report._timeline import Timeline, timeline
+from tracer_hooks.report._wording import OUTCOMES, clean, duration, in_seconds, one_line
+from tracer_hooks.schema import RunOutcome, Trajectory, Usage
+
+if TYPE_CHECKING:
+    import jinja2
+
+PAGE_BUDGET = 1_500_000
+"""Bytes that the texts of all steps may take together; the rest of the page comes on top."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _AttemptView:
+    key: str
+    number: int
+    outcome: str
+    outcome_word: str
+    reason: str
+    facts: tuple[str, ...]
+    run_id: str
+    output: Excerpt | None
+    reference: Excerpt | None
+    diagnosis: DiagnosisView | None
+    timeline: Timeline | None
+    steps: list[StepView]
+    shown: frozenset[int]
+    step_count: int
+    rewrite: RewriteView | None
+
+
+def render_html(run: ReportRun) -> str:
+    """The report of ``run`` as a self-contained page.
+
+    The page loads nothing from anywhere, works without JavaScript, and stays small: long texts and very long runs are
+    cut, with a note that says so. Everything from the run is escaped.
+    """
+    limit = _limit(run)
+    attempts = [_attempt_view(attempt, position, limit) for position, attempt in enumerate(run.attempts, start=1)]
+    first = run.attempts[0].trajectory if run.attempts else None
+    last = run.attempts[-1].trajectory if run.attempts else None
+    outcome = last.outcome if last is not None else RunOutcome.UNKNOWN
+    task = run.task or (first.task if first else "")
+    script = _asset("report.js")
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            team=one_line(run.team or (first.team if first else "") or "Unnamed team", 200),
+            framework=one_line(run.framework or (first.framework if first else ""), 60),
+            task=excerpt(task, limit=8000, fold_from=600) if task else None,
+            outcome=outcome.value,
+            outcome_word=OUTCOMES[outcome],
+            attempts=attempts,
+            facts=_facts([attempt.trajectory for attempt in run.attempts]),
+            generated_at=run.generated_at,
+            style=_asset("report.css"),
+            script=script,
+            # Only this very script may run: a second wall, should escaping ever fail.
+            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        )
+    )
+
+
+def write_html(path: str | os.PathLike[str], run: ReportRun) -> Path:
+    """Write the report of ``run`` to ``path``, over an earlier one, and return the path.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(render_html(run), encoding="utf-8")
+    return target
+
+
+def _attempt_view(attempt: ReportAttempt, position: int, limit: int) -> _AttemptView:
+    trajectory, attribution = attempt.trajectory, attempt.attribution
+    steps = shown_steps(trajectory, attribution)
+    shown = frozenset(step.index for step in steps)
+    return _AttemptView(
+        key=f"a{position}",
+        number=attempt.number,
+        outcome=trajectory.outcome.value,
+        outcome_word=OUTCOMES[trajectory.outcome],
+        reason=one_line(trajectory.outcome_reason or "", 600),
+        facts=_facts([trajectory]),
+        run_id=one_line(trajectory.run_id, 80),
+        output=_short(trajectory.final_output),
+        reference=_short(trajectory.reference),
+        diagnosis=_diagnosis(attempt, shown),
+        timeline=timeline(trajectory, steps, attribution) if steps else None,
+        steps=step_views(trajectory, steps, attribution, limit=limit),
+        shown=shown,
+        step_count=len(trajectory.steps),
+        rewrite=None if attempt.rewrite is None else rewrite_view(attempt.rewrite),
+    )
+
+
+def _diagnosis(attempt: ReportAttempt, shown: frozenset[int]) -> DiagnosisView | None:
+    if attempt.attribution is None:
+        return None
+    agents = {step.index: step.agent for step in attempt.trajectory.steps}
+    return diagnosis_view(attempt.attribution, agents, shown)
+
+
+def _limit(run: ReportRun) -> int:
+    shown = (shown_steps(attempt.trajectory, attempt.attribution) for attempt in run.attempts)
+    return fair_limit(chain.from_iterable(texts_of(steps) for steps in shown), PAGE_BUDGET)
+
+
+def _short(text: str | None) -> Excerpt | None:
+    return excerpt(text, limit=4000, fold_from=400) if text and text.strip() else None
+
+
+def _facts(trajectories: list[Trajectory]) -> tuple[str, ...]:
+    steps = sum(len(trajectory.steps) for trajectory in trajectories)
+    usage = sum((trajectory.usage for trajectory in trajectories), Usage())
+    spent = [duration(trajectory) for trajectory in trajectories]
+    known = [seconds for seconds in spent if seconds is not None]
+    facts = [f"{steps:,} step{'' if steps == 1 else 's'}"]
+    if known:
+        facts.append(in_seconds(sum(known)))
+    if usage != Usage():
+        facts.append(f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out")
+    return tuple(clean(fact) for fact in facts if fact)
+
+
+@functools.cache
+def _asset(name: str) -> str:
+    return files("tracer_hooks.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    import jinja2  # not with the module: `import tracer_hooks` stays fast for those who never make a page
+
+    return jinja2.Environment(
+        loader=jinja2.FunctionLoader(_asset),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )

@@ -1,0 +1,40 @@
+"""What a report is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from tracer_hooks.schema import Attribution, Trajectory
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportAttempt:
+    """One attempt of a call."""
+
+    number: int
+    """Position among the attempts, from 1."""
+    trajectory: Trajectory
+    """What happened."""
+    attribution: Attribution | None = None
+    """The diagnosis, when one was made."""
+    rewrite: Mapping[str, object] | object | None = None
+    """The prompt rewrite that followed: a mapping or an object with ``agent``, ``before``, ``after``,
+    ``error_mode``, ``reason``, ``kept`` (None while undecided) and ``decision``; what is missing is left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportRun:
+    """One call of a team with all its attempts."""
+
+    attempts: Sequence[ReportAttempt]
+    """The attempts, the first one first."""
+    team: str = ""
+    """The team's name; the first trajectory's when empty."""
+    framework: str = ""
+    """The framework; the first trajectory's when empty."""
+    task: str = ""
+    """What the team was asked to do; the first trajectory's when empty."""
+    generated_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    """When the report was made."""

@@ -1,0 +1,89 @@
+"""Numbers, times and odd characters as a person reads them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from tracer_hooks.schema import Attribution, RunOutcome, StepKind, Trajectory, to_text
+
+# C0 and C1 controls are invisible, and some are not allowed in HTML; the symbols of U+2400 show that they are there.
+# The bidirectional overrides could make a quotation read other than it is.
+_VISIBLE = {
+    **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"},
+    0x7F: 0x2421,
+    **dict.fromkeys([*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)], 0xFFFD),
+    **dict.fromkeys([0xFFFE, 0xFFFF], 0xFFFD),
+}
+
+OUTCOMES = {RunOutcome.SUCCEEDED: "Succeeded", RunOutcome.FAILED: "Failed", RunOutcome.UNKNOWN: "Unknown"}
+KINDS = {
+    StepKind.MESSAGE: "message",
+    StepKind.TOOL_CALL: "tool call",
+    StepKind.HANDOFF: "hand-off",
+    StepKind.ERROR: "error",
+}
+
+
+def clean(value: object) -> str:
+    """``value`` as text that is safe in any page or terminal: every invisible control character is made visible."""
+    return to_text(value).replace("\r\n", "\n").translate(_VISIBLE)
+
+
+def one_line(value: object, limit: int) -> str:
+    """``value`` on one line of at most ``limit`` characters."""
+    text = " ".join(clean(to_text(value)[: limit * 4]).split())
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def in_seconds(seconds: float | None) -> str:
+    """A duration: ``"340 ms"``, ``"2.5 s"``, ``"3 min 4 s"``, ``"2 h 5 min"``; empty for None."""
+    if seconds is None or seconds < 0:
+        return ""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def in_bytes(count: int) -> str:
+    """A size: ``"912 bytes"``, ``"4.1 kB"``, ``"1.0 MB"``."""
+    if count < 1000:
+        return f"{count} bytes"
+    return f"{count / 1000:.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
+
+
+def duration(trajectory: Trajectory) -> float | None:
+    """Seconds from the first start to the last end of a step; None when times are missing."""
+    starts = [step.started_at for step in trajectory.steps if step.started_at is not None]
+    ends = [step.ended_at for step in trajectory.steps if step.ended_at is not None]
+    return (max(ends) - min(starts)).total_seconds() if starts and ends else None
+
+
+def lasted(started_at: datetime | None, ended_at: datetime | None) -> float | None:
+    """Seconds between two moments; None when one is missing."""
+    return None if started_at is None or ended_at is None else (ended_at - started_at).total_seconds()
+
+
+def confidence_words(confidence: float) -> str:
+    """What a confidence means for the reader."""
+    if confidence >= 0.8:
+        return "high confidence"
+    if confidence >= 0.5:
+        return "moderate confidence"
+    if confidence >= 0.25:
+        return "low confidence: check the other candidates, too"
+    return "very low confidence: a place to start reading, no more"
+
+
+def verdict(attribution: Attribution) -> str:
+    """The diagnosis in one sentence."""
+    if attribution.abstained or attribution.agent is None:
+        reason = clean(attribution.abstained_reason or "no agent stands out")
+        return f"No agent is named: {reason}."
+    place = "" if attribution.step is None else f" at step {attribution.step}"
+    mode = "" if attribution.error_mode is None else f": {attribution.error_mode.title}"
+    return f"{clean(attribution.agent)} went wrong{place}{mode}."

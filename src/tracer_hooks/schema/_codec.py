@@ -1,0 +1,92 @@
+"""JSONL files of records, with the version of each line and migrations from older ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from tracer_hooks.errors import TrajectoryError
+from tracer_hooks.schema._attribution import Attribution
+from tracer_hooks.schema._labels import LabeledTrajectory
+from tracer_hooks.schema._trajectory import SCHEMA_VERSION, Record, Trajectory
+
+R = TypeVar("R", Trajectory, Attribution, LabeledTrajectory)
+Migration = Callable[[dict[str, Any]], dict[str, Any]]
+
+MIGRATIONS: dict[int, Migration] = {}
+"""``MIGRATIONS[n]`` turns a record of version n into one of version n + 1."""
+
+
+def to_json(record: Record) -> str:
+    """``record`` as one line of JSON."""
+    return record.model_dump_json(exclude_defaults=False)
+
+
+def from_json(line: str | bytes, kind: type[R]) -> R:
+    """Read one record that :func:`to_json` wrote, in this version or an older one.
+
+    Raises:
+        TrajectoryError: The text is not JSON, is of a newer version, or does not fit ``kind``.
+    """
+    try:
+        data = json.loads(line)
+    except ValueError as error:
+        raise TrajectoryError(f"not valid JSON: {error}") from error
+    return from_dict(data, kind)
+
+
+def from_dict(data: object, kind: type[R]) -> R:
+    """Read one record from plain data; see :func:`from_json`."""
+    if not isinstance(data, dict):
+        raise TrajectoryError(f"expected a JSON object for a {kind.__name__}, got {type(data).__name__}")
+    try:
+        return kind.model_validate(_migrate(data, kind))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "record"
+        raise TrajectoryError(f"not a valid {kind.__name__}: {where!r}: {first['msg']}") from error
+
+
+def _migrate(data: dict[str, Any], kind: type[Record]) -> dict[str, Any]:
+    version = data.get("schema_version", SCHEMA_VERSION)
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise TrajectoryError(f"schema_version of a {kind.__name__} must be a whole number, got {version!r}")
+    if version > SCHEMA_VERSION:
+        raise TrajectoryError(
+            f"{kind.__name__} has schema_version {version}, this version reads up to {SCHEMA_VERSION}. "
+            "Run: pip install --upgrade tracer-hooks"
+        )
+    while version < SCHEMA_VERSION:
+        if version not in MIGRATIONS:
+            raise TrajectoryError(f"{kind.__name__} has unknown schema_version {version}, expected 1 to {SCHEMA_VERSION}")
+        data, version = MIGRATIONS[version](data), version + 1
+    return data
+
+
+def save_jsonl(path: str | Path, records: Iterable[Record]) -> None:
+    """Write records to ``path``, one a line, in UTF-8."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(to_json(record) + "\n" for record in records)
+
+
+def load_jsonl(path: str | Path, kind: type[R]) -> Iterator[R]:
+    """Read records from ``path``, one a line; empty lines are passed over.
+
+    Raises:
+        TrajectoryError: The file cannot be read, or a line is not a valid record; the message names the line.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file, start=1):
+                if not line.strip():
+                    continue
+                try:
+                    yield from_json(line, kind)
+                except TrajectoryError as error:
+                    raise TrajectoryError(f"{str(path)!r}, line {number}: {error}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise TrajectoryError(f"cannot read {str(path)!r}: {error}") from error

@@ -1,0 +1,154 @@
+"""Connections to the store's file that several threads and processes may use at once."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import sqlalchemy as sa
+from sqlalchemy.exc import SQLAlchemyError
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
+
+from tracer_hooks.errors import StoreError
+from tracer_hooks.store._location import make_directory
+from tracer_hooks.store._tables import prepare, read_version
+
+
+class Database:
+    """The store's file.
+
+    Every block opens a connection of its own and closes it. That costs about a millisecond and leaves nothing
+    that a forked process or another thread could share by accident.
+
+    Args:
+        path: The SQLite file.
+        busy_timeout_s: Seconds to wait while another process writes.
+        read_only: Never create or change the file.
+    """
+
+    def __init__(self, path: Path, *, busy_timeout_s: float, read_only: bool) -> None:
+        self._path = path
+        self._busy_timeout_s = busy_timeout_s
+        self._read_only = read_only
+        self._prepared = False
+        self._engine = sa.create_engine("sqlite://", creator=self._connect, poolclass=sa.pool.NullPool)
+        sa.event.listen(self._engine, "begin", self._begin)
+        self._writer = self._engine.execution_options(tracer_hooks_begin="BEGIN IMMEDIATE")
+
+    @contextmanager
+    def write(self, doing: str) -> Iterator[sa.Connection]:
+        """A transaction that holds the write lock; ``doing`` completes "cannot ..." in an error."""
+        if self._read_only:
+            raise StoreError(
+                f"cannot {doing}: the run store {str(self._path)!r} was opened read-only. "
+                "Next: open it with RunStore(path=...) without read_only=True"
+            )
+        with self._errors(doing):
+            self._prepare()
+            with self._writer.begin() as connection:
+                yield connection
+
+    @contextmanager
+    def read(self, doing: str) -> Iterator[sa.Connection]:
+        """A transaction that sees one state of the file and waits for no writer."""
+        with self._errors(doing):
+            self._prepare()
+            with self._engine.begin() as connection:
+                yield connection
+
+    def close(self) -> None:
+        """Let go of everything; a later block opens the file anew."""
+        self._engine.dispose()
+        self._prepared = False
+
+    def _prepare(self) -> None:
+        exists = self._path.exists()
+        if self._prepared and exists:  # the user may delete the file while we run: then it is made again
+            return
+        if self._read_only:
+            self._check(exists)
+        else:
+            self._create(exists)
+        self._prepared = True
+
+    def _check(self, exists: bool) -> None:
+        if not exists:
+            raise StoreError(
+                f"there is no run store at {str(self._path)!r} yet. Next: run a hooked team in this "
+                "directory, or set TRACER_HOOKS_STORE to the file of another one"
+            )
+        with self._engine.begin() as connection:
+            read_version(connection, sa.inspect(connection).get_table_names())
+
+    def _create(self, exists: bool) -> None:
+        if not exists:
+            make_directory(self._path)
+        for attempt in self._retrying():
+            with attempt:
+                self._use_write_ahead_log()
+                with self._writer.begin() as connection:
+                    prepare(connection)
+
+    def _use_write_ahead_log(self) -> None:
+        # Readers then never wait for a writer. SQLite does not honour the busy timeout while it switches the
+        # mode, and on file systems without shared memory it stays with the older mode, which is as correct.
+        connection = self._connect()
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        finally:
+            connection.close()
+
+    def _retrying(self) -> Retrying:
+        return Retrying(
+            retry=retry_if_exception(_is_locked),
+            stop=stop_after_delay(self._busy_timeout_s),
+            wait=wait_random_exponential(multiplier=0.01, max=0.25),
+            reraise=True,
+        )
+
+    def _connect(self) -> sqlite3.Connection:
+        mode = "ro" if self._read_only else "rwc"
+        connection = sqlite3.connect(
+            f"{self._path.as_uri()}?mode={mode}",
+            uri=True,
+            timeout=self._busy_timeout_s,
+            isolation_level=None,  # transactions begin where _begin says, not where the driver guesses
+            check_same_thread=False,
+        )
+        connection.execute("PRAGMA synchronous=NORMAL")
+        return connection
+
+    @staticmethod
+    def _begin(connection: sa.Connection) -> None:
+        connection.exec_driver_sql(connection.get_execution_options().get("tracer_hooks_begin", "BEGIN"))
+
+    @contextmanager
+    def _errors(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except (SQLAlchemyError, sqlite3.Error, OSError, OverflowError) as error:
+            self._refuse(doing, error)
+
+    def _refuse(self, doing: str, error: Exception) -> NoReturn:
+        cause: Any = getattr(error, "orig", None) or error
+        text, path = str(cause), str(self._path)
+        message = f"cannot {doing}: run store {path!r}: {text}. {_next_command(text, path)}"
+        raise StoreError(message) from error
+
+
+def _is_locked(error: BaseException) -> bool:
+    return "locked" in str(error) or "busy" in str(error)
+
+
+def _next_command(text: str, path: str) -> str:
+    lowered = text.lower()
+    if "locked" in lowered or "busy" in lowered:
+        return "Another process is writing: try again when it is done, or set TRACER_HOOKS_STORE to another file"
+    if "not a database" in lowered or "malformed" in lowered:
+        return f"The file is damaged or no run store. Run: mv {path!r} {path + '.damaged'!r}"
+    if "full" in lowered or "no space" in lowered:
+        return "Free some disk space, or set TRACER_HOOKS_STORE to a file on another disk"
+    return "Set TRACER_HOOKS_STORE to a file that can be written, or TRACER_HOOKS_STORE=off to keep no runs"

@@ -1,0 +1,32 @@
+"""JSON text as stored bytes, compressed when that pays."""
+
+from __future__ import annotations
+
+import zlib
+
+COMPRESS_FROM = 4096
+"""Bytes of UTF-8 from which a text is compressed: below, zlib saves less than one page of the file."""
+
+_COMPRESSED = b"z"  # no JSON object begins with it, so the bytes say themselves how to read them
+
+
+def pack(text: str) -> bytes:
+    """``text``, a JSON object, as bytes for the database."""
+    data = text.encode("utf-8")
+    if len(data) < COMPRESS_FROM:
+        return data
+    return _COMPRESSED + zlib.compress(data, level=6)
+
+
+def unpack(data: bytes) -> str:
+    """The text that :func:`pack` was given.
+
+    Raises:
+        ValueError: The bytes are damaged.
+    """
+    if data[:1] != _COMPRESSED:
+        return data.decode("utf-8")
+    try:
+        return zlib.decompress(data[1:]).decode("utf-8")
+    except zlib.error as error:
+        raise ValueError(f"compressed record is damaged: {error}") from error

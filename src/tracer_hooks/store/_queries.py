@@ -1,0 +1,109 @@
+"""The statements that the store runs, each inside a transaction that the caller holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite import insert
+
+from tracer_hooks.errors import StoreError
+from tracer_hooks.schema import RunOutcome
+from tracer_hooks.store._records import RunSummary, StoredRun
+from tracer_hooks.store._rows import (
+    SUMMARY_TASK_CHARS,
+    attribution_columns,
+    rewrite_columns,
+    row_of,
+    run_of,
+    summary_of,
+    to_microseconds,
+)
+from tracer_hooks.store._tables import runs
+
+_MATCHES_SHOWN = 5
+
+
+def upsert(connection: sa.Connection, run: StoredRun) -> None:
+    """Write ``run`` over any earlier one with its id; see ``RunStore.save``."""
+    values = row_of(run)
+    kept = {"run_id"}
+    if run.attribution is None:
+        kept |= attribution_columns(None).keys()
+    if run.rewrite is None:
+        kept |= rewrite_columns(None).keys()
+    changed = {name: value for name, value in values.items() if name not in kept}
+    statement = insert(runs).values(values)
+    connection.execute(statement.on_conflict_do_update(index_elements=[runs.c.run_id], set_=changed))
+
+
+def find_id(connection: sa.Connection, wanted: str) -> str:
+    """The id of the one run that ``wanted`` names: a whole id, or the beginning of exactly one.
+
+    Raises:
+        StoreError: No run, or more than one, fits.
+    """
+    exact = connection.scalar(sa.select(runs.c.run_id).where(runs.c.run_id == wanted))
+    if exact is not None:
+        return str(exact)
+    # Not LIKE: in SQLite it does not tell upper from lower case.
+    begins = sa.func.substr(runs.c.run_id, 1, len(wanted)) == wanted
+    statement = sa.select(runs.c.run_id).where(begins).order_by(runs.c.run_id).limit(_MATCHES_SHOWN + 1)
+    found = [str(each) for each in connection.scalars(statement)] if wanted else []
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise StoreError(f"no run {wanted!r}, expected a run id or the beginning of one. Run: tracer-hooks runs list")
+    shown = ", ".join(map(repr, found[:_MATCHES_SHOWN])) + (", ..." if len(found) > _MATCHES_SHOWN else "")
+    raise StoreError(f"{wanted!r} is the beginning of several runs ({shown}). Next: give more of the run id")
+
+
+def load(connection: sa.Connection, run_id: str) -> StoredRun:
+    """The run with exactly this id."""
+    row = connection.execute(sa.select(runs).where(runs.c.run_id == run_id)).mappings().one()
+    return run_of(row)
+
+
+def load_session(connection: sa.Connection, session_id: str) -> tuple[StoredRun, ...]:
+    """The runs of one session, first attempt first."""
+    statement = sa.select(runs).where(runs.c.session_id == session_id)
+    ordered = statement.order_by(runs.c.attempt, runs.c.started_us, runs.c.run_id)
+    return tuple(run_of(row) for row in connection.execute(ordered).mappings())
+
+
+def summaries(
+    connection: sa.Connection,
+    *,
+    limit: int,
+    team: str | None,
+    outcome: RunOutcome | None,
+    since: datetime | None,
+) -> tuple[RunSummary, ...]:
+    """One line per run, the newest first."""
+    statement = sa.select(*_summary_columns()).order_by(runs.c.started_us.desc(), runs.c.run_id).limit(limit)
+    if team is not None:
+        statement = statement.where(runs.c.team == team)
+    if outcome is not None:
+        statement = statement.where(runs.c.outcome == outcome.value)
+    if since is not None:
+        statement = statement.where(runs.c.started_us >= to_microseconds(since))
+    return tuple(summary_of(row) for row in connection.execute(statement).mappings())
+
+
+def update(connection: sa.Connection, run_id: str, values: Mapping[str, Any]) -> None:
+    """Set columns of the run with exactly this id."""
+    connection.execute(runs.update().where(runs.c.run_id == run_id).values(**values))
+
+
+def remove(connection: sa.Connection, run_id: str) -> None:
+    """Delete the run with exactly this id."""
+    connection.execute(runs.delete().where(runs.c.run_id == run_id))
+
+
+def _summary_columns() -> list[sa.ColumnElement[Any]]:
+    heavy = {"task", "trajectory", "attribution", "rewrite"}
+    light: list[sa.ColumnElement[Any]] = [column for column in runs.c if column.name not in heavy]
+    task = sa.func.substr(runs.c.task, 1, SUMMARY_TASK_CHARS).label("task")
+    return [*light, task, runs.c.rewrite.is_not(None).label("rewritten")]

@@ -1,0 +1,57 @@
+"""Spans: emitted, recorded, redacted, assembled into trajectories, written to and read from OTLP files."""
+
+from tracer_hooks.telemetry._assemble import assemble
+from tracer_hooks.telemetry._diagnosis import emit_diagnosis
+from tracer_hooks.telemetry._emitter import Emitter, current_run
+from tracer_hooks.telemetry._invocation import CANCELLED, INTERRUPTED, Invocation, current_invocation
+from tracer_hooks.telemetry._messages import (
+    ChatReply,
+    Message,
+    RequestedTool,
+    assistant_message,
+    message_text,
+    text_message,
+    tool_message,
+)
+from tracer_hooks.telemetry._operations import (
+    AgentInvocation,
+    ChatInvocation,
+    ToolInvocation,
+    enclosing_agent,
+)
+from tracer_hooks.telemetry._run import RunInvocation, RunKind, RunStart
+from tracer_hooks.telemetry._span_record import SpanEvent, SpanLink, SpanRecord, SpanStatus
+from tracer_hooks.telemetry._streams import drive, drive_async
+from tracer_hooks.telemetry._suppress import suppressed
+
+__all__ = [
+    "CANCELLED",
+    "INTERRUPTED",
+    "AgentInvocation",
+    "ChatInvocation",
+    "ChatReply",
+    "Emitter",
+    "Invocation",
+    "Message",
+    "RequestedTool",
+    "RunInvocation",
+    "RunKind",
+    "RunStart",
+    "SpanEvent",
+    "SpanLink",
+    "SpanRecord",
+    "SpanStatus",
+    "ToolInvocation",
+    "assemble",
+    "assistant_message",
+    "current_invocation",
+    "current_run",
+    "drive",
+    "drive_async",
+    "emit_diagnosis",
+    "enclosing_agent",
+    "message_text",
+    "suppressed",
+    "text_message",
+    "tool_message",
+]

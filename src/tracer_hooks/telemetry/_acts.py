@@ -1,0 +1,301 @@
+"""Which spans make up which step.
+
+Our own spans say it by their step index. For spans of other instrumentations: a model call begins a step; a tool call
+belongs to the model call that asked for it (by call id, else the last one of the same turn before it); an agent's turn
+without model calls is a step of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from tracer_hooks import semconv
+from tracer_hooks.schema import Step, StepKind, ToolCall, Usage, to_json_value, to_text
+from tracer_hooks.telemetry._messages import Message, message_text
+from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
+from tracer_hooks.telemetry._span_tree import CHAT_OPERATIONS, SpanTree, decoded, messages_of
+
+_TRANSFER_NAME = re.compile(r"^(?:transfer|hand_?off)_to_(.+)$")
+
+
+@dataclass(slots=True)
+class Act:
+    """The spans of one step, gathered before the step is built."""
+
+    agent: str
+    start_ns: int
+    index: int | None = None
+    chats: list[SpanRecord] = field(default_factory=list)
+    tools: list[SpanRecord] = field(default_factory=list)
+    turn: SpanRecord | None = None
+    """The agent's turn, when it is itself the step, since it held no model call."""
+    outer_turn: SpanRecord | None = None
+    """The turn around the model and tool calls."""
+    recipient: str | None = None
+
+    @property
+    def reply(self) -> Message:
+        """What the model answered in the end; empty without a reply."""
+        last = self.chats[-1] if self.chats else self.turn
+        messages = messages_of(last, semconv.OUTPUT_MESSAGES) if last is not None else []
+        return messages[-1] if messages else {}
+
+    @property
+    def seen(self) -> list[Message]:
+        """The messages that the agent was shown."""
+        source = self.chats[0] if self.chats else self.turn
+        messages = messages_of(source, semconv.INPUT_MESSAGES) if source is not None else []
+        if not messages and self.outer_turn is not None:
+            messages = messages_of(self.outer_turn, semconv.INPUT_MESSAGES)
+        return messages
+
+    @property
+    def spans(self) -> list[SpanRecord]:
+        """Every span of the step."""
+        return [*self.chats, *self.tools, *([self.turn] if self.turn is not None else [])]
+
+    def is_empty(self) -> bool:
+        """Whether it was broken off before anything came of it."""
+        last = self.chats[-1] if self.chats else None
+        return (
+            last is not None
+            and semconv.ABANDONED in last.attributes
+            and not message_text(self.reply)
+            and not self.tools
+        )
+
+
+def collect_acts(tree: SpanTree, *, default_agent: str) -> list[Act]:
+    """The acts of a run, in the order of their step indices, or of time where spans carry none."""
+    acts = _Acts(tree, default_agent)
+    for chat in tree.of_operation(*CHAT_OPERATIONS):
+        acts.add_chat(chat)
+    for tool in tree.of_operation(semconv.OP_EXECUTE_TOOL):
+        acts.add_tool(tool)
+    for turn in tree.of_operation(semconv.OP_INVOKE_AGENT):
+        acts.add_turn(turn)
+    for turn in tree.of_operation(semconv.OP_INVOKE_AGENT):
+        acts.pass_control(turn)
+    return acts.ordered()
+
+
+class _Acts:
+    def __init__(self, tree: SpanTree, default_agent: str) -> None:
+        self._tree = tree
+        self._default_agent = default_agent
+        self._all: list[Act] = []
+        self._by_index: dict[int, Act] = {}
+        self._by_call: dict[str, Act] = {}
+
+    def add_chat(self, chat: SpanRecord) -> None:
+        act = self._act(chat)
+        act.chats.append(chat)
+        act.recipient = _recipient(chat) or act.recipient
+        for part in act.reply.get("parts") or ():
+            if isinstance(part, dict) and part.get("type") == "tool_call" and part.get("id"):
+                self._by_call[str(part["id"])] = act
+
+    def add_tool(self, tool: SpanRecord) -> None:
+        act = self._known_act(tool) or self._asking_act(tool) or self._act(tool)
+        act.tools.append(tool)
+        act.recipient = _recipient(tool) or act.recipient
+
+    def add_turn(self, turn: SpanRecord) -> None:
+        index = _index(turn)
+        if index is None:
+            inside = [act for act in self._all if act.outer_turn is turn]
+            output = message_text((messages_of(turn, semconv.OUTPUT_MESSAGES) or [{}])[-1])
+            spoke = any(act.chats for act in inside) or self._has_inner_turn(turn)
+            if semconv.RUN_ID in turn.attributes or spoke or (inside and not output):
+                return
+            if not output and turn.status is not SpanStatus.ERROR:
+                return
+        act = self._act(turn, start_ns=turn.end_ns)
+        act.turn = turn
+
+    def pass_control(self, turn: SpanRecord) -> None:
+        recipient = turn.attributes.get(semconv.STEP_RECIPIENT)
+        acts = [act for act in self._all if act.outer_turn is turn or act.turn is turn]
+        if recipient and acts:
+            last = max(acts, key=lambda act: (act.index if act.index is not None else -1, act.start_ns))
+            last.recipient = last.recipient or to_text(recipient)
+
+    def ordered(self) -> list[Act]:
+        kept = [act for act in self._all if not act.is_empty()]
+        if all(act.index is not None for act in kept):
+            return sorted(kept, key=lambda act: act.index or 0)
+        return sorted(kept, key=lambda act: act.start_ns)
+
+    def _act(self, record: SpanRecord, *, start_ns: int | None = None) -> Act:
+        known = self._known_act(record)
+        if known is not None:
+            return known
+        outer = self._tree.agent_of(record)
+        act = Act(
+            agent=self._tree.agent_name(record, self._default_agent),
+            start_ns=record.start_ns if start_ns is None else start_ns,
+            index=_index(record),
+            outer_turn=outer,
+        )
+        self._all.append(act)
+        if act.index is not None:
+            self._by_index[act.index] = act
+        return act
+
+    def _known_act(self, record: SpanRecord) -> Act | None:
+        index = _index(record)
+        return self._by_index.get(index) if index is not None else None
+
+    def _asking_act(self, tool: SpanRecord) -> Act | None:
+        if _index(tool) is not None:
+            return None
+        call_id = tool.attributes.get(semconv.TOOL_CALL_ID)
+        if call_id and str(call_id) in self._by_call:
+            return self._by_call[str(call_id)]
+        turn = self._tree.agent_of(tool)
+        before = [a for a in self._all if a.chats and a.outer_turn is turn and a.start_ns <= tool.start_ns]
+        return max(before, key=lambda act: act.start_ns) if before else None
+
+    def _has_inner_turn(self, turn: SpanRecord) -> bool:
+        inner = self._tree.of_operation(semconv.OP_INVOKE_AGENT)
+        return any(self._tree.agent_of(other) is turn for other in inner)
+
+
+def to_step(act: Act, index: int) -> Step:
+    """Build the step of an act; what the agent received is filled in later."""
+    calls = tool_calls(act.reply, act.tools)
+    failed = _failure(act)
+    recipient = act.recipient or next((m[1] for c in calls if (m := _TRANSFER_NAME.match(c.name))), None)
+    return Step(
+        index=index,
+        agent=act.agent,
+        kind=_kind(failed, recipient, calls),
+        content=message_text(act.reply),
+        tool_calls=calls,
+        recipient=recipient,
+        model=_model(act.chats),
+        usage=_usage(act.chats),
+        started_at=_time(min(span.start_ns for span in act.spans)),
+        ended_at=_time(max(span.end_ns for span in act.spans)),
+        error=failed,
+        attempts=max(1, len(act.chats)),
+        span_id=(act.chats[-1] if act.chats else act.spans[0]).span_id,
+    )
+
+
+def tool_calls(reply: Message, tools: Sequence[SpanRecord]) -> tuple[ToolCall, ...]:
+    """The calls that a reply asked for, joined with the spans of their execution; then calls that no reply shows."""
+    left = list(tools)
+    calls = []
+    for part in reply.get("parts") or ():
+        if isinstance(part, dict) and part.get("type") == "tool_call":
+            spans = _take(left, part)
+            calls.append(_tool_call(part, spans))
+    while left:
+        first = left[0]
+        same = [span for span in left if _same_call(first, span)]
+        left = [span for span in left if span not in same]
+        calls.append(_tool_call({}, same))
+    return tuple(calls)
+
+
+def _take(left: list[SpanRecord], part: Message) -> list[SpanRecord]:
+    """Remove from ``left``, and give, the spans that executed the requested call: all its attempts."""
+    by_id = [s for s in left if part.get("id") and s.attributes.get(semconv.TOOL_CALL_ID) == part["id"]]
+    found = by_id
+    if not found:
+        named = [s for s in left if s.attributes.get(semconv.TOOL_NAME) == part.get("name")]
+        found = [s for s in named if _same_call(named[0], s)]
+    for span in found:
+        left.remove(span)
+    return found
+
+
+def _same_call(first: SpanRecord, other: SpanRecord) -> bool:
+    keys = (semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.TOOL_CALL_ARGUMENTS)
+    return all(first.attributes.get(key) == other.attributes.get(key) for key in keys)
+
+
+def _tool_call(part: Message, spans: Sequence[SpanRecord]) -> ToolCall:
+    last = spans[-1] if spans else None
+    attributes = last.attributes if last is not None else {}
+    arguments = attributes.get(semconv.TOOL_CALL_ARGUMENTS, part.get("arguments"))
+    result = attributes.get(semconv.TOOL_CALL_RESULT)
+    error = None
+    if last is not None and last.status is SpanStatus.ERROR:
+        error = last.status_message or _exception(last) or to_text(attributes.get(semconv.ERROR_TYPE) or "failed")
+    return ToolCall(
+        name=to_text(attributes.get(semconv.TOOL_NAME) or part.get("name") or "unknown"),
+        arguments=to_json_value(decoded(arguments)),
+        result=None if result is None else _as_text(result),
+        error=error,
+        call_id=attributes.get(semconv.TOOL_CALL_ID) or part.get("id"),
+        attempts=max(1, len(spans)),
+    )
+
+
+def _as_text(value: object) -> str:
+    return to_text(value) if isinstance(value, str) else json.dumps(to_json_value(value), ensure_ascii=False)
+
+
+def _kind(failed: str | None, recipient: str | None, calls: Sequence[ToolCall]) -> StepKind:
+    if failed is not None:
+        return StepKind.ERROR
+    if recipient is not None:
+        return StepKind.HANDOFF
+    return StepKind.TOOL_CALL if calls else StepKind.MESSAGE
+
+
+def _failure(act: Act) -> str | None:
+    last = act.chats[-1] if act.chats else act.turn
+    if last is None or last.status is not SpanStatus.ERROR:
+        return None
+    return last.status_message or _exception(last) or to_text(last.attributes.get(semconv.ERROR_TYPE) or "failed")
+
+
+def _exception(record: SpanRecord) -> str | None:
+    for event in reversed(record.events):
+        if event.name == semconv.EVENT_EXCEPTION and event.attributes.get(semconv.EXCEPTION_MESSAGE):
+            return to_text(event.attributes[semconv.EXCEPTION_MESSAGE])
+    return None
+
+
+def _recipient(record: SpanRecord) -> str | None:
+    value = record.attributes.get(semconv.STEP_RECIPIENT) or record.attributes.get(semconv.TRANSFER_TARGET)
+    return to_text(value) if value else None
+
+
+def _index(record: SpanRecord) -> int | None:
+    value: Any = record.attributes.get(semconv.STEP_INDEX)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _model(chats: Sequence[SpanRecord]) -> str | None:
+    for chat in reversed(chats):
+        name = chat.attributes.get(semconv.RESPONSE_MODEL) or chat.attributes.get(semconv.REQUEST_MODEL)
+        if name:
+            return to_text(name)
+    return None
+
+
+def _usage(chats: Iterable[SpanRecord]) -> Usage | None:
+    counts = [_tokens(chat) for chat in chats]
+    known = [usage for usage in counts if usage is not None]
+    return sum(known, Usage()) if known else None
+
+
+def _tokens(chat: SpanRecord) -> Usage | None:
+    read = chat.attributes.get(semconv.USAGE_INPUT_TOKENS)
+    written = chat.attributes.get(semconv.USAGE_OUTPUT_TOKENS)
+    if read is None and written is None:
+        return None
+    return Usage(input_tokens=max(0, int(read or 0)), output_tokens=max(0, int(written or 0)))
+
+
+def _time(ns: int) -> datetime | None:
+    return datetime.fromtimestamp(ns / 1e9, UTC) if ns > 0 else None

@@ -1,0 +1,140 @@
+"""Spans, in any order and of any number of runs, into trajectories."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tracer_hooks import semconv
+from tracer_hooks.schema import AgentSpec, RunOutcome, Step, Trajectory, to_text
+from tracer_hooks.telemetry._acts import collect_acts
+from tracer_hooks.telemetry._messages import message_text
+from tracer_hooks.telemetry._received import link_inputs
+from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
+from tracer_hooks.telemetry._span_tree import SpanTree, decoded
+
+_UNKNOWN_AGENT = "assistant"
+
+
+def assemble(records: Iterable[SpanRecord]) -> list[Trajectory]:
+    """One trajectory for each run among the spans, ordered by when the runs began.
+
+    Our own spans carry the run's id and the step's index. Spans of other instrumentations are grouped by trace, and
+    their steps numbered by time; pass them through :func:`tracer_hooks.telemetry.normalise` first. Spans that are
+    neither a workflow, an agent, a model call nor a tool call only serve to find the agent around them.
+    """
+    groups = _group_by_run(list(records))
+    trees = sorted((SpanTree(spans) for spans in groups), key=lambda tree: tree.start_ns)
+    return [_trajectory(tree) for tree in trees]
+
+
+def _group_by_run(records: Sequence[SpanRecord]) -> list[list[SpanRecord]]:
+    by_id = {(record.trace_id, record.span_id): record for record in records}
+    keys: dict[tuple[str, str], str] = {}
+
+    def key_of(record: SpanRecord) -> str:
+        path: list[tuple[str, str]] = []
+        current: SpanRecord | None = record
+        key = f"trace {record.trace_id}"
+        while current is not None:
+            place = (current.trace_id, current.span_id)
+            if place in keys:
+                key = keys[place]
+                break
+            if place in path:  # a damaged file may hold a cycle
+                break
+            path.append(place)
+            run_id = current.attributes.get(semconv.RUN_ID)
+            if run_id is not None and current.attributes.get(semconv.OPERATION_NAME) != semconv.OP_DIAGNOSE:
+                key = f"run {run_id}"
+                break
+            current = by_id.get((current.trace_id, current.parent_id)) if current.parent_id else None
+        keys.update(dict.fromkeys(path, key))
+        return key
+
+    groups: dict[str, list[SpanRecord]] = {}
+    for record in records:
+        if record.attributes.get(semconv.OPERATION_NAME) != semconv.OP_DIAGNOSE:
+            groups.setdefault(key_of(record), []).append(record)
+    return list(groups.values())
+
+
+def _trajectory(tree: SpanTree) -> Trajectory:
+    root = tree.root
+    attributes = root.attributes
+    team = to_text(attributes.get(semconv.WORKFLOW_NAME) or "")
+    acts = collect_acts(tree, default_agent=team or _UNKNOWN_AGENT)
+    steps = link_inputs(acts)
+    return Trajectory(
+        run_id=to_text(attributes.get(semconv.RUN_ID) or root.trace_id),
+        team=team,
+        framework=to_text(attributes.get(semconv.FRAMEWORK) or root.scope or "unknown"),
+        task=_task(attributes),
+        agents=_agents(tree, steps),
+        steps=steps,
+        outcome=_outcome(root),
+        outcome_reason=_reason(root),
+        final_output=_final_output(attributes, steps),
+        trace_id=root.trace_id,
+    )
+
+
+def _task(attributes: Mapping[str, Any]) -> str:
+    if (task := attributes.get(semconv.RUN_TASK)) is not None:
+        return to_text(task)
+    messages = decoded(attributes.get(semconv.INPUT_MESSAGES))
+    users = [m for m in messages if m.get("role") == "user"] if isinstance(messages, list) else []
+    if users:
+        return message_text(users[-1])
+    return to_text(attributes.get(semconv.OI_INPUT_VALUE) or "")
+
+
+def _final_output(attributes: Mapping[str, Any], steps: Sequence[Step]) -> str | None:
+    if (output := attributes.get(semconv.RUN_FINAL_OUTPUT)) is not None:
+        return to_text(output)
+    messages = decoded(attributes.get(semconv.OUTPUT_MESSAGES))
+    if isinstance(messages, list) and messages:
+        return message_text(messages[-1])
+    if (value := attributes.get(semconv.OI_OUTPUT_VALUE)) is not None:
+        return to_text(value)
+    return next((step.content for step in reversed(steps) if step.content and step.error is None), None)
+
+
+def _outcome(root: SpanRecord) -> RunOutcome:
+    value = root.attributes.get(semconv.RUN_OUTCOME)
+    if value in set(RunOutcome):
+        return RunOutcome(value)
+    return RunOutcome.FAILED if root.status is SpanStatus.ERROR else RunOutcome.UNKNOWN
+
+
+def _reason(root: SpanRecord) -> str | None:
+    for key in (semconv.RUN_OUTCOME_REASON, semconv.RUN_STOP_REASON, semconv.ABANDONED):
+        if root.attributes.get(key):
+            return to_text(root.attributes[key])
+    return to_text(root.status_message) if root.status_message else None
+
+
+def _agents(tree: SpanTree, steps: Sequence[Step]) -> tuple[AgentSpec, ...]:
+    specs: dict[str, AgentSpec] = {}
+    roster = tree.root.attributes.get(semconv.RUN_AGENTS)
+    for item in _as_list(roster):
+        if isinstance(item, dict) and item.get("name"):
+            name = to_text(item["name"])
+            specs[name] = AgentSpec(name=name, instructions=item.get("instructions"), tools=tuple(item.get("tools") or ()))
+    for step in steps:
+        specs.setdefault(step.agent, AgentSpec(name=step.agent))
+    prompts = tree.system_prompts()
+    return tuple(
+        spec if spec.instructions is not None else spec.model_copy(update={"instructions": prompts.get(spec.name)})
+        for spec in specs.values()
+    )
+
+
+def _as_list(value: object) -> list[Any]:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return []
+    return list(value) if isinstance(value, (list, tuple)) else []

@@ -1,0 +1,191 @@
+"""Which spans of other instrumentations are the team, an agent, a model call or a tool call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tracer_hooks import semconv
+from tracer_hooks.schema import to_text
+from tracer_hooks.telemetry._foreign_messages import nested
+from tracer_hooks.telemetry._foreign_tools import TRACELOOP_NAME
+from tracer_hooks.telemetry._span_record import SpanRecord
+
+_TRACELOOP_KIND = "traceloop.span.kind"
+_TRACELOOP_PROPERTY = "traceloop.association.properties."
+# OpenLLMetry 0.62 emits a second span for each graph that says invoke_agent, has no input and often no children
+_LANGGRAPH_EDGES = "gen_ai.workflow.nodes"
+_OWN_PREFIX = "tracer_hooks."
+PLUMBING = ""
+_OPERATIONS = {
+    semconv.OP_INVOKE_WORKFLOW,
+    semconv.OP_INVOKE_AGENT,
+    semconv.OP_CREATE_AGENT,
+    semconv.OP_CHAT,
+    semconv.OP_GENERATE_CONTENT,
+    semconv.OP_TEXT_COMPLETION,
+    semconv.OP_EXECUTE_TOOL,
+    semconv.OP_DIAGNOSE,
+}
+MODEL_OPERATIONS = {semconv.OP_CHAT, semconv.OP_GENERATE_CONTENT, semconv.OP_TEXT_COMPLETION}
+_TRACELOOP_OPERATIONS = {
+    "workflow": semconv.OP_INVOKE_WORKFLOW,
+    "agent": semconv.OP_INVOKE_AGENT,
+    "tool": semconv.OP_EXECUTE_TOOL,
+    "task": PLUMBING,
+}
+_OI_OPERATIONS = {
+    semconv.OI_KIND_AGENT: semconv.OP_INVOKE_AGENT,
+    semconv.OI_KIND_LLM: semconv.OP_CHAT,
+    semconv.OI_KIND_TOOL: semconv.OP_EXECUTE_TOOL,
+    semconv.OI_KIND_CHAIN: PLUMBING,
+}
+_AGENT_PREFIX = re.compile(r"^(?:invoke_agent|create_agent|agent run|agent|run)[ :]+", re.IGNORECASE)
+_AGENT_SUFFIX = re.compile(r"\.(?:_?execute\w*|_?run\w*|on_messages\w*|kickoff\w*|i?a?invoke|agent|workflow|task)$")
+_GENERIC_NODES = {"model", "agent", "tools", "tool", "call_model", "llm", "chatbot", "__start__", "__end__"}
+
+
+class SpanTree:
+    """Parents and children of the spans at hand."""
+
+    def __init__(self, records: list[SpanRecord]) -> None:
+        self.records = records
+        self._by_id = {(record.trace_id, record.span_id): record for record in records}
+        self._with_children = {(record.trace_id, record.parent_id) for record in records}
+
+    def parent(self, record: SpanRecord) -> SpanRecord | None:
+        return self._by_id.get((record.trace_id, record.parent_id)) if record.parent_id else None
+
+    def ancestors(self, record: SpanRecord) -> Iterator[SpanRecord]:
+        seen = {record.span_id}
+        above = self.parent(record)
+        while above is not None and above.span_id not in seen:  # a damaged file may hold a circle
+            yield above
+            seen.add(above.span_id)
+            above = self.parent(above)
+
+    def is_leaf(self, record: SpanRecord) -> bool:
+        return (record.trace_id, record.span_id) not in self._with_children
+
+
+def is_own(record: SpanRecord) -> bool:
+    return any(key.startswith(_OWN_PREFIX) for key in record.attributes)
+
+
+def operation_of(record: SpanRecord) -> str | None:
+    """The span's operation; ``PLUMBING`` for a part of a framework that acts through others."""
+    attributes = record.attributes
+    own = attributes.get(semconv.OPERATION_NAME)
+    if is_own(record):
+        return None if own is None else str(own)
+    traceloop = _TRACELOOP_OPERATIONS.get(str(attributes.get(_TRACELOOP_KIND)).lower())
+    if traceloop is not None:
+        return traceloop
+    if str(own) in _OPERATIONS:
+        return str(own)
+    kind = _OI_OPERATIONS.get(str(attributes.get(semconv.OI_SPAN_KIND)).upper())
+    return kind if kind is not None else _guessed_operation(record)
+
+
+def _guessed_operation(record: SpanRecord) -> str | None:
+    attributes = record.attributes
+    if "llm.request.type" in attributes or any(
+        key.startswith(("gen_ai.prompt", "gen_ai.completion", "gen_ai.usage.", "llm.input_messages"))
+        for key in attributes
+    ):
+        return semconv.OP_CHAT
+    if any(event.name.startswith(("gen_ai.content.", "gen_ai.choice")) for event in record.events):
+        return semconv.OP_CHAT
+    if attributes.get(semconv.TOOL_NAME) or attributes.get(semconv.OI_TOOL_NAME):
+        return semconv.OP_EXECUTE_TOOL
+    return semconv.OP_INVOKE_AGENT if attributes.get(semconv.AGENT_NAME) else None
+
+
+def find_agents(tree: SpanTree, operations: dict[int, str | None]) -> dict[int, str]:
+    """Names of agents by span; makes those framework spans agents that a model call names as its agent."""
+    names: dict[int, str] = {}
+    for record in tree.records:
+        if not is_own(record) and operations[id(record)] not in (
+            PLUMBING,
+            None,
+            semconv.OP_INVOKE_WORKFLOW,
+        ):
+            name = _agent_name(record, is_agent=operations[id(record)] == semconv.OP_INVOKE_AGENT)
+            if name:
+                names[id(record)] = name
+    for record in tree.records:
+        if operations[id(record)] in MODEL_OPERATIONS and id(record) in names:
+            _promote_ancestor(record, names, tree, operations)
+    return names
+
+
+def _promote_ancestor(
+    record: SpanRecord, names: dict[int, str], tree: SpanTree, operations: dict[int, str | None]
+) -> None:
+    name = names[id(record)]
+    for above in tree.ancestors(record):
+        if operations[id(above)] == semconv.OP_INVOKE_AGENT:
+            return
+        called = above.attributes.get(TRACELOOP_NAME, above.name)
+        if operations[id(above)] == PLUMBING and called == name and tree.parent(above) is not None:
+            operations[id(above)] = semconv.OP_INVOKE_AGENT
+            names[id(above)] = name
+            return
+
+
+def settle_teams(tree: SpanTree, operations: dict[int, str | None]) -> None:
+    """Make the topmost framework span the team, and a second span of the same graph plumbing."""
+    foreign = [record for record in tree.records if not is_own(record)]
+    for record in foreign:
+        if _LANGGRAPH_EDGES in record.attributes:
+            operations[id(record)] = PLUMBING
+        elif operations[id(record)] == PLUMBING and not tree.is_leaf(record):
+            is_topmost = all(operations[id(above)] is None for above in tree.ancestors(record))
+            operations[id(record)] = semconv.OP_INVOKE_WORKFLOW if is_topmost else PLUMBING
+    teams = {
+        id(record): team_name(record) for record in tree.records if operations[id(record)] == semconv.OP_INVOKE_WORKFLOW
+    }
+    for record in foreign:
+        name = teams.get(id(record))
+        if name is not None and any(teams.get(id(above)) == name for above in tree.ancestors(record)):
+            operations[id(record)] = PLUMBING
+
+
+def team_name(record: SpanRecord) -> str:
+    for key in (semconv.WORKFLOW_NAME, TRACELOOP_NAME, "traceloop.workflow.name", semconv.AGENT_NAME):
+        if record.attributes.get(key):
+            return to_text(record.attributes[key])
+    return _AGENT_SUFFIX.sub("", record.name.removeprefix("invoke_workflow ")).strip()
+
+
+def _agent_name(record: SpanRecord, *, is_agent: bool) -> str | None:
+    attributes = record.attributes
+    for key in (semconv.AGENT_NAME, semconv.OI_AGENT_NAME, semconv.OI_GRAPH_NODE_ID):
+        if attributes.get(key):
+            return to_text(attributes[key])
+    if is_agent and attributes.get(TRACELOOP_NAME):
+        return to_text(attributes[TRACELOOP_NAME])
+    metadata = nested(attributes, "metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    name = _langgraph_agent(metadata) or _langgraph_agent(
+        {
+            key.removeprefix(_TRACELOOP_PROPERTY): value
+            for key, value in attributes.items()
+            if key.startswith(_TRACELOOP_PROPERTY)
+        }
+    )
+    if name is None and is_agent:
+        name = _AGENT_SUFFIX.sub("", _AGENT_PREFIX.sub("", record.name)).strip() or None
+    return name
+
+
+def _langgraph_agent(metadata: Mapping[str, Any]) -> str | None:
+    """The agent in LangGraph's metadata: ``create_agent``'s, else the innermost node of the user's own."""
+    if metadata.get("lc_agent_name"):
+        return to_text(metadata["lc_agent_name"])
+    path = [part.partition(":")[0] for part in str(metadata.get("langgraph_checkpoint_ns") or "").split("|")]
+    for node in [str(metadata.get("langgraph_node") or ""), *reversed(path)]:
+        if node and node.lower() not in _GENERIC_NODES:
+            return node
+    return None

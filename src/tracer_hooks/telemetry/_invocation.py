@@ -1,0 +1,242 @@
+"""One operation of a run: a span on the user's tracer and a record of our own, opened and closed together.
+
+The idea of an invocation object (start on construction, set fields, then ``stop`` or ``fail``) follows OpenTelemetry's
+``opentelemetry-util-genai``; adapters never touch raw spans.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from opentelemetry import context as otel_context
+from opentelemetry.trace import (
+    INVALID_SPAN,
+    Span,
+    SpanKind,
+    Status,
+    StatusCode,
+    get_current_span,
+    set_span_in_context,
+)
+
+from tracer_hooks import semconv
+from tracer_hooks._guard import guard
+from tracer_hooks.schema import to_text
+from tracer_hooks.telemetry._span_record import SpanEvent, SpanRecord, SpanStatus
+from tracer_hooks.telemetry._suppress import is_suppressed, quiet
+
+if TYPE_CHECKING:
+    from tracer_hooks.telemetry._run import RunInvocation
+
+_CURRENT = "tracer_hooks.invocation"
+_MAX_STACK_CHARS = 8_000
+_RANDOM = random.SystemRandom()
+"""Not the module's own generator: a run must not use up the random numbers of a user who has seeded it."""
+
+CANCELLED = "cancelled"
+ABANDONED = "abandoned"
+INTERRUPTED = "interrupted"
+
+
+class Invocation:
+    """An open operation. It ends once, by :meth:`fail`, :meth:`abandon` or its subclass's ``stop``; later calls do nothing.
+
+    Args:
+        run: The run it belongs to.
+        name: What the span is named for, after the operation: ``"chat gpt-4o"``.
+        parent: The enclosing operation; default the current one.
+        start_ns: When it began, for operations that are noticed late; default now.
+        attributes: Attributes known at the start.
+        adopt: A recording span that the framework itself opened for this operation: it gets our attributes instead of
+            a second span being opened, and the framework ends it.
+    """
+
+    operation: ClassVar[str]
+    span_kind: ClassVar[SpanKind] = SpanKind.INTERNAL
+    openinference_kind: ClassVar[str]
+
+    def __init__(
+        self,
+        run: RunInvocation,
+        name: str,
+        *,
+        parent: Invocation | None = None,
+        start_ns: int | None = None,
+        attributes: dict[str, Any] | None = None,
+        adopt: Span | None = None,
+    ) -> None:
+        self.run = run
+        self.name = name
+        self.parent = parent if parent is not None else current_invocation()
+        self.start_ns = start_ns if start_ns is not None else time.time_ns()
+        self.ended = False
+        self.error: BaseException | None = None
+        self.errors_inside: list[tuple[str, str]] = []
+        self._events: list[SpanEvent] = []
+        self._adopted = adopt is not None
+        self.attributes: dict[str, Any] = {
+            semconv.OPERATION_NAME: self.operation,
+            semconv.OI_SPAN_KIND: self.openinference_kind,
+            **run.common_attributes,
+            **(attributes or {}),
+        }
+        self.span = adopt if adopt is not None else self._start_span()
+        self.trace_id, self.span_id = self._identify()
+        run.opened(self)
+
+    @property
+    def span_name(self) -> str:
+        """``"{operation} {name}"``, as the conventions ask."""
+        return f"{self.operation} {self.name}".rstrip()
+
+    def set(self, key: str, value: object) -> None:
+        """Set an attribute; None values are left out. Keys come from :mod:`tracer_hooks.semconv`."""
+        if not self.ended and value is not None:
+            self.attributes[key] = value
+
+    def context(self) -> otel_context.Context:
+        """The OpenTelemetry context in which this operation's work has to run."""
+        context = otel_context.set_value(_CURRENT, self, set_span_in_context(self.span, otel_context.get_current()))
+        return context if self.span is not INVALID_SPAN else otel_context.set_value(_CURRENT, self)
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Make this the current operation within the block. Never hold it across a ``yield``: see :mod:`._streams`."""
+        previous = otel_context.get_current()
+        otel_context.attach(self.context())
+        try:
+            yield
+        finally:
+            # Attaching the previous context, not detaching a token: a token is refused, with a logged error, when the
+            # block ends in another copy of the context than it began in, as happens in CrewAI's and LangGraph's threads.
+            otel_context.attach(previous)
+
+    def fail(self, error: BaseException, *, end_ns: int | None = None) -> None:
+        """End with ``error``. Cancellation and an early generator close are not errors: they :meth:`abandon`."""
+        with guard(f"record the failure of {self.span_name!r}"):
+            if isinstance(error, (asyncio.CancelledError, KeyboardInterrupt)):
+                return self.abandon(CANCELLED, end_ns=end_ns)
+            if isinstance(error, GeneratorExit):
+                return self.abandon(ABANDONED, end_ns=end_ns)
+            if self.ended:
+                return None
+            self.error = error
+            self.attributes[semconv.ERROR_TYPE] = type(error).__qualname__
+            if self.run.first_sight(error, self):
+                self._record_exception(error)
+            self._tell_ancestors(error)
+            self._end(SpanStatus.ERROR, to_text(error) or type(error).__name__, end_ns)
+        return None
+
+    def abandon(self, reason: str = ABANDONED, *, end_ns: int | None = None) -> None:
+        """End without result and without error, since the work was cancelled, broken off or interrupted."""
+        if not self.ended:
+            self.attributes[semconv.ABANDONED] = reason
+            self._end(SpanStatus.UNSET, "", end_ns)
+
+    def _tell_ancestors(self, error: BaseException) -> None:
+        entry = (type(error).__name__, to_text(error))
+        outer = self.parent
+        while outer is not None and outer.run is self.run:
+            outer.errors_inside.append(entry)
+            outer = outer.parent
+
+    def _start_span(self) -> Span:
+        with guard(f"start the span {self.span_name!r}"):
+            context = otel_context.get_current()
+            if self.parent is not None and self.parent.span is not INVALID_SPAN:
+                context = set_span_in_context(self.parent.span, context)
+            start = {key: self.attributes[key] for key in _AT_START if key in self.attributes}
+            return self.run.tracer.start_span(
+                self.span_name, context, kind=self.span_kind, attributes=start, start_time=self.start_ns
+            )
+        return INVALID_SPAN
+
+    def _identify(self) -> tuple[str, str]:
+        """The span's ids, or ids of our own where no provider is set up or the span's sampler dropped everything."""
+        context = self.span.get_span_context()
+        # A tracer that records nothing hands on the enclosing span's ids.
+        outer = self.parent.span if self.parent is not None else get_current_span()
+        if context.is_valid and context.span_id != outer.get_span_context().span_id:
+            return f"{context.trace_id:032x}", f"{context.span_id:016x}"
+        own_parent = self.parent is not None and self.parent.run is self.run
+        trace_id = self.parent.trace_id if own_parent and self.parent is not None else f"{_RANDOM.getrandbits(128) or 1:032x}"
+        return trace_id, f"{_RANDOM.getrandbits(64) or 1:016x}"
+
+    def _record_exception(self, error: BaseException) -> None:
+        attributes = {
+            semconv.EXCEPTION_TYPE: type(error).__qualname__,
+            semconv.EXCEPTION_MESSAGE: self.run.capture.recorded_message(to_text(error)),
+        }
+        self._events.append(SpanEvent(name=semconv.EVENT_EXCEPTION, time_ns=time.time_ns(), attributes=attributes))
+        if self.span.is_recording():
+            stack = "".join(traceback.format_exception(error))[-_MAX_STACK_CHARS:]
+            exported = {
+                semconv.EXCEPTION_TYPE: type(error).__qualname__,
+                semconv.EXCEPTION_MESSAGE: self.run.capture.message(to_text(error)),
+                semconv.EXCEPTION_STACKTRACE: self.run.capture.message(to_text(stack)),
+            }
+            self.span.add_event(semconv.EVENT_EXCEPTION, exported)
+
+    def _end(self, status: SpanStatus, message: str, end_ns: int | None) -> None:
+        self.ended = True
+        end_ns = end_ns if end_ns is not None else time.time_ns()
+        with guard(f"record {self.span_name!r}"):
+            self.run.closed(self, self._to_record(status, message, end_ns))
+        with guard(f"export {self.span_name!r}"):
+            if self.span.is_recording():
+                self.span.set_attributes(self.run.capture.exported(self.attributes))
+                if status is SpanStatus.ERROR:  # else left UNSET: a status of OK could never be overridden
+                    self.span.set_status(Status(StatusCode.ERROR, self.run.capture.message(message)))
+        with guard(f"end the span {self.span_name!r}"):
+            if not self._adopted:
+                self.span.end(end_ns)
+
+    def _to_record(self, status: SpanStatus, message: str, end_ns: int) -> SpanRecord:
+        parent = self.parent
+        return SpanRecord(
+            trace_id=self.trace_id,
+            span_id=self.span_id,
+            parent_id=parent.span_id if parent is not None and parent.run is self.run else None,
+            name=self.span_name,
+            kind="client" if self.span_kind is SpanKind.CLIENT else "internal",
+            start_ns=self.start_ns,
+            end_ns=max(end_ns, self.start_ns),
+            attributes=self.run.capture.recorded(self.attributes),
+            status=status,
+            status_message=self.run.capture.recorded_message(message),
+            events=tuple(self._events),
+        )
+
+
+_AT_START = (
+    semconv.OPERATION_NAME,
+    semconv.OI_SPAN_KIND,
+    semconv.RUN_ID,
+    semconv.FRAMEWORK,
+    semconv.WORKFLOW_NAME,
+    semconv.AGENT_NAME,
+    semconv.REQUEST_MODEL,
+    semconv.TOOL_NAME,
+    semconv.STEP_INDEX,
+)
+"""What a sampler may decide on; the rest is set once, at the end."""
+
+
+def current_invocation() -> Invocation | None:
+    """The operation that the calling code runs in; None outside a hooked run or where tracing is suppressed."""
+    if is_suppressed():
+        return None
+    value = otel_context.get_value(_CURRENT)
+    return value if isinstance(value, Invocation) else None
+
+
+def silenced(context: otel_context.Context, *, others: bool) -> otel_context.Context:
+    """``context`` in which, when ``others`` is set, other LLM instrumentations stay silent."""
+    return quiet(context) if others else context

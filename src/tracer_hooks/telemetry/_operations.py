@@ -1,0 +1,292 @@
+"""The operations inside a run: an agent's turn, a model call, a tool call; and how they are numbered as steps."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry import context as otel_context
+from opentelemetry.trace import Span, SpanKind
+
+from tracer_hooks import semconv
+from tracer_hooks._guard import guard
+from tracer_hooks.schema import AgentSpec, to_text
+from tracer_hooks.telemetry._invocation import Invocation, current_invocation, silenced
+from tracer_hooks.telemetry._messages import ChatReply, Message
+from tracer_hooks.telemetry._span_record import SpanStatus
+
+if TYPE_CHECKING:
+    from tracer_hooks.telemetry._run import RunInvocation
+
+
+class AgentInvocation(Invocation):
+    """One turn of one agent: it may hold several model calls, tool calls and turns of agents that it delegates to.
+
+    Args:
+        run: The run.
+        spec: The agent; its instructions and tools go into the run's roster.
+        inputs: The messages that the agent was handed.
+        parent: The enclosing operation; default the current one.
+        retry_of: The failed turn that the framework starts over: model calls then count as further attempts at the
+            same step.
+        start_ns: When it began; default now.
+        adopt: The framework's own recording span for this turn.
+    """
+
+    operation = semconv.OP_INVOKE_AGENT
+    openinference_kind = semconv.OI_KIND_AGENT
+
+    def __init__(
+        self,
+        run: RunInvocation,
+        spec: AgentSpec,
+        *,
+        inputs: Sequence[Message] = (),
+        parent: Invocation | None = None,
+        retry_of: AgentInvocation | None = None,
+        start_ns: int | None = None,
+        adopt: Span | None = None,
+    ) -> None:
+        self.spec = spec
+        self.last_step: int | None = None
+        self.failed_step: tuple[int, int] | None = retry_of.failed_step if retry_of is not None else None
+        self._spoke = False
+        self._nested_outputs: list[str] = []
+        self._has_nested = False
+        attributes: dict[str, Any] = {
+            semconv.AGENT_NAME: spec.name,
+            semconv.OI_AGENT_NAME: spec.name,
+            semconv.OI_GRAPH_NODE_ID: spec.name,
+            semconv.INPUT_MESSAGES: list(inputs) or None,
+            semconv.PROMPT_ID: prompt_id(spec.instructions),
+        }
+        super().__init__(run, spec.name, parent=parent, start_ns=start_ns, attributes=attributes, adopt=adopt)
+        run.add_agent(spec)
+        outer = self.parent_agent
+        if outer is not None:
+            outer._has_nested = True
+            self.set(semconv.OI_GRAPH_NODE_PARENT_ID, outer.spec.name)
+
+    @property
+    def parent_agent(self) -> AgentInvocation | None:
+        """The agent on whose behalf this one acts."""
+        return enclosing_agent(self.parent)
+
+    def begin_step(self) -> tuple[int, int]:
+        """Number a model call: the step's index and the attempt, counted from 1; a failed call is attempted again."""
+        self._spoke = True
+        if self.failed_step is not None:
+            index, attempts = self.failed_step
+            step = (index, attempts + 1)
+        else:
+            step = (self.run.next_step(self.spec.name), 1)
+        self.last_step = step[0]
+        return step
+
+    def hand_off(self, recipient: str) -> None:
+        """Say that this turn's last step passes control to ``recipient``."""
+        self.set(semconv.STEP_RECIPIENT, recipient)
+
+    def stop(self, output: object = None, *, end_ns: int | None = None) -> None:
+        """End the turn with the text that the agent gave to the team."""
+        with guard(f"record the end of {self.span_name!r}"):
+            if self.ended:
+                return
+            text = None if output is None else to_text(output)
+            if text is not None:
+                self.attributes[semconv.OUTPUT_MESSAGES] = [ChatReply(content=text).to_message()]
+                self._pass_outwards(text)
+            # A turn without any model call is a step of its own (user proxies, code executors, plain functions), unless
+            # it only handed on what agents inside it said.
+            if not self._spoke and not (self._has_nested and (text is None or text in self._nested_outputs)):
+                self._own_step()
+            self._end(SpanStatus.UNSET, "", end_ns)
+
+    def fail(self, error: BaseException, *, end_ns: int | None = None) -> None:
+        """End the turn with ``error``; it is an ERROR step unless an operation inside failed with the same error."""
+        if not self.ended and isinstance(error, Exception) and not self.run.is_known(error, self):
+            self._own_step()
+        super().fail(error, end_ns=end_ns)
+
+    def _own_step(self) -> None:
+        self.last_step = self.run.next_step(self.spec.name)
+        self.attributes[semconv.STEP_INDEX] = self.last_step
+
+    def _pass_outwards(self, text: str) -> None:
+        outer = self.parent_agent
+        if outer is not None:
+            outer._nested_outputs.append(text)
+
+
+class ChatInvocation(Invocation):
+    """One call of a model.
+
+    Args:
+        run: The run.
+        model: The model's name.
+        agent: The turn that it belongs to; default the enclosing one.
+        messages: What the model is shown.
+        attributes: More request attributes (provider, temperature, whether it streams).
+        parent: The enclosing operation; default the current one.
+        start_ns: When it began; default now.
+    """
+
+    operation = semconv.OP_CHAT
+    span_kind = SpanKind.CLIENT
+    openinference_kind = semconv.OI_KIND_LLM
+
+    def __init__(
+        self,
+        run: RunInvocation,
+        model: str,
+        *,
+        messages: Sequence[Message] = (),
+        agent: AgentInvocation | None = None,
+        attributes: dict[str, Any] | None = None,
+        parent: Invocation | None = None,
+        start_ns: int | None = None,
+    ) -> None:
+        around = parent if parent is not None else current_invocation()
+        self.agent = agent if agent is not None else enclosing_agent(around, run) or run.manager()
+        # In a tool that asks a model, the call nests below the tool; in a thread without context, below its agent.
+        parent = around if enclosing_agent(around, run) is self.agent else self.agent
+        self.step, attempt = self.agent.begin_step()
+        self._first_chunk_ns: int | None = None
+        self._partial: list[str] = []
+        own = {
+            semconv.REQUEST_MODEL: model,
+            semconv.AGENT_NAME: self.agent.spec.name,
+            semconv.INPUT_MESSAGES: list(messages) or None,
+            semconv.STEP_INDEX: self.step,
+            semconv.STEP_ATTEMPT: attempt if attempt > 1 else None,
+        }
+        super().__init__(
+            run, model, parent=parent, start_ns=start_ns, attributes={**own, **(attributes or {})}
+        )
+        self.attempt = attempt
+
+    def context(self) -> otel_context.Context:
+        return silenced(super().context(), others=self.run.capture.config.suppress_others)
+
+    def chunk(self, text: str = "") -> None:
+        """Note a streamed chunk: the first one is timed, and the text is kept in case the stream is broken off."""
+        if self._first_chunk_ns is None:
+            import time
+
+            self._first_chunk_ns = time.time_ns()
+            seconds = (self._first_chunk_ns - self.start_ns) / 1e9
+            self.set(semconv.RESPONSE_TIME_TO_FIRST_CHUNK, seconds)
+        if text:
+            self._partial.append(text)
+
+    def hand_off(self, recipient: str) -> None:
+        """Say that this reply passes control to ``recipient``."""
+        self.set(semconv.STEP_RECIPIENT, recipient)
+
+    def stop(self, reply: ChatReply, *, end_ns: int | None = None) -> None:
+        """End the call with the model's reply."""
+        with guard(f"record the end of {self.span_name!r}"):
+            if self.ended:
+                return
+            self.agent.failed_step = None
+            self.attributes[semconv.OUTPUT_MESSAGES] = [reply.to_message()]
+            self.set(semconv.RESPONSE_MODEL, reply.model)
+            self.set(semconv.RESPONSE_ID, reply.response_id)
+            if reply.finish_reason is not None:
+                self.attributes[semconv.RESPONSE_FINISH_REASONS] = [reply.finish_reason]
+            if reply.usage is not None:
+                self.attributes[semconv.USAGE_INPUT_TOKENS] = reply.usage.input_tokens
+                self.attributes[semconv.USAGE_OUTPUT_TOKENS] = reply.usage.output_tokens
+                self.run.count(reply.usage)
+            for call in reply.tool_calls:
+                self.run.expect_tool(self.agent, call.id, self.step)
+            self._end(SpanStatus.UNSET, "", end_ns)
+
+    def fail(self, error: BaseException, *, end_ns: int | None = None) -> None:
+        """End the call without a reply; the agent's next call counts as another attempt at this step."""
+        if not self.ended and isinstance(error, Exception):
+            self.agent.failed_step = (self.step, self.attempt)
+        super().fail(error, end_ns=end_ns)
+
+    def abandon(self, reason: str = "abandoned", *, end_ns: int | None = None) -> None:
+        if not self.ended and self._partial:
+            self.attributes[semconv.OUTPUT_MESSAGES] = [ChatReply(content="".join(self._partial)).to_message()]
+        super().abandon(reason, end_ns=end_ns)
+
+
+class ToolInvocation(Invocation):
+    """One call of a tool.
+
+    Args:
+        run: The run.
+        name: The tool's name.
+        arguments: What it is called with.
+        call_id: The model's id of the call, which says which reply asked for it.
+        attributes: More attributes (description, type).
+        parent: The enclosing operation; default the current one.
+        start_ns: When it began; default now.
+        adopt: The framework's own recording span for this call.
+    """
+
+    operation = semconv.OP_EXECUTE_TOOL
+    openinference_kind = semconv.OI_KIND_TOOL
+
+    def __init__(
+        self,
+        run: RunInvocation,
+        name: str,
+        *,
+        arguments: object = None,
+        call_id: str | None = None,
+        attributes: dict[str, Any] | None = None,
+        parent: Invocation | None = None,
+        start_ns: int | None = None,
+        adopt: Span | None = None,
+    ) -> None:
+        agent = enclosing_agent(parent, run)
+        self.step, owner = run.step_of_tool(agent, call_id)
+        own = {
+            semconv.TOOL_NAME: name,
+            semconv.TOOL_CALL_ID: call_id or None,
+            semconv.TOOL_CALL_ARGUMENTS: arguments,
+            semconv.AGENT_NAME: owner,
+            semconv.STEP_INDEX: self.step,
+        }
+        super().__init__(
+            run, name, parent=parent, start_ns=start_ns, attributes={**own, **(attributes or {})}, adopt=adopt
+        )
+
+    def hand_off(self, recipient: str, *, returns: bool = False) -> None:
+        """Say that this call passes control to ``recipient``; ``returns`` when the caller gets it back (delegation)."""
+        self.set(semconv.STEP_RECIPIENT, recipient)
+        self.set(semconv.TRANSFER_TARGET, recipient)
+        self.set(semconv.TRANSFER_MODE, semconv.TRANSFER_RETURN if returns else semconv.TRANSFER_PASS_CONTROL)
+
+    def stop(self, result: object = None, *, error: str | None = None, end_ns: int | None = None) -> None:
+        """End the call with its result as the agent sees it; ``error`` when that result says that the tool failed."""
+        with guard(f"record the end of {self.span_name!r}"):
+            if self.ended:
+                return
+            self.attributes[semconv.TOOL_CALL_RESULT] = None if result is None else to_text(result)
+            if error is not None:
+                self.attributes[semconv.ERROR_TYPE] = "tool_error"
+                self._end(SpanStatus.ERROR, to_text(error), end_ns)
+            else:
+                self._end(SpanStatus.UNSET, "", end_ns)
+
+
+def enclosing_agent(invocation: Invocation | None, run: RunInvocation | None = None) -> AgentInvocation | None:
+    """The nearest agent turn around ``invocation`` (itself included), or around the current code when None.
+
+    With ``run``, only a turn of that run: inside a run that another team's agent started, that agent is not meant.
+    """
+    found = invocation if invocation is not None else current_invocation()
+    while found is not None and not isinstance(found, AgentInvocation):
+        found = found.parent
+    return found if found is None or run is None or found.run is run else None
+
+
+def prompt_id(instructions: str | None) -> str | None:
+    """A short stable id of an agent's instructions: 16 hex digits of their SHA-256."""
+    return None if instructions is None else hashlib.sha256(instructions.encode("utf-8", "replace")).hexdigest()[:16]

@@ -1,0 +1,263 @@
+"""OTLP files of any exporter into spans."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tracer_hooks._json_files import READ_ERRORS, json_pieces, open_bytes, read_bytes, unreadable
+from tracer_hooks.errors import TrajectoryError
+from tracer_hooks.telemetry._otlp_frames import decode_requests
+from tracer_hooks.telemetry._otlp_values import decode_attributes, decode_id, decode_time
+from tracer_hooks.telemetry._otlp_write import SPAN_KINDS, STATUS_CODES
+from tracer_hooks.telemetry._span_record import SpanEvent, SpanLink, SpanRecord, SpanStatus
+
+_RESOURCE_SPANS = ("resourceSpans", "resource_spans", "batches")  # Grafana Tempo says batches
+_SCOPE_SPANS = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans")
+_OTHER_SIGNALS = ("resourceMetrics", "resourceLogs", "resource_metrics", "resource_logs")
+_EXPECTED = "expected OTLP (JSON, JSON lines or protobuf) or the SDK's console span JSON"
+
+
+class _Damaged(ValueError):
+    """A part of a file that is not OTLP; the text starts with the place."""
+
+
+@dataclass(slots=True)
+class OtlpContent:
+    """What a file held: the spans that could be read, and an error for each part that could not."""
+
+    spans: list[SpanRecord] = field(default_factory=list)
+    errors: list[TrajectoryError] = field(default_factory=list)
+
+
+def read_otlp(path: str | Path) -> list[SpanRecord]:
+    """The spans of ``path``, whatever exporter wrote it.
+
+    Reads OTLP/JSON (one request, an array of requests, or one request a line, as the Collector writes
+    them), OTLP protobuf (plain, or length-delimited), and the JSON of the SDK's ``ConsoleSpanExporter``; gzip
+    and xz are unpacked. Identifiers may be hex or base64, names camelCase or snake_case.
+
+    Raises:
+        TrajectoryError: The file cannot be read, holds no span, or is damaged; the message names the place.
+    """
+    content = scan_otlp(path)
+    if content.errors:
+        raise content.errors[0]
+    return content.spans
+
+
+def scan_otlp(path: str | Path) -> OtlpContent:
+    """Like :func:`read_otlp`, and keeps what can be read of a damaged file.
+
+    Raises:
+        TrajectoryError: The file cannot be opened.
+    """
+    path = Path(path)
+    content = OtlpContent()
+    parts = _scan_json(path) if _looks_like_json(path) else _scan_protobuf(path)
+    for part in parts:
+        if isinstance(part, SpanRecord):
+            content.spans.append(part)
+        else:
+            content.errors.append(TrajectoryError(f"{str(path)!r}, {part}"))
+    if not content.spans and not content.errors:
+        what = "is empty" if not read_bytes(path).strip() else "holds no span"
+        content.errors.append(TrajectoryError(f"{str(path)!r} {what}; {_EXPECTED}"))
+    return content
+
+
+def is_otlp(value: object) -> bool:
+    """Whether a JSON value is a request, a part of one, or a span."""
+    if not isinstance(value, Mapping):
+        return False
+    if any(key in value for key in (*_RESOURCE_SPANS, *_SCOPE_SPANS, *_OTHER_SIGNALS)):
+        return True
+    return _is_span(value)
+
+
+def _is_span(value: Mapping[str, Any]) -> bool:
+    context = value.get("context")
+    holder = context if isinstance(context, Mapping) else value
+    return any(key in holder for key in ("traceId", "trace_id")) and any(key in holder for key in ("spanId", "span_id"))
+
+
+def _looks_like_json(path: Path) -> bool:
+    try:
+        with open_bytes(path) as file:
+            head = file.read(4096)
+    except READ_ERRORS as error:
+        raise unreadable(path, error) from error
+    head = head.removeprefix(b"\xef\xbb\xbf")
+    # protobuf's first byte, the tag of field 1, is a line feed, and a length of 91 or 123 is a bracket: JSON
+    # text has no control characters, a protobuf message has them within its first few bytes
+    return head.lstrip()[:1] in (b"{", b"[", b"") and not set(head[:64]) & {*range(9), *range(14, 32)}
+
+
+def _scan_json(path: Path) -> Iterator[SpanRecord | str]:
+    for piece in json_pieces(path):
+        if piece.error is not None:
+            yield f"line {piece.line}: {piece.error}"
+        else:
+            yield from _scan_value(piece.value, f"line {piece.line}")
+
+
+def _scan_value(value: object, place: str) -> Iterator[SpanRecord | str]:
+    if isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _scan_value(item, f"{place}, item {number}")
+        return
+    if not isinstance(value, Mapping):
+        yield f"{place}: found {type(value).__name__}, {_EXPECTED}"
+        return
+    if not is_otlp(value):
+        yield f"{place}: found an object with the keys {list(value)[:6]}, {_EXPECTED}"
+        return
+    yield from _scan_request(value, place)
+
+
+def _scan_request(value: Mapping[str, Any], place: str) -> Iterator[SpanRecord | str]:
+    if _is_span(value):
+        yield from _scan_span(value, place, {}, "")
+        return
+    try:
+        groups = [value] if _first(value, *_SCOPE_SPANS) is not None else _items(value, _RESOURCE_SPANS, place)
+    except _Damaged as error:
+        yield str(error)
+        return
+    for number, group in enumerate(groups):
+        inside = f"{place}: resourceSpans[{number}]"
+        try:
+            resource = _attributes(_mapping(group, inside).get("resource"), f"{inside}.resource")
+            scopes = _items(group, _SCOPE_SPANS, inside)
+        except _Damaged as error:
+            yield str(error)
+            continue
+        for position, scope in enumerate(scopes):
+            yield from _scan_scope(scope, f"{inside}.scopeSpans[{position}]", resource)
+
+
+def _scan_scope(scope: object, place: str, resource: Mapping[str, Any]) -> Iterator[SpanRecord | str]:
+    try:
+        spans = _items(_mapping(scope, place), ("spans",), place)
+        origin = _first(_mapping(scope, place), "scope", "instrumentationLibrary", "instrumentation_library") or {}
+        name = str(_mapping(origin, f"{place}.scope").get("name") or "")
+    except _Damaged as error:
+        yield str(error)
+        return
+    for number, span in enumerate(spans):
+        yield from _scan_span(span, f"{place}.spans[{number}]", resource, name)
+
+
+def _scan_span(span: object, place: str, resource: Mapping[str, Any], scope: str) -> Iterator[SpanRecord | str]:
+    try:
+        yield _decode_span(_mapping(span, place), place, resource, scope)
+    except _Damaged as error:
+        yield str(error)
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        yield f"{place}: {error}"
+
+
+def _decode_span(node: Mapping[str, Any], place: str, resource: Mapping[str, Any], scope: str) -> SpanRecord:
+    trace_id, span_id = _identify(node, place)
+    status = _mapping(node.get("status") or {}, f"{place}.status")
+    return SpanRecord(
+        trace_id=trace_id,
+        span_id=span_id,
+        parent_id=decode_id(_first(node, "parentSpanId", "parent_span_id", "parent_id"), 8),
+        name=str(node.get("name") or ""),
+        kind=_decode_kind(node.get("kind")),
+        start_ns=decode_time(_first(node, "startTimeUnixNano", "start_time_unix_nano", "start_time")),
+        end_ns=decode_time(_first(node, "endTimeUnixNano", "end_time_unix_nano", "end_time")),
+        attributes=decode_attributes(node.get("attributes")),
+        status=_decode_status(_first(status, "code", "status_code")),
+        status_message=str(_first(status, "message", "description") or ""),
+        events=tuple(_decode_event(_mapping(event, place)) for event in _items(node, ("events",), place)),
+        links=tuple(_decode_link(_mapping(link, place), place) for link in _items(node, ("links",), place)),
+        resource=_attributes(node["resource"], f"{place}.resource") if "resource" in node else resource,
+        scope=scope,
+    )
+
+
+def _identify(node: Mapping[str, Any], place: str) -> tuple[str, str]:
+    context = node.get("context")
+    holder = context if isinstance(context, Mapping) else node
+    trace_id = decode_id(_first(holder, "traceId", "trace_id"), 16)
+    span_id = decode_id(_first(holder, "spanId", "span_id"), 8)
+    if trace_id is None or span_id is None:
+        missing = "spanId" if trace_id else "traceId"
+        raise _Damaged(f"{place}: the span {str(node.get('name'))!r} has no {missing}")
+    return trace_id, span_id
+
+
+def _decode_event(node: Mapping[str, Any]) -> SpanEvent:
+    return SpanEvent(
+        name=str(node.get("name") or ""),
+        time_ns=decode_time(_first(node, "timeUnixNano", "time_unix_nano", "timestamp")),
+        attributes=decode_attributes(node.get("attributes")),
+    )
+
+
+def _decode_link(node: Mapping[str, Any], place: str) -> SpanLink:
+    trace_id, span_id = _identify(node, f"{place}.links")
+    return SpanLink(trace_id=trace_id, span_id=span_id, attributes=decode_attributes(node.get("attributes")))
+
+
+def _decode_kind(value: object) -> str:
+    number = _enum_number(value)
+    if number is not None:
+        return SPAN_KINDS[number] if 0 < number < len(SPAN_KINDS) else "internal"
+    name = re.split(r"[._]", str(value or ""))[-1].lower()
+    return name if name in SPAN_KINDS[1:] else "internal"
+
+
+def _decode_status(value: object) -> SpanStatus:
+    number = _enum_number(value)
+    if number is not None:
+        return STATUS_CODES[number] if 0 <= number < len(STATUS_CODES) else SpanStatus.UNSET
+    name = re.split(r"[._]", str(value or ""))[-1].lower()
+    return SpanStatus(name) if name in set(SpanStatus) else SpanStatus.UNSET
+
+
+def _enum_number(value: object) -> int | None:
+    if isinstance(value, int):
+        return int(value)
+    return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else None
+
+
+def _first(node: Mapping[str, Any], *keys: str) -> Any:
+    return next((node[key] for key in keys if node.get(key) is not None), None)
+
+
+def _mapping(node: object, place: str) -> Mapping[str, Any]:
+    if not isinstance(node, Mapping):
+        raise _Damaged(f"{place}: expected an object, got {type(node).__name__}")
+    return node
+
+
+def _items(node: Mapping[str, Any], keys: tuple[str, ...], place: str) -> list[Any]:
+    found = _first(node, *keys)
+    if found is not None and not isinstance(found, list):
+        raise _Damaged(f"{place}: {keys[0]!r} must be a list, got {type(found).__name__}")
+    return found or []
+
+
+def _attributes(node: object, place: str) -> dict[str, Any]:
+    try:
+        return decode_attributes(_mapping(node or {}, place).get("attributes"))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise error if isinstance(error, _Damaged) else _Damaged(f"{place}: {error}") from error
+
+
+def _scan_protobuf(path: Path) -> Iterator[SpanRecord | str]:
+    from google.protobuf import json_format
+
+    data = read_bytes(path)
+    requests = decode_requests(data)
+    for number, request in enumerate(requests):
+        place = "protobuf" if len(requests) == 1 else f"message {number}"
+        yield from _scan_request(json_format.MessageToDict(request), place)
+    if not requests:
+        yield f"byte 0: neither JSON nor whole OTLP protobuf messages ({len(data)} bytes); {_EXPECTED}"

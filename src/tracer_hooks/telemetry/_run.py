@@ -1,0 +1,275 @@
+"""One run of a team: the root operation, which knows every other one, numbers the steps and keeps the records."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from opentelemetry.trace import Tracer
+
+from tracer_hooks import semconv
+from tracer_hooks._guard import guard
+from tracer_hooks.schema import SCHEMA_VERSION, AgentSpec, RunOutcome, Trajectory, Usage, to_text
+from tracer_hooks.telemetry._capture import Capture
+from tracer_hooks.telemetry._invocation import ABANDONED, CANCELLED, INTERRUPTED, Invocation, current_invocation
+from tracer_hooks.telemetry._operations import AgentInvocation
+from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
+
+
+_MIN_EMBEDDED = 12
+"""Shorter error texts occur in others by chance."""
+
+
+class RunKind(StrEnum):
+    """Why a run takes place."""
+
+    LIVE = "live"
+    """The user's own call."""
+    RETRY = "retry"
+    """Another attempt after a failure, with a rewritten prompt."""
+    REPLAY = "replay"
+    """A recorded run, run again with a change."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunStart:
+    """What is known when a run begins."""
+
+    team: str
+    """The team's name."""
+    task: str = ""
+    """What it is asked to do."""
+    framework: str = "python"
+    """The framework's name."""
+    framework_version: str = ""
+    """Its version."""
+    kind: RunKind = RunKind.LIVE
+    """Why it takes place."""
+    attempt: int = 1
+    """1 for the first run of a call, 2 for its first retry."""
+    agents: Sequence[AgentSpec] = ()
+    """The roster, when it is known beforehand."""
+    run_id: str = ""
+    """Identifies the run; default a fresh id."""
+
+
+class RunInvocation(Invocation):
+    """A run that is going on. Made by :class:`~tracer_hooks.telemetry.Emitter`.
+
+    Attributes:
+        intervention: What the adapter's seam asks before and after every model and tool call; see
+            :mod:`tracer_hooks.adapters`.
+        adapter_state: Whatever the adapter wants to keep for as long as the run lasts; forgotten when it ends.
+    """
+
+    operation = semconv.OP_INVOKE_WORKFLOW
+    openinference_kind = semconv.OI_KIND_CHAIN
+
+    def __init__(self, tracer: Tracer, capture: Capture, start: RunStart, subject: object = None) -> None:
+        self.tracer = tracer
+        self.capture = capture
+        self.start = start
+        self.run_id = start.run_id or uuid.uuid4().hex
+        self.intervention: Any = None
+        self.adapter_state: Any = None
+        self._subjects: list[Any] = [] if subject is None else [subject]
+        self.records: list[SpanRecord] = []
+        self.common_attributes = {
+            semconv.RUN_ID: self.run_id,
+            semconv.RUN_KIND: str(start.kind),
+            semconv.FRAMEWORK: start.framework,
+            semconv.FRAMEWORK_VERSION: start.framework_version or None,
+            semconv.SCHEMA_VERSION: SCHEMA_VERSION,
+        }
+        self._lock = threading.RLock()
+        self._open: dict[int, Invocation] = {}
+        self._agents: dict[str, AgentSpec] = {spec.name: spec for spec in start.agents}
+        self._step_owners: list[str] = []
+        self._expected: dict[tuple[int | None, str], int] = {}
+        self._seen_errors: dict[int, BaseException] = {}
+        self._usage = Usage()
+        self._manager: AgentInvocation | None = None
+        super().__init__(self, start.team, attributes=self._root_attributes(start))
+
+    def _root_attributes(self, start: RunStart) -> dict[str, Any]:
+        outer = current_invocation()
+        return {
+            semconv.WORKFLOW_NAME: start.team,
+            semconv.RUN_ATTEMPT: start.attempt,
+            semconv.RUN_TASK: start.task,
+            semconv.OI_INPUT_VALUE: start.task,
+            semconv.OI_INPUT_MIME: semconv.MIME_TEXT,
+            semconv.OI_GRAPH_NODE_PARENT_ID: outer.name if isinstance(outer, AgentInvocation) else None,
+        }
+
+    # --- used by the other operations ------------------------------------------------------------------------------
+    def opened(self, invocation: Invocation) -> None:
+        """Remember an open operation, so that it is ended with the run at the latest."""
+        with self._lock:
+            self._open[id(invocation)] = invocation
+
+    def closed(self, invocation: Invocation, record: SpanRecord) -> None:
+        """Keep the record of an ended operation."""
+        with self._lock:
+            self._open.pop(id(invocation), None)
+            self.records.append(record)
+
+    def next_step(self, agent: str) -> int:
+        """Give out the next step index, to ``agent``."""
+        with self._lock:
+            self._step_owners.append(agent)
+            return len(self._step_owners) - 1
+
+    def expect_tool(self, agent: AgentInvocation, call_id: str | None, step: int) -> None:
+        """Remember that a reply of ``agent`` asked for a tool call."""
+        if call_id:
+            with self._lock:
+                self._expected[(id(agent), call_id)] = step
+                self._expected[(None, call_id)] = step  # for graphs that run the tools in a node of their own
+
+    def step_of_tool(self, agent: AgentInvocation | None, call_id: str | None) -> tuple[int, str]:
+        """The step that a tool call belongs to, and the agent that asked for it."""
+        with self._lock:
+            step = None
+            if call_id:
+                step = self._expected.get((id(agent), call_id), self._expected.get((None, call_id)))
+            if step is None and agent is not None:
+                step = agent.last_step
+            if step is None:
+                step = self.next_step(agent.spec.name if agent is not None else self.name)
+            return step, self._step_owners[step]
+
+    def add_agent(self, spec: AgentSpec) -> None:
+        """Add a member to the roster, or complete what is known of it."""
+        with self._lock:
+            known = self._agents.get(spec.name)
+            if known is None or (known.instructions is None and spec.instructions is not None):
+                self._agents[spec.name] = spec
+
+    def count(self, usage: Usage) -> None:
+        """Add the tokens of one model call."""
+        with self._lock:
+            self._usage += usage
+
+    def first_sight(self, error: BaseException, within: Invocation) -> bool:
+        """Whether ``error`` is new to this run; it is known afterwards, so that it is recorded once."""
+        with self._lock:
+            new = not self.is_known(error, within)
+            self._seen_errors[id(error)] = error
+            return new
+
+    def is_known(self, error: BaseException, within: Invocation | None = None) -> bool:
+        """Whether ``error``, or one that it stands for, was recorded before.
+
+        Frameworks wrap errors; AutoGen even replaces them by ``RuntimeError("ValueError: text")`` at team level. So what
+        it was raised from counts, and what failed with its text inside the operation ``within`` (default the run).
+        """
+        chain: BaseException | None = error
+        followed: set[int] = set()  # the user's exceptions may refer to each other
+        while chain is not None and id(chain) not in followed:
+            if id(chain) in self._seen_errors:
+                return True
+            followed.add(id(chain))
+            chain = chain.__cause__ or chain.__context__
+        text = to_text(error)
+        return any(_stands_for(text, *known) for known in (within or self).errors_inside)
+
+    def manager(self) -> AgentInvocation:
+        """A turn in the team's own name, for model calls outside any agent's turn."""
+        with self._lock:
+            if self._manager is None or self._manager.ended:
+                self._manager = AgentInvocation(self, AgentSpec(name=self.name), parent=self)
+            return self._manager
+
+    def is_subject(self, team: object) -> bool:
+        """Whether ``team`` is what runs here, so that its own entry points pass through."""
+        return any(subject is team for subject in self._subjects)
+
+    def add_subject(self, team: object) -> None:
+        """Make ``team``, which runs inside this run, a part of it instead of a run of its own."""
+        if not self.is_subject(team):
+            self._subjects.append(team)
+
+    # --- used by whoever runs the team -----------------------------------------------------------------------------
+    def set_outcome(self, outcome: RunOutcome, reason: str | None = None) -> None:
+        """Say how the run ended, before it is closed."""
+        self.set(semconv.RUN_OUTCOME, str(outcome))
+        self.set(semconv.RUN_OUTCOME_REASON, reason)
+
+    def finish(
+        self, *, output: object = None, error: BaseException | None = None, stop_reason: str | None = None
+    ) -> None:
+        """Close every operation that is still open, then the run.
+
+        Args:
+            output: The run's answer.
+            error: What the run raised, or what made it fail; the root span then has status ERROR.
+            stop_reason: Why the framework stopped.
+        """
+        if self.ended:
+            return
+        with guard("close the run"):
+            self._sweep(error)
+            self._set_end_attributes(output, stop_reason)
+        outcome, reason = self.attributes.get(semconv.RUN_OUTCOME), self.attributes.get(semconv.RUN_OUTCOME_REASON)
+        if error is not None:
+            super().fail(error)
+        elif outcome == RunOutcome.FAILED:
+            self.attributes[semconv.ERROR_TYPE] = "check_failed"
+            self._end(SpanStatus.ERROR, reason or "the run failed", None)
+        elif reason in (CANCELLED, INTERRUPTED):
+            self.abandon(reason)
+        else:
+            self._end(SpanStatus.UNSET, "", None)
+        self._seen_errors.clear()  # exceptions hold frames, and frames hold the user's objects
+        self.intervention = self.adapter_state = None
+        self._subjects.clear()
+
+    def discard(self) -> None:
+        """Forget the run: nothing more of it is recorded, and its own span is never exported."""
+        self.ended = True
+        self._open.clear()
+        self._subjects.clear()
+
+    def trajectory(self) -> Trajectory:
+        """The run as far as it is recorded, as a trajectory."""
+        from tracer_hooks.telemetry._assemble import assemble
+
+        with self._lock:
+            records = list(self.records)
+        return assemble(records)[0]
+
+    def _sweep(self, error: BaseException | None) -> None:
+        with self._lock:
+            left = [invocation for invocation in self._open.values() if invocation is not self]
+        if self._manager is not None and not self._manager.ended and error is None:
+            self._manager.stop()
+        for invocation in reversed(left):
+            stopped = isinstance(error, (asyncio.CancelledError, KeyboardInterrupt))
+            invocation.abandon(CANCELLED if stopped else ABANDONED)
+
+    def _set_end_attributes(self, output: object, stop_reason: str | None) -> None:
+        text = None if output is None else to_text(output)
+        self.set(semconv.RUN_FINAL_OUTPUT, text)
+        self.set(semconv.OI_OUTPUT_VALUE, text)
+        self.set(semconv.OI_OUTPUT_MIME, semconv.MIME_TEXT if text is not None else None)
+        self.set(semconv.RUN_STOP_REASON, stop_reason)
+        self.set(semconv.RUN_AGENTS, [spec.model_dump(mode="json") for spec in self._agents.values()] or None)
+        self.set(semconv.RUN_USAGE_INPUT_TOKENS, self._usage.input_tokens or None)
+        self.set(semconv.RUN_USAGE_OUTPUT_TOKENS, self._usage.output_tokens or None)
+
+
+def _stands_for(text: str, kind: str, known: str) -> bool:
+    """Whether an error's text repeats a known error. A short text alone may be in any other by chance."""
+    return text == known or f"{kind}: {known}" in text or (len(known) >= _MIN_EMBEDDED and known in text)
+
+
+def elapsed_s(run: RunInvocation) -> float:
+    """Seconds since the run began."""
+    return (time.time_ns() - run.start_ns) / 1e9

@@ -1,0 +1,103 @@
+"""The spans of one run as a tree, with the questions that assembling asks of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tracer_hooks import semconv
+from tracer_hooks.schema import to_text
+from tracer_hooks.telemetry._messages import Message, message_text
+from tracer_hooks.telemetry._span_record import SpanRecord
+
+CHAT_OPERATIONS = frozenset({semconv.OP_CHAT, semconv.OP_GENERATE_CONTENT, semconv.OP_TEXT_COMPLETION})
+
+
+def decoded(value: object) -> Any:
+    """An attribute that holds JSON, decoded; other values as they are."""
+    if isinstance(value, str) and value[:1] in ("[", "{"):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def messages_of(record: SpanRecord, key: str) -> list[Message]:
+    """The messages under ``key``; empty when there are none or they are damaged."""
+    value = decoded(record.attributes.get(key))
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+class SpanTree:
+    """The spans of one run.
+
+    Args:
+        records: At least one span, in any order; a parent that is missing makes its children top-level.
+    """
+
+    def __init__(self, records: Sequence[SpanRecord]) -> None:
+        self.records = sorted(records, key=lambda record: (record.start_ns, record.end_ns, record.span_id))
+        self._by_id = {record.span_id: record for record in self.records}
+        self.root = self._find_root()
+
+    @property
+    def start_ns(self) -> int:
+        """When the run began."""
+        return self.records[0].start_ns
+
+    def of_operation(self, *operations: str) -> list[SpanRecord]:
+        """Spans of one of the operations, by start time."""
+        return [r for r in self.records if r.attributes.get(semconv.OPERATION_NAME) in operations]
+
+    def ancestors(self, record: SpanRecord) -> Iterator[SpanRecord]:
+        """The spans around ``record``, innermost first."""
+        seen = {record.span_id}
+        parent = self._by_id.get(record.parent_id) if record.parent_id else None
+        while parent is not None and parent.span_id not in seen:
+            yield parent
+            seen.add(parent.span_id)
+            parent = self._by_id.get(parent.parent_id) if parent.parent_id else None
+
+    def agent_of(self, record: SpanRecord) -> SpanRecord | None:
+        """The innermost agent turn around ``record``."""
+        for ancestor in self.ancestors(record):
+            if ancestor.attributes.get(semconv.OPERATION_NAME) == semconv.OP_INVOKE_AGENT:
+                return ancestor
+        return None
+
+    def agent_name(self, record: SpanRecord, default: str) -> str:
+        """The agent that ``record`` belongs to: its own attribute, else the turn around it, else ``default``."""
+        name = record.attributes.get(semconv.AGENT_NAME)
+        if not name and (agent := self.agent_of(record)) is not None:
+            name = agent.attributes.get(semconv.AGENT_NAME)
+        return to_text(name) if name else default
+
+    def system_prompts(self) -> dict[str, str]:
+        """Each agent's system prompt, as far as its first model call shows one."""
+        prompts: dict[str, str] = {}
+        for chat in self.of_operation(*CHAT_OPERATIONS):
+            name = self.agent_name(chat, "")
+            if name and name not in prompts and (prompt := _system_prompt(chat)):
+                prompts[name] = prompt
+        return prompts
+
+    def _find_root(self) -> SpanRecord:
+        for record in self.records:
+            if record.attributes.get(semconv.OPERATION_NAME) == semconv.OP_INVOKE_WORKFLOW and not any(
+                outer.attributes.get(semconv.OPERATION_NAME) == semconv.OP_INVOKE_WORKFLOW
+                for outer in self.ancestors(record)
+            ):
+                return record
+        return next((r for r in self.records if r.parent_id not in self._by_id), self.records[0])
+
+
+def _system_prompt(chat: SpanRecord) -> str:
+    instructions = decoded(chat.attributes.get(semconv.SYSTEM_INSTRUCTIONS))
+    if isinstance(instructions, list):
+        return message_text({"parts": instructions})
+    if instructions:
+        return to_text(instructions)
+    system = [m for m in messages_of(chat, semconv.INPUT_MESSAGES) if m.get("role") == "system"]
+    return message_text(system[0]) if system else ""

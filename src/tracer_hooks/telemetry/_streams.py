@@ -1,0 +1,66 @@
+"""Drive a generator inside an operation without ever holding the context across a ``yield``.
+
+A generator that is broken off is closed later, in whatever context happens to be current. So the operation's context is
+attached around each step alone, and removed before the item is handed out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from typing import TypeVar
+
+from tracer_hooks._guard import guard
+from tracer_hooks.telemetry._invocation import Invocation
+
+T = TypeVar("T")
+
+OnItem = Callable[[T], None]
+
+
+async def drive_async(
+    source: AsyncIterator[T], invocation: Invocation, *, on_item: OnItem[T] | None = None
+) -> AsyncGenerator[T, None]:
+    """Yield what ``source`` yields, each step run inside ``invocation``, which fails or is abandoned with it.
+
+    The caller ends the invocation after a normal end. ``on_item`` sees each item first.
+    """
+    try:
+        while True:
+            try:
+                with invocation.active():
+                    item = await anext(source)
+            except StopAsyncIteration:
+                return
+            if on_item is not None:
+                with guard("look at a streamed item"):
+                    on_item(item)
+            yield item
+    except BaseException as error:
+        invocation.fail(error)
+        raise
+    finally:
+        close = getattr(source, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def drive(source: Iterator[T], invocation: Invocation, *, on_item: OnItem[T] | None = None) -> Iterator[T]:
+    """The same for plain generators; see :func:`drive_async`."""
+    try:
+        while True:
+            try:
+                with invocation.active():
+                    item = next(source)
+            except StopIteration:
+                return
+            if on_item is not None:
+                with guard("look at a streamed item"):
+                    on_item(item)
+            yield item
+    except BaseException as error:
+        invocation.fail(error)
+        raise
+    finally:
+        close = getattr(source, "close", None)
+        if close is not None:
+            close()

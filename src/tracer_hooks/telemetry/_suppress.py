@@ -1,0 +1,35 @@
+"""Keep calls of our own out of the user's traces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from opentelemetry import context as otel_context
+
+_OURS = "tracer_hooks.suppress"
+# The keys that the instrumentations of OpenTelemetry contrib, OpenInference and OpenLLMetry look for.
+_OTHERS = ("suppress_instrumentation", "suppress_language_model_instrumentation")
+
+
+@contextmanager
+def suppressed() -> Iterator[None]:
+    """Within the block neither we nor other instrumentations trace: for the attributor's and rewriter's own calls."""
+    previous = otel_context.get_current()
+    otel_context.attach(quiet(otel_context.set_value(_OURS, True, previous)))
+    try:
+        yield
+    finally:
+        otel_context.attach(previous)
+
+
+def quiet(context: otel_context.Context) -> otel_context.Context:
+    """``context`` in which other instrumentations stay silent."""
+    for key in _OTHERS:
+        context = otel_context.set_value(key, True, context)
+    return context
+
+
+def is_suppressed() -> bool:
+    """Whether tracing is suppressed here."""
+    return bool(otel_context.get_value(_OURS))

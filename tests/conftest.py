@@ -1,0 +1,57 @@
+"""What every test gets: frameworks that keep quiet, strict mode, and a check that no context is left behind."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+
+import pytest
+from opentelemetry import trace
+
+# Read when a framework is imported or a team is built, so set before any test module imports one.
+QUIET = {
+    "OMP_NUM_THREADS": "1",
+    "CREWAI_DISABLE_TELEMETRY": "true",
+    "CREWAI_DISABLE_TRACKING": "true",
+    "CREWAI_TRACING_ENABLED": "false",
+    "CREWAI_DISABLE_VERSION_CHECK": "true",
+    "AUTOGEN_DISABLE_RUNTIME_TRACING": "true",
+    "LANGSMITH_TRACING": "false",
+    "ANONYMIZED_TELEMETRY": "false",
+}
+os.environ.update(QUIET)
+
+_OURS = ("TRACER_HOOKS_CAPTURE", "TRACER_HOOKS_RECORD", "TRACER_HOOKS_MAX_BYTES", "TRACER_HOOKS_OPENINFERENCE",
+         "TRACER_HOOKS_SUPPRESS", "TRACER_HOOKS_STORE", "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT")  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def strict_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our own bugs are raised, and no setting of the developer's shell changes a test."""
+    for variable in _OURS:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("TRACER_HOOKS_STRICT", "1")
+
+
+class _Keep(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+
+@pytest.fixture(autouse=True)
+def no_context_left_behind() -> Iterator[None]:
+    """Fails a test that logs "Failed to detach context", or after which a span is still the current one."""
+    kept = _Keep()
+    logger = logging.getLogger("opentelemetry.context")
+    logger.addHandler(kept)
+    try:
+        yield
+    finally:
+        logger.removeHandler(kept)
+    assert not [message for message in kept.messages if "Failed to detach context" in message]
+    assert trace.get_current_span() is trace.INVALID_SPAN

@@ -1,0 +1,84 @@
+import pytest
+
+from tracer_hooks.attribution import (
+    Attributor,
+    StructuralAttributor,
+    _registry,
+    attributor_names,
+    diagnose_trajectory,
+    get_attributor,
+    register_attributor,
+)
+from tracer_hooks.errors import AttributionError, ConfigError
+from tracer_hooks.schema import Attribution, Candidate, Step, Trajectory
+
+TRAJECTORY = Trajectory(run_id="r", steps=(Step(index=0, agent="a", content="hello"),))
+
+
+class Fixed:
+    name = "fixed"
+
+    def __init__(self, **fields):
+        self.fields = fields
+
+    def attribute(self, trajectory, *, reference=None):
+        return Attribution(run_id=trajectory.run_id, **self.fields)
+
+    def attribute_many(self, trajectories):
+        return [self.attribute(one) for one in trajectories]
+
+
+@pytest.mark.parametrize("name", ["auto", "structural"])
+def test_names_lead_to_an_attributor(name):
+    attributor = get_attributor(name)
+    assert isinstance(attributor, StructuralAttributor)
+    assert isinstance(attributor, Attributor)
+
+
+def test_an_attributor_is_handed_back():
+    mine = Fixed()
+    assert get_attributor(mine) is mine
+
+
+def test_an_unknown_name_lists_the_known_ones():
+    with pytest.raises(ConfigError, match=r"'oracle'.*'auto'.*'structural'.*tracer-hooks doctor"):
+        get_attributor("oracle")
+
+
+@pytest.mark.parametrize("thing", [None, 3, object()])
+def test_something_else_altogether(thing):
+    with pytest.raises(ConfigError, match="expected the name of an attributor"):
+        get_attributor(thing)
+
+
+def test_registering(monkeypatch):
+    monkeypatch.setattr(_registry, "_FACTORIES", dict(_registry._FACTORIES))
+    register_attributor("fixed", Fixed)
+    assert isinstance(get_attributor("fixed"), Fixed)
+    assert attributor_names() == ("auto", "fixed", "structural")
+    with pytest.raises(ConfigError, match="'auto'"):
+        register_attributor("auto", Fixed)
+
+
+def test_many_answers_keep_the_order():
+    others = [TRAJECTORY.model_copy(update={"run_id": name}) for name in "xyz"]
+    assert [one.run_id for one in get_attributor().attribute_many(others)] == ["x", "y", "z"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"agent": "nobody", "step": 0}, "'fixed' named the agent 'nobody'"),
+        ({"agent": "a", "step": 1}, "named step 1, expected one below 1"),
+        ({"candidates": (Candidate(agent="a", step=7, score=0.1),)}, "named step 7"),
+    ],
+)
+def test_answers_outside_the_trajectory_are_refused(fields, message):
+    with pytest.raises(AttributionError, match=message):
+        diagnose_trajectory(TRAJECTORY, attributor=Fixed(**fields))
+
+
+def test_a_diagnosis_by_name_says_who_made_it():
+    answer = diagnose_trajectory(TRAJECTORY.model_copy(update={"outcome": "failed"}))
+    assert (answer.agent, answer.step, answer.attributor) == ("a", 0, "structural/0")
+    assert answer.elapsed_s > 0

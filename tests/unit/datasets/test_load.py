@@ -1,0 +1,289 @@
+import gzip
+import json
+import lzma
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracer_hooks.datasets import FORMATS, LoadedRecord, load
+from tracer_hooks.errors import ConfigError
+from tracer_hooks.schema import (
+    DecisiveStep,
+    LabeledTrajectory,
+    LabelSource,
+    RunOutcome,
+    Step,
+    Trajectory,
+    save_jsonl,
+    to_json,
+)
+from tracer_hooks.telemetry._otlp_write import write_otlp_json, write_otlp_protobuf
+from tracer_hooks.telemetry._span_record import SpanRecord
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "otlp"
+WHOWHEN = {"question": "q", "history": [{"name": "A", "role": "user", "content": "x"}]}
+AEGIS = {"id": "a-1", "question": "q", "trajectory": [{"step": 1, "agent_name": "A", "content": "x"}]}
+OWN = Trajectory(run_id="r", steps=(Step(index=0, agent="A", content="x"),))
+LABELED = LabeledTrajectory(trajectory=OWN, decisive=DecisiveStep(agent="A", step=0), label_source=LabelSource.INJECTED)
+
+
+def span(trace: str, **attributes: Any) -> SpanRecord:
+    return SpanRecord(trace_id=trace * 32, span_id=trace * 16, name="chat", attributes=attributes, start_ns=1)
+
+
+def chat(trace: str) -> SpanRecord:
+    return span(trace, **{"gen_ai.operation.name": "chat", "gen_ai.agent.name": "A"})
+
+
+def written(path: Path, *values: object) -> Path:
+    path.write_text("\n".join(json.dumps(value) for value in values), encoding="utf-8")
+    return path
+
+
+def whole(path: Path, **options: Any) -> list[LoadedRecord]:
+    records = list(load(path, **options))
+    for record in records:
+        assert (record.trajectory is None) != (record.error is None)
+        assert record.labeled is None or record.labeled.trajectory == record.trajectory
+    return records
+
+
+def error_of(record: LoadedRecord) -> str:
+    assert record.error is not None
+    return str(record.error)
+
+
+# --- formats ---
+@pytest.mark.parametrize(
+    ("value", "framework", "is_labeled"),
+    [
+        (json.loads(to_json(OWN)), "unknown", False),
+        (json.loads(to_json(LABELED)), "unknown", True),
+        ({"mistake_agent": "A", "mistake_step": "0", **WHOWHEN}, "whowhen", True),
+        (WHOWHEN, "unknown", False),
+        ({**AEGIS, "faulty_agents": []}, "aegis", True),
+    ],
+)
+def test_the_format_is_seen_from_the_record(tmp_path: Path, value: object, framework: str, is_labeled: bool) -> None:
+    [record] = whole(written(tmp_path / "x.json", value))
+    assert record.trajectory is not None
+    assert record.trajectory.framework == framework
+    assert (record.labeled is not None) is is_labeled
+    assert record.source == str(tmp_path / "x.json")
+
+
+def test_own_lines_come_back(tmp_path: Path) -> None:
+    save_jsonl(tmp_path / "x.jsonl", [OWN, OWN])
+    records = whole(tmp_path / "x.jsonl")
+    assert [record.trajectory for record in records] == [OWN, OWN]
+    assert [record.source.rsplit(":")[-1] for record in records] == ["1", "2"]
+
+
+def test_own_trajectory_without_steps_is_valid(tmp_path: Path) -> None:
+    [record] = whole(written(tmp_path / "x.json", {"run_id": "r", "steps": []}))
+    assert record.trajectory == Trajectory(run_id="r")
+
+
+@pytest.mark.parametrize("suffix", ["json", "jsonl", "pb"])
+def test_traces_give_one_record_a_run(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"x.{suffix}"
+    if suffix == "pb":
+        write_otlp_protobuf(path, [chat("1"), chat("2")])
+    else:
+        write_otlp_json(path, [chat("1"), chat("2")], lines=suffix == "jsonl")
+    records = whole(path)
+    assert [record.source for record in records] == [f"{path}#0", f"{path}#1"]
+    assert [record.trajectory and record.trajectory.steps[0].agent for record in records] == ["A", "A"]
+
+
+def test_recorded_traces_load() -> None:
+    records = whole(FIXTURES)
+    assert [Path(record.source).name for record in records] == sorted(path.name for path in FIXTURES.iterdir())
+    assert all(record.trajectory is not None and record.trajectory.steps for record in records)
+
+
+def test_a_list_of_records_is_numbered(tmp_path: Path) -> None:
+    records = whole(written(tmp_path / "x.json", [WHOWHEN, {"what": 1}, AEGIS]))
+    assert [record.source for record in records] == [f"{tmp_path}/x.json#{k}" for k in range(3)]
+    assert [record.error is None for record in records] == [True, False, True]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
+def test_packed_lines_are_read(tmp_path: Path, pack: Any) -> None:
+    path = tmp_path / "x.jsonl.xz"
+    path.write_bytes(pack(b"\n".join(json.dumps(AEGIS).encode() for _ in range(3))))
+    assert len(whole(path)) == 3
+
+
+def test_pretty_printed_and_marked_files_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps(WHOWHEN, indent=2), encoding="utf-8")
+    (tmp_path / "b.json").write_bytes(b"\xef\xbb\xbf" + json.dumps(WHOWHEN).encode())
+    assert [record.error for record in whole(tmp_path)] == [None, None]
+
+
+# --- folders ---
+def test_folders_are_read_to_the_bottom_in_natural_order(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    for name in ("10.json", "2.json", "1.json", "b/3.json"):
+        written(tmp_path / name, WHOWHEN)
+    for name in ("README.md", ".hidden.json", "notes.txt.gz"):
+        (tmp_path / name).write_text("no")
+    names = [str(Path(record.source).relative_to(tmp_path)) for record in whole(tmp_path)]
+    assert names == ["1.json", "2.json", "10.json", "b/3.json"]
+
+
+def test_a_folder_without_files_says_so(tmp_path: Path) -> None:
+    [record] = whole(tmp_path)
+    assert "holds no file named" in error_of(record)
+
+
+def test_a_link_back_up_is_not_followed(tmp_path: Path) -> None:
+    written(tmp_path / "1.json", WHOWHEN)
+    (tmp_path / "up").symlink_to(tmp_path, target_is_directory=True)
+    assert len(whole(tmp_path)) == 1
+
+
+# --- damage ---
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "empty"),
+        (b"[]", "the list holds no trajectory"),
+        (b'{"history": [{"na', "line 1: not valid JSON"),
+        (b"not json", "line 1: not valid JSON"),
+        (b'{"history": []}', "no steps"),
+        (b'{"history": 5}', "'history' must be a list"),
+        (b'{"history": [5]}', r"history[0] must be an object"),
+        (b'{"history": [{"content": "x"}]}', "history[0] names no speaker"),
+        (b'{"trajectory": []}', "no steps"),
+        (b'{"trajectory": [{"content": "x"}]}', "turn 0 names no speaker"),
+        (b'{"run_id": "r", "steps": [{"index": 3, "agent": "A"}]}', "expected 0"),
+        (b'{"run_id": "r", "steps": [], "schema_version": 99}', "schema_version 99"),
+        (b'{"run_id": "r", "steps": [], "stepz": 1}', "stepz"),
+        (b'{"hello": "world"}', "unknown format: line 1 has the keys ['hello'], expected a trajectory"),
+        (b'[{"hello": 1}, {"hello": 2}]', "unknown format: the first item"),
+        (b"3", "holds int"),
+        (b'"text"', "holds str"),
+        (b"null", "holds NoneType"),
+        (b'{"question": "\xff"}', "not UTF-8"),
+        (bytes(range(256)) * 4, "neither JSON nor"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"1" * 5000, "not valid JSON"),
+        (b'{"resourceSpans": []}', "holds no span"),
+        (b'{"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "x"}]}]}]}', "has no traceId"),
+        (gzip.compress(b'{"history": []}')[:-9], "breaks off"),
+        (lzma.compress(b'{"history": []}')[:-20], "breaks off"),
+    ],
+)
+def test_damage_is_set_apart_and_the_rest_goes_on(tmp_path: Path, content: bytes, reason: str) -> None:
+    (tmp_path / "1.json").write_bytes(content)
+    written(tmp_path / "2.json", WHOWHEN)
+    bad, good = whole(tmp_path)
+    assert reason in error_of(bad)
+    assert "1.json" in error_of(bad)
+    assert good.error is None
+
+
+def test_a_bad_line_does_not_stop_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(b'{"bad\n\n' + json.dumps(AEGIS).encode() + b"\n\xff\n" + json.dumps(AEGIS).encode()[:-4])
+    first, second, third, fourth = whole(path)
+    assert "line 1: not valid JSON" in error_of(first)
+    assert (second.source, second.error) == (f"{path}:3", None)
+    assert "line 4: not UTF-8" in error_of(third)
+    assert "line 5: not valid JSON" in error_of(fourth)
+
+
+def test_a_bad_line_of_a_trace_file_does_not_stop_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    write_otlp_json(path, [chat("1"), chat("2")], lines=True)
+    path.write_text('{"resourceSp\n' + path.read_text("utf-8"), encoding="utf-8")
+    records = whole(path)
+    assert [record.error is None for record in records] == [True, True, False]
+    assert "line 1" in error_of(records[2])
+
+
+def test_one_trace_with_an_impossible_value_does_not_hide_the_others(tmp_path: Path) -> None:
+    bad = {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": "many"}
+    write_otlp_json(tmp_path / "x.json", [span("1", **bad), chat("2")])
+    first, second = whole(tmp_path / "x.json")
+    assert "1" * 32 in error_of(first)
+    assert second.trajectory is not None
+
+
+def test_spans_of_something_else_are_an_error(tmp_path: Path) -> None:
+    write_otlp_json(tmp_path / "x.json", [span("1", **{"http.method": "GET"})])
+    [record] = whole(tmp_path / "x.json")
+    assert "none of an agent, model call or tool" in error_of(record)
+
+
+@pytest.mark.parametrize("name", ["missing.json", "missing"])
+def test_a_missing_path_is_an_error_record(tmp_path: Path, name: str) -> None:
+    [record] = whole(tmp_path / name)
+    assert "No such file" in error_of(record)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_forbidden_file_is_an_error_record(tmp_path: Path) -> None:
+    path = written(tmp_path / "x.json", WHOWHEN)
+    path.chmod(0)
+    [record] = whole(path)
+    assert "Permission denied" in error_of(record)
+
+
+def test_huge_messages_are_read(tmp_path: Path) -> None:
+    value = {"question": "q", "history": [{"name": "A", "content": "x" * 5_000_000}]}
+    [record] = whole(written(tmp_path / "x.json", value))
+    assert record.trajectory is not None
+    assert len(record.trajectory.steps[0].content) == 5_000_000
+
+
+# --- format given ---
+def test_the_format_may_be_forced(tmp_path: Path) -> None:
+    path = written(tmp_path / "x.json", WHOWHEN)
+    assert whole(path, format="whowhen")[0].error is None
+    assert "expected a record of format 'aegis'" in error_of(whole(path, format="aegis")[0])
+    assert "'run_id'" in error_of(whole(path, format="trajectory")[0])
+    assert "expected OTLP" in error_of(whole(path, format="otlp")[0])
+
+
+def test_an_unknown_format_is_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="'csv', expected one of auto, trajectory, whowhen, aegis, otlp"):
+        load(tmp_path, format="csv")  # type: ignore[arg-type]
+    assert FORMATS == ("auto", "trajectory", "whowhen", "aegis", "otlp")
+
+
+# --- the real files ---
+SHARED = os.environ.get("TRACER_HOOKS_SHARED_DATA")
+
+
+@pytest.mark.skipif(SHARED is None, reason="TRACER_HOOKS_SHARED_DATA names no folder with the data sets")
+class TestRealFiles:
+    def folder(self, *parts: str) -> Path:
+        return Path(SHARED or "", *parts)
+
+    @pytest.mark.parametrize("part", ["Algorithm-Generated", "Hand-Crafted"])
+    def test_whowhen(self, part: str) -> None:
+        records = whole(self.folder("whowhen-dev", part))
+        assert len(records) == len(list(self.folder("whowhen-dev", part).glob("*.json")))
+        for record in records:
+            raw = json.loads(Path(record.source).read_text("utf-8"))
+            assert record.trajectory is not None
+            assert [step.content for step in record.trajectory.steps] == [h["content"] for h in raw["history"]]
+            assert record.trajectory.outcome is RunOutcome.FAILED
+            assert record.labeled is not None
+            assert record.labeled.decisive is not None
+            assert str(record.labeled.decisive.step) == raw["mistake_step"]
+            assert record.labeled.decisive.agent == raw["mistake_agent"]
+
+    def test_aegis(self) -> None:
+        records = whole(self.folder("aegis"))
+        assert len(records) == 7848
+        assert all(record.labeled is not None and record.labeled.faults for record in records)
+        assert all(fault.error_mode for r in records if r.labeled for fault in r.labeled.faults)
+
+    def test_tau2(self) -> None:
+        outcomes = [record.trajectory and record.trajectory.outcome for record in whole(self.folder("tau2"))]
+        assert (outcomes.count(RunOutcome.SUCCEEDED), outcomes.count(RunOutcome.FAILED)) == (219, 110)

@@ -1,0 +1,91 @@
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from pydantic import ValidationError
+
+from tracer_hooks.schema import (
+    AgentSpec,
+    Attribution,
+    ErrorMode,
+    Step,
+    ToolCall,
+    Trajectory,
+    Usage,
+    to_json_value,
+    to_text,
+)
+
+
+def test_records_are_frozen() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        Trajectory(run_id="r").run_id = "s"  # type: ignore[misc]
+
+
+def test_indices_must_be_positions() -> None:
+    with pytest.raises(ValidationError, match=r"steps\[1\]\.index is 0, expected 1"):
+        Trajectory(run_id="r", steps=(Step(index=0, agent="A"), Step(index=0, agent="B")))
+
+
+def test_times_are_kept_in_utc_and_need_a_zone() -> None:
+    local = datetime(2026, 1, 1, 12, tzinfo=timezone(timedelta(hours=2)))
+    started = Step(index=0, agent="A", started_at=local).started_at
+    assert started == local
+    assert started is not None
+    assert started.tzinfo is UTC
+    with pytest.raises(ValidationError, match="timezone"):
+        Step(index=0, agent="A", started_at=datetime(2026, 1, 1))
+
+
+def test_usage_of_a_run_is_the_sum_of_its_steps() -> None:
+    spent = Usage(input_tokens=2, output_tokens=1)
+    steps = (Step(index=0, agent="A", usage=spent), Step(index=1, agent="A"), Step(index=2, agent="B", usage=spent))
+    assert Trajectory(run_id="r", steps=steps).usage == Usage(input_tokens=4, output_tokens=2)
+
+
+def test_agent_names_are_the_roster_then_the_speakers() -> None:
+    steps = (Step(index=0, agent="C"), Step(index=1, agent="A"))
+    run = Trajectory(run_id="r", agents=(AgentSpec(name="A"), AgentSpec(name="B")), steps=steps)
+    assert run.agent_names == ("A", "B", "C")
+
+
+def test_failed_tools() -> None:
+    good, bad = ToolCall(name="a", result="1"), ToolCall(name="b", error="no")
+    assert Step(index=0, agent="A", tool_calls=(good, bad)).failed_tools == (bad,)
+
+
+@pytest.mark.parametrize("score", [-0.1, 1.1])
+def test_confidence_is_a_probability(score: float) -> None:
+    with pytest.raises(ValidationError, match="confidence"):
+        Attribution(run_id="r", confidence=score)
+
+
+def test_every_mode_has_a_title_a_definition_and_a_group() -> None:
+    assert len(ErrorMode) == 14
+    assert len({mode.title for mode in ErrorMode}) == len({mode.definition for mode in ErrorMode}) == 14
+    assert ErrorMode("FM-2.3").title == "task derailment"
+    assert ErrorMode.FM_3_1.group == "task verification"
+
+
+def test_what_is_inside_itself_or_too_deep_is_noted() -> None:
+    loop: list[object] = []
+    loop.append(loop)
+    assert to_json_value(loop) == ["<circular>"]
+    deep: object = "x"
+    for _ in range(100):
+        deep = [deep]
+    assert "<nested too deeply>" in str(to_json_value(deep))
+
+
+def test_one_object_in_two_places_is_no_circle() -> None:
+    shared = {"a": 1}
+    assert to_json_value([shared, shared]) == [{"a": 1}, {"a": 1}]
+
+
+def test_odd_values_become_json() -> None:
+    assert to_json_value({"b": b"\x00", "n": float("nan"), "s": {2, 1}}) == {
+        "b": {"$bytes": "AA=="},
+        "n": "nan",
+        "s": [1, 2],
+    }
+    assert to_text("a\ud800b") == "a\ufffdb"
+    assert to_text(b"\xff") == "\\xff"

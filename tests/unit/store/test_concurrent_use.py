@@ -1,0 +1,52 @@
+"""Several threads and processes share one file."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+from tracer_hooks.store import RunStore
+
+from ._runs import make_attribution, make_run
+
+
+def test_processes_that_all_create_and_fill_the_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "runs.sqlite")
+    script = str(Path(__file__).with_name("_runs.py"))
+    workers = [subprocess.Popen([sys.executable, script, path, f"worker{n}", "15"]) for n in range(3)]
+    assert [worker.wait(timeout=90) for worker in workers] == [0, 0, 0]
+    with RunStore(path) as store:
+        assert len(store.list(limit=1000)) == 45
+        assert store.get("worker2-14") == make_run("worker2-14", text="x" * 5000)
+
+
+def test_threads_that_share_one_store_from_its_first_use(tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "runs.sqlite", busy_timeout_s=60)
+    together = threading.Barrier(6)
+
+    def work(number: int) -> None:
+        together.wait()
+        for attempt in range(5):
+            store.save(make_run(f"t{number}-{attempt}"))
+            store.set_attribution(f"t{number}-{attempt}", make_attribution())
+            assert store.list(limit=1)
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(work, range(6)))
+    assert len(store.list(limit=100)) == 30
+    assert all(run.agent == "solver" for run in store.list(limit=100))
+
+
+def test_a_reader_sees_the_last_state_while_another_connection_writes(tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "runs.sqlite")
+    store.save(make_run("first"))
+    reader = RunStore(store.path, busy_timeout_s=0.01, read_only=True)
+    with store._database.write("hold the lock"):
+        assert [run.run_id for run in reader.list()] == ["first"]
+    with closing(sqlite3.connect(store.path)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)

@@ -1,0 +1,214 @@
+"""The store through its public methods: what is saved comes back, in full and in short."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from tracer_hooks.errors import StoreError
+from tracer_hooks.schema import Attribution, RunOutcome, Step, ToolCall, Trajectory, Usage
+from tracer_hooks.store import RunKind, RunStore, default_path
+from tracer_hooks.store._packing import COMPRESS_FROM, pack, unpack
+
+from ._runs import NOON, make_attribution, make_run
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RunStore:
+    return RunStore(tmp_path / "runs.sqlite")
+
+
+def test_a_run_comes_back_as_it_was_saved(store: RunStore) -> None:
+    rewrite = {"agent": "solver", "before": "a", "after": "b", "kept": None, "decision": "pending"}
+    run = make_run(attribution=make_attribution(), rewrite=rewrite, attempt=2, kind=RunKind.RETRY)
+    store.save(run)
+    assert store.get("run-1") == run
+
+
+def test_times_are_exact_and_in_utc(store: RunStore) -> None:
+    moment = datetime(2026, 1, 1, 3, 4, 5, 999999, tzinfo=timezone(timedelta(hours=5, minutes=30)))
+    store.save(make_run(started_at=moment, ended_at=None))
+    found = store.get("run-1")
+    assert found.started_at == moment
+    assert found.started_at.utcoffset() == timedelta(0)
+    assert found.ended_at is None
+
+
+def test_saving_twice_is_the_same_as_saving_once(store: RunStore) -> None:
+    run = make_run(attribution=make_attribution())
+    store.save(run)
+    store.save(run)
+    assert store.get("run-1") == run
+    assert len(store.list()) == 1
+
+
+def test_a_later_save_replaces_the_run_but_keeps_a_diagnosis_it_lacks(store: RunStore) -> None:
+    store.save(make_run(outcome=RunOutcome.UNKNOWN))
+    store.set_attribution("run-1", make_attribution())
+    store.set_rewrite("run-1", {"agent": "solver", "kept": True})
+    store.save(make_run(outcome=RunOutcome.SUCCEEDED, text="forty-two"))
+    found = store.get("run-1")
+    assert found.outcome is RunOutcome.SUCCEEDED
+    assert found.trajectory.steps[0].content == "forty-two"
+    assert found.attribution == make_attribution()
+    assert found.rewrite == {"agent": "solver", "kept": True}
+
+
+def test_diagnosis_and_rewrite_can_be_set_and_removed(store: RunStore) -> None:
+    store.save(make_run())
+    store.set_attribution("run-1", make_attribution())
+    assert store.list()[0].agent == "solver"
+    store.set_attribution("run-1", None)
+    store.set_rewrite("run-1", {"odd": {1, 2}, "number": 2**70})  # type: ignore[dict-item]
+    found = store.get("run-1")
+    assert found.attribution is None
+    assert found.rewrite == {"odd": [1, 2], "number": 2**70}
+    store.set_rewrite("run-1", None)
+    assert store.get("run-1").rewrite is None
+
+
+def test_a_unique_beginning_finds_the_run_and_a_shared_one_names_the_choices(store: RunStore) -> None:
+    for run_id in ("abc1", "abc2", "abd", "abc", "Abx"):
+        store.save(make_run(run_id))
+    assert store.get("abd").run_id == "abd"
+    assert store.get("abc").run_id == "abc", "a whole id wins over longer ids that begin with it"
+    assert store.get("Ab").run_id == "Abx", "upper and lower case differ"
+    with pytest.raises(StoreError, match=r"beginning of several runs \('abc', 'abc1', 'abc2', 'abd'\)"):
+        store.get("ab")
+
+
+@pytest.mark.parametrize("wanted", ["nope", "", "%", "run_1", "run-11"])
+def test_an_unknown_run_is_named_with_the_next_command(store: RunStore, wanted: str) -> None:
+    store.save(make_run("run-1"))
+    with pytest.raises(StoreError, match="tracer-hooks runs list") as caught:
+        store.get(wanted)
+    assert repr(wanted) in str(caught.value)
+
+
+def test_list_is_newest_first_and_filters(store: RunStore) -> None:
+    store.save(make_run("old", minutes=0))
+    store.save(make_run("new", minutes=10, outcome=RunOutcome.SUCCEEDED))
+    store.save(make_run("other", minutes=5, team="writers"))
+    assert [run.run_id for run in store.list()] == ["new", "other", "old"]
+    assert [run.run_id for run in store.list(limit=1)] == ["new"]
+    assert [run.run_id for run in store.list(team="writers")] == ["other"]
+    assert [run.run_id for run in store.list(outcome=RunOutcome.FAILED)] == ["other", "old"]
+    assert [run.run_id for run in store.list(since=NOON + timedelta(minutes=5))] == ["new", "other"]
+
+
+def test_list_refuses_what_it_cannot_mean(store: RunStore) -> None:
+    with pytest.raises(StoreError, match="limit must be at least 1, got 0"):
+        store.list(limit=0)
+    with pytest.raises(StoreError, match="time zone"):
+        store.list(since=datetime(2026, 1, 1))
+
+
+def test_a_summary_tells_the_diagnosis_without_the_trajectory(store: RunStore) -> None:
+    store.save(make_run(attribution=make_attribution(), task="t" * 9000, rewrite={"agent": "solver"}))
+    (summary,) = store.list()
+    assert (summary.agent, summary.step, summary.error_mode) == ("solver", 0, "FM-3.2")
+    assert summary.confidence == 0.625
+    assert (summary.steps, summary.usage) == (1, Usage(input_tokens=7, output_tokens=3))
+    assert (summary.rewritten, summary.abstained) == (True, False)
+    assert summary.task == "t" * 500
+
+
+def test_a_summary_of_an_undiagnosed_and_of_an_abstained_run(store: RunStore) -> None:
+    store.save(make_run("plain"))
+    abstained = Attribution(run_id="none", abstained=True, abstained_reason="no fault found")
+    store.save(make_run("none", attribution=abstained))
+    plain, none = (next(run for run in store.list() if run.run_id == name) for name in ("plain", "none"))
+    assert (plain.confidence, plain.abstained) == (None, False)
+    assert (none.confidence, none.abstained) == (0.0, True)
+
+
+def test_attempts_of_one_session_in_order(store: RunStore) -> None:
+    store.save(make_run("second", attempt=2, kind=RunKind.RETRY))
+    store.save(make_run("first", attempt=1))
+    store.save(make_run("stranger", session_id="session-2"))
+    assert [run.run_id for run in store.attempts("session-1")] == ["first", "second"]
+    assert store.attempts("nobody") == ()
+
+
+def test_delete_removes_one_run(store: RunStore) -> None:
+    store.save(make_run("run-1"))
+    store.save(make_run("run-2"))
+    store.delete("run-1")
+    assert [run.run_id for run in store.list()] == ["run-2"]
+    with pytest.raises(StoreError, match="no run 'run-1'"):
+        store.delete("run-1")
+
+
+def test_megabyte_messages_and_large_numbers_survive(store: RunStore) -> None:
+    noise = "".join(chr(0x4E00 + (number * 7919) % 20000) for number in range(400_000))
+    call = ToolCall(name="big", arguments={"n": 2**80, "f": 1e308, "inf": float("inf"), "z": "\x00"})
+    steps = (
+        Step(index=0, agent="a", content=noise, tool_calls=(call,), usage=Usage(input_tokens=2**70)),
+        Step(index=1, agent="a", content="plain " * 200_000),
+    )
+    run = make_run(trajectory=Trajectory(run_id="run-1", steps=steps), attempt=2**62)
+    store.save(run)
+    assert store.get("run-1") == run
+    assert store.list()[0].usage.input_tokens == 2**63 - 1
+    assert store.path.stat().st_size < 2_000_000, "1.2 MB of repetition must not be stored as it is"
+
+
+@pytest.mark.parametrize("size", [2, COMPRESS_FROM - 1, COMPRESS_FROM, 100_000])
+def test_packing_round_trips_on_both_sides_of_the_threshold(size: int) -> None:
+    text = "{" + "é" * (size // 2)
+    packed = pack(text)
+    assert unpack(packed) == text
+    assert (len(packed) < len(text.encode())) == (len(text.encode()) >= COMPRESS_FROM)
+
+
+def test_close_and_use_again(tmp_path: Path) -> None:
+    with RunStore(tmp_path / "runs.sqlite") as store:
+        store.save(make_run())
+    assert store.get("run-1") == make_run()
+    store.close()
+    store.close()
+
+
+def test_the_default_place_is_hidden_from_version_control(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TRACER_HOOKS_STORE", raising=False)
+    store = RunStore()
+    assert store.path == tmp_path / ".tracer_hooks" / "runs.sqlite"
+    assert not store.path.parent.exists(), "nothing is made before the first use"
+    store.save(make_run())
+    assert (store.path.parent / ".gitignore").read_text() == "*\n"
+
+
+def test_a_place_of_the_users_own_gets_no_gitignore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACER_HOOKS_STORE", str(tmp_path / "deep" / "er" / "mine #1?.sqlite"))
+    with RunStore() as store:
+        store.save(make_run())
+    assert store.path == default_path()
+    assert store.path.exists()
+    assert list(tmp_path.rglob(".gitignore")) == []
+
+
+def test_a_directory_stands_for_the_file_inside(tmp_path: Path) -> None:
+    assert RunStore(tmp_path).path == tmp_path / "runs.sqlite"
+
+
+def test_a_store_that_is_switched_off_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACER_HOOKS_STORE", "off")
+    with pytest.raises(StoreError, match="unset TRACER_HOOKS_STORE"):
+        RunStore()
+
+
+def test_a_run_without_a_time_zone_is_refused() -> None:
+    with pytest.raises(ValidationError, match="timezone"):
+        make_run(started_at=datetime(2026, 1, 1))
+    assert make_run(started_at=datetime(2026, 1, 1, tzinfo=UTC)).started_at.year == 2026
+
+
+def test_the_package_is_imported_without_sqlalchemy() -> None:
+    code = "import sys, tracer_hooks.store; sys.exit('sqlalchemy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,156 @@
+"""Every way in which the file can be unusable ends in a StoreError that says what to do."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from tracer_hooks.errors import StoreError
+from tracer_hooks.store import RunStore, _tables
+
+from ._runs import make_run
+
+
+def filled(path: Path) -> RunStore:
+    store = RunStore(path)
+    store.save(make_run())
+    return store
+
+
+def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    store = RunStore(tmp_path / "file" / "runs.sqlite")
+    with pytest.raises(StoreError, match=r"cannot save the run: run store .*TRACER_HOOKS_STORE"):
+        store.save(make_run())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda store: store.save(make_run("new")),
+        lambda store: store.delete("run-1"),
+        lambda store: store.set_attribution("run-1", None),
+        lambda store: store.set_rewrite("run-1", {}),
+    ],
+)
+def test_a_read_only_store_reads_and_refuses_every_change(tmp_path: Path, change: Callable[[RunStore], None]) -> None:
+    filled(tmp_path / "runs.sqlite")
+    store = RunStore(tmp_path / "runs.sqlite", read_only=True)
+    with pytest.raises(StoreError, match="opened read-only"):
+        change(store)
+    assert store.get("run-1") == make_run()
+
+
+def test_a_file_that_sqlite_may_not_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = filled(tmp_path / "runs.sqlite")
+    connect = sqlite3.connect
+
+    def connect_read_only(name: str, **options: Any) -> sqlite3.Connection:
+        opened: sqlite3.Connection = connect(name.replace("mode=rwc", "mode=ro"), **options)
+        return opened
+
+    monkeypatch.setattr(sqlite3, "connect", connect_read_only)  # permissions do not stop root, this does
+    with pytest.raises(StoreError, match=r"readonly database.*TRACER_HOOKS_STORE=off"):
+        store.save(make_run("new"))
+
+
+def test_looking_into_a_store_that_is_not_there_makes_none(tmp_path: Path) -> None:
+    store = RunStore(tmp_path / ".tracer_hooks" / "runs.sqlite", read_only=True)
+    with pytest.raises(StoreError, match=r"there is no run store at .* run a hooked team"):
+        store.list()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    path.write_bytes(b"not a database, " * 500)
+    for use in (lambda: RunStore(path).save(make_run()), lambda: RunStore(path, read_only=True).list()):
+        with pytest.raises(StoreError, match=r"no run store\. Run: mv .*\.damaged'"):
+            use()
+    assert path.read_bytes().startswith(b"not a database")
+
+
+def test_a_database_that_was_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    filled(path)
+    path.write_bytes(path.read_bytes()[:5000] + b"\xff" * 20000)
+    with pytest.raises(StoreError):
+        RunStore(path).get("run-1")
+
+
+def test_a_damaged_record_names_the_run_and_leaves_the_others_readable(tmp_path: Path) -> None:
+    store = filled(tmp_path / "runs.sqlite")
+    store.save(make_run("run-2"))
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("update runs set trajectory = ? where run_id = 'run-1'", (b"zgarbage",))
+    with pytest.raises(StoreError, match=r"run 'run-1' in the run store is damaged.*delete"):
+        store.get("run-1")
+    assert len(store.list()) == 2
+    assert store.get("run-2") == make_run("run-2")
+
+
+def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("create table orders (n integer)")
+    with pytest.raises(StoreError, match=r"another program \('orders'\)"):
+        RunStore(path).save(make_run())
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("select name from sqlite_master").fetchall() == [("orders",)]
+
+
+def test_a_newer_store_asks_for_an_upgrade(tmp_path: Path) -> None:
+    store = filled(tmp_path / "runs.sqlite")
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("update schema_version set version = 99")
+    with pytest.raises(StoreError, match="pip install --upgrade tracer-hooks"):
+        RunStore(store.path).list()
+
+
+def test_an_older_store_is_migrated_once_and_keeps_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = filled(tmp_path / "runs.sqlite")
+    calls: list[int] = []
+
+    def migrate(connection: sa.Connection) -> None:
+        calls.append(1)
+        connection.execute(sa.text("alter table runs add column note text"))
+
+    monkeypatch.setattr(_tables, "STORE_VERSION", 2)
+    monkeypatch.setitem(_tables.MIGRATIONS, 1, migrate)
+    for _ in range(2):
+        assert RunStore(store.path).get("run-1") == make_run()
+    assert calls == [1]
+
+
+def test_an_older_store_without_a_migration_is_refused_unchanged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = filled(tmp_path / "runs.sqlite")
+    monkeypatch.setattr(_tables, "STORE_VERSION", 2)
+    with pytest.raises(StoreError, match="unknown version 1"):
+        RunStore(store.path).list()
+
+
+def test_a_lock_held_too_long(tmp_path: Path) -> None:
+    path = filled(tmp_path / "runs.sqlite").path
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    waiting = RunStore(path, busy_timeout_s=0.05)
+    with pytest.raises(StoreError, match=r"locked.*Another process is writing"):
+        waiting.save(make_run("new"))
+    holder.close()
+    waiting.save(make_run("new"))
+    assert waiting.get("new") == make_run("new")
+
+
+def test_a_file_that_is_deleted_meanwhile_is_made_again(tmp_path: Path) -> None:
+    store = filled(tmp_path / "runs.sqlite")
+    for file in tmp_path.iterdir():
+        file.unlink()
+    store.save(make_run("after"))
+    assert [run.run_id for run in store.list()] == ["after"]

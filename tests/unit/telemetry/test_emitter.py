@@ -1,0 +1,401 @@
+"""Operations become spans and records, numbered as steps, ended in every path."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.trace import NonRecordingSpan, SpanContext, StatusCode, TraceFlags, use_span
+
+from tests.unit.telemetry._runs import Recorded
+from tracer_hooks import semconv
+from tracer_hooks.config import CaptureConfig
+from tracer_hooks.schema import AgentSpec, RunOutcome, StepKind, Usage
+from tracer_hooks.telemetry import (
+    AgentInvocation,
+    ChatInvocation,
+    ChatReply,
+    Emitter,
+    RequestedTool,
+    RunStart,
+    ToolInvocation,
+    current_invocation,
+    current_run,
+    suppressed,
+)
+from tracer_hooks.testing import span_tree
+
+CALL = RequestedTool(name="lookup", arguments={"query": "x"}, id="c1")
+
+
+@pytest.fixture
+def recorded() -> Recorded:
+    return Recorded()
+
+
+def test_a_turn_with_a_tool_call_is_two_steps(recorded: Recorded) -> None:
+    run = recorded.start()
+    with run.active():
+        turn = AgentInvocation(run, AgentSpec(name="a"))
+        with turn.active():
+            ChatInvocation(run, "m").stop(ChatReply(tool_calls=[CALL]))
+            ToolInvocation(run, "lookup", arguments={"query": "x"}, call_id="c1").stop("42")
+            ChatInvocation(run, "m").stop(ChatReply(content="It is 42."))
+        turn.stop("It is 42.")
+    run.finish(output="It is 42.")
+
+    assert span_tree(recorded.spans).splitlines() == [
+        "invoke_workflow team",
+        "  invoke_agent a",
+        "    chat m [0]",
+        "    execute_tool lookup [0]",
+        "    chat m [1]",
+    ]
+    first, second = run.trajectory().steps
+    assert (first.kind, first.tool_calls[0].result) == (StepKind.TOOL_CALL, "42")
+    assert (second.kind, second.content) == (StepKind.MESSAGE, "It is 42.")
+
+
+def test_a_turn_without_model_is_one_step(recorded: Recorded) -> None:
+    run = recorded.start()
+    with run.active():
+        AgentInvocation(run, AgentSpec(name="proxy")).stop("yes")
+    run.finish()
+    assert [(s.agent, s.content) for s in run.trajectory().steps] == [("proxy", "yes")]
+
+
+def test_a_turn_that_only_hands_on_its_members_words_is_no_step(recorded: Recorded) -> None:
+    run = recorded.start()
+    with run.active():
+        outer = AgentInvocation(run, AgentSpec(name="society"))
+        with outer.active():
+            inner = AgentInvocation(run, AgentSpec(name="member"))
+            inner.stop("yes")
+        outer.stop("yes")
+    run.finish()
+    assert [s.agent for s in run.trajectory().steps] == ["member"]
+
+
+def test_a_failed_call_and_its_repetition_are_attempts_at_one_step(recorded: Recorded) -> None:
+    run = recorded.start()
+    with run.active():
+        turn = AgentInvocation(run, AgentSpec(name="a"))
+        with turn.active():
+            ChatInvocation(run, "m").fail(ValueError("first"))
+            ChatInvocation(run, "m").stop(ChatReply(content="at last"))
+        turn.stop("at last")
+    run.finish()
+    (step,) = run.trajectory().steps
+    assert (step.attempts, step.error, step.content) == (2, None, "at last")
+    assert [dict(s.attributes or {}).get(semconv.STEP_ATTEMPT) for s in recorded.spans if s.name == "chat m"] == [None, 2]
+
+
+def test_a_turn_that_is_started_over_goes_on_at_the_failed_step(recorded: Recorded) -> None:
+    run = recorded.start()
+    error = ValueError("down")
+    with run.active():
+        first = AgentInvocation(run, AgentSpec(name="a"))
+        with first.active():
+            ChatInvocation(run, "m").fail(error)
+        first.fail(error)
+        again = AgentInvocation(run, AgentSpec(name="a"), retry_of=first)
+        with again.active():
+            ChatInvocation(run, "m").stop(ChatReply(content="up"))
+        again.stop("up")
+    run.finish()
+    assert [(s.index, s.attempts, s.content) for s in run.trajectory().steps] == [(0, 2, "up")]
+
+
+def test_an_error_is_recorded_once_where_it_happened(recorded: Recorded) -> None:
+    run = recorded.start()
+    error = ValueError("model is down")
+    with run.active():
+        turn = AgentInvocation(run, AgentSpec(name="a"))
+        with turn.active():
+            ChatInvocation(run, "m").fail(error)
+        turn.fail(error)
+    run.finish(error=RuntimeError("ValueError: model is down"))  # as AutoGen's runtime replaces it
+
+    assert [span.status.status_code for span in recorded.spans] == [StatusCode.ERROR] * 3
+    events = {span.name: [event.name for event in span.events] for span in recorded.spans}
+    assert events == {"chat m": ["exception"], "invoke_agent a": [], "invoke_workflow team": []}
+    assert [s.kind for s in run.trajectory().steps] == [StepKind.ERROR]
+    assert recorded.span("chat m").attributes[semconv.ERROR_TYPE] == "ValueError"  # type: ignore[index]
+
+
+def test_equal_texts_of_different_failures_are_two_failures(recorded: Recorded) -> None:
+    run = recorded.start()
+    with run.active():
+        for name in ("a", "b"):
+            AgentInvocation(run, AgentSpec(name=name)).fail(ValueError("boom"))
+    run.finish()
+    assert [(s.agent, s.error) for s in run.trajectory().steps] == [("a", "boom"), ("b", "boom")]
+    assert all(len(recorded.span(f"invoke_agent {name}").events) == 1 for name in "ab")
+
+
+def test_a_short_error_text_hides_no_later_failure(recorded: Recorded) -> None:
+    run = recorded.start()
+    with run.active():
+        AgentInvocation(run, AgentSpec(name="a")).fail(KeyError(1))
+        AgentInvocation(run, AgentSpec(name="b")).fail(ValueError("11 of 12 rows are bad"))
+    run.finish()
+    assert [s.error for s in run.trajectory().steps] == ["1", "11 of 12 rows are bad"]
+
+
+def test_an_exception_that_cannot_be_printed_is_an_error_all_the_same(recorded: Recorded) -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+    run = recorded.start()
+    with run.active():
+        AgentInvocation(run, AgentSpec(name="a")).fail(Mute())
+    run.finish()
+    span = recorded.span("invoke_agent a")
+    assert span.status.status_code is StatusCode.ERROR
+    assert span.attributes[semconv.ERROR_TYPE].endswith("Mute")  # type: ignore[index, union-attr]
+
+
+def test_exceptions_that_refer_to_each_other_are_followed_once(recorded: Recorded) -> None:
+    run = recorded.start()
+    one, two = ValueError("one"), ValueError("two")
+    one.__context__, two.__context__ = two, one
+    with run.active():
+        AgentInvocation(run, AgentSpec(name="a")).fail(one)
+    run.finish()
+    assert recorded.span("invoke_agent a").status.status_code is StatusCode.ERROR
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(asyncio.CancelledError(), "cancelled"), (KeyboardInterrupt(), "cancelled"), (GeneratorExit(), "abandoned")],
+)
+def test_being_stopped_is_no_error(recorded: Recorded, error: BaseException, reason: str) -> None:
+    run = recorded.start()
+    with run.active():
+        turn = AgentInvocation(run, AgentSpec(name="a"))
+        with turn.active():
+            ChatInvocation(run, "m")
+    run.finish(error=error)
+    assert {span.status.status_code for span in recorded.spans} == {StatusCode.UNSET}
+    assert {(span.attributes or {}).get(semconv.ABANDONED) for span in recorded.spans} == {reason}
+    assert run.trajectory().outcome is RunOutcome.UNKNOWN
+
+
+def test_what_is_still_open_ends_with_the_run(recorded: Recorded) -> None:
+    run = recorded.start()
+    with run.active():
+        turn = AgentInvocation(run, AgentSpec(name="a"))
+        with turn.active():
+            ToolInvocation(run, "t")
+            ChatInvocation(run, "m").chunk("half a ")
+    run.finish()
+    assert len(recorded.spans) == 4
+    ended = [span.name for span in recorded.spans]
+    assert ended.index("invoke_agent a") > ended.index("chat m")  # children first
+    assert run.trajectory().steps[-1].content == "half a "
+
+
+def test_later_ends_change_nothing(recorded: Recorded) -> None:
+    run = recorded.start()
+    with run.active():
+        chat = ChatInvocation(run, "m")
+        chat.stop(ChatReply(content="said"))
+        chat.fail(ValueError("late"))
+        chat.stop(ChatReply(content="said again"))
+        chat.set(semconv.RESPONSE_ID, "late")
+    run.finish()
+    run.finish(error=ValueError("late"))
+    assert len([span for span in recorded.spans if span.name == "chat m"]) == 1
+    assert recorded.span("chat m").status.status_code is StatusCode.UNSET
+    assert semconv.RESPONSE_ID not in (recorded.span("chat m").attributes or {})
+
+
+def test_a_failed_check_makes_the_run_an_error(recorded: Recorded) -> None:
+    run = recorded.start()
+    run.set_outcome(RunOutcome.FAILED, "check: no 42")
+    run.finish(output="41")
+    root = recorded.span("invoke_workflow team")
+    assert (root.status.status_code, root.status.description) == (StatusCode.ERROR, "check: no 42")
+    trajectory = run.trajectory()
+    assert (trajectory.outcome, trajectory.outcome_reason) == (RunOutcome.FAILED, "check: no 42")
+
+
+def test_an_interrupt_leaves_the_outcome_open(recorded: Recorded) -> None:
+    run = recorded.start()
+    run.set_outcome(RunOutcome.UNKNOWN, "interrupted")
+    run.finish()
+    root = recorded.span("invoke_workflow team")
+    assert root.status.status_code is StatusCode.UNSET
+    assert (root.attributes or {})[semconv.ABANDONED] == "interrupted"
+
+
+def test_tokens_are_on_chat_spans_and_totals_elsewhere(recorded: Recorded) -> None:
+    run = recorded.start()
+    with run.active():
+        for tokens in (3, 4):
+            ChatInvocation(run, "m").stop(ChatReply(content="x", usage=Usage(input_tokens=tokens, output_tokens=1)))
+    run.finish()
+    with_usage = [s.name for s in recorded.spans if semconv.USAGE_INPUT_TOKENS in (s.attributes or {})]
+    assert with_usage == ["chat m", "chat m"]
+    root = recorded.span("invoke_workflow team").attributes or {}
+    assert (root[semconv.RUN_USAGE_INPUT_TOKENS], root[semconv.RUN_USAGE_OUTPUT_TOKENS]) == (7, 2)
+    assert run.trajectory().usage == Usage(input_tokens=7, output_tokens=2)
+
+
+def test_a_model_call_outside_any_turn_is_the_teams_own(recorded: Recorded) -> None:
+    run = recorded.start("crew")
+    with run.active():
+        ChatInvocation(run, "m").stop(ChatReply(content="beta"))
+    run.finish()
+    assert span_tree(recorded.spans).splitlines() == ["invoke_workflow crew", "  invoke_agent crew", "    chat m [0]"]
+
+
+def test_a_model_call_inside_a_tool_nests_below_the_tool(recorded: Recorded) -> None:
+    run = recorded.start()
+    with run.active():
+        turn = AgentInvocation(run, AgentSpec(name="a"))
+        with turn.active():
+            tool = ToolInvocation(run, "summarise")
+            with tool.active():
+                ChatInvocation(run, "m").stop(ChatReply(content="short"))
+            tool.stop("short")
+        turn.stop("short")
+    run.finish()
+    assert span_tree(recorded.spans, with_steps=False).splitlines()[2:] == ["    execute_tool summarise", "      chat m"]
+
+
+def test_a_run_inside_a_run_counts_its_own_steps(recorded: Recorded) -> None:
+    outer = recorded.start("outer")
+    with outer.active():
+        turn = AgentInvocation(outer, AgentSpec(name="lead"))
+        with turn.active():
+            ChatInvocation(outer, "m").stop(ChatReply(content="one"))
+            ChatInvocation(outer, "m").stop(ChatReply(content="two"))
+            inner = recorded.start("inner")
+            with inner.active():
+                ToolInvocation(inner, "t").stop("tool of the inner run")
+                ChatInvocation(inner, "m").stop(ChatReply(content="chat of the inner run"))
+            inner.finish()
+        turn.stop("two")
+    outer.finish()
+    assert [(s.index, s.agent) for s in inner.trajectory().steps] == [(0, "inner"), (1, "inner")]
+    assert [s.content for s in outer.trajectory().steps] == ["one", "two"]
+
+
+def test_nothing_is_current_outside_and_where_suppressed(recorded: Recorded) -> None:
+    assert current_run() is None
+    run = recorded.start()
+    with run.active():
+        assert current_run() is run
+        with suppressed():
+            assert current_invocation() is None
+        seen = []
+        thread = threading.Thread(target=lambda: seen.append(current_run()))
+        thread.start()
+        thread.join()
+        assert seen == [None]
+    run.finish()
+    with run.active():
+        assert current_run() is None, "a run that is over takes up nothing more"
+
+
+def test_parallel_threads_get_different_steps(recorded: Recorded) -> None:
+    run = recorded.start()
+    barrier = threading.Barrier(8)
+
+    def work(name: str) -> None:
+        turn = AgentInvocation(run, AgentSpec(name=name), parent=run)
+        barrier.wait()
+        for _ in range(20):
+            ChatInvocation(run, "m", agent=turn).stop(ChatReply(content=name))
+        turn.stop(name)
+
+    threads = [threading.Thread(target=work, args=(f"agent{i}",)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    run.finish()
+    steps = run.trajectory().steps
+    assert len(steps) == 160
+    assert all(step.agent == step.content for step in steps)
+
+
+def test_without_a_provider_the_record_is_complete() -> None:
+    emitter = Emitter(capture=CaptureConfig())
+    run = emitter.start_run(RunStart(team="team", task="?"))
+    with run.active():
+        turn = AgentInvocation(run, AgentSpec(name="a"))
+        with turn.active():
+            ChatInvocation(run, "m").stop(ChatReply(content="hi"))
+        turn.stop("hi")
+    run.finish(output="hi")
+    trajectory = run.trajectory()
+    assert [s.content for s in trajectory.steps] == ["hi"]
+    by_name = {record.name: record for record in run.records}
+    assert by_name["chat m"].parent_id == by_name["invoke_agent a"].span_id
+    assert by_name["invoke_agent a"].parent_id == by_name["invoke_workflow team"].span_id
+    assert len({record.span_id for record in run.records}) == 3
+    assert len({record.trace_id for record in run.records}) == 1
+
+
+def test_runs_below_somebody_elses_span_have_ids_of_their_own() -> None:
+    outer = NonRecordingSpan(SpanContext(7, 7, is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED)))
+    emitter = Emitter(tracer_provider=trace.NoOpTracerProvider(), capture=CaptureConfig())
+    with use_span(outer):
+        runs = [emitter.start_run(RunStart(team="team")) for _ in range(2)]
+    for run in runs:
+        run.finish()
+    assert runs[0].span_id != runs[1].span_id
+
+
+def test_the_users_random_numbers_stay_the_same() -> None:
+    emitter = Emitter(tracer_provider=trace.NoOpTracerProvider(), capture=CaptureConfig())
+    random.seed(7)
+    expected = random.random()
+    random.seed(7)
+    emitter.start_run(RunStart(team="team")).finish()
+    assert random.random() == expected
+
+
+def test_a_span_of_the_framework_is_adopted(recorded: Recorded) -> None:
+    run = recorded.start()
+    with run.active():
+        theirs = recorded.provider.get_tracer("framework").start_span("invoke_agent theirs")
+        turn = AgentInvocation(run, AgentSpec(name="a"), adopt=theirs)
+        turn.stop("hi")
+        assert theirs.is_recording(), "the framework ends its own span"
+        theirs.end()
+    run.finish()
+    assert (recorded.span("invoke_agent theirs").attributes or {})[semconv.AGENT_NAME] == "a"
+    assert len(recorded.spans) == 2
+
+
+def test_a_provider_that_is_set_up_later_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    emitter = Emitter(capture=CaptureConfig())
+    late = TracerProvider()
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: late)
+    run = emitter.start_run(RunStart(team="team"))
+    assert run.span.is_recording()
+    run.finish()
+
+
+def test_a_failing_tracer_does_not_reach_the_caller(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(trace.NoOpTracer):
+        def start_span(self, *args: object, **kwargs: object) -> trace.Span:
+            raise OSError("tracer is broken")
+
+    monkeypatch.setenv("TRACER_HOOKS_STRICT", "")
+    emitter = Emitter(capture=CaptureConfig())
+    monkeypatch.setattr(emitter, "tracer", Broken)
+    run = emitter.start_run(RunStart(team="team"))
+    with run.active():
+        ChatInvocation(run, "m").stop(ChatReply(content="hi"))
+    run.finish()
+    assert [s.content for s in run.trajectory().steps] == ["hi"]
+    assert "tracer is broken" in caplog.text

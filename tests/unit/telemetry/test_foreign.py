@@ -1,0 +1,359 @@
+"""Traces of other instrumentations, recorded from the real ones and built after their documentation."""
+
+import json
+import lzma
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracer_hooks import semconv
+from tracer_hooks.schema import StepKind, Trajectory
+from tracer_hooks.telemetry._assemble import assemble
+from tracer_hooks.telemetry._foreign import normalise
+from tracer_hooks.telemetry._otlp_read import read_otlp
+from tracer_hooks.telemetry._span_record import SpanEvent, SpanRecord, SpanStatus
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "otlp"
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+
+
+def span(number: int, parent: int | None, name: str, attributes: dict[str, Any], **fields: Any) -> SpanRecord:
+    return SpanRecord(
+        trace_id=TRACE,
+        span_id=f"{number:016x}",
+        parent_id=f"{parent:016x}" if parent is not None else None,
+        name=name,
+        start_ns=number * 1_000_000,
+        end_ns=number * 1_000_000 + 500_000,
+        attributes=attributes,
+        **fields,
+    )
+
+
+def only(records: list[SpanRecord]) -> Trajectory:
+    [trajectory] = [run for run in assemble(normalise(records)) if run.steps]
+    return trajectory
+
+
+def operation(record: SpanRecord) -> object:
+    return record.attributes.get(semconv.OPERATION_NAME)
+
+
+def texts(messages: Any) -> list[tuple[str, str]]:
+    return [(message["role"], message["parts"][0]["content"]) for message in messages]
+
+
+# --- recorded: openinference-instrumentation-langchain 0.1.80, -autogen-agentchat 0.1.22, and
+# opentelemetry-instrumentation-langchain 0.62.4, each with a two-agent team on a scripted model ---
+@pytest.mark.parametrize(
+    "name",
+    ["openinference_langgraph.pb.xz", "openinference_langgraph_console.json.xz", "openllmetry_langgraph.pb.xz"],
+)
+def test_recorded_langgraph_trace_keeps_agents_text_tools_and_errors(name: str) -> None:
+    run = only(read_otlp(FIXTURES / name))
+    assert run.task == "How many people live in Paris?"
+    assert run.final_output == "Answer: 2.1 million"
+    assert run.team == "team"
+    assert [(step.agent, step.kind, step.content) for step in run.steps] == [
+        ("researcher", StepKind.TOOL_CALL, ""),
+        ("researcher", StepKind.TOOL_CALL, ""),
+        ("researcher", StepKind.MESSAGE, "Paris has 2.1 million people."),
+        ("writer", StepKind.MESSAGE, "Answer: 2.1 million"),
+    ]
+    good, bad = run.steps[0].tool_calls[0], run.steps[1].tool_calls[0]
+    assert (good.name, good.arguments, good.result, good.error, good.call_id) == (
+        "lookup",
+        {"city": "Paris"},
+        "2.1 million",
+        None,
+        "call_1",
+    )
+    assert (bad.arguments, bad.error, bad.call_id) == ({"city": "Atlantis"}, "no such city: Atlantis", "call_2")
+    assert {spec.name: spec.instructions for spec in run.agents} == {
+        "researcher": "You research.",
+        "writer": "You write.",
+    }
+    assert (run.usage.input_tokens, run.usage.output_tokens) == (48, 20)
+    assert any(seen.source == "researcher" and seen.step == 2 for seen in run.steps[3].inputs)
+
+
+def test_recorded_autogen_trace_takes_the_agents_words_from_the_team() -> None:
+    run = only(read_otlp(FIXTURES / "openinference_autogen.pb.xz"))
+    assert run.team == "RoundRobinGroupChat"
+    assert run.task == "How many people live in Paris?"
+    assert [(step.agent, step.content) for step in run.steps] == [
+        ("researcher", ""),
+        ("researcher", "Paris has 2.1 million people."),
+        ("writer", "Answer: 2.1 million"),
+    ]
+    assert run.steps[0].tool_calls[0].arguments == {"city": "Paris"}
+    assert run.steps[0].tool_calls[0].result == "2.1 million"
+
+
+def test_originals_are_kept_and_nothing_is_lost() -> None:
+    for path in sorted(FIXTURES.glob("*.pb.xz")):
+        before = read_otlp(path)
+        after = normalise(before)
+        assert [record.span_id for record in after] == [record.span_id for record in before]
+        replaced = {semconv.OPERATION_NAME, semconv.AGENT_NAME, semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_RESULT}
+        for old, new in zip(before, after, strict=True):
+            kept = {key: value for key, value in old.attributes.items() if key not in replaced}
+            assert kept.items() <= new.attributes.items()
+            assert old.status in (SpanStatus.UNSET, SpanStatus.OK, new.status)
+
+
+def test_normalising_twice_changes_nothing_more() -> None:
+    records = normalise(read_otlp(FIXTURES / "openinference_langgraph.pb.xz"))
+    assert [run.steps for run in assemble(normalise(records))] == [run.steps for run in assemble(records)]
+
+
+def test_own_spans_pass_unchanged() -> None:
+    own = span(1, None, "chat m", {semconv.RUN_ID: "r", semconv.OPERATION_NAME: "chat", "llm.provider": "x"})
+    assert normalise([own])[0] is own
+
+
+# --- built: OpenInference with AGENT spans ---
+def openinference() -> list[SpanRecord]:
+    kind = semconv.OI_SPAN_KIND
+    return [
+        span(1, None, "crew", {kind: "CHAIN", "input.value": "Add 2 and 2", "output.value": "5"}),
+        span(2, 1, "invoke_agent adder", {kind: "AGENT", "input.value": "Add 2 and 2"}),
+        span(
+            3,
+            2,
+            "ChatOpenAI",
+            {
+                kind: "LLM",
+                "llm.model_name": "gpt-x",
+                "llm.token_count.prompt": 9,
+                "llm.token_count.completion": 4,
+                "llm.input_messages.0.message.role": "system",
+                "llm.input_messages.0.message.content": "You add.",
+                "llm.input_messages.1.message.role": "user",
+                "llm.input_messages.1.message.contents.0.message_content.type": "text",
+                "llm.input_messages.1.message.contents.0.message_content.text": "Add 2 and 2",
+                "llm.output_messages.0.message.role": "assistant",
+                "llm.output_messages.0.message.content": "Let me see.",
+                "llm.output_messages.0.message.tool_calls.0.tool_call.id": "c1",
+                "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "add",
+                "llm.output_messages.0.message.tool_calls.0.tool_call.function.arguments": '{"a": 2, "b": 2}',
+            },
+        ),
+        span(
+            4,
+            2,
+            "add",
+            {kind: "TOOL", "tool.name": "add", "tool.parameters": '{"a": 2, "b": 2}', "input.value": "{}"},
+            status=SpanStatus.ERROR,
+            status_message="overflow",
+            events=(SpanEvent(name="exception", attributes={"exception.type": "OverflowError"}),),
+        ),
+        span(5, 1, "whatever", {kind: "AGENT", "agent.name": "checker", "output.value": "5"}),
+    ]
+
+
+def test_openinference_agents_messages_and_failed_tool() -> None:
+    records = {record.name: record for record in normalise(openinference())}
+    assert [operation(record) for record in records.values()] == [
+        "invoke_workflow",
+        "invoke_agent",
+        "chat",
+        "execute_tool",
+        "invoke_agent",
+    ]
+    chat = records["ChatOpenAI"].attributes
+    assert texts(chat[semconv.INPUT_MESSAGES]) == [("system", "You add."), ("user", "Add 2 and 2")]
+    assert chat[semconv.OUTPUT_MESSAGES][0]["parts"][1] == {
+        "type": "tool_call",
+        "id": "c1",
+        "name": "add",
+        "arguments": {"a": 2, "b": 2},
+    }
+    assert (chat[semconv.REQUEST_MODEL], chat[semconv.USAGE_INPUT_TOKENS], chat[semconv.USAGE_OUTPUT_TOKENS]) == (
+        "gpt-x",
+        9,
+        4,
+    )
+    assert records["invoke_agent adder"].attributes[semconv.AGENT_NAME] == "adder"
+    assert records["add"].attributes[semconv.ERROR_TYPE] == "OverflowError"
+    run = only(openinference())
+    assert [(step.agent, step.content) for step in run.steps] == [("adder", "Let me see."), ("checker", "5")]
+    assert (run.steps[0].tool_calls[0].arguments, run.steps[0].tool_calls[0].error) == ({"a": 2, "b": 2}, "overflow")
+    assert (run.task, run.final_output) == ("Add 2 and 2", "5")
+
+
+def test_tokens_on_agent_and_team_spans_are_not_counted_again() -> None:
+    records = openinference()
+    records[0] = span(1, None, "crew", {semconv.OI_SPAN_KIND: "CHAIN", "llm.token_count.prompt": 9})
+    assert only(records).usage.input_tokens == 9
+
+
+def test_a_chain_inside_an_agent_is_plumbing_and_keeps_its_text() -> None:
+    inner = span(6, 2, "RunnableSequence", {semconv.OI_SPAN_KIND: "CHAIN", "input.value": "a", "output.value": "b"})
+    after = normalise([*openinference(), inner])[-1]
+    assert operation(after) is None
+    assert (after.attributes["input.value"], after.attributes["output.value"]) == ("a", "b")
+
+
+# --- built: GenAI of older editions, OpenLLMetry before 0.50 ---
+OPENLLMETRY = {
+    "gen_ai.system": "OpenAI",
+    "llm.request.type": "chat",
+    "gen_ai.request.model": "gpt-x",
+    "gen_ai.usage.prompt_tokens": 7,
+    "gen_ai.usage.completion_tokens": 3,
+    "gen_ai.prompt.0.role": "user",
+    "gen_ai.prompt.0.content": "weather?",
+    "gen_ai.prompt.1.role": "tool",
+    "gen_ai.prompt.1.content": "rain",
+    "gen_ai.prompt.1.tool_call_id": "c0",
+    "gen_ai.completion.0.role": "assistant",
+    "gen_ai.completion.0.content": "It rains.",
+    "gen_ai.completion.0.finish_reason": "stop",
+    "gen_ai.completion.0.tool_calls.0.id": "c1",
+    "gen_ai.completion.0.tool_calls.0.name": "umbrella",
+    "gen_ai.completion.0.tool_calls.0.arguments": '{"open": true}',
+}
+
+
+def test_openllmetry_prompts_and_completions() -> None:
+    records = [
+        span(1, None, "crewai.workflow", {"traceloop.span.kind": "workflow", "traceloop.entity.name": "crew"}),
+        span(2, 1, "Forecaster.agent", {"traceloop.span.kind": "agent"}),
+        span(3, 2, "openai.chat", OPENLLMETRY),
+        span(
+            4,
+            2,
+            "umbrella.tool",
+            {
+                "traceloop.span.kind": "tool",
+                "traceloop.entity.name": "umbrella",
+                "traceloop.entity.input": '{"open": true}',
+                "traceloop.entity.output": '"done"',
+            },
+        ),
+    ]
+    after = normalise(records)
+    assert [operation(record) for record in after] == ["invoke_workflow", "invoke_agent", "chat", "execute_tool"]
+    attributes = after[2].attributes
+    assert attributes[semconv.PROVIDER_NAME] == "OpenAI"
+    assert attributes[semconv.INPUT_MESSAGES][1]["parts"] == [
+        {"type": "tool_call_response", "id": "c0", "response": "rain"}
+    ]
+    assert attributes[semconv.OUTPUT_MESSAGES][0]["finish_reason"] == "stop"
+    [step] = only(records).steps
+    assert (step.agent, step.content, step.usage and step.usage.input_tokens) == ("Forecaster", "It rains.", 7)
+    assert (step.tool_calls[0].arguments, step.tool_calls[0].result) == ({"open": True}, '"done"')
+
+
+def test_message_events_of_older_editions() -> None:
+    events = (
+        SpanEvent(name="gen_ai.system.message", attributes={"content": "Be brief."}),
+        SpanEvent(name="gen_ai.user.message", attributes={"content": "hi"}),
+        SpanEvent(name="gen_ai.tool.message", attributes={"content": "42", "id": "c0"}),
+        SpanEvent(
+            name="gen_ai.choice",
+            attributes={"index": 0, "finish_reason": "stop", "message": '{"role": "assistant", "content": "hello"}'},
+        ),
+    )
+    [record] = normalise([span(1, None, "chat gpt", {"gen_ai.system": "openai"}, events=events)])
+    assert operation(record) == "chat"
+    sent = record.attributes[semconv.INPUT_MESSAGES]
+    assert texts(sent[:2]) == [("system", "Be brief."), ("user", "hi")]
+    assert sent[2]["parts"] == [{"type": "tool_call_response", "id": "c0", "response": "42"}]
+    assert texts(record.attributes[semconv.OUTPUT_MESSAGES]) == [("assistant", "hello")]
+    assert record.events == events
+
+
+def test_anthropic_blocks_become_tool_calls_and_results() -> None:
+    blocks = [{"type": "text", "text": "I look."}, {"type": "tool_use", "id": "u1", "name": "look", "input": {"a": 1}}]
+    given = [{"type": "tool_result", "tool_use_id": "u0", "content": [{"type": "text", "text": "dark"}]}]
+    attributes = {
+        "gen_ai.prompt.0.role": "user",
+        "gen_ai.prompt.0.content": json.dumps(given),
+        "gen_ai.completion.0.role": "assistant",
+        "gen_ai.completion.0.content": json.dumps(blocks),
+    }
+    [record] = normalise([span(1, None, "anthropic.chat", attributes)])
+    assert record.attributes[semconv.INPUT_MESSAGES][0]["parts"] == [
+        {"type": "tool_call_response", "id": "u0", "response": "dark"}
+    ]
+    assert record.attributes[semconv.OUTPUT_MESSAGES][0]["parts"] == [
+        {"type": "text", "content": "I look."},
+        {"type": "tool_call", "id": "u1", "name": "look", "arguments": {"a": 1}},
+    ]
+
+
+def test_content_events_of_the_oldest_edition() -> None:
+    events = (
+        SpanEvent(name="gen_ai.content.prompt", attributes={"gen_ai.prompt": '[{"role": "user", "content": "hi"}]'}),
+        SpanEvent(
+            name="gen_ai.content.completion",
+            attributes={"gen_ai.completion": '[{"role": "assistant", "content": "hello"}]'},
+        ),
+    )
+    [record] = normalise([span(1, None, "chat gpt", {}, events=events)])
+    assert texts(record.attributes[semconv.INPUT_MESSAGES]) == [("user", "hi")]
+    assert texts(record.attributes[semconv.OUTPUT_MESSAGES]) == [("assistant", "hello")]
+
+
+# --- built: GenAI of today, by someone else ---
+def test_todays_genai_spans_of_others_keep_everything() -> None:
+    sent = json.dumps([{"role": "user", "parts": [{"type": "text", "content": "hi"}]}])
+    replied = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "hello"}]}])
+    records = [
+        span(
+            1, None, "invoke_agent greeter", {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "greeter"}
+        ),
+        span(
+            2,
+            1,
+            "chat m",
+            {"gen_ai.operation.name": "chat", "gen_ai.input.messages": sent, "gen_ai.output.messages": replied},
+            status=SpanStatus.OK,
+        ),
+    ]
+    after = normalise(records)
+    assert after[1].attributes.items() >= records[1].attributes.items()
+    assert [(step.agent, step.content) for step in only(records).steps] == [("greeter", "hello")]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "name", "agent"),
+    [
+        ({"agent.name": "A", "graph.node.id": "B"}, "x", "A"),
+        ({"graph.node.id": "B"}, "x", "B"),
+        ({"gen_ai.agent.name": "C", "agent.name": "A"}, "x", "C"),
+        ({}, "invoke_agent planner", "planner"),
+        ({}, "Agent: planner", "planner"),
+        ({}, "planner._execute_core", "planner"),
+        ({}, "planner.on_messages_stream", "planner"),
+        ({"metadata": '{"langgraph_node": "planner"}'}, "x", "planner"),
+        ({"metadata": '{"langgraph_node": "agent", "langgraph_checkpoint_ns": "planner:1|agent:2"}'}, "x", "planner"),
+        ({"metadata.lc_agent_name": "planner"}, "x", "planner"),
+    ],
+)
+def test_name_of_an_agent(attributes: dict[str, Any], name: str, agent: str) -> None:
+    [record] = normalise([span(1, None, name, {semconv.OI_SPAN_KIND: "AGENT", **attributes})])
+    assert record.attributes[semconv.AGENT_NAME] == agent
+
+
+def test_spans_of_a_web_server_around_a_team_are_left_alone() -> None:
+    server = span(0, None, "POST /ask", {"http.request.method": "POST"})
+    records = [server, *(openinference())]
+    records[1] = span(1, 0, "crew", dict(records[1].attributes))
+    after = normalise(records)
+    assert after[0] == server
+    assert operation(after[1]) == "invoke_workflow"
+
+
+def test_a_circle_of_parents_does_not_hang() -> None:
+    kind = {semconv.OI_SPAN_KIND: "CHAIN"}
+    assert len(normalise([span(1, 2, "a", kind), span(2, 1, "b", kind)])) == 2
+
+
+def test_fixtures_are_small() -> None:
+    for path in FIXTURES.glob("*.xz"):
+        assert path.stat().st_size < 10_000
+        assert lzma.decompress(path.read_bytes())
