@@ -18,6 +18,18 @@ from tracer_hooks.telemetry._otlp_read import read_otlp
 from tracer_hooks.telemetry._otlp_write import SPAN_KINDS, write_otlp_json, write_otlp_protobuf
 from tracer_hooks.telemetry._span_record import SpanEvent, SpanLink, SpanRecord, SpanStatus
 
+FILE_KEYS = (
+    "resourceSpans scopeSpans spans attributes key value stringValue intValue "
+    "arrayValue kvlistValue values status code events links resource scope kind "
+    "context traceId spanId history trajectory steps run_id content name input role "
+    "agent_name faulty_agents conversation_history system_prompt mistake_agent"
+)
+ROLES = "user assistant tool"
+MESSAGE_KEYS = (
+    "role content parts message kwargs data tool_calls function arguments id messages "
+    "output inputs input_str type source name tool_call_id contents args"
+)
+KINDS = "AGENT LLM TOOL CHAIN workflow task chat execute_tool invoke_agent"
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 int64 = st.integers(-(2**63), 2**63 - 1)
 uint64 = st.integers(0, 2**64 - 1)
@@ -93,14 +105,7 @@ json_values = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(
-                (
-                    "resourceSpans scopeSpans spans attributes key value stringValue intValue "
-                    "arrayValue kvlistValue values status code events links resource scope kind "
-                    "context traceId spanId history trajectory steps run_id content name input role "
-                    "agent_name faulty_agents conversation_history system_prompt mistake_agent"
-                ).split()
-            ),
+            st.sampled_from(FILE_KEYS.split()),
             inner,
             max_size=4,
         )
@@ -157,27 +162,18 @@ foreign_keys = st.sampled_from(
     ]
 ).filter(lambda key: not key.startswith("tracer_hooks."))
 message_like = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(("user assistant tool").split()),
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(ROLES.split()),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(
-                (
-                    "role content parts message kwargs data tool_calls function arguments id messages "
-                    "output inputs input_str type source name tool_call_id contents args"
-                ).split()
-            ),
+            st.sampled_from(MESSAGE_KEYS.split()),
             inner,
             max_size=4,
         )
     ),
     max_leaves=10,
 )
-foreign_values = (
-    message_like
-    | message_like.map(json.dumps)
-    | st.sampled_from(("AGENT LLM TOOL CHAIN workflow task chat execute_tool invoke_agent").split())
-)
+foreign_values = message_like | message_like.map(json.dumps) | st.sampled_from(KINDS.split())
 foreign_attributes = st.dictionaries(foreign_keys, foreign_values, max_size=6)
 event_names = st.sampled_from(
     ["gen_ai.user.message", "gen_ai.tool.message", "gen_ai.choice", "gen_ai.content.prompt", "exception"]

@@ -52,7 +52,8 @@ def _open_store(path: Path) -> RunStore:
 
 
 def _stored(run: TeamRun, attempt: Attempt) -> StoredRun:
-    from tracer_hooks.store import RunKind, StoredRun
+    from tracer_hooks.schema import RunKind
+    from tracer_hooks.store import StoredRun
 
     trajectory = attempt.trajectory
     starts = [step.started_at for step in trajectory.steps if step.started_at is not None]

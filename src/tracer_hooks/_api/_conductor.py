@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -156,7 +156,7 @@ class Conductor:
         result = self.adapter.result(call, native)
         return session.close(opened, await session.judge_async(opened, result), result=result)
 
-    def _stream_attempt(self, session: Session, opened: Opened) -> Iterator[Any]:
+    def _stream_attempt(self, session: Session, opened: Opened) -> Generator[Any, None, Attempt]:
         collector = self.adapter.collector(session.call)
         try:
             with watching(opened.run):

@@ -81,7 +81,9 @@ def last_run(target: Any) -> TeamRun | None:
     """
     conductor = conductor_of(target)
     if conductor is None:
-        raise AdapterError(f"{target!r} is not hooked; expected a team or function that went through tracer_hooks.hook()")
+        raise AdapterError(
+            f"{target!r} is not hooked; expected a team or function that went through tracer_hooks.hook()"
+        )
     return conductor.last_run
 
 
@@ -128,7 +130,7 @@ def _hook_function(function: Callable[..., Any], options: HookOptions) -> Any:
     if required <= {"prompts"} and "prompts" in inspect.signature(function).parameters:
         return _factory(function, options)
     if required or inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
-        return _runner(function, options)
+        return _runner(_plain_team(function), options)
     return _factory_or_runner(function, options)
 
 
@@ -136,7 +138,8 @@ def _required(function: Callable[..., Any]) -> set[str]:
     return {
         name
         for name, parameter in inspect.signature(function).parameters.items()
-        if parameter.default is parameter.empty and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        if parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     }
 
 
@@ -149,19 +152,28 @@ def _factory(function: Callable[..., Any], options: HookOptions) -> Callable[...
         @functools.wraps(function)
         async def build_async(*args: Any, **kwargs: Any) -> Any:
             # A retry builds in synchronous code, where the coroutine is run to its end.
-            source = TeamSource(_resolved(function), args, kwargs, kept=kept)
-            return hook_team(await function(*args, **_with_kept(source, kwargs)), options, source)
+            source = TeamSource(_resolved(function), args, kwargs, kept=kept, as_team=_as_team)
+            return _hook_built(_as_team(await function(*args, **_with_kept(source, kwargs))), options, source)
 
         setattr(build_async, FACTORY, True)
         return build_async
 
     @functools.wraps(function)
     def build(*args: Any, **kwargs: Any) -> Any:
-        source = TeamSource(function, args, kwargs, kept=kept)
-        return hook_team(source.build(), options, source)
+        source = TeamSource(function, args, kwargs, kept=kept, as_team=_as_team)
+        return _hook_built(source.build(), options, source)
 
     setattr(build, FACTORY, True)
     return build
+
+
+def _as_team(built: Any) -> Any:
+    return _plain_team(built) if inspect.isroutine(built) else built
+
+
+def _hook_built(team: Any, options: HookOptions, source: TeamSource) -> Any:
+    """A team of a framework is hooked itself; for a team in plain Python the caller gets its function, hooked."""
+    return _runner(team, options, source) if isinstance(team, PlainTeam) else hook_team(team, options, source)
 
 
 def _resolved(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -204,7 +216,7 @@ def _factory_or_runner(function: Callable[..., Any], options: HookOptions) -> Ca
         async def probe_async() -> Any:
             return _unless_team(await function())
 
-        runner = _runner(probe_async, options)
+        runner = _runner(_plain_team(probe_async), options)
 
         @functools.wraps(function)
         async def call_async() -> Any:
@@ -220,7 +232,7 @@ def _factory_or_runner(function: Callable[..., Any], options: HookOptions) -> Ca
     def probe() -> Any:
         return _unless_team(function())
 
-    runner = _runner(probe, options)
+    runner = _runner(_plain_team(probe), options)
 
     @functools.wraps(function)
     def call() -> Any:
@@ -239,14 +251,17 @@ def _unless_team(value: Any) -> Any:
     return value
 
 
-def _runner(function: Callable[..., Any], options: HookOptions) -> Callable[..., Any]:
-    team = PlainTeam(function, getattr(function, "__name__", type(function).__name__))
-    conductor = Conductor(PlainAdapter(), TeamSource(), options)
+def _plain_team(function: Callable[..., Any]) -> PlainTeam:
+    return PlainTeam(function, getattr(function, "__name__", type(function).__name__))
+
+
+def _runner(team: PlainTeam, options: HookOptions, source: TeamSource | None = None) -> Callable[..., Any]:
+    conductor = Conductor(PlainAdapter(), source or TeamSource(), options)
 
     def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> TeamCall:
         return TeamCall(team=team, method="run", args=args, kwargs=kwargs, task=_task(args, kwargs))
 
-    wrapped = _wrapped(function, conductor, call)
+    wrapped = _wrapped(team.run, conductor, call)
     setattr(wrapped, CONDUCTOR, conductor)
     return wrapped
 
@@ -269,4 +284,3 @@ def _wrapped(function: Callable[..., Any], conductor: Conductor, call: Callable[
 def _task(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     value = args[0] if args else next(iter(kwargs.values()), "")
     return answer_text(value)
-

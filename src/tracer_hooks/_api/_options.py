@@ -70,7 +70,11 @@ def make_options(
         known = ", ".join(sorted(HookOptions.__dataclass_fields__.keys() - {"config"} | {"capture", "store"}))
         raise ConfigError(f"unknown option {sorted(unknown)[0]!r}, expected one of: {known}")
     retries = options.get("retries", 0)
-    if isinstance(retries, bool) or not isinstance(retries, (int, RetryPolicy)) or (isinstance(retries, int) and retries < 0):
+    if (
+        isinstance(retries, bool)
+        or not isinstance(retries, (int, RetryPolicy))
+        or (isinstance(retries, int) and retries < 0)
+    ):
         raise ConfigError(f"retries is {retries!r}, expected a number, 0 or more, or a RetryPolicy")
     mode = options.get("diagnose", "auto")
     if mode not in (True, False, "auto", "inline", "background", "off"):

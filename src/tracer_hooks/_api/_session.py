@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from tracer_hooks._api._archive import Archive
 from tracer_hooks._api._options import HookOptions
@@ -18,8 +16,8 @@ from tracer_hooks._guard import guard
 from tracer_hooks.adapters import Adapter, Interventions, RunHost, RunResult, TeamCall
 from tracer_hooks.attribution import get_attributor
 from tracer_hooks.feedback import PromptRewrite
-from tracer_hooks.schema import Attribution, RunOutcome
-from tracer_hooks.telemetry import Emitter, RunInvocation, RunKind, RunStart, emit_diagnosis, suppressed
+from tracer_hooks.schema import Attribution, RunKind, RunOutcome
+from tracer_hooks.telemetry import Emitter, RunInvocation, RunStart, emit_diagnosis, suppressed
 
 
 @dataclass
@@ -207,11 +205,11 @@ class Session:
         return self._options.rewriter.rewrite(attempt.trajectory, attribution, spec.instructions)
 
 
-def _suspects(attribution: Attribution) -> Mapping[str, int | None] | Any:
-    suspects = dict.fromkeys([attribution.agent] if attribution.agent is not None else [], attribution.step)
+def _suspects(attribution: Attribution) -> list[tuple[str, int | None]]:
+    suspects: dict[str, int | None] = {} if attribution.agent is None else {attribution.agent: attribution.step}
     for candidate in attribution.candidates:
         suspects.setdefault(candidate.agent, candidate.step)
-    return suspects.items()
+    return list(suspects.items())
 
 
 def _safe_reference(options: HookOptions, task: str) -> str | None:

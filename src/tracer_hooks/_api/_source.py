@@ -31,6 +31,8 @@ class TeamSource:
         factory: Builds the team; None when the team is an object that is there already.
         args: Arguments that the user gave the factory.
         kwargs: Keyword arguments that the user gave the factory.
+        kept: Instructions that proved themselves so far; shared by the teams of one factory.
+        as_team: Turns what the factory built into a team, for factories that build a function.
 
     Attributes:
         kept: Rewritten instructions that proved themselves, by agent; every later run uses them.
@@ -43,8 +45,10 @@ class TeamSource:
         kwargs: Mapping[str, Any] | None = None,
         *,
         kept: dict[str, str] | None = None,
+        as_team: Callable[[Any], Any] = lambda built: built,
     ) -> None:
         self.factory = factory
+        self._as_team = as_team
         self._args, self._kwargs = args, dict(kwargs or {})
         self.kept: dict[str, str] = kept if kept is not None else {}
 
@@ -55,6 +59,9 @@ class TeamSource:
 
     def build(self, prompts: Mapping[str, str] | None = None) -> Any:
         """Build a team with the factory; the user's own ``prompts`` stay, ours are laid over them."""
+        return self._as_team(self._call_factory(prompts))
+
+    def _call_factory(self, prompts: Mapping[str, str] | None) -> Any:
         assert self.factory is not None
         kwargs = dict(self._kwargs)
         merged = {**self.kept, **(prompts or {})}

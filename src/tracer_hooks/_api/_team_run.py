@@ -68,7 +68,9 @@ class TeamRun:
             TracerHooksError: The run has not ended.
         """
         if not self.attempts:
-            raise TracerHooksError(f"the run of {self.team!r} has not ended yet; look at it after the call has returned")
+            raise TracerHooksError(
+                f"the run of {self.team!r} has not ended yet; look at it after the call has returned"
+            )
         return self.attempts[-1]
 
     @property

@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 
-from tracer_hooks._guard import warn_once
+from tracer_hooks._guard import guarded, warn_once
 from tracer_hooks.adapters._protocol import Adapter
 from tracer_hooks.errors import AdapterNotFoundError, MissingExtraError
 
@@ -54,7 +54,7 @@ def adapter_for(team: object) -> Adapter:
         AdapterNotFoundError: No adapter recognises the object.
     """
     for found in find_adapters():
-        if found.adapter is not None and found.adapter.recognises(team):
+        if found.adapter is not None and _recognises(found.adapter, team):
             return found.adapter
     modules = {base.__module__.partition(".")[0] for base in type(team).__mro__}
     for module in sorted(modules & _EXTRAS.keys()):
@@ -65,11 +65,18 @@ def adapter_for(team: object) -> Adapter:
     )
 
 
+@guarded("ask an adapter whether it recognises the team", False)
+def _recognises(adapter: Adapter, team: object) -> bool:
+    return adapter.recognises(team)
+
+
 def _load(point: EntryPoint) -> FoundAdapter:
     try:
         adapter = point.load()()
     except Exception as error:  # a third party's adapter may fail in any way; the others must go on
-        warn_once(f"adapter {point.name}", "tracer-hooks cannot load the adapter %r (%s): %s", point.name, point.value, error)
+        warn_once(
+            f"adapter {point.name}", "tracer-hooks cannot load the adapter %r (%s): %s", point.name, point.value, error
+        )
         return FoundAdapter(point.name, None, f"{type(error).__name__}: {error}")
     if not isinstance(adapter, Adapter):
         return FoundAdapter(point.name, None, f"{point.value} is not an Adapter")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from types import MemberDescriptorType
 from typing import Any
 
 from tracer_hooks._guard import guard
@@ -25,7 +27,7 @@ class PatchSet:
 
         Works on pydantic models and frozen dataclasses too, which refuse ordinary assignment.
         """
-        before = vars(owner).get(name, _ABSENT)
+        before = getattr(owner, name, _ABSENT) if _is_slot(owner, name) else vars(owner).get(name, _ABSENT)
         _set(owner, name, value)
         self._undo.append(lambda: _restore(owner, name, before))
 
@@ -46,13 +48,17 @@ class PatchSet:
                 action()
 
 
+def _is_slot(owner: Any, name: str) -> bool:
+    return isinstance(inspect.getattr_static(type(owner), name, None), MemberDescriptorType)
+
+
 def _set(owner: Any, name: str, value: Any) -> None:
     if isinstance(owner, type):
         setattr(owner, name, value)
-    elif name not in getattr(type(owner), "__slots__", ()) and hasattr(owner, "__dict__"):
-        owner.__dict__[name] = value
-    else:
+    elif _is_slot(owner, name):
         object.__setattr__(owner, name, value)
+    else:
+        owner.__dict__[name] = value
 
 
 def _restore(owner: Any, name: str, before: Any) -> None:
@@ -60,5 +66,7 @@ def _restore(owner: Any, name: str, before: Any) -> None:
         _set(owner, name, before)
     elif isinstance(owner, type):
         delattr(owner, name)
+    elif _is_slot(owner, name):
+        object.__delattr__(owner, name)
     else:
         owner.__dict__.pop(name, None)

@@ -21,7 +21,7 @@ app.add_typer(runs_app, name="runs")
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 Store = Annotated[
-    Optional[Path],  # noqa: UP007, UP045 - typer reads the annotation at run time
+    Optional[Path],  # noqa: UP045 - typer reads the annotation at run time
     typer.Option("--store", help="The run store's file; default TRACER_HOOKS_STORE or .tracer_hooks/runs.sqlite."),
 ]
 
@@ -65,14 +65,19 @@ def diagnose(
     attributor: Annotated[str, typer.Option(help="Who diagnoses.")] = "auto",
     file_format: Annotated[Format, typer.Option("--format", help="The files' format.")] = Format.AUTO,
     as_json: Json = False,
-    report: Annotated[Optional[Path], typer.Option(help="Also write an HTML report.", metavar="FILE.html")] = None,  # noqa: UP007, UP045
+    report: Annotated[Optional[Path], typer.Option(help="Also write an HTML report.", metavar="FILE.html")] = None,  # noqa: UP045
     engine: Annotated[Engine, typer.Option(help="Work in this process, or spread over a Ray cluster.")] = Engine.LOCAL,
 ) -> None:
     """Say which agent, at which step, made each run in PATH... fail."""
     from tracer_hooks.cli._diagnose import DiagnoseJob
 
     job = DiagnoseJob(
-        paths=paths, attributor=attributor, file_format=str(file_format), as_json=as_json, report=report, engine=str(engine)
+        paths=paths,
+        attributor=attributor,
+        file_format=file_format.value,
+        as_json=as_json,
+        report=report,
+        engine=str(engine),
     )
     raise typer.Exit(job.run())
 
@@ -108,8 +113,8 @@ def runs(context: typer.Context) -> None:
 @runs_app.command("list")
 def list_runs(
     limit: Annotated[int, typer.Option(help="How many at most.", min=1)] = 20,
-    team: Annotated[Optional[str], typer.Option(help="Only this team.")] = None,  # noqa: UP007, UP045
-    outcome: Annotated[Optional[str], typer.Option(help="Only succeeded, failed or unknown ones.")] = None,  # noqa: UP007, UP045
+    team: Annotated[Optional[str], typer.Option(help="Only this team.")] = None,  # noqa: UP045
+    outcome: Annotated[Optional[str], typer.Option(help="Only succeeded, failed or unknown ones.")] = None,  # noqa: UP045
     as_json: Json = False,
     store: Store = None,
 ) -> None:
@@ -135,7 +140,7 @@ def show_run(
 def export_run(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id, or the beginning of it.")],
     file_format: Annotated[ExportFormat, typer.Option("--format", help="What to write.")] = ExportFormat.TRAJECTORY,
-    out: Annotated[Optional[Path], typer.Option("--out", "-o", help="The file; default stdout.")] = None,  # noqa: UP007, UP045
+    out: Annotated[Optional[Path], typer.Option("--out", "-o", help="The file; default stdout.")] = None,  # noqa: UP045
     store: Store = None,
 ) -> None:
     """Write one run as a trajectory, an OTLP trace, or an HTML report."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.progress import Progress
 
@@ -60,7 +60,7 @@ class DiagnoseJob:
 
     paths: Sequence[Path]
     attributor: str
-    file_format: str
+    file_format: Literal["auto", "trajectory", "whowhen", "aegis", "otlp"]
     as_json: bool
     report: Path | None
     engine: str

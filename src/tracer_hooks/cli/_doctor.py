@@ -34,7 +34,9 @@ class Finding:
 def examine(*, as_json: bool) -> int:
     """Print what works; always exit code 0, since a missing extra is no failure."""
     findings = [
-        Finding(kind="package", name="tracer-hooks", works=True, detail=f"{__version__}, Python {platform.python_version()}"),
+        Finding(
+            kind="package", name="tracer-hooks", works=True, detail=f"{__version__}, Python {platform.python_version()}"
+        ),
         *_adapters(),
         *_attributors(),
         _store(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -40,13 +41,17 @@ def show_run(store: Path | None, run_id: str, *, as_json: bool) -> int:
         print_json(run.model_dump(mode="json"))
         return DONE
     console = out()
-    console.print(Text(f"{run.team} ({run.framework}), attempt {run.attempt}: {run.outcome}", style=_STYLES[run.outcome]))
+    console.print(
+        Text(f"{run.team} ({run.framework}), attempt {run.attempt}: {run.outcome}", style=_STYLES[run.outcome])
+    )
     if run.outcome_reason:
         console.print(Text(run.outcome_reason))
     console.print(Text(f"task: {run.task}", style="dim"))
     for step in run.trajectory.steps:
         marked = run.attribution is not None and run.attribution.step == step.index
-        line = Text(f"{'>' if marked else ' '} {step.index:>3} {step.agent} [{step.kind}] ", style="bold red" if marked else "")
+        line = Text(
+            f"{'>' if marked else ' '} {step.index:>3} {step.agent} [{step.kind}] ", style="bold red" if marked else ""
+        )
         line.append(" ".join((step.error or step.content or ", ".join(c.name for c in step.tool_calls)).split())[:120])
         console.print(line, soft_wrap=True)
     if run.attribution is not None:
@@ -61,9 +66,9 @@ def export_run(store: Path | None, run_id: str, *, file_format: str, out: Path |
         with _open(store) as runs:
             text = render_html(_report(runs.attempts(run.session_id) or (run,)))
     elif file_format == "otlp":
-        from tracer_hooks.telemetry import otlp_json, to_spans
+        from tracer_hooks.telemetry import export_request, to_spans
 
-        text = otlp_json(to_spans(run.trajectory)) + "\n"
+        text = json.dumps(export_request(to_spans(run.trajectory)), ensure_ascii=False) + "\n"
     else:
         text = to_json(run.trajectory) + "\n"
     if out is None:
@@ -72,7 +77,9 @@ def export_run(store: Path | None, run_id: str, *, file_format: str, out: Path |
     try:
         out.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise StoreError(f"cannot write {str(out)!r}: {error.strerror}. Run: tracer-hooks runs export RUN --out FILE") from error
+        raise StoreError(
+            f"cannot write {str(out)!r}: {error.strerror}. Run: tracer-hooks runs export RUN --out FILE"
+        ) from error
     err().print(f"written: {out}", markup=False, soft_wrap=True)
     return DONE
 
@@ -80,7 +87,9 @@ def export_run(store: Path | None, run_id: str, *, file_format: str, out: Path |
 def _open(store: Path | None) -> RunStore:
     path = store_path(store)
     if path is None:
-        raise ConfigError("the run store is switched off by TRACER_HOOKS_STORE='off'; expected a path. Give one with --store")
+        raise ConfigError(
+            "the run store is switched off by TRACER_HOOKS_STORE='off'; expected a path. Give one with --store"
+        )
     return RunStore(path, read_only=True)
 
 
@@ -105,7 +114,11 @@ def _table(summaries: tuple[RunSummary, ...]) -> Table:
     for title in ("run", "began", "team", "attempt", "outcome", "blamed", "task"):
         table.add_column(title, overflow="ellipsis", no_wrap=True)
     for summary in summaries:
-        blamed = f"{summary.agent}@{summary.step}" if summary.agent is not None else ("-" if not summary.abstained else "none")
+        blamed = (
+            f"{summary.agent}@{summary.step}"
+            if summary.agent is not None
+            else ("-" if not summary.abstained else "none")
+        )
         cells: list[Any] = [
             summary.run_id[:12],
             f"{summary.started_at.astimezone():%Y-%m-%d %H:%M:%S}",
@@ -115,7 +128,9 @@ def _table(summaries: tuple[RunSummary, ...]) -> Table:
             blamed,
             " ".join(summary.task.split())[:60],
         ]
-        table.add_row(*(Text(cell, style=_STYLES[summary.outcome] if cell == summary.outcome else "") for cell in cells))
+        table.add_row(
+            *(Text(cell, style=_STYLES[summary.outcome] if cell == summary.outcome else "") for cell in cells)
+        )
     return table
 
 

@@ -62,7 +62,9 @@ def _migrate(data: dict[str, Any], kind: type[Record]) -> dict[str, Any]:
         )
     while version < SCHEMA_VERSION:
         if version not in MIGRATIONS:
-            raise TrajectoryError(f"{kind.__name__} has unknown schema_version {version}, expected 1 to {SCHEMA_VERSION}")
+            raise TrajectoryError(
+                f"{kind.__name__} has unknown schema_version {version}, expected 1 to {SCHEMA_VERSION}"
+            )
         data, version = MIGRATIONS[version](data), version + 1
     return data
 

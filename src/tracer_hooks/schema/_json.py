@@ -22,12 +22,13 @@ MAX_DEPTH = 32
 def to_text(value: object) -> str:
     """``value`` as a string that every JSON and protobuf encoder accepts.
 
-    Bytes are decoded as UTF-8 (undecodable bytes become backslash escapes); lone surrogates become U+FFFD.
+    Bytes are decoded as UTF-8 (undecodable bytes become backslash escapes); lone surrogates become U+FFFD; an object that
+    cannot be printed becomes a note. Never raises.
     """
     if isinstance(value, (bytes, bytearray, memoryview)):
         text = bytes(value).decode("utf-8", "backslashreplace")
     else:
-        text = value if isinstance(value, str) else str(value)
+        text = value if isinstance(value, str) else _printed(value)
     if text.isascii():
         return text
     try:
@@ -35,6 +36,13 @@ def to_text(value: object) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def _printed(value: object) -> str:
+    try:
+        return str(value)
+    except Exception as error:  # a user's exception or object may fail while it is printed
+        return f"<{type(value).__name__}: not printable ({type(error).__name__})>"
 
 
 def to_json_value(value: object) -> JsonValue:

@@ -28,6 +28,17 @@ class RunOutcome(StrEnum):
     UNKNOWN = "unknown"
 
 
+class RunKind(StrEnum):
+    """Why a run takes place."""
+
+    LIVE = "live"
+    """The user's own call."""
+    RETRY = "retry"
+    """A later attempt of a call whose earlier attempt failed."""
+    REPLAY = "replay"
+    """A recorded run, run again with a change."""
+
+
 class StepKind(StrEnum):
     """What kind of act a step is."""
 

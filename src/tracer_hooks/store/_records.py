@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from pydantic import AwareDatetime, Field
 
-from tracer_hooks.schema import Attribution, ErrorMode, Json, Record, RunOutcome, Text, Trajectory, Usage
-
-
-class RunKind(StrEnum):
-    """Why a run was made."""
-
-    LIVE = "live"
-    """The caller asked for it."""
-    RETRY = "retry"
-    """A later attempt of a call whose earlier attempt failed."""
-    REPLAY = "replay"
-    """A recorded run, played again with a change."""
+from tracer_hooks.schema import Attribution, ErrorMode, Json, Record, RunKind, RunOutcome, Text, Trajectory, Usage
 
 
 class _RunHead(Record):

@@ -3,6 +3,8 @@
 from tracer_hooks.telemetry._assemble import assemble
 from tracer_hooks.telemetry._diagnosis import emit_diagnosis
 from tracer_hooks.telemetry._emitter import Emitter, current_run
+from tracer_hooks.telemetry._file_exporter import OTLPFileExporter
+from tracer_hooks.telemetry._foreign import normalise
 from tracer_hooks.telemetry._invocation import CANCELLED, INTERRUPTED, Invocation, current_invocation
 from tracer_hooks.telemetry._messages import (
     ChatReply,
@@ -19,10 +21,13 @@ from tracer_hooks.telemetry._operations import (
     ToolInvocation,
     enclosing_agent,
 )
-from tracer_hooks.telemetry._run import RunInvocation, RunKind, RunStart
+from tracer_hooks.telemetry._otlp_read import read_otlp
+from tracer_hooks.telemetry._otlp_write import export_request, write_otlp_json, write_otlp_protobuf
+from tracer_hooks.telemetry._run import RunInvocation, RunStart
 from tracer_hooks.telemetry._span_record import SpanEvent, SpanLink, SpanRecord, SpanStatus
 from tracer_hooks.telemetry._streams import drive, drive_async
 from tracer_hooks.telemetry._suppress import suppressed
+from tracer_hooks.telemetry._to_spans import to_spans
 
 __all__ = [
     "CANCELLED",
@@ -33,9 +38,9 @@ __all__ = [
     "Emitter",
     "Invocation",
     "Message",
+    "OTLPFileExporter",
     "RequestedTool",
     "RunInvocation",
-    "RunKind",
     "RunStart",
     "SpanEvent",
     "SpanLink",
@@ -50,8 +55,14 @@ __all__ = [
     "drive_async",
     "emit_diagnosis",
     "enclosing_agent",
+    "export_request",
     "message_text",
+    "normalise",
+    "read_otlp",
     "suppressed",
     "text_message",
+    "to_spans",
     "tool_message",
+    "write_otlp_json",
+    "write_otlp_protobuf",
 ]

@@ -217,8 +217,11 @@ def _take(left: list[SpanRecord], part: Message) -> list[SpanRecord]:
 
 
 def _same_call(first: SpanRecord, other: SpanRecord) -> bool:
+    # As JSON: the user's own objects (arrays, for one) need not compare to a bool.
     keys = (semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.TOOL_CALL_ARGUMENTS)
-    return all(first.attributes.get(key) == other.attributes.get(key) for key in keys)
+    return first is other or all(
+        to_json_value(first.attributes.get(key)) == to_json_value(other.attributes.get(key)) for key in keys
+    )
 
 
 def _tool_call(part: Message, spans: Sequence[SpanRecord]) -> ToolCall:

@@ -121,7 +121,9 @@ def _agents(tree: SpanTree, steps: Sequence[Step]) -> tuple[AgentSpec, ...]:
     for item in _as_list(roster):
         if isinstance(item, dict) and item.get("name"):
             name = to_text(item["name"])
-            specs[name] = AgentSpec(name=name, instructions=item.get("instructions"), tools=tuple(item.get("tools") or ()))
+            specs[name] = AgentSpec(
+                name=name, instructions=item.get("instructions"), tools=tuple(item.get("tools") or ())
+            )
     for step in steps:
         specs.setdefault(step.agent, AgentSpec(name=step.agent))
     prompts = tree.system_prompts()

@@ -62,7 +62,7 @@ class Capture:
         if self.config.export is ContentCapture.REDACTED:
             value = self._redactor.value(value)
         limit = self.config.max_attribute_bytes
-        text = value if isinstance(value, str) else dump_json(value)
+        text = to_text(value) if isinstance(value, str) else dump_json(value)
         size = len(text) if text.isascii() else len(text.encode())
         if size > limit:
             text = cut_text(text, limit) if isinstance(value, str) else cut_json(value, limit)
@@ -82,7 +82,7 @@ def _scalar(value: object) -> str | bool | int | float | list[str]:
 def dump_json(value: object) -> str:
     """``value`` as compact JSON; what is not JSON is converted first."""
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return to_text(json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False))
     except (TypeError, ValueError, RecursionError):
         return json.dumps(to_json_value(value), ensure_ascii=False, separators=(",", ":"))
 
@@ -112,7 +112,12 @@ def cut_json(value: object, limit: int) -> str:
         text = dump_json(value)
         if len(text.encode()) <= limit:
             return text
-    return dump_json({"$truncated": cut_text(dump_json(value).replace('"', "'"), max(0, limit - 64))})
+    text, size = dump_json(value), limit
+    while True:  # quotes and control characters are escaped once more, which makes the text longer
+        size -= 64
+        result = dump_json({"$truncated": cut_text(text, max(0, size))})
+        if len(result.encode()) <= limit or size <= 0:
+            return result
 
 
 def _shorten(value: Any, longest: int) -> Any:

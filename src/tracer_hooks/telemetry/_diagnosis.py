@@ -43,7 +43,9 @@ def emit_diagnosis(emitter: Emitter, trajectory: Trajectory, attribution: Attrib
 def _span_context(trace_id: str | None, span_id: str | None) -> SpanContext | None:
     if not trace_id or not span_id:
         return None
-    context = SpanContext(int(trace_id, 16), int(span_id, 16), is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED))
+    context = SpanContext(
+        int(trace_id, 16), int(span_id, 16), is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED)
+    )
     return context if context.is_valid else None
 
 

@@ -166,7 +166,9 @@ class Invocation:
         if context.is_valid and context.span_id != outer.get_span_context().span_id:
             return f"{context.trace_id:032x}", f"{context.span_id:016x}"
         own_parent = self.parent is not None and self.parent.run is self.run
-        trace_id = self.parent.trace_id if own_parent and self.parent is not None else f"{_RANDOM.getrandbits(128) or 1:032x}"
+        trace_id = (
+            self.parent.trace_id if own_parent and self.parent is not None else f"{_RANDOM.getrandbits(128) or 1:032x}"
+        )
         return trace_id, f"{_RANDOM.getrandbits(64) or 1:016x}"
 
     def _record_exception(self, error: BaseException) -> None:

@@ -53,7 +53,9 @@ def text_message(role: str, text: object, *, name: str | None = None) -> Message
 def assistant_message(text: object, tool_calls: Sequence[RequestedTool] = (), *, name: str | None = None) -> Message:
     """What a model said earlier, with the tools it called."""
     parts: list[dict[str, Any]] = [{"type": "text", "content": to_text(text)}] if text else []
-    parts += [{"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments} for call in tool_calls]
+    parts += [
+        {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments} for call in tool_calls
+    ]
     return {"role": "assistant", "parts": parts, **({"name": name} if name else {})}
 
 

@@ -105,8 +105,9 @@ class AgentInvocation(Invocation):
 
     def fail(self, error: BaseException, *, end_ns: int | None = None) -> None:
         """End the turn with ``error``; it is an ERROR step unless an operation inside failed with the same error."""
-        if not self.ended and isinstance(error, Exception) and not self.run.is_known(error, self):
-            self._own_step()
+        with guard(f"number the failure of {self.span_name!r}"):
+            if not self.ended and isinstance(error, Exception) and not self.run.is_known(error, self):
+                self._own_step()
         super().fail(error, end_ns=end_ns)
 
     def _own_step(self) -> None:
@@ -161,9 +162,7 @@ class ChatInvocation(Invocation):
             semconv.STEP_INDEX: self.step,
             semconv.STEP_ATTEMPT: attempt if attempt > 1 else None,
         }
-        super().__init__(
-            run, model, parent=parent, start_ns=start_ns, attributes={**own, **(attributes or {})}
-        )
+        super().__init__(run, model, parent=parent, start_ns=start_ns, attributes={**own, **(attributes or {})})
         self.attempt = attempt
 
     def context(self) -> otel_context.Context:

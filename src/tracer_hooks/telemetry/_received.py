@@ -91,6 +91,8 @@ def _with_results(step: Step, later: Sequence[Act]) -> Step:
                     results.setdefault(part["id"], to_text(part["response"]))
         if results.keys() >= missing:
             break
-    calls = [c.model_copy(update={"result": results[c.call_id]}) if c.call_id in results and c.result is None else c
-             for c in step.tool_calls]
+    calls = [
+        c.model_copy(update={"result": results[c.call_id]}) if c.call_id in results and c.result is None else c
+        for c in step.tool_calls
+    ]
     return step.model_copy(update={"tool_calls": tuple(calls)})

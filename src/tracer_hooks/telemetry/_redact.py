@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 
+from pydantic import JsonValue
+
+from tracer_hooks.schema import to_json_value
+
 BLANK = "[redacted]"
 
 _PATTERNS = (
@@ -12,14 +16,17 @@ _PATTERNS = (
     re.compile(r"\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|hf_)[A-Za-z0-9_-]{10,}"),
     re.compile(r"\bAKIA[0-9A-Z]{16}\b"),
     re.compile(r"\bAIza[0-9A-Za-z_-]{35}"),
-    re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),  # JSON web tokens
+    re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),  # JSON web tokens
     re.compile(r"(?i)\b(?:bearer|basic)\s+[A-Za-z0-9._~+/=-]{12,}"),
-    re.compile(r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b"),
+    # Lengths as in RFC 5321, so that a megabyte of "a.a.a." takes no quadratic time.
+    re.compile(r"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,63}\b"),
 )
 
-_SECRET_KEY = re.compile(r"(?i)(?:api[_-]?key|secret|password|passwd|token|authorization|credential|private[_-]?key)s?$")
+_SECRET_KEY = re.compile(
+    r"(?i)(?:api[_-]?key|secret|password|passwd|token|authorization|credential|private[_-]?key)s?$"
+)
 _ASSIGNMENT = re.compile(
-    r"(?i)(?P<key>\b[\w-]*(?:api[_-]?key|secret|password|passwd|access[_-]?token|auth[_-]?token)\b[\"']?\s*[:=]\s*)"
+    r"(?i)(?P<key>\b[\w-]{0,40}(?:api[_-]?key|secret|password|passwd|access[_-]?token|auth[_-]?token)\b[\"']?\s*[:=]\s*)"
     r"(?P<value>\"[^\"]{4,}\"|'[^']{4,}'|[^\s,;&\"'}]{4,})"
 )
 
@@ -41,16 +48,22 @@ class Redactor:
         return _ASSIGNMENT.sub(lambda match: match["key"] + BLANK, value)
 
     def value(self, value: object) -> object:
-        """Plain data with every string redacted; values of keys such as ``password`` are blanked whole."""
+        """``value`` as plain data with every string redacted; values of keys such as ``password`` are blanked whole."""
+        return self._plain(to_json_value(value))  # opens models and dataclasses, which would else be opened at export
+
+    def _plain(self, value: JsonValue) -> JsonValue:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
-            return {key: BLANK if _holds_secret(key, item) else self.value(item) for key, item in value.items()}
-        if isinstance(value, (list, tuple)):
-            return [self.value(item) for item in value]
+            return {
+                key: self._blanked(item) if _SECRET_KEY.search(key) else self._plain(item)
+                for key, item in value.items()
+            }
+        if isinstance(value, list):
+            return [self._plain(item) for item in value]
         return value
 
-
-def _holds_secret(key: object, value: object) -> bool:
-    return isinstance(key, str) and isinstance(value, str) and _SECRET_KEY.search(key) is not None
-
+    def _blanked(self, value: JsonValue) -> JsonValue:
+        if isinstance(value, list):
+            return [self._blanked(item) for item in value]
+        return BLANK if isinstance(value, str) else self._plain(value)

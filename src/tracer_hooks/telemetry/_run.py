@@ -8,33 +8,20 @@ import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from opentelemetry.trace import Tracer
 
 from tracer_hooks import semconv
 from tracer_hooks._guard import guard
-from tracer_hooks.schema import SCHEMA_VERSION, AgentSpec, RunOutcome, Trajectory, Usage, to_text
+from tracer_hooks.schema import SCHEMA_VERSION, AgentSpec, RunKind, RunOutcome, Trajectory, Usage, to_text
 from tracer_hooks.telemetry._capture import Capture
 from tracer_hooks.telemetry._invocation import ABANDONED, CANCELLED, INTERRUPTED, Invocation, current_invocation
 from tracer_hooks.telemetry._operations import AgentInvocation
 from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
 
-
 _MIN_EMBEDDED = 12
 """Shorter error texts occur in others by chance."""
-
-
-class RunKind(StrEnum):
-    """Why a run takes place."""
-
-    LIVE = "live"
-    """The user's own call."""
-    RETRY = "retry"
-    """Another attempt after a failure, with a rewritten prompt."""
-    REPLAY = "replay"
-    """A recorded run, run again with a change."""
 
 
 @dataclass(frozen=True, kw_only=True)

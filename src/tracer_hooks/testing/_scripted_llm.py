@@ -171,9 +171,7 @@ class ScriptedLLM:
             entry = {"id": self.model, "object": "model", "created": CREATED, "owned_by": "scripted"}
             return _json(200, {"object": "list", "data": [entry]})
         served = ", ".join(f"POST {path}" for path in _ENDPOINTS)
-        message = (
-            f"{http.method} {http.path} is not served here, expected {served}, GET /v1/models or GET /health."
-        )
+        message = f"{http.method} {http.path} is not served here, expected {served}, GET /v1/models or GET /health."
         return _json(404, error_body(404, message))
 
     def _complete(self, http: HttpRequest) -> HttpReply:

@@ -42,9 +42,7 @@ class ToolCallReply:
         try:
             json.dumps(self.arguments)
         except (TypeError, ValueError) as error:
-            raise ConfigError(
-                f"ToolCallReply(arguments={self.arguments!r}): expected JSON values ({error})"
-            ) from error
+            raise ConfigError(f"ToolCallReply(arguments={self.arguments!r}): expected JSON values ({error})") from error
 
     @property
     def arguments_json(self) -> str:

@@ -75,9 +75,7 @@ class When:
             _found(self.system, request.system)
             and _found(self.last, request.last)
             and _found(self.contains, request.text)
-            and (
-                self.tool_result is None or any(re.search(self.tool_result, t) for t in request.tool_results)
-            )
+            and (self.tool_result is None or any(re.search(self.tool_result, t) for t in request.tool_results))
             and _found(self.model, request.model)
             and (self.agent is None or request.is_from(self.agent))
             and (self.where is None or self.where(request))
@@ -127,9 +125,7 @@ class Turn:
 class Script:
     """Rules with their counters, safe to ask from several threads."""
 
-    def __init__(
-        self, rules: Sequence[Rule], ordered: Sequence[ReplyLike], default: ReplyLike | None
-    ) -> None:
+    def __init__(self, rules: Sequence[Rule], ordered: Sequence[ReplyLike], default: ReplyLike | None) -> None:
         """Take rules first, then the ordered replies, then the default; see `ScriptedLLM`."""
         for rule in rules:
             if not isinstance(rule, Rule):

@@ -88,9 +88,7 @@ def completion_events(wire: WireReply) -> Iterator[bytes]:
     yield DONE
 
 
-def error_body(
-    status: int, message: str, *, type: str | None = None, code: str | None = None
-) -> dict[str, Any]:
+def error_body(status: int, message: str, *, type: str | None = None, code: str | None = None) -> dict[str, Any]:
     """Give the body of an HTTP error; `type` defaults to OpenAI's name for `status`."""
     default = "server_error" if status >= 500 else "invalid_request_error"
     kind = type or _ERROR_TYPES.get(status, default)

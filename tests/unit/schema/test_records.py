@@ -18,7 +18,7 @@ from tracer_hooks.schema import (
 
 def test_records_are_frozen() -> None:
     with pytest.raises(ValidationError, match="frozen"):
-        Trajectory(run_id="r").run_id = "s"  # type: ignore[misc]
+        Trajectory(run_id="r").run_id = "s"
 
 
 def test_indices_must_be_positions() -> None:

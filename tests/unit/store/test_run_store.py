@@ -11,8 +11,8 @@ import pytest
 from pydantic import ValidationError
 
 from tracer_hooks.errors import StoreError
-from tracer_hooks.schema import Attribution, RunOutcome, Step, ToolCall, Trajectory, Usage
-from tracer_hooks.store import RunKind, RunStore, default_path
+from tracer_hooks.schema import Attribution, RunKind, RunOutcome, Step, ToolCall, Trajectory, Usage
+from tracer_hooks.store import RunStore, default_path
 from tracer_hooks.store._packing import COMPRESS_FROM, pack, unpack
 
 from ._runs import NOON, make_attribution, make_run

@@ -11,7 +11,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import NonRecordingSpan, SpanContext, StatusCode, TraceFlags, use_span
 
-from tests.unit.telemetry._runs import Recorded
+from ._runs import Recorded
 from tracer_hooks import semconv
 from tracer_hooks.config import CaptureConfig
 from tracer_hooks.schema import AgentSpec, RunOutcome, StepKind, Usage

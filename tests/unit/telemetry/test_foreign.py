@@ -78,6 +78,15 @@ def test_recorded_langgraph_trace_keeps_agents_text_tools_and_errors(name: str) 
     assert any(seen.source == "researcher" and seen.step == 2 for seen in run.steps[3].inputs)
 
 
+@pytest.mark.parametrize("name", ["openinference_langgraph.pb.xz", "openllmetry_langgraph.pb.xz"])
+def test_recorded_langgraph_trace_has_one_team_and_one_turn_an_agent(name: str) -> None:
+    after = normalise(read_otlp(FIXTURES / name))
+    found = [(operation(r), r.attributes.get(semconv.AGENT_NAME)) for r in sorted(after, key=lambda r: r.start_ns)]
+    assert found.count(("invoke_workflow", None)) == 1
+    assert [agent for kind, agent in found if kind == "invoke_agent"] == ["researcher", "writer"]
+    assert [agent for kind, agent in found if kind in ("chat", "execute_tool")] == [*["researcher"] * 5, "writer"]
+
+
 def test_recorded_autogen_trace_takes_the_agents_words_from_the_team() -> None:
     run = only(read_otlp(FIXTURES / "openinference_autogen.pb.xz"))
     assert run.team == "RoundRobinGroupChat"

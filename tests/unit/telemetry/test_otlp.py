@@ -228,7 +228,9 @@ def test_console_exporter_output_is_read(tmp_path: Path, indent: int | None) -> 
     path.write_text("\n".join(span.to_json(indent=indent) for span in (inner, outer)), encoding="utf-8")
     first, second = read_otlp(path)
     assert (first.name, first.parent_id, second.parent_id) == ("inner", second.span_id, None)
-    assert first.trace_id == f"{inner.get_span_context().trace_id:032x}"
+    context = inner.get_span_context()
+    assert context is not None
+    assert first.trace_id == f"{context.trace_id:032x}"
     assert (first.status, first.status_message) == (SpanStatus.ERROR, "broke")
     assert first.attributes == {"tags": ["a", "b"]}
     assert [(event.name, event.attributes) for event in first.events] == [("seen", {"n": 1})]

@@ -17,6 +17,8 @@ class Home:
         external: Whether the team, or one inside it, works on a runtime that the user started. Its agents then run in
             tasks that are older than the run and do not inherit our context, so the run is found through :attr:`runs`.
         runs: The team's runs in progress; kept up only for external runtimes.
+        agent_names: The names of the agents whose turns are observed.
+        unprepared: Teams that had run before they were hooked, and whose managers are yet to be observed.
         patches: What to undo; also what is patched while the team runs.
     """
 
@@ -24,7 +26,16 @@ class Home:
         self.team = team
         self.external = False
         self.runs: list[RunInvocation] = []
+        self.agent_names: frozenset[str] = frozenset()
+        self.unprepared: list[Any] = []
         self.patches = PatchSet()
+
+    def run_of_team(self, agent_id: str | None) -> RunInvocation | None:
+        """The run in progress on an external runtime, when a runtime's ``agent_id`` is one of this team's."""
+        team_id = getattr(self.team, "_team_id", None)  # private in 0.7
+        if not self.external or not agent_id or team_id is None or not agent_id.endswith(team_id):
+            return None
+        return next((run for run in self.runs if not run.ended), None)
 
 
 def run_for(homes: Sequence[Home]) -> RunInvocation | None:

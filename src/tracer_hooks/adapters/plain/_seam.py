@@ -58,7 +58,9 @@ def intervened_tool(function: Callable[..., Any], name: str) -> Callable[..., An
         changed = after_tool(run, request, reply)
         return value if changed is reply else changed.content
 
-    return _seamed(function, ask, change, settle, lambda answer: isinstance(answer, ToolReply), lambda reply: reply.content)
+    return _seamed(
+        function, ask, change, settle, lambda answer: isinstance(answer, ToolReply), lambda reply: reply.content
+    )
 
 
 def intervened_model(
@@ -102,7 +104,9 @@ def intervened_model(
         changed = after_model(run, request, reply)
         return value if changed is reply else _as_native(changed, value)
 
-    return _seamed(function, ask, change, settle, lambda answer: isinstance(answer, ChatReply), lambda reply: reply.content)
+    return _seamed(
+        function, ask, change, settle, lambda answer: isinstance(answer, ChatReply), lambda reply: reply.content
+    )
 
 
 def _seamed(

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from tracer_hooks.attribution._structural._roles import fold, is_person
-from tracer_hooks.attribution._structural._signal import DECISIVE, MODERATE, STRONG, WEAK, Family, Signal
+from tracer_hooks.attribution._structural._signal import DECISIVE, HINT, MODERATE, STRONG, WEAK, Family, Signal
 from tracer_hooks.attribution._structural._trace import Trace
 from tracer_hooks.schema import AgentSpec, ErrorMode, Step, StepKind
 
@@ -19,6 +19,8 @@ _NOT_MINE = re.compile(
     r"|wrong (?:agent|department|team|person)|(?:this|that) (?:is|should be) (?:for|handled by) (?:the )?\w+)",
     re.IGNORECASE,
 )
+_MAX_REFUSAL = 1_500
+"""A longer reply is work, or a page that was fetched, whatever words it holds."""
 _NOBODY = frozenset(("user", "human", "end", "none", "terminate", "finish", "start", ""))
 _WORD = re.compile(r"[a-z]{4,}")
 _STOP = frozenset(
@@ -95,12 +97,13 @@ def _lost(trace: Trace, index: int) -> Signal | None:
             trace, index, DECISIVE, ErrorMode.FM_1_2, f"hands over to {step.recipient!r}, whom the team does not have"
         )
     ended = trace.next_act(index) is None
+    acted_before = any(fold(earlier.agent) == recipient for earlier in trace.steps[:index])
     return _signal(
         trace,
         index,
-        STRONG if ended and not known else MODERATE if ended else WEAK,
+        STRONG if ended and not known else MODERATE if ended else HINT if acted_before else WEAK,
         ErrorMode.FM_3_1,
-        f"hands over to {step.recipient!r}, who never acts" + (": the run ends there" if ended else ""),
+        f"hands over to {step.recipient!r}, who does not act after that" + (": the run ends there" if ended else ""),
     )
 
 
@@ -108,7 +111,9 @@ def _refused(trace: Trace, index: int) -> Signal | None:
     """To an agent that says it is not for it."""
     step = trace.steps[index]
     answer = trace.next_act(index, agent=_actual_name(trace, step))
-    if answer is None or answer - index > 3 or _NOT_MINE.search(trace.prose(answer)) is None:
+    if answer is None or answer - index > 3 or len(trace.prose(answer)) > _MAX_REFUSAL:
+        return None
+    if _NOT_MINE.search(trace.prose(answer)) is None:
         return None
     return _signal(
         trace,

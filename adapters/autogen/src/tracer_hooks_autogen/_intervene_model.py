@@ -1,0 +1,166 @@
+"""The intervene seam at the model client: replies that are supplied, changed or recorded, in AutoGen's own types."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tracer_hooks import semconv
+from tracer_hooks.adapters import ModelRequest, after_model, before_model, changed_texts
+from tracer_hooks.schema import to_json_value
+from tracer_hooks.telemetry import ChatInvocation, ChatReply, RequestedTool
+from tracer_hooks_autogen._autogen import types
+from tracer_hooks_autogen._convert import conversions_of, from_create_result
+from tracer_hooks_autogen._turns import AgentTurn
+
+_FINISH_REASONS = {"tool_calls": "function_calls", "stop": "stop", "length": "length", "content_filter": "content_filter"}
+
+
+@dataclass
+class _Asked:
+    """What came of asking before the call: a reply that makes it needless, or the messages to send."""
+
+    request: ModelRequest
+    reply: ChatReply | None
+    natives: Sequence[Any]
+
+
+async def create_under_intervention(
+    chat: ChatInvocation, original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """``create`` with the run's intervention asked before and after; ends the chat when it succeeds."""
+    asked = _ask_before(chat, args, kwargs)
+    native = None
+    if asked.reply is None:
+        with chat.active():
+            native = await original(asked.natives, *args[1:], **_without_messages(kwargs))
+    return _finish(chat, asked, native)
+
+
+async def stream_under_intervention(
+    chat: ChatInvocation, original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> AsyncIterator[Any]:
+    """``create_stream`` likewise; the chunks are held back until it is known whether the reply stays as it is."""
+    try:
+        asked = _ask_before(chat, args, kwargs)
+        native, items = None, []
+        if asked.reply is None:
+            with chat.active():
+                async for item in original(asked.natives, *args[1:], **_without_messages(kwargs)):
+                    items.append(item)
+                    if isinstance(item, str):
+                        chat.chunk(item)
+                    else:
+                        native = item
+        result = _finish(chat, asked, native)
+    except BaseException as error:
+        chat.fail(error)
+        raise
+    if result is native:
+        for item in items:
+            yield item
+        return
+    text = result.content if isinstance(result.content, str) else result.thought
+    if text:
+        yield text
+    yield result
+
+
+def _ask_before(chat: ChatInvocation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Asked:
+    natives = list(args[0] if args else kwargs.get("messages") or ())
+    messages = conversions_of(chat.run).model_messages(natives)
+    request = ModelRequest(
+        agent=chat.agent.spec.name,
+        model=chat.name,
+        messages=tuple(messages),
+        tools=tuple(_tool_names(kwargs.get("tools") or ())),
+        step=chat.step,
+    )
+    answer = before_model(chat.run, request)
+    if isinstance(answer, ChatReply):
+        return _Asked(request, answer, natives)
+    if answer is None:
+        return _Asked(request, None, natives)
+    changed = changed_texts(request.messages, answer.messages)
+    chat.set(semconv.INPUT_MESSAGES, list(answer.messages))
+    return _Asked(answer, None, with_texts(natives, changed))
+
+
+def _finish(chat: ChatInvocation, asked: _Asked, native: Any) -> Any:
+    before = asked.reply if asked.reply is not None else from_create_result(native)
+    reply = after_model(chat.run, asked.request, before)
+    if reply.tool_calls and isinstance(chat.agent, AgentTurn):
+        chat.agent.requested = {call.id: call for call in reply.tool_calls if call.id}
+    chat.stop(reply)
+    if native is not None and reply is before:
+        return native
+    return to_create_result(reply, native)
+
+
+def with_texts(natives: Sequence[Any], changed: Mapping[int, str]) -> list[Any]:
+    """``natives`` with the texts at our positions replaced; the user's own messages are left as they are."""
+    result = list(natives)
+    for position, (index, part) in enumerate(_positions(natives)):
+        if position not in changed:
+            continue
+        text, native = changed[position], result[index]
+        if part is not None:
+            content = list(native.content)
+            content[part] = content[part].model_copy(update={"content": text})
+            result[index] = native.model_copy(update={"content": content})
+        elif isinstance(native, types().assistant_message) and not isinstance(native.content, str):
+            result[index] = native.model_copy(update={"thought": text})
+        else:
+            result[index] = native.model_copy(update={"content": text})
+    return result
+
+
+def to_create_result(reply: ChatReply, native: Any = None) -> Any:
+    """A reply as AutoGen's ``CreateResult``; what it does not say is taken from ``native``."""
+    known = types()
+    content: Any = reply.content
+    reason = _FINISH_REASONS.get(reply.finish_reason or "stop", "unknown")
+    thought = None
+    if reply.tool_calls:
+        content = [_function_call(call, index) for index, call in enumerate(reply.tool_calls)]
+        reason, thought = "function_calls", reply.content or None
+    elif reason == "function_calls":
+        reason = "stop"  # the tool calls were taken out
+    usage = native.usage if native is not None and reply.usage is None else _request_usage(reply)
+    return known.create_result(finish_reason=reason, content=content, usage=usage, cached=False, thought=thought)
+
+
+def _request_usage(reply: ChatReply) -> Any:
+    usage = reply.usage
+    return types().request_usage(
+        prompt_tokens=usage.input_tokens if usage is not None else 0,
+        completion_tokens=usage.output_tokens if usage is not None else 0,
+    )
+
+
+def _function_call(call: RequestedTool, index: int) -> Any:
+    arguments = call.arguments
+    if not isinstance(arguments, str):
+        arguments = json.dumps({} if arguments is None else to_json_value(arguments), ensure_ascii=False)
+    return types().function_call(id=call.id or f"call_{index}", name=call.name, arguments=arguments)
+
+
+def _positions(natives: Sequence[Any]) -> Iterator[tuple[int, int | None]]:
+    """Where each of our messages comes from: several tool results in one native message are several of ours."""
+    for index, native in enumerate(natives):
+        if isinstance(native, types().function_results):
+            for part in range(len(native.content)):
+                yield index, part
+        else:
+            yield index, None
+
+
+def _tool_names(tools: Sequence[Any]) -> Iterator[str]:
+    for tool in tools:
+        yield tool["name"] if isinstance(tool, Mapping) else tool.name
+
+
+def _without_messages(kwargs: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in kwargs.items() if key != "messages"}

@@ -1,0 +1,260 @@
+"""Model calls: a chat span around every ``call`` and ``acall`` of a model class, and the seam to replace replies.
+
+CrewAI's own hooks around model calls cannot supply a reply and do not fire when a call fails, and models that a user
+writes emit no events. So the methods themselves are wrapped; events only add usage, finish reason and chunks.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from tracer_hooks import semconv
+from tracer_hooks._guard import guard, guarded, report
+from tracer_hooks.adapters import ModelRequest, after_model, before_model
+from tracer_hooks.errors import ReplayError
+from tracer_hooks.schema import Usage
+from tracer_hooks.telemetry import ChatInvocation, ChatReply, Message, RunInvocation, current_run
+from tracer_hooks_crewai import _scope, _signals
+from tracer_hooks_crewai._control_flow import is_control_flow
+from tracer_hooks_crewai._replies import to_messages, to_native, to_reply, with_changed_texts
+from tracer_hooks_crewai._roster import tool_name
+from tracer_hooks_crewai._scope import OpenChat
+
+
+def wrap_call(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A model's ``call``, observed."""
+
+    @functools.wraps(original)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        run = _observing_run()
+        if run is None:
+            return original(self, *args, **kwargs)
+        with _observed(run, self, args, kwargs) as model_call:
+            if model_call is None:
+                return original(self, *args, **kwargs)
+            if model_call.supplied is None:
+                model_call.received(original(self, *model_call.args, **model_call.kwargs))
+            return model_call.finish()
+
+    return call
+
+
+def wrap_acall(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A model's ``acall``, observed."""
+
+    @functools.wraps(original)
+    async def acall(self: Any, *args: Any, **kwargs: Any) -> Any:
+        run = _observing_run()
+        if run is None:
+            return await original(self, *args, **kwargs)
+        with _observed(run, self, args, kwargs) as model_call:
+            if model_call is None:
+                return await original(self, *args, **kwargs)
+            if model_call.supplied is None:
+                model_call.received(await original(self, *model_call.args, **model_call.kwargs))
+            return model_call.finish()
+
+    return acall
+
+
+def _observing_run() -> RunInvocation | None:
+    """The run to report to; None outside runs, and inside a call that is observed already.
+
+    A class may call its base's method, and a model may ask another one: both are the inside of one model call.
+    """
+    run = current_run()
+    current = _scope.call.get()
+    inside = isinstance(current, OpenChat) and not current.invocation.ended and current.invocation.run is run
+    return None if inside else run
+
+
+class _ModelCall:
+    """One model call in progress."""
+
+    def __init__(self, run: RunInvocation, llm: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.run, self.llm, self.args, self.kwargs = run, llm, args, kwargs
+        self.turn = _scope.current_turn()
+        self.messages = to_messages(self._argument("messages", 0))
+        self.tools = tuple(_offered(self._argument("tools", 1)))
+        self.chat = ChatInvocation(
+            run, str(getattr(llm, "model", "") or type(llm).__name__), messages=self.messages, attributes=_attributes(llm)
+        )
+        self.open = OpenChat(llm, self.chat)
+        self.counter = _UsageCounter(llm)
+        self.request: ModelRequest | None = None
+        self.supplied: ChatReply | None = None
+        self._native: Any = None
+
+    def _argument(self, name: str, position: int) -> Any:
+        return self.kwargs[name] if name in self.kwargs else (self.args[position : position + 1] or (None,))[0]
+
+    def ask_before(self) -> None:
+        """Ask the run's intervention, which may supply the reply or change what the model is shown."""
+        if self.run.intervention is None:
+            return
+        try:
+            self._ask_before()
+        except ReplayError:
+            raise
+        except Exception as error:
+            report("change a model request", error)
+
+    def _ask_before(self) -> None:
+        self.request = ModelRequest(
+            agent=self.chat.agent.spec.name,
+            model=self.chat.name,
+            messages=self.messages,
+            tools=self.tools,
+            step=self.chat.step,
+        )
+        answer = before_model(self.run, self.request)
+        if isinstance(answer, ChatReply):
+            self.supplied = answer
+        elif answer is not None:
+            self._change(self.request.messages, answer.messages)
+            self.request = replace(answer, messages=tuple(answer.messages))
+            self.chat.set(semconv.INPUT_MESSAGES, list(answer.messages))
+
+    def _change(self, before: tuple[Message, ...], after: tuple[Message, ...]) -> None:
+        changed = with_changed_texts(self._argument("messages", 0), before, after)
+        if "messages" in self.kwargs:
+            self.kwargs = {**self.kwargs, "messages": changed}
+        else:
+            self.args = (changed, *self.args[1:])
+
+    def received(self, native: Any) -> None:
+        """Note what the model returned."""
+        self._native = native
+
+    def finish(self) -> Any:
+        """End the span with what the agent gets, and give it that."""
+        try:
+            return self._finish()
+        except ReplayError:
+            raise
+        except Exception as error:
+            report("end a model call", error)
+        return self._native if self.supplied is None else self.supplied.content
+
+    def _finish(self) -> Any:
+        native = self._native
+        reply = self.supplied if self.supplied is not None else self._read(native)
+        final = reply
+        if self.request is not None:
+            final = after_model(self.run, self.request, reply)
+        if self.supplied is not None or final is not reply:
+            response_model = self._argument("response_model", 6)
+            native = to_native(final, native_tools=bool(self.tools), response_model=response_model)
+        if self.turn is not None:
+            self.turn.requested = list(final.tool_calls)
+        self.chat.stop(final)
+        return native
+
+    def _read(self, native: Any) -> ChatReply:
+        with guard("read a model's reply"):
+            usage = self.open.usage if self.open.usage is not None else self.counter.added()
+            return replace(
+                to_reply(native), usage=usage, finish_reason=self.open.finish_reason, response_id=self.open.response_id
+            )
+        return ChatReply()
+
+    def fail(self, error: BaseException) -> None:
+        """End the span without a reply."""
+        if is_control_flow(error):
+            self.chat.abandon()
+        else:
+            self.chat.fail(error)
+
+
+@contextmanager
+def _observed(
+    run: RunInvocation, llm: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Iterator[_ModelCall | None]:
+    model_call = _begin(run, llm, args, kwargs)
+    if model_call is None:
+        yield None
+        return
+    mark = _scope.call.set(model_call.open)
+    try:
+        with model_call.chat.active(), _signals.listening():
+            if model_call.turn is not None:
+                model_call.turn.raise_stop()
+            model_call.ask_before()
+            yield model_call
+    except BaseException as error:
+        model_call.fail(error)
+        raise
+    finally:
+        _scope.call.reset(mark)
+        model_call.counter.close()
+        model_call.chat.abandon()  # does nothing where the call has ended, as it nearly always has
+
+
+@guarded("observe a model call", None)
+def _begin(run: RunInvocation, llm: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _ModelCall | None:
+    return _ModelCall(run, llm, args, kwargs)
+
+
+def _attributes(llm: Any) -> dict[str, Any]:
+    return {
+        semconv.PROVIDER_NAME: getattr(llm, "provider", None),
+        semconv.REQUEST_TEMPERATURE: getattr(llm, "temperature", None),
+        semconv.REQUEST_STREAM: getattr(llm, "stream", None) or None,
+    }
+
+
+def _offered(tools: Any) -> Iterator[str]:
+    for tool in tools or ():
+        function = tool.get("function", tool) if isinstance(tool, dict) else tool
+        name = function.get("name") if isinstance(function, dict) else getattr(function, "name", None)
+        if name:
+            yield tool_name(name)
+
+
+class _UsageCounter:
+    """What a model counted during one call, for models that count without telling events.
+
+    ``get_token_usage_summary`` counts over the model's whole life. Two calls of one model at the same time cannot be
+    told apart in it: then nothing is said rather than something wrong.
+    """
+
+    _lock = threading.Lock()
+    _open: dict[int, list[_UsageCounter]] = {}  # noqa: RUF012 - shared on purpose, by the model's identity
+
+    def __init__(self, llm: Any) -> None:
+        self.llm, self.alone = llm, True
+        with self._lock:
+            others = self._open.setdefault(id(llm), [])
+            for other in (*others, self):
+                other.alone = not others
+            others.append(self)
+        self.before = self._counted()
+
+    def added(self) -> Usage | None:
+        after = self._counted()
+        if self.before is None or after is None or not self.alone:
+            return None
+        read, written = after[0] - self.before[0], after[1] - self.before[1]
+        return Usage(input_tokens=read, output_tokens=written) if read > 0 or written > 0 else None
+
+    def close(self) -> None:
+        with self._lock:
+            others = self._open.get(id(self.llm), [])
+            if self in others:
+                others.remove(self)
+            if not others:
+                self._open.pop(id(self.llm), None)
+
+    def _counted(self) -> tuple[int, int] | None:
+        summary = getattr(self.llm, "get_token_usage_summary", None)
+        if not callable(summary):
+            return None
+        with guard("read a model's token counts"):
+            counts = summary()
+            return int(counts.prompt_tokens), int(counts.completion_tokens)
+        return None

@@ -1,0 +1,177 @@
+"""Everything that is in place while at least one team is hooked, put in once and removed with the last team."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tracer_hooks._guard import guard, warn_once
+from tracer_hooks.adapters import PatchSet, RunHost
+from tracer_hooks.errors import AdapterError
+from tracer_hooks_crewai import _chats, _entries, _tools, _turns
+from tracer_hooks_crewai._class_patches import ClassPatches
+from tracer_hooks_crewai._entries import Hooked, HookedTeams
+from tracer_hooks_crewai._roster import members, models_of
+
+
+class Installation:
+    """CrewAI's classes and hooks as long as teams are hooked."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._count = 0
+        self._patches = ClassPatches()
+        self._hooks: PatchSet = PatchSet()
+        self._known_models: set[type] = set()
+        self.teams = HookedTeams()
+
+    def hook(self, team: Any, host: RunHost) -> PatchSet:
+        """Make the kickoffs of ``team`` runs of ``host``.
+
+        Raises:
+            AdapterError: CrewAI's class has none of the entry points that we know.
+        """
+        hooked, released = Hooked(team, host), threading.Event()
+        with self._lock:
+            if self._count == 0:
+                self._install()
+            self._count += 1
+            try:
+                self._wrap_entries(team)
+            except BaseException:
+                self._release(released)
+                raise
+            self._cover_team(team)
+        self.teams.add(team, hooked, on_loss=lambda: self._release(released))
+        patches, team_id = PatchSet(), id(team)
+        patches.on_undo(lambda: self._release(released))
+        patches.on_undo(lambda: self.teams.remove(team_id, hooked))
+        return patches
+
+    def cover_models(self, agent: Any) -> None:
+        """Wrap the classes of an agent's models, which may have been made after the team was hooked."""
+        for name in ("llm", "function_calling_llm"):
+            model = getattr(agent, name, None)
+            if model is not None and type(model) not in self._known_models:
+                self._cover_model(type(model))
+
+    def _release(self, released: threading.Event) -> None:
+        with self._lock:
+            if released.is_set():
+                return
+            released.set()
+            self._count -= 1
+            if self._count == 0:
+                self._hooks.undo()
+                self._patches.undo()
+                self._known_models.clear()
+
+    # --- put in place ------------------------------------------------------------------------------------------------
+    def _install(self) -> None:
+        probes: dict[str, Callable[[], None]] = {
+            "agents' turns": self._wrap_turns,
+            "tool hooks": self._register_hooks,
+            "attempts at tools": self._wrap_attempts,
+            "models": self._cover_loaded_models,
+        }
+        for what, probe in probes.items():
+            try:
+                probe()
+            except Exception as error:
+                warn_once(
+                    f"crewai {what}",
+                    "tracer-hooks cannot observe %s in this CrewAI (%s: %s); the rest is observed",
+                    what,
+                    type(error).__name__,
+                    error,
+                )
+
+    def _wrap_entries(self, team: Any) -> None:
+        found = [self._entry(type(team), "kickoff", _entries.sync_entry)]
+        found += [self._entry(type(team), name, _entries.async_entry) for name in ("kickoff_async", "akickoff")]
+        if not any(found):
+            raise AdapterError(f"{type(team).__name__!r} has no kickoff; expected a Crew, Flow or Agent of CrewAI 1.x")
+        if hasattr(type(team), "kickoff_for_each"):
+            wrap, cls, teams = self._patches.wrap, type(team), self.teams
+            wrap(cls, "kickoff_for_each", _entries.for_each, purpose="entry")
+            wrap(cls, "kickoff_for_each_async", _entries.afor_each, purpose="entry")
+            wrap(cls, "akickoff_for_each", _entries.afor_each, purpose="entry")
+            wrap(cls, "copy", lambda before: _entries.copy(before, teams), purpose="entry")
+
+    def _entry(self, cls: type, name: str, make: Callable[..., Any]) -> bool:
+        return self._patches.wrap(cls, name, lambda before: make(before, name, self.teams), purpose="entry")
+
+    def _wrap_turns(self) -> None:
+        from crewai import Agent
+
+        self._wrap_agent(Agent)
+        self._wrap_kickoff_turns(Agent)
+        with guard("look for LiteAgent"):
+            try:
+                from crewai.lite_agent import LiteAgent
+            except ImportError:  # deprecated since 1.0; nothing to observe where it is gone
+                return
+            self._patches.wrap(LiteAgent, "kickoff", self._make(_turns.kickoff_turn), purpose="turn")
+
+    def _wrap_agent(self, cls: type) -> None:
+        sync = self._patches.wrap(cls, "execute_task", self._make(_turns.task_turn), purpose="turn")
+        self._patches.wrap(cls, "aexecute_task", self._make(_turns.atask_turn), purpose="turn")
+        if not sync:
+            raise AttributeError(f"{cls.__name__}.execute_task")
+
+    def _wrap_kickoff_turns(self, cls: type) -> None:
+        self._patches.wrap(cls, "kickoff", self._make(_turns.kickoff_turn), purpose="turn")
+        self._patches.wrap(cls, "kickoff_async", self._make(_turns.akickoff_turn), purpose="turn")
+
+    def _make(self, turn: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda before: turn(before, self.cover_models)
+
+    def _register_hooks(self) -> None:
+        from crewai.hooks import InterceptionPoint, register_hook, unregister_hook
+
+        points = (
+            (InterceptionPoint.PRE_TOOL_CALL, _tools.before_tool_call),
+            (InterceptionPoint.POST_TOOL_CALL, _tools.after_tool_call),
+        )
+        for point, hook in points:
+            register_hook(point, hook)
+            self._hooks.on_undo(lambda point=point, hook=hook: unregister_hook(point, hook))  # type: ignore[misc]
+
+    def _wrap_attempts(self) -> None:
+        from crewai.tools.structured_tool import CrewStructuredTool
+
+        self._patches.wrap(CrewStructuredTool, "invoke", _tools.wrap_invoke, purpose="attempt")
+        self._patches.wrap(CrewStructuredTool, "ainvoke", _tools.wrap_ainvoke, purpose="attempt")
+
+    # --- models and agents of other classes --------------------------------------------------------------------------
+    def _cover_team(self, team: Any) -> None:
+        with guard("look at a team's agents and models"):
+            for agent in members(team):
+                if hasattr(agent, "execute_task"):
+                    self._wrap_agent(type(agent))
+            for model in models_of(team):
+                self._cover_model(type(model))
+            self._cover_loaded_models()
+
+    def _cover_loaded_models(self) -> None:
+        from crewai import BaseLLM
+
+        for cls in _subclasses(BaseLLM):
+            self._cover_model(cls)
+
+    def _cover_model(self, cls: type) -> None:
+        if cls not in self._known_models:
+            self._patches.wrap(cls, "call", _chats.wrap_call, purpose="chat")
+            self._patches.wrap(cls, "acall", _chats.wrap_acall, purpose="chat")
+            self._known_models.add(cls)
+
+
+def _subclasses(cls: type) -> Iterator[type]:
+    for sub in cls.__subclasses__():
+        yield sub
+        yield from _subclasses(sub)
+
+
+installation = Installation()
+"""The only one: CrewAI's classes and hook lists are shared by the whole process."""

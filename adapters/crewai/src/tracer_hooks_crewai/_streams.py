@@ -1,0 +1,102 @@
+"""Streaming kickoffs: the caller gets CrewAI's own output object, whose chunks are drawn through the run's host."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tracer_hooks.adapters import RunHost, RunResult, TeamCall
+from tracer_hooks_crewai._kickoffs import run_result
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamCall(TeamCall):
+    """A streaming kickoff. The first time it is made on the caller's team, it draws the output the caller holds.
+
+    CrewAI starts to work when the first chunk is drawn, so the output can be made before the run begins.
+    """
+
+    first: list[tuple[Any, Any]] = field(default_factory=list)
+    """The caller's output and its own iterator, until they are drawn."""
+    drawn: list[Any] = field(default_factory=list)
+    """The outputs that were drawn, in order; the last one holds the result."""
+
+    def draw(self, team: Any) -> tuple[Any, Any] | None:
+        """The caller's output, once, for the caller's team."""
+        return self.first.pop() if team is self.team and self.first else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyncStreamCall(StreamCall):
+    """A streaming kickoff that is iterated with ``for``."""
+
+    def on(self, team: Any) -> Iterator[Any]:
+        """The chunks."""
+        drawn = self.draw(team)
+        if drawn is not None:
+            self.drawn.append(drawn[0])
+            return iter(drawn[1])
+        output = getattr(team, self.method)(*self.args, **self.kwargs)
+        self.drawn.append(output)
+        return iter(output)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AsyncStreamCall(StreamCall):
+    """A streaming kickoff that is iterated with ``async for``."""
+
+    async def on(self, team: Any) -> AsyncIterator[Any]:
+        """The chunks."""
+        drawn = self.draw(team)
+        if drawn is None:
+            output = await getattr(team, self.method)(*self.args, **self.kwargs)
+            source = aiter(output)
+        else:
+            output, source = drawn
+        self.drawn.append(output)
+        try:
+            async for chunk in source:
+                yield chunk
+        finally:
+            close = getattr(source, "aclose", None)
+            if close is not None:
+                await close()
+
+
+class Collector:
+    """Says at the end of a stream what came out; the chunks themselves are not kept."""
+
+    def __init__(self, call: TeamCall) -> None:
+        self._call = call
+        self._text: list[str] = []
+
+    def see(self, item: Any) -> None:
+        """Keep the text of a chunk, in case the stream ends without a result."""
+        text = getattr(item, "content", None)
+        if isinstance(text, str):
+            self._text.append(text)
+
+    def result(self) -> RunResult:
+        """What came out."""
+        outputs = self._call.drawn if isinstance(self._call, StreamCall) else []
+        native = _result_of(outputs[-1]) if outputs else None
+        if native is None:
+            return RunResult(text="".join(self._text), native=outputs[-1] if outputs else None)
+        return run_result(native)
+
+
+def stream_through(host: RunHost, call: TeamCall, output: Any) -> None:
+    """Have ``output`` draw its chunks through ``host``, which opens the run with the first and ends it with the last."""
+    common = {"team": call.team, "method": call.method, "args": call.args, "kwargs": call.kwargs, "task": call.task}
+    if getattr(output, "_sync_iterator", None) is not None:
+        source = output._sync_iterator
+        output._sync_iterator = host.stream(SyncStreamCall(**common, first=[(output, source)]))
+    elif getattr(output, "_async_iterator", None) is not None:
+        source = output._async_iterator
+        output._async_iterator = host.astream(AsyncStreamCall(**common, first=[(output, source)]))
+
+
+def _result_of(output: Any) -> Any:
+    """The result of a stream that was drawn to its end. Its ``result`` refuses until the caller's loop has ended too."""
+    return getattr(output, "_result", None)

@@ -1,0 +1,215 @@
+"""The callback handler that reports to the run in progress, and how every callback manager comes to have it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any, cast
+from uuid import UUID
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import LLMResult
+from langchain_core.tracers.context import register_configure_hook
+
+from tracer_hooks import semconv
+from tracer_hooks._guard import guarded, is_strict
+from tracer_hooks.telemetry import current_run, text_message
+from tracer_hooks_langgraph._convert import content_text, result_to_reply
+from tracer_hooks_langgraph._observation import Observation
+from tracer_hooks_langgraph._tool_calls import begin_tool_context, noted_call_id
+
+try:
+    from langgraph.callbacks import GraphCallbackHandler as _Base
+except ImportError:  # langgraph before 1.2 has no callbacks for graphs
+    _Base = BaseCallbackHandler  # type: ignore[misc,assignment]
+
+starting_graph: ContextVar[Any] = ContextVar("tracer_hooks_starting_graph", default=None)
+"""The compiled graph whose run is about to start in this context: callbacks tell a graph's name only."""
+
+
+def observation() -> Observation | None:
+    """What is observed of the run that the calling code is part of."""
+    run = current_run()
+    if run is None:
+        return None
+    if run.adapter_state is None:
+        run.adapter_state = Observation(run)
+    return run.adapter_state if isinstance(run.adapter_state, Observation) else None
+
+
+class RunObserver(_Base):
+    """Hands LangChain's callbacks to the observation of the current run. It keeps no state of its own."""
+
+    run_inline = True  # in the caller's context, also in async code: it says which run is current
+    ignore_retriever = True
+    ignore_custom_event = True
+
+    @property
+    def raise_error(self) -> bool:  # type: ignore[override]
+        """LangChain logs what a handler raises; our own tests must see it."""
+        return is_strict()
+
+    @guarded("note the start of a runnable", None)
+    def on_chain_start(
+        self, serialized: Any, inputs: Any, *, run_id: UUID, parent_run_id: UUID | None = None, metadata: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """A graph, a node or another runnable starts."""
+        seen = observation()
+        if seen is None:
+            return
+        name = kwargs.get("name") or ""
+        graph = starting_graph.get()
+        if graph is not None:
+            if graph.get_name() == name or (metadata or {}).get("langgraph_node") != name:
+                starting_graph.set(None)
+            else:
+                graph = None
+        seen.enter(run_id, parent_run_id, name, inputs, graph, metadata)
+
+    @guarded("note the end of a runnable", None)
+    def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        """It ends."""
+        seen = observation()
+        if seen is not None:
+            seen.leave(run_id, outputs)
+
+    @guarded("note the failure of a runnable", None)
+    def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        """It raises."""
+        seen = observation()
+        if seen is not None:
+            seen.break_off(run_id, error)
+
+    @guarded("note a model call", None)
+    def on_chat_model_start(
+        self, serialized: Any, messages: list[list[BaseMessage]], *, run_id: UUID, parent_run_id: UUID | None = None,
+        metadata: Any = None, **kwargs: Any,
+    ) -> None:
+        """A chat model is called."""
+        seen = observation()
+        if seen is not None:
+            shown = [seen.convert(message) for message in (messages[0] if messages else ())]
+            self._open_chat(seen, run_id, parent_run_id, shown, metadata, kwargs)
+
+    @guarded("note a model call", None)
+    def on_llm_start(
+        self, serialized: Any, prompts: list[str], *, run_id: UUID, parent_run_id: UUID | None = None,
+        metadata: Any = None, **kwargs: Any,
+    ) -> None:
+        """A model that completes text is called."""
+        seen = observation()
+        if seen is not None:
+            shown = [text_message("user", prompt) for prompt in prompts]
+            self._open_chat(seen, run_id, parent_run_id, shown, metadata, kwargs)
+
+    @staticmethod
+    def _open_chat(
+        seen: Observation, run_id: UUID, parent_id: UUID | None, messages: list[Any], metadata: Any, kwargs: Mapping[str, Any]
+    ) -> None:
+        known: Mapping[str, Any] = metadata or {}
+        params: Mapping[str, Any] = kwargs.get("invocation_params") or {}
+        model = known.get("ls_model_name") or params.get("model") or params.get("model_name") or params.get("_type") or ""
+        attributes = {semconv.PROVIDER_NAME: known.get("ls_provider"), semconv.REQUEST_TEMPERATURE: known.get("ls_temperature")}
+        attributes = {key: value for key, value in attributes.items() if value is not None}
+        seen.open_chat(run_id, parent_id, messages, str(model), attributes, offered_tools(params))
+
+    @guarded("note a streamed token", None)
+    def on_llm_new_token(self, token: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        """A chunk of a streamed reply."""
+        seen = observation()
+        chat = seen.chats.get(run_id) if seen is not None else None
+        if chat is not None:
+            chat.chunk(token if isinstance(token, str) else content_text(token))
+
+    @guarded("note a model's reply", None)
+    def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
+        """The model answered."""
+        seen = observation()
+        if seen is not None:
+            seen.close_chat(run_id, result_to_reply(response))
+
+    @guarded("note the failure of a model call", None)
+    def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        """The model call failed."""
+        seen = observation()
+        if seen is not None:
+            seen.fail_chat(run_id, error)
+
+    @guarded("note a tool call", None)
+    def on_tool_start(
+        self, serialized: Any, input_str: str, *, run_id: UUID, parent_run_id: UUID | None = None, inputs: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """A tool is called."""
+        seen = observation()
+        if seen is None:
+            return
+        known: Mapping[str, Any] = serialized or {}
+        name = str(known.get("name") or kwargs.get("name") or "tool")
+        call_id = kwargs.get("tool_call_id") or noted_call_id()
+        arguments = inputs if inputs is not None else input_str
+        begin_tool_context(seen.open_tool(run_id, parent_run_id, name, arguments, call_id, known.get("description")))
+
+    @guarded("note a tool's result", None)
+    def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        """The tool gave its result."""
+        seen = observation()
+        if seen is not None:
+            seen.close_tool(run_id, output)
+
+    @guarded("note the failure of a tool", None)
+    def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        """The tool raised."""
+        seen = observation()
+        if seen is not None:
+            seen.fail_tool(run_id, error)
+
+    def on_interrupt(self, event: Any) -> None:
+        """Interrupts show in the nodes' exceptions and in the result."""
+
+    def on_resume(self, event: Any) -> None:
+        """A resumed run is a run like any other."""
+
+
+def offered_tools(params: Mapping[str, Any]) -> list[str]:
+    """Names of the tools in a model call's parameters."""
+    names = []
+    for tool in params.get("tools") or params.get("functions") or ():
+        known = tool if isinstance(tool, Mapping) else {}
+        inner = known.get("function")
+        name = (inner if isinstance(inner, Mapping) else known).get("name") or getattr(tool, "name", None)
+        if name:
+            names.append(str(name))
+    return names
+
+
+class _WhileARunIsCurrent:
+    """Stands in for the context variable that LangChain asks for a handler: it has one exactly where a run is current."""
+
+    def __init__(self, observer: RunObserver) -> None:
+        self.observer = observer
+
+    def get(self) -> RunObserver | None:
+        """The handler, or None outside a hooked run."""
+        return self.observer if current_run() is not None else None
+
+
+_registering = threading.Lock()
+_registered: list[_WhileARunIsCurrent] = []
+
+
+def register_observer() -> None:
+    """Let every callback manager that is made inside a run have the handler. Only the first call does anything."""
+    with _registering:
+        if not _registered:
+            source = _WhileARunIsCurrent(RunObserver())
+            register_configure_hook(cast("ContextVar[Any]", source), True)
+            _registered.append(source)
+
+
+def observers() -> Sequence[RunObserver]:
+    """The handlers that were registered: one at most."""
+    return [source.observer for source in _registered]

@@ -1,0 +1,209 @@
+"""What a compiled graph shows from outside: which nodes are agents, what they are told, which tools they have."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import FunctionType
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import SystemMessage
+from langchain_core.runnables import RunnableBinding, RunnableSequence
+from langgraph.prebuilt import ToolNode
+from langgraph.pregel import Pregel
+
+from tracer_hooks._guard import guarded
+from tracer_hooks.schema import AgentSpec
+from tracer_hooks_langgraph._convert import content_text
+
+START, END = "__start__", "__end__"
+UNNAMED = "LangGraph"
+"""The name of a graph that was given none."""
+
+
+class NodeKind(StrEnum):
+    """What a node is, as far as can be seen before it runs."""
+
+    AGENT = "agent"
+    """An agent's sub-graph, or a function that can reach a chat model or one agent's graph."""
+    GRAPH = "graph"
+    """A sub-graph with agents of its own."""
+    TOOLS = "tools"
+    """Executes tool calls for the agent that asked."""
+    FUNCTION = "function"
+    """Anything else."""
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    """One node."""
+
+    kind: NodeKind
+    agent: str
+    """The name under which its turns appear."""
+    graph: Any = None
+    """The sub-graph."""
+
+
+@dataclass(frozen=True)
+class GraphFacts:
+    """One compiled graph."""
+
+    is_agent: bool
+    """Whether it is one agent with its loop of model and tools, as ``create_agent`` makes them."""
+    name: str | None
+    """Its name; None when it was given none."""
+    has_messages: bool
+    """Whether its state holds a list of messages."""
+    instructions: str | None = None
+    """An agent's system message, where it is fixed."""
+    tools: tuple[str, ...] = ()
+    """An agent's tools."""
+    nodes: Mapping[str, NodeFacts] = field(default_factory=dict)
+    """Its nodes."""
+    routers: Mapping[str, Mapping[str, Mapping[Any, str] | None]] = field(default_factory=dict)
+    """For each node the functions that choose what comes next, each with its map from answers to nodes."""
+
+
+_known: weakref.WeakKeyDictionary[Any, GraphFacts] = weakref.WeakKeyDictionary()
+
+
+def graph_facts(graph: Any) -> GraphFacts:
+    """The facts of ``graph``, found once."""
+    facts = _known.get(graph)
+    if facts is None:
+        facts = _known[graph] = _look(graph)
+    return facts
+
+
+def _look(graph: Any) -> GraphFacts:
+    is_agent = _is_agent(graph)
+    return GraphFacts(
+        is_agent=is_agent,
+        name=_name(graph),
+        has_messages=any(_holds_messages(key, channel) for key, channel in graph.channels.items()),
+        instructions=_instructions(graph) if is_agent else None,
+        tools=tuple(_tools(graph)) if is_agent else (),
+        nodes={} if is_agent else {key: _node(key, node) for key, node in graph.nodes.items() if key != START},
+        routers=_routers(graph),
+    )
+
+
+def _name(graph: Any) -> str | None:
+    return graph.name if graph.name and graph.name != UNNAMED else None
+
+
+def _is_agent(graph: Any) -> bool:
+    metadata = (graph.config or {}).get("metadata") or {}
+    if "lc_agent_name" in metadata or metadata.get("ls_integration") == "langchain_create_agent":
+        return True
+    # langgraph.prebuilt.create_react_agent marks nothing; its functions tell by their names.
+    names = (getattr(_function(node.bound), "__qualname__", "") for node in graph.nodes.values())
+    return any(name.startswith(("create_react_agent.", "create_agent.")) for name in names)
+
+
+def _holds_messages(key: str, channel: Any) -> bool:
+    operator = getattr(channel, "operator", None)
+    return key == "messages" or "add_messages" in getattr(operator, "__name__", "")
+
+
+def _node(key: str, node: Any) -> NodeFacts:
+    bound = node.bound
+    if isinstance(bound, ToolNode):
+        return NodeFacts(NodeKind.TOOLS, key)
+    if isinstance(bound, Pregel):
+        facts = graph_facts(bound)
+        kind = NodeKind.AGENT if facts.is_agent else NodeKind.GRAPH
+        return NodeFacts(kind, (facts.name or key) if facts.is_agent else key, bound)
+    reached = list(_reached(_function(bound)))
+    agents = [value for value in reached if isinstance(value, Pregel) and _is_agent(value)]
+    if len(agents) == 1:
+        return NodeFacts(NodeKind.AGENT, _name(agents[0]) or key, agents[0])
+    if _is_model(bound) or any(_is_model(value) for value in reached):
+        return NodeFacts(NodeKind.AGENT, key)
+    return NodeFacts(NodeKind.FUNCTION, key)
+
+
+def _is_model(value: Any) -> bool:
+    if isinstance(value, RunnableSequence):
+        return any(_is_model(step) for step in value.steps)
+    return isinstance(value.bound if isinstance(value, RunnableBinding) else value, BaseChatModel)
+
+
+def _function(bound: Any) -> Any:
+    return getattr(bound, "func", None) or getattr(bound, "afunc", None)
+
+
+def _reached(function: Any) -> Iterator[Any]:
+    """The objects that a function holds: its closure, the globals that it names, its instance's attributes."""
+    owner = getattr(function, "__self__", None)
+    if owner is not None:
+        yield from getattr(owner, "__dict__", {}).values()
+    function = getattr(function, "__func__", function)
+    function = getattr(function, "__wrapped__", function)
+    if isinstance(function, FunctionType):
+        yield from _cells(function).values()
+        names = function.__globals__
+        yield from (names[name] for name in function.__code__.co_names if name in names)
+
+
+def _cells(function: Any) -> dict[str, Any]:
+    cells = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
+        try:
+            cells[name] = cell.cell_contents
+        except ValueError:  # not bound yet
+            continue
+    return cells
+
+
+@guarded("read an agent's instructions", None)
+def _instructions(graph: Any) -> str | None:
+    """The system message in the closure of the node that calls the model (langchain 1.x, langgraph-prebuilt 1.x)."""
+    for key in ("model", "agent"):
+        function = _function(graph.nodes[key].bound) if key in graph.nodes else None
+        found = next(_system_messages(function, 0), None)
+        if found is not None:
+            return content_text(found.content)
+    return None
+
+
+def _system_messages(function: Any, depth: int) -> Iterator[SystemMessage]:
+    if not isinstance(function, FunctionType) or depth > 2:
+        return
+    for value in _cells(function).values():
+        if isinstance(value, SystemMessage):
+            yield value
+        elif isinstance(value, RunnableSequence):
+            for step in value.steps:
+                yield from _system_messages(_function(step), depth + 1)
+
+
+@guarded("read an agent's tools", ())
+def _tools(graph: Any) -> tuple[str, ...]:
+    for node in graph.nodes.values():
+        if isinstance(node.bound, ToolNode):
+            return tuple(node.bound.tools_by_name)
+    return ()
+
+
+@guarded("read a graph's conditional edges", {})
+def _routers(graph: Any) -> dict[str, dict[str, Mapping[Any, str] | None]]:
+    branches = getattr(getattr(graph, "builder", None), "branches", None) or {}
+    return {node: {name: spec.ends for name, spec in specs.items()} for node, specs in branches.items()}
+
+
+def roster(graph: Any, *, name: str | None = None, depth: int = 0) -> Iterator[AgentSpec]:
+    """The agents of a graph and of the graphs inside it, as far as they can be seen."""
+    facts = graph_facts(graph)
+    if facts.is_agent:
+        yield AgentSpec(name=facts.name or name or "agent", instructions=facts.instructions, tools=facts.tools)
+        return
+    for key, node in facts.nodes.items():
+        if node.graph is not None and depth < 8:
+            yield from roster(node.graph, name=key, depth=depth + 1)
+        elif node.kind is NodeKind.AGENT or (node.kind is NodeKind.FUNCTION and not facts.has_messages):
+            yield AgentSpec(name=node.agent)

@@ -1,0 +1,157 @@
+"""``tracer-hooks demo``: a team that fails, its diagnosis, a rewritten prompt, and a retry that passes."""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from opentelemetry.sdk.trace import TracerProvider
+from rich.panel import Panel
+from rich.syntax import Syntax
+from rich.text import Text
+
+import tracer_hooks
+from tracer_hooks.cli._console import out
+from tracer_hooks.cli._exit import DONE, FAILED
+from tracer_hooks.cli._live import LiveSteps
+from tracer_hooks.cli._plain_demo import build_team as build_plain_team
+from tracer_hooks.errors import ConfigError
+from tracer_hooks.feedback import prompt_diff
+from tracer_hooks.report import diagnosis_text
+from tracer_hooks.schema import RunOutcome
+from tracer_hooks.testing import ScriptedLLM
+from tracer_hooks.testing.ticket_office import ANSWER, TASK, Endpoint, script
+
+GROUP = "tracer_hooks.demos"
+
+# The frameworks phone home, print panels and trace on their own unless told otherwise; a demo should not.
+_QUIET = {
+    "CREWAI_DISABLE_TELEMETRY": "true",
+    "CREWAI_TRACING_ENABLED": "false",
+    "CREWAI_DISABLE_VERSION_CHECK": "true",
+    "AUTOGEN_DISABLE_RUNTIME_TRACING": "true",
+}
+
+Build = Callable[[Endpoint, Mapping[str, str] | None], Any]
+
+
+def run_demo(*, base_url: str, model: str, frameworks: Sequence[str], out: Path) -> int:
+    """Run the demo in every installed framework, or in those named; gives the exit code."""
+    for key, value in _QUIET.items():
+        os.environ.setdefault(key, value)
+    builders = _builders(frameworks)
+    is_scripted = not (base_url or model or os.environ.get("OPENAI_API_KEY"))
+    with ExitStack() as stack:
+        if is_scripted:
+            llm = stack.enter_context(ScriptedLLM(rules=script()))
+            endpoint = Endpoint(base_url=llm.base_url, model=llm.model, api_key=llm.api_key)
+        else:
+            endpoint = Endpoint.from_env(base_url=base_url, model=model)
+        _introduce(endpoint, is_scripted)
+        passed = [_show(name, load, endpoint, out) for name, load in builders.items()]
+    _conclude(passed, list(builders), is_scripted)
+    return DONE if all(passed) or not is_scripted else FAILED
+
+
+def judge(result: tracer_hooks.RunResult, task: str) -> tracer_hooks.Verdict:
+    """The demo's check: the right total stands in the answer."""
+    if ANSWER in result.text:
+        return tracer_hooks.Verdict(passed=True)
+    return tracer_hooks.Verdict(passed=False, reason=f"expected {ANSWER} EUR, got {result.text[:200]!r}")
+
+
+def _builders(wanted: Sequence[str]) -> dict[str, Callable[[], Build]]:
+    found: dict[str, Callable[[], Build]] = {"python": lambda: build_plain_team}
+    found |= {point.name: point.load for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
+    unknown = [name for name in wanted if name not in found]
+    if unknown:
+        raise ConfigError(
+            f"--framework is {unknown[0]!r}, expected one of: {', '.join(found)}. "
+            f"For more: pip install 'tracer-hooks[{unknown[0]}]'"
+        )
+    return {name: load for name, load in found.items() if name in wanted or not wanted}
+
+
+def _introduce(endpoint: Endpoint, is_scripted: bool) -> None:
+    console = out()
+    console.print(Text("tracer-hooks demo", style="bold"))
+    console.print(Text(f"task: {TASK}"))
+    if is_scripted:
+        console.print(
+            Text(
+                "model: a scripted server on this machine; no language model is called. "
+                "Give --base-url and --model for a real one.",
+                style="dim",
+            )
+        )
+    else:
+        console.print(Text(f"model: {endpoint.model} at {endpoint.base_url}", style="dim"))
+
+
+def _show(name: str, load: Callable[[], Build], endpoint: Endpoint, folder: Path) -> bool:
+    console = out()
+    console.print()
+    console.rule(f"[bold]{name}[/bold]", align="left")
+    try:
+        with console.status(f"importing {name}"):
+            build = load()
+    except ImportError as error:
+        console.print(Text(f"skipped: {error}. Run: pip install 'tracer-hooks[{name}]'", style="yellow"))
+        return False
+    started = time.perf_counter()
+    run = _run(build, endpoint)
+    _show_attempts(run)
+    path = run.report(folder / f"{name}.html")
+    passed = run.outcome is RunOutcome.SUCCEEDED
+    mark = Text("SUCCEEDED" if passed else str(run.outcome).upper(), style="bold green" if passed else "bold red")
+    seconds = time.perf_counter() - started
+    console.print(Text.assemble(mark, f" after {len(run.attempts)} attempt(s), {seconds:.1f} s; report: {path}"))
+    return passed
+
+
+def _run(build: Build, endpoint: Endpoint) -> tracer_hooks.TeamRun:
+    provider = TracerProvider()
+    provider.add_span_processor(LiveSteps(out()))
+
+    def build_team(prompts: Mapping[str, str] | None = None) -> Any:
+        return build(endpoint, prompts)
+
+    factory = functools.partial(
+        tracer_hooks.run, build_team, TASK, check=judge, retries=2, tracer_provider=provider, capture="full"
+    )
+    try:
+        return factory()
+    finally:
+        provider.shutdown()
+
+
+def _show_attempts(run: tracer_hooks.TeamRun) -> None:
+    console = out()
+    for attempt in run.attempts:
+        if attempt.attribution is not None:
+            title = f"attempt {attempt.number} failed: {attempt.trajectory.outcome_reason}"
+            console.print(
+                Panel(diagnosis_text(attempt.trajectory, attempt.attribution), title=Text(title), title_align="left")
+            )
+        if attempt.rewrite is not None:
+            diff = prompt_diff(attempt.rewrite.before or "", attempt.rewrite.after)
+            fate = "kept" if attempt.kept else "dropped"
+            title = f"rewrite of {attempt.rewrite.agent}'s prompt: {fate}, {attempt.decision}"
+            console.print(Panel(Syntax(diff, "diff", word_wrap=True), title=Text(title), title_align="left"))
+
+
+def _conclude(passed: Sequence[bool], names: Sequence[str], is_scripted: bool) -> None:
+    console = out()
+    console.print()
+    console.rule(align="left")
+    good = [name for name, ok in zip(names, passed, strict=True) if ok]
+    console.print(Text(f"{len(good)} of {len(names)} teams were repaired or passed: {', '.join(good) or 'none'}"))
+    console.print(Text("next: tracer-hooks runs list | tracer-hooks runs show RUN | tracer-hooks doctor", style="dim"))
+    if not is_scripted and len(good) < len(names):
+        console.print(Text("a real model may fail in other ways than the script; see the reports", style="dim"))

@@ -1,0 +1,148 @@
+"""A trajectory as spans again, for runs whose own spans are gone: from a file, a data set or the run store."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from tracer_hooks import semconv
+from tracer_hooks.schema import RunOutcome, Step, StepKind, ToolCall, Trajectory
+from tracer_hooks.telemetry._messages import ChatReply, RequestedTool, text_message
+from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
+
+_TICK_NS = 1_000_000
+_SCOPE = "tracer_hooks"
+
+
+def to_spans(trajectory: Trajectory) -> list[SpanRecord]:
+    """The spans of one trace: the run, each step's agent turn, its model call, its tool calls.
+
+    Agents, texts, tool calls, hand-offs, errors and tokens survive the way there and back through
+    :func:`assemble`. What a trajectory does not hold is made up to fit: ids are hashes, and steps without times follow
+    each other by a millisecond.
+    """
+    return list(_Spans(trajectory).all())
+
+
+class _Spans:
+    def __init__(self, trajectory: Trajectory) -> None:
+        self._trajectory = trajectory
+        self._trace_id = trajectory.trace_id or _digest(32, trajectory.run_id)
+        self._common = {semconv.RUN_ID: trajectory.run_id, semconv.FRAMEWORK: trajectory.framework}
+        self._root_id = _digest(16, trajectory.run_id, "run")
+
+    def all(self) -> Iterator[SpanRecord]:
+        times = [self._times(step) for step in self._trajectory.steps]
+        first = min((start for start, _ in times), default=0)
+        yield self._root(first, max((end for _, end in times), default=first))
+        for step, (start, end) in zip(self._trajectory.steps, times, strict=True):
+            yield from self._step(step, start, end)
+
+    def _root(self, start: int, end: int) -> SpanRecord:
+        trajectory = self._trajectory
+        failed = trajectory.outcome is RunOutcome.FAILED
+        return self._span(
+            self._root_id,
+            None,
+            (semconv.OP_INVOKE_WORKFLOW, trajectory.team, semconv.OI_KIND_CHAIN),
+            (start, end),
+            {
+                semconv.WORKFLOW_NAME: trajectory.team,
+                semconv.RUN_TASK: trajectory.task,
+                semconv.RUN_OUTCOME: str(trajectory.outcome),
+                semconv.RUN_OUTCOME_REASON: trajectory.outcome_reason,
+                semconv.RUN_FINAL_OUTPUT: trajectory.final_output,
+                semconv.RUN_AGENTS: [spec.model_dump(mode="json") for spec in trajectory.agents] or None,
+            },
+            error=(trajectory.outcome_reason or "the run failed") if failed else None,
+        )
+
+    def _step(self, step: Step, start: int, end: int) -> Iterator[SpanRecord]:
+        turn_id = self._id(step, "turn")
+        chat_id = step.span_id or self._id(step, "chat")
+        own = {semconv.AGENT_NAME: step.agent, semconv.STEP_INDEX: step.index, semconv.STEP_RECIPIENT: step.recipient}
+        turn = {semconv.AGENT_NAME: step.agent}
+        yield self._span(
+            turn_id, self._root_id, (semconv.OP_INVOKE_AGENT, step.agent, semconv.OI_KIND_AGENT), (start, end), turn
+        )
+        yield self._span(
+            chat_id,
+            turn_id,
+            (semconv.OP_CHAT, step.model or "", semconv.OI_KIND_LLM),
+            (start, end),
+            {**own, **_chat(step)},
+            error=step.error if step.kind is StepKind.ERROR else None,
+        )
+        for position, call in enumerate(step.tool_calls):
+            yield self._span(
+                self._id(step, f"tool {position}"),
+                turn_id,
+                (semconv.OP_EXECUTE_TOOL, call.name, semconv.OI_KIND_TOOL),
+                (start, end),
+                {**own, **_tool(call)},
+                error=call.error,
+            )
+
+    def _span(
+        self,
+        span_id: str,
+        parent_id: str | None,
+        what: tuple[str, str, str],
+        times: tuple[int, int],
+        attributes: dict[str, Any],
+        *,
+        error: str | None = None,
+    ) -> SpanRecord:
+        operation, name, kind = what
+        head = {semconv.OPERATION_NAME: operation, semconv.OI_SPAN_KIND: kind, **self._common}
+        return SpanRecord(
+            trace_id=self._trace_id,
+            span_id=span_id,
+            parent_id=parent_id,
+            name=f"{operation} {name}".rstrip(),
+            kind="client" if operation == semconv.OP_CHAT else "internal",
+            start_ns=times[0],
+            end_ns=times[1],
+            attributes={key: value for key, value in {**head, **attributes}.items() if value is not None},
+            status=SpanStatus.ERROR if error is not None else SpanStatus.UNSET,
+            status_message=error or "",
+            scope=_SCOPE,
+        )
+
+    def _times(self, step: Step) -> tuple[int, int]:
+        start = _ns(step.started_at) or (step.index + 1) * _TICK_NS
+        return start, max(start, _ns(step.ended_at))
+
+    def _id(self, step: Step, part: str) -> str:
+        return _digest(16, self._trajectory.run_id, str(step.index), part)
+
+
+def _chat(step: Step) -> dict[str, Any]:
+    calls = [RequestedTool(name=call.name, arguments=call.arguments, id=call.call_id) for call in step.tool_calls]
+    shown = [text_message("user", item.text, name=item.source) for item in step.inputs if item.text is not None]
+    return {
+        semconv.REQUEST_MODEL: step.model,
+        semconv.INPUT_MESSAGES: shown or None,
+        semconv.OUTPUT_MESSAGES: [ChatReply(content=step.content, tool_calls=calls).to_message()],
+        semconv.USAGE_INPUT_TOKENS: step.usage.input_tokens if step.usage is not None else None,
+        semconv.USAGE_OUTPUT_TOKENS: step.usage.output_tokens if step.usage is not None else None,
+    }
+
+
+def _tool(call: ToolCall) -> dict[str, Any]:
+    return {
+        semconv.TOOL_NAME: call.name,
+        semconv.TOOL_CALL_ID: call.call_id,
+        semconv.TOOL_CALL_ARGUMENTS: call.arguments,
+        semconv.TOOL_CALL_RESULT: call.result,
+    }
+
+
+def _ns(time: datetime | None) -> int:
+    return int(time.timestamp() * 1_000_000) * 1_000 if time is not None else 0
+
+
+def _digest(length: int, *parts: str) -> str:
+    return hashlib.sha256("\x00".join(parts).encode("utf-8", "replace")).hexdigest()[:length]

@@ -1,0 +1,79 @@
+"""The demo's scenario: three agents work out a price, and the middle one forgets the fee until it is told."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from tracer_hooks.testing._scripted_replies import Reply, ToolCallReply
+from tracer_hooks.testing._scripted_rules import Rule, When
+
+TASK: Final = "What do 3 train tickets from Lisbon to Porto cost, booking fee included? Give the total in EUR."
+ANSWER: Final = "82.50"
+
+INSTRUCTIONS: Final[Mapping[str, str]] = {
+    "researcher": "You are the researcher. Call ticket_price for the route, then report the price and the fee exactly.",
+    "calculator": "You are the calculator. Work out the total from what the researcher reports, in one line.",
+    "writer": "You are the writer. Answer the customer in one sentence with the total that the calculator gives.",
+}
+"""What each agent is told before any rewrite."""
+
+
+def ticket_price(origin: str, destination: str) -> str:
+    """Look up what one train ticket costs.
+
+    Args:
+        origin: Where the journey begins.
+        destination: Where it ends.
+    """
+    return f"{origin} to {destination}: 25.00 EUR a ticket, plus a booking fee of 10 % on the whole order."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """Where a demo team's model is: the scripted server, or any OpenAI-compatible endpoint."""
+
+    base_url: str
+    """Up to and including ``/v1``."""
+    model: str
+    """The model's name there."""
+    api_key: str = "unused"
+    """Its key."""
+
+    @classmethod
+    def from_env(cls, *, base_url: str = "", model: str = "") -> Endpoint:
+        """A real endpoint from the arguments, else from ``OPENAI_BASE_URL``, ``OPENAI_MODEL`` and ``OPENAI_API_KEY``."""
+        return cls(
+            base_url=base_url or os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1"),
+            model=model or os.environ.get("OPENAI_MODEL", "gpt-4o-mini"),
+            api_key=os.environ.get("OPENAI_API_KEY") or "unused",
+        )
+
+
+def instructions(prompts: Mapping[str, str] | None) -> dict[str, str]:
+    """The agents' instructions, rewritten ones laid over the original ones."""
+    return {**INSTRUCTIONS, **(prompts or {})}
+
+
+def script() -> list[Rule]:
+    """What the scripted model answers.
+
+    The calculator leaves the fee out, unless its instructions hold a lesson from a failed run: the script stands for a
+    model that follows its prompt, not for one that is clever.
+    """
+    return [
+        When(agent="researcher", tool_result="25").then(
+            "One ticket from Lisbon to Porto costs 25.00 EUR, and a booking fee of 10 % is added to the whole order."
+        ),
+        When(agent="researcher").then(
+            Reply(tool_calls=[ToolCallReply("ticket_price", {"origin": "Lisbon", "destination": "Porto"})])
+        ),
+        When(agent="calculator", system="lesson from a failed run").then(
+            "3 x 25.00 EUR = 75.00 EUR; with the booking fee of 10 % (7.50 EUR) the total is 82.50 EUR."
+        ),
+        When(agent="calculator").then("3 x 25.00 EUR: the total is 75.00 EUR."),
+        When(agent="writer", contains=r"total is 82\.50").then("Your 3 tickets from Lisbon to Porto cost 82.50 EUR."),
+        When(agent="writer").then("Your 3 tickets from Lisbon to Porto cost 75.00 EUR."),
+    ]

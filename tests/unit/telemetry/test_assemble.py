@@ -1,0 +1,258 @@
+"""Spans become trajectories: in any order, of several runs, with what each agent received."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import numpy
+import pytest
+
+from tracer_hooks import semconv
+from tracer_hooks.schema import AgentSpec, RunOutcome, StepKind, Trajectory
+from tracer_hooks.telemetry import (
+    AgentInvocation,
+    ChatInvocation,
+    ChatReply,
+    RequestedTool,
+    RunInvocation,
+    SpanRecord,
+    SpanStatus,
+    ToolInvocation,
+    assemble,
+    assistant_message,
+    text_message,
+    tool_message,
+)
+
+from ._runs import Recorded
+
+CALL = RequestedTool(name="lookup", arguments={"query": "six times seven"}, id="c1")
+USER = text_message("user", "What is six times seven?")
+FOUND = "Six times seven is 42."
+REPORT = "The table says it is 42."
+
+
+def pipeline(run: RunInvocation) -> None:
+    """researcher (one tool call, then a report) and writer."""
+    with run.active():
+        turn = AgentInvocation(run, AgentSpec(name="researcher", instructions="search", tools=("lookup",)))
+        with turn.active():
+            asked = [text_message("system", "search"), USER]
+            ChatInvocation(run, "m", messages=asked).stop(ChatReply(tool_calls=[CALL]))
+            ToolInvocation(run, "lookup", arguments=CALL.arguments, call_id="c1").stop(FOUND)
+            shown = [*asked, assistant_message("", [CALL]), tool_message("c1", FOUND)]
+            ChatInvocation(run, "m", messages=shown).stop(ChatReply(content=REPORT))
+        turn.stop(REPORT)
+        turn = AgentInvocation(run, AgentSpec(name="writer"))
+        with turn.active():
+            asked = [text_message("system", "write"), USER, text_message("user", REPORT, name="researcher")]
+            ChatInvocation(run, "m", messages=asked).stop(ChatReply(content="It is 42."))
+        turn.stop("It is 42.")
+    run.set_outcome(RunOutcome.SUCCEEDED)
+    run.finish(output="It is 42.")
+
+
+@pytest.fixture
+def run() -> RunInvocation:
+    run = Recorded().start("pipeline", task="What is six times seven?", framework="autogen")
+    pipeline(run)
+    return run
+
+
+def test_a_run_becomes_a_trajectory(run: RunInvocation) -> None:
+    trajectory = run.trajectory()
+    assert (trajectory.team, trajectory.framework, trajectory.task) == ("pipeline", "autogen", "What is six times seven?")
+    assert (trajectory.outcome, trajectory.final_output) == (RunOutcome.SUCCEEDED, "It is 42.")
+    assert [(s.agent, s.kind, s.content) for s in trajectory.steps] == [
+        ("researcher", StepKind.TOOL_CALL, ""),
+        ("researcher", StepKind.MESSAGE, REPORT),
+        ("writer", StepKind.MESSAGE, "It is 42."),
+    ]
+    assert [(a.name, a.instructions, a.tools) for a in trajectory.agents] == [
+        ("researcher", "search", ("lookup",)),
+        ("writer", "write", ()),  # read off its system message
+    ]
+
+
+def test_inputs_say_which_step_they_come_from(run: RunInvocation) -> None:
+    inputs = [[(i.source, i.step, i.text) for i in step.inputs] for step in run.trajectory().steps]
+    task = ("user", None, "What is six times seven?")
+    assert inputs == [[task], [("researcher", 0, FOUND)], [task, ("researcher", 1, REPORT)]]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_of_the_spans_does_not_matter(run: RunInvocation, seed: int) -> None:
+    records = list(run.records)
+    random.Random(seed).shuffle(records)
+    assert assemble(records) == [run.trajectory()]
+
+
+def test_json_attributes_give_the_same(run: RunInvocation) -> None:
+    def encoded(record: SpanRecord) -> SpanRecord:
+        values = {k: json.dumps(v) if isinstance(v, (list, dict)) else v for k, v in record.attributes.items()}
+        return _copy(record, attributes=values)
+
+    assert assemble([encoded(record) for record in run.records]) == [run.trajectory()]
+
+
+def test_several_runs_are_kept_apart() -> None:
+    recorded = Recorded()
+    runs = [recorded.start(team, task=team) for team in ("one", "two", "three")]
+    for run in runs:
+        pipeline(run)
+    records = [record for run in runs for record in run.records]
+    random.Random(0).shuffle(records)
+    found = assemble(records)
+    assert [t.team for t in found] == ["one", "two", "three"]
+    assert [t.run_id for t in found] == [run.run_id for run in runs]
+
+
+def test_without_step_indices_the_steps_go_by_time_and_call_id(run: RunInvocation) -> None:
+    ours = (semconv.STEP_INDEX, semconv.RUN_ID)
+    foreign = [_copy(r, attributes={k: v for k, v in r.attributes.items() if k not in ours}) for r in run.records]
+    (trajectory,) = assemble(foreign)
+    assert [(s.agent, s.kind, s.content) for s in trajectory.steps] == [
+        (s.agent, s.kind, s.content) for s in run.trajectory().steps
+    ]
+    assert trajectory.steps[0].tool_calls[0].result == FOUND
+
+
+def test_attempts_at_a_tool_are_one_call() -> None:
+    def work(run: RunInvocation) -> None:
+        ChatInvocation(run, "m").stop(ChatReply(tool_calls=[CALL]))
+        for _ in range(2):
+            ToolInvocation(run, "lookup", arguments=CALL.arguments, call_id="c1").fail(OSError("busy"))
+        ToolInvocation(run, "lookup", arguments=CALL.arguments, call_id="c1").stop("42")
+
+    (call,) = _one_turn(work).steps[0].tool_calls
+    assert (call.attempts, call.result, call.error) == (3, "42", None)
+
+
+def test_calls_with_arrays_as_arguments_are_told_apart() -> None:
+    def work(run: RunInvocation) -> None:
+        ChatInvocation(run, "m").stop(ChatReply(content="adding"))
+        for values in ([1.0, 2.0], [3.0, 4.0], [3.0, 4.0]):
+            ToolInvocation(run, "add", arguments={"values": numpy.array(values)}).stop(str(sum(values)))
+
+    calls = _one_turn(work).steps[0].tool_calls
+    assert [(c.arguments, c.attempts) for c in calls] == [({"values": [1.0, 2.0]}, 1), ({"values": [3.0, 4.0]}, 2)]
+
+
+def test_a_failed_tool_is_a_tool_call_with_its_error() -> None:
+    def work(run: RunInvocation) -> None:
+        ChatInvocation(run, "m").stop(ChatReply(tool_calls=[CALL]))
+        ToolInvocation(run, "lookup", arguments={}, call_id="c1").fail(ValueError("no such row"))
+
+    (step,) = _one_turn(work).steps
+    assert (step.kind, step.tool_calls[0].error) == (StepKind.TOOL_CALL, "no such row")
+
+
+def test_a_tool_that_reports_its_failure_keeps_its_text() -> None:
+    def work(run: RunInvocation) -> None:
+        ChatInvocation(run, "m").stop(ChatReply(tool_calls=[CALL]))
+        ToolInvocation(run, "lookup", call_id="c1").stop("Error: no such row", error="no such row")
+
+    (call,) = _one_turn(work).steps[0].tool_calls
+    assert (call.result, call.error) == ("Error: no such row", "no such row")
+
+
+def test_a_refused_call_gets_its_result_from_the_next_request() -> None:
+    def work(run: RunInvocation) -> None:
+        ChatInvocation(run, "m", messages=[USER]).stop(ChatReply(tool_calls=[CALL]))
+        shown = [USER, assistant_message("", [CALL]), tool_message("c1", "unknown argument 'query'")]
+        ChatInvocation(run, "m", messages=shown).stop(ChatReply(content="sorry"))
+
+    assert _one_turn(work).steps[0].tool_calls[0].result == "unknown argument 'query'"
+
+
+@pytest.mark.parametrize("operation", ["chat", "tool", "turn"])
+def test_a_hand_off_names_its_recipient(operation: str) -> None:
+    run = Recorded().start()
+    with run.active():
+        turn = AgentInvocation(run, AgentSpec(name="triage"))
+        with turn.active():
+            chat = ChatInvocation(run, "m")
+            if operation == "chat":
+                chat.hand_off("billing")
+            chat.stop(ChatReply(content="billing, please", tool_calls=[CALL] if operation == "tool" else ()))
+            if operation == "tool":
+                tool = ToolInvocation(run, "lookup", call_id="c1")
+                tool.hand_off("billing")
+                tool.stop("passed on")
+        if operation == "turn":
+            turn.hand_off("billing")
+        turn.stop()
+    run.finish()
+    (step,) = run.trajectory().steps
+    assert (step.kind, step.recipient) == (StepKind.HANDOFF, "billing")
+
+
+def test_a_failed_model_call_is_an_error_step() -> None:
+    def work(run: RunInvocation) -> None:
+        ChatInvocation(run, "m").fail(ConnectionError("refused"))
+
+    (step,) = _one_turn(work).steps
+    assert (step.kind, step.error) == (StepKind.ERROR, "refused")
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        {semconv.INPUT_MESSAGES: "[not json"},
+        {semconv.INPUT_MESSAGES: [1, None, {"parts": "x"}, {"role": "user"}]},
+        {semconv.OUTPUT_MESSAGES: '{"role": 1}'},
+        {semconv.OUTPUT_MESSAGES: [{"role": "assistant", "parts": [None, 3, {"type": "tool_call"}]}]},
+        {semconv.STEP_INDEX: "seven"},
+        {semconv.AGENT_NAME: 7},
+        {semconv.USAGE_INPUT_TOKENS: "3"},
+        {semconv.RUN_AGENTS: "[1, {}]"},
+    ],
+)
+def test_damaged_attributes_do_not_stop_the_rest(run: RunInvocation, spoilt: dict[str, Any]) -> None:
+    records = [_copy(r, attributes={**r.attributes, **spoilt}) for r in run.records]
+    (trajectory,) = assemble(records)
+    assert trajectory.run_id == run.run_id
+
+
+def test_lost_and_looping_parents_do_not_stop_the_rest(run: RunInvocation) -> None:
+    chat = next(r for r in run.records if r.name.startswith("chat"))
+    turn = next(r for r in run.records if r.span_id == chat.parent_id)
+    loop = [_copy(r, parent_id=chat.span_id) if r is turn else r for r in run.records]
+    lost = [r for r in run.records if r.parent_id is not None]
+    for records in (loop, lost):
+        (trajectory,) = assemble(records)
+        assert len(trajectory.steps) == 3
+
+
+def test_nothing_gives_nothing() -> None:
+    assert assemble([]) == []
+
+
+def test_an_error_status_without_outcome_is_a_failed_run() -> None:
+    root = SpanRecord(
+        trace_id="1" * 32,
+        span_id="1" * 16,
+        attributes={semconv.OPERATION_NAME: semconv.OP_INVOKE_WORKFLOW},
+        status=SpanStatus.ERROR,
+        status_message="boom",
+    )
+    (trajectory,) = assemble([root])
+    assert (trajectory.outcome, trajectory.outcome_reason) == (RunOutcome.FAILED, "boom")
+
+
+def _one_turn(work: Any) -> Trajectory:
+    run = Recorded().start()
+    with run.active():
+        turn = AgentInvocation(run, AgentSpec(name="a"))
+        with turn.active():
+            work(run)
+        turn.stop()
+    run.finish()
+    return run.trajectory()
+
+
+def _copy(record: SpanRecord, **changes: Any) -> SpanRecord:
+    values = {name: getattr(record, name) for name in SpanRecord.__slots__}
+    return SpanRecord(**{**values, **changes})
