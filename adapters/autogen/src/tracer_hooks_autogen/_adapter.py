@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tracer_hooks.adapters import (
@@ -20,6 +20,7 @@ from tracer_hooks_autogen._members import find_members
 from tracer_hooks_autogen._release import autogen_version
 from tracer_hooks_autogen._result import Collector, to_result
 from tracer_hooks_autogen._turns import Profile
+from tracer_hooks_autogen._watching import watch_teams
 
 _BASES = {("autogen_agentchat.base", "Team"), ("autogen_agentchat.base", "ChatAgent")}
 
@@ -110,6 +111,10 @@ class AutoGenAdapter:
     def entry(self, team: Any, task: str) -> TeamCall:
         """``team.run(task=task)``."""
         return TeamCall(team=team, method="run", kwargs={"task": task}, task=task)
+
+    def watch(self, on_team: Callable[[Any], None]) -> PatchSet:
+        """Call ``on_team`` with every team and agent that is about to run; nothing where AutoGen is not imported."""
+        return watch_teams(on_team)
 
     async def reset(self, team: Any) -> None:
         """Empty the team's conversation, and its agents' memory of it."""

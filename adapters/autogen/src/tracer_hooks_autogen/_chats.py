@@ -121,9 +121,7 @@ def _speaker(run: RunInvocation) -> AgentInvocation:
     manager = manager_turn(run)
     if manager is not None:
         return manager
-    agent = enclosing_agent(None)
-    # A run inside another run's turn must not be taken for that agent's.
-    return agent if agent is not None and agent.run is run else run.manager()
+    return enclosing_agent(None, run) or run.manager()
 
 
 def _describe(client: Any, *, streams: bool = False) -> _Client:

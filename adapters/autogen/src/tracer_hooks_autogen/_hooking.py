@@ -123,7 +123,7 @@ def _follow_runs(original: Any, homes: list[Home]) -> Any:
     def run_stream(*args: Any, **kwargs: Any) -> Any:
         run = current_run()
         for home in homes:
-            if run is not None and run.subject is home.team and (home.external or home.unprepared):
+            if run is not None and run.is_subject(home.team) and (home.external or home.unprepared):
                 return _followed(home, run, original(*args, **kwargs))
         return original(*args, **kwargs)
 

@@ -92,7 +92,7 @@ def show_supplied_text(original: Any, homes: list[Home]) -> Any:
 
 
 def _request(call: ToolInvocation, arguments: Any) -> ToolRequest:
-    agent = enclosing_agent(call)
+    agent = enclosing_agent(call, call.run)
     return ToolRequest(
         agent=agent.spec.name if agent is not None else call.run.name,
         name=call.name,

@@ -1,4 +1,4 @@
-"""Methods of AutoGen objects that are replaced on the instance, shared by every hooked team that the object belongs to.
+"""Methods of AutoGen objects that are replaced, mostly on the instance, shared by every hooked team that the object belongs to.
 
 A tool, a model client or an agent can be part of several hooked teams, and these may be unhooked in any order. So each
 replaced method is a stack of layers: a layer is put on once, however many teams ask for it, and the method that was there
@@ -10,13 +10,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from tracer_hooks.adapters import PatchSet
-from tracer_hooks_autogen._home import Home
 
-Make = Callable[[Any, list[Home]], Any]
-"""Makes the replacement from the original and the (growing and shrinking) list of homes that want it."""
+
+class Wanting(Protocol):
+    """Whoever wants a method replaced: a hooked team (``Home``), or someone who watches for teams."""
+
+    patches: PatchSet
+    """What to undo when it is wanted no more."""
+
+
+Make = Callable[[Any, list[Any]], Any]
+"""Makes the replacement from the original and the list, which grows and shrinks, of those that want it."""
 
 _methods: dict[tuple[int, str], _Method] = {}
 _lock = threading.RLock()
@@ -26,7 +33,7 @@ _lock = threading.RLock()
 class _Layer:
     key: str
     make: Make
-    homes: list[Home] = field(default_factory=list)
+    homes: list[Wanting] = field(default_factory=list)
 
 
 @dataclass
@@ -46,7 +53,7 @@ class _Method:
         self.patches.patch(self.owner, self.name, method)
 
 
-def put_layer(owner: Any, name: str, key: str, make: Make, *, home: Home) -> None:
+def put_layer(owner: Any, name: str, key: str, make: Make, *, home: Wanting) -> None:
     """Replace ``owner.name`` until ``home`` is undone; layers with the same ``key`` are one."""
     with _lock:
         method = _methods.setdefault((id(owner), name), _Method(owner, name))
@@ -63,7 +70,7 @@ def put_layer(owner: Any, name: str, key: str, make: Make, *, home: Home) -> Non
         home.patches.on_undo(lambda: _take_off(method, layer, home))
 
 
-def _take_off(method: _Method, layer: _Layer, home: Home) -> None:
+def _take_off(method: _Method, layer: _Layer, home: Wanting) -> None:
     with _lock:
         layer.homes.remove(home)
         if layer.homes:

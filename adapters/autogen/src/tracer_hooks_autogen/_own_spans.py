@@ -62,7 +62,7 @@ def _is_our_agent(homes: Sequence[Home], name: str, agent_id: str | None) -> boo
     run = current_run()
     for home in homes:
         # On a runtime that the user started our context is missing, but the agent's id ends with the team's.
-        here = run if run is not None and run.subject is home.team else home.run_of_team(agent_id)
+        here = run if run is not None and run.is_subject(home.team) else home.run_of_team(agent_id)
         if here is not None and name in home.agent_names:
             return _is_redundant(here)
     return False

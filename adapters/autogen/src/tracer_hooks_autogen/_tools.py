@@ -169,8 +169,8 @@ def _begin_named_call(
     here = current_invocation()
     if isinstance(here, ToolInvocation) and here.attributes.get(semconv.TOOL_CALL_ID) == call_id and call_id:
         return None  # a workbench that runs one of the team's tools
-    turn = enclosing_agent(None)
-    if isinstance(turn, AgentTurn) and turn.run is run and call_id:
+    turn = enclosing_agent(None, run)
+    if isinstance(turn, AgentTurn) and call_id:
         turn.executed.add(call_id)
         asked = turn.requested.get(call_id)
         if asked is not None:
@@ -183,7 +183,7 @@ def _note_hand_off(call: ToolInvocation, tool: Any) -> None:
     if isinstance(tool, types().task_runner_tool):
         call.hand_off(to_text(tool._task_runner.name), returns=True)
         return
-    turn = enclosing_agent(call)
+    turn = enclosing_agent(call, call.run)
     if not isinstance(turn, AgentTurn):
         return
     target = handoff_target(turn.subject, call.name)

@@ -164,7 +164,7 @@ def _begin_turn(profile: Profile, homes: Sequence[Home], messages: Sequence[Any]
 @guarded("begin an inner team's turn", None)
 def _begin_team_turn(team: Any, spec: AgentSpec, homes: Sequence[Home], task: Any) -> AgentTurn | None:
     run = run_for(homes)
-    if run is None or run.subject is team:
+    if run is None or run.is_subject(team):
         return None
     here = current_invocation()
     if isinstance(here, AgentTurn) and getattr(here.subject, "_team", None) is team:

@@ -38,7 +38,7 @@ class CrewAIAdapter:
 
         Raises:
             MissingExtraError: CrewAI is not installed.
-            UnsupportedVersionError: It is older than 1.15.3, the first with documented interception hooks, or 2 or newer.
+            UnsupportedVersionError: It is older than 1.15.3, the first with documented hooks, or 2 or newer.
         """
         try:
             found = version("crewai")

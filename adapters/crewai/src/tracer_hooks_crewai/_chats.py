@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from tracer_hooks import semconv
-from tracer_hooks._guard import guard, guarded, report
+from tracer_hooks._guard import guard, report
 from tracer_hooks.adapters import ModelRequest, after_model, before_model
 from tracer_hooks.errors import ReplayError
 from tracer_hooks.schema import Usage
@@ -81,9 +81,8 @@ class _ModelCall:
         self.turn = _scope.current_turn()
         self.messages = to_messages(self._argument("messages", 0))
         self.tools = tuple(_offered(self._argument("tools", 1)))
-        self.chat = ChatInvocation(
-            run, str(getattr(llm, "model", "") or type(llm).__name__), messages=self.messages, attributes=_attributes(llm)
-        )
+        name = str(getattr(llm, "model", "") or type(llm).__name__)
+        self.chat = ChatInvocation(run, name, messages=self.messages, attributes=_attributes(llm))
         self.open = OpenChat(llm, self.chat)
         self.counter = _UsageCounter(llm)
         self.request: ModelRequest | None = None
@@ -195,9 +194,10 @@ def _observed(
         model_call.chat.abandon()  # does nothing where the call has ended, as it nearly always has
 
 
-@guarded("observe a model call", None)
 def _begin(run: RunInvocation, llm: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _ModelCall | None:
-    return _ModelCall(run, llm, args, kwargs)
+    with guard("observe a model call"):
+        return _ModelCall(run, llm, args, kwargs)
+    return None
 
 
 def _attributes(llm: Any) -> dict[str, Any]:

@@ -24,7 +24,7 @@ class ClassPatches:
         self._wrapped: dict[tuple[type, str, str], tuple[Any, Any]] = {}
 
     def wrap(self, cls: type, name: str, make: Make, *, purpose: str) -> bool:
-        """Wrap ``name`` where ``cls`` or a base defines it, once for each ``purpose``; False when nothing defines it."""
+        """Wrap ``name`` where ``cls`` or a base defines it, once for each ``purpose``; False when none does."""
         owner = next((base for base in cls.__mro__ if name in vars(base)), None)
         if owner is None:
             return False

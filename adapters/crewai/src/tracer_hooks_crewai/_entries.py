@@ -42,7 +42,7 @@ class Hooked:
     def passes(self) -> bool:
         """Whether the call is the inside of a run of this very team, or one that is not to be seen."""
         run = current_run()
-        return is_suppressed() or (run is not None and run.subject is self.subject())
+        return is_suppressed() or (run is not None and run.is_subject(self.subject()))
 
     def is_of(self, team: Any) -> bool:
         """Whether this is about ``team``, and not about a dead object that had the same address."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from tracer_hooks._guard import guard, warn_once
@@ -136,7 +137,7 @@ class Installation:
         )
         for point, hook in points:
             register_hook(point, hook)
-            self._hooks.on_undo(lambda point=point, hook=hook: unregister_hook(point, hook))  # type: ignore[misc]
+            self._hooks.on_undo(partial(_call, unregister_hook, point, hook))
 
     def _wrap_attempts(self) -> None:
         from crewai.tools.structured_tool import CrewStructuredTool
@@ -167,7 +168,12 @@ class Installation:
             self._known_models.add(cls)
 
 
+def _call(function: Callable[..., Any], *args: Any) -> None:
+    function(*args)
+
+
 def _subclasses(cls: type) -> Iterator[type]:
+    sub: type
     for sub in cls.__subclasses__():
         yield sub
         yield from _subclasses(sub)

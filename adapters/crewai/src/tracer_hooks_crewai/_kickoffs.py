@@ -61,7 +61,7 @@ def text_call(team: Any, task: str) -> TeamCall:
 
 def _messages(native: Any) -> list[Message]:
     outputs: Sequence[Any] = getattr(native, "tasks_output", None) or ()
-    return [assistant_message(plain_text(out), name=to_text(getattr(out, "agent", "") or "").strip()) for out in outputs]
+    return [assistant_message(plain_text(out), name=to_text(getattr(out, "agent", None) or "")) for out in outputs]
 
 
 def _request(messages: Any) -> str:

@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tracer_hooks._guard import guarded
+from tracer_hooks._guard import guard, guarded
 from tracer_hooks.adapters import changed_texts
 from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry import (
@@ -29,7 +29,7 @@ from tracer_hooks_crewai._roster import tool_name
 FINAL_ANSWER = "Final Answer:"
 
 
-# --- what a model is shown ---------------------------------------------------------------------------------------------
+# --- what a model is shown ------------------------------------------------------------------------------------------
 def to_messages(native: Any) -> tuple[Message, ...]:
     """The messages of a model call, one for one."""
     if isinstance(native, str):
@@ -71,7 +71,7 @@ def _part_text(part: Any) -> str:
     return text if isinstance(text, str) else f"<{to_text(part.get('type') or 'part')}>"
 
 
-# --- what a model answers ----------------------------------------------------------------------------------------------
+# --- what a model answers -------------------------------------------------------------------------------------------
 def to_reply(native: Any) -> ChatReply:
     """What a model's ``call`` returned."""
     if isinstance(native, str):
@@ -95,9 +95,14 @@ def to_native(reply: ChatReply, *, native_tools: bool, response_model: Any = Non
     return f"{FINAL_ANSWER} {reply.content}"
 
 
-@guarded("read the tool calls of a reply", ())
 def requested_tools(native: Sequence[Any]) -> Sequence[RequestedTool]:
     """The provider's tool calls; empty when the items are none."""
+    with guard("read the tool calls of a reply"):
+        return _requested_tools(native)
+    return ()
+
+
+def _requested_tools(native: Sequence[Any]) -> Sequence[RequestedTool]:
     from crewai.utilities.agent_utils import extract_tool_call_info, is_tool_call_list
 
     if not native or not is_tool_call_list(list(native)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tracer_hooks.adapters import PatchSet
@@ -70,7 +71,7 @@ def _write(agent: Any, text: str, patches: PatchSet) -> None:
     for name in ("backstory", "_original_backstory"):
         if hasattr(agent, name):
             before = getattr(agent, name)
-            patches.on_undo(lambda name=name, before=before: setattr(agent, name, before))  # type: ignore[misc]
+            patches.on_undo(partial(setattr, agent, name, before))
             setattr(agent, name, text)
 
 

@@ -87,7 +87,7 @@ class Collector:
 
 
 def stream_through(host: RunHost, call: TeamCall, output: Any) -> None:
-    """Have ``output`` draw its chunks through ``host``, which opens the run with the first and ends it with the last."""
+    """Have ``output`` draw its chunks through ``host``: the run begins with the first and ends with the last."""
     common = {"team": call.team, "method": call.method, "args": call.args, "kwargs": call.kwargs, "task": call.task}
     if getattr(output, "_sync_iterator", None) is not None:
         source = output._sync_iterator
@@ -98,5 +98,5 @@ def stream_through(host: RunHost, call: TeamCall, output: Any) -> None:
 
 
 def _result_of(output: Any) -> Any:
-    """The result of a stream that was drawn to its end. Its ``result`` refuses until the caller's loop has ended too."""
+    """The result of a stream that was drawn to its end; ``result`` itself refuses until the caller's loop has ended."""
     return getattr(output, "_result", None)

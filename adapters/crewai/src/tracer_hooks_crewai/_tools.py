@@ -15,7 +15,7 @@ from typing import Any
 from opentelemetry import context as otel_context
 
 from tracer_hooks import semconv
-from tracer_hooks._guard import guard, guarded, report
+from tracer_hooks._guard import guard, report
 from tracer_hooks.adapters import ToolReply, ToolRequest, after_tool, before_tool
 from tracer_hooks.errors import ReplayError
 from tracer_hooks.schema import to_text
@@ -27,14 +27,15 @@ from tracer_hooks_crewai._scope import OpenTool
 _DELEGATION = ("delegate_work_to_coworker", "ask_question_to_coworker")
 
 
-# --- the hooks ---------------------------------------------------------------------------------------------------------
+# --- the hooks ------------------------------------------------------------------------------------------------------
 def before_tool_call(context: Any) -> bool | None:
     """CrewAI's hook before a tool call; False makes CrewAI skip the tool, whose result the other hook then gives."""
     run = current_run()
-    opened = _begin(run, context) if run is not None else None
-    if run is None or opened is None:
+    if run is None:
         return None
-    return False if _ask_before(run, opened, context) else None
+    with guard("observe a tool call"):
+        return False if _ask_before(run, _begin(run, context), context) else None
+    return None
 
 
 def after_tool_call(context: Any) -> str | None:
@@ -53,8 +54,7 @@ def after_tool_call(context: Any) -> str | None:
                 opened.turn.tools.remove(opened.invocation)
 
 
-@guarded("observe a tool call", None)
-def _begin(run: RunInvocation, context: Any) -> OpenTool | None:
+def _begin(run: RunInvocation, context: Any) -> OpenTool:
     name, arguments, turn = tool_name(context.tool_name), dict(context.tool_input or {}), _scope.current_turn()
     requested = turn.take_requested(name, arguments) if turn is not None else None
     invocation = ToolInvocation(
@@ -156,7 +156,7 @@ def _coworker(context: Any, name: str, arguments: dict[str, Any]) -> str | None:
     return coworker_name(arguments.get("coworker") or arguments.get("co_worker"), agents)
 
 
-# --- attempts ----------------------------------------------------------------------------------------------------------
+# --- attempts -------------------------------------------------------------------------------------------------------
 def wrap_invoke(original: Callable[..., Any]) -> Callable[..., Any]:
     """``CrewStructuredTool.invoke``, each call an attempt."""
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tracer_hooks._guard import guard, guarded
+from tracer_hooks._guard import guard
 from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry import AgentInvocation, Message, RunInvocation, current_run, text_message
 from tracer_hooks_crewai import _scope, _signals
@@ -121,8 +121,13 @@ def _turn(run: RunInvocation, agent: Any, inputs: Inputs, cover: CoverModels) ->
         turn.invocation.abandon()  # does nothing where the turn has ended
 
 
-@guarded("observe an agent's turn", None)
 def _begin(run: RunInvocation, agent: Any, inputs: Inputs, failure: BaseException | None) -> Turn | None:
+    with guard("observe an agent's turn"):
+        return _begin_turn(run, agent, inputs, failure)
+    return None
+
+
+def _begin_turn(run: RunInvocation, agent: Any, inputs: Inputs, failure: BaseException | None) -> Turn | None:
     task, messages = inputs
     outer = _scope.current_turn()
     if outer is None or outer.agent is not agent or outer.task is not task or outer.invocation.run is not run:
@@ -162,14 +167,16 @@ def _close_tools(turn: Turn, error: BaseException | None) -> None:
     turn.tools.clear()
 
 
-@guarded("read what an agent is handed", (None, []))
 def _task_inputs(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Inputs:
     task = args[0] if args else kwargs.get("task")
     context = args[1] if len(args) > 1 else kwargs.get("context")
-    text = to_text(getattr(task, "description", None) or "")
-    return task, [text_message("user", f"{text}\n\n{context}" if context else text)]
+    with guard("read what an agent is handed"):
+        text = to_text(getattr(task, "description", None) or "")
+        return task, [text_message("user", f"{text}\n\n{context}" if context else text)]
+    return task, []
 
 
-@guarded("read what an agent is handed", (None, []))
 def _kickoff_inputs(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Inputs:
-    return None, list(to_messages(args[0] if args else kwargs.get("messages")))
+    with guard("read what an agent is handed"):
+        return None, list(to_messages(args[0] if args else kwargs.get("messages")))
+    return None, []

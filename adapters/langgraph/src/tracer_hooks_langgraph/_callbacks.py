@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any, cast
 from uuid import UUID
@@ -20,11 +20,6 @@ from tracer_hooks_langgraph._convert import content_text, result_to_reply
 from tracer_hooks_langgraph._observation import Observation
 from tracer_hooks_langgraph._tool_calls import begin_tool_context, noted_call_id
 
-try:
-    from langgraph.callbacks import GraphCallbackHandler as _Base
-except ImportError:  # langgraph before 1.2 has no callbacks for graphs
-    _Base = BaseCallbackHandler  # type: ignore[misc,assignment]
-
 starting_graph: ContextVar[Any] = ContextVar("tracer_hooks_starting_graph", default=None)
 """The compiled graph whose run is about to start in this context: callbacks tell a graph's name only."""
 
@@ -39,7 +34,7 @@ def observation() -> Observation | None:
     return run.adapter_state if isinstance(run.adapter_state, Observation) else None
 
 
-class RunObserver(_Base):
+class RunObserver(BaseCallbackHandler):
     """Hands LangChain's callbacks to the observation of the current run. It keeps no state of its own."""
 
     run_inline = True  # in the caller's context, also in async code: it says which run is current
@@ -60,14 +55,10 @@ class RunObserver(_Base):
         seen = observation()
         if seen is None:
             return
-        name = kwargs.get("name") or ""
         graph = starting_graph.get()
-        if graph is not None:
-            if graph.get_name() == name or (metadata or {}).get("langgraph_node") != name:
-                starting_graph.set(None)
-            else:
-                graph = None
-        seen.enter(run_id, parent_run_id, name, inputs, graph, metadata)
+        used = seen.enter(run_id, parent_run_id, kwargs.get("name") or "", inputs, graph, metadata)
+        if graph is not None and used:
+            starting_graph.set(None)
 
     @guarded("note the end of a runnable", None)
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
@@ -167,12 +158,6 @@ class RunObserver(_Base):
         if seen is not None:
             seen.fail_tool(run_id, error)
 
-    def on_interrupt(self, event: Any) -> None:
-        """Interrupts show in the nodes' exceptions and in the result."""
-
-    def on_resume(self, event: Any) -> None:
-        """A resumed run is a run like any other."""
-
 
 def offered_tools(params: Mapping[str, Any]) -> list[str]:
     """Names of the tools in a model call's parameters."""
@@ -208,8 +193,3 @@ def register_observer() -> None:
             source = _WhileARunIsCurrent(RunObserver())
             register_configure_hook(cast("ContextVar[Any]", source), True)
             _registered.append(source)
-
-
-def observers() -> Sequence[RunObserver]:
-    """The handlers that were registered: one at most."""
-    return [source.observer for source in _registered]

@@ -68,25 +68,24 @@ class Observation:
         self._lock = threading.RLock()
 
     # --- graphs, nodes and other runnables -------------------------------------------------------------------------
-    def enter(self, run_id: UUID, parent_id: UUID | None, name: str, inputs: Any, graph: Any, metadata: Any) -> None:
-        """A runnable starts; ``graph`` is the compiled graph where it is one."""
+    def enter(self, run_id: UUID, parent_id: UUID | None, name: str, inputs: Any, graph: Any, metadata: Any) -> bool:
+        """A runnable starts; ``graph`` is the compiled graph that was about to start. True if it is this one."""
+        known = metadata or {}
         parent = self._scopes.get(parent_id) if parent_id is not None else None
-        namespace = (metadata or {}).get("langgraph_checkpoint_ns") or ""
-        kind = ScopeKind.OTHER
-        if graph is not None:
-            kind = ScopeKind.GRAPH
-        elif namespace and (parent is None or namespace != parent.namespace):
-            kind = ScopeKind.NODE  # every task has a namespace of its own, and all that runs in it shares that
-        elif name and (metadata or {}).get("lc_agent_name") == name and (parent is None or parent.name != name):
-            kind = ScopeKind.GRAPH
+        namespace = known.get("langgraph_checkpoint_ns") or ""
+        # Every task has a namespace of its own, and all that runs in it shares that.
+        is_node = bool(namespace) and (parent is None or namespace != parent.namespace)
+        is_graph = graph is not None and (not is_node or graph.get_name() == name)
+        kind = ScopeKind.GRAPH if is_graph else ScopeKind.NODE if is_node else ScopeKind.OTHER
+        facts = graph_facts(graph) if is_graph else None
+        if kind is ScopeKind.OTHER and known.get("lc_agent_name") == name and not (parent and parent.is_agent):
+            kind, facts = ScopeKind.GRAPH, GraphFacts(True, name, True)  # the graphs' entry points could not be patched
         scope = Scope(kind, name, parent)
-        scope.namespace = namespace
-        scope.node = (metadata or {}).get("langgraph_node") or ""
+        scope.namespace, scope.node, scope.facts = namespace, known.get("langgraph_node") or "", facts
         if kind is not ScopeKind.OTHER:
             scope.inputs = inputs
-        if kind is ScopeKind.GRAPH:
-            scope.facts = graph_facts(graph) if graph is not None else GraphFacts(True, name, True)
         self._scopes[run_id] = scope
+        return is_graph
 
     def leave(self, run_id: UUID, output: Any) -> None:
         """A runnable ends."""
@@ -299,6 +298,14 @@ class Observation:
             known = self._messages[id(message)] = (message, to_message(message))  # kept, so that its id stays its own
         return known[1]
 
+    def requester(self, call_id: str | None) -> tuple[str, int | None]:
+        """The agent that asked for a tool call, and the step in which it did."""
+        asker = self._askers.get(call_id) if call_id else None
+        if asker is None:
+            return self.run.name, None
+        step, owner = self.run.step_of_tool(asker, call_id)
+        return owner, step
+
     # --- tool calls ------------------------------------------------------------------------------------------------
     def open_tool(
         self, run_id: UUID, parent_id: UUID | None, name: str, arguments: Any, call_id: str | None, description: str | None
@@ -325,6 +332,15 @@ class Observation:
             self._called.add(call_id)
         self._scopes[run_id] = scope
         return scope.tool
+
+    def supplied_tool(self, name: str, arguments: Any, call_id: str | None, content: str, is_error: bool) -> None:
+        """A tool call was answered by an intervention instead of the tool."""
+        asker = self._askers.get(call_id) if call_id else None
+        parent = asker if asker is not None and not asker.ended else self.run
+        tool = ToolInvocation(self.run, name, arguments=arguments, call_id=call_id, parent=parent)
+        if call_id:
+            self._called.add(call_id)
+        tool.stop(content, error=content if is_error else None)
 
     def close_tool(self, run_id: UUID, output: Any) -> None:
         """A tool gave its result."""

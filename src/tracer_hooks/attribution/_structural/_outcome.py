@@ -88,12 +88,20 @@ def read_outcome(trace: Trace) -> Verdict:
     for value in unsure:
         (wrong if find_value(trace.final_text, value) >= 0 else expected).append(value)
     known = {canonical(value) for value in expected}
-    wrong = [value for value in wrong if canonical(value) not in known]
+    wrong = [part for value in wrong for part in _telling_parts(value, trace) if canonical(part) not in known]
     if not wrong and expected and not any(find_value(trace.final_text, value) >= 0 for value in expected):
         wrong = [value for value in _answers(trace) if canonical(value) not in known]
     failed = trace.trajectory.outcome is RunOutcome.FAILED and bool(trace.trajectory.final_output)
     answered = _answers(trace) if failed and not wrong and not expected else []
     return Verdict(tuple(dict.fromkeys(wrong)), tuple(dict.fromkeys(expected)), tuple(answered))
+
+
+def _telling_parts(value: str, trace: Trace) -> list[str]:
+    """A wrong value itself; of a whole sentence, which its last writer phrased, the number or name that it carries."""
+    if len(value.split()) <= 4:
+        return [value]
+    numbers = [m.group() for m in numbers_in(value) if canonical(m.group()) not in trace.task_numbers]
+    return numbers[-1:] or _names_in(value, trace) or [value]
 
 
 def _values(reason: str) -> list[tuple[str, int]]:

@@ -1,0 +1,130 @@
+"""What the pages name exists: modules, functions, environment variables, options, errors, attribute keys."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import typer.main
+
+import tracer_hooks
+from tracer_hooks import config, errors, semconv
+from tracer_hooks._api import _options
+from tracer_hooks.cli._app import app
+from tracer_hooks.schema import ErrorMode
+
+from ._pages import PAGES, ROOT, blocks, name_of
+
+KEYS = {value for name, value in vars(semconv).items() if name.isupper() and isinstance(value, str)}
+WITHOUT_MEANING_OF_THEIR_OWN = {"GENAI_VERSION", "MIME_TEXT", "MIME_JSON"}
+
+_DOTTED = re.compile(r"\btracer_hooks(?:_[a-z]+)?(?:\.[A-Za-z_]\w*)+")
+_VARIABLE = re.compile(r"\bTRACER_HOOKS_[A-Z]+\b")
+_KEY = re.compile(r"`((?:gen_ai|tracer_hooks|openinference|error|exception|input|output|evaluations)\.[a-z0-9_.]+)`")
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_dotted_names_exist(path: Path) -> None:
+    for name in sorted(set(_DOTTED.findall(path.read_text(encoding="utf-8")))):
+        assert name in KEYS or _exists(name), f"{name_of(path)} names {name!r}"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_environment_variables_exist(path: Path) -> None:
+    named = set(_VARIABLE.findall(path.read_text(encoding="utf-8")))
+    assert named <= set(_VARIABLE.findall(config.__doc__ or "")), name_of(path)
+
+
+def test_the_hook_guide_explains_every_option_and_variable() -> None:
+    text = page("guides/hook.md")
+    options = set(_options.HookOptions.__dataclass_fields__) - {"config"} | {"capture", "store"}
+    missing = [name for name in options if f"`{name}`" not in text]
+    missing += [name for name in set(_VARIABLE.findall(config.__doc__ or "")) if name not in text]
+    assert not missing
+
+
+def test_the_api_page_names_every_public_name() -> None:
+    text = page("reference/api.md")
+    assert not [name for name in tracer_hooks.__all__ if name != "__version__" and f"tracer_hooks.{name}" not in text]
+
+
+def test_the_error_page_names_every_error() -> None:
+    text = page("reference/errors.md")
+    tree = [name for name, value in vars(errors).items() if inspect.isclass(value)]
+    assert not [name for name in tree if f"`{name}`" not in text]
+
+
+def test_the_error_mode_page_names_every_mode() -> None:
+    text = page("error-modes.md")
+    assert not [mode.value for mode in ErrorMode if f"{mode.value} {mode.title}" not in text]
+
+
+def test_the_command_line_page_names_every_command_and_option() -> None:
+    text = page("reference/cli.md")
+    root: Any = typer.main.get_command(app)
+    said = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text))
+    real = {"--help"}
+    for command in _commands(root):
+        for parameter in command.params:
+            if isinstance(parameter, click.Option) or hasattr(parameter, "opts"):
+                real |= {option for option in parameter.opts if option.startswith("--")}
+    shell = {"--install-completion", "--show-completion"}
+    assert said - real == set()
+    assert real - said - shell == set()
+    assert not [name for name in root.commands if f"## tracer-hooks {name}" not in text]
+
+
+def test_the_span_page_lists_every_key_and_no_other() -> None:
+    text = page("reference/span-schema.md")
+    keys = {
+        value
+        for name, value in vars(semconv).items()
+        if name.isupper() and isinstance(value, str) and "." in value and not value.startswith(".")
+    } - {getattr(semconv, name) for name in WITHOUT_MEANING_OF_THEIR_OWN}
+    listed = set(_KEY.findall(text)) | set(re.findall(r"`([a-z]+(?:\.[a-z_]+)+)`", text))
+    assert keys - listed == set()
+    assert {key for key in _KEY.findall(text)} - KEYS == set()
+
+
+def test_the_span_page_marks_content_keys() -> None:
+    text = page("reference/span-schema.md")
+    marked = set(re.findall(r"^\| `([\w.]+)` \|[^|]*\| content \|", text, re.MULTILINE))
+    assert marked == set(semconv.CONTENT_KEYS)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_no_block_is_left_empty_and_no_page_shows_a_private_name(path: Path) -> None:
+    for block in blocks(path):
+        assert block.text.strip(), f"{name_of(path)}:{block.line}"
+        assert not re.search(r"(?:from|import) tracer_hooks[\w.]*\._", block.text), f"{name_of(path)}:{block.line}"
+
+
+def _exists(dotted: str) -> bool:
+    parts = dotted.split(".")
+    for end in range(len(parts), 0, -1):
+        try:
+            found: Any = importlib.import_module(".".join(parts[:end]))
+        except ImportError:
+            continue
+        for part in parts[end:]:
+            found = getattr(found, part, None) or getattr(found, "__dataclass_fields__", {}).get(part)
+            if found is None:
+                return False
+        return True
+    return False
+
+
+def _commands(group: Any) -> list[Any]:
+    found = [group]
+    for command in getattr(group, "commands", {}).values():
+        found += _commands(command)
+    return found
