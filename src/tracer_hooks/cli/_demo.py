@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,9 +21,9 @@ from tracer_hooks.cli._exit import DONE, FAILED
 from tracer_hooks.cli._live import LiveSteps
 from tracer_hooks.cli._plain_demo import build_team as build_plain_team
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.feedback import prompt_diff
+from tracer_hooks.feedback import PromptRewrite, TemplateRewriter, prompt_diff
 from tracer_hooks.report import diagnosis_text
-from tracer_hooks.schema import RunOutcome
+from tracer_hooks.schema import Attribution, RunOutcome, Trajectory
 from tracer_hooks.testing import ScriptedLLM
 from tracer_hooks.testing.ticket_office import ANSWER, TASK, Endpoint, script
 
@@ -106,7 +105,7 @@ def _show(name: str, load: Callable[[], Build], endpoint: Endpoint, folder: Path
         return False
     started = time.perf_counter()
     run = _run(build, endpoint)
-    _show_attempts(run)
+    _show_decisions(run)
     path = run.report(folder / f"{name}.html")
     passed = run.outcome is RunOutcome.SUCCEEDED
     mark = Text("SUCCEEDED" if passed else str(run.outcome).upper(), style="bold green" if passed else "bold red")
@@ -122,28 +121,41 @@ def _run(build: Build, endpoint: Endpoint) -> tracer_hooks.TeamRun:
     def build_team(prompts: Mapping[str, str] | None = None) -> Any:
         return build(endpoint, prompts)
 
-    factory = functools.partial(
-        tracer_hooks.run, build_team, TASK, check=judge, retries=2, tracer_provider=provider, capture="full"
-    )
     try:
-        return factory()
+        return tracer_hooks.run(
+            build_team,
+            TASK,
+            check=judge,
+            retries=2,
+            rewriter=ShowingRewriter(),
+            tracer_provider=provider,
+            capture="full",
+        )
     finally:
         provider.shutdown()
 
 
-def _show_attempts(run: tracer_hooks.TeamRun) -> None:
-    console = out()
+class ShowingRewriter(TemplateRewriter):
+    """Shows each diagnosis and rewrite as it is made, between the attempts."""
+
+    def rewrite(
+        self, trajectory: Trajectory, attribution: Attribution, instructions: str | None
+    ) -> PromptRewrite | None:
+        """Rewrite, and show why and how."""
+        rewrite = super().rewrite(trajectory, attribution, instructions)
+        out().print(Panel(diagnosis_text(trajectory, attribution), title="diagnosis", title_align="left"))
+        if rewrite is not None:
+            diff = prompt_diff(rewrite.before or "", rewrite.after)
+            title = Text(f"{rewrite.agent}'s prompt, rewritten")
+            out().print(Panel(Syntax(diff, "diff", word_wrap=True), title=title, title_align="left"))
+        return rewrite
+
+
+def _show_decisions(run: tracer_hooks.TeamRun) -> None:
     for attempt in run.attempts:
-        if attempt.attribution is not None:
-            title = f"attempt {attempt.number} failed: {attempt.trajectory.outcome_reason}"
-            console.print(
-                Panel(diagnosis_text(attempt.trajectory, attempt.attribution), title=Text(title), title_align="left")
-            )
         if attempt.rewrite is not None:
-            diff = prompt_diff(attempt.rewrite.before or "", attempt.rewrite.after)
-            fate = "kept" if attempt.kept else "dropped"
-            title = f"rewrite of {attempt.rewrite.agent}'s prompt: {fate}, {attempt.decision}"
-            console.print(Panel(Syntax(diff, "diff", word_wrap=True), title=Text(title), title_align="left"))
+            fate = Text("kept", style="green") if attempt.kept else Text("dropped", style="yellow")
+            out().print(Text.assemble(f"rewrite of {attempt.rewrite.agent}'s prompt: ", fate, f", {attempt.decision}"))
 
 
 def _conclude(passed: Sequence[bool], names: Sequence[str], is_scripted: bool) -> None:

@@ -14,8 +14,8 @@ from tracer_hooks.attribution import get_attributor
 from tracer_hooks.cli._console import err, out, print_json
 from tracer_hooks.cli._exit import DONE, FAILED
 from tracer_hooks.datasets import LoadedRecord, load
-from tracer_hooks.errors import TrajectoryError
-from tracer_hooks.report import ReportAttempt, ReportRun, diagnosis_text, write_html
+from tracer_hooks.errors import TracerHooksError, TrajectoryError
+from tracer_hooks.report import IndexEntry, ReportAttempt, ReportRun, diagnosis_text, write_html, write_index
 from tracer_hooks.schema import Attribution, Trajectory
 
 _BATCH = 64
@@ -111,13 +111,19 @@ class DiagnoseJob:
     def _write_reports(self, results: Sequence[Diagnosed]) -> None:
         if self.report is None:
             return
-        done = [result for result in results if result.trajectory is not None and result.attribution is not None]
-        for number, result in enumerate(done, start=1):
-            path = self.report if len(done) == 1 else self.report.with_stem(f"{self.report.stem}-{number}")
-            write_html(path, _report_run(result))
-            err().print(f"report: {path}", markup=False, soft_wrap=True)
-        if not done:
-            err().print("no report: nothing was diagnosed")
+        entries = [
+            IndexEntry(source=result.source, run=_report_run(result), problem=result.error) for result in results
+        ]
+        try:
+            if len(entries) == 1 and entries[0].run is not None:
+                write_html(self.report, entries[0].run)
+            else:
+                write_index(self.report, entries)
+        except OSError as error:
+            raise TracerHooksError(
+                f"cannot write {str(self.report)!r}: {error.strerror}; expected a path for --report"
+            ) from error
+        err().print(f"report: {self.report}", markup=False, soft_wrap=True)
 
 
 def attribute_one(attributor: str, trajectory: Trajectory) -> Attribution | str:
@@ -142,8 +148,9 @@ def _batches(records: Iterator[LoadedRecord]) -> Iterator[list[LoadedRecord]]:
         yield batch
 
 
-def _report_run(result: Diagnosed) -> ReportRun:
-    assert result.trajectory is not None
+def _report_run(result: Diagnosed) -> ReportRun | None:
+    if result.trajectory is None or result.attribution is None:
+        return None
     return ReportRun(attempts=[ReportAttempt(number=1, trajectory=result.trajectory, attribution=result.attribution)])
 
 

@@ -59,9 +59,9 @@ def render_html(run: ReportRun) -> str:
     last = run.attempts[-1].trajectory if run.attempts else None
     outcome = last.outcome if last is not None else RunOutcome.UNKNOWN
     task = run.task or (first.task if first else "")
-    script = _asset("report.js")
+    script = asset("report.js")
     return (
-        _environment()
+        environment()
         .get_template("report.html.j2")
         .render(
             team=one_line(run.team or (first.team if first else "") or "Unnamed team", 200),
@@ -72,7 +72,7 @@ def render_html(run: ReportRun) -> str:
             attempts=attempts,
             facts=_facts([attempt.trajectory for attempt in run.attempts]),
             generated_at=run.generated_at,
-            style=_asset("report.css"),
+            style=asset("report.css"),
             script=script,
             # Only this very script may run: a second wall, should escaping ever fail.
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -145,16 +145,18 @@ def _facts(trajectories: list[Trajectory]) -> tuple[str, ...]:
 
 
 @functools.cache
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A template, style sheet or script of the package."""
     return files("tracer_hooks.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 @functools.cache
-def _environment() -> jinja2.Environment:
+def environment() -> jinja2.Environment:
+    """The template environment, with everything escaped."""
     import jinja2  # not with the module: `import tracer_hooks` stays fast for those who never make a page
 
     return jinja2.Environment(
-        loader=jinja2.FunctionLoader(_asset),
+        loader=jinja2.FunctionLoader(asset),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -297,7 +297,15 @@ def _tokens(chat: SpanRecord) -> Usage | None:
     written = chat.attributes.get(semconv.USAGE_OUTPUT_TOKENS)
     if read is None and written is None:
         return None
-    return Usage(input_tokens=max(0, int(read or 0)), output_tokens=max(0, int(written or 0)))
+    return Usage(input_tokens=_count(read), output_tokens=_count(written))
+
+
+def _count(value: Any) -> int:
+    """A token count; what another instrumentation wrote in its place counts as none."""
+    try:
+        return max(0, int(value or 0))
+    except (TypeError, ValueError, OverflowError):
+        return 0
 
 
 def _time(ns: int) -> datetime | None:

@@ -69,7 +69,7 @@ def _trajectory(tree: SpanTree) -> Trajectory:
     return Trajectory(
         run_id=to_text(attributes.get(semconv.RUN_ID) or root.trace_id),
         team=team,
-        framework=to_text(attributes.get(semconv.FRAMEWORK) or root.scope or "unknown"),
+        framework=_framework(root),
         task=_task(attributes),
         agents=_agents(tree, steps),
         steps=steps,
@@ -78,6 +78,15 @@ def _trajectory(tree: SpanTree) -> Trajectory:
         final_output=_final_output(attributes, steps),
         trace_id=root.trace_id,
     )
+
+
+def _framework(root: SpanRecord) -> str:
+    """The framework by our own attribute, else by the name of the instrumentation that emitted the spans."""
+    if name := root.attributes.get(semconv.FRAMEWORK):
+        return to_text(name)
+    scope = root.scope.lower()
+    known = {"autogen": "autogen", "crewai": "crewai", "langgraph": "langgraph", "langchain": "langgraph"}
+    return next((framework for word, framework in known.items() if word in scope), root.scope or "unknown")
 
 
 def _task(attributes: Mapping[str, Any]) -> str:
@@ -121,8 +130,11 @@ def _agents(tree: SpanTree, steps: Sequence[Step]) -> tuple[AgentSpec, ...]:
     for item in _as_list(roster):
         if isinstance(item, dict) and item.get("name"):
             name = to_text(item["name"])
+            instructions, tools = item.get("instructions"), item.get("tools")
             specs[name] = AgentSpec(
-                name=name, instructions=item.get("instructions"), tools=tuple(item.get("tools") or ())
+                name=name,
+                instructions=None if instructions is None else to_text(instructions),
+                tools=tuple(to_text(tool) for tool in tools) if isinstance(tools, list) else (),
             )
     for step in steps:
         specs.setdefault(step.agent, AgentSpec(name=step.agent))

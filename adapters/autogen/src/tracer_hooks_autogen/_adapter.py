@@ -77,7 +77,7 @@ class AutoGenAdapter:
         members = find_members(team)
         self._rosters[id(team)] = [Profile(agent) for agent in members.agents]
         patches = hook_team(team, members, host)
-        patches.on_undo(lambda: self._rosters.pop(id(team), None) and None)
+        patches.on_undo(lambda: self._forget(team))
         return patches
 
     def result(self, call: TeamCall, native: Any) -> RunResult:
@@ -122,6 +122,9 @@ class AutoGenAdapter:
             await team.reset()
         else:
             await team.on_reset(types().cancellation_token())
+
+    def _forget(self, team: Any) -> None:
+        self._rosters.pop(id(team), None)
 
 
 def _roster(team: Any) -> list[Profile]:

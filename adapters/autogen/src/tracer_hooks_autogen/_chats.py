@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from tracer_hooks import semconv
 from tracer_hooks._guard import guard, guarded
@@ -104,7 +104,7 @@ def _end_chat(chat: ChatInvocation, result: Any) -> None:
     chat.stop(reply)
 
 
-@guarded("begin a model call", None)
+@guarded("begin a model call", cast("ChatInvocation | None", None))
 def _begin_chat(
     known: _Client, homes: Sequence[Home], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> ChatInvocation | None:

@@ -19,7 +19,13 @@ from tracer_hooks_autogen._layers import Make, put_layer
 from tracer_hooks_autogen._managers import find_manager, observe_manager, observe_new_managers
 from tracer_hooks_autogen._members import Members
 from tracer_hooks_autogen._own_spans import AGENT_SPANS, TOOL_SPANS, leave_out_agent_span, leave_out_tool_span
-from tracer_hooks_autogen._tools import keep_context, loses_context, observe_tool, observe_tool_stream, observe_workbench
+from tracer_hooks_autogen._tools import (
+    keep_context,
+    loses_context,
+    observe_tool,
+    observe_tool_stream,
+    observe_workbench,
+)
 from tracer_hooks_autogen._turns import observe_call, observe_stream, observe_team
 
 _ENTRIES = (("run", EntryKind.COROUTINE), ("run_stream", EntryKind.ASYNC_GENERATOR))
@@ -84,12 +90,10 @@ def _leave_out_own_spans(home: Home) -> None:
 
 
 def _wrap_entries(team: Any, home: Home, host: RunHost) -> None:
-    entries = _ENTRIES
-    if isinstance(team, types().team):
+    is_team = isinstance(team, types().team)
+    if is_team:
         _put(home, team, "run_stream", f"runs {id(home)}", _follow_runs)
-    else:
-        entries = (*_ENTRIES, *_AGENT_ENTRIES)
-    for name, kind in entries:
+    for name, kind in _ENTRIES if is_team else (*_ENTRIES, *_AGENT_ENTRIES):
         _put(home, team, name, f"entry {id(home)}", _entry(team, name, kind, host))
 
 

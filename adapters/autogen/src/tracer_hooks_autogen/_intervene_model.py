@@ -15,7 +15,12 @@ from tracer_hooks_autogen._autogen import types
 from tracer_hooks_autogen._convert import conversions_of, from_create_result
 from tracer_hooks_autogen._turns import AgentTurn
 
-_FINISH_REASONS = {"tool_calls": "function_calls", "stop": "stop", "length": "length", "content_filter": "content_filter"}
+_FINISH_REASONS = {
+    "tool_calls": "function_calls",
+    "stop": "stop",
+    "length": "length",
+    "content_filter": "content_filter",
+}
 
 
 @dataclass

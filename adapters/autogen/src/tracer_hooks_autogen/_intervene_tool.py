@@ -12,7 +12,6 @@ from tracer_hooks.telemetry import ToolInvocation, enclosing_agent
 from tracer_hooks_autogen._autogen import types
 from tracer_hooks_autogen._home import Home
 
-
 _NOTHING = object()
 
 

@@ -1,8 +1,8 @@
-"""Methods of AutoGen objects that are replaced, mostly on the instance, shared by every hooked team that the object belongs to.
+"""Methods of AutoGen objects that are replaced, shared by every hooked team that the object belongs to.
 
 A tool, a model client or an agent can be part of several hooked teams, and these may be unhooked in any order. So each
-replaced method is a stack of layers: a layer is put on once, however many teams ask for it, and the method that was there
-comes back, itself, when the last team has let go.
+replaced method is a stack of layers: a layer is put on once, however many teams ask for it, and the method that was
+there comes back, itself, when the last team has let go.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The managers of teams: what ``SelectorGroupChat`` and ``MagenticOneGroupChat`` ask a model to decide who speaks next.
 
-A manager is no participant; it answers messages of the runtime. A turn is opened for such a message when, and only when,
-the manager calls its model while it handles it, and ends with whom it picked.
+A manager is no participant; it answers messages of the runtime. A turn is opened for such a message when, and only
+when, the manager calls its model while it handles it, and ends with whom it picked.
 """
 
 from __future__ import annotations

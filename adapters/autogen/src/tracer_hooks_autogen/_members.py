@@ -26,14 +26,14 @@ class Members:
 def find_members(team: Any) -> Members:
     """Look through a team, or a single agent, and everything it holds.
 
-    Members are recognised by their base class in the attributes of a team, agent, tool or static workbench, and in lists
-    and dicts there. That covers AutoGen's own classes (participants, ``SocietyOfMindAgent``, ``AgentTool``,
+    Members are recognised by their base class in the attributes of a team, agent, tool or static workbench, and in
+    lists and dicts there. That covers AutoGen's own classes (participants, ``SocietyOfMindAgent``, ``AgentTool``,
     ``MessageFilterAgent``, ...) as well as a user's subclass that keeps its client under a name of its own.
     """
     known = types()
     members = Members()
     # The order matters: a team is no agent, but a static workbench is a workbench.
-    places = (
+    places: tuple[tuple[Any, list[Any], bool], ...] = (
         (known.team, members.teams, True),
         (known.chat_agent, members.agents, True),
         (known.model_client, members.clients, False),

@@ -1,6 +1,6 @@
 """AutoGen's own ``invoke_agent`` and ``execute_tool`` spans, which ours stand in for.
 
-AutoGen 0.7 opens these on the global tracer provider. Inside a hooked run they would say the same as our spans once more.
+AutoGen 0.7 opens these on the global tracer provider. Inside a hooked run they would say what our spans say once more.
 So they are left out where ours go to the same provider; and where there is no provider, as they would be lost anyway.
 Where the run was given a provider of its own, AutoGen's spans go on to the global one as without us. The runtime's
 messaging spans are never touched: ``AUTOGEN_DISABLE_RUNTIME_TRACING=true`` switches those off.

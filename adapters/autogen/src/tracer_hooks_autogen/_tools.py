@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import functools
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from tracer_hooks import semconv
 from tracer_hooks._guard import guard, guarded
@@ -91,7 +91,7 @@ def observe_workbench(workbench: Any) -> Make:
 
 
 def keep_context(tool: Any) -> Make:
-    """Replaces ``run`` of a tool made from a plain function, so that spans opened in the function nest in our tool span.
+    """Replaces ``run`` of a tool made from a plain function, so that spans opened in the function nest in ours.
 
     AutoGen 0.7 runs such functions in an executor thread without their context variables.
     """
@@ -150,7 +150,7 @@ async def _stream(call: ToolInvocation, tool: Any, original: Any, bound: dict[st
         call.stop(tool.return_value_as_string(last[0]))
 
 
-@guarded("begin a tool call", None)
+@guarded("begin a tool call", cast("ToolInvocation | None", None))
 def _begin_call(tool: Any, homes: Sequence[Home], bound: dict[str, Any]) -> ToolInvocation | None:
     call = _begin_named_call(tool.name, homes, bound["args"], bound["call_id"])
     if call is not None:
@@ -159,7 +159,7 @@ def _begin_call(tool: Any, homes: Sequence[Home], bound: dict[str, Any]) -> Tool
     return call
 
 
-@guarded("begin a tool call", None)
+@guarded("begin a tool call", cast("ToolInvocation | None", None))
 def _begin_named_call(
     name: str, homes: Sequence[Home], arguments: Any, call_id: str | None
 ) -> ToolInvocation | None:

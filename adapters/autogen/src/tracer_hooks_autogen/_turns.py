@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from tracer_hooks import semconv
 from tracer_hooks._guard import guard, guarded
@@ -149,7 +149,7 @@ def observe_team(team: Any) -> Make:
     return make
 
 
-@guarded("begin an agent's turn", None)
+@guarded("begin an agent's turn", cast("AgentTurn | None", None))
 def _begin_turn(profile: Profile, homes: Sequence[Home], messages: Sequence[Any]) -> AgentTurn | None:
     run = run_for(homes)
     if run is None:
@@ -161,7 +161,7 @@ def _begin_turn(profile: Profile, homes: Sequence[Home], messages: Sequence[Any]
     return AgentTurn(run, profile.agent, profile.spec(), conversions_of(run).team_messages(messages))
 
 
-@guarded("begin an inner team's turn", None)
+@guarded("begin an inner team's turn", cast("AgentTurn | None", None))
 def _begin_team_turn(team: Any, spec: AgentSpec, homes: Sequence[Home], task: Any) -> AgentTurn | None:
     run = run_for(homes)
     if run is None or run.is_subject(team):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -10,10 +10,13 @@ from tracer_hooks._guard import guard
 from tracer_hooks.adapters import Capability, PatchSet, RunHost, RunResult, StreamCollector, TeamCall, TeamInfo
 from tracer_hooks.errors import MissingExtraError, UnsupportedVersionError
 from tracer_hooks.schema import to_text
+from tracer_hooks_crewai._installation import installation
+from tracer_hooks_crewai._kickoffs import run_result, text_call
+from tracer_hooks_crewai._roster import agent_name, agent_spec, is_team, members, write_backstories
+from tracer_hooks_crewai._streams import Collector
 
 _FLOOR = (1, 15, 3)
 _RANGE = ">=1.15.3,<2"
-_TEAMS = frozenset({"Crew", "Flow", "Agent", "LiteAgent"})
 
 
 class CrewAIAdapter:
@@ -28,10 +31,7 @@ class CrewAIAdapter:
 
     def recognises(self, team: object) -> bool:
         """Whether ``team`` is a crew, a flow or an agent of CrewAI."""
-        bases = [base for base in type(team).__mro__ if base.__module__.partition(".")[0] == "crewai"]
-        names = {base.__name__ for base in bases}
-        # CrewAI's own agent executor is a flow too, one per agent; it is a part of a team.
-        return bool(names & _TEAMS) and "AgentExecutor" not in names and "CrewAgentExecutor" not in names
+        return is_team(team)
 
     def framework_version(self) -> str:
         """The installed version of CrewAI.
@@ -53,35 +53,25 @@ class CrewAIAdapter:
 
     def describe(self, team: Any) -> TeamInfo:
         """Name and members. A flow builds its agents while it runs; they join the roster with their first turn."""
-        from tracer_hooks_crewai._roster import agent_name, agent_spec, members
-
         name = agent_name(team) if hasattr(team, "backstory") else getattr(team, "name", None) or type(team).__name__
         specs = {spec.name: spec for spec in (agent_spec(agent) for agent in members(team))}
         return TeamInfo(name=to_text(name), agents=tuple(specs.values()))
 
     def hook(self, team: Any, host: RunHost) -> PatchSet:
         """Make every kickoff of ``team`` a run of ``host``. Nothing is stored on the team itself."""
-        from tracer_hooks_crewai._installation import installation
-
         self.framework_version()
         return installation.hook(team, host)
 
     def result(self, call: TeamCall, native: Any) -> RunResult:
         """What a kickoff returned: a crew's ``raw``, an agent's, or a flow's last output as text."""
-        from tracer_hooks_crewai._kickoffs import run_result
-
         return run_result(native)
 
     def collector(self, call: TeamCall) -> StreamCollector:
         """A collector for a crew or flow with ``stream=True``."""
-        from tracer_hooks_crewai._streams import Collector
-
         return Collector(call)
 
     def write_instructions(self, team: Any, instructions: Mapping[str, str]) -> PatchSet | None:
         """Change the backstory of the named agents; None for a flow, which builds its agents itself."""
-        from tracer_hooks_crewai._roster import write_backstories
-
         return write_backstories(team, instructions)
 
     def entry(self, team: Any, task: str) -> TeamCall:
@@ -92,14 +82,14 @@ class CrewAIAdapter:
         hold no placeholder does not see the text at all. A flow gets it as an input under the one of these names that
         its state has, else under ``task``; an agent gets it as its message.
         """
-        from tracer_hooks_crewai._kickoffs import text_call
-
         return text_call(team, task)
+
+    def watch(self, on_team: Callable[[Any], None]) -> PatchSet:
+        """Call ``on_team`` with every crew, flow or agent that is about to run inside a run, and is not hooked."""
+        return installation.watch(on_team)
 
     async def reset(self, team: Any) -> None:
         """Forget outputs, spent retries and spent tool uses, which CrewAI carries from one kickoff to the next."""
-        from tracer_hooks_crewai._roster import members
-
         for task in getattr(team, "tasks", None) or ():
             task.output = None
             task.retry_count = 0

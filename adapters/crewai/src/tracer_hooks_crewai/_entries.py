@@ -15,6 +15,7 @@ from tracer_hooks.adapters import EntryKind, RunHost, TeamCall, wrap_entry
 from tracer_hooks.telemetry import current_run
 from tracer_hooks.telemetry._suppress import is_suppressed
 from tracer_hooks_crewai._kickoffs import task_text
+from tracer_hooks_crewai._roster import is_team
 from tracer_hooks_crewai._streams import stream_through
 from tracer_hooks_crewai._turns import in_event_loop
 
@@ -55,6 +56,8 @@ class HookedTeams:
     def __init__(self) -> None:
         self._lock = threading.RLock()  # a finalizer may run while this thread holds it
         self._hooked: dict[int, Hooked] = {}
+        self.watchers: list[Callable[[Any], None]] = []
+        """Called with every team that is not hooked and about to run; they may hook it."""
 
     def add(self, team: Any, hooked: Hooked, on_loss: Callable[[], None] | None = None) -> None:
         """Remember a team; ``on_loss`` is called when it is garbage collected."""
@@ -62,7 +65,7 @@ class HookedTeams:
             self._hooked[id(team)] = hooked
         weakref.finalize(team, self._lose, id(team), hooked, on_loss).atexit = False
 
-    def remove(self, team_id: int, hooked: Hooked) -> None:
+    def remove(self, hooked: Hooked) -> None:
         """Forget a team and the copies it made."""
         with self._lock:
             gone = [key for key, other in self._hooked.items() if other is hooked or other.original is hooked]
@@ -74,10 +77,20 @@ class HookedTeams:
         hooked = self._hooked.get(id(team))
         return hooked if hooked is not None and hooked.is_of(team) else None
 
+    def about_to_run(self, team: Any) -> Hooked | None:
+        """What is known of a team whose entry point is called, after those who watch have had a look at it."""
+        found = self.find(team)
+        if found is None and self.watchers and current_run() is not None and is_team(team):
+            for watcher in list(self.watchers):
+                with guard("look at a team inside a run"):
+                    watcher(team)
+            found = self.find(team)
+        return found
+
     def _lose(self, team_id: int, hooked: Hooked, on_loss: Callable[[], None] | None) -> None:
         with self._lock:
             if self._hooked.get(team_id) is hooked:
-                self.remove(team_id, hooked)
+                self.remove(hooked)
         if on_loss is not None:
             on_loss()
 
@@ -121,7 +134,7 @@ def sync_entry(original: Callable[..., Any], method: str, teams: HookedTeams) ->
 
     @functools.wraps(original)
     def kickoff(self: Any, *args: Any, **kwargs: Any) -> Any:
-        hooked = teams.find(self)
+        hooked = teams.about_to_run(self)
         # An agent's kickoff inside an event loop only gives the coroutine of its kickoff_async, which is an entry too.
         if hooked is None or hooked.passes() or (hasattr(self, "backstory") and in_event_loop()):
             return original(self, *args, **kwargs)
@@ -139,7 +152,7 @@ def async_entry(original: Callable[..., Any], method: str, teams: HookedTeams) -
 
     @functools.wraps(original)
     async def kickoff(self: Any, *args: Any, **kwargs: Any) -> Any:
-        hooked = teams.find(self)
+        hooked = teams.about_to_run(self)
         if hooked is None or hooked.passes():
             return await original(self, *args, **kwargs)
         if getattr(self, "stream", False) and not hasattr(self, "backstory"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -35,20 +36,40 @@ class Installation:
         """
         hooked, released = Hooked(team, host), threading.Event()
         with self._lock:
-            if self._count == 0:
-                self._install()
-            self._count += 1
+            self._retain()
             try:
-                self._wrap_entries(team)
+                self._wrap_entries(type(team))
             except BaseException:
                 self._release(released)
                 raise
             self._cover_team(team)
         self.teams.add(team, hooked, on_loss=lambda: self._release(released))
-        patches, team_id = PatchSet(), id(team)
+        patches = PatchSet()
         patches.on_undo(lambda: self._release(released))
-        patches.on_undo(lambda: self.teams.remove(team_id, hooked))
+        patches.on_undo(lambda: self.teams.remove(hooked))
         return patches
+
+    def watch(self, on_team: Callable[[Any], None]) -> PatchSet:
+        """Call ``on_team`` with every team that is about to run inside a run and is not hooked."""
+        patches = PatchSet()
+        if "crewai" not in sys.modules:
+            return patches
+        from crewai import Agent, Crew, Flow
+
+        released = threading.Event()
+        with self._lock:
+            self._retain()
+            patches.on_undo(lambda: self._release(released))
+            for cls in (Crew, Flow, Agent):
+                self._wrap_entries(cls)
+        self.teams.watchers.append(on_team)
+        patches.on_undo(lambda: self.teams.watchers.remove(on_team))
+        return patches
+
+    def _retain(self) -> None:
+        if self._count == 0:
+            self._install()
+        self._count += 1
 
     def cover_models(self, agent: Any) -> None:
         """Wrap the classes of an agent's models, which may have been made after the team was hooked."""
@@ -88,13 +109,13 @@ class Installation:
                     error,
                 )
 
-    def _wrap_entries(self, team: Any) -> None:
-        found = [self._entry(type(team), "kickoff", _entries.sync_entry)]
-        found += [self._entry(type(team), name, _entries.async_entry) for name in ("kickoff_async", "akickoff")]
+    def _wrap_entries(self, cls: type) -> None:
+        found = [self._entry(cls, "kickoff", _entries.sync_entry)]
+        found += [self._entry(cls, name, _entries.async_entry) for name in ("kickoff_async", "akickoff")]
         if not any(found):
-            raise AdapterError(f"{type(team).__name__!r} has no kickoff; expected a Crew, Flow or Agent of CrewAI 1.x")
-        if hasattr(type(team), "kickoff_for_each"):
-            wrap, cls, teams = self._patches.wrap, type(team), self.teams
+            raise AdapterError(f"{cls.__name__!r} has no kickoff; expected a Crew, Flow or Agent of CrewAI 1.x")
+        if hasattr(cls, "kickoff_for_each"):
+            wrap, teams = self._patches.wrap, self.teams
             wrap(cls, "kickoff_for_each", _entries.for_each, purpose="entry")
             wrap(cls, "kickoff_for_each_async", _entries.afor_each, purpose="entry")
             wrap(cls, "akickoff_for_each", _entries.afor_each, purpose="entry")

@@ -9,6 +9,15 @@ from typing import Any
 from tracer_hooks.adapters import PatchSet
 from tracer_hooks.schema import AgentSpec, to_text
 
+_TEAMS = frozenset({"Crew", "Flow", "Agent", "LiteAgent"})
+
+
+def is_team(candidate: object) -> bool:
+    """Whether an object is a crew, a flow or an agent of CrewAI, told by its classes' names without an import."""
+    names = {base.__name__ for base in type(candidate).__mro__ if base.__module__.partition(".")[0] == "crewai"}
+    # CrewAI's own agent executor is a flow too, one for each agent; it is a part of a team.
+    return bool(names & _TEAMS) and "AgentExecutor" not in names
+
 
 def agent_name(agent: Any) -> str:
     """The agent's role as it was written: the same in every run, whatever the inputs are."""

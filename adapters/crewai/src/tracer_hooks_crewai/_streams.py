@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from tracer_hooks._guard import guard
 from tracer_hooks.adapters import RunHost, RunResult, TeamCall
 from tracer_hooks_crewai._kickoffs import run_result
 
@@ -17,14 +18,23 @@ class StreamCall(TeamCall):
     CrewAI starts to work when the first chunk is drawn, so the output can be made before the run begins.
     """
 
-    first: list[tuple[Any, Any]] = field(default_factory=list)
-    """The caller's output and its own iterator, until they are drawn."""
+    output: Any = None
+    """What the caller holds."""
+    source: Any = None
+    """The iterator that CrewAI gave it."""
     drawn: list[Any] = field(default_factory=list)
     """The outputs that were drawn, in order; the last one holds the result."""
 
-    def draw(self, team: Any) -> tuple[Any, Any] | None:
-        """The caller's output, once, for the caller's team."""
-        return self.first.pop() if team is self.team and self.first else None
+    def is_first(self, team: Any) -> bool:
+        """Whether the caller's own output is to be drawn: once, and for the caller's team."""
+        return team is self.team and not self.drawn
+
+    def pass_result(self, output: Any) -> None:
+        """Give the result of a later attempt to the output that the caller holds."""
+        with guard("hand on the result of a stream"):
+            result = _result_of(output)
+            if result is not None:
+                self.output._set_result(result)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,13 +43,19 @@ class SyncStreamCall(StreamCall):
 
     def on(self, team: Any) -> Iterator[Any]:
         """The chunks."""
-        drawn = self.draw(team)
-        if drawn is not None:
-            self.drawn.append(drawn[0])
-            return iter(drawn[1])
+        if self.is_first(team):
+            self.drawn.append(self.output)
+            return iter(self.source)
         output = getattr(team, self.method)(*self.args, **self.kwargs)
         self.drawn.append(output)
-        return iter(output)
+        return self._again(output)
+
+    def _again(self, output: Any) -> Iterator[Any]:
+        try:
+            yield from output
+            self.pass_result(output)
+        finally:
+            output.close()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,20 +64,22 @@ class AsyncStreamCall(StreamCall):
 
     async def on(self, team: Any) -> AsyncIterator[Any]:
         """The chunks."""
-        drawn = self.draw(team)
-        if drawn is None:
-            output = await getattr(team, self.method)(*self.args, **self.kwargs)
-            source = aiter(output)
-        else:
-            output, source = drawn
+        if self.is_first(team):
+            self.drawn.append(self.output)
+            try:
+                async for chunk in self.source:
+                    yield chunk
+            finally:
+                await self.source.aclose()
+            return
+        output = await getattr(team, self.method)(*self.args, **self.kwargs)
         self.drawn.append(output)
         try:
-            async for chunk in source:
+            async for chunk in output:
                 yield chunk
+            self.pass_result(output)
         finally:
-            close = getattr(source, "aclose", None)
-            if close is not None:
-                await close()
+            await output.aclose()
 
 
 class Collector:
@@ -91,10 +109,10 @@ def stream_through(host: RunHost, call: TeamCall, output: Any) -> None:
     common = {"team": call.team, "method": call.method, "args": call.args, "kwargs": call.kwargs, "task": call.task}
     if getattr(output, "_sync_iterator", None) is not None:
         source = output._sync_iterator
-        output._sync_iterator = host.stream(SyncStreamCall(**common, first=[(output, source)]))
+        output._sync_iterator = host.stream(SyncStreamCall(**common, output=output, source=source))
     elif getattr(output, "_async_iterator", None) is not None:
         source = output._async_iterator
-        output._async_iterator = host.astream(AsyncStreamCall(**common, first=[(output, source)]))
+        output._async_iterator = host.astream(AsyncStreamCall(**common, output=output, source=source))
 
 
 def _result_of(output: Any) -> Any:

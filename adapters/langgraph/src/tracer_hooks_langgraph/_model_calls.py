@@ -37,7 +37,7 @@ def _wrap_generate(original: Callable[..., Any]) -> Callable[..., Any]:
             if isinstance(answer, ChatReply):
                 return _supply(chat, request, answer)
             shown = _rewritten(messages, request, answer)
-            return _change(chat, answer or request, original(_whole(self), shown, stop, run_manager, **kwargs))
+            return _change(chat, request, answer, original(_whole(self), shown, stop, run_manager, **kwargs))
 
     return generate
 
@@ -57,7 +57,7 @@ def _wrap_agenerate(original: Callable[..., Any]) -> Callable[..., Any]:
             if isinstance(answer, ChatReply):
                 return _supply(chat, request, answer)
             shown = _rewritten(messages, request, answer)
-            return _change(chat, answer or request, await original(_whole(self), shown, stop, run_manager, **kwargs))
+            return _change(chat, request, answer, await original(_whole(self), shown, stop, run_manager, **kwargs))
 
     return agenerate
 
@@ -123,11 +123,11 @@ def _rewritten(messages: Sequence[Any], request: ModelRequest, answer: ModelRequ
     return shown
 
 
-def _change(chat: ChatInvocation, request: ModelRequest, result: ChatResult) -> ChatResult:
-    if request.messages is not chat.attributes.get(semconv.INPUT_MESSAGES):
-        chat.set(semconv.INPUT_MESSAGES, list(request.messages) or None)
+def _change(chat: ChatInvocation, request: ModelRequest, answer: ModelRequest | None, result: ChatResult) -> ChatResult:
+    if answer is not None:
+        chat.set(semconv.INPUT_MESSAGES, list(answer.messages) or None)
     reply = result_to_reply(result)
-    changed = after_model(chat.run, request, reply)
+    changed = after_model(chat.run, answer or request, reply)
     return result if changed is reply else reply_to_result(changed, result)
 
 
