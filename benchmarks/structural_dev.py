@@ -112,7 +112,7 @@ def evaluate(cases_told: list[Labelled]) -> dict[str, dict[str, float]]:
     for case in cases:
         answers[case.trajectory.run_id] = attributor.attribute(case.trajectory)
     seconds = (time.perf_counter() - began) / len(cases)
-    told = [attributor.attribute(case.trajectory).step for case in cases_told]
+    told = [attributor.attribute(case.trajectory, reference=case.trajectory.reference).step for case in cases_told]
     steps_told = {case.trajectory.run_id: step for case, step in zip(cases_told, told, strict=True)}
     ours = accuracy(cases, lambda one: answers[one.run_id].step)
     ours["top_3"] = sum(

@@ -12,17 +12,18 @@ from tracer_hooks.schema import Attribution, Trajectory
 
 
 @overload
-def diagnose(target: Trajectory | TeamRun, *, attributor: str | Attributor = "auto") -> Attribution: ...
+def diagnose(target: Trajectory | TeamRun, *, attributor: str | Attributor = "auto", reference: str | None = None) -> Attribution: ...
 @overload
-def diagnose(target: str | Path, *, attributor: str | Attributor = "auto") -> list[Attribution]: ...
+def diagnose(target: str | Path, *, attributor: str | Attributor = "auto", reference: str | None = None) -> list[Attribution]: ...
 def diagnose(
-    target: Trajectory | TeamRun | str | Path, *, attributor: str | Attributor = "auto"
+    target: Trajectory | TeamRun | str | Path, *, attributor: str | Attributor = "auto", reference: str | None = None
 ) -> Attribution | list[Attribution]:
     """Which agent, at which step, made the run fail.
 
     Args:
         target: A trajectory, a hooked run, or a file or folder in any format that ``tracer-hooks diagnose`` reads.
         attributor: Who diagnoses; a name or an :class:`~tracer_hooks.attribution.Attributor`.
+        reference: The expected answer, when the attributor may use it. One that stands in a file is never shown to it.
 
     Returns:
         One attribution; for a file or folder a list, one for each trajectory in it.
@@ -35,12 +36,12 @@ def diagnose(
     if isinstance(target, TeamRun):
         target = target.trajectory
     if isinstance(target, Trajectory):
-        return chosen.attribute(target, reference=target.reference)
+        return chosen.attribute(target, reference=reference)
     from tracer_hooks.datasets import load
 
     results = []
     for record in load(target):
         if record.error is not None or record.trajectory is None:
             raise record.error or TrajectoryError(f"{record.source!r} holds no trajectory")
-        results.append(chosen.attribute(record.trajectory, reference=record.trajectory.reference))
+        results.append(chosen.attribute(record.trajectory, reference=reference))
     return results

@@ -16,7 +16,7 @@ def diagnose_trajectory(
     Args:
         trajectory: What happened.
         attributor: A name, or an attributor of one's own.
-        reference: The expected answer, when known; stands in for ``trajectory.reference``.
+        reference: The expected answer, when it may be used; ``trajectory.reference`` is not looked at.
 
     Raises:
         ConfigError: ``attributor`` is not known.

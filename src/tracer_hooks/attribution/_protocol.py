@@ -29,7 +29,7 @@ class Attributor(Protocol):
 
         Args:
             trajectory: What happened.
-            reference: The expected answer, when known; stands in for ``trajectory.reference``.
+            reference: The expected answer, when it may be used; ``trajectory.reference`` is not looked at.
 
         Returns:
             The answer, or an abstention with its reason.

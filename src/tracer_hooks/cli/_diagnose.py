@@ -129,7 +129,7 @@ class DiagnoseJob:
 def attribute_one(attributor: str, trajectory: Trajectory) -> Attribution | str:
     """The diagnosis of one trajectory, or the reason why there is none."""
     try:
-        return get_attributor(attributor).attribute(trajectory, reference=trajectory.reference)
+        return get_attributor(attributor).attribute(trajectory)
     except Exception as error:  # one odd trajectory must not stop the others
         return f"{type(error).__name__}: {error}"
 

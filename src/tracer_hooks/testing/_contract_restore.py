@@ -179,7 +179,5 @@ def _changes(
 
 def _is_ours(value: Any) -> bool:
     function = getattr(value, "__func__", value)
-    code = getattr(function, "__code__", None)
-    if code is not None:
-        return "tracer_hooks" in code.co_filename and "testing" not in code.co_filename
-    return type(value).__module__.startswith("tracer_hooks")
+    home = getattr(function, "__globals__", {}).get("__name__") or type(value).__module__
+    return str(home).startswith("tracer_hooks") and not str(home).startswith("tracer_hooks.testing")

@@ -12,6 +12,7 @@ from tracer_hooks.adapters import EntryKind, PatchSet, RunHost, wrap_entry
 from tracer_hooks.telemetry import RunInvocation, current_run
 from tracer_hooks_autogen._autogen import types
 from tracer_hooks_autogen._chats import observe_create, observe_create_stream
+from tracer_hooks_autogen._code_execution import observe_execution
 from tracer_hooks_autogen._convert import task_text
 from tracer_hooks_autogen._home import Home
 from tracer_hooks_autogen._intervene_tool import show_supplied_text
@@ -52,6 +53,8 @@ def _observe_members(members: Members, home: Home) -> None:
     for agent in members.agents:
         _put(home, agent, "on_messages_stream", "turn", observe_stream(agent))
         _put(home, agent, "on_messages", "turn", observe_call(agent))
+        if hasattr(agent, "execute_code_block"):
+            _put(home, agent, "execute_code_block", "tool", observe_execution)
     for inner in members.teams:
         _put(home, inner, "run_stream", "turn", observe_team(inner))
     for client in members.clients:

@@ -14,7 +14,7 @@ from tracer_hooks.errors import AdapterError
 from tracer_hooks_crewai import _chats, _entries, _tools, _turns
 from tracer_hooks_crewai._class_patches import ClassPatches
 from tracer_hooks_crewai._entries import Hooked, HookedTeams
-from tracer_hooks_crewai._roster import members, models_of
+from tracer_hooks_crewai._roster import members, models_of, own_models
 
 
 class Installation:
@@ -73,9 +73,8 @@ class Installation:
 
     def cover_models(self, agent: Any) -> None:
         """Wrap the classes of an agent's models, which may have been made after the team was hooked."""
-        for name in ("llm", "function_calling_llm"):
-            model = getattr(agent, name, None)
-            if model is not None and type(model) not in self._known_models:
+        for model in own_models(agent):
+            if type(model) not in self._known_models:
                 self._cover_model(type(model))
 
     def _release(self, released: threading.Event) -> None:

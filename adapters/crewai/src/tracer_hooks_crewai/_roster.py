@@ -9,6 +9,7 @@ from typing import Any
 from tracer_hooks.adapters import PatchSet
 from tracer_hooks.schema import AgentSpec, to_text
 
+_MODEL_FIELDS = ("llm", "function_calling_llm", "manager_llm", "planning_llm", "chat_llm")
 _TEAMS = frozenset({"Crew", "Flow", "Agent", "LiteAgent"})
 
 
@@ -93,6 +94,11 @@ def _plain(name: Any) -> str:
 
 def models_of(team: Any) -> Sequence[Any]:
     """Every model that can be seen on a team and its agents."""
-    names = ("llm", "function_calling_llm", "manager_llm", "planning_llm", "chat_llm")
-    found = [getattr(holder, name, None) for holder in (team, *members(team)) for name in names]
-    return [model for model in found if model is not None and not isinstance(model, str)]
+    return [model for holder in (team, *members(team)) for model in own_models(holder)]
+
+
+def own_models(holder: Any) -> list[Any]:
+    """The models of a crew or of an agent."""
+    # Not by getattr: 1.15 warns about ``function_calling_llm``, which is deprecated, whenever it is read.
+    fields = getattr(holder, "__dict__", {})
+    return [model for name in _MODEL_FIELDS if (model := fields.get(name)) is not None and not isinstance(model, str)]

@@ -15,7 +15,7 @@ from langchain_core.tracers.context import register_configure_hook
 
 from tracer_hooks import semconv
 from tracer_hooks._guard import guarded, is_strict
-from tracer_hooks.telemetry import current_run, text_message
+from tracer_hooks.telemetry import Message, RunInvocation, current_run, text_message
 from tracer_hooks_langgraph._convert import content_text, result_to_reply
 from tracer_hooks_langgraph._observation import Observation
 from tracer_hooks_langgraph._tool_calls import begin_tool_context, noted_call_id
@@ -25,13 +25,17 @@ starting_graph: ContextVar[Any] = ContextVar("tracer_hooks_starting_graph", defa
 
 
 def observation() -> Observation | None:
-    """What is observed of the run that the calling code is part of."""
+    """What is observed of the run that the calling code is part of; None where that is no run of a hooked graph."""
     run = current_run()
-    if run is None:
+    if run is None or not isinstance(run.adapter_state, Observation):
         return None
+    return run.adapter_state
+
+
+def observe(run: RunInvocation) -> None:
+    """Begin to observe ``run``, in which a hooked graph runs. A second call does nothing."""
     if run.adapter_state is None:
         run.adapter_state = Observation(run)
-    return run.adapter_state if isinstance(run.adapter_state, Observation) else None
 
 
 class RunObserver(BaseCallbackHandler):
@@ -98,14 +102,17 @@ class RunObserver(BaseCallbackHandler):
 
     @staticmethod
     def _open_chat(
-        seen: Observation, run_id: UUID, parent_id: UUID | None, messages: list[Any], metadata: Any, kwargs: Mapping[str, Any]
+        seen: Observation, run_id: UUID, parent_id: UUID | None, messages: list[Message], metadata: Any, kwargs: Any
     ) -> None:
         known: Mapping[str, Any] = metadata or {}
         params: Mapping[str, Any] = kwargs.get("invocation_params") or {}
-        model = known.get("ls_model_name") or params.get("model") or params.get("model_name") or params.get("_type") or ""
-        attributes = {semconv.PROVIDER_NAME: known.get("ls_provider"), semconv.REQUEST_TEMPERATURE: known.get("ls_temperature")}
-        attributes = {key: value for key, value in attributes.items() if value is not None}
-        seen.open_chat(run_id, parent_id, messages, str(model), attributes, offered_tools(params))
+        model = known.get("ls_model_name") or params.get("model") or params.get("model_name") or params.get("_type")
+        attributes: dict[str, Any] = {}
+        if known.get("ls_provider"):
+            attributes[semconv.PROVIDER_NAME] = known["ls_provider"]
+        if known.get("ls_temperature") is not None:
+            attributes[semconv.REQUEST_TEMPERATURE] = known["ls_temperature"]
+        seen.open_chat(run_id, parent_id, messages, str(model or ""), attributes, offered_tools(params))
 
     @guarded("note a streamed token", None)
     def on_llm_new_token(self, token: Any, *, run_id: UUID, **kwargs: Any) -> None:
@@ -172,14 +179,14 @@ def offered_tools(params: Mapping[str, Any]) -> list[str]:
 
 
 class _WhileARunIsCurrent:
-    """Stands in for the context variable that LangChain asks for a handler: it has one exactly where a run is current."""
+    """Stands in for the context variable that LangChain asks for a handler: it has one where a run is observed."""
 
     def __init__(self, observer: RunObserver) -> None:
         self.observer = observer
 
     def get(self) -> RunObserver | None:
-        """The handler, or None outside a hooked run."""
-        return self.observer if current_run() is not None else None
+        """The handler, or None elsewhere."""
+        return self.observer if observation() is not None else None
 
 
 _registering = threading.Lock()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from typing import Any
 
 from langgraph.errors import GraphBubbleUp
@@ -18,9 +19,10 @@ from langgraph.pregel import Pregel
 from tracer_hooks._guard import guard
 from tracer_hooks.adapters import EntryKind, PatchSet, RunHost, wrap_entry
 from tracer_hooks.telemetry import current_run
-from tracer_hooks_langgraph._callbacks import observation, register_observer, starting_graph
+from tracer_hooks_langgraph._callbacks import observation, observe, register_observer, starting_graph
 from tracer_hooks_langgraph._class_patches import ClassPatches
 from tracer_hooks_langgraph._model_calls import model_patches
+from tracer_hooks_langgraph._results import BubbledUp
 from tracer_hooks_langgraph._tasks import task_text
 from tracer_hooks_langgraph._tool_calls import tool_patches
 
@@ -44,12 +46,10 @@ class _Hook:
         self.active = True
 
 
-class BubbledUp:
-    """Stands for a result where a nested graph passes control to the graph around it, which is no failure."""
+_awaited: ContextVar[Any] = ContextVar("tracer_hooks_awaited_graph", default=None)
+"""The graph whose ``invoke`` a host was just asked to conduct."""
 
-    def __init__(self, signal: GraphBubbleUp) -> None:
-        self.signal = signal
-
+_watchers: list[Callable[[Any], None]] = []
 
 _hooks: weakref.WeakKeyDictionary[Any, _Hook] = weakref.WeakKeyDictionary()
 
@@ -61,7 +61,7 @@ def hook_graph(graph: Any, host: RunHost) -> PatchSet:
     _hooks[graph] = hook
 
     def unhook() -> None:
-        hook.active = False
+        hook.active = False  # for its copies
         _hooks.pop(graph, None)
         if before is not None:
             _hooks[graph] = before
@@ -71,6 +71,15 @@ def hook_graph(graph: Any, host: RunHost) -> PatchSet:
     for shared in (_graph_patches, tool_patches, model_patches):
         patches.on_undo(shared.acquire())
     patches.on_undo(unhook)
+    return patches
+
+
+def watch_graphs(on_team: Callable[[Any], None]) -> PatchSet:
+    """Call ``on_team`` with every graph that is about to run and is not hooked, until the patch set is undone."""
+    patches = PatchSet()
+    patches.on_undo(_graph_patches.acquire())
+    _watchers.append(on_team)
+    patches.on_undo(lambda: _watchers.remove(on_team))
     return patches
 
 
@@ -89,10 +98,24 @@ def _is_node(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
     return isinstance(config, Mapping) and _TASK_ID in (config.get("configurable") or {})
 
 
-def _conducted(graph: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Hook | None:
-    """The hook through which a call has to go; none for a node of a graph that is observed itself: it is part of that."""
+def _is_conducted(graph: Any) -> bool:
+    """Whether a run of this graph is in progress, so that the call is a part of it."""
+    run = current_run()
+    if run is None or not run.is_subject(graph):
+        return False
+    observe(run)
+    return True
+
+
+def _conductor(graph: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Hook | None:
+    """The hook through which a call has to go; none for a node of an observed graph, which is a part of that."""
     hook = _hook_of(graph)
-    if hook is not None and _is_node(args, kwargs) and observation() is not None:
+    if hook is None and _watchers and not _is_node(args, kwargs):
+        for on_team in list(_watchers):
+            with guard("look at a graph that is about to run"):
+                on_team(graph)
+        hook = _hook_of(graph)
+    if hook is None or _is_conducted(graph) or (_is_node(args, kwargs) and observation() is not None):
         return None
     return hook
 
@@ -105,11 +128,17 @@ def _wrapped(graph: Any, method: str, hook: _Hook, original: Callable[..., Any])
 def _wrap_invoke(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def invoke(self: Any, *args: Any, **kwargs: Any) -> Any:
-        hook = _conducted(self, args, kwargs)
-        if hook is None:
+        hook = _conductor(self, args, kwargs)
+        if hook is not None:
+            _awaited.set(self)
+            return _result_or_signal(_wrapped(self, "invoke", hook, original)(*args, **kwargs))
+        is_awaited = _is_awaited(self)
+        try:
             return original(self, *args, **kwargs)
-        inner = _signals_as_results(original) if _is_node(args, kwargs) else original
-        return _result_or_signal(_wrapped(self, "invoke", hook, inner)(*args, **kwargs))
+        except GraphBubbleUp as signal:
+            if not is_awaited:
+                raise
+            return BubbledUp(signal)  # for the host; the caller gets the signal
 
     return invoke
 
@@ -117,45 +146,33 @@ def _wrap_invoke(original: Callable[..., Any]) -> Callable[..., Any]:
 def _wrap_ainvoke(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     async def ainvoke(self: Any, *args: Any, **kwargs: Any) -> Any:
-        hook = _conducted(self, args, kwargs)
-        if hook is None:
+        hook = _conductor(self, args, kwargs)
+        if hook is not None:
+            _awaited.set(self)
+            return _result_or_signal(await _wrapped(self, "ainvoke", hook, original)(*args, **kwargs))
+        is_awaited = _is_awaited(self)
+        try:
             return await original(self, *args, **kwargs)
-        inner = _async_signals_as_results(original) if _is_node(args, kwargs) else original
-        return _result_or_signal(await _wrapped(self, "ainvoke", hook, inner)(*args, **kwargs))
-
-    return ainvoke
-
-
-def _signals_as_results(original: Callable[..., Any]) -> Callable[..., Any]:
-    def invoke(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return original(*args, **kwargs)
         except GraphBubbleUp as signal:
-            return BubbledUp(signal)
-
-    return invoke
-
-
-def _async_signals_as_results(original: Callable[..., Any]) -> Callable[..., Any]:
-    async def ainvoke(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return await original(*args, **kwargs)
-        except GraphBubbleUp as signal:
+            if not is_awaited:
+                raise
             return BubbledUp(signal)
 
     return ainvoke
+
+
+def _is_awaited(graph: Any) -> bool:
+    """Whether this is the host's own call of ``graph``."""
+    if _awaited.get() is not graph:
+        return False
+    _awaited.set(None)
+    return True
 
 
 def _result_or_signal(result: Any) -> Any:
-    # The host's own call passes through this wrapper too, and must still get the stand-in: only the outermost raises.
-    if isinstance(result, BubbledUp) and current_run_is_over(result):
+    if isinstance(result, BubbledUp):
         raise result.signal
     return result
-
-
-def current_run_is_over(result: BubbledUp) -> bool:
-    """Whether the host is done with the call that ``result`` came from."""
-    return observation() is None
 
 
 def _wrap_streaming(method: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -168,7 +185,7 @@ def _wrap_streaming(method: str) -> Callable[[Callable[..., Any]], Callable[...,
 
         @functools.wraps(original)
         def stream(self: Any, *args: Any, **kwargs: Any) -> Any:
-            hook = _conducted(self, args, kwargs)
+            hook = _conductor(self, args, kwargs)
             if hook is None:
                 return noted(self, *args, **kwargs)
             return _wrapped(self, method, hook, noted)(*args, **kwargs)

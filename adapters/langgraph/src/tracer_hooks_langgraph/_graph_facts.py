@@ -58,6 +58,8 @@ class GraphFacts:
     """Its name; None when it was given none."""
     has_messages: bool
     """Whether its state holds a list of messages."""
+    is_plain: bool = False
+    """Whether it has a declared state, and that holds no messages."""
     instructions: str | None = None
     """An agent's system message, where it is fixed."""
     tools: tuple[str, ...] = ()
@@ -81,10 +83,12 @@ def graph_facts(graph: Any) -> GraphFacts:
 
 def _look(graph: Any) -> GraphFacts:
     is_agent = _is_agent(graph)
+    has_messages = any(_holds_messages(key, channel) for key, channel in graph.channels.items())
     return GraphFacts(
         is_agent=is_agent,
         name=_name(graph),
-        has_messages=any(_holds_messages(key, channel) for key, channel in graph.channels.items()),
+        has_messages=has_messages,
+        is_plain=not has_messages and hasattr(graph, "builder"),  # else of the functional API
         instructions=_instructions(graph) if is_agent else None,
         tools=tuple(_tools(graph)) if is_agent else (),
         nodes={} if is_agent else {key: _node(key, node) for key, node in graph.nodes.items() if key != START},
@@ -205,5 +209,5 @@ def roster(graph: Any, *, name: str | None = None, depth: int = 0) -> Iterator[A
     for key, node in facts.nodes.items():
         if node.graph is not None and depth < 8:
             yield from roster(node.graph, name=key, depth=depth + 1)
-        elif node.kind is NodeKind.AGENT or (node.kind is NodeKind.FUNCTION and not facts.has_messages):
+        elif node.kind is NodeKind.AGENT or (node.kind is NodeKind.FUNCTION and facts.is_plain):
             yield AgentSpec(name=node.agent)

@@ -72,7 +72,7 @@ def expected_values(trajectory: Trajectory, *, reference: str | None = None) -> 
 
     For those who write something that an agent will read and must not tell it the answer.
     """
-    trace = Trace(trajectory, reference)
+    trace = Trace(trajectory, reference if reference is not None else trajectory.reference)
     found = list(read_outcome(trace).expected)
     # Whatever the reason names and the run's own answer lacks may be the right answer, in whatever words it is put.
     found += [value for value, _ in _values(trajectory.outcome_reason or "") if find_value(trace.final_text, value) < 0]

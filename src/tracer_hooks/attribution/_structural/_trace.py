@@ -28,7 +28,7 @@ class Trace:
 
     def __init__(self, trajectory: Trajectory, reference: str | None = None) -> None:
         self.trajectory = trajectory
-        self.reference = reference if reference is not None else trajectory.reference
+        self.reference = reference
         self.steps = trajectory.steps
         self.roles = roles_of(trajectory)
         self._limit = max(2_000, min(20_000, _TEXT_BUDGET // max(1, len(self.steps))))

@@ -1,0 +1,107 @@
+"""The adapter for LangGraph. It imports the framework only when a team is at hand."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tracer_hooks._guard import guard
+from tracer_hooks.adapters import Capability, PatchSet, RunHost, RunResult, StreamCollector, TeamCall, TeamInfo
+from tracer_hooks.schema import AgentSpec
+from tracer_hooks_langgraph._release import langgraph_version
+
+_CAPABILITIES = frozenset(
+    {
+        Capability.SYNC,
+        Capability.ASYNC,
+        Capability.STREAM,
+        Capability.INTERVENE_MODEL,
+        Capability.INTERVENE_TOOL,
+        Capability.READ_INSTRUCTIONS,
+    }
+)
+
+
+class LangGraphAdapter:
+    """Observes and steers compiled LangGraph graphs, those of ``create_agent`` and of the functional API included."""
+
+    name = "langgraph"
+    capabilities = _CAPABILITIES
+
+    def recognises(self, team: object) -> bool:
+        """Whether ``team`` is a compiled graph."""
+        return any(
+            base.__name__ == "Pregel" and base.__module__.startswith("langgraph.pregel") for base in type(team).__mro__
+        )
+
+    def framework_version(self) -> str:
+        """The installed version of langgraph.
+
+        Raises:
+            MissingExtraError: It is not installed.
+            UnsupportedVersionError: It, or langchain-core, is outside the range that this adapter was made for.
+        """
+        return langgraph_version()
+
+    def describe(self, team: Any) -> TeamInfo:
+        """The graph's name, and its agents as far as they show before a run.
+
+        Instructions of agents made by ``create_agent`` are read from the graph; those that a function passes to a model
+        are seen with the first model call.
+        """
+        from tracer_hooks_langgraph._graph_facts import roster
+
+        agents: dict[str, AgentSpec] = {}
+        with guard("look at a graph's nodes"):
+            for spec in roster(team):
+                agents.setdefault(spec.name, spec)
+        return TeamInfo(name=str(team.get_name()), agents=tuple(agents.values()))
+
+    def hook(self, team: Any, host: RunHost) -> PatchSet:
+        """Make every run of the graph, and of copies such as ``graph.with_config(...)``, go through ``host``.
+
+        Raises:
+            UnsupportedVersionError: LangGraph is outside the range that this adapter was made for.
+        """
+        self.framework_version()
+        from tracer_hooks_langgraph._entry_points import hook_graph
+
+        return hook_graph(team, host)
+
+    def result(self, call: TeamCall, native: Any) -> RunResult:
+        """What came out of a call that returned ``native``: the answer is the text of the last message of the team."""
+        from tracer_hooks_langgraph._results import result_of
+
+        return result_of(call, native)
+
+    def collector(self, call: TeamCall) -> StreamCollector:
+        """A collector that understands every stream mode."""
+        from tracer_hooks_langgraph._results import StreamedResult
+
+        return StreamedResult(call)
+
+    def write_instructions(self, team: Any, instructions: Mapping[str, str]) -> PatchSet | None:
+        """None: a compiled graph keeps its prompts in closures; they are rewritten in every model request instead."""
+        return None
+
+    def entry(self, team: Any, task: str) -> TeamCall:
+        """The ``invoke`` call that runs the graph on a task given as text.
+
+        Raises:
+            AdapterError: The graph's input is neither messages nor one text.
+        """
+        from tracer_hooks_langgraph._tasks import call_for
+
+        return call_for(team, task)
+
+    def watch(self, on_team: Callable[[Any], None]) -> PatchSet:
+        """Call ``on_team`` with every compiled graph that is about to run, until the patch set is undone."""
+        if "langgraph.pregel" not in sys.modules:
+            return PatchSet()
+        from tracer_hooks_langgraph._entry_points import watch_graphs
+
+        return watch_graphs(on_team)
+
+    async def reset(self, team: Any) -> None:
+        """Nothing to do: runs share state only through a thread of a checkpointer, which the user names."""

@@ -1,0 +1,394 @@
+"""Every entry point gives one run with the same trajectory, and the caller gets CrewAI's own result."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from crewai import Agent, Crew, Process, Task
+from crewai.crews.crew_output import CrewOutput
+from crewai.flow import Flow, listen, start
+from crewai.flow.async_feedback import HumanFeedbackPending, PendingFeedbackContext
+from crewai.tasks.conditional_task import ConditionalTask
+from crewai.types.streaming import CrewStreamingOutput
+
+from tracer_hooks.schema import StepKind
+from tracer_hooks.testing import ScriptedLLM, When
+from tracer_hooks.testing._observing import observed
+from tracer_hooks.testing._spans import span_tree
+
+from ._crews import ADAPTER, Lookup, Scripted, agent, brief, calls, crew, final, react, task, team
+
+
+def _two() -> Crew:
+    return team(Scripted.of(ann=[react("lookup", {"query": "q"}), final("It is 42.")], bob=final("So 42.")),
+                "ann", "bob", tools=[Lookup().tool])  # fmt: skip
+
+
+TWO = [("ann", "tool_call", "I should look."), ("ann", "message", "It is 42."), ("bob", "message", "So 42.")]
+
+
+@pytest.mark.parametrize("entry", ["kickoff", "kickoff_async", "akickoff"])
+async def test_every_entry_point_gives_the_same_run(entry: str) -> None:
+    built = _two()
+    with observed(built, adapter=ADAPTER) as seen:
+        if entry == "kickoff":
+            result = await asyncio.to_thread(built.kickoff, inputs={"task": "six times seven"})
+        else:
+            result = await getattr(built, entry)(inputs={"task": "six times seven"})
+    assert isinstance(result, CrewOutput)
+    assert result.raw == "So 42."
+    assert brief(seen.trajectory) == TWO
+    assert seen.trajectory.task == "six times seven"
+    assert seen.trajectory.final_output == "So 42."
+    assert seen.results[0].text == "So 42."
+    assert seen.results[0].native is result
+    assert span_tree(seen.spans) == (
+        "invoke_workflow team\n"
+        "  invoke_agent ann\n"
+        "    chat fake [0]\n"
+        "    execute_tool lookup [0]\n"
+        "    chat fake [1]\n"
+        "  invoke_agent bob\n"
+        "    chat fake [2]"
+    )
+
+
+def test_next_agent_is_seen_to_receive_the_answer_not_the_thought() -> None:
+    with observed(built := _two(), adapter=ADAPTER) as seen:
+        built.kickoff(inputs={"task": "x"})
+    assert [(i.source, i.step) for i in seen.trajectory.steps[2].inputs if i.step is not None] == [("ann", 1)]
+
+
+def test_unhooked_team_leaves_nothing_behind() -> None:
+    with observed(built := _two(), adapter=ADAPTER) as seen:
+        pass
+    built.kickoff(inputs={"task": "x"})
+    assert seen.runs == []
+
+
+def test_another_team_is_not_observed() -> None:
+    hooked, other = _two(), _two()
+    with observed(hooked, adapter=ADAPTER) as seen:
+        other.kickoff(inputs={"task": "x"})
+    assert seen.runs == []
+
+
+@pytest.mark.parametrize("entry", ["kickoff_for_each", "kickoff_for_each_async", "akickoff_for_each"])
+async def test_for_each_gives_a_run_for_each_input(entry: str) -> None:
+    built = team(Scripted.of(ann=final("done")), "ann")
+    inputs = [{"task": "one"}, {"task": "two"}]
+    with observed(built, adapter=ADAPTER) as seen:
+        if entry == "kickoff_for_each":
+            results = await asyncio.to_thread(built.kickoff_for_each, inputs=inputs)
+        else:
+            results = await getattr(built, entry)(inputs=inputs)
+    assert [result.raw for result in results] == ["done", "done"]
+    assert sorted(run.task for run in seen.trajectories) == ["one", "two"]
+    assert all(brief(run) == [("ann", "message", "done")] for run in seen.trajectories)
+
+
+def test_own_copies_are_not_hooked_and_hold_nothing_of_ours() -> None:
+    built = _two()
+    before = dict(vars(built))
+    dumped = built.model_dump(mode="python", exclude={"agents", "tasks"})
+    with observed(built, adapter=ADAPTER) as seen:
+        copied = built.copy()
+        assert dict(vars(built)) == before
+        assert built.model_dump(mode="python", exclude={"agents", "tasks"}).keys() == dumped.keys()
+        assert copied.kickoff(inputs={"task": "x"}).raw == "So 42."
+        deep = built.model_copy()
+        assert deep.kickoff(inputs={"task": "x"}).raw == "So 42."
+    assert seen.runs == []
+
+
+def test_async_tasks_keep_their_agents_apart() -> None:
+    llm = Scripted.of(left=final("in digits"), right=final("in words"), last=final("both"))
+    left, right, last = agent("left", llm), agent("right", llm), agent("last", llm)
+    first = [task(left, async_execution=True), task(right, async_execution=True)]
+    built = crew([left, right, last], [*first, task(last, context=first)])
+    with observed(built, adapter=ADAPTER) as seen:
+        built.kickoff(inputs={"task": "x"})
+    steps = brief(seen.trajectory)
+    assert sorted(steps[:2]) == [("left", "message", "in digits"), ("right", "message", "in words")]
+    assert steps[2] == ("last", "message", "both")
+
+
+def test_skipped_conditional_task_has_no_step() -> None:
+    llm = Scripted.of(ann=final("no"), bob=final("never"))
+    ann, bob = agent("ann", llm), agent("bob", llm)
+    skipped = ConditionalTask(description="d", expected_output="e", agent=bob, condition=lambda out: "yes" in out.raw)
+    built = crew([ann, bob], [task(ann), skipped])
+    with observed(built, adapter=ADAPTER) as seen:
+        built.kickoff(inputs={"task": "x"})
+    assert brief(seen.trajectory) == [("ann", "message", "no")]
+
+
+DELEGATE = {"task": "find it", "context": "all", "coworker": '  "SENIOR   expert" '}
+
+
+def _hierarchy(llm: Any, **manager: Any) -> Crew:
+    expert = agent("Senior Expert", llm)
+    return crew([expert], [task(None)], process=Process.hierarchical, **manager)
+
+
+@pytest.mark.parametrize("by", ["agent", "model"])
+@pytest.mark.parametrize("native", [True, False])
+def test_delegation_is_a_hand_off_with_the_coworkers_turn_inside(by: str, native: bool) -> None:
+    name = "Boss" if by == "agent" else "Crew Manager"
+    asks = calls(("delegate_work_to_coworker", DELEGATE)) if native else react("Delegate work to coworker", DELEGATE)
+    end, found = ("It is 42.", "Found 42.") if native else (final("It is 42."), final("Found 42."))
+    llm = Scripted.of(native=native, **{name: [asks, end], "Senior Expert": found})
+    options: dict[str, Any] = {"manager_agent": agent("Boss", llm)} if by == "agent" else {"manager_llm": llm}
+    built = _hierarchy(llm, **options)
+    with observed(built, adapter=ADAPTER) as seen:
+        built.kickoff(inputs={"task": "x"})
+    first, second, third = seen.trajectory.steps
+    assert (first.agent, first.kind, first.recipient) == (name, StepKind.HANDOFF, "Senior Expert")
+    assert first.tool_calls[0].result == "Found 42."
+    assert (second.agent, second.content) == ("Senior Expert", "Found 42.")
+    assert (third.agent, third.content) == (name, "It is 42.")
+    assert span_tree(seen.spans) == (
+        "invoke_workflow team\n"
+        f"  invoke_agent {name}\n"
+        "    chat fake [0]\n"
+        "    execute_tool delegate_work_to_coworker [0]\n"
+        "      invoke_agent Senior Expert\n"
+        "        chat fake [1]\n"
+        "    chat fake [2]"
+    )
+
+
+async def test_delegation_in_an_asynchronous_kickoff() -> None:
+    llm = Scripted.of(native=True, Boss=[calls(("ask_question_to_coworker",
+                      {"question": "q", "context": "c", "coworker": "senior expert"})), "It is 42."],
+                      **{"Senior Expert": "Found 42."})  # fmt: skip
+    built = _hierarchy(llm, manager_agent=agent("Boss", llm))
+    with observed(built, adapter=ADAPTER) as seen:
+        await built.akickoff(inputs={"task": "x"})
+    assert [(step.agent, step.recipient) for step in seen.trajectory.steps][0] == ("Boss", "Senior Expert")
+    assert brief(seen.trajectory)[-1] == ("Boss", "message", "It is 42.")
+
+
+def test_delegation_to_nobody_is_no_hand_off() -> None:
+    asks = calls(("delegate_work_to_coworker", {**DELEGATE, "coworker": "nobody"}))
+    llm = Scripted.of(native=True, Boss=[asks, "I give up."], **{"Senior Expert": "never"})
+    built = _hierarchy(llm, manager_agent=agent("Boss", llm))
+    with observed(built, adapter=ADAPTER) as seen:
+        built.kickoff(inputs={"task": "x"})
+    assert brief(seen.trajectory) == [("Boss", "tool_call", ""), ("Boss", "message", "I give up.")]
+
+
+def _flow(llm: Any) -> Flow[Any]:
+    class Steps(Flow[Any]):
+        name = "steps"
+
+        @start()
+        def first(self) -> str:
+            return team(llm, "ann").kickoff(inputs={"task": "x"}).raw
+
+        @listen(first)
+        async def second(self, before: str) -> str:
+            answer = await agent("solo", llm).kickoff_async(f"{before}?")
+            return f"{before} {answer.raw} {llm.call('plain')}"
+
+    return Steps()
+
+
+@pytest.mark.parametrize("entry", ["kickoff", "kickoff_async", "akickoff"])
+async def test_flow_is_one_run_with_the_agents_of_its_crews(entry: str) -> None:
+    flow = _flow(Scripted.of(ann=final("one"), solo=final("two"), any="three"))
+    with observed(flow, adapter=ADAPTER) as seen:
+        if entry == "kickoff":
+            result = await asyncio.to_thread(flow.kickoff, inputs={"question": "why?"})
+        else:
+            result = await getattr(flow, entry)(inputs={"question": "why?"})
+    assert result == "one two three"
+    assert seen.trajectory.task == "why?"
+    assert [step[::2] for step in brief(seen.trajectory)] == [("ann", "one"), ("solo", "two"), ("steps", "three")]
+    assert {spec.name for spec in seen.trajectory.agents} >= {"ann", "solo"}
+
+
+def test_flow_that_waits_for_a_human_is_interrupted_and_no_error() -> None:
+    class Waits(Flow[Any]):
+        @start()
+        def ask(self) -> str:
+            context = PendingFeedbackContext(
+                flow_id="f", flow_class="Waits", method_name="ask", method_output="?", message="May I?"
+            )
+            raise HumanFeedbackPending(context=context)
+
+    flow = Waits()
+    with observed(flow, adapter=ADAPTER) as seen:
+        flow.kickoff()
+    assert seen.results[0].interrupted
+    assert all(span.status.is_unset for span in seen.spans)
+
+
+@pytest.mark.parametrize("entry", ["kickoff", "kickoff_async", "akickoff"])
+async def test_single_agent_is_a_team(entry: str) -> None:
+    solo = agent("solo", Scripted.of(native=True, solo=[calls(("lookup", {"query": "q"})), "It is 42."]),
+                 tools=[Lookup().tool])  # fmt: skip
+    with observed(solo, adapter=ADAPTER) as seen:
+        if entry == "kickoff":
+            result = await asyncio.to_thread(solo.kickoff, "Six times seven?")
+        else:
+            result = await getattr(solo, entry)("Six times seven?")
+    assert result.raw == "It is 42."
+    assert seen.trajectory.task == "Six times seven?"
+    assert brief(seen.trajectory) == [("solo", "tool_call", ""), ("solo", "message", "It is 42.")]
+
+
+async def test_agents_plain_kickoff_inside_an_event_loop_is_one_run() -> None:
+    solo = agent("solo", Scripted.of(solo="It is 42."))
+    with observed(solo, adapter=ADAPTER) as seen:
+        result = await solo.kickoff("Six times seven?")  # CrewAI gives a coroutine here
+    assert result.raw == "It is 42."
+    assert brief(seen.trajectory) == [("solo", "message", "It is 42.")]
+
+
+# --- at the same time ----------------------------------------------------------------------------------------------
+def _numbered(n: int) -> Crew:
+    return team(Scripted.of(**{f"a{n}": final(f"one {n}"), f"b{n}": final(f"two {n}")}), f"a{n}", f"b{n}")
+
+
+def test_crews_in_threads_do_not_mix() -> None:
+    crews = [_numbered(n) for n in range(4)]
+    with observed(crews[0], adapter=ADAPTER) as s0, observed(crews[1], adapter=ADAPTER) as s1:
+        with observed(crews[2], adapter=ADAPTER) as s2, ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda built: built.kickoff(inputs={"task": "x"}), crews))
+        for n, seen in enumerate((s0, s1, s2)):
+            assert [step[::2] for step in brief(seen.trajectory)] == [(f"a{n}", f"one {n}"), (f"b{n}", f"two {n}")]
+
+
+async def test_crews_in_one_event_loop_do_not_mix() -> None:
+    crews = [_numbered(n) for n in range(3)]
+    with observed(crews[0], adapter=ADAPTER) as s0, observed(crews[1], adapter=ADAPTER) as s1:
+        await asyncio.gather(*(built.akickoff(inputs={"task": "x"}) for built in crews))
+        for n, seen in enumerate((s0, s1)):
+            assert [step[::2] for step in brief(seen.trajectory)] == [(f"a{n}", f"one {n}"), (f"b{n}", f"two {n}")]
+
+
+def test_one_crew_twice_at_the_same_time_gives_two_runs() -> None:
+    built = team(Scripted.of(ann=final("done")), "ann")
+    with observed(built, adapter=ADAPTER) as seen:
+        results = built.kickoff_for_each(inputs=[{"task": str(n)} for n in range(3)])
+    assert len(results) == len(seen.runs) == 3
+    assert len({run.run_id for run in seen.runs}) == 3
+
+
+# --- streams -------------------------------------------------------------------------------------------------------
+def _streaming(server: ScriptedLLM) -> Crew:
+    from crewai import LLM
+
+    llm = LLM(model="openai/scripted", base_url=server.base_url, api_key="x", max_retries=0)
+    return team(llm, "ann", "bob", stream=True)
+
+
+RULES = (When(agent="ann").then("one two three"), When(agent="bob").then("four five"))
+
+
+def test_stream_keeps_crewais_object_and_ends_the_run_with_the_last_chunk() -> None:
+    with ScriptedLLM(rules=RULES) as server:
+        built = _streaming(server)
+        with observed(built, adapter=ADAPTER) as seen:
+            output = built.kickoff(inputs={"task": "x"})
+            assert isinstance(output, CrewStreamingOutput)
+            assert seen.runs == []
+            text = "".join(chunk.content for chunk in output)
+            assert seen.runs[0].ended
+        assert text == output.get_full_text() == "one two threefour five"
+        assert output.result.raw == "four five"
+        assert brief(seen.trajectory) == [("ann", "message", "one two three"), ("bob", "message", "four five")]
+        assert seen.results[0].text == "four five"
+        assert all(step.usage is not None for step in seen.trajectory.steps)
+
+
+@pytest.mark.parametrize("entry", ["kickoff_async", "akickoff"])
+async def test_asynchronous_stream(entry: str) -> None:
+    with ScriptedLLM(rules=RULES) as server:
+        built = _streaming(server)
+        with observed(built, adapter=ADAPTER) as seen:
+            output = await getattr(built, entry)(inputs={"task": "x"})
+            text = "".join([chunk.content async for chunk in output])
+        assert text == "one two threefour five"
+        assert output.result.raw == "four five"
+        assert brief(seen.trajectory) == [("ann", "message", "one two three"), ("bob", "message", "four five")]
+
+
+def test_stream_that_is_closed_early_ends_its_run_without_an_error() -> None:
+    with ScriptedLLM(rules=RULES) as server:
+        built = _streaming(server)
+        with observed(built, adapter=ADAPTER) as seen:
+            output = built.kickoff(inputs={"task": "x"})
+            for _ in output:
+                break
+            output.close()
+            assert seen.runs[0].ended
+    assert output.is_cancelled
+    assert not any(span.status.status_code.name == "ERROR" for span in seen.spans)
+
+
+def test_failing_stream_raises_as_without_us() -> None:
+    with ScriptedLLM(rules=[When(agent="ann").then("one two three")]) as server:
+        built = _streaming(server)
+        with observed(built, adapter=ADAPTER) as seen:
+            output = built.kickoff(inputs={"task": "x"})
+            with pytest.raises(Exception, match="400"):
+                list(output)
+        with pytest.raises(Exception, match="400"):
+            _ = output.result
+    assert seen.trajectory.steps[-1].kind is StepKind.ERROR
+
+
+# --- the team itself -----------------------------------------------------------------------------------------------
+def test_hooked_teams_can_be_garbage_collected() -> None:
+    built = team(Scripted.of(ann=final("done")), "ann")
+    original = vars(Crew)["kickoff"]
+    from tracer_hooks.testing._observing import Observer
+
+    patches = ADAPTER.hook(built, Observer(ADAPTER))
+    assert vars(Crew)["kickoff"] is not original
+    del built
+    gc.collect()
+    assert vars(Crew)["kickoff"] is original
+    patches.undo()
+    assert vars(Crew)["kickoff"] is original
+
+
+def test_unhooking_restores_every_attribute_in_any_order() -> None:
+    from crewai.hooks import InterceptionPoint, get_hooks
+    from crewai.tools.structured_tool import CrewStructuredTool
+
+    from tracer_hooks.testing._observing import Observer
+
+    owners = (Crew, Agent, Flow, Task, Scripted, CrewStructuredTool, Agent.__mro__[1])
+    points = (InterceptionPoint.PRE_TOOL_CALL, InterceptionPoint.POST_TOOL_CALL)
+    one, two = _two(), _two()
+
+    def state() -> list[Any]:
+        return [dict(vars(owner)) for owner in owners] + [get_hooks(point) for point in points]
+
+    before = state()
+    first, second = ADAPTER.hook(one, Observer(ADAPTER)), ADAPTER.hook(two, Observer(ADAPTER))
+    assert [len(get_hooks(point)) for point in points] == [1, 1]
+    first.undo()
+    assert state() != before
+    second.undo()
+    assert all(a == b for a, b in zip(state(), before, strict=True))
+
+
+def test_watching_finds_a_crew_inside_a_run_of_something_else() -> None:
+    outer, inner = team(Scripted.of(ann=final("one")), "ann"), team(Scripted.of(bob=final("two")), "bob")
+    found: list[Any] = []
+    patches = ADAPTER.watch(found.append)
+    inner.kickoff(inputs={"task": "x"})
+    assert found == []  # not inside a run
+    outer.tasks[0].callback = lambda _output: inner.kickoff(inputs={"task": "x"})
+    with observed(outer, adapter=ADAPTER):
+        outer.kickoff(inputs={"task": "x"})
+    patches.undo()
+    assert [team_ is inner for team_ in found] == [True]
