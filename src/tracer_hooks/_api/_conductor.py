@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+import weakref
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from tracer_hooks._api._outcome import judge_error
 from tracer_hooks._api._session import Opened, Session
 from tracer_hooks._api._source import TeamSource
 from tracer_hooks._api._team_run import Attempt, TeamRun
-from tracer_hooks._api._watching import watching
+from tracer_hooks._api._watching import WATCHTOWER
 from tracer_hooks._guard import guard
 from tracer_hooks.adapters import Adapter, PatchSet, TeamCall
 from tracer_hooks.feedback import PromptRewrite
@@ -34,6 +35,10 @@ class RetryBoundary:
     """What was changed."""
 
 
+_MINE: contextvars.ContextVar[Mapping[Conductor, TeamRun]] = contextvars.ContextVar("tracer_hooks_runs")
+"""The newest run of each team in this task or thread. One variable for all teams: contexts never let go of a variable."""
+
+
 class Conductor:
     """Conducts the runs of one team.
 
@@ -50,13 +55,12 @@ class Conductor:
         self._source = source
         self._pending: PromptRewrite | None = None
         self._newest: TeamRun | None = None
-        # Beside the newest run of all, the newest of the calling task or thread, for runs in parallel.
-        self._mine: contextvars.ContextVar[TeamRun | None] = contextvars.ContextVar("tracer_hooks_run", default=None)
+        WATCHTOWER.hold(self)
 
     @property
     def last_run(self) -> TeamRun | None:
         """The newest run of the calling task or thread, else the newest run."""
-        return self._mine.get() or self._newest
+        return _MINE.get({}).get(self) or self._newest
 
     # --- RunHost ---------------------------------------------------------------------------------------------------
     def call(self, call: TeamCall) -> Any:
@@ -133,7 +137,7 @@ class Conductor:
     def _attempt(self, session: Session, opened: Opened) -> Attempt:
         call = session.call
         try:
-            with watching(opened.run), opened.run.active():
+            with opened.run.active():
                 native = call.on(opened.prepared.team)
         except Exception as error:
             return session.failed_call(opened, error)
@@ -146,7 +150,7 @@ class Conductor:
     async def _attempt_async(self, session: Session, opened: Opened) -> Attempt:
         call = session.call
         try:
-            with watching(opened.run), opened.run.active():
+            with opened.run.active():
                 native = await call.on(opened.prepared.team)
         except Exception as error:
             return session.failed_call(opened, error)
@@ -159,10 +163,9 @@ class Conductor:
     def _stream_attempt(self, session: Session, opened: Opened) -> Generator[Any, None, Attempt]:
         collector = self.adapter.collector(session.call)
         try:
-            with watching(opened.run):
-                with opened.run.active():
-                    source = session.call.on(opened.prepared.team)
-                yield from drive(source, opened.run, on_item=collector.see)
+            with opened.run.active():
+                source = session.call.on(opened.prepared.team)
+            yield from drive(source, opened.run, on_item=collector.see)
         except Exception as error:
             return session.failed_call(opened, error)
         except BaseException as error:
@@ -175,12 +178,11 @@ class Conductor:
         collector = self.adapter.collector(session.call)
         items = None
         try:
-            with watching(opened.run):
-                with opened.run.active():
-                    source = session.call.on(opened.prepared.team)
-                items = drive_async(source, opened.run, on_item=collector.see)
-                async for item in items:
-                    yield item
+            with opened.run.active():
+                source = session.call.on(opened.prepared.team)
+            items = drive_async(source, opened.run, on_item=collector.see)
+            async for item in items:
+                yield item
         except Exception as error:
             session.failed_call(opened, error)
             return
@@ -203,9 +205,11 @@ class Conductor:
 
     # --- around the attempts ---------------------------------------------------------------------------------------
     def _session(self, call: TeamCall) -> Session:
+        with guard("watch for teams inside the run"):
+            WATCHTOWER.refresh()
         session = Session(call, self.adapter, self._source, self.options, self)
         self._newest = session.run
-        self._mine.set(session.run)
+        _MINE.set(weakref.WeakKeyDictionary({**_MINE.get({}), self: session.run}))
         return session
 
     def _take_pending(self) -> PromptRewrite | None:

@@ -13,6 +13,7 @@ from tracer_hooks._api._hook_arguments import HookArguments
 from tracer_hooks._api._options import HookOptions, make_options
 from tracer_hooks._api._source import TeamSource
 from tracer_hooks._api._team_run import TeamRun
+from tracer_hooks._api._watching import WATCHTOWER
 from tracer_hooks.adapters import Adapter, TeamCall, adapter_for
 from tracer_hooks.adapters.plain import PlainAdapter, PlainTeam, answer_text
 from tracer_hooks.errors import AdapterError, AdapterNotFoundError, MissingExtraError
@@ -71,6 +72,7 @@ def unhook(target: Any) -> None:
     if conductor is not None:
         conductor.patches.undo()
         _conductors.pop(id(target), None)
+        WATCHTOWER.release()
 
 
 def last_run(target: Any) -> TeamRun | None:

@@ -1,5 +1,6 @@
 """The bridge to the frameworks: the protocol that adapters follow, discovery, patching, and the intervene seam."""
 
+from tracer_hooks._guard import guard, guarded, warn_once
 from tracer_hooks.adapters._discovery import FoundAdapter, adapter_for, find_adapters, get_adapter
 from tracer_hooks.adapters._entries import EntryKind, wrap_entry
 from tracer_hooks.adapters._host import RunHost, TeamCall
@@ -50,5 +51,8 @@ __all__ = [
     "changed_texts",
     "find_adapters",
     "get_adapter",
+    "guard",
+    "guarded",
+    "warn_once",
     "wrap_entry",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -44,6 +45,7 @@ def run_demo(*, base_url: str, model: str, frameworks: Sequence[str], out: Path)
     """Run the demo in every installed framework, or in those named; gives the exit code."""
     for key, value in _QUIET.items():
         os.environ.setdefault(key, value)
+    logging.getLogger("crewai").setLevel(logging.ERROR)  # it warns at every call that it does not know the model
     builders = _builders(frameworks)
     is_scripted = not (base_url or model or os.environ.get("OPENAI_API_KEY"))
     with ExitStack() as stack:

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +65,7 @@ class RunInvocation(Invocation):
         self.run_id = start.run_id or uuid.uuid4().hex
         self.intervention: Any = None
         self.adapter_state: Any = None
+        self._at_end: list[Callable[[], None]] = []
         self._subjects: list[Any] = [] if subject is None else [subject]
         self.records: list[SpanRecord] = []
         self.common_attributes = {
@@ -183,6 +184,10 @@ class RunInvocation(Invocation):
         if not self.is_subject(team):
             self._subjects.append(team)
 
+    def on_end(self, action: Callable[[], None]) -> None:
+        """Do ``action`` when the run has ended, however it ended."""
+        self._at_end.append(action)
+
     # --- used by whoever runs the team -----------------------------------------------------------------------------
     def set_outcome(self, outcome: RunOutcome, reason: str | None = None) -> None:
         """Say how the run ended, before it is closed."""
@@ -222,7 +227,13 @@ class RunInvocation(Invocation):
         """Forget the run: nothing more of it is recorded, and its own span is never exported."""
         self.ended = True
         self._open.clear()
+        self._wind_up()
+
+    def _wind_up(self) -> None:
         self._subjects.clear()
+        while self._at_end:
+            with guard("wind up the run"):
+                self._at_end.pop()()
 
     def trajectory(self) -> Trajectory:
         """The run as far as it is recorded, as a trajectory."""

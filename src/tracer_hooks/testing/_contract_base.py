@@ -185,7 +185,7 @@ class ContractBase:
         return stream
 
 
-# --- looking at what was observed ---------------------------------------------------------------------------------------
+# --- looking at what was observed -----------------------------------------------------------------------------------
 def root_of(observer: Observer) -> ReadableSpan:
     """The span of the only run."""
     (root,) = spans_of(observer, semconv.OP_INVOKE_WORKFLOW)

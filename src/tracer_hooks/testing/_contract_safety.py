@@ -232,7 +232,7 @@ class SafetyContract(ContractBase):
                 assert not exporter.released.is_set(), "the run ended while the exporter still hung"
         finally:
             exporter.released.set()
-            processor.shutdown()
+            observer.tracer_provider.shutdown()  # joins the exporter's thread
         assert len(observer.trajectory.steps) == 4
 
     def test_a_reply_cut_short_by_the_model_is_kept(self) -> None:

@@ -33,7 +33,9 @@ class StepsContract(ContractBase):
             Capability.ASYNC: own.arun is not ContractTeams.arun,
             Capability.STREAM: own.stream is not ContractTeams.stream or own.astream is not ContractTeams.astream,
         }
-        untested = [capability for capability, given in needed.items() if given != (capability in self.adapter.capabilities)]
+        untested = [
+            capability for capability, given in needed.items() if given != (capability in self.adapter.capabilities)
+        ]
         assert untested == []
 
     def test_the_team_is_recognised_and_described(self) -> None:
@@ -82,7 +84,9 @@ class StepsContract(ContractBase):
             else:
                 assert span.parent is not None
                 above = attribute(parents[span.parent.span_id], semconv.OPERATION_NAME)
-                expected = semconv.OP_INVOKE_WORKFLOW if operation == semconv.OP_INVOKE_AGENT else semconv.OP_INVOKE_AGENT
+                expected = (
+                    semconv.OP_INVOKE_WORKFLOW if operation == semconv.OP_INVOKE_AGENT else semconv.OP_INVOKE_AGENT
+                )
                 assert above == expected, span.name
         assert len({span.context.trace_id for span in observer.spans if span.context is not None}) == 1
         turns = [attribute(span, semconv.AGENT_NAME) for span in spans_of(observer, semconv.OP_INVOKE_AGENT)]

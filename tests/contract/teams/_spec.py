@@ -29,7 +29,7 @@
 Rules
 - Import the framework at the top of the file; the file is only imported when the framework is to be tested.
 - Each builder gives a NEW team with new clients, named as its method (``single``, ``pipeline`` ...), agents named as in
-  the docstring of ``ContractTeams``, told ``{**PROMPTS, **(prompts or {})}[agent]``; client retries off (max_retries=0).
+  ``ContractTeams``, told ``{**PROMPTS, **(prompts or {})}[agent]``; client retries off (max_retries=0).
 - What the framework cannot do: ``self.not_offered("why")`` (the default of most builders). The kit shows it as a skip.
 - ``run`` and the others pass the task as the framework's users do, and call the entry point on ``team`` (which is
   hooked when the kit wants that). They do not hook.

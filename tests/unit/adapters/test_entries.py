@@ -105,7 +105,9 @@ async def test_every_kind_gives_what_it_gave(team: Team, host: Host) -> None:
     assert await team.arun("task") == "task"
     assert list(team.stream("task")) == list("task")
     assert [letter async for letter in team.astream("task")] == list("task")
-    assert [(call.method, call.task) for call in host.calls] == [(name, "task") for name in ("run", "arun", "stream", "astream")]
+    assert [(call.method, call.task) for call in host.calls] == [
+        (name, "task") for name in ("run", "arun", "stream", "astream")
+    ]
     assert host.calls[0].kwargs == {"loud": True}
 
 

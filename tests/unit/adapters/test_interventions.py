@@ -111,7 +111,9 @@ class Failing(Intervention):
         raise self.error
 
 
-def test_a_bug_in_an_intervention_changes_nothing(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_bug_in_an_intervention_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setenv("TRACER_HOOKS_STRICT", "0")
     assert after_model(run_with(Failing(KeyError("bug"))), ASKED, SAID) is SAID
     assert "Failing.after_model" in caplog.text

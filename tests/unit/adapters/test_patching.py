@@ -137,7 +137,9 @@ def test_another_set_can_be_taken_over() -> None:
     assert owner.value == "old"
 
 
-def test_an_undo_that_fails_does_not_keep_the_rest(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_undo_that_fails_does_not_keep_the_rest(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     def fail() -> None:
         raise OSError("cannot undo")
 

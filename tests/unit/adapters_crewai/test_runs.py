@@ -58,9 +58,10 @@ async def test_every_entry_point_gives_the_same_run(entry: str) -> None:
 
 
 def test_next_agent_is_seen_to_receive_the_answer_not_the_thought() -> None:
-    with observed(built := _two(), adapter=ADAPTER) as seen:
+    built = team(Scripted.of(ann=final("The table says 42."), bob=final("So 42.")), "ann", "bob")
+    with observed(built, adapter=ADAPTER) as seen:
         built.kickoff(inputs={"task": "x"})
-    assert [(i.source, i.step) for i in seen.trajectory.steps[2].inputs if i.step is not None] == [("ann", 1)]
+    assert [(i.source, i.step) for i in seen.trajectory.steps[1].inputs if i.step is not None] == [("ann", 0)]
 
 
 def test_unhooked_team_leaves_nothing_behind() -> None:

@@ -63,7 +63,11 @@ def run() -> RunInvocation:
 
 def test_a_run_becomes_a_trajectory(run: RunInvocation) -> None:
     trajectory = run.trajectory()
-    assert (trajectory.team, trajectory.framework, trajectory.task) == ("pipeline", "autogen", "What is six times seven?")
+    assert (trajectory.team, trajectory.framework, trajectory.task) == (
+        "pipeline",
+        "autogen",
+        "What is six times seven?",
+    )
     assert (trajectory.outcome, trajectory.final_output) == (RunOutcome.SUCCEEDED, "It is 42.")
     assert [(s.agent, s.kind, s.content) for s in trajectory.steps] == [
         ("researcher", StepKind.TOOL_CALL, ""),

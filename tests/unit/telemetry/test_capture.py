@@ -49,7 +49,9 @@ def test_full_content_is_json() -> None:
     assert json.loads(text) == MESSAGES
 
 
-@pytest.mark.parametrize("value", ["\ud800 half", {"q": "\ud800"}, {"\udfff": 1}, [float("nan"), {1, 2}, object()], b"\xff"])
+@pytest.mark.parametrize(
+    "value", ["\ud800 half", {"q": "\ud800"}, {"\udfff": 1}, [float("nan"), {1, 2}, object()], b"\xff"]
+)
 def test_odd_content_can_be_exported(value: object) -> None:
     result = exported({semconv.TOOL_CALL_ARGUMENTS: value}, export=ContentCapture.FULL)
     result[semconv.TOOL_CALL_ARGUMENTS].encode("utf-8")

@@ -11,7 +11,6 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import NonRecordingSpan, SpanContext, StatusCode, TraceFlags, use_span
 
-from ._runs import Recorded
 from tracer_hooks import semconv
 from tracer_hooks.config import CaptureConfig
 from tracer_hooks.schema import AgentSpec, RunOutcome, StepKind, Usage
@@ -28,6 +27,8 @@ from tracer_hooks.telemetry import (
     suppressed,
 )
 from tracer_hooks.testing import span_tree
+
+from ._runs import Recorded
 
 CALL = RequestedTool(name="lookup", arguments={"query": "x"}, id="c1")
 
@@ -91,7 +92,10 @@ def test_a_failed_call_and_its_repetition_are_attempts_at_one_step(recorded: Rec
     run.finish()
     (step,) = run.trajectory().steps
     assert (step.attempts, step.error, step.content) == (2, None, "at last")
-    assert [dict(s.attributes or {}).get(semconv.STEP_ATTEMPT) for s in recorded.spans if s.name == "chat m"] == [None, 2]
+    assert [dict(s.attributes or {}).get(semconv.STEP_ATTEMPT) for s in recorded.spans if s.name == "chat m"] == [
+        None,
+        2,
+    ]
 
 
 def test_a_turn_that_is_started_over_goes_on_at_the_failed_step(recorded: Recorded) -> None:
@@ -266,7 +270,10 @@ def test_a_model_call_inside_a_tool_nests_below_the_tool(recorded: Recorded) -> 
             tool.stop("short")
         turn.stop("short")
     run.finish()
-    assert span_tree(recorded.spans, with_steps=False).splitlines()[2:] == ["    execute_tool summarise", "      chat m"]
+    assert span_tree(recorded.spans, with_steps=False).splitlines()[2:] == [
+        "    execute_tool summarise",
+        "      chat m",
+    ]
 
 
 def test_a_run_inside_a_run_counts_its_own_steps(recorded: Recorded) -> None:
@@ -385,7 +392,9 @@ def test_a_provider_that_is_set_up_later_is_used(monkeypatch: pytest.MonkeyPatch
     run.finish()
 
 
-def test_a_failing_tracer_does_not_reach_the_caller(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_tracer_does_not_reach_the_caller(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     class Broken(trace.NoOpTracer):
         def start_span(self, *args: object, **kwargs: object) -> trace.Span:
             raise OSError("tracer is broken")

@@ -48,7 +48,9 @@ def test_assigned_secrets_are_blanked(text: str, secret: str) -> None:
     assert secret not in Redactor().text(text)
 
 
-@pytest.mark.parametrize("text", ["the token limit is 128000", "max_tokens=4096", "six times seven", "a@b", "task-force", ""])
+@pytest.mark.parametrize(
+    "text", ["the token limit is 128000", "max_tokens=4096", "six times seven", "a@b", "task-force", ""]
+)
 def test_ordinary_text_stays(text: str) -> None:
     assert Redactor().text(text) == text
 

@@ -19,7 +19,9 @@ def test_ids_count_from_one_and_are_given_out_once() -> None:
     assert [ids.generate_span_id() for _ in range(3)] == [1, 2, 3]
     assert ids.generate_trace_id() == 1
     given: list[int] = []
-    threads = [threading.Thread(target=lambda: given.extend(ids.generate_span_id() for _ in range(200))) for _ in range(4)]
+    threads = [
+        threading.Thread(target=lambda: given.extend(ids.generate_span_id() for _ in range(200))) for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

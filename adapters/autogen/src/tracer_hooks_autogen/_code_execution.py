@@ -6,9 +6,13 @@ import functools
 from collections.abc import Sequence
 from typing import Any, cast
 
+from tracer_hooks import semconv
 from tracer_hooks._guard import guard, guarded
+from tracer_hooks.adapters import ToolReply, after_tool, before_tool
+from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry import ToolInvocation, enclosing_agent
 from tracer_hooks_autogen._home import Home, parent_in, run_for
+from tracer_hooks_autogen._intervene_tool import tool_request
 
 NAME = "execute_code"
 """The name under which an execution is recorded."""
@@ -23,6 +27,8 @@ def observe_execution(original: Any, homes: list[Home]) -> Any:
         if call is None:
             return await original(code_blocks, cancellation_token)
         try:
+            if call.run.intervention is not None:
+                return await _under_intervention(call, original, code_blocks, cancellation_token)
             with call.active():
                 result = await original(code_blocks, cancellation_token)
         except BaseException as error:
@@ -44,3 +50,23 @@ def _begin(homes: Sequence[Home], code_blocks: Sequence[Any]) -> ToolInvocation 
         return None
     arguments = {"code": [block.code for block in code_blocks]}
     return ToolInvocation(run, NAME, arguments=arguments, parent=parent_in(run))
+
+
+async def _under_intervention(call: ToolInvocation, original: Any, code_blocks: Any, cancellation_token: Any) -> Any:
+    """Run the code with the run's intervention asked before and after; the code itself cannot be changed."""
+    request = tool_request(call, call.attributes[semconv.TOOL_CALL_ARGUMENTS])
+    answer = before_tool(call.run, request)
+    result: Any = None
+    if isinstance(answer, ToolReply):
+        reply = answer
+    else:
+        with call.active():
+            result = await original(code_blocks, cancellation_token)
+        reply = ToolReply(content=to_text(result.output), is_error=bool(result.exit_code))
+    final = after_tool(call.run, request, reply)
+    call.stop(final.content, error=final.content if final.is_error else None)
+    if final is reply and result is not None:
+        return result
+    from autogen_core.code_executor import CodeResult
+
+    return CodeResult(exit_code=1 if final.is_error else 0, output=final.content)

@@ -27,7 +27,7 @@ class SuppliedError(Exception):
 
 async def run_under_intervention(call: ToolInvocation, tool: Any, original: Any, bound: dict[str, Any]) -> Any:
     """``run_json`` with the run's intervention asked before and after; ends the call."""
-    request = _request(call, bound["args"])
+    request = tool_request(call, bound["args"])
     answer = before_tool(call.run, request)
     value: Any = _NOTHING
     failure: Exception | None = None
@@ -58,7 +58,7 @@ async def run_under_intervention(call: ToolInvocation, tool: Any, original: Any,
 
 async def call_under_intervention(call: ToolInvocation, original: Any, bound: dict[str, Any]) -> Any:
     """``call_tool`` of a workbench likewise."""
-    request = _request(call, bound["arguments"])
+    request = tool_request(call, bound["arguments"])
     answer = before_tool(call.run, request)
     result: Any = None
     if isinstance(answer, ToolReply):
@@ -90,7 +90,8 @@ def show_supplied_text(original: Any, homes: list[Home]) -> Any:
     return return_value_as_string
 
 
-def _request(call: ToolInvocation, arguments: Any) -> ToolRequest:
+def tool_request(call: ToolInvocation, arguments: Any) -> ToolRequest:
+    """What the run's intervention is told about a call."""
     agent = enclosing_agent(call, call.run)
     return ToolRequest(
         agent=agent.spec.name if agent is not None else call.run.name,

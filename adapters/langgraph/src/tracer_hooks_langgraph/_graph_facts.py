@@ -115,18 +115,19 @@ def _holds_messages(key: str, channel: Any) -> bool:
 
 
 def _node(key: str, node: Any) -> NodeFacts:
-    bound = node.bound
-    if isinstance(bound, ToolNode):
-        return NodeFacts(NodeKind.TOOLS, key)
-    if isinstance(bound, Pregel):
-        facts = graph_facts(bound)
-        kind = NodeKind.AGENT if facts.is_agent else NodeKind.GRAPH
-        return NodeFacts(kind, (facts.name or key) if facts.is_agent else key, bound)
-    reached = list(_reached(_function(bound)))
+    steps = getattr(node.bound, "steps", None) or [node.bound]
+    for bound in steps:
+        if isinstance(bound, ToolNode):
+            return NodeFacts(NodeKind.TOOLS, key)
+        if isinstance(bound, Pregel):
+            facts = graph_facts(bound)
+            kind = NodeKind.AGENT if facts.is_agent else NodeKind.GRAPH
+            return NodeFacts(kind, (facts.name or key) if facts.is_agent else key, bound)
+    reached = [value for bound in steps for value in _reached(_function(bound))]
     agents = [value for value in reached if isinstance(value, Pregel) and _is_agent(value)]
     if len(agents) == 1:
         return NodeFacts(NodeKind.AGENT, _name(agents[0]) or key, agents[0])
-    if _is_model(bound) or any(_is_model(value) for value in reached):
+    if any(_is_model(value) for value in (*steps, *reached)):
         return NodeFacts(NodeKind.AGENT, key)
     return NodeFacts(NodeKind.FUNCTION, key)
 

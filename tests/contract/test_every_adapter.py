@@ -1,0 +1,72 @@
+"""The contract kit over every installed adapter. One alone: ``pytest tests/contract -k Langgraph``."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracer_hooks.adapters import Adapter, find_adapters
+from tracer_hooks.adapters._discovery import GROUP
+from tracer_hooks.testing import AdapterContract, ContractTeams
+
+OURS = {"autogen", "crewai", "langgraph", "plain"}
+NAMES = sorted({point.name for point in entry_points(group=GROUP)})
+TEAMS = Path(__file__).parent / "teams"
+
+
+class _TeamsFile:
+    """The ``Teams()`` of one framework; its file, and with it the framework, is loaded when a test first asks."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._teams: ContractTeams | None = None
+
+    def __get__(self, instance: object, owner: type) -> ContractTeams:
+        if self._teams is None:
+            self._teams = _load(self._name)
+        return self._teams
+
+
+def _load(name: str) -> ContractTeams:
+    module_name = f"contract_teams_{name}"
+    spec = importlib.util.spec_from_file_location(module_name, TEAMS / f"{name}_teams.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module  # so that frameworks can resolve the annotations of tools written there
+    spec.loader.exec_module(module)
+    teams: ContractTeams = module.Teams()
+    return teams
+
+
+def _contract_of(name: str) -> type[AdapterContract]:
+    attributes: dict[str, Any] = {"teams": _TeamsFile(name), "__module__": __name__}
+    return type(f"Test{name.capitalize()}", (AdapterContract,), attributes)
+
+
+for _name in NAMES:
+    _contract = _contract_of(_name)
+    globals()[_contract.__name__] = _contract
+
+
+def test_the_adapters_of_this_repository_are_found() -> None:
+    assert set(NAMES) >= OURS, (
+        "install the adapters: pip install -e adapters/autogen -e adapters/crewai -e adapters/langgraph"
+    )
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_each_can_be_loaded(name: str) -> None:
+    (found,) = [found for found in find_adapters() if found.name == name]
+    assert found.problem is None
+    assert isinstance(found.adapter, Adapter)
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_each_has_teams(name: str) -> None:
+    assert (TEAMS / f"{name}_teams.py").is_file()

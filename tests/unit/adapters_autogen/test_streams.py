@@ -1,0 +1,179 @@
+"""Streams: what passes, what is recorded, and what is left when one is broken off or cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from autogen_agentchat.base import TaskResult
+from autogen_agentchat.conditions import ExternalTermination
+from autogen_agentchat.messages import ModelClientStreamingChunkEvent
+from autogen_agentchat.teams import RoundRobinGroupChat
+from autogen_core import CancellationToken
+from opentelemetry import trace
+
+from tracer_hooks import semconv
+from tracer_hooks.testing import Reply, ScriptedLLM, observed
+
+from ._teams import assistant, openai_client, replay, texts
+
+
+def trio(*, turns: int = 3, **options):
+    agents = [assistant(name, replay(f"{name} speaks"), **options) for name in ("a", "b", "c")]
+    return RoundRobinGroupChat(agents, max_turns=turns)
+
+
+def summary(item) -> tuple[str, str]:
+    return type(item).__name__, "" if isinstance(item, TaskResult) else item.to_text()
+
+
+async def test_a_stream_gives_the_same_items_as_without_us():
+    bare = [summary(item) async for item in trio().run_stream(task="Go")]
+    team = trio()
+    with observed(team) as seen:
+        hooked = [summary(item) async for item in team.run_stream(task="Go")]
+    assert hooked == bare
+    assert texts(seen.trajectory) == ["a speaks", "b speaks", "c speaks"]
+    assert seen.results[0].text == "c speaks"
+
+
+async def test_chunks_are_timed_and_the_usage_is_that_of_the_last_one():
+    with ScriptedLLM([Reply("It is 42.", usage=(11, 3))]) as llm:
+        client = openai_client(llm, include_usage=True)
+        agent = assistant("solo", client, model_client_stream=True)
+        with observed(agent) as seen:
+            items = [item async for item in agent.run_stream(task="Go")]
+        await client.close()
+    assert "".join(i.content for i in items if isinstance(i, ModelClientStreamingChunkEvent)) == "It is 42."
+    chat = next(span for span in seen.spans if span.name == "chat scripted")
+    assert chat.attributes[semconv.USAGE_INPUT_TOKENS] == 11
+    assert chat.attributes[semconv.RESPONSE_TIME_TO_FIRST_CHUNK] > 0
+    assert chat.attributes[semconv.PROVIDER_NAME] == "openai"
+    assert texts(seen.trajectory) == ["It is 42."]
+
+
+async def test_a_stream_without_usage_claims_none():
+    with ScriptedLLM([Reply("It is 42.")]) as llm:
+        client = openai_client(llm)
+        agent = assistant("solo", client, model_client_stream=True)
+        with observed(agent) as seen:
+            [item async for item in agent.run_stream(task="Go")]
+        await client.close()
+    assert seen.trajectory.steps[0].usage is None
+
+
+@pytest.mark.parametrize("stop_at", [1, 2])
+async def test_a_stream_that_is_left_early_ends_every_span(stop_at):
+    team = trio()
+    with observed(team) as seen:
+        stream = team.run_stream(task="Go")
+        for _ in range(stop_at):
+            await anext(stream)
+        await stream.aclose()
+    (run,) = seen.runs
+    assert run.ended
+    assert not run._open
+    assert run.attributes[semconv.ABANDONED] == "abandoned"
+    assert not [span for span in seen.spans if span.status.status_code is trace.StatusCode.ERROR]
+    assert not team._is_running
+
+
+async def test_a_chunk_stream_that_is_left_early_keeps_what_was_said():
+    agent = assistant("solo", replay("one two three"), model_client_stream=True)
+    with observed(agent) as seen:
+        stream = agent.run_stream(task="Go")
+        async for item in stream:
+            if isinstance(item, ModelClientStreamingChunkEvent):
+                break
+        await stream.aclose()
+    assert texts(seen.trajectory) == ["one "]
+    assert {span.name: span.attributes.get(semconv.ABANDONED) for span in seen.spans}["invoke_agent solo"]
+
+
+class Waiting:
+    """A tool that waits until it is cancelled."""
+
+    def __init__(self) -> None:
+        self.began = asyncio.Event()
+
+    async def wait(self) -> str:
+        """Wait."""
+        self.began.set()
+        await asyncio.Event().wait()
+        return "never"
+
+
+@pytest.mark.parametrize("by", ["token", "task"])
+async def test_cancellation_is_no_error(by):
+    from ._teams import calls
+
+    waiting = Waiting()
+    agent = assistant("solo", replay(calls(("wait", "{}"))), tools=[waiting.wait])
+    token = CancellationToken()
+    with observed(agent) as seen:
+        task = asyncio.create_task(agent.run(task="Go", cancellation_token=token))
+        await waiting.began.wait()
+        token.cancel() if by == "token" else task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    (run,) = seen.runs
+    assert not run._open
+    assert run.attributes[semconv.ABANDONED] == "cancelled"
+    assert not [span for span in seen.spans if span.status.status_code is trace.StatusCode.ERROR]
+
+
+async def test_a_cancelled_team_ends_every_span():
+    from ._teams import calls
+
+    waiting = Waiting()
+    agent = assistant("solo", replay(calls(("wait", "{}"))), tools=[waiting.wait])
+    team = RoundRobinGroupChat([agent], max_turns=1)
+    token = CancellationToken()
+    with observed(team) as seen:
+        task = asyncio.create_task(team.run(task="Go", cancellation_token=token))
+        await waiting.began.wait()
+        token.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert not seen.runs[0]._open
+    assert not [span for span in seen.spans if span.status.status_code is trace.StatusCode.ERROR]
+
+
+async def test_external_termination_is_the_stop_reason():
+    stop = ExternalTermination()
+    agents = [assistant(name, replay(f"{name} speaks")) for name in ("a", "b", "c")]
+    team = RoundRobinGroupChat(agents, termination_condition=stop)
+    with observed(team) as seen:
+        async for item in team.run_stream(task="Go"):
+            if not isinstance(item, TaskResult) and item.source == "a":
+                stop.set()
+    assert seen.results[0].stop_reason == "External termination requested"
+    assert seen.results[0].text.endswith("speaks")
+
+
+async def test_parallel_runs_do_not_mix():
+    client = replay(*["same client"] * 12)
+    teams = [
+        RoundRobinGroupChat([assistant(f"a{i}", client), assistant(f"b{i}", client)], name=f"team{i}", max_turns=3)
+        for i in range(4)
+    ]
+    from contextlib import ExitStack
+
+    with ExitStack() as stack:
+        seen = [stack.enter_context(observed(team)) for team in teams]
+        await asyncio.gather(*(team.run(task=f"Task {i}") for i, team in enumerate(teams)))
+    for i, one in enumerate(seen):
+        assert [step.agent for step in one.trajectory.steps] == [f"a{i}", f"b{i}", f"a{i}"]
+        assert len({span.context.trace_id for span in one.spans}) == 1
+    assert "create" not in vars(client)
+
+
+async def test_a_team_runs_again_after_a_reset():
+    team = RoundRobinGroupChat([assistant("solo", replay("one", "two", "three"))], max_turns=1)
+    with observed(team) as seen:
+        await team.run(task="First")
+        await team.run(task="Go on")
+        await team.reset()
+        await team.run(task="Anew")
+    assert [texts(run) for run in seen.trajectories] == [["one"], ["two"], ["three"]]
+    assert [len(run.steps[0].inputs) for run in seen.trajectories] == [1, 2, 1]

@@ -1,0 +1,139 @@
+"""Tools and workbenches: what is recorded, and in which context they run."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from autogen_agentchat.teams import RoundRobinGroupChat
+from autogen_core.tools import (
+    FunctionTool,
+    StaticWorkbench,
+    TextResultContent,
+    ToolOverride,
+    ToolResult,
+    Workbench,
+)
+from opentelemetry import trace
+from pydantic import BaseModel
+
+from tracer_hooks.testing import observed, span_tree
+
+from ._teams import assistant, calls, replay
+
+
+class Remote(Workbench):
+    """A workbench that runs its tools elsewhere, like McpWorkbench."""
+
+    async def list_tools(self):
+        return [{"name": "search"}, {"name": "fails"}]
+
+    async def call_tool(self, name, arguments=None, cancellation_token=None, call_id=None):
+        return ToolResult(name=name, result=[TextResultContent(content=f"{name} done")], is_error=name == "fails")
+
+    async def start(self):
+        return None
+
+    async def stop(self):
+        return None
+
+    async def reset(self):
+        return None
+
+    async def save_state(self):
+        return {}
+
+    async def load_state(self, state):
+        return None
+
+
+def team_with(client, **options):
+    return RoundRobinGroupChat([assistant("solo", client, **options)], max_turns=1)
+
+
+async def test_a_remote_workbench_says_itself_what_failed():
+    team = team_with(replay(calls(("search", '{"q": 1}'), ("fails", "{}"))), workbench=Remote())
+    with observed(team) as seen:
+        await team.run(task="Go")
+    assert [(c.name, c.arguments, c.result, c.error) for c in seen.trajectory.steps[0].tool_calls] == [
+        ("search", {"q": 1}, "search done", None),
+        ("fails", {}, "fails done", "fails done"),
+    ]
+
+
+async def test_a_static_workbench_shows_a_tool_under_another_name():
+    tool = FunctionTool(lambda: "42", name="original", description="d")
+    workbench = StaticWorkbench([tool], {"original": ToolOverride(name="renamed")})
+    team = team_with(replay(calls(("renamed", "{}"))), workbench=workbench)
+    with observed(team) as seen:
+        await team.run(task="Go")
+    (call,) = seen.trajectory.steps[0].tool_calls
+    assert (call.name, call.result) == ("renamed", "42")
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+async def test_a_users_spans_nest_in_the_tools(kind):
+    with observed(team_with(replay())) as warmed:
+        tracer = warmed.tracer_provider.get_tracer("users")
+
+    def work() -> str:
+        """Work."""
+        with tracer.start_as_current_span("users"):
+            return "done"
+
+    async def work_async() -> str:
+        """Work."""
+        await asyncio.sleep(0)
+        return work()
+
+    tool = FunctionTool(work if kind == "sync" else work_async, name="work", description="d")
+    team = team_with(replay(calls(("work", "{}"), ("work", "{}"))), tools=[tool])
+    with observed(team) as seen:
+        tracer = seen.tracer_provider.get_tracer("users")
+        await team.run(task="Go")
+    tree = span_tree(seen.spans, with_steps=False)
+    assert tree.count("    execute_tool work\n      users") == 2
+    assert trace.get_current_span() is trace.INVALID_SPAN
+
+
+async def test_parallel_calls_are_one_step_and_a_shared_tool_is_recorded_once():
+    tool = FunctionTool(lambda x: x * 2, name="double", description="d")
+    tool._func.__annotations__ = {"x": int}
+
+    def double(x: int) -> int:
+        """Double."""
+        return x * 2
+
+    tool = FunctionTool(double, description="d")
+    first = assistant("first", replay(calls(("double", '{"x": 1}'), ("double", '{"x": 2}'))), tools=[tool])
+    second = assistant("second", replay(calls(("double", '{"x": 3}'))), tools=[tool])
+    team = RoundRobinGroupChat([first, second], max_turns=2)
+    with observed(team) as seen:
+        await team.run(task="Go")
+    assert [[c.result for c in step.tool_calls] for step in seen.trajectory.steps] == [["2", "4"], ["6"]]
+    assert [step.agent for step in seen.trajectory.steps] == ["first", "second"]
+
+
+class Found(BaseModel):
+    value: int
+
+
+async def test_a_result_is_recorded_as_the_agent_reads_it():
+    def find() -> Found:
+        """Find."""
+        return Found(value=42)
+
+    team = team_with(replay(calls(("find", "{}"))), tools=[find])
+    with observed(team) as seen:
+        result = await team.run(task="Go")
+    assert seen.trajectory.steps[0].tool_calls[0].result == '{"value": 42}' == result.messages[-1].content
+
+
+async def test_a_tool_called_outside_a_run_is_not_recorded():
+    tool = FunctionTool(lambda: "42", name="answer", description="d")
+    team = team_with(replay("hi"), tools=[tool])
+    from autogen_core import CancellationToken
+
+    with observed(team) as seen:
+        assert await tool.run_json({}, CancellationToken()) == "42"
+    assert seen.spans == ()
