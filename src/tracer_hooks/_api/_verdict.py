@@ -88,9 +88,7 @@ def run_awaitable(awaitable: Awaitable[Any]) -> Any:
     async def finish() -> Any:
         return await awaitable
 
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if not _loop_is_running():
         return asyncio.run(finish())
     outcome: list[Any] = []
     failure: list[BaseException] = []
@@ -108,6 +106,14 @@ def run_awaitable(awaitable: Awaitable[Any]) -> Any:
     if failure:
         raise failure[0]
     return outcome[0]
+
+
+def _loop_is_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _call(check: Check, result: RunResult, task: str) -> Any:

@@ -46,6 +46,7 @@ def run_demo(*, base_url: str, model: str, frameworks: Sequence[str], out: Path)
     for key, value in _QUIET.items():
         os.environ.setdefault(key, value)
     logging.getLogger("crewai").setLevel(logging.ERROR)  # it warns at every call that it does not know the model
+    logging.getLogger("autogen_core").setLevel(logging.CRITICAL)  # it logs a failed run's traceback for every agent
     builders = _builders(frameworks)
     is_scripted = not (base_url or model or os.environ.get("OPENAI_API_KEY"))
     with ExitStack() as stack:

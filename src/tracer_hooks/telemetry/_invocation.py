@@ -109,7 +109,11 @@ class Invocation:
     def active(self) -> Iterator[None]:
         """Make this the current operation within the block. Never hold it across a ``yield``: see :mod:`._streams`."""
         previous = otel_context.get_current()
-        otel_context.attach(self.context())
+        # Current in any case: a hooked entry point passes its own call through only while its run is current.
+        context = otel_context.set_value(_CURRENT, self)
+        with guard(f"make the span {self.span_name!r} the current one"):
+            context = self.context()
+        otel_context.attach(context)
         try:
             yield
         finally:

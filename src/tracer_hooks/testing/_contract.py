@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
+_PARTS = ("base", "endings", "intervene", "isolation", "payloads", "restore", "safety", "steps")
+pytest.register_assert_rewrite(*(f"tracer_hooks.testing._contract_{part}" for part in _PARTS))
+
+# The parts are imported after that, so that a failing assertion shows its values.
+# ruff: noqa: E402
 from tracer_hooks.testing._contract_endings import EndingsContract
 from tracer_hooks.testing._contract_intervene import InterveneContract
 from tracer_hooks.testing._contract_isolation import IsolationContract
@@ -38,8 +45,8 @@ class AdapterContract(
 
     :class:`~tracer_hooks.testing.ContractTeams` says what each builder has to give. What the framework cannot do is
     skipped with the reason that the teams give; what the adapter cannot do, by the capabilities that it declares.
-    No test needs a network or a key: the models are scripted, on the loopback interface. Needs pytest and httpx, which
-    OpenAI's client brings.
+    No test needs a network or a key: the models are scripted, on the loopback interface. Needs pytest, and OpenAI's client
+    with its httpx.
 
     After every observed run, whatever the test is about, these must hold: the run and every span are ended,
     OpenTelemetry logged no failed detach, and the caller's current span is what it was.

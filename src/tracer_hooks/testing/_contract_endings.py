@@ -164,6 +164,8 @@ class EndingsContract(ContractBase):
         return await self.offered(self.teams.arun, team, "What is six times seven?")
 
     async def _others_done(self) -> None:
+        for _ in range(3):
+            await asyncio.sleep(0)  # the loop creates the task that closes the generator only in its next round
         while others := asyncio.all_tasks() - {asyncio.current_task()}:
             await asyncio.wait(others, timeout=_WAIT_S)
 

@@ -20,10 +20,11 @@ from tracer_hooks.adapters import (
 )
 from tracer_hooks.errors import TapeMismatchError
 from tracer_hooks.schema import StepKind, Usage
-from tracer_hooks.telemetry import ChatReply, RequestedTool
+from tracer_hooks.telemetry import ChatReply, RequestedTool, message_text
 from tracer_hooks.testing import ErrorReply, Reply, ScriptedLLM, ToolCallReply, When
 from tracer_hooks.testing._observing import observed
 from tracer_hooks.testing._spans import span_tree
+from tracer_hooks_crewai._replies import to_messages, to_reply
 
 from ._crews import ADAPTER, Lookup, Scripted, agent, brief, calls, crew, final, react, task, team
 
@@ -189,13 +190,16 @@ def test_structured_output_is_kept() -> None:
 
 def test_odd_messages_do_no_harm() -> None:
     parts = [{"type": "text", "text": "Look:"}, {"type": "image_url", "image_url": {"url": "data:..."}}, object()]
-    llm = Scripted.of(any="fine")
-    solo = agent("solo", llm)
-    with observed(solo, adapter=ADAPTER) as seen:
-        solo.kickoff([{"role": "user", "content": parts}])
-    text = seen.trajectory.steps[0].inputs[0].text
-    assert "Look:" in text
-    assert "<image_url>" in text
+    odd = [{"role": "user", "content": parts}, {"role": None, "content": None}, {}, 7,
+           {"role": "assistant", "content": None, "tool_calls": [object()]}, {"role": "tool", "content": b"\xff"}]  # fmt: skip
+    messages = to_messages(odd)
+    assert message_text(messages[0]).startswith("Look:\n<image_url>\n<object")
+    assert len(messages) == len(odd)
+
+
+def test_odd_replies_do_no_harm() -> None:
+    for native in (None, 7, [], [object()], {"a": 1}, b"\xff", object()):
+        assert isinstance(to_reply(native).content, str)
 
 
 @pytest.mark.parametrize("point", [InterceptionPoint.PRE_MODEL_CALL, InterceptionPoint.PRE_STEP])
@@ -291,7 +295,7 @@ def test_rewritten_instructions_reach_the_model_and_not_the_agent() -> None:
     built = team(llm, "ann")
     with observed(built, adapter=ADAPTER, intervention=RewriteInstructions({"ann": "Be brief."})):
         built.kickoff(inputs={"task": "x"})
-    assert llm.seen[0][0] == {"role": "system", "content": "Be brief."}
+    assert (llm.seen[0][0]["role"], llm.seen[0][0]["content"]) == ("system", "Be brief.")
     assert "backstory of ann" in built.agents[0].backstory
 
 
@@ -335,12 +339,10 @@ def test_unusual_models_are_covered_when_they_turn_up() -> None:
     with observed(solo, adapter=ADAPTER) as seen:
 
         class Later(BaseLLM):
-            model: str = "later"
-
             def call(self, messages: Any, *args: Any, **kwargs: Any) -> str:
                 return "later answer"
 
-        solo.llm = Later()
+        solo.llm = Later(model="later")
         assert solo.kickoff("x").raw == "later answer"
     assert brief(seen.trajectory) == [("solo", "message", "later answer")]
     assert seen.trajectory.steps[0].model == "later"

@@ -17,7 +17,7 @@ from tracer_hooks._guard import guard
 from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry import AgentInvocation, Message, RunInvocation, current_run, text_message
 from tracer_hooks_crewai import _scope, _signals
-from tracer_hooks_crewai._control_flow import is_control_flow
+from tracer_hooks_crewai._control_flow import is_control_flow, is_failure_policy
 from tracer_hooks_crewai._replies import plain_text, to_messages
 from tracer_hooks_crewai._roster import agent_spec
 from tracer_hooks_crewai._scope import Turn
@@ -154,8 +154,10 @@ def _fail(turn: Turn, error: BaseException) -> None:
         _close_tools(turn, error)
         if is_control_flow(error):
             turn.invocation.abandon()
-        else:
-            turn.invocation.fail(error)
+            return
+        if is_failure_policy(error):  # the tool call says it already; it is no further step
+            turn.invocation.run.first_sight(error, turn.invocation)
+        turn.invocation.fail(error)
 
 
 def _close_tools(turn: Turn, error: BaseException | None) -> None:

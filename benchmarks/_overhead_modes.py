@@ -1,0 +1,172 @@
+"""The ways of tracing that are measured: ours, and the instrumentors of OpenInference and OpenLLMetry."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from opentelemetry.sdk.trace import TracerProvider
+
+_RIVALS = {
+    ("openinference", "autogen"): ("openinference.instrumentation.autogen_agentchat", "AutogenAgentChatInstrumentor"),
+    ("openinference", "crewai"): ("openinference.instrumentation.crewai", "CrewAIInstrumentor"),
+    ("openinference", "langgraph"): ("openinference.instrumentation.langchain", "LangChainInstrumentor"),
+    ("openllmetry", "crewai"): ("opentelemetry.instrumentation.crewai", "CrewAIInstrumentor"),
+    ("openllmetry", "langgraph"): ("opentelemetry.instrumentation.langchain", "LangchainInstrumentor"),
+}
+
+
+class Bare:
+    """Traces nothing."""
+
+    builds_inside = False
+    """Whether the team must be built while tracing is on."""
+
+    def on(self, team: Any, provider: TracerProvider) -> None:
+        """Begin to trace ``team`` to ``provider``; not timed as a part of the run."""
+
+    def off(self, team: Any) -> None:
+        """Undo :meth:`on`."""
+
+    def settle(self, team: Any) -> None:
+        """Wait for the work that the run left to other threads; timed as a part of the run."""
+
+
+class Ours(Bare):
+    """``tracer_hooks.hook(team, ...)``, as a user would write it.
+
+    Args:
+        scratch: Folder for a run store.
+        with_store: Whether runs are stored.
+        failing: Whether a check fails every run, so that each is diagnosed.
+    """
+
+    def __init__(self, scratch: Path, *, with_store: bool = False, failing: bool = False) -> None:
+        self._options: dict[str, Any] = {"capture": "full", "store": scratch / "runs.sqlite" if with_store else "off"}
+        if failing:
+            self._options["check"] = lambda result, task: False
+
+    def on(self, team: Any, provider: TracerProvider) -> None:
+        import tracer_hooks
+
+        tracer_hooks.hook(team, tracer_provider=provider, **self._options)
+
+    def factory(self, build: Callable[..., Any], provider: TracerProvider) -> Callable[..., Any]:
+        """The hooked factory, every team of which is traced."""
+        import tracer_hooks
+
+        return tracer_hooks.hook(build, tracer_provider=provider, **self._options)
+
+    def off(self, team: Any) -> None:
+        import tracer_hooks
+
+        tracer_hooks.unhook(team)
+
+    def settle(self, team: Any) -> None:
+        import tracer_hooks
+
+        run = tracer_hooks.last_run(team)
+        if run is None:
+            raise RuntimeError("the hooked team recorded no run")
+        run.wait(60)
+
+
+class Rival(Bare):
+    """A peer's instrumentor with its default settings, which capture content.
+
+    Args:
+        peer: ``"openinference"`` or ``"openllmetry"``.
+        framework: What to instrument.
+        options: For ``instrument()``.
+    """
+
+    builds_inside = True  # OpenLLMetry wraps LangChain's agent factories
+
+    def __init__(self, peer: str, framework: str, **options: Any) -> None:
+        module, name = _RIVALS[peer, framework]
+        self._instrumentor = getattr(importlib.import_module(module), name)()
+        self._options = options
+
+    def on(self, team: Any, provider: TracerProvider) -> None:
+        self._instrumentor.instrument(tracer_provider=provider, **self._options)
+        if not self._instrumentor.is_instrumented_by_opentelemetry:
+            raise RuntimeError(f"{type(self._instrumentor).__module__} refused to instrument this version")
+
+    def off(self, team: Any) -> None:
+        self._instrumentor.uninstrument()
+
+
+@dataclass(frozen=True)
+class Mode:
+    """One row of the table."""
+
+    label: str
+    distributions: dict[str, str] | None = None
+    """The distribution that each framework needs; None: ours, which has every framework."""
+    headline: bool = False
+    """Whether the targets hold for it."""
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def missing(self, framework: str) -> str | None:
+        """Why the mode cannot be measured: "not installed", "no such instrumentor", or what our adapter lacks."""
+        if self.distributions is None:
+            return _our_problem(framework)
+        if framework not in self.distributions:
+            return "no such instrumentor"
+        try:
+            importlib.metadata.version(self.distributions[framework])
+        except importlib.metadata.PackageNotFoundError:
+            return "not installed"
+        return None
+
+
+MODES = {
+    "ours": Mode("tracer-hooks", headline=True),
+    "ours-store": Mode("tracer-hooks, runs stored", options={"with_store": True}),
+    "ours-diagnose": Mode("tracer-hooks, every run fails and is diagnosed", options={"failing": True}),
+    "openinference": Mode(
+        "OpenInference",
+        {
+            "autogen": "openinference-instrumentation-autogen-agentchat",
+            "crewai": "openinference-instrumentation-crewai",
+            "langgraph": "openinference-instrumentation-langchain",
+        },
+    ),
+    "openinference-events": Mode(
+        "OpenInference, event listener",
+        {"crewai": "openinference-instrumentation-crewai"},
+        options={"use_event_listener": True},
+    ),
+    "openllmetry": Mode(
+        "OpenLLMetry",
+        {
+            "crewai": "opentelemetry-instrumentation-crewai",
+            "langgraph": "opentelemetry-instrumentation-langchain",
+        },
+    ),
+}
+TARGETS = {"autogen": 30.0, "langgraph": 25.0, "crewai": 5.0}
+"""What our hooks may add to the CPU time of a run, in per cent."""
+
+
+def make(name: str, framework: str, scratch: Path) -> Bare:
+    """The switch of a mode."""
+    if name == "bare":
+        return Bare()
+    mode = MODES[name]
+    if mode.distributions is None:
+        return Ours(scratch, **mode.options)
+    return Rival(name.split("-")[0], framework, **mode.options)
+
+
+def _our_problem(framework: str) -> str | None:
+    from tracer_hooks.adapters import find_adapters
+
+    for found in find_adapters():
+        if found.name == framework:
+            return None if found.adapter is not None else f"adapter not loaded: {found.problem}"
+    return "not installed"
