@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import weakref
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +17,10 @@ from tracer_hooks._api._source import TeamSource
 from tracer_hooks._api._team_run import Attempt, TeamRun
 from tracer_hooks._api._watching import WATCHTOWER
 from tracer_hooks._guard import guard
-from tracer_hooks.adapters import Adapter, PatchSet, TeamCall
+from tracer_hooks.adapters import Adapter, PatchSet, RunResult, StreamCollector, TeamCall
 from tracer_hooks.feedback import PromptRewrite
 from tracer_hooks.schema import RunOutcome
-from tracer_hooks.telemetry import drive, drive_async
+from tracer_hooks.telemetry import drive, drive_async, suppressed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +64,11 @@ class Conductor:
 
     # --- RunHost ---------------------------------------------------------------------------------------------------
     def call(self, call: TeamCall) -> Any:
-        session = self._session(call)
-        opened = session.open(self._take_pending())
+        begun = self._begin(call)
+        if begun is None:
+            with suppressed():
+                return call.on(call.team)
+        session, opened = begun
         while True:
             attempt = self._attempt(session, opened)
             session.settle(attempt)
@@ -73,14 +76,19 @@ class Conductor:
                 break
             session.diagnose(attempt)
             session.propose(attempt)
-            asyncio_reset(self.adapter, opened)
-            opened = session.reopen()
+            reopened = session.reopen(attempt, opened)
+            if reopened is None:
+                break
+            opened = reopened
         self._after(session, attempt, in_background=self._in_background(False))
         return _deliver(session.run)
 
     async def acall(self, call: TeamCall) -> Any:
-        session = self._session(call)
-        opened = session.open(self._take_pending())
+        begun = self._begin(call)
+        if begun is None:
+            with suppressed():
+                return await call.on(call.team)
+        session, opened = begun
         while True:
             attempt = await self._attempt_async(session, opened)
             session.settle(attempt)
@@ -88,14 +96,21 @@ class Conductor:
                 break
             await asyncio.to_thread(session.diagnose, attempt)
             await asyncio.to_thread(session.propose, attempt)
-            await self.adapter.reset(opened.prepared.team)
-            opened = session.reopen()
+            reopened = await session.reopen_async(attempt, opened)
+            if reopened is None:
+                break
+            opened = reopened
         self._after(session, attempt, in_background=self._in_background(True))
         return _deliver(session.run)
 
     def stream(self, call: TeamCall) -> Iterator[Any]:
-        session = self._session(call)
-        opened = session.open(self._take_pending())
+        begun = self._begin(call)
+        if begun is None:
+            with suppressed():
+                source = call.on(call.team)
+            yield from source
+            return
+        session, opened = begun
         while True:
             attempt = yield from self._stream_attempt(session, opened)
             session.settle(attempt)
@@ -103,16 +118,24 @@ class Conductor:
                 break
             session.diagnose(attempt)
             session.propose(attempt)
-            asyncio_reset(self.adapter, opened)
-            yield self._boundary(session, attempt)
-            opened = session.reopen()
+            reopened = session.reopen(attempt, opened)
+            if reopened is None:
+                break
+            opened = reopened
+            yield self._boundary(attempt)
         self._after(session, attempt, in_background=self._in_background(False))
         if attempt.error is not None:
             raise attempt.error
 
     async def astream(self, call: TeamCall) -> AsyncIterator[Any]:
-        session = self._session(call)
-        opened = session.open(self._take_pending())
+        begun = self._begin(call)
+        if begun is None:
+            with suppressed():
+                source = call.on(call.team)
+            async for item in source:
+                yield item
+            return
+        session, opened = begun
         while True:
             items = self._astream_attempt(session, opened)
             try:
@@ -126,9 +149,11 @@ class Conductor:
                 break
             await asyncio.to_thread(session.diagnose, attempt)
             await asyncio.to_thread(session.propose, attempt)
-            await self.adapter.reset(opened.prepared.team)
-            yield self._boundary(session, attempt)
-            opened = session.reopen()
+            reopened = await session.reopen_async(attempt, opened)
+            if reopened is None:
+                break
+            opened = reopened
+            yield self._boundary(attempt)
         self._after(session, attempt, in_background=self._in_background(True))
         if attempt.error is not None:
             raise attempt.error
@@ -144,7 +169,7 @@ class Conductor:
         except BaseException as error:
             self._broken_off(session, opened, error)
             raise
-        result = self.adapter.result(call, native)
+        result = self._result(lambda: self.adapter.result(call, native), native)
         return session.close(opened, session.judge(opened, result), result=result)
 
     async def _attempt_async(self, session: Session, opened: Opened) -> Attempt:
@@ -157,30 +182,30 @@ class Conductor:
         except BaseException as error:
             self._broken_off(session, opened, error)
             raise
-        result = self.adapter.result(call, native)
+        result = self._result(lambda: self.adapter.result(call, native), native)
         return session.close(opened, await session.judge_async(opened, result), result=result)
 
     def _stream_attempt(self, session: Session, opened: Opened) -> Generator[Any, None, Attempt]:
-        collector = self.adapter.collector(session.call)
+        collector = SafeCollector(self.adapter, session.call)
         try:
             with opened.run.active():
                 source = session.call.on(opened.prepared.team)
-            yield from drive(source, opened.run, on_item=collector.see)
+            yield from drive(source, opened.run, on_item=collector.see, fails=False)
         except Exception as error:
             return session.failed_call(opened, error)
         except BaseException as error:
             self._broken_off(session, opened, error)
             raise
-        result = collector.result()
+        result = self._result(collector.result, collector.last)
         return session.close(opened, session.judge(opened, result), result=result)
 
     async def _astream_attempt(self, session: Session, opened: Opened) -> AsyncGenerator[Any, None]:
-        collector = self.adapter.collector(session.call)
+        collector = SafeCollector(self.adapter, session.call)
         items = None
         try:
             with opened.run.active():
                 source = session.call.on(opened.prepared.team)
-            items = drive_async(source, opened.run, on_item=collector.see)
+            items = drive_async(source, opened.run, on_item=collector.see, fails=False)
             async for item in items:
                 yield item
         except Exception as error:
@@ -191,8 +216,13 @@ class Conductor:
                 await items.aclose()
             self._broken_off(session, opened, error)
             raise
-        result = collector.result()
+        result = self._result(collector.result, collector.last)
         session.close(opened, await session.judge_async(opened, result), result=result)
+
+    def _result(self, read: Callable[[], RunResult], native: Any) -> RunResult:
+        with guard("read the result"):
+            return read()
+        return RunResult(text="", native=native)
 
     def _broken_off(self, session: Session, opened: Opened, error: BaseException) -> None:
         """Record a run that was cancelled or broken off; it is not diagnosed."""
@@ -204,13 +234,16 @@ class Conductor:
             session.finish()
 
     # --- around the attempts ---------------------------------------------------------------------------------------
-    def _session(self, call: TeamCall) -> Session:
-        with guard("watch for teams inside the run"):
+    def _begin(self, call: TeamCall) -> tuple[Session, Opened] | None:
+        """Open the first attempt; None when we cannot, and the call has to be made without us."""
+        with guard("open the run"):
             WATCHTOWER.refresh()
-        session = Session(call, self.adapter, self._source, self.options, self)
-        self._newest = session.run
-        _MINE.set(weakref.WeakKeyDictionary({**_MINE.get({}), self: session.run}))
-        return session
+            session = Session(call, self.adapter, self._source, self.options, self)
+            opened = session.open(self._take_pending())
+            self._newest = session.run
+            _MINE.set(weakref.WeakKeyDictionary({**_MINE.get({}), self: session.run}))
+            return session, opened
+        return None
 
     def _take_pending(self) -> PromptRewrite | None:
         pending, self._pending = self._pending, None
@@ -226,7 +259,7 @@ class Conductor:
             attempt.decision = attempt.decision or "tried in the next run"
         return False
 
-    def _boundary(self, session: Session, attempt: Attempt) -> RetryBoundary:
+    def _boundary(self, attempt: Attempt) -> RetryBoundary:
         return RetryBoundary(
             attempt=attempt.number + 1, reason=attempt.trajectory.outcome_reason, rewrite=attempt.rewrite
         )
@@ -248,11 +281,24 @@ class Conductor:
             work()
 
 
-def asyncio_reset(adapter: Adapter, opened: Opened) -> None:
-    """Reset a team before a retry, from synchronous code."""
-    from tracer_hooks._api._verdict import run_awaitable
+class SafeCollector:
+    """An adapter's collector; a failure in it is ours, and leaves the stream as it is."""
 
-    run_awaitable(adapter.reset(opened.prepared.team))
+    def __init__(self, adapter: Adapter, call: TeamCall) -> None:
+        self.last: Any = None
+        self._collector: StreamCollector | None = None
+        with guard("look at a stream"):
+            self._collector = adapter.collector(call)
+
+    def see(self, item: Any) -> None:
+        """Look at one item."""
+        self.last = item
+        if self._collector is not None:
+            self._collector.see(item)
+
+    def result(self) -> RunResult:
+        """What came out."""
+        return self._collector.result() if self._collector is not None else RunResult(text="", native=self.last)
 
 
 def _deliver(run: TeamRun) -> Any:

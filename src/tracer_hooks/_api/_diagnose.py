@@ -12,9 +12,13 @@ from tracer_hooks.schema import Attribution, Trajectory
 
 
 @overload
-def diagnose(target: Trajectory | TeamRun, *, attributor: str | Attributor = "auto", reference: str | None = None) -> Attribution: ...
+def diagnose(
+    target: Trajectory | TeamRun, *, attributor: str | Attributor = "auto", reference: str | None = None
+) -> Attribution: ...
 @overload
-def diagnose(target: str | Path, *, attributor: str | Attributor = "auto", reference: str | None = None) -> list[Attribution]: ...
+def diagnose(
+    target: str | Path, *, attributor: str | Attributor = "auto", reference: str | None = None
+) -> list[Attribution]: ...
 def diagnose(
     target: Trajectory | TeamRun | str | Path, *, attributor: str | Attributor = "auto", reference: str | None = None
 ) -> Attribution | list[Attribution]:

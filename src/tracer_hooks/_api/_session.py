@@ -11,12 +11,12 @@ from tracer_hooks._api._options import HookOptions
 from tracer_hooks._api._outcome import Judged, judge_error, judge_result
 from tracer_hooks._api._source import Prepared, TeamSource
 from tracer_hooks._api._team_run import Attempt, TeamRun
-from tracer_hooks._api._verdict import Verdict, ask_check, ask_check_async, compare, expected_answer
-from tracer_hooks._guard import guard
+from tracer_hooks._api._verdict import Verdict, ask_check, ask_check_async, compare, expected_answer, run_awaitable
+from tracer_hooks._guard import guard, logger
 from tracer_hooks.adapters import Adapter, Interventions, RunHost, RunResult, TeamCall
 from tracer_hooks.attribution import get_attributor
 from tracer_hooks.feedback import PromptRewrite
-from tracer_hooks.schema import Attribution, RunKind, RunOutcome
+from tracer_hooks.schema import Attribution, RunKind, RunOutcome, Trajectory
 from tracer_hooks.telemetry import Emitter, RunInvocation, RunStart, emit_diagnosis, suppressed
 
 
@@ -62,13 +62,33 @@ class Session:
         prompts = {trial.agent: trial.after} if trial is not None else {}
         return self._open(self._source.first(self._adapter, self.call.team, prompts))
 
-    def reopen(self) -> Opened:
-        """Begin the next attempt, with the rewrite that the last one led to."""
+    def reopen(self, attempt: Attempt, before: Opened) -> Opened | None:
+        """Begin the next attempt, with the rewrite that the last one led to; None when there cannot be one."""
+        try:
+            run_awaitable(self._adapter.reset(before.prepared.team))
+            return self._reopen()
+        except Exception as error:
+            return self._no_retry(attempt, error)
+
+    async def reopen_async(self, attempt: Attempt, before: Opened) -> Opened | None:
+        """The same in asynchronous code."""
+        try:
+            await self._adapter.reset(before.prepared.team)
+            return self._reopen()
+        except Exception as error:
+            return self._no_retry(attempt, error)
+
+    def _reopen(self) -> Opened:
         prompts = {self._trial.agent: self._trial.after} if self._trial is not None else {}
         prepared = self._source.again(self._adapter, self.call.team, prompts)
         if prepared.is_new:
             prepared.patches.add(self._adapter.hook(prepared.team, self._host))
         return self._open(prepared)
+
+    def _no_retry(self, attempt: Attempt, error: Exception) -> None:
+        """The user's factory, or we, could not make the team ready again: the call ends with what it has."""
+        attempt.decision = f"no retry: the team could not be made ready again ({type(error).__name__}: {error})"
+        logger.warning("tracer-hooks does not retry: the team could not be made ready again (%r)", error)
 
     def judge(self, opened: Opened, result: RunResult) -> Judged:
         """Judge a result inside the run, in synchronous code."""
@@ -95,9 +115,7 @@ class Session:
         stop_reason = result.stop_reason if result is not None else None
         run.finish(output=result.text if result is not None else None, error=error, stop_reason=stop_reason)
         opened.prepared.patches.undo()
-        trajectory = run.trajectory()
-        if self._reference is not None:
-            trajectory = trajectory.model_copy(update={"reference": self._reference})
+        trajectory = self._trajectory(run, judged)
         number = len(self.run.attempts) + 1
         attempt = Attempt(number=number, trajectory=trajectory, result=result, error=error, rank=judged.rank)
         self.run.attempts.append(attempt)
@@ -191,6 +209,18 @@ class Session:
         parts = [part for part in (prepared.intervention, self._options.intervention) if part is not None]
         run.intervention = Interventions(parts) if parts else None
         return Opened(run, prepared)
+
+    def _trajectory(self, run: RunInvocation, judged: Judged) -> Trajectory:
+        with guard("assemble the trajectory"):
+            return run.trajectory().model_copy(update={"reference": self._reference})
+        return Trajectory(
+            run_id=run.run_id,
+            team=self.run.team,
+            framework=self._adapter.name,
+            task=self.call.task,
+            outcome=judged.outcome,
+            outcome_reason=judged.reason,
+        )
 
     def _verdict(self, result: RunResult) -> Verdict | None:
         """The verdict by the expected answer, where that decides."""

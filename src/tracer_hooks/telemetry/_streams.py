@@ -18,11 +18,12 @@ OnItem = Callable[[T], None]
 
 
 async def drive_async(
-    source: AsyncIterator[T], invocation: Invocation, *, on_item: OnItem[T] | None = None
+    source: AsyncIterator[T], invocation: Invocation, *, on_item: OnItem[T] | None = None, fails: bool = True
 ) -> AsyncGenerator[T, None]:
     """Yield what ``source`` yields, each step run inside ``invocation``, which fails or is abandoned with it.
 
-    The caller ends the invocation after a normal end. ``on_item`` sees each item first.
+    The caller ends the invocation after a normal end, and with ``fails=False`` after any end. ``on_item`` sees each
+    item first.
     """
     try:
         while True:
@@ -36,7 +37,8 @@ async def drive_async(
                     on_item(item)
             yield item
     except BaseException as error:
-        invocation.fail(error)
+        if fails:
+            invocation.fail(error)
         raise
     finally:
         close = getattr(source, "aclose", None)
@@ -44,7 +46,9 @@ async def drive_async(
             await close()
 
 
-def drive(source: Iterator[T], invocation: Invocation, *, on_item: OnItem[T] | None = None) -> Iterator[T]:
+def drive(
+    source: Iterator[T], invocation: Invocation, *, on_item: OnItem[T] | None = None, fails: bool = True
+) -> Iterator[T]:
     """The same for plain generators; see :func:`drive_async`."""
     try:
         while True:
@@ -58,7 +62,8 @@ def drive(source: Iterator[T], invocation: Invocation, *, on_item: OnItem[T] | N
                     on_item(item)
             yield item
     except BaseException as error:
-        invocation.fail(error)
+        if fails:
+            invocation.fail(error)
         raise
     finally:
         close = getattr(source, "close", None)

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
+from tracer_hooks.adapters import Capability
 from tracer_hooks.testing._scenarios import SCRIPTS, Scenario, lookup
 from tracer_hooks.testing._scripted_llm import ScriptedLLM
 from tracer_hooks.testing._scripted_rules import Rule
@@ -34,6 +35,9 @@ class ContractTeams:
 
     adapter: str
     """Name of the adapter's entry point, for example ``"autogen"``."""
+
+    tested_elsewhere: frozenset[Capability] = frozenset()
+    """Capabilities of the adapter that another set of teams shows, for frameworks whose teams run in one way only."""
 
     # --- teams -----------------------------------------------------------------------------------------------------
     def single(

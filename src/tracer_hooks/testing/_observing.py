@@ -87,7 +87,7 @@ class Observer:
         try:
             with run.active():
                 source = call.on(call.team)
-            yield from drive(iter(source), run, on_item=collector.see)
+            yield from drive(iter(source), run, on_item=collector.see, fails=False)
             self._finish(run, collector.result())
         except BaseException as error:
             run.finish(error=error)
@@ -99,7 +99,7 @@ class Observer:
         try:
             with run.active():
                 source = call.on(call.team)
-            items = drive_async(source, run, on_item=collector.see)
+            items = drive_async(source, run, on_item=collector.see, fails=False)
             async for item in items:
                 yield item
             self._finish(run, collector.result())

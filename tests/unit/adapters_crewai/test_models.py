@@ -190,8 +190,15 @@ def test_structured_output_is_kept() -> None:
 
 def test_odd_messages_do_no_harm() -> None:
     parts = [{"type": "text", "text": "Look:"}, {"type": "image_url", "image_url": {"url": "data:..."}}, object()]
-    odd = [{"role": "user", "content": parts}, {"role": None, "content": None}, {}, 7,
-           {"role": "assistant", "content": None, "tool_calls": [object()]}, {"role": "tool", "content": b"\xff"}]  # fmt: skip
+    calls_nothing = {"role": "assistant", "content": None, "tool_calls": [object()]}
+    odd = [
+        {"role": "user", "content": parts},
+        {"role": None},
+        {},
+        7,
+        calls_nothing,
+        {"role": "tool", "content": b"\xff"},
+    ]
     messages = to_messages(odd)
     assert message_text(messages[0]).startswith("Look:\n<image_url>\n<object")
     assert len(messages) == len(odd)
@@ -265,7 +272,7 @@ def test_recorded_replies_replay_to_the_same_run(native: bool) -> None:
         again.kickoff(inputs={"task": "x"})
     assert silent.seen == []
     assert brief(replayed.trajectory) == brief(seen.trajectory)
-    assert [r.digest() for r in supply.requests][0] == record.models[0][0].digest()
+    assert supply.requests[0].digest() == record.models[0][0].digest()
 
 
 @pytest.mark.parametrize("native", [True, False])
@@ -327,10 +334,9 @@ def test_a_bug_of_ours_leaves_the_run_as_it_was(monkeypatch: pytest.MonkeyPatch,
                   "_signals.usage_of", "_entries.task_text"):  # fmt: skip
         built = team(Scripted.of(native=True, ann=[calls(("lookup", {"query": "q"})), "It is 42."]), "ann",
                      tools=[Lookup().tool])  # fmt: skip
-        with monkeypatch.context() as patch:
-            with observed(built, adapter=ADAPTER):
-                patch.setattr(f"tracer_hooks_crewai.{place}", broken)
-                assert built.kickoff(inputs={"task": "x"}).raw == "It is 42.", place
+        with monkeypatch.context() as patch, observed(built, adapter=ADAPTER):
+            patch.setattr(f"tracer_hooks_crewai.{place}", broken)
+            assert built.kickoff(inputs={"task": "x"}).raw == "It is 42.", place
     assert "our bug" in caplog.text
 
 

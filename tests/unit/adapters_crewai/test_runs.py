@@ -170,7 +170,7 @@ async def test_delegation_in_an_asynchronous_kickoff() -> None:
     built = _hierarchy(llm, manager_agent=agent("Boss", llm))
     with observed(built, adapter=ADAPTER) as seen:
         await built.akickoff(inputs={"task": "x"})
-    assert [(step.agent, step.recipient) for step in seen.trajectory.steps][0] == ("Boss", "Senior Expert")
+    assert (seen.trajectory.steps[0].agent, seen.trajectory.steps[0].recipient) == ("Boss", "Senior Expert")
     assert brief(seen.trajectory)[-1] == ("Boss", "message", "It is 42.")
 
 

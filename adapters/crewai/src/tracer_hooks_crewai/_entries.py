@@ -218,8 +218,6 @@ def _task_of(team: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
 
 
 @guarded("observe a stream", None)
-def _stream(
-    hooked: Hooked, team: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
-) -> None:
+def _stream(hooked: Hooked, team: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
     call = TeamCall(team=hooked.subject(), method=method, args=args, kwargs=kwargs, task=_task_of(team, args, kwargs))
     stream_through(hooked.host, call, output)

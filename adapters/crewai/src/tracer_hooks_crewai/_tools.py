@@ -57,9 +57,7 @@ def after_tool_call(context: Any) -> str | None:
 def _begin(run: RunInvocation, context: Any) -> OpenTool:
     name, arguments, turn = tool_name(context.tool_name), dict(context.tool_input or {}), _scope.current_turn()
     requested = turn.take_requested(name, arguments) if turn is not None else None
-    invocation = ToolInvocation(
-        run, name, arguments=arguments, call_id=requested.id if requested is not None else None
-    )
+    invocation = ToolInvocation(run, name, arguments=arguments, call_id=requested.id if requested is not None else None)
     coworker = _coworker(context, name, arguments)
     if coworker is not None:
         invocation.hand_off(coworker, returns=True)
@@ -222,4 +220,3 @@ def _copy_hand_off(failed: ToolInvocation, again: ToolInvocation) -> None:
     recipient = failed.attributes.get(semconv.STEP_RECIPIENT)
     if recipient is not None:
         again.hand_off(str(recipient), returns=True)
-

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tracer_hooks.adapters._entries import EntryKind, wrap_entry
 from tracer_hooks.adapters._host import RunHost, TeamCall
 from tracer_hooks.adapters._patching import PatchSet
 from tracer_hooks.adapters._protocol import Capability, RunResult, TeamInfo
@@ -60,8 +61,11 @@ class PlainAdapter:
         return TeamInfo(name=team.name)
 
     def hook(self, team: PlainTeam, host: RunHost) -> PatchSet:
-        """Nothing to patch: the decorators look for the current run by themselves."""
-        return PatchSet()
+        """Conduct the calls of ``team.run`` itself; the decorators look for the current run on their own."""
+        patches = PatchSet()
+        entry = wrap_entry(team, "run", _kind(team.run), host, original=team.run, task_of=_task)
+        patches.patch(team, "run", entry)
+        return patches
 
     def result(self, call: TeamCall, native: Any) -> RunResult:
         """The function's return value as text; results of the known frameworks give their answer."""
@@ -85,6 +89,18 @@ class PlainAdapter:
 
     async def reset(self, team: PlainTeam) -> None:
         """Nothing to reset."""
+
+
+def _kind(function: Callable[..., Any]) -> EntryKind:
+    if inspect.isasyncgenfunction(function):
+        return EntryKind.ASYNC_GENERATOR
+    if inspect.iscoroutinefunction(function):
+        return EntryKind.COROUTINE
+    return EntryKind.GENERATOR if inspect.isgeneratorfunction(function) else EntryKind.CALL
+
+
+def _task(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    return answer_text(args[0] if args else next(iter(kwargs.values()), ""))
 
 
 class PlainCollector:

@@ -23,7 +23,7 @@ OUTAGE = re.compile(
     r"|internal ?server ?error"
     r"|InternalServerError|rate ?limit|too many requests|overloaded|insufficient_quota"
     r"|(?:error code|status(?: code)?|http(?:/\d\.\d)?)\W{0,3}(?:429|5\d\d)|name or service not known"
-    r"|network is unreachable",
+    r"|network is unreachable|remote end closed|server disconnected|RemoteProtocolError|peer closed connection",
     re.IGNORECASE,
 )
 

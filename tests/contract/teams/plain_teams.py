@@ -1,0 +1,216 @@
+"""The contract kit's teams in plain Python: functions that are marked as agents, models and tools."""
+
+from __future__ import annotations
+
+import contextvars
+import json
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import openai
+
+from tracer_hooks.adapters import Capability
+from tracer_hooks.adapters.plain import PlainTeam, agent, hand_off, instructions, model, tool
+from tracer_hooks.testing import PROMPTS, ContractTeams, ScriptedLLM, lookup
+
+Tool = Callable[..., Any]
+Reply = dict[str, Any]
+
+
+class Agent:
+    """An agent as a user might write it: asks its model, calls the tools that the reply names, and asks again."""
+
+    def __init__(
+        self,
+        llm: ScriptedLLM,
+        name: str,
+        *,
+        tools: Sequence[Tool] = (),
+        prompts: Mapping[str, str] | None = None,
+        streaming: bool = False,
+        max_calls: int = 100,
+    ) -> None:
+        self.name = name
+        self.told = {**PROMPTS, **(prompts or {})}[name]
+        self.max_calls = max_calls
+        self.streaming = streaming
+        self.client = openai.OpenAI(base_url=llm.base_url, api_key=llm.api_key, max_retries=0)
+        self.functions = list(tools)
+        self.tools = {one.__name__: tool(one) for one in tools}
+        self.turn = agent(name=name, instructions=self.told, tools=[*self.tools])(self._turn)
+        self.ask = model(name="scripted")(self._ask)
+
+    def _turn(self, *said: str) -> str:
+        messages: list[Reply] = [{"role": "system", "content": instructions(self.name, self.told)}]
+        messages += [{"role": "user", "content": text} for text in said]
+        for _ in range(self.max_calls):
+            reply = self.ask(messages)
+            if not reply.get("tool_calls"):
+                return str(reply["content"])
+            messages.append({key: reply[key] for key in ("role", "content", "tool_calls")})
+            messages += [self._call(call) for call in reply["tool_calls"]]
+        raise RuntimeError("the model went on calling tools")
+
+    def _ask(self, messages: list[Reply]) -> Reply:
+        offered = [_schema(one) for one in self.functions] or openai.NOT_GIVEN
+        done: Any
+        if self.streaming:
+            with self.client.chat.completions.stream(
+                model="scripted",
+                messages=messages,
+                tools=offered,
+                stream_options={"include_usage": True},  # type: ignore[arg-type]
+            ) as stream:
+                done = stream.get_final_completion()
+        else:
+            done = self.client.chat.completions.create(model="scripted", messages=messages, tools=offered)  # type: ignore[arg-type, call-overload]
+        message = done.choices[0].message
+        calls = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.function.name, "arguments": call.function.arguments},
+            }
+            for call in message.tool_calls or ()
+        ]
+        return {
+            "role": "assistant",
+            "content": message.content or "",
+            "tool_calls": calls,
+            "usage": done.usage.model_dump(),
+            "finish_reason": done.choices[0].finish_reason,
+            "model": done.model,
+        }
+
+    def _call(self, call: Reply) -> Reply:
+        function = call["function"]
+        try:
+            arguments = function["arguments"]
+            arguments = arguments if isinstance(arguments, dict) else json.loads(arguments)
+            result = str(self.tools[function["name"]](**arguments))
+        except Exception as error:
+            result = f"Error: {error}"
+        return {"role": "tool", "tool_call_id": call["id"], "content": result}
+
+
+class Teams(ContractTeams):
+    """Teams of functions."""
+
+    adapter = "plain"
+    tested_elsewhere = frozenset({Capability.ASYNC, Capability.STREAM})  # tests/unit/adapters_plain
+
+    def single(
+        self,
+        llm: ScriptedLLM,
+        *,
+        tools: Sequence[Tool] = (),
+        prompts: Mapping[str, str] | None = None,
+        streaming: bool = False,
+        max_calls: int = 100,
+    ) -> PlainTeam:
+        """One agent."""
+        solo = Agent(llm, "solo", tools=tools, prompts=prompts, streaming=streaming, max_calls=max_calls)
+        return PlainTeam(lambda task: solo.turn(task), "single")
+
+    def pipeline(
+        self, llm: ScriptedLLM, *, tools: Sequence[Tool] = (lookup,), prompts: Mapping[str, str] | None = None
+    ) -> PlainTeam:
+        """Three agents; each is shown what was said before it."""
+        researcher = Agent(llm, "researcher", tools=tools, prompts=prompts)
+        others = [Agent(llm, name, prompts=prompts) for name in ("writer", "reviewer")]
+
+        def run(task: str) -> str:
+            said = [task, researcher.turn(task)]
+            for one in others:
+                said.append(one.turn(*said))
+            return said[-1]
+
+        return PlainTeam(run, "pipeline")
+
+    def handoff(self, llm: ScriptedLLM) -> PlainTeam:
+        """Triage's tool says who takes over."""
+
+        def transfer_to_billing() -> str:
+            """Hand the question over to billing."""
+            hand_off("billing")
+            return "Transferred to billing."
+
+        billing = Agent(llm, "billing")
+        triage = Agent(llm, "triage", tools=[transfer_to_billing])
+
+        def first(task: str) -> str:
+            reply = triage.ask([{"role": "system", "content": triage.told}, {"role": "user", "content": task}])
+            triage._call(reply["tool_calls"][0])
+            return "transferred"
+
+        turn = agent(name="triage", instructions=triage.told)(first)
+
+        def run(task: str) -> str:
+            turn(task)
+            return billing.turn(task)
+
+        return PlainTeam(run, "handoff")
+
+    def manager(self, llm: ScriptedLLM) -> PlainTeam:
+        """A turn that asks a model who is to answer."""
+        chief = Agent(llm, "manager")
+        workers = {name: Agent(llm, name) for name in ("alpha", "beta")}
+
+        def choose(task: str) -> str:
+            reply = chief.ask([{"role": "system", "content": chief.told}, {"role": "user", "content": task}])
+            hand_off(reply["content"])
+            return str(reply["content"])
+
+        turn = agent(name="manager", instructions=chief.told)(choose)
+        return PlainTeam(lambda task: workers[turn(task)].turn(task), "manager")
+
+    def parallel(self, llm: ScriptedLLM) -> PlainTeam:
+        """Two threads."""
+        agents = [Agent(llm, name) for name in ("left", "right")]
+
+        def run(task: str) -> str:
+            with ThreadPoolExecutor(2) as pool:
+                turns = [pool.submit(contextvars.copy_context().run, one.turn, task) for one in agents]
+                return " ".join(turn.result() for turn in turns)
+
+        return PlainTeam(run, "parallel")
+
+    def nested(self, llm: ScriptedLLM) -> PlainTeam:
+        """A function that calls another."""
+        expert, lead = Agent(llm, "expert"), Agent(llm, "lead")
+
+        def inner(task: str) -> str:
+            return expert.turn(task)
+
+        return PlainTeam(lambda task: lead.turn(task, inner(task)), "nested")
+
+    def custom_model(self, texts: Sequence[str]) -> PlainTeam:
+        """A model that is a function."""
+        left = list(texts)
+
+        @model(name="own")
+        def ask(prompt: str) -> str:
+            return left.pop(0)
+
+        return PlainTeam(agent(name="solo")(lambda task: ask(task)), "single")
+
+    def run(self, team: Any, task: str) -> Any:
+        """Call the function."""
+        return team.run(task)
+
+    def plain(self, result: Any) -> Any:
+        """The function's value."""
+        return result
+
+    def parts(self, team: Any) -> Sequence[Any]:
+        """The team is a single function."""
+        return [PlainTeam, openai.OpenAI]
+
+
+def _schema(function: Tool) -> Any:
+    import inspect
+
+    names = [*inspect.signature(function).parameters]
+    parameters = {"type": "object", "properties": {name: {} for name in names}, "required": names}
+    return {"type": "function", "function": {"name": function.__name__, "parameters": parameters}}
