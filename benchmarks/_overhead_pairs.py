@@ -33,6 +33,7 @@ class Pairs:
         self._snapshot = Snapshot(self._bare.framework)
         self._left: set[str] = set()
         self._traced_team = self._build_traced(self._provider)
+        self._provider.force_flush()  # an instrumentor may trace the building, too
         self._times: list[tuple[float, float, float]] = []
 
     def measure(self, pairs: int, warm_up: int, progress: Callable[[int], None]) -> dict[str, Any]:
@@ -56,6 +57,7 @@ class Pairs:
         """What the spans of one run are."""
         provider, memory = into_memory()
         team = self._build_traced(provider)
+        memory.clear()
         self._switch.on(team, provider)
         try:
             checked_run(self._traced, team)

@@ -35,7 +35,7 @@ def report(what: str, error: Exception) -> None:
     if is_strict():
         raise error
     logger.warning(
-        "tracer-hooks could not %s (%s: %s). Your team is not affected; set TRACER_HOOKS_STRICT=1 to see the traceback.",
+        "tracer-hooks could not %s (%s: %s). Your team is not affected; TRACER_HOOKS_STRICT=1 shows the traceback.",
         what,
         type(error).__name__,
         error,

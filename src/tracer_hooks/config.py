@@ -12,8 +12,8 @@ variable                         meaning
 ``TRACER_HOOKS_STRICT``          ``1``: raise our own bugs instead of logging them
 ===============================  =======================================================================
 
-``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` (``SPAN_ONLY``, ``SPAN_AND_EVENT`` or ``true``) turns full capture
-on as well, as in other GenAI instrumentations.
+``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` (``SPAN_ONLY``, ``SPAN_AND_EVENT`` or ``true``) turns full
+capture on as well, as in other GenAI instrumentations.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 OpenTelemetry's GenAI conventions are in development and have moved to a repository of their own
 (open-telemetry/semantic-conventions-genai); the constants in ``opentelemetry-semantic-conventions`` are deprecated. So
-the names are kept here, pinned to ``GENAI_VERSION``. OpenInference keys stand beside them for Phoenix and other readers.
+the names are kept here, pinned to ``GENAI_VERSION``. OpenInference keys stand beside them for Phoenix and other
+readers.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class RetryBoundary:
 
 
 _MINE: contextvars.ContextVar[Mapping[Conductor, TeamRun]] = contextvars.ContextVar("tracer_hooks_runs")
-"""The newest run of each team in this task or thread. One variable for all teams: contexts never let go of a variable."""
+"""The newest run of each team in this task or thread. One variable for all teams: contexts never let go of one."""
 
 
 class Conductor:

@@ -51,8 +51,8 @@ def hook(target: Any = None, /, **options: Any) -> Any:
 
     Args:
         target: What to hook.
-        **options: See :class:`HookOptions`; ``capture`` (``"off"``, ``"redacted"``, ``"full"``) and ``store`` (a path or
-            ``"off"``) override the environment.
+        **options: See :class:`HookOptions`; ``capture`` (``"off"``, ``"redacted"``, ``"full"``) and ``store`` (a path
+            or ``"off"``) override the environment.
 
     Raises:
         ConfigError: An option cannot be used.

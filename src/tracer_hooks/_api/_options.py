@@ -35,7 +35,7 @@ class HookOptions:
     retry_streams: bool = False
     """Whether a failed stream goes on with the next attempt, after a :class:`RetryBoundary`."""
     diagnose: DiagnoseMode | bool = "auto"
-    """When failed runs are diagnosed: ``auto`` is in the background in asynchronous code, else before the call returns."""
+    """When failed runs are diagnosed: ``auto`` is in the background in asynchronous code, else before the call ends."""
     attributor: str | Attributor = "auto"
     """Who diagnoses."""
     rewriter: Rewriter = field(default_factory=TemplateRewriter)

@@ -35,8 +35,8 @@ def judge_error(error: BaseException) -> Judged:
 def judge_result(result: RunResult, verdict: Verdict | None) -> Judged:
     """The outcome of a run that ended by itself.
 
-    An interrupt is UNKNOWN. A check decides. Without one a run with an answer SUCCEEDED, whatever stopped the framework,
-    and one without an answer FAILED.
+    An interrupt is UNKNOWN. A check decides. Without one a run with an answer SUCCEEDED, whatever stopped the
+    framework, and one without an answer FAILED.
     """
     if result.interrupted:
         return Judged(outcome=RunOutcome.UNKNOWN, reason=INTERRUPTED)

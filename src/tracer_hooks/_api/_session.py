@@ -68,7 +68,8 @@ class Session:
             run_awaitable(self._adapter.reset(before.prepared.team))
             return self._reopen()
         except Exception as error:
-            return self._no_retry(attempt, error)
+            self._no_retry(attempt, error)
+            return None
 
     async def reopen_async(self, attempt: Attempt, before: Opened) -> Opened | None:
         """The same in asynchronous code."""
@@ -76,7 +77,8 @@ class Session:
             await self._adapter.reset(before.prepared.team)
             return self._reopen()
         except Exception as error:
-            return self._no_retry(attempt, error)
+            self._no_retry(attempt, error)
+            return None
 
     def _reopen(self) -> Opened:
         prompts = {self._trial.agent: self._trial.after} if self._trial is not None else {}

@@ -68,7 +68,8 @@ class Intervention:
     """Asked before and after every model and tool call of a run; the default changes nothing.
 
     A method returns None to leave things as they are. Override what is needed. An exception in a method is our bug and
-    is logged, but a :class:`~tracer_hooks.errors.ReplayError` stops the run: a replay that left its record is worthless.
+    is logged, but a :class:`~tracer_hooks.errors.ReplayError` stops the run: a replay that left its record is
+    worthless.
     """
 
     def before_model(self, request: ModelRequest) -> ModelRequest | ChatReply | None:

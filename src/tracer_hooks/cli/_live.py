@@ -61,6 +61,7 @@ def _said(attributes: Mapping[str, Any]) -> str:
 
 
 def _end_of_run(attributes: Mapping[str, Any]) -> Text:
-    outcome, reason = attributes.get(semconv.RUN_OUTCOME, ""), " ".join(str(attributes.get(semconv.RUN_OUTCOME_REASON, "")).split())
-    style = {"succeeded": "green", "failed": "red"}.get(str(outcome), "yellow")
+    outcome = str(attributes.get(semconv.RUN_OUTCOME, ""))
+    reason = " ".join(str(attributes.get(semconv.RUN_OUTCOME_REASON, "")).split())
+    style = {"succeeded": "green", "failed": "red"}.get(outcome, "yellow")
     return Text.assemble(("  run ", "dim"), (f"{outcome} ", style), (f"{reason}"[:_WIDTH], "dim"))

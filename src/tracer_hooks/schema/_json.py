@@ -22,8 +22,8 @@ MAX_DEPTH = 32
 def to_text(value: object) -> str:
     """``value`` as a string that every JSON and protobuf encoder accepts.
 
-    Bytes are decoded as UTF-8 (undecodable bytes become backslash escapes); lone surrogates become U+FFFD; an object that
-    cannot be printed becomes a note. Never raises.
+    Bytes are decoded as UTF-8 (undecodable bytes become backslash escapes); lone surrogates become U+FFFD; an object
+    that cannot be printed becomes a note. Never raises.
     """
     if isinstance(value, (bytes, bytearray, memoryview)):
         text = bytes(value).decode("utf-8", "backslashreplace")

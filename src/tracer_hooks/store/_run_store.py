@@ -26,8 +26,7 @@ class RunStore:
     full.
 
     Args:
-        path: The SQLite file; by default what ``TRACER_HOOKS_STORE`` names, else
-        ``.tracer_hooks/runs.sqlite`` in
+        path: The SQLite file; by default what ``TRACER_HOOKS_STORE`` names, else ``.tracer_hooks/runs.sqlite`` in
             the current directory.
         busy_timeout_s: Seconds to wait while another process writes.
         read_only: Never create or change the file, for tools that only look.

@@ -45,7 +45,7 @@ INTERRUPTED = "interrupted"
 
 
 class Invocation:
-    """An open operation. It ends once, by :meth:`fail`, :meth:`abandon` or its subclass's ``stop``; later calls do nothing.
+    """An open operation. It ends once, by :meth:`fail`, :meth:`abandon` or a subclass's ``stop``.
 
     Args:
         run: The run it belongs to.
@@ -118,7 +118,8 @@ class Invocation:
             yield
         finally:
             # Attaching the previous context, not detaching a token: a token is refused, with a logged error, when the
-            # block ends in another copy of the context than it began in, as happens in CrewAI's and LangGraph's threads.
+            # block ends in another copy of the context than it began in, as happens in CrewAI's and LangGraph's
+            # threads.
             otel_context.attach(previous)
 
     def fail(self, error: BaseException, *, end_ns: int | None = None) -> None:

@@ -155,8 +155,8 @@ class RunInvocation(Invocation):
     def is_known(self, error: BaseException, within: Invocation | None = None) -> bool:
         """Whether ``error``, or one that it stands for, was recorded before.
 
-        Frameworks wrap errors; AutoGen even replaces them by ``RuntimeError("ValueError: text")`` at team level. So what
-        it was raised from counts, and what failed with its text inside the operation ``within`` (default the run).
+        Frameworks wrap errors; AutoGen even replaces them by ``RuntimeError("ValueError: text")`` at team level. So
+        what it was raised from counts, and what failed with its text inside the operation ``within`` (default the run).
         """
         chain: BaseException | None = error
         followed: set[int] = set()  # the user's exceptions may refer to each other

@@ -45,8 +45,8 @@ class AdapterContract(
 
     :class:`~tracer_hooks.testing.ContractTeams` says what each builder has to give. What the framework cannot do is
     skipped with the reason that the teams give; what the adapter cannot do, by the capabilities that it declares.
-    No test needs a network or a key: the models are scripted, on the loopback interface. Needs pytest, and OpenAI's client
-    with its httpx.
+    No test needs a network or a key: the models are scripted, on the loopback interface. Needs pytest, and OpenAI's
+    client with its httpx.
 
     After every observed run, whatever the test is about, these must hold: the run and every span are ended,
     OpenTelemetry logged no failed detach, and the caller's current span is what it was.

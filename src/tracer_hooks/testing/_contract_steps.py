@@ -34,9 +34,7 @@ class StepsContract(ContractBase):
             Capability.STREAM: own.stream is not ContractTeams.stream or own.astream is not ContractTeams.astream,
         }
         declared = self.adapter.capabilities - self.teams.tested_elsewhere
-        untested = [
-            capability for capability, given in needed.items() if given != (capability in declared)
-        ]
+        untested = [capability for capability, given in needed.items() if given != (capability in declared)]
         assert untested == []
 
     def test_the_team_is_recognised_and_described(self) -> None:

@@ -1,4 +1,4 @@
-"""The contract kit's teams in LangGraph: agents of ``create_agent`` as nodes, and nodes that call a model themselves."""
+"""The contract kit's teams in LangGraph: agents of ``create_agent`` as nodes, and nodes that call a model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ class EchoModel(BaseChatModel):
     def _llm_type(self) -> str:
         return "echo"
 
-    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+    def _generate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
         text = self.texts[len(self.said) % len(self.texts)]
         self.said.append(text)
         return ChatResult(generations=[ChatGeneration(message=AIMessage(text))])
@@ -57,10 +59,17 @@ def as_tool(function: Tool) -> BaseTool:
     return tool(function)
 
 
-def agent(llm: ScriptedLLM, name: str, *, tools: Sequence[Any] = (), prompts: Mapping[str, str] | None = None, **kwargs: Any) -> Any:
+def agent(
+    llm: ScriptedLLM,
+    name: str,
+    *,
+    tools: Sequence[Any] = (),
+    prompts: Mapping[str, str] | None = None,
+    streaming: bool = False,
+) -> Any:
     """An agent of ``create_agent``."""
     told = {**PROMPTS, **(prompts or {})}[name]
-    return create_agent(chat_model(llm, **kwargs), [*tools], system_prompt=told, name=name)
+    return create_agent(chat_model(llm, streaming=streaming), [*tools], system_prompt=told, name=name)
 
 
 def chain(name: str, **nodes: Any) -> Any:
@@ -110,8 +119,8 @@ class Teams(ContractTeams):
         researcher = agent(llm, "researcher", tools=[as_tool(one) for one in tools], prompts=prompts)
         writer, reviewer = agent(llm, "writer", prompts=prompts), agent(llm, "reviewer", prompts=prompts)
         # The graphs of the agents give the whole conversation; the others are to see what each one said in the end.
-        nodes = {"researcher": researcher | last_message, "writer": writer | last_message, "reviewer": reviewer | last_message}
-        return chain("pipeline", **nodes)
+        agents = {"researcher": researcher, "writer": writer, "reviewer": reviewer}
+        return chain("pipeline", **{name: one | last_message for name, one in agents.items()})
 
     def handoff(self, llm: ScriptedLLM) -> Any:
         """Triage's tool answers with a command to the graph around it."""

@@ -97,9 +97,6 @@ async def test_a_users_spans_nest_in_the_tools(kind):
 
 
 async def test_parallel_calls_are_one_step_and_a_shared_tool_is_recorded_once():
-    tool = FunctionTool(lambda x: x * 2, name="double", description="d")
-    tool._func.__annotations__ = {"x": int}
-
     def double(x: int) -> int:
         """Double."""
         return x * 2

@@ -55,27 +55,31 @@ class HookedTeams:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()  # a finalizer may run while this thread holds it
-        self._hooked: dict[int, Hooked] = {}
+        self._hooked: dict[int, tuple[Hooked, ...]] = {}
         self.watchers: list[Callable[[Any], None]] = []
         """Called with every team that is not hooked and about to run; they may hook it."""
 
     def add(self, team: Any, hooked: Hooked, on_loss: Callable[[], None] | None = None) -> None:
         """Remember a team; ``on_loss`` is called when it is garbage collected."""
         with self._lock:
-            self._hooked[id(team)] = hooked
-        weakref.finalize(team, self._lose, id(team), hooked, on_loss).atexit = False
+            known = self._hooked.get(id(team), ())
+            self._hooked[id(team)] = (*(one for one in known if one.is_of(team)), hooked)
+        weakref.finalize(team, self._lose, hooked, on_loss).atexit = False
 
     def remove(self, hooked: Hooked) -> None:
         """Forget a team and the copies it made."""
         with self._lock:
-            gone = [key for key, other in self._hooked.items() if other is hooked or other.original is hooked]
-            for key in gone:
-                del self._hooked[key]
+            for key, known in list(self._hooked.items()):
+                left = tuple(one for one in known if one is not hooked and one.original is not hooked)
+                if left:
+                    self._hooked[key] = left
+                else:
+                    del self._hooked[key]
 
     def find(self, team: Any) -> Hooked | None:
-        """What is known of a team; None when it is not hooked."""
-        hooked = self._hooked.get(id(team))
-        return hooked if hooked is not None and hooked.is_of(team) else None
+        """What is known of a team, from the newest of its hooks; None when it is not hooked."""
+        known = self._hooked.get(id(team), ())
+        return known[-1] if known and known[-1].is_of(team) else None
 
     def about_to_run(self, team: Any) -> Hooked | None:
         """What is known of a team whose entry point is called, after those who watch have had a look at it."""
@@ -87,10 +91,8 @@ class HookedTeams:
             found = self.find(team)
         return found
 
-    def _lose(self, team_id: int, hooked: Hooked, on_loss: Callable[[], None] | None) -> None:
-        with self._lock:
-            if self._hooked.get(team_id) is hooked:
-                self.remove(hooked)
+    def _lose(self, hooked: Hooked, on_loss: Callable[[], None] | None) -> None:
+        self.remove(hooked)
         if on_loss is not None:
             on_loss()
 

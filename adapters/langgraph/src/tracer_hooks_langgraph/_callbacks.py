@@ -60,7 +60,7 @@ class RunObserver(BaseCallbackHandler):
         if seen is None:
             return
         graph = starting_graph.get()
-        used = seen.enter(run_id, parent_run_id, kwargs.get("name") or "", inputs, graph, metadata)
+        used = seen.enter(run_id, parent_run_id, kwargs.get("name") or "", inputs, graph, metadata or {})
         if graph is not None and used:
             starting_graph.set(None)
 
@@ -86,7 +86,7 @@ class RunObserver(BaseCallbackHandler):
         """A chat model is called."""
         seen = observation()
         if seen is not None:
-            shown = [seen.convert(message) for message in (messages[0] if messages else ())]
+            shown = [seen.turns.convert(message) for message in (messages[0] if messages else ())]
             self._open_chat(seen, run_id, parent_run_id, shown, metadata, kwargs)
 
     @guarded("note a model call", None)
@@ -112,7 +112,7 @@ class RunObserver(BaseCallbackHandler):
             attributes[semconv.PROVIDER_NAME] = known["ls_provider"]
         if known.get("ls_temperature") is not None:
             attributes[semconv.REQUEST_TEMPERATURE] = known["ls_temperature"]
-        seen.open_chat(run_id, parent_id, messages, str(model or ""), attributes, offered_tools(params))
+        seen.open_chat(run_id, parent_id, messages, str(model or ""), attributes=attributes, tools=offered_tools(params))
 
     @guarded("note a streamed token", None)
     def on_llm_new_token(self, token: Any, *, run_id: UUID, **kwargs: Any) -> None:
@@ -145,11 +145,11 @@ class RunObserver(BaseCallbackHandler):
         seen = observation()
         if seen is None:
             return
-        known: Mapping[str, Any] = serialized or {}
-        name = str(known.get("name") or kwargs.get("name") or "tool")
+        known: Mapping[str, Any] = serialized or {"name": kwargs.get("name")}
         call_id = kwargs.get("tool_call_id") or noted_call_id()
-        arguments = inputs if inputs is not None else input_str
-        begin_tool_context(seen.open_tool(run_id, parent_run_id, name, arguments, call_id, known.get("description")))
+        tool = seen.open_tool(run_id, parent_run_id, known, inputs if inputs is not None else input_str, call_id)
+        if tool is not None:
+            begin_tool_context(tool)
 
     @guarded("note a tool's result", None)
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -167,13 +168,12 @@ def as_chunk(message: BaseMessage) -> BaseMessage:
     """A whole reply as the one chunk of a stream."""
     if not isinstance(message, AIMessage) or isinstance(message, AIMessageChunk):
         return message
-    fields = {key: value for key, value in message.__dict__.items() if key not in ("type", "tool_calls", "invalid_tool_calls")}
+    recomputed = ("type", "tool_calls", "invalid_tool_calls")
+    fields = {key: value for key, value in message.__dict__.items() if key not in recomputed}
     return AIMessageChunk(**fields, tool_call_chunks=list(_call_chunks(message)), chunk_position="last")
 
 
 def _call_chunks(message: AIMessage) -> Iterator[Any]:
-    import json
-
     for index, call in enumerate(message.tool_calls):
         text = json.dumps(call["args"], ensure_ascii=False, default=str)
         yield {"name": call["name"], "args": text, "id": call["id"], "index": index, "type": "tool_call_chunk"}

@@ -1,8 +1,8 @@
 """The entry points of compiled graphs, hooked for single graphs although the methods are replaced on the class.
 
-``with_config`` and ``copy`` make a graph anew from its ``__dict__``: a wrapper that sits on the instance would be lost in
-the copy, or run the original. So the class's methods are replaced, once for all hooked graphs, and ask whether the graph
-that they are called on is hooked; a copy of a hooked graph is hooked too.
+``with_config`` and ``copy`` make a graph anew from its ``__dict__``: a wrapper that sits on the instance would be lost
+in the copy, or run the original. So the class's methods are replaced, once for all hooked graphs, and ask whether the
+graph that they are called on is hooked; a copy of a hooked graph is hooked too.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from langchain_core.runnables import RunnableBinding, RunnableSequence
 from langgraph.prebuilt import ToolNode
 from langgraph.pregel import Pregel
 
-from tracer_hooks._guard import guarded
+from tracer_hooks._guard import guard
 from tracer_hooks.schema import AgentSpec
 from tracer_hooks_langgraph._convert import content_text
 
@@ -165,14 +165,14 @@ def _cells(function: Any) -> dict[str, Any]:
     return cells
 
 
-@guarded("read an agent's instructions", None)
 def _instructions(graph: Any) -> str | None:
     """The system message in the closure of the node that calls the model (langchain 1.x, langgraph-prebuilt 1.x)."""
-    for key in ("model", "agent"):
-        function = _function(graph.nodes[key].bound) if key in graph.nodes else None
-        found = next(_system_messages(function, 0), None)
-        if found is not None:
-            return content_text(found.content)
+    with guard("read an agent's instructions"):
+        for key in ("model", "agent"):
+            function = _function(graph.nodes[key].bound) if key in graph.nodes else None
+            found = next(_system_messages(function, 0), None)
+            if found is not None:
+                return content_text(found.content)
     return None
 
 
@@ -187,7 +187,6 @@ def _system_messages(function: Any, depth: int) -> Iterator[SystemMessage]:
                 yield from _system_messages(_function(step), depth + 1)
 
 
-@guarded("read an agent's tools", ())
 def _tools(graph: Any) -> tuple[str, ...]:
     for node in graph.nodes.values():
         if isinstance(node.bound, ToolNode):
@@ -195,10 +194,11 @@ def _tools(graph: Any) -> tuple[str, ...]:
     return ()
 
 
-@guarded("read a graph's conditional edges", {})
 def _routers(graph: Any) -> dict[str, dict[str, Mapping[Any, str] | None]]:
-    branches = getattr(getattr(graph, "builder", None), "branches", None) or {}
-    return {node: {name: spec.ends for name, spec in specs.items()} for node, specs in branches.items()}
+    with guard("read a graph's conditional edges"):
+        branches = getattr(getattr(graph, "builder", None), "branches", None) or {}
+        return {node: {name: spec.ends for name, spec in specs.items()} for node, specs in branches.items()}
+    return {}
 
 
 def roster(graph: Any, *, name: str | None = None, depth: int = 0) -> Iterator[AgentSpec]:

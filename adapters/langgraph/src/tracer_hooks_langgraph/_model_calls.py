@@ -1,7 +1,7 @@
 """The seam at the chat model: replies that an intervention supplies or changes, in the model's own reply types.
 
-The patch sits where ``invoke`` and ``stream`` meet, inside LangChain's callbacks: they still fire, and tell of the reply
-that the agent finally gets.
+The patch sits where ``invoke`` and ``stream`` meet, inside LangChain's callbacks: they still fire, and tell of the
+reply that the agent finally gets.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from tracer_hooks.errors import MissingExtraError, UnsupportedVersionError
 
 _DISTRIBUTION = "tracer-hooks-langgraph"
-_FRAMEWORKS = ("langgraph", "langchain-core")
+_FRAMEWORK, _CORE = "langgraph", "langchain-core"
 
 
 @functools.cache
@@ -20,7 +20,8 @@ def langgraph_version() -> str:
         MissingExtraError: It, or langchain-core, is not installed.
         UnsupportedVersionError: One of them is outside the range that this distribution requires.
     """
-    return [_checked(name) for name in _FRAMEWORKS][0]
+    _checked(_CORE)
+    return _checked(_FRAMEWORK)
 
 
 def _checked(name: str) -> str:

@@ -35,7 +35,8 @@ def result_of(call: TeamCall, native: Any) -> RunResult:
             collector.see(item)
         return collector.result(native)
     interrupts = getattr(native, "interrupts", None)
-    state = native.value if interrupts is not None and hasattr(native, "value") else native  # GraphOutput of version="v2"
+    is_output = interrupts is not None and hasattr(native, "value")  # the GraphOutput of version="v2"
+    state = native.value if is_output else native
     interrupted = bool(interrupts) or INTERRUPT in as_mapping(state) or _waits(call)
     return _from_state(state, native, interrupted)
 
@@ -72,8 +73,8 @@ def answer_text(state: Any) -> str:
 def _waits(call: TeamCall) -> bool:
     """Whether the run stopped before or after a node at which it was told to; nothing in the result says so."""
     team, kwargs = call.team, call.kwargs
-    stops = (kwargs.get("interrupt_before"), kwargs.get("interrupt_after"))
-    stops += (getattr(team, "interrupt_before_nodes", None), getattr(team, "interrupt_after_nodes", None))
+    stops = [kwargs.get("interrupt_before"), kwargs.get("interrupt_after")]
+    stops += [getattr(team, "interrupt_before_nodes", None), getattr(team, "interrupt_after_nodes", None)]
     config = kwargs["config"] if "config" in kwargs else call.args[1] if len(call.args) > 1 else None
     if not any(stops) or not team.checkpointer:
         return False
@@ -169,7 +170,8 @@ class StreamedResult:
             self._state = values
         result = payload.get("result")
         if not namespace and result and "values" not in payload:
-            self._see_updates({str(payload.get("name")): dict(result) if isinstance(result, list) else result}, namespace)
+            update = dict(result) if isinstance(result, list) else result
+            self._see_updates({str(payload.get("name")): update}, namespace)
 
     def _note_interrupt(self, state: Mapping[str, Any]) -> None:
         if INTERRUPT in state:

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from tracer_hooks.telemetry import AgentInvocation, ChatReply, ToolInvocation
-from tracer_hooks_langgraph._graph_facts import GraphFacts
+from tracer_hooks_langgraph._graph_facts import GraphFacts, NodeFacts
 
 
 class ScopeKind(Enum):
@@ -83,6 +83,12 @@ class Scope:
             if scope.kind is ScopeKind.GRAPH:
                 return scope
         return None
+
+    @property
+    def node_facts(self) -> NodeFacts | None:
+        """What is known beforehand of the node that this is, or is part of."""
+        graph = self.graph
+        return graph.facts.nodes.get(self.node) if graph is not None and graph.facts is not None else None
 
     @property
     def is_agent(self) -> bool:

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import ToolMessage
@@ -17,7 +16,7 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt import ToolNode
 from opentelemetry import context as otel_context
 
-from tracer_hooks._guard import guarded
+from tracer_hooks._guard import guard
 from tracer_hooks.adapters import ToolReply, ToolRequest, after_tool, before_tool
 from tracer_hooks.schema import to_json_value
 from tracer_hooks.telemetry import RunInvocation, ToolInvocation, current_run
@@ -177,7 +176,7 @@ class _Asking:
 
         opened, seen = self._call.tool, observation()
         call_id = self._call.call_id
-        agent, step = seen.requester(call_id) if seen is not None else (self._run.name, None)
+        agent, step = seen.tools.requester(call_id) if seen is not None else (self._run.name, None)
         if step is None and opened is not None:
             agent, step = self._run.step_of_tool(None, call_id)[1] if call_id else agent, opened.step
         known = set(self._tool.args)
@@ -246,7 +245,7 @@ def _text(result: Any) -> str:
     return "\n".join(messages) if messages else state_text(result)
 
 
-# --- tool nodes --------------------------------------------------------------------------------------------------------
+# --- tool nodes ----------------------------------------------------------------------------------------------------
 
 
 def _wrap_node(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -299,16 +298,16 @@ def _ask_first(node: Any, call: Any) -> tuple[RunInvocation | None, _Asked | Non
     return run, asked, answer
 
 
-@guarded("describe a tool call", None)
 def _node_request(call: Any) -> ToolRequest | None:
     from tracer_hooks_langgraph._callbacks import observation
 
-    seen = observation()
-    if seen is None:
-        return None
-    agent, step = seen.requester(call.get("id"))
-    arguments = to_json_value(call["args"])
-    return ToolRequest(agent=agent, name=call["name"], arguments=arguments, call_id=call.get("id"), step=step)
+    with guard("describe a tool call"):
+        seen = observation()
+        if seen is not None:
+            agent, step = seen.tools.requester(call.get("id"))
+            arguments = to_json_value(call["args"])
+            return ToolRequest(agent=agent, name=call["name"], arguments=arguments, call_id=call.get("id"), step=step)
+    return None
 
 
 def _supply(run: RunInvocation, request: ToolRequest, answer: ToolReply) -> Any:
@@ -317,7 +316,7 @@ def _supply(run: RunInvocation, request: ToolRequest, answer: ToolReply) -> Any:
     reply = after_tool(run, request, answer)
     seen = observation()
     if seen is not None:
-        seen.supplied_tool(request.name, request.arguments, request.call_id, reply.content, reply.is_error)
+        seen.tools.supplied(request.name, request.arguments, request.call_id, reply.content, reply.is_error)
     status = "error" if reply.is_error else "success"
     return ToolMessage(reply.content, name=request.name, tool_call_id=request.call_id, status=status)
 
@@ -331,7 +330,7 @@ def _ask_last(run: RunInvocation, asked: _Asked, result: Any) -> Any:
     if asked.done or not isinstance(result, ToolMessage):
         return result
     reply = ToolReply(content=content_text(result.content), is_error=result.status == "error")
-    changed = after_tool(run, replace(asked.request), reply)
+    changed = after_tool(run, asked.request, reply)
     if changed is reply:
         return result
     return result.model_copy(

@@ -15,7 +15,8 @@ def answer_text(value: Any) -> str:
     """``value`` as text.
 
     Text is taken as it is; None is no answer. Of a framework's result the answer is taken: CrewAI's ``raw``, the last
-    message of AutoGen's and LangGraph's ``messages``, and one of the usual keys of a mapping. Anything else becomes JSON.
+    message of AutoGen's and LangGraph's ``messages``, and one of the usual keys of a mapping. Anything else becomes
+    JSON.
     """
     if value is None:
         return ""

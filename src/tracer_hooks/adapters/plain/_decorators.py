@@ -66,7 +66,7 @@ def tool(function: F, /) -> F: ...
 @overload
 def tool(*, name: str | None = None) -> Callable[[F], F]: ...
 def tool(function: Callable[..., Any] | None = None, /, *, name: str | None = None) -> Any:
-    """Mark a function or method as a tool. Its arguments, result and exception are recorded; it can be intervened at."""
+    """Mark a function or method as a tool: its arguments, result and exception are recorded; a run can intervene."""
 
     def decorate(target: F) -> F:
         seam = intervened_tool(target, name or target.__name__)
@@ -82,8 +82,8 @@ def model(*, name: str = "") -> Callable[[F], F]: ...
 def model(function: Callable[..., Any] | None = None, /, *, name: str = "") -> Any:
     """Mark the function that calls a language model.
 
-    Its first argument (``self`` left out) is the prompt: text, or messages as ``{"role", "content"}``. It returns text, a
-    mapping in the shape of OpenAI's assistant message (``content``, ``tool_calls``, ``usage``), or a
+    Its first argument (``self`` left out) is the prompt: text, or messages as ``{"role", "content"}``. It returns text,
+    a mapping in the shape of OpenAI's assistant message (``content``, ``tool_calls``, ``usage``), or a
     :class:`~tracer_hooks.telemetry.ChatReply`.
 
     Args:

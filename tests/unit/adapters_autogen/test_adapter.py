@@ -1,0 +1,186 @@
+"""The adapter's other duties: recognising, describing, instructions, results, versions, watching."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+from autogen_agentchat.agents import SocietyOfMindAgent, UserProxyAgent
+from autogen_agentchat.messages import MultiModalMessage, TextMessage
+from autogen_agentchat.teams import RoundRobinGroupChat
+from autogen_core import Image
+from PIL import Image as Picture
+
+from tracer_hooks.adapters import Adapter, TeamCall
+from tracer_hooks.errors import UnsupportedVersionError
+from tracer_hooks.testing import observed
+from tracer_hooks_autogen import AutoGenAdapter, _release
+from tracer_hooks_autogen._release import is_within
+
+from ._teams import assistant, replay, texts
+
+
+@pytest.fixture
+def adapter() -> AutoGenAdapter:
+    return AutoGenAdapter()
+
+
+def pair() -> RoundRobinGroupChat:
+    return RoundRobinGroupChat([assistant("a", replay("one", "two")), assistant("b", replay("three"))], max_turns=1)
+
+
+def test_importing_the_adapter_imports_no_framework():
+    code = (
+        "import sys, tracer_hooks_autogen as t; a = t.AutoGenAdapter(); a.recognises(object());"
+        "print([m for m in sys.modules if m.startswith('autogen')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_it_is_an_adapter_that_recognises_teams_and_agents(adapter):
+    assert isinstance(adapter, Adapter)
+    assert adapter.recognises(pair())
+    assert adapter.recognises(assistant("a", replay()))
+    assert adapter.recognises(UserProxyAgent("human"))
+    assert not adapter.recognises(replay())
+    assert not adapter.recognises(object())
+
+
+def test_versions(adapter, monkeypatch):
+    assert adapter.framework_version() == version("autogen-agentchat")
+    assert is_within("0.7.5", ">=0.7,<0.8")
+    assert is_within("0.7", "<0.8,>=0.7")
+    assert not is_within("0.8.0", ">=0.7,<0.8")
+    assert not is_within("0.6.4", ">=0.7,<0.8")
+    monkeypatch.setattr(_release, "version", lambda name: "0.9.1")
+    _release.autogen_version.cache_clear()
+    try:
+        with pytest.raises(UnsupportedVersionError, match="'0.9.1' is installed, expected .*Run: pip install"):
+            adapter.framework_version()
+    finally:
+        monkeypatch.undo()
+        _release.autogen_version.cache_clear()
+
+
+def test_describing_a_team_with_teams_inside(adapter):
+    inner = RoundRobinGroupChat([assistant("expert", replay())])
+    team = RoundRobinGroupChat(
+        [SocietyOfMindAgent("society", inner, replay(), instruction="Sum up."), assistant("lead", replay(), handoffs=["x"])],
+        name="outer",
+    )
+    info = adapter.describe(team)
+    assert info.name == "outer"
+    assert [(a.name, a.instructions, a.tools) for a in info.agents] == [
+        ("society", "Sum up.", ()),
+        ("expert", "You are the expert.", ()),
+        ("lead", "You are the lead.", ("transfer_to_x",)),
+    ]
+
+
+async def test_instructions_are_rewritten_and_put_back(adapter):
+    team = pair()
+    agent = team._participants[0]
+    before = agent._system_messages
+    patches = adapter.write_instructions(team, {"a": "Be brief."})
+    with observed(team) as seen:
+        await team.run(task="Go")
+    assert agent._model_client.create_calls[0]["messages"][0].content == "Be brief."
+    assert {a.name: a.instructions for a in seen.trajectory.agents} == {"a": "Be brief.", "b": "You are the b."}
+    patches.undo()
+    assert agent._system_messages is before
+
+
+def test_instructions_that_cannot_all_be_written_are_not_written(adapter):
+    team = RoundRobinGroupChat([assistant("a", replay()), UserProxyAgent("human")])
+    assert adapter.write_instructions(team, {"a": "New.", "human": "New."}) is None
+    assert team._participants[0]._system_messages[0].content == "You are the a."
+
+
+async def test_results_of_a_run(adapter):
+    team = pair()
+    task = [TextMessage(content="Background", source="boss"), TextMessage(content="Go", source="boss")]
+    call = TeamCall(team=team, method="run", kwargs={"task": task})
+    native = await team.run(task=task)
+    result = adapter.result(call, native)
+    assert result.text == "one"
+    assert result.stop_reason == "Maximum number of turns 1 reached."
+    assert [(m["role"], m["name"]) for m in result.messages] == [("user", "boss"), ("user", "boss"), ("assistant", "a")]
+    assert not result.interrupted
+
+
+async def test_without_an_answer_the_text_is_empty(adapter):
+    team = pair()
+    native = await team.run(task="Go")
+    native.messages = native.messages[:1]
+    call = TeamCall(team=team, method="run", kwargs={"task": "Go"})
+    assert adapter.result(call, native).text == ""
+
+
+async def test_a_picture_in_the_task_is_not_kept(adapter):
+    picture = Image(Picture.new("RGB", (2, 2)))
+    client = replay("nice")
+    client._model_info["vision"] = True
+    team = RoundRobinGroupChat([assistant("a", client)], max_turns=1)
+    with observed(team) as seen:
+        await team.run(task=MultiModalMessage(content=["What is this?", picture], source="user"))
+    assert seen.trajectory.task.startswith("What is this?")
+    assert seen.trajectory.steps[0].inputs[0].text == "What is this?"
+    assert "base64" not in str([span.attributes for span in seen.spans])
+
+
+async def test_the_neutral_entry_and_reset(adapter):
+    team = pair()
+    call = adapter.entry(team, "Go")
+    assert (await call.on(team)).messages[-1].content == "one"
+    await adapter.reset(team)
+    assert (await call.on(team)).messages[-1].content == "two"
+    agent = assistant("solo", replay("x"))
+    await adapter.entry(agent, "Go").on(agent)
+    await adapter.reset(agent)
+    assert await agent.model_context.get_messages() == []
+
+
+async def test_watching_for_teams_that_are_about_to_run(adapter):
+    noticed = []
+    before = RoundRobinGroupChat.run_stream
+    first, second = adapter.watch(noticed.append), adapter.watch(lambda team: None)
+    team = pair()
+    await team.run(task="Go")
+    assert noticed
+    assert all(each is team for each in noticed if not hasattr(each, "on_messages"))
+    first.undo()
+    noticed.clear()
+    await team.run(task="Go")
+    assert noticed == []
+    second.undo()
+    assert RoundRobinGroupChat.run_stream is before
+
+
+async def test_a_team_that_is_hooked_when_it_is_noticed(adapter):
+    team = pair()
+    entered = []
+
+    def hook(found):
+        if found is team and not entered:
+            entered.append(observed(team))
+            entered.append(entered[0].__enter__())
+
+    watching = adapter.watch(hook)
+    await team.run(task="Go")
+    entered[0].__exit__(None, None, None)
+    watching.undo()
+    assert texts(entered[1].trajectory) == ["one"]
+
+
+async def test_a_missing_hook_point_disables_that_one_alone(monkeypatch, caplog):
+    monkeypatch.delattr("autogen_agentchat.teams._group_chat._base_group_chat.BaseGroupChat._create_group_chat_manager_factory")
+    monkeypatch.delattr(RoundRobinGroupChat, "_create_group_chat_manager_factory")
+    monkeypatch.setattr("tracer_hooks._guard._warned", set())
+    monkeypatch.setattr(RoundRobinGroupChat, "__abstractmethods__", frozenset())
+    team = pair()
+    with observed(team):
+        pass
+    assert "finds no '_create_group_chat_manager_factory' on AutoGen's RoundRobinGroupChat" in caplog.text

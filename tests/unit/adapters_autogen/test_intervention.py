@@ -1,0 +1,210 @@
+"""The intervene seam: replies of models and tools recorded, supplied, changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from autogen_agentchat.messages import ModelClientStreamingChunkEvent
+from autogen_agentchat.teams import RoundRobinGroupChat
+from autogen_agentchat.tools import AgentTool
+from autogen_core.models import SystemMessage
+
+from tracer_hooks.adapters import (
+    Intervention,
+    RecordReplies,
+    ReplaceModelReply,
+    ReplaceToolReply,
+    RewriteInstructions,
+    ToolReply,
+)
+from tracer_hooks.errors import TapeMismatchError
+from tracer_hooks.telemetry import ChatReply, RequestedTool
+from tracer_hooks.testing import observed
+
+from ._teams import acts, assistant, calls, replay, texts
+from .test_tools import Remote
+
+
+def lookup(query: str) -> str:
+    """Look something up."""
+    return f"{query}: 42"
+
+
+def team_of(client, **options):
+    return RoundRobinGroupChat([assistant("solo", client, reflect_on_tool_use=True, **options)], max_turns=1)
+
+
+async def test_every_reply_is_recorded_and_nothing_changes():
+    client = replay(calls(("lookup", '{"query": "q"}'), thought="Let me see."), "It is 42.")
+    record = RecordReplies()
+    team = team_of(client, tools=[lookup])
+    with observed(team, intervention=record) as seen:
+        result = await team.run(task="Go")
+    assert result.messages[-1].content == "It is 42."
+    assert [(request.agent, request.step, request.tools) for request, _ in record.models] == [
+        ("solo", 0, ("lookup",)),
+        ("solo", 1, ()),
+    ]
+    first = record.models[0][1]
+    assert (first.content, first.tool_calls[0].arguments, first.finish_reason) == (
+        "Let me see.",
+        {"query": "q"},
+        "tool_calls",
+    )
+    ((request, reply),) = record.tools
+    assert (request.agent, request.name, request.arguments, request.step, reply.content) == (
+        "solo",
+        "lookup",
+        {"query": "q"},
+        0,
+        "q: 42",
+    )
+    assert acts(seen.trajectory) == [("solo", "tool_call", None), ("solo", "message", None)]
+
+
+class Supply(Intervention):
+    """Gives every reply itself: first a tool call, then text."""
+
+    def before_model(self, request):
+        if request.step == 0:
+            call = RequestedTool(name="lookup", arguments={"query": "taped"}, id="taped-1")
+            return ChatReply(content="", tool_calls=[call], finish_reason="tool_calls")
+        return ChatReply(content="Taped answer.", finish_reason="stop")
+
+    def before_tool(self, request):
+        return ToolReply(content=f"taped result of {request.name}")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_supplied_replies_need_no_model_and_no_tool(stream):
+    team = team_of(replay(), tools=[lookup], model_client_stream=stream)
+    with observed(team, intervention=Supply()) as seen:
+        items = [item async for item in team.run_stream(task="Go")]
+    assert items[-2].content == "Taped answer."
+    chunks = [item.content for item in items if isinstance(item, ModelClientStreamingChunkEvent)]
+    assert chunks == (["Taped answer."] if stream else [])
+    step = seen.trajectory.steps[0]
+    assert (step.tool_calls[0].arguments, step.tool_calls[0].result) == (
+        {"query": "taped"},
+        "taped result of lookup",
+    )
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_changed_reply_is_what_the_agent_gets(stream):
+    team = team_of(replay("It is 42."), model_client_stream=stream)
+    with observed(team, intervention=ReplaceModelReply.prefix(0, "Wrong: ")) as seen:
+        items = [item async for item in team.run_stream(task="Go")]
+    assert items[-2].content == "Wrong: It is 42."
+    assert texts(seen.trajectory) == ["Wrong: It is 42."]
+    assert seen.trajectory.steps[0].usage is not None
+
+
+async def test_a_changed_reply_can_take_the_tool_calls_out():
+    team = team_of(replay(calls(("lookup", '{"query": "q"}'))), tools=[lookup])
+    with observed(team, intervention=ReplaceModelReply.at_step(0, "No tool needed.")) as seen:
+        result = await team.run(task="Go")
+    assert result.messages[-1].content == "No tool needed."
+    assert acts(seen.trajectory) == [("solo", "message", None)]
+
+
+async def test_changed_instructions_reach_the_model_and_leave_the_agent_alone():
+    client = replay("ok")
+    agent = assistant("solo", client)
+    team = RoundRobinGroupChat([agent], max_turns=1)
+    with observed(team, intervention=RewriteInstructions({"solo": "Be brief."})):
+        await team.run(task="Go")
+    assert client.create_calls[0]["messages"][0] == SystemMessage(content="Be brief.")
+    assert agent._system_messages == [SystemMessage(content="You are the solo.")]
+
+
+class ChangeResults(Intervention):
+    """Changes the text of tool results that the model is shown."""
+
+    def before_model(self, request):
+        messages = list(request.messages)
+        for index, message in enumerate(messages):
+            if message["role"] == "tool":
+                part = {**message["parts"][0], "response": f"changed {index}"}
+                messages[index] = {**message, "parts": [part]}
+        return replace(request, messages=tuple(messages))
+
+
+async def test_each_of_several_tool_results_can_be_changed():
+    client = replay(calls(("lookup", '{"query": "a"}'), ("lookup", '{"query": "b"}')), "done")
+    team = team_of(client, tools=[lookup])
+    with observed(team, intervention=ChangeResults()):
+        await team.run(task="Go")
+    results = client.create_calls[1]["messages"][-1].content
+    assert [result.content for result in results] == ["changed 3", "changed 4"]
+    kept = (await team._participants[0].model_context.get_messages())[2].content
+    assert [result.content for result in kept] == ["a: 42", "b: 42"]
+
+
+@pytest.mark.parametrize("failing", [False, True])
+async def test_a_changed_tool_result(failing):
+    def change(reply: ToolReply) -> ToolReply:
+        return ToolReply(content=f"not {reply.content}", is_error=failing)
+
+    team = team_of(replay(calls(("lookup", '{"query": "q"}')), "done"), tools=[lookup])
+    with observed(team, intervention=ReplaceToolReply(lambda request: request.name == "lookup", change)) as seen:
+        result = await team.run(task="Go")
+    executed = result.messages[2].content[0]
+    assert (executed.content, executed.is_error) == ("not q: 42", failing)
+    (call,) = seen.trajectory.steps[0].tool_calls
+    assert (call.result, call.error) == ("not q: 42", "not q: 42" if failing else None)
+
+
+async def test_a_failed_tool_can_be_made_to_succeed():
+    def fails() -> str:
+        """Fail."""
+        raise ValueError("broken")
+
+    team = team_of(replay(calls(("fails", "{}")), "done"), tools=[fails])
+    cure = ReplaceToolReply(lambda request: True, lambda reply: ToolReply(content="cured"))
+    with observed(team, intervention=cure):
+        result = await team.run(task="Go")
+    assert (result.messages[2].content[0].content, result.messages[2].content[0].is_error) == ("cured", False)
+
+
+async def test_a_failing_tool_fails_as_before_when_it_is_only_recorded():
+    def fails() -> str:
+        """Fail."""
+        raise ValueError("broken")
+
+    record = RecordReplies()
+    team = team_of(replay(calls(("fails", "{}")), "done"), tools=[fails])
+    with observed(team, intervention=record) as seen:
+        result = await team.run(task="Go")
+    assert record.tools[0][1] == ToolReply(content="broken", is_error=True)
+    assert (result.messages[2].content[0].content, result.messages[2].content[0].is_error) == ("broken", True)
+    assert seen.trajectory.steps[0].tool_calls[0].error == "broken"
+
+
+async def test_agents_as_tools_and_remote_tools_can_be_supplied():
+    helper = AgentTool(assistant("helper", replay()))
+    asks = calls(("helper", '{"task": "help"}'))
+    team = team_of(replay(asks, "done"), tools=[helper])
+    taped = ReplaceToolReply(lambda request: True, lambda reply: reply)
+    taped.before_tool = lambda request: ToolReply(content="taped")
+    with observed(team, intervention=taped):
+        result = await team.run(task="Go")
+    assert result.messages[2].content[0].content == "taped"
+
+    remote = team_of(replay(calls(("search", "{}")), "done"), workbench=Remote())
+    with observed(remote, intervention=taped):
+        result = await remote.run(task="Go")
+    assert result.messages[2].content[0].content == "taped"
+
+
+class Mismatch(Intervention):
+    def before_model(self, request):
+        raise TapeMismatchError("the tape has no reply here")
+
+
+async def test_a_replay_that_left_its_tape_stops_the_run():
+    agent = assistant("solo", replay("never"))
+    with observed(agent, intervention=Mismatch()) as seen, pytest.raises(TapeMismatchError):
+        await agent.run(task="Go")
+    assert seen.trajectory.steps[0].error == "the tape has no reply here"
