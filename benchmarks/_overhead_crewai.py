@@ -15,7 +15,7 @@ from crewai.tools import tool
 class ScriptedLLM(BaseLLM):
     """Gives its replies one after the other."""
 
-    replies: list[Any] = []
+    replies: tuple[Any, ...] = ()
     asked: int = 0
 
     def call(self, messages: Any, tools: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -78,6 +78,6 @@ class BenchTeam:
         return sum(model.asked for model in self._models)
 
     def _model(self, replies: list[Any]) -> ScriptedLLM:
-        model = ScriptedLLM(model="scripted", replies=replies)
+        model = ScriptedLLM(model="scripted", replies=tuple(replies))
         self._models.append(model)
         return model

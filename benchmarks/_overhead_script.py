@@ -23,7 +23,8 @@ TOOL_DESCRIPTION = "Give a supplier's price for a number of brackets."
 def quote(supplier: str, pieces: int) -> str:
     """Give a supplier's price for a number of brackets."""
     unit, delivery = (1.35, 40.0) if supplier == "Northwind" else (1.29, 85.0)
-    return f"{supplier}: {pieces} brackets at {unit:.2f} each, delivery {delivery:.2f}, total {pieces * unit + delivery:.2f}"
+    total = pieces * unit + delivery
+    return f"{supplier}: {pieces} brackets at {unit:.2f} each, delivery {delivery:.2f}, total {total:.2f}"
 
 
 QUOTES = ({"supplier": "Northwind", "pieces": 400}, {"supplier": "Eastline", "pieces": 400})
@@ -35,10 +36,10 @@ FOUND = (
 )
 JUDGED = (
     "Northwind at 580.00 is the bench mark; the offer of the second supplier still has to be looked up and compared.",
-    "Northwind is cheaper by 21.00: 580.00 with delivery against 601.00 at Eastline, although its unit price is higher.",
+    "Northwind is cheaper by 21.00: 580.00 with delivery against 601.00 at Eastline, though its unit price is higher.",
 )
 WRITTEN = (
     "Draft: Dear Northwind, we consider an order of 400 brackets at your price of 1.35 each and will confirm it today.",
-    "Dear Northwind, please send 400 brackets at 1.35 each; with delivery we expect your invoice over 580.00. Thank you.",
+    "Dear Northwind, please send 400 brackets at 1.35 each; with delivery we expect an invoice over 580.00. Thank you.",
 )
 ANSWER = WRITTEN[1]

@@ -12,8 +12,8 @@ import functools
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from types import TracebackType
 from typing import ParamSpec, TypeVar
 
 logger = logging.getLogger("tracer_hooks")
@@ -42,13 +42,28 @@ def report(what: str, error: Exception) -> None:
     )
 
 
-@contextmanager
-def guard(what: str) -> Iterator[None]:
+def guard(what: str) -> _Guard:
     """Run the block; turn an exception in it into one log line that begins "tracer-hooks could not {what}"."""
-    try:
-        yield
-    except Exception as error:
-        report(what, error)
+    return _Guard(what)
+
+
+class _Guard:
+    # A class, since a generator behind contextlib costs three times as much, and there are dozens in a short run.
+    __slots__ = ("_what",)
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        if not isinstance(error, Exception) or is_strict():
+            return False
+        report(self._what, error)
+        return True
 
 
 def guarded(what: str, fallback: T) -> Callable[[Callable[P, T]], Callable[P, T]]:

@@ -83,13 +83,17 @@ class HookConfig:
     """The run store's file; None keeps runs in memory only."""
 
     @classmethod
-    def from_env(cls, *, capture: str | ContentCapture | None = None, store: str | Path | None = None) -> HookConfig:
+    def from_env(cls, *, capture: str | CaptureConfig | None = None, store: str | Path | None = None) -> HookConfig:
         """Settings from the environment, each overridden by its argument; ``store="off"`` keeps no store.
+
+        A :class:`CaptureConfig` is taken as it is, and overrides every variable for capture.
 
         Raises:
             ConfigError: An argument or a variable holds a value that cannot be used.
         """
-        return cls(capture=CaptureConfig.from_env(capture=capture), store=store_path(store))
+        if not isinstance(capture, CaptureConfig):
+            capture = CaptureConfig.from_env(capture=capture)
+        return cls(capture=capture, store=store_path(store))
 
 
 def store_path(store: str | Path | None = None) -> Path | None:
@@ -98,7 +102,7 @@ def store_path(store: str | Path | None = None) -> Path | None:
     return None if str(value).lower() == "off" else Path(value)
 
 
-def _capture(variable: str, argument: str | None, default: ContentCapture) -> ContentCapture:
+def _capture(variable: str, argument: object, default: ContentCapture) -> ContentCapture:
     value = argument if argument is not None else os.environ.get(variable, "")
     if not value:
         return default

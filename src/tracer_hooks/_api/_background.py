@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextvars
 import functools
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,7 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 def submit(work: Callable[[], None]) -> None:
     """Do ``work`` in a background thread; the process waits for it before it exits."""
     context = contextvars.copy_context()
-    _executor().submit(context.run, work)
+    try:
+        _executor().submit(context.run, work)
+    except RuntimeError:  # the interpreter is shutting down and takes no more work
+        work()
 
 
 @functools.cache
@@ -20,3 +24,7 @@ def _executor() -> ThreadPoolExecutor:
     executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tracer-hooks-diagnose")
     atexit.register(executor.shutdown)
     return executor
+
+
+if hasattr(os, "register_at_fork"):  # a child process does not inherit the thread, and would wait for it for ever
+    os.register_at_fork(after_in_child=_executor.cache_clear)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
+import inspect
 import weakref
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from tracer_hooks._api._background import submit
+from tracer_hooks._api._latest import LatestRuns
 from tracer_hooks._api._options import HookOptions
-from tracer_hooks._api._outcome import judge_error
 from tracer_hooks._api._session import Opened, Session
 from tracer_hooks._api._source import TeamSource
 from tracer_hooks._api._team_run import Attempt, TeamRun
@@ -19,8 +19,7 @@ from tracer_hooks._api._watching import WATCHTOWER
 from tracer_hooks._guard import guard
 from tracer_hooks.adapters import Adapter, PatchSet, RunResult, StreamCollector, TeamCall
 from tracer_hooks.feedback import PromptRewrite
-from tracer_hooks.schema import RunOutcome
-from tracer_hooks.telemetry import drive, drive_async, suppressed
+from tracer_hooks.telemetry import drive, drive_async, unrecorded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +34,8 @@ class RetryBoundary:
     """What was changed."""
 
 
-_MINE: contextvars.ContextVar[Mapping[Conductor, TeamRun]] = contextvars.ContextVar("tracer_hooks_runs")
-"""The newest run of each team in this task or thread. One variable for all teams: contexts never let go of one."""
+class NotARun(BaseException):
+    """Leaves a call that turned out not to be a run; not an Exception, so that no handler of the user's takes it."""
 
 
 class Conductor:
@@ -46,237 +45,252 @@ class Conductor:
         adapter: The framework's adapter.
         source: Where teams come from.
         options: How to judge, diagnose and repair.
+
+    Attributes:
+        is_off: Whether the team was unhooked; its calls are then made without us.
     """
 
     def __init__(self, adapter: Adapter, source: TeamSource, options: HookOptions) -> None:
         self.adapter = adapter
         self.options = options
         self.patches = PatchSet()
+        self.is_off = False
+        self.latest = LatestRuns()
         self._source = source
-        self._pending: PromptRewrite | None = None
-        self._newest: TeamRun | None = None
-        WATCHTOWER.hold(self)
+        self.watching = WATCHTOWER.hold(self)
+        self.kept_by: weakref.finalize[Any, Any] | None = None
+        self.team: weakref.ref[Any] | None = None
+
+    def conducts(self, team: object) -> bool:
+        """Whether ``team`` is the team object that was hooked."""
+        return self.team is None or self.team() is team
 
     @property
     def last_run(self) -> TeamRun | None:
         """The newest run of the calling task or thread, else the newest run."""
-        return _MINE.get({}).get(self) or self._newest
+        return self.latest.newest
 
     # --- RunHost ---------------------------------------------------------------------------------------------------
     def call(self, call: TeamCall) -> Any:
         begun = self._begin(call)
         if begun is None:
-            with suppressed():
+            with unrecorded():
                 return call.on(call.team)
         session, opened = begun
-        while True:
+        with session:
             attempt = self._attempt(session, opened)
-            session.settle(attempt)
-            if not session.wants_retry(attempt):
-                break
-            session.diagnose(attempt)
-            session.propose(attempt)
-            reopened = session.reopen(attempt, opened)
-            if reopened is None:
-                break
-            opened = reopened
-        self._after(session, attempt, in_background=self._in_background(False))
+            while isinstance(attempt, Attempt) and session.wants_retry(attempt):
+                session.diagnose(attempt)
+                session.propose(attempt)
+                reopened = session.reopen(attempt, opened)
+                if reopened is None:
+                    break
+                opened = reopened
+                attempt = self._attempt(session, opened)
+            if not isinstance(attempt, Attempt):
+                return self._goes_on_later(session, opened, attempt)
+            self._after(session, attempt, is_async=False)
         return _deliver(session.run)
 
     async def acall(self, call: TeamCall) -> Any:
         begun = self._begin(call)
         if begun is None:
-            with suppressed():
+            with unrecorded():
                 return await call.on(call.team)
-        session, opened = begun
-        while True:
-            attempt = await self._attempt_async(session, opened)
-            session.settle(attempt)
-            if not session.wants_retry(attempt):
-                break
-            await asyncio.to_thread(session.diagnose, attempt)
-            await asyncio.to_thread(session.propose, attempt)
-            reopened = await session.reopen_async(attempt, opened)
-            if reopened is None:
-                break
-            opened = reopened
-        self._after(session, attempt, in_background=self._in_background(True))
-        return _deliver(session.run)
+        return await self._conduct_async(*begun)
 
-    def stream(self, call: TeamCall) -> Iterator[Any]:
+    def stream(self, call: TeamCall) -> Generator[Any, Any, Any]:
         begun = self._begin(call)
         if begun is None:
-            with suppressed():
+            with unrecorded():
                 source = call.on(call.team)
-            yield from source
-            return
-        session, opened = begun
-        while True:
-            attempt = yield from self._stream_attempt(session, opened)
-            session.settle(attempt)
-            if not self._goes_on(session, attempt):
-                break
-            session.diagnose(attempt)
-            session.propose(attempt)
-            reopened = session.reopen(attempt, opened)
-            if reopened is None:
-                break
-            opened = reopened
-            yield self._boundary(attempt)
-        self._after(session, attempt, in_background=self._in_background(False))
-        if attempt.error is not None:
-            raise attempt.error
+            return (yield from source)
+        return (yield from self._conduct_stream(*begun))
 
     async def astream(self, call: TeamCall) -> AsyncIterator[Any]:
         begun = self._begin(call)
         if begun is None:
-            with suppressed():
+            with unrecorded():
                 source = call.on(call.team)
+        else:
+            source = self._conduct_astream(*begun)
+        try:
             async for item in source:
                 yield item
-            return
-        session, opened = begun
-        while True:
-            items = self._astream_attempt(session, opened)
-            try:
-                async for item in items:
-                    yield item
-            finally:
-                await items.aclose()
-            attempt = session.run.last
-            session.settle(attempt)
-            if not self._goes_on(session, attempt):
-                break
-            await asyncio.to_thread(session.diagnose, attempt)
-            await asyncio.to_thread(session.propose, attempt)
-            reopened = await session.reopen_async(attempt, opened)
-            if reopened is None:
-                break
-            opened = reopened
-            yield self._boundary(attempt)
-        self._after(session, attempt, in_background=self._in_background(True))
+        finally:
+            await source.aclose()
+
+    # --- a whole call ----------------------------------------------------------------------------------------------
+    def _goes_on_later(self, session: Session, opened: Opened, native: Any) -> Any:
+        """A plain function gave an awaitable or a generator: the run goes on in it."""
+        if inspect.isgenerator(native):
+            return self._conduct_stream(session, opened, native)
+        if inspect.isasyncgen(native):
+            return self._conduct_astream(session, opened, native)
+        return self._conduct_async(session, opened, native)
+
+    async def _conduct_async(self, session: Session, opened: Opened, first: Awaitable[Any] | None = None) -> Any:
+        with session:
+            attempt = await self._attempt_async(session, opened, first)
+            while session.wants_retry(attempt):
+                await asyncio.to_thread(session.diagnose, attempt)
+                await asyncio.to_thread(session.propose, attempt)
+                reopened = await session.reopen_async(attempt, opened)
+                if reopened is None:
+                    break
+                opened = reopened
+                attempt = await self._attempt_async(session, opened)
+            self._after(session, attempt, is_async=True)
+        return _deliver(session.run)
+
+    def _conduct_stream(
+        self, session: Session, opened: Opened, first: Iterator[Any] | None = None
+    ) -> Generator[Any, Any, Any]:
+        with session:
+            attempt = yield from self._stream_attempt(session, opened, first)
+            while self.options.retry_streams and session.wants_retry(attempt):
+                session.diagnose(attempt)
+                session.propose(attempt)
+                yield _boundary(attempt)
+                reopened = session.reopen(attempt, opened)
+                if reopened is None:
+                    break
+                opened = reopened
+                attempt = yield from self._stream_attempt(session, opened)
+            self._after(session, attempt, is_async=False, is_stream=True)
+        if attempt.error is not None:
+            raise attempt.error
+        return session.returned
+
+    async def _conduct_astream(
+        self, session: Session, opened: Opened, first: AsyncIterator[Any] | None = None
+    ) -> AsyncGenerator[Any, None]:
+        with session:
+            while True:
+                items = self._astream_attempt(session, opened, first)
+                try:
+                    async for item in items:
+                        yield item
+                finally:
+                    await items.aclose()
+                attempt, first = session.run.last, None
+                if not (self.options.retry_streams and session.wants_retry(attempt)):
+                    break
+                await asyncio.to_thread(session.diagnose, attempt)
+                await asyncio.to_thread(session.propose, attempt)
+                yield _boundary(attempt)
+                reopened = await session.reopen_async(attempt, opened)
+                if reopened is None:
+                    break
+                opened = reopened
+            self._after(session, attempt, is_async=True, is_stream=True)
         if attempt.error is not None:
             raise attempt.error
 
     # --- one attempt -----------------------------------------------------------------------------------------------
-    def _attempt(self, session: Session, opened: Opened) -> Attempt:
-        call = session.call
+    def _attempt(self, session: Session, opened: Opened) -> Attempt | Any:
+        """The attempt; or what a plain function gave, if that is where the run goes on."""
         try:
             with opened.run.active():
-                native = call.on(opened.prepared.team)
+                native = session.call.on(opened.prepared.team)
+            if self.adapter.name == "python" and _is_later(native):
+                return native
+            result = _read(lambda: self.adapter.result(session.call, native), native)
+            judged = session.judge(opened, result)
         except Exception as error:
-            return session.failed_call(opened, error)
+            return session.failed(opened, error)
         except BaseException as error:
             self._broken_off(session, opened, error)
             raise
-        result = self._result(lambda: self.adapter.result(call, native), native)
-        return session.close(opened, session.judge(opened, result), result=result)
+        return session.close(opened, judged, result=result)
 
-    async def _attempt_async(self, session: Session, opened: Opened) -> Attempt:
-        call = session.call
+    async def _attempt_async(self, session: Session, opened: Opened, first: Awaitable[Any] | None = None) -> Attempt:
         try:
             with opened.run.active():
-                native = await call.on(opened.prepared.team)
+                native = await (first if first is not None else session.call.on(opened.prepared.team))
+            result = _read(lambda: self.adapter.result(session.call, native), native)
+            judged = await session.judge_async(opened, result)
         except Exception as error:
-            return session.failed_call(opened, error)
+            return session.failed(opened, error)
         except BaseException as error:
             self._broken_off(session, opened, error)
             raise
-        result = self._result(lambda: self.adapter.result(call, native), native)
-        return session.close(opened, await session.judge_async(opened, result), result=result)
+        return session.close(opened, judged, result=result)
 
-    def _stream_attempt(self, session: Session, opened: Opened) -> Generator[Any, None, Attempt]:
+    def _stream_attempt(
+        self, session: Session, opened: Opened, first: Iterator[Any] | None = None
+    ) -> Generator[Any, Any, Attempt]:
         collector = SafeCollector(self.adapter, session.call)
         try:
             with opened.run.active():
-                source = session.call.on(opened.prepared.team)
-            yield from drive(source, opened.run, on_item=collector.see, fails=False)
+                source = first if first is not None else session.call.on(opened.prepared.team)
+            session.returned = yield from drive(source, opened.run, on_item=collector.see, fails=False)
+            result = _read(collector.result, collector.last)
+            judged = session.judge(opened, result)
         except Exception as error:
-            return session.failed_call(opened, error)
+            return session.failed(opened, error)
         except BaseException as error:
             self._broken_off(session, opened, error)
             raise
-        result = self._result(collector.result, collector.last)
-        return session.close(opened, session.judge(opened, result), result=result)
+        return session.close(opened, judged, result=result)
 
-    async def _astream_attempt(self, session: Session, opened: Opened) -> AsyncGenerator[Any, None]:
+    async def _astream_attempt(
+        self, session: Session, opened: Opened, first: AsyncIterator[Any] | None = None
+    ) -> AsyncGenerator[Any, None]:
         collector = SafeCollector(self.adapter, session.call)
         items = None
         try:
             with opened.run.active():
-                source = session.call.on(opened.prepared.team)
+                source = first if first is not None else session.call.on(opened.prepared.team)
             items = drive_async(source, opened.run, on_item=collector.see, fails=False)
             async for item in items:
                 yield item
+            result = _read(collector.result, collector.last)
+            judged = await session.judge_async(opened, result)
         except Exception as error:
-            session.failed_call(opened, error)
-            return
+            session.failed(opened, error)
         except BaseException as error:
             if items is not None:
                 await items.aclose()
             self._broken_off(session, opened, error)
             raise
-        result = self._result(collector.result, collector.last)
-        session.close(opened, await session.judge_async(opened, result), result=result)
-
-    def _result(self, read: Callable[[], RunResult], native: Any) -> RunResult:
-        with guard("read the result"):
-            return read()
-        return RunResult(text="", native=native)
+        else:
+            session.close(opened, judged, result=result)
 
     def _broken_off(self, session: Session, opened: Opened, error: BaseException) -> None:
         """Record a run that was cancelled or broken off; it is not diagnosed."""
-        if not isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError)):
-            opened.run.discard()  # a private signal of ours: there was no run
-            return
-        with guard("record a run that was broken off"):
-            session.close(opened, judge_error(error), error=error)
-            session.finish()
+        if isinstance(error, NotARun):
+            session.discard(opened)
+            self.latest.remove(session.run)
+        else:
+            session.failed(opened, error)
 
     # --- around the attempts ---------------------------------------------------------------------------------------
     def _begin(self, call: TeamCall) -> tuple[Session, Opened] | None:
         """Open the first attempt; None when we cannot, and the call has to be made without us."""
+        if self.is_off:
+            return None
         with guard("open the run"):
             WATCHTOWER.refresh()
             session = Session(call, self.adapter, self._source, self.options, self)
-            opened = session.open(self._take_pending())
-            self._newest = session.run
-            _MINE.set(weakref.WeakKeyDictionary({**_MINE.get({}), self: session.run}))
+            opened = session.open()
+            self.latest.add(session.run)
             return session, opened
         return None
 
-    def _take_pending(self) -> PromptRewrite | None:
-        pending, self._pending = self._pending, None
-        return pending
-
-    def _goes_on(self, session: Session, attempt: Attempt) -> bool:
-        if self.options.retry_streams:
-            return session.wants_retry(attempt)
-        if self.options.policy.max_retries and attempt.outcome is RunOutcome.FAILED:
-            # A stream is never replayed behind the caller's back: the rewrite is tried in the next run.
-            session.diagnose(attempt)
-            self._pending = session.propose(attempt)
-            attempt.decision = attempt.decision or "tried in the next run"
-        return False
-
-    def _boundary(self, attempt: Attempt) -> RetryBoundary:
-        return RetryBoundary(
-            attempt=attempt.number + 1, reason=attempt.trajectory.outcome_reason, rewrite=attempt.rewrite
-        )
-
-    def _in_background(self, is_async: bool) -> bool:
-        mode = self.options.diagnose
-        return mode == "background" or (mode in ("auto", True) and is_async)
-
-    def _after(self, session: Session, attempt: Attempt, *, in_background: bool) -> None:
+    def _after(self, session: Session, attempt: Attempt, *, is_async: bool, is_stream: bool = False) -> None:
         def work() -> None:
-            with guard("finish the run"):
-                if attempt.attribution is None:
+            try:
+                with guard("diagnose the run"):
                     session.diagnose(attempt)
-            session.finish()
+                    if is_stream and not self.options.retry_streams:
+                        session.propose_for_next_run(attempt)
+            finally:
+                session.finish()
 
-        if in_background:
-            submit(work)
+        mode = self.options.diagnose
+        if mode == "background" or (is_async and mode != "inline"):
+            submit(work)  # saving the run, too, is kept off the event loop
         else:
             work()
 
@@ -299,6 +313,29 @@ class SafeCollector:
     def result(self) -> RunResult:
         """What came out."""
         return self._collector.result() if self._collector is not None else RunResult(text="", native=self.last)
+
+
+def _read(read: Any, native: Any) -> RunResult:
+    with guard("read the result"):
+        result: RunResult = read()
+        return result
+    return RunResult(text=_text_of(native), native=native)
+
+
+def _text_of(native: Any) -> str:
+    from tracer_hooks.adapters.plain import answer_text
+
+    with guard("read the answer"):
+        return answer_text(native)
+    return ""
+
+
+def _is_later(native: Any) -> bool:
+    return inspect.isawaitable(native) or inspect.isgenerator(native) or inspect.isasyncgen(native)
+
+
+def _boundary(attempt: Attempt) -> RetryBoundary:
+    return RetryBoundary(attempt=attempt.number + 1, reason=attempt.trajectory.outcome_reason, rewrite=attempt.rewrite)
 
 
 def _deliver(run: TeamRun) -> Any:

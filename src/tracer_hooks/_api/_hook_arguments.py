@@ -12,8 +12,8 @@ from tracer_hooks._api._options import DiagnoseMode
 from tracer_hooks._api._verdict import Check, Expected
 from tracer_hooks.adapters import Intervention
 from tracer_hooks.attribution import Attributor
-from tracer_hooks.config import ContentCapture
-from tracer_hooks.feedback import Acceptance, RetryPolicy, Rewriter
+from tracer_hooks.config import CaptureConfig
+from tracer_hooks.feedback import AcceptanceRule, RetryPolicy, Rewriter
 
 
 class HookArguments(TypedDict, total=False):
@@ -26,9 +26,9 @@ class HookArguments(TypedDict, total=False):
     diagnose: DiagnoseMode | bool
     attributor: str | Attributor
     rewriter: Rewriter
-    acceptance: Acceptance
+    acceptance: AcceptanceRule
     on_failure: Callable[..., Any] | None
     intervention: Intervention | None
     tracer_provider: TracerProvider | None
-    capture: str | ContentCapture | None
+    capture: str | CaptureConfig | None
     store: str | Path | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from dataclasses import dataclass
 
 from tracer_hooks._api._verdict import Verdict
@@ -11,6 +12,9 @@ from tracer_hooks.schema import RunOutcome, to_text
 from tracer_hooks.telemetry import CANCELLED, INTERRUPTED
 
 ABANDONED = "abandoned"
+
+# Ranks, worst first; a failed check stands between the last two by its score.
+_RAISED, _NO_ANSWER, _PASSED = -1.0, -0.5, 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +33,7 @@ def judge_error(error: BaseException) -> Judged:
     if isinstance(error, GeneratorExit):
         return Judged(outcome=RunOutcome.UNKNOWN, reason=ABANDONED)
     reason = f"{type(error).__name__}: {to_text(error)}".rstrip(": ")
-    return Judged(outcome=RunOutcome.FAILED, reason=reason, rank=-1.0)
+    return Judged(outcome=RunOutcome.FAILED, reason=reason, rank=_RAISED)
 
 
 def judge_result(result: RunResult, verdict: Verdict | None) -> Judged:
@@ -42,10 +46,17 @@ def judge_result(result: RunResult, verdict: Verdict | None) -> Judged:
         return Judged(outcome=RunOutcome.UNKNOWN, reason=INTERRUPTED)
     if verdict is not None and not verdict.passed:
         return Judged(
-            outcome=RunOutcome.FAILED, reason=f"check: {verdict.reason or 'not passed'}", rank=min(verdict.rank, 0.999)
+            outcome=RunOutcome.FAILED,
+            reason=f"check: {verdict.reason or 'not passed'}",
+            rank=_clamped(verdict.rank),
         )
     if verdict is None and not result.text.strip():
         stopped = f" ({result.stop_reason})" if result.stop_reason else ""
-        return Judged(outcome=RunOutcome.FAILED, reason=f"no answer{stopped}", rank=-0.5)
-    rank = 1.0 + (verdict.rank if verdict is not None else 0.0)
+        return Judged(outcome=RunOutcome.FAILED, reason=f"no answer{stopped}", rank=_NO_ANSWER)
+    rank = _PASSED + (_clamped(verdict.rank) if verdict is not None else 0.0)
     return Judged(outcome=RunOutcome.SUCCEEDED, reason=result.stop_reason, rank=rank)
+
+
+def _clamped(score: float) -> float:
+    """A score within 0 to 1, so that one out of range cannot put an exception before a result."""
+    return 0.0 if math.isnan(score) else min(max(score, 0.0), 1.0)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import time
+import asyncio
 import uuid
 from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
 
 from tracer_hooks._api._archive import Archive
+from tracer_hooks._api._awaiting import run_awaitable
+from tracer_hooks._api._background import submit
 from tracer_hooks._api._options import HookOptions
 from tracer_hooks._api._outcome import Judged, judge_error, judge_result
+from tracer_hooks._api._prompt_memory import Trial
 from tracer_hooks._api._source import Prepared, TeamSource
 from tracer_hooks._api._team_run import Attempt, TeamRun
-from tracer_hooks._api._verdict import Verdict, ask_check, ask_check_async, compare, expected_answer, run_awaitable
+from tracer_hooks._api._verdict import Verdict, ask_check, ask_check_async, compare, expected_answer
 from tracer_hooks._guard import guard, logger
 from tracer_hooks.adapters import Adapter, Interventions, RunHost, RunResult, TeamCall
-from tracer_hooks.attribution import get_attributor
-from tracer_hooks.feedback import PromptRewrite
+from tracer_hooks.feedback import PromptRewrite, RetryBudget
 from tracer_hooks.schema import Attribution, RunKind, RunOutcome, Trajectory
-from tracer_hooks.telemetry import Emitter, RunInvocation, RunStart, emit_diagnosis, suppressed
+from tracer_hooks.telemetry import Emitter, RunInvocation, RunStart, emit_diagnosis, suppressed, unrecorded
 
 
 @dataclass
@@ -31,6 +35,8 @@ class Opened:
 class Session:
     """Conducts one call. The synchronous and asynchronous ways share everything but the call itself.
 
+    As a context manager it sees to it that the call is brought to its end when something breaks it off.
+
     Args:
         call: What the user called.
         adapter: The framework's adapter.
@@ -43,6 +49,7 @@ class Session:
         self, call: TeamCall, adapter: Adapter, source: TeamSource, options: HookOptions, host: RunHost
     ) -> None:
         self.call = call
+        self.returned: Any = None
         self._adapter = adapter
         self._source = source
         self._options = options
@@ -50,23 +57,131 @@ class Session:
         self._emitter = Emitter(tracer_provider=options.tracer_provider, capture=options.config.capture)
         self._archive = Archive(options.config.store)
         self._reference = _safe_reference(options, call.task)
-        self._trial: PromptRewrite | None = None
+        self._trial: Trial | None = None
         self._tried: set[tuple[str, str]] = set()
-        self._started = time.monotonic()
+        self._originals: dict[str, str] = {}
+        self._budget = RetryBudget(options.policy)
         self.run = TeamRun(session_id=uuid.uuid4().hex, team=adapter.describe(call.team).name, task=call.task)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            _off_the_loop(self.finish)
+
     # --- one attempt -----------------------------------------------------------------------------------------------
-    def open(self, trial: PromptRewrite | None = None) -> Opened:
+    def open(self) -> Opened:
         """Begin the first attempt, on the user's own team."""
-        self._trial = trial
-        prompts = {trial.agent: trial.after} if trial is not None else {}
-        return self._open(self._source.first(self._adapter, self.call.team, prompts))
+        self._trial = self._source.memory.take()
+        trial = self._trial.prompts if self._trial is not None else {}
+        return self._open(self._source.first(self._adapter, self.call.team, trial))
+
+    def judge(self, opened: Opened, result: RunResult) -> Judged:
+        """Judge a result inside the run, in synchronous code."""
+        check = self._options.check
+        if check is None or result.interrupted:
+            return judge_result(result, self._by_expected_answer(result))
+        # Inside the root span, so that what the check traces belongs to the run; but what it calls is no step of it.
+        with opened.run.active(), unrecorded():
+            verdict = ask_check(check, result, self.call.task)
+        return judge_result(result, verdict)
+
+    async def judge_async(self, opened: Opened, result: RunResult) -> Judged:
+        """Judge a result inside the run, in asynchronous code."""
+        check = self._options.check
+        if check is None or result.interrupted:
+            return judge_result(result, self._by_expected_answer(result))
+        with opened.run.active(), unrecorded():
+            verdict = await ask_check_async(check, result, self.call.task)
+        return judge_result(result, verdict)
+
+    def close(
+        self, opened: Opened, judged: Judged, *, result: RunResult | None = None, error: BaseException | None = None
+    ) -> Attempt:
+        """End an attempt, and decide about the rewrite it was the trial of."""
+        run = opened.run
+        with guard("close the run"):
+            run.set_outcome(judged.outcome, judged.reason)
+            stop_reason = result.stop_reason if result is not None else None
+            run.finish(output=result.text if result is not None else None, error=error, stop_reason=stop_reason)
+        opened.prepared.patches.undo()
+        trajectory = self._trajectory(run, judged)
+        number = len(self.run.attempts) + 1
+        if number > 1:
+            self._budget.record(tokens=trajectory.usage.input_tokens + trajectory.usage.output_tokens)
+        attempt = Attempt(number=number, trajectory=trajectory, result=result, error=error, rank=judged.rank)
+        self.run.attempts.append(attempt)
+        with guard("decide about the rewrite"):
+            self._settle(attempt)
+        return attempt
+
+    def failed(self, opened: Opened, error: BaseException) -> Attempt:
+        """End an attempt that raised, was cancelled or broken off."""
+        return self.close(opened, judge_error(error), error=error)
+
+    def discard(self, opened: Opened) -> None:
+        """Forget an attempt that turned out not to be a run."""
+        opened.run.discard()
+        opened.prepared.patches.undo()
+        self.run._done.set()
+
+    # --- after an attempt ------------------------------------------------------------------------------------------
+    def diagnose(self, attempt: Attempt) -> None:
+        """Diagnose a failed attempt, once; a failure of ours leaves it without a diagnosis."""
+        wanted = attempt.outcome is RunOutcome.FAILED and self._options.diagnose not in (False, "off")
+        if not wanted or attempt.attribution is not None:
+            return
+        with guard("diagnose the run"), suppressed():
+            attribution = self._options.diagnostician.attribute(attempt.trajectory, reference=self._reference)
+            attempt.attribution = attribution
+            emit_diagnosis(self._emitter, attempt.trajectory, attribution)
+
+    def propose(self, attempt: Attempt) -> None:
+        """A rewrite for the next attempt: for the blamed agent, else for the next candidate whose prompt is known."""
+        self._trial = None
+        attribution = attempt.attribution
+        if attribution is None or attribution.abstained:
+            attempt.decision = "no agent to blame: the retry is a plain one"
+            return
+        with guard("rewrite the prompt"), suppressed():
+            for agent, step in _suspects(attribution):
+                rewrite = self._rewrite(attempt, attribution.model_copy(update={"agent": agent, "step": step}))
+                if rewrite is not None and (rewrite.agent, rewrite.after) not in self._tried:
+                    self._tried.add((rewrite.agent, rewrite.after))
+                    attempt.rewrite = rewrite
+                    self._trial = Trial(rewrite=rewrite, attempt=attempt, run=self.run)
+                    return
+        attempt.decision = "no new rewrite of a known prompt: the retry is a plain one"
+
+    def propose_for_next_run(self, attempt: Attempt) -> None:
+        """A rewrite that the next run tries: a stream is never replayed behind the caller's back."""
+        if attempt.outcome is not RunOutcome.FAILED or self._options.policy.max_retries == 0:
+            return
+        self.propose(attempt)
+        attempt.decision = "no rewrite for the next run"
+        if self._trial is not None:
+            attempt.decision = "tried in the next run"
+            self._source.memory.wait(self._trial)
+            self._trial = None
+
+    def wants_retry(self, attempt: Attempt) -> bool:
+        """Whether the attempt failed and the limits allow another one."""
+        if attempt.outcome is not RunOutcome.FAILED or self._options.policy.max_retries == 0:
+            return False
+        refusal = self._budget.refusal
+        if refusal is not None:
+            attempt.decision = f"no retry: {refusal}"
+        return refusal is None
 
     def reopen(self, attempt: Attempt, before: Opened) -> Opened | None:
         """Begin the next attempt, with the rewrite that the last one led to; None when there cannot be one."""
         try:
             run_awaitable(self._adapter.reset(before.prepared.team))
-            return self._reopen()
+            trial = self._trial.prompts if self._trial is not None else {}
+            return self._open_anew(self._source.again(self._adapter, self.call.team, trial))
         except Exception as error:
             self._no_retry(attempt, error)
             return None
@@ -75,113 +190,20 @@ class Session:
         """The same in asynchronous code."""
         try:
             await self._adapter.reset(before.prepared.team)
-            return self._reopen()
+            trial = self._trial.prompts if self._trial is not None else {}
+            return self._open_anew(await self._source.again_async(self._adapter, self.call.team, trial))
         except Exception as error:
             self._no_retry(attempt, error)
             return None
 
-    def _reopen(self) -> Opened:
-        prompts = {self._trial.agent: self._trial.after} if self._trial is not None else {}
-        prepared = self._source.again(self._adapter, self.call.team, prompts)
-        if prepared.is_new:
-            prepared.patches.add(self._adapter.hook(prepared.team, self._host))
-        return self._open(prepared)
-
-    def _no_retry(self, attempt: Attempt, error: Exception) -> None:
-        """The user's factory, or we, could not make the team ready again: the call ends with what it has."""
-        attempt.decision = f"no retry: the team could not be made ready again ({type(error).__name__}: {error})"
-        logger.warning("tracer-hooks does not retry: the team could not be made ready again (%r)", error)
-
-    def judge(self, opened: Opened, result: RunResult) -> Judged:
-        """Judge a result inside the run, in synchronous code."""
-        with opened.run.active():
-            verdict = None if result.interrupted else self._verdict(result)
-            if verdict is None and self._options.check is not None and not result.interrupted:
-                verdict = ask_check(self._options.check, result, self.call.task)
-        return judge_result(result, verdict)
-
-    async def judge_async(self, opened: Opened, result: RunResult) -> Judged:
-        """Judge a result inside the run, in asynchronous code."""
-        with opened.run.active():
-            verdict = None if result.interrupted else self._verdict(result)
-            if verdict is None and self._options.check is not None and not result.interrupted:
-                verdict = await ask_check_async(self._options.check, result, self.call.task)
-        return judge_result(result, verdict)
-
-    def close(
-        self, opened: Opened, judged: Judged, *, result: RunResult | None = None, error: BaseException | None = None
-    ) -> Attempt:
-        """End an attempt, and decide about the rewrite it was the trial of."""
-        run = opened.run
-        run.set_outcome(judged.outcome, judged.reason)
-        stop_reason = result.stop_reason if result is not None else None
-        run.finish(output=result.text if result is not None else None, error=error, stop_reason=stop_reason)
-        opened.prepared.patches.undo()
-        trajectory = self._trajectory(run, judged)
-        number = len(self.run.attempts) + 1
-        attempt = Attempt(number=number, trajectory=trajectory, result=result, error=error, rank=judged.rank)
-        self.run.attempts.append(attempt)
-        return attempt
-
-    def settle(self, attempt: Attempt) -> None:
-        """Keep or drop the rewrite that ``attempt`` tried out."""
-        if self._trial is None or attempt.outcome is RunOutcome.UNKNOWN:
-            return
-        decision = self._options.acceptance.accept(RunOutcome.FAILED, attempt.outcome)
-        if decision.kept:
-            self._source.kept[self._trial.agent] = self._trial.after
-        if len(self.run.attempts) > 1:
-            before = self.run.attempts[-2]
-            before.kept, before.decision = decision.kept, decision.reason
-        self._trial = None
-
-    # --- after an attempt ------------------------------------------------------------------------------------------
-    def diagnose(self, attempt: Attempt) -> None:
-        """Diagnose a failed attempt; a failure of ours leaves it without a diagnosis."""
-        if attempt.outcome is not RunOutcome.FAILED or self._options.diagnose in (False, "off"):
-            return
-        with guard("diagnose the run"), suppressed():
-            attributor = get_attributor(self._options.attributor)
-            attempt.attribution = attributor.attribute(attempt.trajectory, reference=self._reference)
-            emit_diagnosis(self._emitter, attempt.trajectory, attempt.attribution)
-
-    def propose(self, attempt: Attempt) -> PromptRewrite | None:
-        """A rewrite for the next attempt: for the blamed agent, else for the next candidate whose prompt is known."""
-        attribution = attempt.attribution
-        if attribution is None or attribution.abstained:
-            attempt.decision = "no agent to blame: the retry is a plain one"
-            return None
-        with guard("rewrite the prompt"), suppressed():
-            for agent, step in _suspects(attribution):
-                rewrite = self._rewrite(attempt, attribution.model_copy(update={"agent": agent, "step": step}))
-                if rewrite is not None and (rewrite.agent, rewrite.after) not in self._tried:
-                    self._tried.add((rewrite.agent, rewrite.after))
-                    attempt.rewrite = self._trial = rewrite
-                    return rewrite
-        attempt.decision = "no new rewrite of a known prompt: the retry is a plain one"
-        return None
-
-    def wants_retry(self, attempt: Attempt) -> bool:
-        """Whether the call failed and the limits allow another attempt."""
-        policy = self._options.policy
-        if attempt.outcome is not RunOutcome.FAILED or len(self.run.attempts) > policy.max_retries:
-            return False
-        spent = sum(
-            (a.trajectory.usage.input_tokens + a.trajectory.usage.output_tokens for a in self.run.attempts), start=0
-        )
-        if policy.max_tokens is not None and spent >= policy.max_tokens:
-            attempt.decision = f"no retry: {spent} tokens were spent, the limit is {policy.max_tokens}"
-            return False
-        elapsed = time.monotonic() - self._started
-        if policy.max_seconds is not None and elapsed >= policy.max_seconds:
-            attempt.decision = f"no retry: {elapsed:.1f} s have passed, the limit is {policy.max_seconds:g}"
-            return False
-        return True
-
     def finish(self) -> None:
-        """Store the attempts, tell the user's callback about a failure, and mark the diagnosis as done."""
-        self._archive.save(self.run)
-        self.run._done.set()
+        """Store the attempts, mark the diagnosis as done, and tell the user's callback about a failure; once."""
+        if self.run._done.is_set():
+            return
+        try:
+            self._archive.save(self.run)
+        finally:
+            self.run._done.set()
         callback = self._options.on_failure
         if callback is not None and self.run.attempts and self.run.outcome is RunOutcome.FAILED:
             try:
@@ -189,12 +211,7 @@ class Session:
             except Exception as error:  # the user's own code; the run has its result and must keep it
                 self._archive.log_callback(error)
 
-    def failed_call(self, opened: Opened, error: BaseException) -> Attempt:
-        """End an attempt that raised."""
-        attempt = self.close(opened, judge_error(error), error=error)
-        self.settle(attempt)
-        return attempt
-
+    # --- details ---------------------------------------------------------------------------------------------------
     def _open(self, prepared: Prepared) -> Opened:
         number = len(self.run.attempts) + 1
         info = self._adapter.describe(prepared.team)
@@ -212,6 +229,32 @@ class Session:
         run.intervention = Interventions(parts) if parts else None
         return Opened(run, prepared)
 
+    def _open_anew(self, prepared: Prepared) -> Opened:
+        if prepared.is_new:
+            prepared.patches.add(self._adapter.hook(prepared.team, self._host))
+        return self._open(prepared)
+
+    def _settle(self, attempt: Attempt) -> None:
+        """Keep or drop the rewrite that ``attempt`` tried out."""
+        trial, self._trial = self._trial, None
+        if trial is None:
+            return
+        if attempt.outcome is RunOutcome.UNKNOWN and trial.run is not self.run:
+            self._source.memory.wait(trial)  # this run shows nothing; the next one may
+            return
+        decision = self._options.acceptance.accept(RunOutcome.FAILED, attempt.outcome)
+        if decision.kept:
+            self._source.memory.keep(trial)
+        trial.attempt.kept, trial.attempt.decision = decision.kept, decision.reason
+        if trial.run is not self.run:
+            self._archive.save(trial.run)
+
+    def _no_retry(self, attempt: Attempt, error: Exception) -> None:
+        """The user's factory, or we, could not make the team ready again: the call ends with what it has."""
+        self._trial = None
+        attempt.decision = f"no retry: the team could not be made ready again ({type(error).__name__}: {error})"
+        logger.warning("tracer-hooks does not retry: the team could not be made ready again (%r)", error)
+
     def _trajectory(self, run: RunInvocation, judged: Judged) -> Trajectory:
         with guard("assemble the trajectory"):
             return run.trajectory().model_copy(update={"reference": self._reference})
@@ -224,8 +267,7 @@ class Session:
             outcome_reason=judged.reason,
         )
 
-    def _verdict(self, result: RunResult) -> Verdict | None:
-        """The verdict by the expected answer, where that decides."""
+    def _by_expected_answer(self, result: RunResult) -> Verdict | None:
         if self._options.check is not None or self._reference is None:
             return None
         return compare(self._reference, result.text)
@@ -234,7 +276,9 @@ class Session:
         spec = next((spec for spec in attempt.trajectory.agents if spec.name == attribution.agent), None)
         if spec is None or spec.instructions is None:
             return None
-        return self._options.rewriter.rewrite(attempt.trajectory, attribution, spec.instructions)
+        # A rewrite that was dropped is no ground for the next one.
+        before = self._originals.setdefault(spec.name, spec.instructions)
+        return self._options.rewriter.rewrite(attempt.trajectory, attribution, before)
 
 
 def _suspects(attribution: Attribution) -> list[tuple[str, int | None]]:
@@ -248,3 +292,13 @@ def _safe_reference(options: HookOptions, task: str) -> str | None:
     with guard("look up the expected answer"):
         return expected_answer(options.expected, task)
     return None
+
+
+def _off_the_loop(work: Any) -> None:
+    """Do ``work``, which may wait for the run store's file, in the background where an event loop is running."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        work()
+    else:
+        submit(work)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import inspect
 import math
-import threading
+import numbers
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tracer_hooks._api._awaiting import run_awaitable
+from tracer_hooks._guard import logger
 from tracer_hooks.adapters import RunResult
+from tracer_hooks.schema import to_text
 
 PASS_SCORE = 0.5
 """A score from here on counts as passed."""
@@ -49,7 +50,8 @@ def expected_answer(expected: Expected | None, task: str) -> str | None:
     """The expected answer for ``task``, if there is one."""
     if expected is None or isinstance(expected, str):
         return expected
-    return expected.get(task) if isinstance(expected, Mapping) else expected(task)
+    answer = expected.get(task) if isinstance(expected, Mapping) else expected(task)
+    return None if answer is None else to_text(answer)  # numbers are natural answers
 
 
 def ask_check(check: Check, result: RunResult, task: str) -> Verdict:
@@ -58,9 +60,9 @@ def ask_check(check: Check, result: RunResult, task: str) -> Verdict:
         judgement = _call(check, result, task)
         if inspect.isawaitable(judgement):
             judgement = run_awaitable(judgement)
+        return _to_verdict(check, judgement)
     except Exception as error:
-        return _raised(error)
-    return _to_verdict(check, judgement)
+        return _raised(check, error)
 
 
 async def ask_check_async(check: Check, result: RunResult, task: str) -> Verdict:
@@ -69,9 +71,9 @@ async def ask_check_async(check: Check, result: RunResult, task: str) -> Verdict
         judgement = _call(check, result, task)
         if inspect.isawaitable(judgement):
             judgement = await judgement
+        return _to_verdict(check, judgement)
     except Exception as error:
-        return _raised(error)
-    return _to_verdict(check, judgement)
+        return _raised(check, error)
 
 
 def compare(expected: str, text: str) -> Verdict:
@@ -80,40 +82,6 @@ def compare(expected: str, text: str) -> Verdict:
     if wanted == got or (wanted and _contains_words(got, wanted)):
         return Verdict(passed=True)
     return Verdict(passed=False, reason=f"expected {expected!r}, got {text[:200]!r}")
-
-
-def run_awaitable(awaitable: Awaitable[Any]) -> Any:
-    """The result of ``awaitable`` from synchronous code, also where an event loop is running."""
-
-    async def finish() -> Any:
-        return await awaitable
-
-    if not _loop_is_running():
-        return asyncio.run(finish())
-    outcome: list[Any] = []
-    failure: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            outcome.append(asyncio.run(finish()))
-        except BaseException as error:
-            failure.append(error)
-
-    context = contextvars.copy_context()
-    thread = threading.Thread(target=context.run, args=(work,), name="tracer-hooks-await")
-    thread.start()
-    thread.join()
-    if failure:
-        raise failure[0]
-    return outcome[0]
-
-
-def _loop_is_running() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 def _call(check: Check, result: RunResult, task: str) -> Any:
@@ -129,18 +97,20 @@ def _call(check: Check, result: RunResult, task: str) -> Any:
     return check(result, task) if takes_task else check(result)
 
 
-def _raised(error: Exception) -> Verdict:
-    text = str(error)
-    reason = text if isinstance(error, AssertionError) and text else f"{type(error).__name__}: {text}".rstrip(": ")
+def _raised(check: Check, error: Exception) -> Verdict:
+    text = to_text(error)
+    if isinstance(error, AssertionError):
+        return Verdict(passed=False, reason=text or f"an assertion of {_name(check)} does not hold")
+    reason = f"{type(error).__name__}: {text}".rstrip(": ")
+    logger.warning("%s raised %s; the run counts as failed", _name(check), reason)
     return Verdict(passed=False, reason=reason)
 
 
 def _to_verdict(check: Check, judgement: Any) -> Verdict:
     if isinstance(judgement, Verdict):
         return judgement
-    name = getattr(check, "__name__", type(check).__name__)
-    name = "the check" if name == "<lambda>" else name
-    if isinstance(judgement, (int, float)) and not isinstance(judgement, bool):
+    name = _name(check)
+    if isinstance(judgement, numbers.Real) and not isinstance(judgement, bool):  # numpy's numbers are Real, too
         score = float(judgement)
         if math.isnan(score):
             return Verdict(passed=False, reason=f"{name} gave NaN")
@@ -148,6 +118,11 @@ def _to_verdict(check: Check, judgement: Any) -> Verdict:
         return Verdict(passed=score >= PASS_SCORE, reason=reason, score=score)
     passed = bool(judgement)
     return Verdict(passed=passed, reason=None if passed else f"{name} returned {judgement!r}")
+
+
+def _name(check: Check) -> str:
+    name = getattr(check, "__name__", type(check).__name__)
+    return "the check" if name == "<lambda>" else to_text(name)
 
 
 def _contains_words(text: str, words: str) -> bool:

@@ -34,11 +34,11 @@ class Watchtower:
         self._patches: PatchSet | None = None
         self._modules = 0
 
-    def hold(self, holder: object) -> None:
-        """Watch for as long as ``holder`` lives."""
+    def hold(self, holder: object) -> weakref.finalize[Any, Any]:
+        """Watch for as long as ``holder`` lives, or until the value is called."""
         with self._lock:
             self._holders += 1
-        weakref.finalize(holder, self._release)
+        return weakref.finalize(holder, self._release)
 
     def refresh(self) -> None:
         """Begin to watch, also the frameworks that were imported since the last time."""

@@ -26,7 +26,7 @@ from tracer_hooks.telemetry._otlp_write import export_request, write_otlp_json, 
 from tracer_hooks.telemetry._run import RunInvocation, RunStart
 from tracer_hooks.telemetry._span_record import SpanEvent, SpanLink, SpanRecord, SpanStatus
 from tracer_hooks.telemetry._streams import drive, drive_async
-from tracer_hooks.telemetry._suppress import suppressed
+from tracer_hooks.telemetry._suppress import is_suppressed, suppressed, unrecorded
 from tracer_hooks.telemetry._to_spans import to_spans
 
 __all__ = [
@@ -56,6 +56,7 @@ __all__ = [
     "emit_diagnosis",
     "enclosing_agent",
     "export_request",
+    "is_suppressed",
     "message_text",
     "normalise",
     "read_otlp",
@@ -63,6 +64,7 @@ __all__ = [
     "text_message",
     "to_spans",
     "tool_message",
+    "unrecorded",
     "write_otlp_json",
     "write_otlp_protobuf",
 ]

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tracer_hooks import semconv
-from tracer_hooks.schema import Step, StepKind, ToolCall, Usage, to_json_value, to_text
+from tracer_hooks.schema import Step, StepInput, StepKind, ToolCall, Usage, to_json_value, to_text
 from tracer_hooks.telemetry._messages import Message, message_text
 from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
 from tracer_hooks.telemetry._span_tree import CHAT_OPERATIONS, SpanTree, decoded, messages_of
@@ -166,25 +166,27 @@ class _Acts:
         return any(self._tree.agent_of(other) is turn for other in inner)
 
 
-def to_step(act: Act, index: int) -> Step:
-    """Build the step of an act; what the agent received is filled in later."""
-    calls = tool_calls(act.reply, act.tools)
+def to_step(act: Act, index: int, inputs: tuple[StepInput, ...]) -> Step:
+    """Build the step of an act, in which the agent received ``inputs``."""
+    reply, spans = act.reply, act.spans
+    calls = tool_calls(reply, act.tools)
     failed = _failure(act)
     recipient = act.recipient or next((m[1] for c in calls if (m := _TRANSFER_NAME.match(c.name))), None)
     return Step(
         index=index,
         agent=act.agent,
         kind=_kind(failed, recipient, calls),
-        content=message_text(act.reply),
+        content=message_text(reply),
+        inputs=inputs,
         tool_calls=calls,
         recipient=recipient,
         model=_model(act.chats),
         usage=_usage(act.chats),
-        started_at=_time(min(span.start_ns for span in act.spans)),
-        ended_at=_time(max(span.end_ns for span in act.spans)),
+        started_at=_time(min(span.start_ns for span in spans)),
+        ended_at=_time(max(span.end_ns for span in spans)),
         error=failed,
         attempts=max(1, len(act.chats)),
-        span_id=(act.chats[-1] if act.chats else act.spans[0]).span_id,
+        span_id=(act.chats[-1] if act.chats else spans[0]).span_id,
     )
 
 
@@ -289,6 +291,8 @@ def _model(chats: Sequence[SpanRecord]) -> str | None:
 def _usage(chats: Iterable[SpanRecord]) -> Usage | None:
     counts = [_tokens(chat) for chat in chats]
     known = [usage for usage in counts if usage is not None]
+    if len(known) == 1:
+        return known[0]
     return sum(known, Usage()) if known else None
 
 

@@ -9,11 +9,17 @@ from typing import Any
 from tracer_hooks import semconv
 from tracer_hooks.config import CaptureConfig, ContentCapture
 from tracer_hooks.schema import to_json_value, to_text
+from tracer_hooks.telemetry._openinference import openinference_values
 from tracer_hooks.telemetry._redact import Redactor
 
 Exported = dict[str, str | bool | int | float | list[str]]
 
 _NOTE = "[{} left out]"
+
+_NOTHING: Mapping[str, Any] = {}
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+"""One encoder for all: ``json.dumps`` makes a new one at each call."""
 
 
 class Capture:
@@ -23,16 +29,23 @@ class Capture:
         self.config = config
         self._redactor = Redactor(config.patterns)
 
-    def exported(self, attributes: Mapping[str, Any]) -> Exported:
-        """``attributes`` as OpenTelemetry takes them: content by the capture mode, structures as capped JSON."""
+    def exported(self, attributes: Mapping[str, Any], *, already: Mapping[str, Any] = _NOTHING) -> Exported:
+        """``attributes`` as OpenTelemetry takes them: content by the capture mode, structures as capped JSON.
+
+        Args:
+            attributes: What to export.
+            already: What the span has, before conversion; the same object under the same key is left out.
+        """
         result: Exported = {}
+        if self.config.openinference:
+            attributes = {**attributes, **openinference_values(attributes)}
         for key, value in attributes.items():
-            if value is None:
+            if value is None or already.get(key) is value:
                 continue
             if key in semconv.CONTENT_KEYS:
                 self._export_content(result, key, value)
             else:
-                result[key] = _scalar(value)
+                result[key] = value if type(value) is str and value.isascii() else _scalar(value)
         return result
 
     def recorded(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,7 +95,7 @@ def _scalar(value: object) -> str | bool | int | float | list[str]:
 def dump_json(value: object) -> str:
     """``value`` as compact JSON; what is not JSON is converted first."""
     try:
-        return to_text(json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False))
+        return to_text(_encode(value))
     except (TypeError, ValueError, RecursionError):
         return json.dumps(to_json_value(value), ensure_ascii=False, separators=(",", ":"))
 

@@ -25,7 +25,8 @@ def emit_diagnosis(emitter: Emitter, trajectory: Trajectory, attribution: Attrib
     step = trajectory.steps[attribution.step] if attribution.step is not None else None
     judged = _span_context(trajectory.trace_id, step.span_id if step is not None else None)
     links = [Link(judged)] if judged is not None else []
-    parent = set_span_in_context(NonRecordingSpan(judged)) if judged is not None else None
+    within = judged or _any_span(trajectory)
+    parent = set_span_in_context(NonRecordingSpan(within)) if within is not None else None
     span = emitter.tracer().start_span(
         f"{semconv.OP_DIAGNOSE} {trajectory.team}".rstrip(),
         parent,
@@ -38,6 +39,13 @@ def emit_diagnosis(emitter: Emitter, trajectory: Trajectory, attribution: Attrib
         span.set_attributes(emitter.capture.exported(_attributes(trajectory, attribution)))
         span.add_event(semconv.EVENT_EVALUATION_RESULT, evaluation)
     span.end()
+
+
+def _any_span(trajectory: Trajectory) -> SpanContext | None:
+    """A span of the run, so that an abstention, which blames no step, stands in the run's trace as well."""
+    return next(
+        (found for step in trajectory.steps if (found := _span_context(trajectory.trace_id, step.span_id))), None
+    )
 
 
 def _span_context(trace_id: str | None, span_id: str | None) -> SpanContext | None:
@@ -75,7 +83,7 @@ def _attributes(trajectory: Trajectory, attribution: Attribution) -> dict[str, o
         semconv.WORKFLOW_NAME: trajectory.team,
         semconv.DIAGNOSIS_AGENT: attribution.agent,
         semconv.DIAGNOSIS_STEP: attribution.step,
-        semconv.DIAGNOSIS_ERROR_MODE: attribution.error_mode,
+        semconv.DIAGNOSIS_ERROR_MODE: str(attribution.error_mode) if attribution.error_mode is not None else None,
         semconv.DIAGNOSIS_ATTRIBUTOR: attribution.attributor,
         semconv.DIAGNOSIS_ABSTAINED: attribution.abstained,
         semconv.OI_EVALUATION_NAME: EVALUATION,

@@ -10,8 +10,8 @@ import asyncio
 import random
 import time
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from opentelemetry import context as otel_context
@@ -26,7 +26,7 @@ from opentelemetry.trace import (
 )
 
 from tracer_hooks import semconv
-from tracer_hooks._guard import guard
+from tracer_hooks._guard import guard, report
 from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry._span_record import SpanEvent, SpanRecord, SpanStatus
 from tracer_hooks.telemetry._suppress import is_suppressed, quiet
@@ -73,6 +73,8 @@ class Invocation:
     ) -> None:
         self.run = run
         self.name = name
+        self.span_name = f"{self.operation} {name}".rstrip()
+        """``"{operation} {name}"``, as the conventions ask."""
         self.parent = parent if parent is not None else current_invocation()
         self.start_ns = start_ns if start_ns is not None else time.time_ns()
         self.ended = False
@@ -80,6 +82,8 @@ class Invocation:
         self.errors_inside: list[tuple[str, str]] = []
         self._events: list[SpanEvent] = []
         self._adopted = adopt is not None
+        self._at_start: Mapping[str, Any] = {}
+        self._last_context: tuple[otel_context.Context, otel_context.Context] | None = None
         self.attributes: dict[str, Any] = {
             semconv.OPERATION_NAME: self.operation,
             semconv.OI_SPAN_KIND: self.openinference_kind,
@@ -89,11 +93,6 @@ class Invocation:
         self.span = adopt if adopt is not None else self._start_span()
         self.trace_id, self.span_id = self._identify()
         run.opened(self)
-
-    @property
-    def span_name(self) -> str:
-        """``"{operation} {name}"``, as the conventions ask."""
-        return f"{self.operation} {self.name}".rstrip()
 
     def set(self, key: str, value: object) -> None:
         """Set an attribute; None values are left out. Keys come from :mod:`tracer_hooks.semconv`."""
@@ -105,22 +104,18 @@ class Invocation:
         context = otel_context.set_value(_CURRENT, self, set_span_in_context(self.span, otel_context.get_current()))
         return context if self.span is not INVALID_SPAN else otel_context.set_value(_CURRENT, self)
 
-    @contextmanager
-    def active(self) -> Iterator[None]:
+    def active(self) -> _Active:
         """Make this the current operation within the block. Never hold it across a ``yield``: see :mod:`._streams`."""
-        previous = otel_context.get_current()
-        # Current in any case: a hooked entry point passes its own call through only while its run is current.
-        context = otel_context.set_value(_CURRENT, self)
-        with guard(f"make the span {self.span_name!r} the current one"):
-            context = self.context()
-        otel_context.attach(context)
-        try:
-            yield
-        finally:
-            # Attaching the previous context, not detaching a token: a token is refused, with a logged error, when the
-            # block ends in another copy of the context than it began in, as happens in CrewAI's and LangGraph's
-            # threads.
-            otel_context.attach(previous)
+        return _Active(self)
+
+    def _context_within(self, outer: otel_context.Context) -> otel_context.Context:
+        """:meth:`context`, kept for the next step of a stream, which begins in the same context."""
+        last = self._last_context
+        if last is not None and last[0] is outer:
+            return last[1]
+        context = self.context()
+        self._last_context = (outer, context)
+        return context
 
     def fail(self, error: BaseException, *, end_ns: int | None = None) -> None:
         """End with ``error``. Cancellation and an early generator close are not errors: they :meth:`abandon`."""
@@ -158,9 +153,15 @@ class Invocation:
             if self.parent is not None and self.parent.span is not INVALID_SPAN:
                 context = set_span_in_context(self.parent.span, context)
             start = {key: self.attributes[key] for key in _AT_START if key in self.attributes}
-            return self.run.tracer.start_span(
-                self.span_name, context, kind=self.span_kind, attributes=start, start_time=self.start_ns
+            span = self.run.tracer.start_span(
+                self.span_name,
+                context,
+                kind=self.span_kind,
+                attributes=self.run.capture.exported(start),
+                start_time=self.start_ns,
             )
+            self._at_start = start
+            return span
         return INVALID_SPAN
 
     def _identify(self) -> tuple[str, str]:
@@ -193,12 +194,13 @@ class Invocation:
 
     def _end(self, status: SpanStatus, message: str, end_ns: int | None) -> None:
         self.ended = True
+        self._last_context = None  # it refers back to this
         end_ns = end_ns if end_ns is not None else time.time_ns()
         with guard(f"record {self.span_name!r}"):
             self.run.closed(self, self._to_record(status, message, end_ns))
         with guard(f"export {self.span_name!r}"):
             if self.span.is_recording():
-                self.span.set_attributes(self.run.capture.exported(self.attributes))
+                self.span.set_attributes(self.run.capture.exported(self.attributes, already=self._at_start))
                 if status is SpanStatus.ERROR:  # else left UNSET: a status of OK could never be overridden
                     self.span.set_status(Status(StatusCode.ERROR, self.run.capture.message(message)))
         with guard(f"end the span {self.span_name!r}"):
@@ -220,6 +222,32 @@ class Invocation:
             status_message=self.run.capture.recorded_message(message),
             events=tuple(self._events),
         )
+
+
+class _Active:
+    """See :meth:`Invocation.active`."""
+
+    __slots__ = ("_invocation", "_previous")
+
+    def __init__(self, invocation: Invocation) -> None:
+        self._invocation = invocation
+
+    def __enter__(self) -> None:
+        self._previous = previous = otel_context.get_current()
+        try:
+            context = self._invocation._context_within(previous)
+        except Exception as error:
+            # Current in any case: a hooked entry point passes its own call through only while its run is current.
+            context = otel_context.set_value(_CURRENT, self._invocation)
+            report(f"make the span {self._invocation.span_name!r} the current one", error)
+        otel_context.attach(context)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        # Attaching the previous context, not detaching a token: a token is refused, with a logged error, when the
+        # block ends in another copy of the context than it began in, as happens in CrewAI's and LangGraph's threads.
+        otel_context.attach(self._previous)
 
 
 _AT_START = (

@@ -17,12 +17,11 @@ def link_inputs(acts: Sequence[Act]) -> tuple[Step, ...]:
     steps: list[Step] = []
     shown: dict[str, list[Message]] = {}
     for index, act in enumerate(acts):
-        step = _with_results(to_step(act, index), acts[index + 1 :])
         messages = act.seen
         new = _new_messages(messages, shown.get(act.agent, []))
         if messages:
             shown[act.agent] = messages
-        steps.append(step.model_copy(update={"inputs": _inputs(act, new, steps)}))
+        steps.append(_with_results(to_step(act, index, _inputs(act, new, steps)), acts[index + 1 :]))
     return tuple(steps)
 
 

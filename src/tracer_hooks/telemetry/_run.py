@@ -91,8 +91,6 @@ class RunInvocation(Invocation):
             semconv.WORKFLOW_NAME: start.team,
             semconv.RUN_ATTEMPT: start.attempt,
             semconv.RUN_TASK: start.task,
-            semconv.OI_INPUT_VALUE: start.task,
-            semconv.OI_INPUT_MIME: semconv.MIME_TEXT,
             semconv.OI_GRAPH_NODE_PARENT_ID: outer.name if isinstance(outer, AgentInvocation) else None,
         }
 
@@ -137,8 +135,10 @@ class RunInvocation(Invocation):
         """Add a member to the roster, or complete what is known of it."""
         with self._lock:
             known = self._agents.get(spec.name)
-            if known is None or (known.instructions is None and spec.instructions is not None):
+            if known is None:
                 self._agents[spec.name] = spec
+            elif known.instructions is None and spec.instructions is not None:
+                self._agents[spec.name] = spec.model_copy(update={"tools": spec.tools or known.tools})
 
     def count(self, usage: Usage) -> None:
         """Add the tokens of one model call."""
@@ -255,8 +255,6 @@ class RunInvocation(Invocation):
     def _set_end_attributes(self, output: object, stop_reason: str | None) -> None:
         text = None if output is None else to_text(output)
         self.set(semconv.RUN_FINAL_OUTPUT, text)
-        self.set(semconv.OI_OUTPUT_VALUE, text)
-        self.set(semconv.OI_OUTPUT_MIME, semconv.MIME_TEXT if text is not None else None)
         self.set(semconv.RUN_STOP_REASON, stop_reason)
         self.set(semconv.RUN_AGENTS, [spec.model_dump(mode="json") for spec in self._agents.values()] or None)
         self.set(semconv.RUN_USAGE_INPUT_TOKENS, self._usage.input_tokens or None)

@@ -6,8 +6,9 @@ attached around each step alone, and removed before the item is handed out.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from typing import TypeVar
+import functools
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
+from typing import Any, TypeVar
 
 from tracer_hooks._guard import guard
 from tracer_hooks.telemetry._invocation import Invocation
@@ -48,19 +49,31 @@ async def drive_async(
 
 def drive(
     source: Iterator[T], invocation: Invocation, *, on_item: OnItem[T] | None = None, fails: bool = True
-) -> Iterator[T]:
-    """The same for plain generators; see :func:`drive_async`."""
+) -> Generator[T, Any, Any]:
+    """The same for plain generators; see :func:`drive_async`. What is sent or thrown in goes on to ``source``.
+
+    Returns:
+        What ``source`` returns.
+    """
+    step: Callable[[], T] = functools.partial(next, source)
     try:
         while True:
             try:
                 with invocation.active():
-                    item = next(source)
-            except StopIteration:
-                return
+                    item = step()
+            except StopIteration as stop:
+                return stop.value
             if on_item is not None:
                 with guard("look at a streamed item"):
                     on_item(item)
-            yield item
+            try:
+                step = _next_step(source, (yield item))
+            except GeneratorExit:
+                raise
+            except BaseException as thrown:
+                if not isinstance(source, Generator):
+                    raise
+                step = functools.partial(source.throw, thrown)
     except BaseException as error:
         if fails:
             invocation.fail(error)
@@ -69,3 +82,9 @@ def drive(
         close = getattr(source, "close", None)
         if close is not None:
             close()
+
+
+def _next_step(source: Iterator[T], sent: Any) -> Callable[[], T]:
+    if sent is not None and isinstance(source, Generator):
+        return functools.partial(source.send, sent)
+    return functools.partial(next, source)

@@ -23,6 +23,17 @@ def suppressed() -> Iterator[None]:
         otel_context.attach(previous)
 
 
+@contextmanager
+def unrecorded() -> Iterator[None]:
+    """Within the block we record nothing; other instrumentations go on. For code of the user's that is no part of a run."""
+    previous = otel_context.get_current()
+    otel_context.attach(otel_context.set_value(_OURS, True, previous))
+    try:
+        yield
+    finally:
+        otel_context.attach(previous)
+
+
 def quiet(context: otel_context.Context) -> otel_context.Context:
     """``context`` in which other instrumentations stay silent."""
     for key in _OTHERS:

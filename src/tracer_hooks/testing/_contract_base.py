@@ -132,6 +132,8 @@ class ContractBase:
         context = contextvars.copy_context()
         try:
             return self._runner.run(work, context=context)
+        except NotOfferedError as reason:
+            pytest.skip(f"{self.teams.adapter}: {reason}")
         finally:
             assert context.run(trace.get_current_span) is before, "the current span was left behind"
 
@@ -152,7 +154,7 @@ class ContractBase:
         try:
             items = self.conduct(way, team, task)
         except Exception as error:
-            return Ending(error=(type(error), str(error)))
+            return Ending(error=(type(error), self.teams.message(error)))
         return Ending(tuple(self.teams.plain(item) for item in items), tuple(type(item) for item in items))
 
     def _call(self, team: Any, task: str) -> list[Any]:

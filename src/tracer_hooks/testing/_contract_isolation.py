@@ -59,7 +59,7 @@ class IsolationContract(ContractBase):
                 runs = [self.teams.arun(team, f"Buy {mark}.") for team, mark in zip(teams, _MARKS, strict=True)]
                 await asyncio.gather(*runs)
 
-            self.offered(self.run_async, together())
+            self.run_async(together())
         self._did_not_mix(observers, _MARKS)
 
     def test_two_teams_in_threads_do_not_mix(self) -> None:

@@ -129,7 +129,9 @@ class StepsContract(ContractBase):
         with self.observe(team) as observer:
             self.run(team)
         (tool,) = spans_of(observer, semconv.OP_EXECUTE_TOOL)
-        assert attribute(tool, semconv.TOOL_CALL_ID) == "call_own_id"
+        if self.teams.tools_know_their_call:
+            assert attribute(tool, semconv.TOOL_CALL_ID) == "call_own_id"
+        assert attribute(tool, semconv.STEP_INDEX) == 0
         assert observer.trajectory.steps[0].tool_calls[0].call_id == "call_own_id"
 
     @pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streamed"])

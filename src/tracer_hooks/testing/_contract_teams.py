@@ -39,6 +39,9 @@ class ContractTeams:
     tested_elsewhere: frozenset[Capability] = frozenset()
     """Capabilities of the adapter that another set of teams shows, for frameworks whose teams run in one way only."""
 
+    tools_know_their_call: bool = True
+    """Whether a tool can be told the model's id of the call that it carries out."""
+
     # --- teams -----------------------------------------------------------------------------------------------------
     def single(
         self,
@@ -129,6 +132,10 @@ class ContractTeams:
     def plain(self, result: Any) -> Any:
         """A run's result, or a stream's item, as plain data that is equal for equal runs: no ids, no times."""
         raise NotImplementedError
+
+    def message(self, error: Exception) -> str:
+        """An exception's text as far as it is equal for equal runs; override where the framework puts a stack in it."""
+        return str(error)
 
     def parts(self, team: Any) -> Sequence[Any]:
         """The objects and classes whose attributes the adapter might change, beside ``team`` itself.

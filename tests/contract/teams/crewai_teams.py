@@ -96,7 +96,9 @@ class Teams(ContractTeams):
     ) -> Any:
         """A crew of one agent."""
         model = chat_model(llm, streaming=streaming)
-        return crew("single", agent(model, "solo", tools=tools, prompts=prompts, max_iter=max_calls + 5))
+        # Else CrewAI has the model sum up what is longer than its context before it asks it: calls of no scenario.
+        options = {"max_iter": max_calls + 5, "respect_context_window": False}
+        return crew("single", agent(model, "solo", tools=tools, prompts=prompts, **options))
 
     def pipeline(
         self, llm: ScriptedLLM, *, tools: Sequence[Tool] = (lookup,), prompts: Mapping[str, str] | None = None
@@ -125,6 +127,7 @@ class Teams(ContractTeams):
 
         class Parallel(Flow[Any]):
             name = "parallel"
+            suppress_flow_events = True
 
             @start()
             async def left(self) -> str:
@@ -142,6 +145,7 @@ class Teams(ContractTeams):
 
         class Nested(Flow[Any]):
             name = "nested"
+            suppress_flow_events = True
 
             @start()
             def ask_the_expert(self) -> str:
@@ -163,6 +167,7 @@ class Teams(ContractTeams):
 
         class Interrupting(Flow[Any]):
             name = "interrupting"
+            suppress_flow_events = True
 
             @start()
             def answer(self) -> str:
@@ -225,7 +230,8 @@ class Teams(ContractTeams):
             return [result.raw, [(one.agent, one.raw, one.description) for one in result.tasks_output]]
         if hasattr(result, "chunk_type"):
             call = result.tool_call
-            return [result.content, result.chunk_type.value, result.agent_role, call and (call.tool_name, call.arguments)]
+            asked = call and [call.tool_name, call.arguments]
+            return [result.content, result.chunk_type.value, result.agent_role, asked]
         if hasattr(result, "channel"):
             return [result.type, result.channel]
         return json.loads(json.dumps(result, default=lambda _: type(result).__name__))

@@ -18,6 +18,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.pregel import Pregel
 from langgraph.types import Command, interrupt
+from pydantic import SecretStr
 
 from tracer_hooks.testing import PROMPTS, ContractTeams, ScriptedLLM, lookup
 
@@ -47,7 +48,7 @@ def chat_model(llm: ScriptedLLM, *, streaming: bool = False) -> ChatOpenAI:
     return ChatOpenAI(
         model="scripted",
         base_url=llm.base_url,
-        api_key=llm.api_key,
+        api_key=SecretStr(llm.api_key),
         max_retries=0,
         streaming=streaming,
         stream_usage=streaming,

@@ -86,9 +86,7 @@ class Agent:
     def _call(self, call: Reply) -> Reply:
         function = call["function"]
         try:
-            arguments = function["arguments"]
-            arguments = arguments if isinstance(arguments, dict) else json.loads(arguments)
-            result = str(self.tools[function["name"]](**arguments))
+            result = str(self.tools[function["name"]](**json.loads(function["arguments"])))
         except Exception as error:
             result = f"Error: {error}"
         return {"role": "tool", "tool_call_id": call["id"], "content": result}
@@ -98,7 +96,8 @@ class Teams(ContractTeams):
     """Teams of functions."""
 
     adapter = "plain"
-    tested_elsewhere = frozenset({Capability.ASYNC, Capability.STREAM})  # tests/unit/adapters_plain
+    tested_elsewhere = frozenset({Capability.ASYNC, Capability.STREAM})  # tests/unit/adapters/test_plain.py
+    tools_know_their_call = False  # a function is not told which call of the model it carries out
 
     def single(
         self,
@@ -205,7 +204,7 @@ class Teams(ContractTeams):
 
     def parts(self, team: Any) -> Sequence[Any]:
         """The team is a single function."""
-        return [PlainTeam, openai.OpenAI]
+        return [openai.OpenAI]
 
 
 def _schema(function: Tool) -> Any:

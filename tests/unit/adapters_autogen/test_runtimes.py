@@ -89,7 +89,7 @@ def global_spans(monkeypatch):
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
-    yield exporter, provider
+    return exporter, provider
 
 
 def with_tool(name: str) -> RoundRobinGroupChat:

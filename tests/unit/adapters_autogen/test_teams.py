@@ -114,9 +114,8 @@ async def test_a_failing_selector_function_is_an_error_of_the_manager():
     team = SelectorGroupChat(
         [assistant("alpha", replay("letters")), assistant("beta", replay("numbers"))], replay(), selector_func=pick
     )
-    with observed(team) as seen:
-        with pytest.raises(KeyError, match="no idea"):
-            await team.run(task="Go")
+    with observed(team) as seen, pytest.raises(KeyError, match="no idea"):
+        await team.run(task="Go")
     (step,) = seen.trajectory.steps
     assert (step.agent, step.kind, step.error) == ("SelectorGroupChatManager", "error", "'no idea'")
 
@@ -200,9 +199,8 @@ async def test_magentic_one_shows_what_its_orchestrator_asks():
 async def test_a_broken_ledger_is_an_error_of_the_orchestrator():
     orchestrator = replay("facts", "plan", json.dumps({"next_speaker": {"answer": "nobody", "reason": ""}}))
     team = MagenticOneGroupChat([assistant("coder", replay()), assistant("tester", replay())], orchestrator)
-    with observed(team) as seen:
-        with pytest.raises(KeyError, match="is_request_satisfied"):
-            await team.run(task="Write code")
+    with observed(team) as seen, pytest.raises(KeyError, match="is_request_satisfied"):
+        await team.run(task="Write code")
     last = seen.trajectory.steps[-1]
     assert (last.agent, last.kind) == ("MagenticOneOrchestrator", "error")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from crewai import Agent, BaseLLM, Crew, Task
@@ -123,6 +123,3 @@ def team(llm: Any, *roles: str, tools: Sequence[Any] = (), **options: Any) -> Cr
 def brief(trajectory: Any) -> list[tuple[str, str, str]]:
     """Agent, kind and content of each step."""
     return [(step.agent, str(step.kind), step.content) for step in trajectory.steps]
-
-
-Check = Callable[[], None]

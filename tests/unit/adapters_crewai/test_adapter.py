@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from crewai.agents.agent_executor import AgentExecutor
 from crewai.flow import Flow, start
 from pydantic import BaseModel
 
@@ -46,12 +46,25 @@ def test_it_recognises_crews_flows_and_agents_only() -> None:
     assert not ADAPTER.recognises(task(None))
     assert not ADAPTER.recognises(object())
     assert not ADAPTER.recognises(llm)
-    assert AgentExecutor.__mro__[1:]  # a flow itself
-    assert not ADAPTER.recognises(AgentExecutor.__new__(AgentExecutor))
 
 
+def test_the_executor_of_an_agent_is_no_team_although_it_is_a_flow() -> None:
+    executor = pytest.importorskip("crewai.agents.agent_executor").AgentExecutor  # elsewhere before 1.15.30
+    assert issubclass(executor, Flow)
+    assert not ADAPTER.recognises(executor.__new__(executor))
+
+
+@pytest.fixture
+def _forget_version() -> Iterator[None]:
+    _adapter._supported_version.cache_clear()
+    yield
+    _adapter._supported_version.cache_clear()
+
+
+@pytest.mark.usefixtures("_forget_version")
 def test_version_outside_the_range_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ADAPTER.framework_version().startswith("1.")
+    _adapter._supported_version.cache_clear()
     for found in ("1.15.2", "2.0.0", "0.9"):
         monkeypatch.setattr(_adapter, "version", lambda _, found=found: found)
         with pytest.raises(UnsupportedVersionError, match=r">=1\.15\.3,<2.*pip install"):

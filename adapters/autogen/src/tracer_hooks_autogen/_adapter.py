@@ -16,10 +16,9 @@ from tracer_hooks.adapters import (
 )
 from tracer_hooks_autogen._autogen import types
 from tracer_hooks_autogen._hooking import hook_team
-from tracer_hooks_autogen._members import find_members
+from tracer_hooks_autogen._members import Profile, find_members
 from tracer_hooks_autogen._release import autogen_version
 from tracer_hooks_autogen._result import Collector, to_result
-from tracer_hooks_autogen._turns import Profile
 from tracer_hooks_autogen._watching import watch_teams
 
 _BASES = {("autogen_agentchat.base", "Team"), ("autogen_agentchat.base", "ChatAgent")}
@@ -75,8 +74,8 @@ class AutoGenAdapter:
         """Make every run of ``team`` go through ``host``."""
         autogen_version()
         members = find_members(team)
-        self._rosters[id(team)] = [Profile(agent) for agent in members.agents]
-        patches = hook_team(team, members, host)
+        roster = self._rosters[id(team)] = [Profile(agent) for agent in members.agents]
+        patches = hook_team(team, members, roster, host)
         patches.on_undo(lambda: self._forget(team))
         return patches
 

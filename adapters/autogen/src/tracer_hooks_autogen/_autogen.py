@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class AutoGenTypes:
-    """Classes of AutoGen 0.7, all public except where a comment says so."""
+    """Classes of AutoGen 0.7, all public."""
 
     team: Any
     chat_agent: Any
@@ -20,7 +20,6 @@ class AutoGenTypes:
     tool: Any
     stream_tool: Any
     function_tool: Any
-    task_runner_tool: Any
     workbench: Any
     static_workbench: Any
     chat_message: Any
@@ -45,7 +44,6 @@ def types() -> AutoGenTypes:
     """The classes; imports AutoGen on the first call."""
     from autogen_agentchat import messages
     from autogen_agentchat.base import ChatAgent, Response, TaskResult, Team
-    from autogen_agentchat.tools import AgentTool
     from autogen_core import CancellationToken, FunctionCall, models, tools
 
     return AutoGenTypes(
@@ -55,7 +53,6 @@ def types() -> AutoGenTypes:
         tool=tools.BaseTool,
         stream_tool=tools.BaseStreamTool,
         function_tool=tools.FunctionTool,
-        task_runner_tool=AgentTool.__mro__[1],  # TaskRunnerTool, the base of AgentTool and TeamTool, is private
         workbench=tools.Workbench,
         static_workbench=tools.StaticWorkbench,
         chat_message=messages.BaseChatMessage,

@@ -131,4 +131,4 @@ def _usage(usage: Any) -> Usage | None:
     # OpenAI-compatible servers send no usage with a stream unless asked; AutoGen then reports zeros.
     if usage is None or not (usage.prompt_tokens or usage.completion_tokens):
         return None
-    return Usage(input_tokens=usage.prompt_tokens, output_tokens=usage.completion_tokens)
+    return Usage(input_tokens=usage.prompt_tokens or 0, output_tokens=usage.completion_tokens or 0)

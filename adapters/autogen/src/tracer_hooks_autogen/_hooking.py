@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from tracer_hooks._guard import guard, warn_once
@@ -18,7 +18,7 @@ from tracer_hooks_autogen._home import Home
 from tracer_hooks_autogen._intervene_tool import show_supplied_text
 from tracer_hooks_autogen._layers import Make, put_layer
 from tracer_hooks_autogen._managers import find_manager, observe_manager, observe_new_managers
-from tracer_hooks_autogen._members import Members
+from tracer_hooks_autogen._members import Members, Profile
 from tracer_hooks_autogen._own_spans import AGENT_SPANS, TOOL_SPANS, leave_out_agent_span, leave_out_tool_span
 from tracer_hooks_autogen._tools import (
     keep_context,
@@ -33,12 +33,13 @@ _ENTRIES = (("run", EntryKind.COROUTINE), ("run_stream", EntryKind.ASYNC_GENERAT
 _AGENT_ENTRIES = (("on_messages", EntryKind.COROUTINE), ("on_messages_stream", EntryKind.ASYNC_GENERATOR))
 
 
-def hook_team(team: Any, members: Members, host: RunHost) -> PatchSet:
+def hook_team(team: Any, members: Members, roster: Sequence[Profile], host: RunHost) -> PatchSet:
     """Hook a team, or a single agent; the patch set undoes everything, also what is patched while the team runs."""
     home = Home(team)
     teams = [team, *members.teams]
     home.external = any(getattr(inner, "_embedded_runtime", True) is False for inner in teams)
     home.agent_names = frozenset(agent.name for agent in members.agents)
+    _observe_agents(roster, home)
     _observe_members(members, home)
     for inner in teams:
         _observe_team_internals(inner, home)
@@ -49,12 +50,15 @@ def hook_team(team: Any, members: Members, host: RunHost) -> PatchSet:
     return patches
 
 
+def _observe_agents(roster: Sequence[Profile], home: Home) -> None:
+    for profile in roster:
+        _put(home, profile.agent, "on_messages_stream", "turn", observe_stream(profile))
+        _put(home, profile.agent, "on_messages", "turn", observe_call(profile))
+        if hasattr(profile.agent, "execute_code_block"):
+            _put(home, profile.agent, "execute_code_block", "tool", observe_execution)
+
+
 def _observe_members(members: Members, home: Home) -> None:
-    for agent in members.agents:
-        _put(home, agent, "on_messages_stream", "turn", observe_stream(agent))
-        _put(home, agent, "on_messages", "turn", observe_call(agent))
-        if hasattr(agent, "execute_code_block"):
-            _put(home, agent, "execute_code_block", "tool", observe_execution)
     for inner in members.teams:
         _put(home, inner, "run_stream", "turn", observe_team(inner))
     for client in members.clients:
@@ -88,8 +92,12 @@ def _observe_team_internals(team: Any, home: Home) -> None:
 def _leave_out_own_spans(home: Home) -> None:
     for places, make in ((AGENT_SPANS, leave_out_agent_span), (TOOL_SPANS, leave_out_tool_span)):
         for module, name in places:
-            with guard(f"leave out AutoGen's own spans of {module!r}"):
-                _put(home, importlib.import_module(module), name, "own spans", make)
+            try:
+                owner = importlib.import_module(module)
+            except ImportError:
+                _warn_missing(module, name)
+                continue
+            _put(home, owner, name, "own spans", make)
 
 
 def _wrap_entries(team: Any, home: Home, host: RunHost) -> None:
@@ -112,15 +120,19 @@ def _entry(team: Any, name: str, kind: EntryKind, host: RunHost) -> Make:
 
 def _put(home: Home, owner: Any, name: str, key: str, make: Make) -> None:
     if not callable(getattr(owner, name, None)):
-        warn_once(
-            f"autogen {type(owner).__name__}.{name}",
-            "tracer-hooks finds no %r on AutoGen's %s; what happens there is not observed. Run: tracer-hooks doctor",
-            name,
-            type(owner).__name__,
-        )
+        _warn_missing(type(owner).__name__, name)
         return
     with guard(f"hook {type(owner).__name__}.{name}"):
         put_layer(owner, name, key, make, home=home)
+
+
+def _warn_missing(owner: str, name: str) -> None:
+    warn_once(
+        f"autogen {owner}.{name}",
+        "tracer-hooks finds no %r on AutoGen's %s; what happens there is not observed. Run: tracer-hooks doctor",
+        name,
+        owner,
+    )
 
 
 def _follow_runs(original: Any, homes: list[Home]) -> Any:

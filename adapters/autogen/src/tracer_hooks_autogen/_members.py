@@ -71,6 +71,20 @@ def _held(holder: Any) -> Iterator[Any]:
             yield value
 
 
+class Profile:
+    """An agent's roster entry, built anew only when its instructions have changed."""
+
+    def __init__(self, agent: Any) -> None:
+        self.agent = agent
+        self._spec: AgentSpec | None = None
+
+    def spec(self) -> AgentSpec:
+        """The entry as it is now."""
+        if self._spec is None or self._spec.instructions != instructions_of(self.agent):
+            self._spec = agent_spec(self.agent)
+        return self._spec
+
+
 def agent_spec(agent: Any) -> AgentSpec:
     """The roster entry of an agent, as far as it can be seen."""
     return AgentSpec(name=agent.name, instructions=instructions_of(agent), tools=tuple(_tool_names(agent)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, cast
 
 from tracer_hooks import semconv
@@ -175,22 +175,25 @@ def _begin_named_call(
         asked = turn.requested.get(call_id)
         if asked is not None:
             name = asked.name  # StaticWorkbench can show a tool to the model under another name
-    plain = dict(arguments) if isinstance(arguments, Mapping) else arguments
+    plain = dict(arguments) if isinstance(arguments, dict) else arguments
     return ToolInvocation(run, name, arguments=plain, call_id=call_id, parent=parent_in(run))
 
 
 def _note_hand_off(call: ToolInvocation, tool: Any) -> None:
-    if isinstance(tool, types().task_runner_tool):
-        call.hand_off(to_text(tool._task_runner.name), returns=True)
+    runner = getattr(tool, "_task_runner", None)  # AgentTool and TeamTool; private in 0.7
+    if runner is not None:
+        call.hand_off(to_text(runner.name), returns=True)
         return
     turn = enclosing_agent(call, call.run)
     if not isinstance(turn, AgentTurn):
         return
     target = handoff_target(turn.subject, call.name)
+    if target is None:
+        return
     # Of several hand-offs in one reply AutoGen follows the first; the others' tools run, but change nothing.
     asked = [other for other in turn.requested.values() if handoff_target(turn.subject, other.name) is not None]
     call_id = call.attributes.get(semconv.TOOL_CALL_ID)
-    if target is not None and (not asked or asked[0].id == call_id):
+    if not asked or asked[0].id == call_id:
         call.hand_off(target)
 
 

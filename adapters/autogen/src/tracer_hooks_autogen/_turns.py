@@ -22,21 +22,7 @@ from tracer_hooks_autogen._autogen import types
 from tracer_hooks_autogen._convert import conversions_of, team_text
 from tracer_hooks_autogen._home import Home, parent_in, run_for
 from tracer_hooks_autogen._layers import Make
-from tracer_hooks_autogen._members import agent_spec, instructions_of
-
-
-class Profile:
-    """An agent's roster entry, built anew only when its instructions have changed."""
-
-    def __init__(self, agent: Any) -> None:
-        self.agent = agent
-        self._spec: AgentSpec | None = None
-
-    def spec(self) -> AgentSpec:
-        """The entry as it is now."""
-        if self._spec is None or self._spec.instructions != instructions_of(self.agent):
-            self._spec = agent_spec(self.agent)
-        return self._spec
+from tracer_hooks_autogen._members import Profile
 
 
 class AgentTurn(AgentInvocation):
@@ -58,9 +44,10 @@ class AgentTurn(AgentInvocation):
     def see(self, item: Any) -> None:
         """Look at what the agent yields: its response ends the turn."""
         known = types()
-        if isinstance(item, known.response):
+        kind = type(item)  # not isinstance: messages are pydantic models, whose check is slow, and there are many
+        if kind is known.response:
             self.respond(item)
-        elif type(item) is known.tool_execution and item.source == self.spec.name:
+        elif kind is known.tool_execution and item.source == self.spec.name:
             self.note_results(item.content)
 
     def respond(self, response: Any) -> None:
@@ -90,9 +77,8 @@ class AgentTurn(AgentInvocation):
             self.stop(team_text(said[-1]) if said else None)
 
 
-def observe_stream(agent: Any) -> Make:
+def observe_stream(profile: Profile) -> Make:
     """Replaces ``on_messages_stream``, which is what a team calls."""
-    profile = Profile(agent)
 
     def make(original: Any, homes: list[Home]) -> Any:
         @functools.wraps(original)
@@ -106,9 +92,8 @@ def observe_stream(agent: Any) -> Make:
     return make
 
 
-def observe_call(agent: Any) -> Make:
+def observe_call(profile: Profile) -> Make:
     """Replaces ``on_messages``, which is what ``agent.run`` calls."""
-    profile = Profile(agent)
 
     def make(original: Any, homes: list[Home]) -> Any:
         @functools.wraps(original)

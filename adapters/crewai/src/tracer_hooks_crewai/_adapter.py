@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -17,6 +18,20 @@ from tracer_hooks_crewai._streams import Collector
 
 _FLOOR = (1, 15, 3)
 _RANGE = ">=1.15.3,<2"
+
+
+@functools.cache  # a run begins with it, and looking into the installed distributions takes milliseconds
+def _supported_version() -> str:
+    try:
+        found = version("crewai")
+    except PackageNotFoundError:
+        raise MissingExtraError("hooking a CrewAI team", "tracer-hooks[crewai]") from None
+    numbers = tuple(int(part) for part in found.split(".")[:3] if part.isdigit())
+    if not _FLOOR <= numbers < (2,):
+        raise UnsupportedVersionError(
+            f"crewai {found!r} is installed; expected {_RANGE!r}. Run: pip install 'crewai{_RANGE}'"
+        )
+    return found
 
 
 class CrewAIAdapter:
@@ -40,16 +55,7 @@ class CrewAIAdapter:
             MissingExtraError: CrewAI is not installed.
             UnsupportedVersionError: It is older than 1.15.3, the first with documented hooks, or 2 or newer.
         """
-        try:
-            found = version("crewai")
-        except PackageNotFoundError:
-            raise MissingExtraError("hooking a CrewAI team", "tracer-hooks[crewai]") from None
-        numbers = tuple(int(part) for part in found.split(".")[:3] if part.isdigit())
-        if not _FLOOR <= numbers < (2,):
-            raise UnsupportedVersionError(
-                f"crewai {found!r} is installed; expected {_RANGE!r}. Run: pip install 'crewai{_RANGE}'"
-            )
-        return found
+        return _supported_version()
 
     def describe(self, team: Any) -> TeamInfo:
         """Name and members. A flow builds its agents while it runs; they join the roster with their first turn."""

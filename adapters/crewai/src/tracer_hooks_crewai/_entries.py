@@ -6,6 +6,7 @@ import functools
 import threading
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,9 @@ from tracer_hooks_crewai._turns import in_event_loop
 
 _copied_for: ContextVar[Any] = ContextVar("tracer_hooks_crewai_copied_for", default=None)
 """The crew whose ``kickoff_for_each`` is making copies of it."""
+
+_made_for: ContextVar[Any] = ContextVar("tracer_hooks_crewai_made_for", default=None)
+"""The team whose entry point is making a stream; a flow's ``akickoff`` has ``kickoff_async`` make it."""
 
 
 class Hooked:
@@ -43,7 +47,9 @@ class Hooked:
     def passes(self) -> bool:
         """Whether the call is the inside of a run of this very team, or one that is not to be seen."""
         run = current_run()
-        return is_suppressed() or (run is not None and run.is_subject(self.subject()))
+        return (
+            is_suppressed() or _made_for.get() is self._team() or (run is not None and run.is_subject(self.subject()))
+        )
 
     def is_of(self, team: Any) -> bool:
         """Whether this is about ``team``, and not about a dead object that had the same address."""
@@ -140,8 +146,9 @@ def sync_entry(original: Callable[..., Any], method: str, teams: HookedTeams) ->
         # An agent's kickoff inside an event loop only gives the coroutine of its kickoff_async, which is an entry too.
         if hooked is None or hooked.passes() or (hasattr(self, "backstory") and in_event_loop()):
             return original(self, *args, **kwargs)
-        if getattr(self, "stream", False) and not hasattr(self, "backstory"):
-            output = original(self, *args, **kwargs)
+        if _streams(self):
+            with _making_a_stream_of(self):
+                output = original(self, *args, **kwargs)
             _stream(hooked, self, method, args, kwargs, output)
             return output
         return _wrapped(hooked, self, method, EntryKind.CALL, original)(*args, **kwargs)
@@ -157,8 +164,9 @@ def async_entry(original: Callable[..., Any], method: str, teams: HookedTeams) -
         hooked = teams.about_to_run(self)
         if hooked is None or hooked.passes():
             return await original(self, *args, **kwargs)
-        if getattr(self, "stream", False) and not hasattr(self, "backstory"):
-            output = await original(self, *args, **kwargs)
+        if _streams(self):
+            with _making_a_stream_of(self):
+                output = await original(self, *args, **kwargs)
             _stream(hooked, self, method, args, kwargs, output)
             return output
         return await _wrapped(hooked, self, method, EntryKind.COROUTINE, original)(*args, **kwargs)
@@ -207,6 +215,19 @@ def copy(original: Callable[..., Any], teams: HookedTeams) -> Callable[..., Any]
         return copied
 
     return copy_crew
+
+
+def _streams(team: Any) -> bool:
+    return bool(getattr(team, "stream", False)) and not hasattr(team, "backstory")
+
+
+@contextmanager
+def _making_a_stream_of(team: Any) -> Iterator[None]:
+    mark = _made_for.set(team)
+    try:
+        yield
+    finally:
+        _made_for.reset(mark)
 
 
 def _wrapped(hooked: Hooked, team: Any, method: str, kind: EntryKind, original: Any) -> Callable[..., Any]:

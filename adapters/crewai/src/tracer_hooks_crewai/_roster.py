@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from tracer_hooks.adapters import PatchSet
@@ -40,9 +40,16 @@ def agent_spec(agent: Any) -> AgentSpec:
 
 def tool_name(name: object) -> str:
     """A tool's name as the model is told it: CrewAI turns "Delegate work to coworker" into an identifier."""
+    return _sanitized(to_text(name))
+
+
+@functools.lru_cache(
+    maxsize=1024
+)  # CrewAI's function costs four regular expressions, and a model is offered many tools
+def _sanitized(name: str) -> str:
     from crewai.utilities.string_utils import sanitize_tool_name
 
-    return str(sanitize_tool_name(to_text(name)))
+    return str(sanitize_tool_name(name))
 
 
 def members(team: Any) -> list[Any]:
@@ -81,7 +88,7 @@ def _write(agent: Any, text: str, patches: PatchSet) -> None:
     for name in ("backstory", "_original_backstory"):
         if hasattr(agent, name):
             before = getattr(agent, name)
-            patches.on_undo(partial(setattr, agent, name, before))
+            patches.on_undo(functools.partial(setattr, agent, name, before))
             setattr(agent, name, text)
 
 

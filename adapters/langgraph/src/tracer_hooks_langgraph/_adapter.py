@@ -50,13 +50,12 @@ class LangGraphAdapter:
         Instructions of agents made by ``create_agent`` are read from the graph; those that a function passes to a model
         are seen with the first model call.
         """
-        from tracer_hooks_langgraph._graph_facts import roster
+        from tracer_hooks_langgraph._graph_facts import members
 
-        agents: dict[str, AgentSpec] = {}
+        agents: tuple[AgentSpec, ...] = ()
         with guard("look at a graph's nodes"):
-            for spec in roster(team):
-                agents.setdefault(spec.name, spec)
-        return TeamInfo(name=str(team.get_name()), agents=tuple(agents.values()))
+            agents = members(team)
+        return TeamInfo(name=str(team.get_name()), agents=agents)
 
     def hook(self, team: Any, host: RunHost) -> PatchSet:
         """Make every run of the graph, and of copies such as ``graph.with_config(...)``, go through ``host``.

@@ -18,7 +18,7 @@ from tracer_hooks._guard import guarded, is_strict
 from tracer_hooks.telemetry import Message, RunInvocation, current_run, text_message
 from tracer_hooks_langgraph._convert import content_text, result_to_reply
 from tracer_hooks_langgraph._observation import Observation
-from tracer_hooks_langgraph._tool_calls import begin_tool_context, noted_call_id
+from tracer_hooks_langgraph._tool_context import begin_tool_context, noted_call_id
 
 starting_graph: ContextVar[Any] = ContextVar("tracer_hooks_starting_graph", default=None)
 """The compiled graph whose run is about to start in this context: callbacks tell a graph's name only."""
@@ -60,7 +60,8 @@ class RunObserver(BaseCallbackHandler):
         if seen is None:
             return
         graph = starting_graph.get()
-        used = seen.enter(run_id, parent_run_id, kwargs.get("name") or "", inputs, graph, metadata or {})
+        name = kwargs.get("name") or ""
+        used = seen.enter(run_id, parent_run_id, name, inputs, graph, metadata or {})
         if graph is not None and used:
             starting_graph.set(None)
 
@@ -112,7 +113,8 @@ class RunObserver(BaseCallbackHandler):
             attributes[semconv.PROVIDER_NAME] = known["ls_provider"]
         if known.get("ls_temperature") is not None:
             attributes[semconv.REQUEST_TEMPERATURE] = known["ls_temperature"]
-        seen.open_chat(run_id, parent_id, messages, str(model or ""), attributes=attributes, tools=offered_tools(params))
+        tools = offered_tools(params)
+        seen.open_chat(run_id, parent_id, messages, str(model or ""), attributes=attributes, tools=tools)
 
     @guarded("note a streamed token", None)
     def on_llm_new_token(self, token: Any, *, run_id: UUID, **kwargs: Any) -> None:

@@ -76,6 +76,8 @@ def requested_tools(message: BaseMessage) -> tuple[RequestedTool, ...]:
     """The tool calls of a model's message; those whose arguments are no JSON keep their raw text."""
     calls = getattr(message, "tool_calls", None) or ()
     broken = getattr(message, "invalid_tool_calls", None) or ()
+    if not calls and not broken:
+        return ()
     return tuple(
         RequestedTool(name=call.get("name") or "", arguments=call.get("args"), id=call.get("id"))
         for call in (*calls, *broken)
@@ -90,18 +92,19 @@ def result_to_reply(result: LLMResult | ChatResult) -> ChatReply:
     message = getattr(generation, "message", None)
     if not isinstance(message, BaseMessage):
         return ChatReply(content=to_text(getattr(generation, "text", "") or ""), usage=_legacy_usage(result))
-    metadata: Mapping[str, Any] = message.response_metadata or {}
-    finish = metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason")
-    model = metadata.get("model_name") or metadata.get("model")
-    response_id = metadata.get("id")
+    told = (message.response_metadata or {}).get
     return ChatReply(
         content=content_text(message.content),
         tool_calls=requested_tools(message),
         usage=_usage(message) or _legacy_usage(result),
-        finish_reason=None if finish is None else to_text(finish),
-        model=None if model is None else to_text(model),
-        response_id=None if response_id is None else to_text(response_id),
+        finish_reason=_text_or_none(told("finish_reason") or told("stop_reason") or told("done_reason")),
+        model=_text_or_none(told("model_name") or told("model")),
+        response_id=_text_or_none(told("id")),
     )
+
+
+def _text_or_none(value: object) -> str | None:
+    return None if value is None else to_text(value)
 
 
 def _usage(message: BaseMessage) -> Usage | None:

@@ -66,7 +66,7 @@ class GraphFacts:
     """An agent's tools."""
     nodes: Mapping[str, NodeFacts] = field(default_factory=dict)
     """Its nodes."""
-    routers: Mapping[str, Mapping[str, Mapping[Any, str] | None]] = field(default_factory=dict)
+    routers: Mapping[str, Mapping[str, Mapping[Any, str]]] = field(default_factory=dict)
     """For each node the functions that choose what comes next, each with its map from answers to nodes."""
 
 
@@ -194,21 +194,40 @@ def _tools(graph: Any) -> tuple[str, ...]:
     return ()
 
 
-def _routers(graph: Any) -> dict[str, dict[str, Mapping[Any, str] | None]]:
+def _routers(graph: Any) -> dict[str, dict[str, dict[Any, str]]]:
+    """For each node, by the names under which callbacks announce its routers, their maps from answers to nodes."""
+    routers: dict[str, dict[str, dict[Any, str]]] = {}
     with guard("read a graph's conditional edges"):
         branches = getattr(getattr(graph, "builder", None), "branches", None) or {}
-        return {node: {name: spec.ends for name, spec in specs.items()} for node, specs in branches.items()}
-    return {}
+        for node, specs in branches.items():
+            for spec in specs.values():
+                # A lambda has no name: callbacks then tell the class's name, or in async code none (langgraph 1.2).
+                for name in {spec.path.get_name(), spec.path.name or ""}:
+                    routers.setdefault(node, {}).setdefault(name, {}).update(spec.ends or {})
+    return routers
 
 
-def roster(graph: Any, *, name: str | None = None, depth: int = 0) -> Iterator[AgentSpec]:
-    """The agents of a graph and of the graphs inside it, as far as they can be seen."""
+_rosters: weakref.WeakKeyDictionary[Any, tuple[AgentSpec, ...]] = weakref.WeakKeyDictionary()
+
+
+def members(graph: Any) -> tuple[AgentSpec, ...]:
+    """The agents of a graph and of the graphs inside it, as far as they can be seen; found once."""
+    known = _rosters.get(graph)
+    if known is None:
+        agents: dict[str, AgentSpec] = {}
+        for spec in _roster(graph):
+            agents.setdefault(spec.name, spec)
+        known = _rosters[graph] = tuple(agents.values())
+    return known
+
+
+def _roster(graph: Any, *, name: str | None = None, depth: int = 0) -> Iterator[AgentSpec]:
     facts = graph_facts(graph)
     if facts.is_agent:
         yield AgentSpec(name=facts.name or name or "agent", instructions=facts.instructions, tools=facts.tools)
         return
     for key, node in facts.nodes.items():
         if node.graph is not None and depth < 8:
-            yield from roster(node.graph, name=key, depth=depth + 1)
+            yield from _roster(node.graph, name=key, depth=depth + 1)
         elif node.kind is NodeKind.AGENT or (node.kind is NodeKind.FUNCTION and facts.is_plain):
             yield AgentSpec(name=node.agent)

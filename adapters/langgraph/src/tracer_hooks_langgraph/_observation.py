@@ -36,7 +36,7 @@ from tracer_hooks.telemetry import (
 from tracer_hooks_langgraph._graph_facts import START, GraphFacts, NodeKind, graph_facts
 from tracer_hooks_langgraph._routing import note_route, recipient
 from tracer_hooks_langgraph._scopes import Scope, ScopeKind
-from tracer_hooks_langgraph._state import is_speech, messages_in, state_messages, state_text, updates
+from tracer_hooks_langgraph._state import is_speech, last_speech, messages_in, state_messages, state_text, updates
 from tracer_hooks_langgraph._tool_acts import ToolActs
 from tracer_hooks_langgraph._turns import Turns
 
@@ -92,7 +92,7 @@ class Observation:
             return
         if isinstance(error, ParentCommand):
             if scope.kind is ScopeKind.NODE:
-                self._leave_node(scope, error.args[0] if error.args else None)
+                self._leave_node(scope, error.args[0])
             elif scope.is_agent:
                 _end_turn(scope, scope.agent, None)
             return
@@ -110,25 +110,29 @@ class Observation:
         self.turns.fail(scope, error)
 
     def _leave_agent(self, scope: Scope, output: Any) -> None:
-        said = [message for message in state_messages(output) if is_speech(message)]
-        text = message_text(self.turns.convert(said[-1])) if said else None
-        if scope.agent is None and said and not _among(said[-1], state_messages(scope.inputs)):
+        said = last_speech(state_messages(output))
+        text = message_text(self.turns.convert(said)) if said is not None else None
+        if scope.agent is None and said is not None and not _among(said, state_messages(scope.inputs)):
             self.turns.open(scope)
         _end_turn(scope, scope.agent, text)
 
     def _leave_node(self, scope: Scope, output: Any) -> None:
-        messages = messages_in(output)
-        for message in messages:
-            if isinstance(message, ToolMessage):
-                self.tools.late(scope, message)
-        if not scope.is_own_node:
-            return
-        next_agent = recipient(scope, output)
-        _close_pending(scope, next_agent)
-        new = [message for message in messages if is_speech(message)]
-        new = [message for message in new if not _among(message, state_messages(scope.inputs))]
+        if self.tools.are_awaited:
+            for message in messages_in(output):
+                if isinstance(message, ToolMessage):
+                    self.tools.late(scope, message)
+        if scope.is_own_node:
+            next_agent = recipient(scope, output)
+            if scope.pending:
+                _close_pending(scope, next_agent)
+            if scope.agent is not None or not scope.held_agent:
+                self._end_node_turn(scope, output, next_agent)
+
+    def _end_node_turn(self, scope: Scope, output: Any, next_agent: str | None) -> None:
+        earlier = state_messages(scope.inputs)
+        new = [message for message in messages_in(output) if is_speech(message) and not _among(message, earlier)]
         text = self._spoken(scope, output, new)
-        if scope.agent is None and not scope.held_agent and text is not None and _may_speak(scope):
+        if scope.agent is None and text is not None and _may_speak(scope):
             self.turns.open(scope)
         if scope.agent is not None:
             if next_agent is not None and next_agent != scope.agent.spec.name:

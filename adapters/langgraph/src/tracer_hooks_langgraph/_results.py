@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from tracer_hooks._guard import guarded
 from tracer_hooks.adapters import RunResult, TeamCall
-from tracer_hooks.telemetry import message_text
+from tracer_hooks.telemetry import Message, message_text
 from tracer_hooks_langgraph._convert import content_text, to_message
-from tracer_hooks_langgraph._state import as_mapping, is_speech, messages_in, state_messages, state_text
+from tracer_hooks_langgraph._state import as_mapping, last_speech, messages_in, state_messages, state_text
 
 INTERRUPT = "__interrupt__"
 _ANSWER_KEYS = ("answer", "output", "result", "final", "response", "final_answer", "final_output", "report")
+
+
+class _Converted(Sequence[Message]):
+    """Messages in our shape, converted when somebody looks at them: a check seldom does."""
+
+    def __init__(self, messages: Sequence[Any]) -> None:
+        self._messages = list(messages)
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Message]: ...
+
+    def __getitem__(self, index: int | slice) -> Message | Sequence[Message]:
+        found = self._messages[index]
+        return _Converted(found) if isinstance(found, list) else to_message(found)
 
 
 class BubbledUp:
@@ -46,7 +66,7 @@ def _from_state(state: Any, native: Any, interrupted: bool) -> RunResult:
     return RunResult(
         text=answer_text(state),
         native=native,
-        messages=[to_message(message) for message in messages],
+        messages=_Converted(messages),
         stop_reason="interrupted" if interrupted else None,
         interrupted=interrupted,
     )
@@ -55,9 +75,9 @@ def _from_state(state: Any, native: Any, interrupted: bool) -> RunResult:
 def answer_text(state: Any) -> str:
     """The answer in a state: the last message of the team, a key that is named for it, or the whole as JSON."""
     messages = state_messages(state)
-    said = [message for message in messages if is_speech(message)]
-    if said:
-        return message_text(to_message(said[-1]))
+    said = last_speech(messages)
+    if said is not None:
+        return message_text(to_message(said))
     if isinstance(state, BaseMessage):
         return content_text(state.content)
     values = {key: value for key, value in as_mapping(state).items() if key != INTERRUPT}
@@ -147,9 +167,9 @@ class StreamedResult:
             if node == INTERRUPT:
                 self._interrupted = True
                 continue
-            said = [message for message in messages_in(update) if is_speech(message)]
-            if said:
-                self._text = message_text(to_message(said[-1]))
+            said = last_speech(messages_in(update))
+            if said is not None:
+                self._text = message_text(to_message(said))
             elif not namespace and update:
                 answer = answer_text(update)
                 self._text = answer or self._text

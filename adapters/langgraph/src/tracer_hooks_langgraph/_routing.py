@@ -48,10 +48,9 @@ def note_route(scope: Scope, answer: object) -> None:
     node = scope.parent
     if node is None or node.kind is not ScopeKind.NODE or node.graph is None or node.graph.facts is None:
         return
-    routers = node.graph.facts.routers.get(node.node) or {}
-    if scope.name not in routers:
+    ends = node.graph.facts.routers.get(node.node, {}).get(scope.name)
+    if ends is None:
         return
-    ends = routers[scope.name] or {}
     for item in answer if isinstance(answer, (list, tuple)) else [answer]:
         name = node_name(item)
         target = ends.get(item, name) if isinstance(item, (str, bool, int)) else name

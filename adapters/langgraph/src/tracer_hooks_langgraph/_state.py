@@ -103,6 +103,11 @@ def is_speech(message: object) -> bool:
     return isinstance(message, tuple) and len(message) == 2 and message[0] in _SHORT_ROLES
 
 
+def last_speech(messages: Sequence[Any]) -> Any:
+    """The last message that a member of the team said; None without any."""
+    return next((message for message in reversed(messages) if is_speech(message)), None)
+
+
 def state_text(value: object) -> str:
     """A state, an update or a value as JSON text; a string as it is."""
     return value if isinstance(value, str) else json.dumps(to_json_value(value), ensure_ascii=False)

@@ -49,6 +49,11 @@ class ToolActs:
         step, owner = self._run.step_of_tool(asker, call_id)
         return owner, step
 
+    @property
+    def are_awaited(self) -> bool:
+        """Whether there are tool calls that were asked for and not made yet."""
+        return len(self._called) < len(self._askers)
+
     # --- made ------------------------------------------------------------------------------------------------------
     def open(self, around: Scope | None, serialized: Mapping[str, Any], arguments: Any, call_id: str | None) -> Scope:
         """A tool is called."""
@@ -69,8 +74,7 @@ class ToolActs:
             parent=self._turns.around(around),
             attributes={semconv.TOOL_DESCRIPTION: description} if description else None,
         )
-        if call_id:
-            self._called.add(call_id)
+        self._note_call(call_id)
         return scope
 
     def close(self, scope: Scope, tool: ToolInvocation, output: Any) -> None:
@@ -89,7 +93,7 @@ class ToolActs:
     def fail(self, scope: Scope, tool: ToolInvocation, error: BaseException) -> None:
         """A tool raised."""
         if isinstance(error, ParentCommand):
-            self._pass_control(scope, tool, error.args[0] if error.args else None)
+            self._pass_control(scope, tool, error.args[0])
             tool.stop()
         elif isinstance(error, GraphBubbleUp):
             tool.abandon(INTERRUPTED)
@@ -101,8 +105,7 @@ class ToolActs:
         asker = self._askers.get(call_id) if call_id else None
         parent = asker if asker is not None and not asker.ended else self._run
         tool = ToolInvocation(self._run, name, arguments=arguments, call_id=call_id, parent=parent)
-        if call_id:
-            self._called.add(call_id)
+        self._note_call(call_id)
         tool.stop(content, error=content if is_error else None)
 
     def late(self, scope: Scope, message: ToolMessage) -> None:
@@ -122,6 +125,10 @@ class ToolActs:
         )
         text = content_text(message.content)
         tool.stop(text, error=text if message.status == "error" else None)
+
+    def _note_call(self, call_id: str | None) -> None:
+        if call_id in self._askers:
+            self._called.add(call_id)
 
     def _pass_control(self, scope: Scope, tool: ToolInvocation, output: Any) -> None:
         for name, outside in destinations(output):

@@ -1,86 +1,26 @@
-"""The seam at tool calls: a context in which user spans nest, and replies that an intervention supplies or changes."""
+"""The seam at a tool's own code: replies that an intervention supplies or changes, and the tool's context."""
 
 from __future__ import annotations
 
 import copy
 import functools
-import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, ToolException
 from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt import ToolNode
-from opentelemetry import context as otel_context
 
-from tracer_hooks._guard import guard
+from tracer_hooks import semconv
 from tracer_hooks.adapters import ToolReply, ToolRequest, after_tool, before_tool
 from tracer_hooks.schema import to_json_value
-from tracer_hooks.telemetry import RunInvocation, ToolInvocation, current_run
+from tracer_hooks.telemetry import RunInvocation, current_run
 from tracer_hooks_langgraph._class_patches import ClassPatches
 from tracer_hooks_langgraph._convert import content_text
 from tracer_hooks_langgraph._state import messages_in, state_text
-
-_HAND_OVER = re.compile(r"^(?:transfer|hand_?off)_to_")
-"""Tools that answer with a ``Command``, which no text can replace, and that have no side effects; never asked about."""
-
-
-class _Call:
-    """A call of ``BaseTool.run`` or ``arun`` that is going on."""
-
-    __slots__ = ("call_id", "tool")
-
-    def __init__(self, call_id: str | None) -> None:
-        self.call_id = call_id
-        self.tool: ToolInvocation | None = None
-
-
-class _Asked:
-    """A tool call that an intervention was asked about before a ``ToolNode`` made it."""
-
-    __slots__ = ("done", "node", "request")
-
-    def __init__(self, request: ToolRequest, node: Any) -> None:
-        self.request = request
-        self.node = node
-        self.done = False
-        """Whether it was asked about the result too."""
-
-
-_call: ContextVar[_Call | None] = ContextVar("tracer_hooks_tool_call", default=None)
-_asked: ContextVar[_Asked | None] = ContextVar("tracer_hooks_asked_tool_call", default=None)
-
-
-def noted_call_id() -> str | None:
-    """The model's id of the tool call that is going on (langchain-core 1.0 does not tell it to callbacks)."""
-    call = _call.get()
-    return call.call_id if call is not None and call.tool is None else None
-
-
-def begin_tool_context(tool: ToolInvocation) -> None:
-    """Make ``tool`` the current operation until the tool's ``run`` is over.
-
-    Called from the callback at the tool's start; LangChain copies the context for the tool's own code only after that.
-    """
-    call = _call.get()
-    if call is not None and call.tool is None:  # else nobody would put the context back
-        call.tool = tool
-        otel_context.attach(tool.context())
-
-
-@contextmanager
-def _noted(call_id: str | None) -> Iterator[_Call]:
-    before, outer = otel_context.get_current(), _call.get()
-    call = _Call(call_id)
-    _call.set(call)
-    try:
-        yield call
-    finally:
-        _call.set(outer)
-        otel_context.attach(before)
+from tracer_hooks_langgraph._tool_context import Call, noted
+from tracer_hooks_langgraph._tool_nodes import HAND_OVER, asked_call, wrap_arun_one, wrap_run_one
 
 
 def _wrap_run(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -89,7 +29,7 @@ def _wrap_run(original: Callable[..., Any]) -> Callable[..., Any]:
         current = current_run()
         if current is None:
             return original(self, *args, **kwargs)
-        with _noted(kwargs.get("tool_call_id")) as call:
+        with noted(kwargs.get("tool_call_id")) as call:
             return original(_seamed(self, current, call), *args, **kwargs)
 
     return run
@@ -101,18 +41,18 @@ def _wrap_arun(original: Callable[..., Any]) -> Callable[..., Any]:
         current = current_run()
         if current is None:
             return await original(self, *args, **kwargs)
-        with _noted(kwargs.get("tool_call_id")) as call:
+        with noted(kwargs.get("tool_call_id")) as call:
             return await original(_seamed(self, current, call), *args, **kwargs)
 
     return arun
 
 
-def _seamed(tool: Any, run: RunInvocation, call: _Call) -> Any:
+def _seamed(tool: Any, run: RunInvocation, call: Call) -> Any:
     """The tool itself, or where an intervention may want a say, a copy that asks it around the tool's own code."""
-    return tool if run.intervention is None or _HAND_OVER.match(tool.name) else _with_seam(tool, run, call)
+    return tool if run.intervention is None or HAND_OVER.match(tool.name) else _with_seam(tool, run, call)
 
 
-def _with_seam(tool: Any, run: RunInvocation, call: _Call) -> Any:
+def _with_seam(tool: Any, run: RunInvocation, call: Call) -> Any:
     seamed = copy.copy(tool)
 
     @functools.wraps(tool._run)
@@ -146,11 +86,11 @@ def _with_seam(tool: Any, run: RunInvocation, call: _Call) -> Any:
 class _Asking:
     """Asks the run's intervention about one execution of a tool's own code."""
 
-    def __init__(self, tool: Any, run: RunInvocation, call: _Call) -> None:
+    def __init__(self, tool: Any, run: RunInvocation, call: Call) -> None:
         self._tool = tool
         self._run = run
         self._call = call
-        self._earlier = _asked.get()
+        self._earlier = asked_call.get()
         if self._earlier is not None and self._earlier.request.name != tool.name:
             self._earlier = None  # a tool that is called inside another
         self._request = self._earlier.request if self._earlier is not None else None
@@ -172,16 +112,17 @@ class _Asking:
         return kwargs
 
     def _build(self, kwargs: Mapping[str, Any]) -> ToolRequest:
-        from tracer_hooks_langgraph._callbacks import observation
-
-        opened, seen = self._call.tool, observation()
-        call_id = self._call.call_id
-        agent, step = seen.tools.requester(call_id) if seen is not None else (self._run.name, None)
-        if step is None and opened is not None:
-            agent, step = self._run.step_of_tool(None, call_id)[1] if call_id else agent, opened.step
+        opened = self._call.tool
+        agent = str(opened.attributes.get(semconv.AGENT_NAME)) if opened is not None else self._run.name
         known = set(self._tool.args)
         arguments = {key: to_json_value(value) for key, value in kwargs.items() if key in known}
-        return ToolRequest(agent=agent, name=self._tool.name, arguments=arguments, call_id=call_id, step=step)
+        return ToolRequest(
+            agent=agent,
+            name=self._tool.name,
+            arguments=arguments,
+            call_id=self._call.call_id,
+            step=opened.step if opened is not None else None,
+        )
 
     def after(self, result: Any) -> Any:
         """What to give in place of ``result``."""
@@ -245,104 +186,11 @@ def _text(result: Any) -> str:
     return "\n".join(messages) if messages else state_text(result)
 
 
-# --- tool nodes ----------------------------------------------------------------------------------------------------
-
-
-def _wrap_node(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def run_one(self: Any, call: Any, *args: Any, **kwargs: Any) -> Any:
-        run, asked, answer = _ask_first(self, call)
-        if run is None or asked is None:
-            return original(self, call, *args, **kwargs)
-        if isinstance(answer, ToolReply):
-            return _supply(run, asked.request, answer)
-        outer = _asked.get()
-        _asked.set(asked)
-        try:
-            result = original(self, _changed_call(call, answer), *args, **kwargs)
-        finally:
-            _asked.set(outer)
-        return _ask_last(run, asked, result)
-
-    return run_one
-
-
-def _wrap_anode(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    async def arun_one(self: Any, call: Any, *args: Any, **kwargs: Any) -> Any:
-        run, asked, answer = _ask_first(self, call)
-        if run is None or asked is None:
-            return await original(self, call, *args, **kwargs)
-        if isinstance(answer, ToolReply):
-            return _supply(run, asked.request, answer)
-        outer = _asked.get()
-        _asked.set(asked)
-        try:
-            result = await original(self, _changed_call(call, answer), *args, **kwargs)
-        finally:
-            _asked.set(outer)
-        return _ask_last(run, asked, result)
-
-    return arun_one
-
-
-def _ask_first(node: Any, call: Any) -> tuple[RunInvocation | None, _Asked | None, ToolRequest | ToolReply | None]:
-    run = current_run()
-    if run is None or run.intervention is None:
-        return None, None, None
-    request = _node_request(call)
-    if request is None or _HAND_OVER.match(request.name):
-        return None, None, None
-    answer = before_tool(run, request)
-    asked = _Asked(answer if isinstance(answer, ToolRequest) else request, node)
-    return run, asked, answer
-
-
-def _node_request(call: Any) -> ToolRequest | None:
-    from tracer_hooks_langgraph._callbacks import observation
-
-    with guard("describe a tool call"):
-        seen = observation()
-        if seen is not None:
-            agent, step = seen.tools.requester(call.get("id"))
-            arguments = to_json_value(call["args"])
-            return ToolRequest(agent=agent, name=call["name"], arguments=arguments, call_id=call.get("id"), step=step)
-    return None
-
-
-def _supply(run: RunInvocation, request: ToolRequest, answer: ToolReply) -> Any:
-    from tracer_hooks_langgraph._callbacks import observation
-
-    reply = after_tool(run, request, answer)
-    seen = observation()
-    if seen is not None:
-        seen.tools.supplied(request.name, request.arguments, request.call_id, reply.content, reply.is_error)
-    status = "error" if reply.is_error else "success"
-    return ToolMessage(reply.content, name=request.name, tool_call_id=request.call_id, status=status)
-
-
-def _changed_call(call: Any, answer: ToolRequest | ToolReply | None) -> Any:
-    return {**call, "args": dict(answer.arguments or {})} if isinstance(answer, ToolRequest) else call
-
-
-def _ask_last(run: RunInvocation, asked: _Asked, result: Any) -> Any:
-    """Ask about results that the tool's own code did not give: refused arguments, unknown tools."""
-    if asked.done or not isinstance(result, ToolMessage):
-        return result
-    reply = ToolReply(content=content_text(result.content), is_error=result.status == "error")
-    changed = after_tool(run, asked.request, reply)
-    if changed is reply:
-        return result
-    return result.model_copy(
-        update={"content": changed.content, "status": "error" if changed.is_error else "success"}
-    )
-
-
 def _install(patches: ClassPatches) -> None:
     patches.wrap(BaseTool, "run", _wrap_run)
     patches.wrap(BaseTool, "arun", _wrap_arun)
-    patches.wrap(ToolNode, "_run_one", _wrap_node)
-    patches.wrap(ToolNode, "_arun_one", _wrap_anode)
+    patches.wrap(ToolNode, "_run_one", wrap_run_one)
+    patches.wrap(ToolNode, "_arun_one", wrap_arun_one)
 
 
 tool_patches = ClassPatches(_install)

@@ -35,7 +35,7 @@ class Turns:
         return None
 
     def open(self, scope: Scope, messages: Sequence[Message] = (), tools: Sequence[str] = ()) -> AgentInvocation:
-        """The turn that a graph or node is, begun with it; ``messages`` and ``tools`` are those of its first model call."""
+        """The turn that a graph or node is; ``messages`` and ``tools`` are those of its first model call."""
         with self._lock:
             if scope.agent is not None:
                 return scope.agent

@@ -44,7 +44,6 @@ class PlainAdapter:
             Capability.STREAM,
             Capability.INTERVENE_MODEL,
             Capability.INTERVENE_TOOL,
-            Capability.WRITE_INSTRUCTIONS,
         }
     )
 

@@ -101,13 +101,14 @@ def model(function: Callable[..., Any] | None = None, /, *, name: str = "") -> A
 def instructions(agent_name: str, default: str) -> str:
     """The instructions that an agent of a plain Python team should use: rewritten ones in a retry, else ``default``."""
     run = current_run()
+    text = default
     if run is not None:
         with guard("look up rewritten instructions"):
-            run.add_agent(AgentSpec(name=agent_name, instructions=default))
             for part in getattr(run.intervention, "parts", (run.intervention,)):
-                if isinstance(part, RewriteInstructions) and agent_name in part.instructions:
-                    return part.instructions[agent_name]
-    return default
+                if isinstance(part, RewriteInstructions):
+                    text = part.instructions.get(agent_name, text)
+            run.add_agent(AgentSpec(name=agent_name, instructions=text))
+    return text
 
 
 def hand_off(recipient: str) -> None:
@@ -177,8 +178,15 @@ class _ModelCall:
 
 
 def bound(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The call's arguments by parameter name, ``self`` and ``cls`` left out."""
-    values = inspect.signature(function).bind_partial(*args, **kwargs).arguments
+    """The call's arguments by parameter name, ``self`` and ``cls`` left out.
+
+    Arguments that the function does not take are given by position or by their own name: the call will fail, and the
+    record is to show with what.
+    """
+    try:
+        values = inspect.signature(function).bind_partial(*args, **kwargs).arguments
+    except TypeError:
+        values = {**{str(position): value for position, value in enumerate(args)}, **kwargs}
     return {name: value for name, value in values.items() if name not in ("self", "cls")}
 
 

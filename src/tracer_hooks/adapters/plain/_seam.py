@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
+import json
+import typing
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from tracer_hooks import semconv
 from tracer_hooks.adapters._intervention import (
     ModelRequest,
     ToolReply,
@@ -48,6 +52,8 @@ def intervened_tool(function: Callable[..., Any], name: str) -> Callable[..., An
             return args, kwargs
         bound = inspect.signature(function).bind_partial(*args, **kwargs)
         bound.arguments.update(answer.arguments)
+        if (current := current_invocation()) is not None:
+            current.set(semconv.TOOL_CALL_ARGUMENTS, answer.arguments)
         return bound.args, bound.kwargs
 
     def settle(request: ToolRequest, value: Any) -> Any:
@@ -70,7 +76,7 @@ def intervened_model(
     to_messages: Callable[[Any], list[Message]],
     to_reply: Callable[[Any], ChatReply],
 ) -> Callable[..., Any]:
-    """The same for the function that calls a model; a supplied reply reaches the caller as text, like a real one."""
+    """The same for the function that calls a model; a supplied reply reaches the caller in the shape of a real one."""
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         return function
 
@@ -83,7 +89,11 @@ def intervened_model(
             return None
         prompt = inspect.signature(function).bind_partial(*args, **kwargs).arguments.get(prompt_name(), "")
         request = ModelRequest(
-            agent=_agent(current), model=name, messages=tuple(to_messages(prompt)), step=current.step
+            agent=_agent(current),
+            model=name,
+            messages=tuple(to_messages(prompt)),
+            tools=current.agent.spec.tools,
+            step=current.step,
         )
         return request, before_model(current.run, request)
 
@@ -104,9 +114,9 @@ def intervened_model(
         changed = after_model(run, request, reply)
         return value if changed is reply else _as_native(changed, value)
 
-    return _seamed(
-        function, ask, change, settle, lambda answer: isinstance(answer, ChatReply), lambda reply: reply.content
-    )
+    shape = _Shape(function)
+    learning = shape.learning(function)
+    return _seamed(learning, ask, change, settle, lambda answer: isinstance(answer, ChatReply), shape.of)
 
 
 def _seamed(
@@ -143,8 +153,6 @@ def _seamed(
 
 
 def _agent(invocation: ChatInvocation | ToolInvocation) -> str:
-    from tracer_hooks import semconv
-
     return str(invocation.attributes.get(semconv.AGENT_NAME, ""))
 
 
@@ -162,6 +170,58 @@ def _as_native(reply: ChatReply, before: Any) -> Any:
     """A changed reply in the shape that the function returned before the change."""
     if isinstance(before, ChatReply):
         return replace(before, content=reply.content, tool_calls=reply.tool_calls)
-    if isinstance(before, Mapping) and "content" in before:
-        return {**before, "content": reply.content, **({} if reply.tool_calls else {"tool_calls": []})}
+    if isinstance(before, Mapping) and ("content" in before or "tool_calls" in before):
+        return {**before, **_assistant_message(reply)}
     return reply.content
+
+
+class _Shape:
+    """In what shape a function gives a reply: as its return annotation says, or as it did at its last call."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._like: Any = ""
+        with contextlib.suppress(Exception):  # an annotation may name what exists only for type checkers
+            hint = typing.get_type_hints(function).get("return", str)
+            kind = typing.get_origin(hint) or hint
+            self._like = ChatReply() if kind is ChatReply else {"content": ""} if issubclass(kind, Mapping) else ""
+
+    def learning(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """``function``, from whose replies the shape is learnt."""
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            value = function(*args, **kwargs)
+            self.learn(value)
+            return value
+
+        @functools.wraps(function)
+        async def acall(*args: Any, **kwargs: Any) -> Any:
+            value = await function(*args, **kwargs)
+            self.learn(value)
+            return value
+
+        return acall if inspect.iscoroutinefunction(function) else call
+
+    def learn(self, value: Any) -> None:
+        """Note a reply that the function really gave, without keeping it."""
+        if isinstance(value, ChatReply):
+            self._like = ChatReply()
+        else:
+            self._like = {"content": ""} if isinstance(value, Mapping) else ""
+
+    def of(self, reply: ChatReply) -> Any:
+        """A supplied reply in that shape."""
+        return reply if isinstance(self._like, ChatReply) else _as_native(reply, self._like)
+
+
+def _assistant_message(reply: ChatReply) -> dict[str, Any]:
+    """OpenAI's form, in which the arguments of a call are JSON text."""
+    calls = [
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _arguments(call.arguments)}}
+        for call in reply.tool_calls
+    ]
+    return {"role": "assistant", "content": reply.content, "tool_calls": calls}
+
+
+def _arguments(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(to_json_value(value), ensure_ascii=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from typing import Any, Protocol
 
 from tracer_hooks._guard import guard
@@ -50,10 +50,23 @@ def _wrap_call(function: Callable[..., Any], operation: Operation) -> Callable[.
         except BaseException as error:
             invocation.fail(error)
             raise
+        if inspect.iscoroutine(value):  # a plain function that hands on a coroutine, as a lambda does
+            return _finished_later(value, operation, invocation)
         operation.end(invocation, value)
         return value
 
     return call
+
+
+async def _finished_later(coroutine: Coroutine[Any, Any, Any], operation: Operation, invocation: Invocation) -> Any:
+    try:
+        with invocation.active():
+            value = await coroutine
+    except BaseException as error:
+        invocation.fail(error)
+        raise
+    operation.end(invocation, value)
+    return value
 
 
 def _wrap_coroutine(function: Callable[..., Any], operation: Operation) -> Callable[..., Any]:
@@ -76,14 +89,14 @@ def _wrap_coroutine(function: Callable[..., Any], operation: Operation) -> Calla
 
 def _wrap_generator(function: Callable[..., Any], operation: Operation) -> Callable[..., Any]:
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Iterator[Any]:
+    def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         invocation = _begin(operation, args, kwargs)
         if invocation is None:
-            yield from function(*args, **kwargs)
-            return
+            return (yield from function(*args, **kwargs))
         items: list[Any] = []
-        yield from drive(function(*args, **kwargs), invocation, on_item=items.append)
-        operation.end(invocation, _joined(items))
+        returned = yield from drive(_started(function, args, kwargs, invocation), invocation, on_item=items.append)
+        operation.end(invocation, _joined(items) if items else returned)
+        return returned
 
     return call
 
@@ -97,7 +110,7 @@ def _wrap_async_generator(function: Callable[..., Any], operation: Operation) ->
                 yield item
             return
         items: list[Any] = []
-        source = drive_async(function(*args, **kwargs), invocation, on_item=items.append)
+        source = drive_async(_started(function, args, kwargs, invocation), invocation, on_item=items.append)
         try:
             async for item in source:
                 yield item
@@ -106,6 +119,17 @@ def _wrap_async_generator(function: Callable[..., Any], operation: Operation) ->
         operation.end(invocation, _joined(items))
 
     return call
+
+
+def _started(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], invocation: Invocation
+) -> Any:
+    """The generator; arguments that do not fit fail the operation, which is open by now."""
+    try:
+        return function(*args, **kwargs)
+    except BaseException as error:
+        invocation.fail(error)
+        raise
 
 
 def _joined(items: list[Any]) -> Any:

@@ -1,0 +1,251 @@
+"""Which graphs and nodes are agents, and what their turns hold."""
+
+from __future__ import annotations
+
+import operator
+import threading
+import warnings
+from typing import Annotated, Any, TypedDict
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.tools import tool
+from langgraph.func import entrypoint, task
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.types import RetryPolicy, Send
+
+from tracer_hooks.schema import StepKind
+from tracer_hooks.testing import observed, span_tree
+
+from ._graphs import QUESTION, Plain, calling, chain, lookup, scripted, speaker, told
+
+MESSAGE, TOOL_CALL, ERROR = StepKind.MESSAGE, StepKind.TOOL_CALL, StepKind.ERROR
+
+
+def test_an_agent_of_create_agent_is_one_agent_with_its_tools() -> None:
+    model = scripted(calling(("lookup", {"query": "42"}, "c1")), "It is 42.")
+    team = chain(researcher=create_agent(model, [lookup], system_prompt="Be exact.", name="researcher"))
+    with observed(team) as observer:
+        team.invoke(QUESTION)
+    assert span_tree(observer.spans) == (
+        "invoke_workflow team\n"
+        "  invoke_agent researcher\n"
+        "    chat scripted [0]\n"
+        "    execute_tool lookup [0]\n"
+        "    chat scripted [1]"
+    )
+    (spec,) = observer.trajectory.agents
+    assert (spec.name, spec.instructions, spec.tools) == ("researcher", "Be exact.", ("lookup",))
+
+
+def test_an_agent_alone_is_a_team_of_one() -> None:
+    team = create_agent(scripted(calling(("lookup", {"query": "x"}, "c1")), "Done."), [lookup])
+    with observed(team) as observer:
+        team.invoke(QUESTION)
+    assert told(observer) == [("agent", TOOL_CALL, ""), ("agent", MESSAGE, "Done.")]
+
+
+def test_an_unnamed_agent_has_the_name_of_its_node() -> None:
+    team = chain(writer=create_agent(scripted("Done."), []))
+    with observed(team) as observer:
+        team.invoke(QUESTION)
+    assert told(observer) == [("writer", MESSAGE, "Done.")]
+
+
+def test_create_react_agent_is_an_agent_too() -> None:
+    from langgraph.prebuilt import create_react_agent
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        agent = create_react_agent(scripted("Done."), [lookup], prompt="Be exact.", name="old")
+    team = chain(old=agent)
+    with observed(team) as observer:
+        team.invoke(QUESTION)
+    assert told(observer) == [("old", MESSAGE, "Done.")]
+    assert observer.trajectory.agents[0].instructions == "Be exact."
+
+
+def test_a_node_that_calls_a_model_is_an_agent_whose_instructions_are_its_system_message() -> None:
+    model = scripted("It is 42.")
+
+    def solver(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [model.invoke([SystemMessage("Solve."), *state["messages"]])]}
+
+    team = chain(solver=solver)
+    with observed(team) as observer:
+        team.invoke(QUESTION)
+    assert told(observer) == [("solver", MESSAGE, "It is 42.")]
+    assert observer.trajectory.agents[0].instructions == "Solve."
+
+
+def test_a_node_without_model_that_speaks_is_an_agent_and_others_are_not() -> None:
+    def count(state: MessagesState) -> dict[str, Any]:
+        return {}
+
+    def clerk(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [AIMessage("Filed.")]}
+
+    def client(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [HumanMessage("Thanks.", name="client")]}
+
+    def keep(state: MessagesState) -> dict[str, Any]:
+        return {"messages": state["messages"][-1:]}
+
+    team = chain(count=count, clerk=clerk, client=client, keep=keep)
+    with observed(team) as observer:
+        team.invoke(QUESTION)
+    assert told(observer) == [("clerk", MESSAGE, "Filed."), ("client", MESSAGE, "Thanks.")]
+
+
+def test_a_node_that_raises_is_an_error_step_and_the_exception_is_the_users() -> None:
+    def fragile(state: MessagesState) -> dict[str, Any]:
+        raise LookupError("no table")
+
+    team = chain(fragile=fragile)
+    with observed(team) as observer, pytest.raises(LookupError, match="no table"):
+        team.invoke(QUESTION)
+    (step,) = observer.trajectory.steps
+    assert (step.agent, step.kind, step.error) == ("fragile", ERROR, "no table")
+
+
+def test_without_messages_every_node_is_an_agent_by_its_update() -> None:
+    def plan(state: Plain) -> Plain:
+        return {"draft": "a plan about " + state["topic"]}
+
+    def rate(state: Plain) -> Plain:
+        return {"score": 7}
+
+    team = chain(Plain, plan=plan, rate=rate)
+    with observed(team) as observer:
+        team.invoke({"topic": "tea"})
+    assert told(observer) == [
+        ("plan", MESSAGE, '{"draft": "a plan about tea"}'),
+        ("rate", MESSAGE, '{"score": 7}'),
+    ]
+    rated = observer.trajectory.steps[1]
+    assert ("plan", 0) in {(item.source, item.step) for item in rated.inputs}
+
+
+def test_a_graph_inside_a_graph_shows_its_own_agents() -> None:
+    inner = chain(name="inner", expert=speaker(scripted("I found 42.")))
+    team = chain(inner=inner, lead=speaker(scripted("It is 42.")))
+    with observed(team) as observer:
+        team.invoke(QUESTION)
+    assert told(observer) == [("expert", MESSAGE, "I found 42."), ("lead", MESSAGE, "It is 42.")]
+
+
+def test_an_agent_called_by_a_function_keeps_its_name() -> None:
+    agent = create_agent(scripted("Found."), [], name="researcher")
+
+    def research(state: MessagesState) -> dict[str, Any]:
+        return {"messages": agent.invoke(state)["messages"][-1:]}
+
+    team = chain(research=research)
+    with observed(team) as observer:
+        team.invoke(QUESTION)
+    assert told(observer) == [("researcher", MESSAGE, "Found.")]
+
+
+def test_an_agent_as_a_tool_is_a_turn_below_the_tool_call() -> None:
+    helper = create_agent(scripted("inner answer"), [], name="helper")
+
+    @tool
+    def ask_helper(question: str) -> str:
+        """Ask."""
+        return str(helper.invoke({"messages": [("user", question)]})["messages"][-1].content)
+
+    team = create_agent(scripted(calling(("ask_helper", {"question": "q"}, "c1")), "Done."), [ask_helper], name="lead")
+    with observed(team) as observer:
+        team.invoke(QUESTION)
+    assert span_tree(observer.spans) == (
+        "invoke_workflow lead\n"
+        "  invoke_agent lead\n"
+        "    chat scripted [0]\n"
+        "    execute_tool ask_helper [0]\n"
+        "      invoke_agent helper\n"
+        "        chat scripted [1]\n"
+        "    chat scripted [2]"
+    )
+
+
+def test_the_functional_api_is_a_team_of_its_tasks() -> None:
+    model = scripted("a draft")
+
+    @task
+    def write(topic: str) -> str:
+        return str(model.invoke(topic).content)
+
+    @task
+    def polish(text: str) -> str:
+        return text + "!"
+
+    @entrypoint()
+    def flow(topic: str) -> str:
+        return polish(write(topic).result()).result()
+
+    with observed(flow) as observer:
+        assert flow.invoke("tea") == "a draft!"
+    assert told(observer) == [("write", MESSAGE, "a draft"), ("polish", MESSAGE, "a draft!")]
+    assert observer.results[0].text == "a draft!"
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_agents_of_one_super_step_have_steps_of_their_own(is_async: bool) -> None:
+    graph = StateGraph(MessagesState)
+    for name in ("left", "right"):
+        graph.add_node(name, create_agent(scripted(f"{name} says so"), [], name=name))
+        graph.add_edge(START, name)
+    team = graph.compile()
+    with observed(team) as observer:
+        await team.ainvoke(QUESTION) if is_async else team.invoke(QUESTION)
+    steps = observer.trajectory.steps
+    assert [step.index for step in steps] == [0, 1]
+    assert {(step.agent, step.content) for step in steps} == {("left", "left says so"), ("right", "right says so")}
+
+
+def test_one_node_that_is_sent_several_tasks_has_a_turn_for_each() -> None:
+    class State(TypedDict, total=False):
+        topics: list[str]
+        drafts: Annotated[list[str], operator.add]
+
+    def write(state: dict[str, str]) -> dict[str, Any]:
+        return {"drafts": ["about " + state["topic"]]}
+
+    graph = StateGraph(State)
+    graph.add_node("write", write)
+    graph.add_conditional_edges(START, lambda s: [Send("write", {"topic": topic}) for topic in s["topics"]], ["write"])
+    graph.add_edge("write", END)
+    team = graph.compile()
+    with observed(team) as observer:
+        team.invoke({"topics": ["tea", "cake"], "drafts": []})
+    assert {content for _, _, content in told(observer)} == {'{"drafts": ["about tea"]}', '{"drafts": ["about cake"]}'}
+    assert [step.index for step in observer.trajectory.steps] == [0, 1]
+
+
+def test_a_retried_node_is_another_attempt_at_its_step() -> None:
+    model = scripted(ConnectionError("lost"), "It is 42.")
+    graph = StateGraph(MessagesState)
+    graph.add_node("solver", speaker(model), retry_policy=RetryPolicy(initial_interval=0, jitter=False))
+    graph.add_edge(START, "solver")
+    team = graph.compile()
+    with observed(team) as observer:
+        team.invoke(QUESTION)
+    (step,) = observer.trajectory.steps
+    assert (step.agent, step.kind, step.content, step.attempts) == ("solver", MESSAGE, "It is 42.", 2)
+
+
+def test_a_thread_of_the_users_own_neither_crashes_nor_is_mistaken() -> None:
+    model = scripted("from a thread")
+
+    def threaded(state: MessagesState) -> dict[str, Any]:
+        thread = threading.Thread(target=lambda: model.invoke("x"))
+        thread.start()
+        thread.join()
+        return {"messages": [AIMessage("Done.")]}
+
+    team = chain(threaded=threaded)
+    with observed(team) as observer:
+        team.invoke(QUESTION)
+    assert told(observer) == [("threaded", MESSAGE, "Done.")]
+    assert len(model.shown) == 1

@@ -1,0 +1,27 @@
+"""What every test of the API gets: no run store, and, on request, a framework of our own making."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tracer_hooks.adapters import _discovery
+
+from ._framework import BenchAdapter, Point
+
+
+@pytest.fixture(autouse=True)
+def no_store(strict_mode: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACER_HOOKS_STORE", "off")
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[BenchAdapter]:
+    """The adapter of the framework in ``_framework.py``, installed for one test."""
+    adapter = BenchAdapter()
+    monkeypatch.setattr(_discovery, "entry_points", lambda group: [Point(adapter)])
+    _discovery.find_adapters.cache_clear()
+    yield adapter
+    monkeypatch.undo()
+    _discovery.find_adapters.cache_clear()

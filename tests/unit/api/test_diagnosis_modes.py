@@ -1,0 +1,241 @@
+"""When failed runs are diagnosed, who is told, and what the diagnosis looks like among the spans."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from opentelemetry import trace
+
+import tracer_hooks
+from tracer_hooks import semconv
+from tracer_hooks.errors import TracerHooksError
+from tracer_hooks.schema import Attribution, RunOutcome, Trajectory
+
+from ._framework import Blame
+from ._spans import Recording, attributes
+
+
+@tracer_hooks.agent
+def solo(task: str) -> str:
+    return "It is 41."
+
+
+def team(**options: Any) -> Any:
+    return tracer_hooks.hook(lambda task: solo(task), **{"expected": "42", "attributor": Blame(("solo",)), **options})
+
+
+def ateam(**options: Any) -> Any:
+    async def solve(task: str) -> str:
+        return solo(task)
+
+    return tracer_hooks.hook(solve, **{"expected": "42", "attributor": Blame(("solo",)), **options})
+
+
+def run_of(target: Any) -> tracer_hooks.TeamRun:
+    run = tracer_hooks.last_run(target)
+    assert run is not None
+    return run
+
+
+class Slow(Blame):
+    """Waits until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__(("solo",))
+        self.go = threading.Event()
+        self.thread: threading.Thread | None = None
+
+    def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
+        self.thread = threading.current_thread()
+        assert self.go.wait(10)
+        return super().attribute(trajectory, reference=reference)
+
+
+@pytest.mark.parametrize("mode", ["auto", "inline", True])
+def test_sync_code_gets_the_diagnosis_with_the_result(mode: Any) -> None:
+    solve = team(diagnose=mode)
+    solve("x")
+    attribution = run_of(solve).attribution
+    assert attribution is not None
+    assert (attribution.agent, attribution.step) == ("solo", 0)
+
+
+@pytest.mark.parametrize("mode", ["off", False])
+async def test_off(mode: Any) -> None:
+    blame = Blame(("solo",))
+    solve, asolve = team(diagnose=mode, attributor=blame), ateam(diagnose=mode, attributor=blame)
+    solve("x")
+    await asolve("x")
+    assert (await run_of(asolve).diagnosed()).attribution is None
+    assert run_of(solve).attribution is None
+    assert run_of(solve).outcome is RunOutcome.FAILED
+    assert blame.seen == []
+
+
+async def test_inline_in_async_code() -> None:
+    solve = ateam(diagnose="inline")
+    await solve("x")
+    assert run_of(solve).attribution is not None
+
+
+@pytest.mark.parametrize("mode", ["auto", True, "background"])
+async def test_async_code_never_waits(mode: Any) -> None:
+    slow = Slow()
+    solve = ateam(diagnose=mode, attributor=slow)
+    await solve("x")
+    run = run_of(solve)
+    assert run.outcome is RunOutcome.FAILED
+    assert run.trajectory.steps[0].content == "It is 41."
+    assert run.attribution is None
+    with pytest.raises(TimeoutError, match="was not done within 0.01 s"):
+        run.wait(0.01)
+    slow.go.set()
+    assert (await run.diagnosed()).attribution is not None
+    assert slow.thread is not threading.current_thread()
+
+
+def test_background_in_sync_code() -> None:
+    slow = Slow()
+    solve = team(diagnose="background", attributor=slow)
+    solve("x")
+    slow.go.set()
+    assert run_of(solve).wait(timeout=10).attribution is not None
+
+
+async def test_a_failed_stream_never_delays_its_consumer() -> None:
+    slow = Slow()
+
+    async def stream(task: str) -> AsyncIterator[str]:
+        yield solo(task)
+
+    hooked = tracer_hooks.hook(stream, expected="42", attributor=slow, retries=1)
+    assert [item async for item in hooked("x")] == ["It is 41."]
+    assert run_of(hooked).attribution is None
+    slow.go.set()
+    assert (await run_of(hooked).diagnosed()).attribution is not None
+
+
+async def test_cancelled_while_a_retry_is_prepared() -> None:
+    slow = Slow()
+    solve = ateam(attributor=slow, retries=1)
+    work = asyncio.create_task(solve("x"))
+    while slow.thread is None:
+        await asyncio.sleep(0)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    slow.go.set()
+    run = await run_of(solve).diagnosed()
+    assert len(run.attempts) == 1
+
+
+def test_a_run_that_goes_on_has_no_attempts_yet() -> None:
+    def solve(task: str) -> str:
+        with pytest.raises(TracerHooksError, match="has not ended yet"):
+            _ = run_of(hooked).outcome
+        return "42"
+
+    hooked = tracer_hooks.hook(solve)
+    hooked("x")
+    assert run_of(hooked).outcome is RunOutcome.SUCCEEDED
+
+
+# --- on_failure ------------------------------------------------------------------------------------------------------
+def test_on_failure_is_called_once_with_the_diagnosed_run() -> None:
+    told: list[tracer_hooks.TeamRun] = []
+    solve = team(on_failure=told.append, retries=1)
+    solve("x")
+    assert told == [run_of(solve)]
+    assert told[0].wait(timeout=5).attribution is not None
+    good = tracer_hooks.hook(lambda task: "42", expected="42", on_failure=told.append)
+    good("x")
+    assert len(told) == 1
+
+
+def test_on_failure_that_raises_is_logged_and_goes_no_further(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(run: tracer_hooks.TeamRun) -> None:
+        raise KeyError("pager")
+
+    solve = team(on_failure=broken)
+    assert solve("x") == "It is 41."
+    assert caplog.messages == ["on_failure raised KeyError: 'pager'"]
+
+
+# --- the diagnosis as a span -----------------------------------------------------------------------------------------
+def test_the_diagnosis_is_an_evaluator_span_with_one_link() -> None:
+    seen = Recording()
+    team(tracer_provider=seen.provider, capture="full")("x")
+    (span,) = seen.named("diagnose")
+    (agent,) = seen.named("invoke_agent solo")
+    got = attributes(span)
+    assert got[semconv.OI_SPAN_KIND] == "EVALUATOR"
+    assert (got[semconv.DIAGNOSIS_AGENT], got[semconv.DIAGNOSIS_STEP]) == ("solo", 0)
+    (link,) = span.links
+    assert link.context.span_id == agent.get_span_context().span_id
+    assert link.context.trace_id == seen.root.get_span_context().trace_id == span.get_span_context().trace_id
+    (event,) = span.events
+    assert event.name == "gen_ai.evaluation.result"
+    assert dict(event.attributes or {})["gen_ai.evaluation.score.label"] == "solo@0"
+    assert dict(event.attributes or {})["gen_ai.evaluation.score.value"] == 0.5
+
+
+def test_an_abstention_is_said_too_without_a_link_in_the_runs_trace() -> None:
+    seen = Recording()
+    team(tracer_provider=seen.provider, attributor=Blame())("x")
+    (span,) = seen.named("diagnose")
+    assert span.links == ()
+    assert span.get_span_context().trace_id == seen.root.get_span_context().trace_id
+    assert attributes(span)[semconv.DIAGNOSIS_ABSTAINED] is True
+    (event,) = span.events
+    assert dict(event.attributes or {})["gen_ai.evaluation.score.label"] == "no fault found"
+
+
+def test_a_run_inside_a_users_span_stays_there() -> None:
+    seen = Recording()
+    with seen.provider.get_tracer("the user's").start_as_current_span("request") as request:
+        team(tracer_provider=seen.provider)("x")
+        assert trace.get_current_span() is request
+    assert seen.root.parent is not None
+    assert seen.root.parent.span_id == request.get_span_context().span_id
+
+
+def test_what_the_attributor_and_rewriter_do_is_not_traced_as_the_users() -> None:
+    seen = Recording()
+
+    @tracer_hooks.model
+    def ask(prompt: str) -> str:
+        return "solo"
+
+    class Asks(Blame):
+        def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
+            self.agents = (ask("who?"),)
+            inner = tracer_hooks.hook(lambda task: ask(task), tracer_provider=seen.provider)
+            inner("a hooked function of the attributor's")
+            return super().attribute(trajectory, reference=reference)
+
+    solve = team(tracer_provider=seen.provider, attributor=Asks())
+    solve("x")
+    assert run_of(solve).attribution is not None
+    assert len(seen.named("invoke_workflow")) == 1
+    assert not seen.named("chat")
+
+
+# --- tracer_hooks.diagnose -------------------------------------------------------------------------------------------
+def test_diagnose_takes_runs_trajectories_and_files(tmp_path: Any) -> None:
+    from tracer_hooks.schema import to_json
+
+    solve = team()
+    solve("x")
+    run = run_of(solve)
+    for target in (run, run.trajectory):
+        assert tracer_hooks.diagnose(target, attributor=Blame(("solo",))).agent == "solo"
+    path = tmp_path / "runs.jsonl"
+    path.write_text((to_json(run.trajectory) + "\n") * 2)
+    assert [one.agent for one in tracer_hooks.diagnose(path, attributor=Blame(("solo",)))] == ["solo", "solo"]
+    path.write_text("{")
+    with pytest.raises(TracerHooksError, match=r"runs\.jsonl"):
+        tracer_hooks.diagnose(path)

@@ -1,0 +1,84 @@
+"""Options are checked where they are given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tracer_hooks
+from tracer_hooks.config import CaptureConfig, ContentCapture
+from tracer_hooks.errors import ConfigError
+from tracer_hooks.feedback import RetryPolicy
+
+from ._framework import Blame
+
+
+def solve(task: str) -> str:
+    return task
+
+
+async def acallback(run: Any) -> None:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"retrys": 2}, "unknown option 'retrys', expected one of: acceptance, attributor, capture, check, diagnose, "
+                        "expected, intervention, on_failure, retries, retry_streams, rewriter, store, tracer_provider"),
+        ({"config": 1}, "unknown option 'config'"),
+        ({"retries": -1}, "retries is -1, expected a number, 0 or more, or a RetryPolicy"),
+        ({"retries": True}, "retries is True"),
+        ({"retries": 1.5}, "retries is 1.5"),
+        ({"retries": None}, "retries is None"),
+        ({"retry_streams": "yes"}, "retry_streams is 'yes', expected a bool"),
+        ({"diagnose": "later"}, "diagnose is 'later', expected 'auto', 'inline', 'background', 'off' or a bool"),
+        ({"diagnose": []}, "diagnose is \\[\\]"),
+        ({"check": "42"}, "check is '42', expected a function"),
+        ({"expected": 42}, "expected is 42, expected a text, a mapping"),
+        ({"on_failure": 3}, "on_failure is 3"),
+        ({"on_failure": acallback}, "on_failure is .*expected a plain function"),
+        ({"attributor": "oracle"}, "unknown attributor 'oracle', expected one of 'auto'"),
+        ({"attributor": 3}, "expected the name of an attributor"),
+        ({"rewriter": "template"}, "rewriter is 'template', expected a Rewriter"),
+        ({"acceptance": 0.5}, "acceptance is 0.5, expected an Acceptance"),
+        ({"intervention": "x"}, "intervention is 'x', expected an Intervention"),
+        ({"tracer_provider": "x"}, "tracer_provider is 'x', expected a TracerProvider"),
+        ({"capture": "some"}, "capture= is 'some', expected 'off', 'redacted' or 'full'"),
+        ({"capture": 3}, "capture= is 3"),
+        ({"store": 3}, "store is 3, expected a path or 'off'"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("way", ["decorator", "call", "run"])
+def test_what_cannot_be_used_is_said_at_once(options: dict[str, Any], message: str, way: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        if way == "decorator":
+            tracer_hooks.hook(**options)
+        elif way == "call":
+            tracer_hooks.hook(solve, **options)
+        else:
+            tracer_hooks.run(solve, "x", **options)
+
+
+def test_what_can_be_used() -> None:
+    tracer_hooks.hook(
+        solve,
+        check=lambda result: True,
+        expected={"x": "y"},
+        retries=RetryPolicy(max_retries=1),
+        retry_streams=True,
+        diagnose=False,
+        attributor=Blame(),
+        on_failure=print,
+        capture=CaptureConfig(export=ContentCapture.REDACTED),
+        store="off",
+        tracer_provider=None,
+        intervention=None,
+    )("x")
+
+
+def test_an_environment_variable_that_cannot_be_used_is_said_when_hooking(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACER_HOOKS_CAPTURE", "lots")
+    with pytest.raises(ConfigError, match="TRACER_HOOKS_CAPTURE"):
+        tracer_hooks.hook(solve)

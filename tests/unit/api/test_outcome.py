@@ -1,0 +1,414 @@
+"""What decides how a run ended, and what its exported root span says."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import AsyncIterator, Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy
+import pytest
+from opentelemetry.trace import StatusCode
+
+import tracer_hooks
+from tracer_hooks import Verdict, semconv
+from tracer_hooks.adapters import RunResult
+from tracer_hooks.schema import RunOutcome
+
+from ._framework import BenchAdapter, BenchTeam
+from ._spans import Recording, attributes
+
+OK, FAILED, UNKNOWN = RunOutcome.SUCCEEDED, RunOutcome.FAILED, RunOutcome.UNKNOWN
+
+
+def judged(check: Any = None, answer: Any = "It is 42.", **options: Any) -> tuple[RunOutcome, str | None]:
+    run = tracer_hooks.run(lambda task: answer, "six times seven", check=check, **options)
+    return run.outcome, run.outcome_reason
+
+
+async def acheck(result: RunResult) -> bool:
+    return "42" in result.text
+
+
+async def acheck_fails(result: RunResult, task: str) -> Verdict:
+    await asyncio.sleep(0)
+    return Verdict(passed=False, reason=f"not {task}")
+
+
+def asserts(result: RunResult) -> bool:
+    if "43" not in result.text:
+        raise AssertionError("43 is missing")  # pytest rewrites the texts of assert statements
+    return True
+
+
+def asserts_without_text(result: RunResult) -> bool:
+    raise AssertionError
+
+
+def raises(result: RunResult) -> bool:
+    raise KeyError("total")
+
+
+def is_right(result: RunResult) -> bool:
+    return False
+
+
+class Judge:
+    def __call__(self, result: RunResult, task: str) -> bool:
+        return task == "six times seven" and result.native == "It is 42."
+
+
+@pytest.mark.parametrize(
+    ("check", "outcome", "reason"),
+    [
+        (lambda result: True, OK, None),
+        (lambda result: False, FAILED, "check: the check returned False"),
+        (is_right, FAILED, "check: is_right returned False"),
+        (lambda result: None, FAILED, "check: the check returned None"),
+        (lambda result, task: "42" in result.text and "seven" in task, OK, None),
+        (lambda *both: len(both) == 2, OK, None),
+        (lambda result, task="other": task == "six times seven", OK, None),
+        (lambda result: 0.5, OK, None),
+        (lambda result: 0.25, FAILED, "check: the check scored 0.25, below 0.5"),
+        (lambda result: 1, OK, None),
+        (lambda result: 0, FAILED, "check: the check scored 0, below 0.5"),
+        (lambda result: math.nan, FAILED, "check: the check gave NaN"),
+        (lambda result: numpy.float32(0.25), FAILED, "check: the check scored 0.25, below 0.5"),
+        (lambda result: numpy.bool_(True), OK, None),
+        (lambda result: Fraction(1, 4), FAILED, "check: the check scored 0.25, below 0.5"),
+        (lambda result: Verdict(passed=True), OK, None),
+        (lambda result: Verdict(passed=False, reason="no total"), FAILED, "check: no total"),
+        (lambda result: Verdict(passed=False), FAILED, "check: not passed"),
+        (Judge(), OK, None),
+        (acheck, OK, None),
+        (acheck_fails, FAILED, "check: not six times seven"),
+        (asserts, FAILED, "check: 43 is missing"),
+        (asserts_without_text, FAILED, "check: an assertion of asserts_without_text does not hold"),
+        (raises, FAILED, "check: KeyError: 'total'"),
+    ],
+)
+def test_checks(check: Any, outcome: RunOutcome, reason: str | None) -> None:
+    assert judged(check) == (outcome, reason)
+
+
+def test_a_value_without_a_truth_fails_the_check_and_not_the_run(caplog: pytest.LogCaptureFixture) -> None:
+    outcome, reason = judged(lambda result: numpy.array([1, 2]))
+    assert outcome is FAILED
+    assert reason is not None
+    assert reason.startswith("check: ValueError")
+
+
+def test_a_check_that_raises_is_logged_once_but_an_assertion_is_not(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "tracer_hooks"):
+        judged(asserts)
+        assert not caplog.messages
+        judged(raises)
+    assert caplog.messages == ["raises raised KeyError: 'total'; the run counts as failed"]
+
+
+@pytest.mark.parametrize("run", [tracer_hooks.run], ids=["sync"])
+def test_an_async_check_works_in_sync_code_inside_a_running_loop(run: Callable[..., Any]) -> None:
+    async def main() -> Any:
+        return run(lambda task: "It is 42.", "x", check=acheck)
+
+    assert asyncio.run(main()).outcome is OK
+
+
+async def test_a_sync_and_an_async_check_in_async_code() -> None:
+    async def team(task: str) -> str:
+        return "It is 41."
+
+    for check in (acheck, lambda result: "42" in result.text):
+        assert (await tracer_hooks.arun(team, "x", check=check)).outcome is FAILED
+
+
+# --- the expected answer ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("expected", "answer", "outcome"),
+    [
+        ("42", "It is 42.", OK),
+        ("42", "It is 421.", FAILED),
+        ("42", "It is 142", FAILED),
+        ("Forty  Two", "it is forty\ntwo!", OK),
+        ({"six times seven": "42"}, "It is 41.", FAILED),
+        ({"six times seven": 42}, "It is 42.", OK),
+        ({"another": "42"}, "It is 41.", OK),
+        (lambda task: "42" if "seven" in task else None, "It is 41.", FAILED),
+        (lambda task: None, "It is 41.", OK),
+    ],
+)
+def test_expected(expected: Any, answer: str, outcome: RunOutcome) -> None:
+    assert judged(expected=expected, answer=answer)[0] is outcome
+
+
+def test_the_check_wins_over_the_expected_answer_which_is_kept() -> None:
+    run = tracer_hooks.run(lambda task: "41", "x", expected="42", check=lambda result: True)
+    assert run.outcome is OK
+    assert run.trajectory.reference == "42"
+
+
+def test_an_expected_answer_that_cannot_be_looked_up_costs_one_line(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv("TRACER_HOOKS_STRICT")
+
+    def look_up(task: str) -> str:
+        raise KeyError(task)
+
+    assert judged(expected=look_up) == (OK, None)
+    assert len(caplog.messages) == 1
+    assert "look up the expected answer" in caplog.messages[0]
+
+
+# --- no check --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("answer", [None, "", "  \n"])
+def test_no_answer_is_a_failure(answer: Any) -> None:
+    assert judged(answer=answer) == (FAILED, "no answer")
+
+
+def test_stop_reasons(bench: BenchAdapter) -> None:
+    bench.stop_reason = "max turns"
+    team = BenchTeam(lambda told, task: task)
+
+    def ended(task: str, **options: Any) -> tuple[RunOutcome, str | None]:
+        run = tracer_hooks.run(BenchTeam(team.say), task, **options)
+        return run.outcome, run.outcome_reason
+
+    assert ended("42") == (OK, "max turns")
+    assert ended("") == (FAILED, "no answer (max turns)")
+    assert ended("42", check=lambda result: result.stop_reason != "max turns")[0] is FAILED
+
+
+def test_an_interrupt_is_unknown_and_not_judged(bench: BenchAdapter) -> None:
+    bench.interrupts = True
+    run = tracer_hooks.run(BenchTeam(lambda told, task: "x"), "x", check=lambda result: 1 / 0, retries=2)
+    assert (run.outcome, run.outcome_reason, len(run.attempts)) == (UNKNOWN, "interrupted", 1)
+
+
+# --- exceptions, cancellation, streams broken off --------------------------------------------------------------------
+def test_an_exception_is_a_failure_and_reaches_the_caller_as_it_was() -> None:
+    error = ValueError("broken")
+    seen = Recording()
+
+    @tracer_hooks.hook(tracer_provider=seen.provider)
+    def team(task: str) -> str:
+        raise error
+
+    with pytest.raises(ValueError, match="broken") as caught:
+        team("x")
+    assert caught.value is error
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    names = [entry.name for entry in caught.traceback]
+    assert names[-1] == "team"
+    assert len(names) <= 8
+    run = tracer_hooks.last_run(team)
+    assert run is not None
+    assert (run.outcome, run.outcome_reason) == (FAILED, "ValueError: broken")
+    assert seen.root.status.status_code is StatusCode.ERROR
+    assert not seen.open
+
+
+async def test_cancellation_is_unknown() -> None:
+    seen = Recording()
+    began = asyncio.Event()
+
+    @tracer_hooks.hook(tracer_provider=seen.provider, retries=3)
+    async def team(task: str) -> str:
+        began.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    work = asyncio.create_task(team("x"))
+    await began.wait()
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    run = tracer_hooks.last_run(team)
+    assert run is not None
+    assert (run.outcome, run.outcome_reason, len(run.attempts)) == (UNKNOWN, "cancelled", 1)
+    assert seen.root.status.status_code is StatusCode.UNSET
+    assert not seen.open
+    await run.diagnosed()
+
+
+async def test_cancellation_during_the_check_ends_the_run() -> None:
+    seen = Recording()
+    began = asyncio.Event()
+
+    async def check(result: RunResult) -> bool:
+        began.set()
+        await asyncio.Event().wait()
+        return True
+
+    @tracer_hooks.hook(tracer_provider=seen.provider, check=check)
+    async def team(task: str) -> str:
+        return "42"
+
+    work = asyncio.create_task(team("x"))
+    await began.wait()
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    run = tracer_hooks.last_run(team)
+    assert run is not None
+    assert run.outcome is UNKNOWN
+    assert not seen.open
+    await run.diagnosed()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(2)])
+def test_interrupts_of_the_process_pass_and_are_unknown(error: BaseException) -> None:
+    seen = Recording()
+
+    @tracer_hooks.hook(tracer_provider=seen.provider, retries=2)
+    def team(task: str) -> str:
+        raise error
+
+    with pytest.raises(type(error)):
+        team("x")
+    run = tracer_hooks.last_run(team)
+    assert run is not None
+    assert (run.outcome, run.outcome_reason, len(run.attempts)) == (UNKNOWN, "cancelled", 1)
+    assert not seen.open
+    assert run.wait(timeout=5) is run
+
+
+def test_another_base_exception_is_recorded_too() -> None:
+    class Stop(BaseException):
+        pass
+
+    seen = Recording()
+
+    @tracer_hooks.hook(tracer_provider=seen.provider)
+    def team(task: str) -> str:
+        raise Stop("now")
+
+    with pytest.raises(Stop):
+        team("x")
+    run = tracer_hooks.last_run(team)
+    assert run is not None
+    assert run.outcome_reason == "Stop: now"
+    assert not seen.open
+    assert run.wait(timeout=5) is run
+
+
+def broken_streams(**options: Any) -> Any:
+    @tracer_hooks.hook(**options)
+    def stream(task: str) -> Iterator[str]:
+        yield "a"
+        yield "b"
+
+    return stream
+
+
+def test_a_stream_broken_off_is_unknown() -> None:
+    seen = Recording()
+    stream = broken_streams(tracer_provider=seen.provider, expected="b", retries=2)
+    items = stream("x")
+    assert next(items) == "a"
+    items.close()
+    run = tracer_hooks.last_run(stream)
+    assert run is not None
+    assert (run.outcome, run.outcome_reason, len(run.attempts)) == (UNKNOWN, "abandoned", 1)
+    assert seen.root.status.status_code is StatusCode.UNSET
+    assert not seen.open
+    assert run.wait(timeout=5) is run
+
+
+def test_a_stream_that_is_dropped_is_closed() -> None:
+    seen = Recording()
+    stream = broken_streams(tracer_provider=seen.provider)
+    for item in stream("x"):
+        assert item == "a"
+        break
+    assert not seen.open
+
+
+@pytest.mark.parametrize("ending", ["break", "aclose"])
+async def test_an_async_stream_broken_off_is_unknown(ending: str) -> None:
+    seen = Recording()
+    closed: list[str] = []
+
+    @tracer_hooks.hook(tracer_provider=seen.provider, expected="b")
+    async def stream(task: str) -> AsyncIterator[str]:
+        try:
+            yield "a"
+            yield "b"
+        finally:
+            closed.append("closed")
+
+    items: Any = stream("x")
+    async for _ in items:
+        break
+    if ending == "aclose":
+        await items.aclose()
+    else:
+        del items
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:  # the loop closes what was dropped in a task
+            await asyncio.wait(others)
+        for _ in range(5):
+            await asyncio.sleep(0)
+    assert closed == ["closed"]
+    assert not seen.open
+    run = tracer_hooks.last_run(stream)
+    assert run is not None
+    assert (run.outcome, run.outcome_reason) == (UNKNOWN, "abandoned")
+    await run.diagnosed()
+
+
+def test_a_stream_that_raises_has_failed_with_its_roster_and_reason() -> None:
+    error = ValueError("in the middle")
+
+    @tracer_hooks.agent(instructions="Be right.")
+    def solo(task: str) -> str:
+        return "a"
+
+    @tracer_hooks.hook
+    def stream(task: str) -> Iterator[str]:
+        yield solo(task)
+        raise error
+
+    items = stream("x")
+    assert next(items) == "a"
+    with pytest.raises(ValueError, match="in the middle") as caught:
+        next(items)
+    assert caught.value is error
+    run = tracer_hooks.last_run(stream)
+    assert run is not None
+    assert (run.outcome, run.outcome_reason) == (FAILED, "ValueError: in the middle")
+    assert run.trajectory.agents[0].instructions == "Be right."
+
+
+# --- the root span ---------------------------------------------------------------------------------------------------
+def test_a_failed_check_is_an_error_of_the_root_span_and_the_check_runs_inside_it() -> None:
+    seen = Recording()
+
+    @tracer_hooks.model
+    def judge(prompt: str) -> str:
+        return "no"
+
+    def check(result: RunResult) -> bool:
+        with seen.provider.get_tracer("the user's").start_as_current_span("judging"):
+            return judge(result.text) == "yes"
+
+    run = tracer_hooks.run(lambda task: "It is 41.", "x", check=check, tracer_provider=seen.provider, capture="full")
+    root = seen.root
+    assert root.status.status_code is StatusCode.ERROR
+    assert root.status.description == "check: check returned False"
+    assert attributes(root)[semconv.RUN_OUTCOME] == "failed"
+    assert attributes(root)[semconv.RUN_OUTCOME_REASON] == "check: check returned False"
+    (judging,) = seen.named("judging")
+    assert judging.parent is not None
+    assert judging.parent.span_id == root.get_span_context().span_id
+    assert not seen.named("chat"), "what a check asks is no step of the run"
+    assert len(run.trajectory.steps) == 0
+
+
+def test_a_passed_run_has_no_status() -> None:
+    seen = Recording()
+    tracer_hooks.run(lambda task: "42", "x", expected="42", tracer_provider=seen.provider)
+    assert seen.root.status.status_code is StatusCode.UNSET

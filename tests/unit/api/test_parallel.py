@@ -1,0 +1,248 @@
+"""Runs beside each other, runs inside each other, and runs without end."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import threading
+import tracemalloc
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+import tracer_hooks
+from tracer_hooks.schema import RunOutcome
+
+from ._framework import BenchAdapter, BenchTeam
+from ._spans import Recording, attributes
+
+
+def run_of(target: Any) -> tracer_hooks.TeamRun:
+    run = tracer_hooks.last_run(target)
+    assert run is not None
+    return run
+
+
+@tracer_hooks.agent
+async def echo(task: str) -> str:
+    await asyncio.sleep(0)
+    return f"echo {task}"
+
+
+@tracer_hooks.hook(check=lambda result: "bad" not in result.text, store="off", diagnose="off")
+async def atalk(task: str) -> str:
+    first = await echo(f"{task} one")
+    return first + await echo(f"{task} two")
+
+
+def contents(run: tracer_hooks.TeamRun) -> list[str]:
+    return [step.content for step in run.trajectory.steps]
+
+
+async def test_eight_tasks_do_not_mix() -> None:
+    async def one(number: int) -> None:
+        name = f"bad{number}" if number % 2 else f"good{number}"
+        await atalk(name)
+        await asyncio.sleep(0)
+        run = run_of(atalk)
+        assert run.task == name
+        assert contents(run) == [f"echo {name} one", f"echo {name} two"]
+        assert run.outcome is (RunOutcome.FAILED if number % 2 else RunOutcome.SUCCEEDED)
+
+    await asyncio.gather(*(one(number) for number in range(8)))
+
+
+def test_eight_threads_do_not_mix() -> None:
+    together = threading.Barrier(8)
+
+    @tracer_hooks.agent
+    def say(task: str) -> str:
+        together.wait(10)
+        return f"echo {task}"
+
+    @tracer_hooks.hook
+    def talk(task: str) -> str:
+        return say(task) + say(task)
+
+    def one(number: int) -> None:
+        talk(f"t{number}")
+        together.wait(10)
+        assert run_of(talk).task == f"t{number}"
+        assert contents(run_of(talk)) == [f"echo t{number}"] * 2
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(one, range(8)))
+
+
+def test_eight_threads_with_a_loop_each_do_not_mix() -> None:
+    together = threading.Barrier(8)
+
+    def one(number: int) -> None:
+        asyncio.run(atalk(f"t{number}"))
+        together.wait(10)
+        assert run_of(atalk).task == f"t{number}"
+        assert tracer_hooks.run(atalk, f"again{number}").task == f"again{number}"
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(one, range(8)))
+
+
+async def test_parallel_arun_of_a_sync_function_gives_each_its_own() -> None:
+    together = threading.Barrier(4)
+
+    @tracer_hooks.hook
+    def talk(task: str) -> str:
+        together.wait(10)
+        return task
+
+    runs = await asyncio.gather(*(tracer_hooks.arun(talk, f"t{number}") for number in range(4)))
+    assert [run.task for run in runs] == ["t0", "t1", "t2", "t3"]
+
+
+async def test_a_run_in_a_task_of_mine_is_mine() -> None:
+    await atalk("first")
+    await asyncio.create_task(atalk("second"))
+    assert run_of(atalk).task == "second"
+    await asyncio.wait_for(atalk("third"), 10)
+    assert run_of(atalk).task == "third"
+    await asyncio.to_thread(lambda: asyncio.run(atalk("fourth")))
+    assert run_of(atalk).task == "fourth"
+
+
+def test_a_later_loop_is_mine_too() -> None:
+    async def direct() -> None:
+        await atalk("second")
+
+    tracer_hooks.run(atalk, "first")
+    asyncio.run(direct())
+    assert run_of(atalk).task == "second"
+
+
+def test_a_hooked_function_inside_another_has_a_run_of_its_own() -> None:
+    seen = Recording()
+
+    @tracer_hooks.agent
+    def inner_agent(task: str) -> str:
+        return "inner says"
+
+    @tracer_hooks.agent
+    def outer_agent(task: str) -> str:
+        return "outer says"
+
+    @tracer_hooks.hook(tracer_provider=seen.provider)
+    def inner(task: str) -> str:
+        return inner_agent(task)
+
+    @tracer_hooks.hook(tracer_provider=seen.provider)
+    def outer(task: str) -> str:
+        return outer_agent(task) + inner("sub") + outer_agent(task)
+
+    outer("main")
+    assert contents(run_of(outer)) == ["outer says", "outer says"]
+    assert contents(run_of(inner)) == ["inner says"]
+    roots = {attributes(root)["gen_ai.workflow.name"]: root for root in seen.named("invoke_workflow")}
+    assert roots["inner"].parent is not None
+    assert roots["inner"].parent.span_id == roots["outer"].get_span_context().span_id
+    assert not seen.open
+
+
+# --- memory ----------------------------------------------------------------------------------------------------------
+def test_runs_leave_nothing_behind() -> None:
+    @tracer_hooks.agent(instructions="Be right.")
+    def solo(task: str) -> str:
+        return "It is 41. " * 50
+
+    @tracer_hooks.hook(expected="42", retries=1)
+    def solve(task: str) -> str:
+        return solo(task)
+
+    def some(count: int) -> None:
+        for number in range(count):
+            solve(f"task {number}")
+
+    some(50)
+    first = weakref.ref(run_of(solve))
+    gc.collect()
+    tracemalloc.start()
+    try:
+        some(50)
+        gc.collect()
+        before, _ = tracemalloc.get_traced_memory()
+        some(300)
+        gc.collect()
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert first() is None
+    assert after - before < 60_000, f"300 runs left {after - before} bytes behind"
+
+
+async def test_async_runs_leave_nothing_behind() -> None:
+    await atalk("one")
+    first = weakref.ref(run_of(atalk))
+    await asyncio.gather(*(atalk("more") for _ in range(8)))
+    await atalk("two")
+    await run_of(atalk).diagnosed()
+    gc.collect()
+    assert first() is None
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_teams_die_with_their_last_reference(bench: BenchAdapter, fails: bool) -> None:
+    def say(told: str, task: str) -> str:
+        if fails:
+            raise ValueError("broken")
+        return "42"
+
+    @tracer_hooks.hook
+    def build(prompts: Any = None) -> BenchTeam:
+        return BenchTeam(say)
+
+    def use() -> weakref.ref[BenchTeam]:
+        team = build()
+        tracer_hooks.run(team, "x")
+        return weakref.ref(team)
+
+    references = [use() for _ in range(5)]
+    gc.collect()
+    assert [reference() for reference in references] == [None] * 5
+
+
+def test_a_team_in_the_place_of_a_dead_one_is_hooked(bench: BenchAdapter) -> None:
+    release = threading.Event()
+
+    def tell(run: tracer_hooks.TeamRun) -> None:
+        release.wait(10)  # the conductor is at work longer than the team lives
+
+    try:
+        for _ in range(20):
+            team = tracer_hooks.hook(
+                BenchTeam(lambda told, task: "41"), expected="42", diagnose="background", on_failure=tell
+            )
+            team.run("x")
+            assert run_of(team).task == "x"
+            del team
+    finally:
+        release.set()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_diagnoses_on_its_own() -> None:
+    solve = tracer_hooks.hook(lambda task: "41", expected="42", diagnose="background")
+    solve("x")
+    run_of(solve).wait(timeout=10)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            solve("y")
+            run_of(solve).wait(timeout=10)
+            code = 0
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0

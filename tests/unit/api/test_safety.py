@@ -1,0 +1,231 @@
+"""Nothing of ours reaches the user's run: bugs, stores that cannot be written, providers that are broken."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tracer_hooks
+from tracer_hooks import _guard
+from tracer_hooks.errors import ReplayError
+from tracer_hooks.feedback import AcceptanceDecision, PromptRewrite
+from tracer_hooks.schema import Attribution, RunOutcome
+from tracer_hooks.store import RunStore
+
+from ._framework import BenchAdapter, BenchTeam, Blame
+from ._spans import Recording
+
+
+@pytest.fixture(autouse=True)
+def not_strict(no_store: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRACER_HOOKS_STRICT")
+    monkeypatch.setattr(_guard, "_warned", set())
+
+
+@tracer_hooks.agent(instructions="Be right.")
+def solo(task: str) -> str:
+    return "It is 41."
+
+
+def solve(task: str) -> str:
+    return solo(task)
+
+
+class Broken(Blame):
+    def attribute(self, trajectory: Any, *, reference: str | None = None) -> Attribution:
+        raise RuntimeError("no weights")
+
+
+class BrokenRewriter:
+    name = "broken"
+
+    def rewrite(self, *about: Any) -> PromptRewrite:
+        raise RuntimeError("no words")
+
+
+class BrokenAcceptance:
+    def accept(self, before: Any, after: Any) -> AcceptanceDecision:
+        raise RuntimeError("no rule")
+
+
+class BrokenProvider:
+    def get_tracer(self, *about: Any, **more: Any) -> Any:
+        raise RuntimeError("no tracer")
+
+
+def run_of(target: Any) -> tracer_hooks.TeamRun:
+    run = tracer_hooks.last_run(target)
+    assert run is not None
+    return run
+
+
+@pytest.mark.parametrize(
+    ("options", "lines"),
+    [
+        ({"attributor": Broken()}, ["diagnose the run"]),
+        ({"attributor": Blame(("solo",)), "rewriter": BrokenRewriter(), "retries": 1}, ["rewrite the prompt"]),
+        (
+            {"attributor": Blame(("solo",)), "acceptance": BrokenAcceptance(), "retries": 1},
+            ["decide about the rewrite"],
+        ),
+    ],
+)
+def test_what_is_broken_costs_one_line(
+    options: dict[str, Any], lines: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    hooked = tracer_hooks.hook(solve, check=lambda result: False, **options)
+    assert hooked("x") == "It is 41."
+    assert run_of(hooked).outcome is RunOutcome.FAILED
+    got = [message for message in caplog.messages if "could not" in message]
+    assert len(got) == len(lines)
+    assert all(f"could not {line}" in message for line, message in zip(lines, got, strict=True))
+    assert run_of(hooked).wait(timeout=5)
+
+
+def test_strict_raises_our_bugs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACER_HOOKS_STRICT", "1")
+    hooked = tracer_hooks.hook(solve, expected="42", attributor=Broken())
+    with pytest.raises(RuntimeError, match="no weights"):
+        hooked("x")
+    assert run_of(hooked).wait(timeout=5)
+
+
+# --- a run that cannot be opened is made without us -------------------------------------------------------------------
+async def test_a_broken_tracer_provider(caplog: pytest.LogCaptureFixture) -> None:
+    async def asolve(task: str) -> str:
+        return "a"
+
+    def stream(task: str) -> Iterator[str]:
+        yield "a"
+        return "b"  # type: ignore[return-value]
+
+    async def astream(task: str) -> AsyncIterator[str]:
+        yield "a"
+
+    def raises(task: str) -> str:
+        raise KeyError("the user's")
+
+    def hook(target: Any) -> Any:
+        return tracer_hooks.hook(target, tracer_provider=BrokenProvider())  # type: ignore[arg-type]
+
+    assert hook(solve)("x") == "It is 41."
+    assert await hook(asolve)("x") == "a"
+    assert list(hook(stream)("x")) == ["a"]
+    assert [item async for item in hook(astream)("x")] == ["a"]
+    with pytest.raises(KeyError, match="the user's"):
+        hook(raises)("x")
+    assert len(caplog.messages) == 5
+    assert all("open the run" in message for message in caplog.messages)
+
+
+@pytest.mark.parametrize("broken", ["describe", "framework_version"])
+async def test_an_adapter_that_cannot_describe_its_team(
+    bench: BenchAdapter, broken: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    team = tracer_hooks.hook(BenchTeam(lambda told, task: "It is 42."), expected="42")
+    bench.breaks = {broken}
+    assert team.run("x") == {"answer": "It is 42."}
+    assert await team.arun("x") == {"answer": "It is 42."}
+    assert list(team.stream("x")) == ["It", "is", "42."]
+    assert [word async for word in team.astream("x")] == ["It", "is", "42."]
+    assert len(caplog.messages) == 4
+
+
+@pytest.mark.parametrize("broken", ["result", "collector"])
+async def test_an_adapter_that_cannot_read_results(bench: BenchAdapter, broken: str) -> None:
+    bench.breaks = {broken}
+    team = tracer_hooks.hook(BenchTeam(lambda told, task: "It is 42."), check=lambda result: True)
+    assert team.run("x") == {"answer": "It is 42."}
+    assert await team.arun("x") == {"answer": "It is 42."}
+    assert list(team.stream("x")) == ["It", "is", "42."]
+    assert [word async for word in team.astream("x")] == ["It", "is", "42."]
+    assert run_of(team).outcome is RunOutcome.SUCCEEDED
+
+
+@pytest.mark.parametrize("broken", ["reset", "write_instructions"])
+def test_an_adapter_that_cannot_prepare_a_retry(bench: BenchAdapter, broken: str) -> None:
+    bench.breaks = {broken}
+    team = tracer_hooks.hook(BenchTeam(lambda told, task: "It is 41."), expected="42", retries=1)
+    assert team.run("x") == {"answer": "It is 41."}
+    assert run_of(team).outcome is RunOutcome.FAILED
+    assert team.told == "Be right."
+
+
+# --- a store ---------------------------------------------------------------------------------------------------------
+def test_runs_are_stored_with_their_attempts(tmp_path: Path) -> None:
+    path = tmp_path / "sub" / "runs.sqlite"
+    hooked = tracer_hooks.hook(solve, expected="42", retries=1, attributor=Blame(("solo",)), store=path)
+    hooked("x")
+    with RunStore(path, read_only=True) as store:
+        newest = store.list()
+        stored = store.attempts(run_of(hooked).session_id)
+    assert len(newest) == 2
+    assert [one.attempt for one in stored] == [1, 2]
+    assert stored[0].trajectory == run_of(hooked).attempts[0].trajectory
+    assert stored[0].attribution is not None
+    assert stored[0].rewrite is not None
+
+
+def test_the_fate_of_a_streams_rewrite_is_stored_too(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+
+    @tracer_hooks.hook(expected="42", retries=1, attributor=Blame(("solo",)), store=path)
+    def stream(task: str) -> Iterator[str]:
+        yield solo(task)
+
+    list(stream("x"))
+    first = run_of(stream)
+    list(stream("x"))
+    with RunStore(path, read_only=True) as store:
+        (stored,) = store.attempts(first.session_id)
+    assert stored.rewrite is not None
+    assert stored.rewrite["kept"] is False
+
+
+@pytest.mark.parametrize("where", ["below a file", "not a database"])
+def test_a_store_that_cannot_be_written_costs_one_warning(
+    where: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("not a database, but long enough to be looked at as one" * 100)
+    path = file / "runs.sqlite" if where == "below a file" else file
+    hooked = tracer_hooks.hook(solve, store=path)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            assert hooked("x") == "It is 41."
+    assert len(caplog.messages) == 1
+    assert "does not store runs" in caplog.messages[0]
+    assert run_of(hooked).outcome is RunOutcome.SUCCEEDED
+
+
+def test_a_store_that_is_off_makes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    tracer_hooks.hook(solve, store="off")("x")
+    tracer_hooks.hook(solve)("x")  # off by the environment
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.delenv("TRACER_HOOKS_STORE")
+    tracer_hooks.hook(solve)("x")
+    assert (tmp_path / ".tracer_hooks" / "runs.sqlite").exists()
+
+
+# --- on purpose ------------------------------------------------------------------------------------------------------
+def test_a_replay_that_left_its_record_stops_the_run() -> None:
+    from tracer_hooks.adapters import Intervention, ModelRequest
+
+    class Tape(Intervention):
+        def before_model(self, request: ModelRequest) -> None:
+            raise ReplayError("not on the tape")
+
+    @tracer_hooks.model
+    def ask(prompt: str) -> str:
+        return "x"
+
+    seen = Recording()
+    hooked = tracer_hooks.hook(lambda task: ask(task), intervention=Tape(), tracer_provider=seen.provider)
+    with pytest.raises(ReplayError, match="not on the tape"):
+        hooked("x")
+    assert not seen.open

@@ -1,0 +1,424 @@
+"""What can be hooked, and how: factories, teams, functions of every nature."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+import tracer_hooks
+from tracer_hooks.errors import AdapterError, AdapterNotFoundError
+from tracer_hooks.schema import RunOutcome
+
+from ._framework import BenchAdapter, BenchTeam
+from ._spans import Recording
+
+
+def right(told: str, task: str) -> str:
+    return "It is 42."
+
+
+def outcome(target: Any) -> RunOutcome:
+    run = tracer_hooks.last_run(target)
+    assert run is not None
+    return run.outcome
+
+
+def task_of(target: Any) -> str:
+    run = tracer_hooks.last_run(target)
+    assert run is not None
+    return run.task
+
+
+# --- functions that run a team ---------------------------------------------------------------------------------------
+def test_bare_decorator_keeps_name_and_result() -> None:
+    @tracer_hooks.hook
+    def solve(task: str) -> str:
+        """Solve it."""
+        return f"{task}!"
+
+    assert solve("x") == "x!"
+    assert (solve.__name__, solve.__doc__) == ("solve", "Solve it.")
+    assert (task_of(solve), outcome(solve)) == ("x", RunOutcome.SUCCEEDED)
+
+
+def test_decorator_with_options_and_call_with_target() -> None:
+    @tracer_hooks.hook(expected="42")
+    def solve(task: str) -> str:
+        return "41"
+
+    other = tracer_hooks.hook(lambda task: "42", expected="42")
+    solve("x"), other("x")
+    assert (outcome(solve), outcome(other)) == (RunOutcome.FAILED, RunOutcome.SUCCEEDED)
+
+
+async def test_coroutine_function_stays_one() -> None:
+    @tracer_hooks.hook(expected="42")
+    async def solve(task: str) -> str:
+        return "It is 42."
+
+    assert inspect.iscoroutinefunction(solve)
+    assert await solve("x") == "It is 42."
+    assert outcome(solve) is RunOutcome.SUCCEEDED
+
+
+def test_generator_function_stays_one_with_what_it_is_sent_and_returns() -> None:
+    @tracer_hooks.hook(expected="a b")
+    def solve(task: str) -> Iterator[str]:
+        heard = yield "a "
+        with pytest.raises(KeyError):
+            yield f"b{heard or ''}"
+        return "returned"  # type: ignore[return-value]
+
+    assert inspect.isgeneratorfunction(solve)
+    stream: Any = solve("x")
+    assert next(stream) == "a "
+    assert stream.send("") == "b"
+    with pytest.raises(StopIteration) as stop:
+        stream.throw(KeyError("thrown"))
+    assert stop.value.value == "returned"
+    assert outcome(solve) is RunOutcome.SUCCEEDED
+
+
+async def test_async_generator_function_stays_one() -> None:
+    @tracer_hooks.hook(expected="a b")
+    async def solve(task: str) -> AsyncIterator[str]:
+        yield "a "
+        yield "b"
+
+    assert inspect.isasyncgenfunction(solve)
+    assert [item async for item in solve("x")] == ["a ", "b"]
+    assert outcome(solve) is RunOutcome.SUCCEEDED
+
+
+async def test_plain_function_that_hands_on_a_coroutine() -> None:
+    async def team(task: str) -> str:
+        return "It is 42."
+
+    seen = Recording()
+    solve = tracer_hooks.hook(lambda task: team(task), expected="42", tracer_provider=seen.provider)
+    assert await solve("x") == "It is 42."
+    assert outcome(solve) is RunOutcome.SUCCEEDED
+    assert not seen.open
+
+
+async def test_plain_function_that_hands_on_a_stream() -> None:
+    def stream(task: str) -> Iterator[str]:
+        yield "It is "
+        yield "42."
+
+    async def astream(task: str) -> AsyncIterator[str]:
+        yield "It is "
+        yield "42."
+
+    solve = tracer_hooks.hook(lambda task: stream(task), expected="42")
+    asolve = tracer_hooks.hook(lambda task: astream(task), expected="42")
+    assert list(solve("x")) == ["It is ", "42."]
+    assert [item async for item in asolve("x")] == ["It is ", "42."]
+    assert (outcome(solve), outcome(asolve)) == (RunOutcome.SUCCEEDED, RunOutcome.SUCCEEDED)
+
+
+def test_partial_callable_object_and_bound_method() -> None:
+    class Solver:
+        def __call__(self, task: str) -> str:
+            return task
+
+        def method(self, task: str) -> str:
+            return task
+
+    def two(prefix: str, task: str) -> str:
+        return prefix + task
+
+    for target in (functools.partial(two, "p"), Solver(), Solver().method):
+        hooked = tracer_hooks.hook(target)
+        assert hooked("x").endswith("x")
+        assert outcome(hooked) is RunOutcome.SUCCEEDED
+        assert task_of(hooked) == "x"
+
+
+def test_a_method_decorated_in_its_class_takes_its_task_after_self() -> None:
+    class Office:
+        @tracer_hooks.hook(expected="42")
+        def solve(self, task: str) -> str:
+            return "42"
+
+        @tracer_hooks.hook
+        def nothing(self) -> str:
+            return "done"
+
+    office = Office()
+    office.solve("x")
+    assert task_of(office.solve) == "x"
+    assert office.nothing() == "done"
+    assert outcome(office.nothing) is RunOutcome.SUCCEEDED
+
+
+def test_task_by_keyword_in_any_order() -> None:
+    @tracer_hooks.hook
+    def solve(task: str, style: str = "short") -> str:
+        return task
+
+    solve(style="long", task="x")
+    assert task_of(solve) == "x"
+
+
+def test_arguments_that_do_not_fit_raise_as_without_us_and_are_no_run() -> None:
+    @tracer_hooks.hook(retries=3)
+    def solve(task: str) -> str:
+        return task
+
+    with pytest.raises(TypeError, match="solve\\(\\) missing 1 required positional argument: 'task'"):
+        solve()  # type: ignore[call-arg]
+    assert tracer_hooks.last_run(solve) is None
+
+
+def test_a_function_is_called_exactly_once() -> None:
+    calls: list[str] = []
+
+    @tracer_hooks.hook
+    def with_task(task: str) -> str:
+        calls.append("task")
+        return "x"
+
+    @tracer_hooks.hook
+    def without_task() -> str:
+        calls.append("none")
+        return "x"
+
+    with_task("x"), without_task()
+    assert calls == ["task", "none"]
+
+
+# --- factories -------------------------------------------------------------------------------------------------------
+def test_factory_with_prompts_gives_the_frameworks_own_object(bench: BenchAdapter) -> None:
+    @tracer_hooks.hook(expected="42")
+    def build_team(prompts: Any = None) -> BenchTeam:
+        return BenchTeam(right, **(prompts or {}))
+
+    team = build_team()
+    assert type(team) is BenchTeam
+    assert team.run("x") == {"answer": "It is 42."}
+    assert outcome(team) is RunOutcome.SUCCEEDED
+
+
+def test_factory_without_prompts_and_with_more_arguments(bench: BenchAdapter) -> None:
+    built: list[str] = []
+
+    @tracer_hooks.hook(expected="42")
+    def build_team(told: str = "default", *, more: int = 0) -> BenchTeam:
+        built.append(told)
+        return BenchTeam(right, told, more=more)
+
+    team = build_team("mine", more=3)
+    assert (team.told, team.more) == ("mine", {"more": 3})
+    assert built == ["mine"]
+    team.run("x")
+    assert outcome(team) is RunOutcome.SUCCEEDED
+    assert build_team().told == "default"
+
+
+def test_factory_that_builds_a_function() -> None:
+    @tracer_hooks.hook(expected="42")
+    def with_prompts(prompts: Any = None) -> Any:
+        return lambda task: "42"
+
+    @tracer_hooks.hook(expected="42")
+    def without_prompts() -> Any:
+        return lambda task: "41"
+
+    good, bad = with_prompts(), without_prompts()
+    assert (good("x"), bad("x")) == ("42", "41")
+    assert (outcome(good), outcome(bad)) == (RunOutcome.SUCCEEDED, RunOutcome.FAILED)
+
+
+async def test_async_factories(bench: BenchAdapter) -> None:
+    @tracer_hooks.hook(expected="42")
+    async def with_prompts(prompts: Any = None) -> BenchTeam:
+        return BenchTeam(right)
+
+    @tracer_hooks.hook(expected="42")
+    async def without_prompts(told: str = "x") -> BenchTeam:
+        return BenchTeam(right, told)
+
+    for team in (await with_prompts(), await without_prompts("y"), await without_prompts("z")):
+        await team.arun("x")
+        assert outcome(team) is RunOutcome.SUCCEEDED
+
+
+def test_a_function_without_parameters_may_run_a_team_or_build_one(bench: BenchAdapter) -> None:
+    seen = Recording()
+
+    @tracer_hooks.hook(expected="42", tracer_provider=seen.provider)
+    def main() -> str:
+        return "It is 42."
+
+    @tracer_hooks.hook(expected="42", tracer_provider=seen.provider)
+    def build() -> BenchTeam:
+        return BenchTeam(right)
+
+    assert main() == "It is 42."
+    assert outcome(main) is RunOutcome.SUCCEEDED
+    teams = [build(), build()]
+    assert all(type(team) is BenchTeam for team in teams)
+    assert not seen.named("invoke_workflow build")
+    teams[1].run("x")
+    assert outcome(teams[1]) is RunOutcome.SUCCEEDED
+    assert tracer_hooks.last_run(teams[0]) is None
+    with pytest.raises(AdapterError, match=r"is a factory, expected the team"):
+        tracer_hooks.last_run(build)
+
+
+def test_a_factory_that_raises_raises(bench: BenchAdapter) -> None:
+    @tracer_hooks.hook
+    def build(prompts: Any = None) -> BenchTeam:
+        raise KeyError("no key")
+
+    with pytest.raises(KeyError, match="no key"):
+        build()
+
+
+def test_the_result_of_an_uninstalled_framework_does_not_fail_the_function(
+    bench: BenchAdapter, caplog: pytest.LogCaptureFixture
+) -> None:
+    output = type("CrewOutput", (), {"__module__": "crewai.crews.crew_output", "raw": "It is 42."})()
+
+    @tracer_hooks.hook(expected="42")
+    def main() -> Any:
+        return output
+
+    assert main() is output
+    assert outcome(main) is RunOutcome.SUCCEEDED
+
+
+# --- teams -----------------------------------------------------------------------------------------------------------
+def test_ready_team_is_itself_and_unhook_restores_it(bench: BenchAdapter) -> None:
+    team = BenchTeam(right)
+    before = dict(vars(team))
+    assert tracer_hooks.hook(team, expected="42") is team
+    assert vars(team) != before
+    team.run("x")
+    assert outcome(team) is RunOutcome.SUCCEEDED
+    tracer_hooks.unhook(team)
+    assert vars(team) == before
+    with pytest.raises(AdapterError, match="is not hooked"):
+        tracer_hooks.last_run(team)
+    tracer_hooks.unhook(team)
+
+
+def test_hooking_twice_changes_nothing(bench: BenchAdapter) -> None:
+    team = tracer_hooks.hook(BenchTeam(right), expected="42")
+    entry = vars(team)["run"]
+    assert tracer_hooks.hook(team, expected="0") is team
+    assert vars(team)["run"] is entry
+
+    function = tracer_hooks.hook(lambda task: "42")
+    assert tracer_hooks.hook(function) is function
+
+    factory = tracer_hooks.hook(lambda prompts=None: team)
+    assert tracer_hooks.hook(factory) is factory
+
+
+def test_unhooked_functions_are_called_without_us_and_can_be_hooked_again() -> None:
+    function = tracer_hooks.hook(lambda task: "42")
+    tracer_hooks.unhook(function)
+    assert function("x") == "42"
+    with pytest.raises(AdapterError):
+        tracer_hooks.last_run(function)
+    again = tracer_hooks.hook(function, expected="42")
+    again("x")
+    assert outcome(again) is RunOutcome.SUCCEEDED
+
+
+def test_teams_of_an_unhooked_factory_are_not_hooked(bench: BenchAdapter) -> None:
+    build = tracer_hooks.hook(lambda prompts=None: BenchTeam(right))
+    tracer_hooks.unhook(build)
+    with pytest.raises(AdapterError):
+        tracer_hooks.last_run(build())
+
+
+@pytest.mark.parametrize("target", [None, 3, "text", object(), BenchTeam, int])
+def test_what_is_no_team_is_refused(target: Any) -> None:
+    with pytest.raises(AdapterNotFoundError, match="expected"):
+        tracer_hooks.hook(target)
+
+
+# --- run and arun ----------------------------------------------------------------------------------------------------
+def generator(task: str) -> Iterator[str]:
+    yield "It is 42."
+
+
+async def async_generator(task: str) -> AsyncIterator[str]:
+    yield "It is 42."
+
+
+async def coroutine(task: str) -> str:
+    return "It is 42."
+
+
+def plain(task: str) -> str:
+    return "It is 42."
+
+
+def no_task() -> str:
+    return "It is 42."
+
+
+def builds() -> Any:
+    return plain
+
+
+async def builds_async(prompts: Any = None) -> Any:
+    return coroutine
+
+
+TARGETS = [
+    generator,
+    async_generator,
+    coroutine,
+    plain,
+    no_task,
+    builds,
+    builds_async,
+    functools.partial(plain),
+    lambda task: coroutine(task),
+    lambda task: async_generator(task),
+]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_run_takes_every_kind_of_target(target: Any) -> None:
+    run = tracer_hooks.run(target, "What?", expected="42")
+    assert run.outcome is RunOutcome.SUCCEEDED
+    assert run.trajectory.final_output == "It is 42."
+
+
+@pytest.mark.parametrize("target", TARGETS)
+async def test_arun_takes_every_kind_of_target(target: Any) -> None:
+    run = await tracer_hooks.arun(target, "What?", expected="42")
+    assert run.outcome is RunOutcome.SUCCEEDED
+    assert run.trajectory.final_output == "It is 42."
+
+
+def test_run_takes_teams_and_factories(bench: BenchAdapter) -> None:
+    for target in (BenchTeam(right), lambda: BenchTeam(right), lambda prompts=None: BenchTeam(right)):
+        assert tracer_hooks.run(target, "x", expected="42").outcome is RunOutcome.SUCCEEDED
+        assert tracer_hooks.run(target, "x", expected="41").trajectory.framework == "bench"
+
+
+async def test_exceptions_of_the_team_are_in_the_run() -> None:
+    error = ValueError("broken")
+
+    def broken(task: str) -> str:
+        raise error
+
+    for run in (tracer_hooks.run(broken, "x"), await tracer_hooks.arun(broken, "x")):
+        assert run.error is error
+        assert (run.outcome, run.outcome_reason) == (RunOutcome.FAILED, "ValueError: broken")
+
+
+def test_run_refuses_what_is_no_team() -> None:
+    with pytest.raises(AdapterNotFoundError):
+        tracer_hooks.run(3, "x")

@@ -1,0 +1,55 @@
+"""The samples for AutoGen, CrewAI and LangGraph run on the real framework, against a scripted model."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tracer_hooks.testing import ScriptedLLM, When
+
+from ._pages import ROOT, Block, blocks
+
+SHOW = """
+for attempt in tracer_hooks.last_run({name}).attempts:
+    print(attempt.number, attempt.outcome, attempt.attribution and attempt.attribution.agent, bool(attempt.kept))
+"""
+
+
+def sample(framework: str) -> Block:
+    """The block of the quickstart that imports ``framework``."""
+    found = [block for block in blocks(ROOT / "docs" / "quickstart.md") if f"from {framework}" in block.text]
+    assert len(found) == 1
+    assert not found[0].runs
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("framework", "name", "agents"),
+    [("autogen_agentchat", "team", 2), ("crewai", "crew", 1), ("langchain", "graph", 1)],
+)
+def test_the_quickstart_sample_fails_is_repaired_and_passes(
+    framework: str, name: str, agents: int, tmp_path: Path
+) -> None:
+    if importlib.util.find_spec(framework) is None:
+        pytest.skip(f"{framework} is not installed")
+    heeds = When(where=lambda request: "lesson from a failed run" in request.system)
+    rules = [heeds.then("The answer is 42."), When().then("The answer is 41.")]
+    with ScriptedLLM(rules=rules) as llm:
+        shell = {**os.environ, **llm.env(), "TRACER_HOOKS_STORE": "off"}
+        program = sample(framework).text + SHOW.format(name=name)
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=shell, cwd=tmp_path, capture_output=True, text=True, timeout=100
+        )
+    assert done.returncode == 0, done.stderr
+    first, *attempts = done.stdout.splitlines()
+    assert first == "succeeded"
+    assert attempts[0].startswith("1 failed solver")
+    assert attempts[-1].endswith("succeeded None False")
+    assert attempts[-2].endswith("True")
+    assert len(attempts) == agents + 1
+    assert not llm.unmatched
