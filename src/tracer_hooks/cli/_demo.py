@@ -17,6 +17,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 import tracer_hooks
+from tracer_hooks._guard import is_strict
 from tracer_hooks.cli._console import out
 from tracer_hooks.cli._exit import DONE, FAILED
 from tracer_hooks.cli._live import LiveSteps
@@ -107,14 +108,29 @@ def _show(name: str, load: Callable[[], Build], endpoint: Endpoint, folder: Path
         console.print(Text(f"skipped: {error}. Run: pip install 'tracer-hooks[{name}]'", style="yellow"))
         return False
     started = time.perf_counter()
-    run = _run(build, endpoint)
+    try:
+        run = _run(build, endpoint)
+    except Exception as error:  # one framework that cannot be shown must not keep the others from it
+        if is_strict():
+            raise
+        console.print(Text(f"cannot be shown: {type(error).__name__}: {error}. Run: tracer-hooks doctor", style="red"))
+        return False
     _show_decisions(run)
-    path = run.report(folder / f"{name}.html")
+    path = _write_report(run, folder / f"{name}.html")
     passed = run.outcome is RunOutcome.SUCCEEDED
     mark = Text("SUCCEEDED" if passed else str(run.outcome).upper(), style="bold green" if passed else "bold red")
     seconds = time.perf_counter() - started
     console.print(Text.assemble(mark, f" after {len(run.attempts)} attempt(s), {seconds:.1f} s; report: {path}"))
     return passed
+
+
+def _write_report(run: tracer_hooks.TeamRun, path: Path) -> Path:
+    try:
+        return run.report(path)
+    except OSError as error:
+        raise ConfigError(
+            f"cannot write {str(path)!r}: {error.strerror}; expected a folder for reports. Give one with --out"
+        ) from error
 
 
 def _run(build: Build, endpoint: Endpoint) -> tracer_hooks.TeamRun:

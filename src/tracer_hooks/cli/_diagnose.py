@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,12 +68,16 @@ class DiagnoseJob:
 
     def run(self) -> int:
         """Diagnose everything, bad records set apart; gives the exit code."""
-        get_attributor(self.attributor)  # a wrong name is a usage error before any work
+        get_attributor(self.attributor)  # a wrong name is a usage error before any work, a missing extra one too
+        ray = require("ray", extra="ray", feature="diagnosing on a Ray cluster") if self.engine == "ray" else None
         results = []
-        with Progress(console=err(), transient=True, disable=self.as_json) as progress:
+        # Results go to stdout; a live display would send them to its own console.
+        with Progress(
+            console=err(), transient=True, disable=self.as_json, redirect_stdout=False, redirect_stderr=False
+        ) as progress:
             task = progress.add_task("diagnosing", total=None)
             for batch in _batches(self._records()):
-                for result in self._diagnose(batch):
+                for result in self._diagnose(batch, ray):
                     results.append(result)
                     progress.advance(task)
                     if not self.as_json:
@@ -86,11 +91,14 @@ class DiagnoseJob:
 
     def _records(self) -> Iterator[LoadedRecord]:
         for path in self.paths:
-            yield from load(path, format=self.file_format)
+            try:
+                yield from load(path, format=self.file_format)
+            except (TrajectoryError, OSError) as error:  # a whole path that cannot be read; the others are
+                yield LoadedRecord(source=str(path), error=TrajectoryError(f"{str(path)!r}: {error}"))
 
-    def _diagnose(self, batch: Sequence[LoadedRecord]) -> Iterator[Diagnosed]:
+    def _diagnose(self, batch: Sequence[LoadedRecord], ray: Any) -> Iterator[Diagnosed]:
         good = [record.trajectory for record in batch if record.trajectory is not None and record.error is None]
-        attributions = iter(self._attribute(good))
+        attributions = iter(self._attribute(good, ray))
         for record in batch:
             if record.error is not None or record.trajectory is None:
                 yield Diagnosed(source=record.source, error=str(record.error or "no trajectory"))
@@ -101,9 +109,8 @@ class DiagnoseJob:
             else:
                 yield Diagnosed(source=record.source, trajectory=record.trajectory, error=answer)
 
-    def _attribute(self, trajectories: Sequence[Trajectory]) -> list[Attribution | str]:
-        if self.engine == "ray":
-            ray: Any = require("ray", extra="ray", feature="diagnosing on a Ray cluster")
+    def _attribute(self, trajectories: Sequence[Trajectory], ray: Any) -> list[Attribution | str]:
+        if ray is not None:
             remote = ray.remote(attribute_one)
             return list(ray.get([remote.remote(self.attributor, trajectory) for trajectory in trajectories]))
         return [attribute_one(self.attributor, trajectory) for trajectory in trajectories]
@@ -135,16 +142,7 @@ def attribute_one(attributor: str, trajectory: Trajectory) -> Attribution | str:
 
 
 def _batches(records: Iterator[LoadedRecord]) -> Iterator[list[LoadedRecord]]:
-    batch: list[LoadedRecord] = []
-    try:
-        for record in records:
-            batch.append(record)
-            if len(batch) == _BATCH:
-                yield batch
-                batch = []
-    except TrajectoryError as error:  # a whole path that cannot be read
-        batch.append(LoadedRecord(source=str(getattr(error, "source", "input")), error=error))
-    if batch:
+    while batch := list(itertools.islice(records, _BATCH)):
         yield batch
 
 
@@ -166,4 +164,5 @@ def _summarise(results: Sequence[Diagnosed]) -> None:
     named = sum(1 for r in results if r.attribution is not None and not r.attribution.abstained)
     abstained = sum(1 for r in results if r.attribution is not None and r.attribution.abstained)
     failed = sum(1 for r in results if r.error is not None)
-    err().print(f"{len(results)} inputs: {named} attributed, {abstained} abstained, {failed} could not be read")
+    inputs = "1 input" if len(results) == 1 else f"{len(results)} inputs"
+    err().print(f"{inputs}: {named} attributed, {abstained} abstained, {failed} could not be read")

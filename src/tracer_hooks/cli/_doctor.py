@@ -60,8 +60,8 @@ def _adapters() -> list[Finding]:
             continue
         try:
             version = item.adapter.framework_version()
-        except TracerHooksError as error:
-            findings.append(Finding(kind="adapter", name=name, works=False, detail=str(error), advice=install))
+        except Exception as error:  # a third party's adapter may fail in any way; that is what is to be said
+            findings.append(Finding(kind="adapter", name=name, works=False, detail=_said(error), advice=install))
         else:
             findings.append(Finding(kind="adapter", name=name, works=True, detail=f"{item.adapter.name} {version}"))
     return findings
@@ -73,8 +73,8 @@ def _attributors() -> list[Finding]:
     for name in attributor_names():
         try:
             answer = get_attributor(name).attribute(probe)
-        except TracerHooksError as error:
-            findings.append(Finding(kind="attributor", name=name, works=False, detail=str(error)))
+        except Exception as error:
+            findings.append(Finding(kind="attributor", name=name, works=False, detail=_said(error)))
         else:
             findings.append(Finding(kind="attributor", name=name, works=True, detail=answer.attributor))
     return findings
@@ -86,15 +86,19 @@ def _store() -> Finding:
         return Finding(kind="store", name="runs", works=True, detail="switched off by TRACER_HOOKS_STORE")
     from tracer_hooks.store import RunStore
 
-    if not path.exists():
-        return Finding(kind="store", name="runs", works=True, detail=f"{path} (not made yet)")
     try:
+        if not path.exists():
+            return Finding(kind="store", name="runs", works=True, detail=f"{path} (not made yet)")
         with RunStore(path, read_only=True) as store:
             newest = store.list(limit=1)
-    except TracerHooksError as error:
-        return Finding(kind="store", name="runs", works=False, detail=str(error))
+    except (TracerHooksError, OSError) as error:
+        return Finding(kind="store", name="runs", works=False, detail=_said(error))
     detail = f"{path}, newest run {newest[0].run_id[:12]}" if newest else f"{path}, empty"
     return Finding(kind="store", name="runs", works=True, detail=detail)
+
+
+def _said(error: Exception) -> str:
+    return str(error) if isinstance(error, TracerHooksError) else f"{type(error).__name__}: {error}"
 
 
 def _table(findings: list[Finding]) -> Table:

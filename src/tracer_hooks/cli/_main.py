@@ -2,32 +2,63 @@
 
 from __future__ import annotations
 
+import io
 import logging
+import os
 import sys
 
+from tracer_hooks._guard import is_strict
 from tracer_hooks.cli._app import app
-from tracer_hooks.cli._exit import FAILED, MISSING_EXTRA, USAGE
+from tracer_hooks.cli._exit import DONE, FAILED, MISSING_EXTRA, USAGE
 from tracer_hooks.errors import ConfigError, MissingExtraError, TracerHooksError
+
+_INTERRUPTED = 130
 
 
 def main() -> None:
     """Run the command line; ends the process with 0 done, 1 some inputs failed, 2 usage, 3 missing extra."""
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(message)s")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that cannot show a character is no reason to stop
+            stream.reconfigure(errors="backslashreplace")
+    code = _run()
+    try:
+        sys.stdout.flush()  # here, since at the end of the process a closed pipe is a message on stderr
+    except BrokenPipeError:
+        code = _pipe_closed()
+    sys.exit(code)
+
+
+def _run() -> int:
     try:
         app()
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else DONE if done.code is None else FAILED
     except MissingExtraError as error:
-        _stop(error, MISSING_EXTRA)
+        return _stop(error, MISSING_EXTRA)
     except ConfigError as error:
-        _stop(error, USAGE)
+        return _stop(error, USAGE)
     except TracerHooksError as error:
-        _stop(error, FAILED)
+        return _stop(error, FAILED)
     except BrokenPipeError:  # the reader of our output went away, as `| head` does
-        sys.stderr.close()
-        sys.exit(FAILED)
+        return _pipe_closed()
     except KeyboardInterrupt:
-        sys.exit(130)
+        return _INTERRUPTED
+    except Exception as error:
+        if is_strict():
+            raise
+        return _stop(f"{type(error).__name__}: {error}. TRACER_HOOKS_STRICT=1 shows where", FAILED)
+    return DONE
 
 
-def _stop(error: Exception, code: int) -> None:
+def _stop(error: object, code: int) -> int:
     print(f"tracer-hooks: {error}", file=sys.stderr)
-    sys.exit(code)
+    return code
+
+
+def _pipe_closed() -> int:
+    """Let what is left in the buffer go nowhere, instead of failing once more when the process ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+    return FAILED

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -17,6 +18,10 @@ from tracer_hooks.errors import ConfigError, StoreError
 from tracer_hooks.report import ReportAttempt, ReportRun, diagnosis_text, render_html
 from tracer_hooks.schema import RunOutcome, to_json
 from tracer_hooks.store import RunStore, RunSummary, StoredRun
+
+_COLUMNS = {"run": 12, "began": 11, "team": 5, "attempt": 7, "outcome": 9, "blamed": 5, "task": 5}
+"""The table's columns with the least width at which each is of use: an id that is cut shows no run."""
+_PIPED_WIDTH = 160
 
 _STYLES = {RunOutcome.SUCCEEDED: "green", RunOutcome.FAILED: "red", RunOutcome.UNKNOWN: "yellow"}
 
@@ -30,7 +35,8 @@ def list_runs(store: Path | None, *, limit: int, team: str | None, outcome: str 
     elif not summaries:
         err().print("no runs yet; hook a team, or run: tracer-hooks demo")
     else:
-        out().print(_table(summaries))
+        console = out() if out().is_terminal else Console(highlight=False, width=_PIPED_WIDTH)
+        console.print(_table(summaries))
     return DONE
 
 
@@ -111,8 +117,8 @@ def _outcome(value: str | None) -> RunOutcome | None:
 
 def _table(summaries: tuple[RunSummary, ...]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for title in ("run", "began", "team", "attempt", "outcome", "blamed", "task"):
-        table.add_column(title, overflow="ellipsis", no_wrap=True)
+    for title, width in _COLUMNS.items():
+        table.add_column(title, overflow="ellipsis", no_wrap=True, min_width=width)
     for summary in summaries:
         blamed = (
             f"{summary.agent}@{summary.step}"
@@ -121,7 +127,7 @@ def _table(summaries: tuple[RunSummary, ...]) -> Table:
         )
         cells: list[Any] = [
             summary.run_id[:12],
-            f"{summary.started_at.astimezone():%Y-%m-%d %H:%M:%S}",
+            f"{summary.started_at.astimezone():%m-%d %H:%M}",
             summary.team,
             str(summary.attempt),
             str(summary.outcome),

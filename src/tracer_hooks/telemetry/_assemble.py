@@ -107,6 +107,8 @@ def _final_output(attributes: Mapping[str, Any], steps: Sequence[Step]) -> str |
         return message_text(messages[-1])
     if (value := attributes.get(semconv.OI_OUTPUT_VALUE)) is not None:
         return to_text(value)
+    if semconv.RUN_OUTCOME in attributes:  # our own span, which would hold the answer if there had been one
+        return None
     return next((step.content for step in reversed(steps) if step.content and step.error is None), None)
 
 

@@ -42,7 +42,7 @@ class OTLPFileExporter(SpanExporter):
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 with open(self._path, "a", encoding="utf-8") as file:
                     file.write(line + "\n")
-        except (OSError, ValueError) as error:
+        except Exception as error:  # whatever is odd about a span or the file, the run goes on
             warn_once(f"otlp file {self._path}", "tracer-hooks cannot write spans to %s: %s", self._path, error)
             return SpanExportResult.FAILURE
         return SpanExportResult.SUCCESS

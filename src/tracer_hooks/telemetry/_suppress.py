@@ -25,7 +25,7 @@ def suppressed() -> Iterator[None]:
 
 @contextmanager
 def unrecorded() -> Iterator[None]:
-    """Within the block we record nothing; other instrumentations go on. For code of the user's that is no part of a run."""
+    """Within the block we record nothing; others go on. For code of the user's that is no part of a run."""
     previous = otel_context.get_current()
     otel_context.attach(otel_context.set_value(_OURS, True, previous))
     try:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tracer_hooks import semconv
-from tracer_hooks.schema import RunOutcome, Step, StepKind, ToolCall, Trajectory
+from tracer_hooks.schema import RunOutcome, Step, StepKind, ToolCall, Trajectory, to_json_value
 from tracer_hooks.telemetry._messages import ChatReply, RequestedTool, text_message
 from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MAX_ATTEMPTS = 100
 _TICK_NS = 1_000_000
 _SCOPE = "tracer_hooks"
 
@@ -29,9 +31,10 @@ def to_spans(trajectory: Trajectory) -> list[SpanRecord]:
 class _Spans:
     def __init__(self, trajectory: Trajectory) -> None:
         self._trajectory = trajectory
-        self._trace_id = trajectory.trace_id or _digest(32, trajectory.run_id)
+        self._trace_id = _hex(32, trajectory.trace_id) or _digest(32, trajectory.run_id)
         self._common = {semconv.RUN_ID: trajectory.run_id, semconv.FRAMEWORK: trajectory.framework}
         self._root_id = _digest(16, trajectory.run_id, "run")
+        self._given: set[str] = set()
 
     def all(self) -> Iterator[SpanRecord]:
         times = [self._times(step) for step in self._trajectory.steps]
@@ -56,34 +59,51 @@ class _Spans:
                 semconv.RUN_FINAL_OUTPUT: trajectory.final_output,
                 semconv.RUN_AGENTS: [spec.model_dump(mode="json") for spec in trajectory.agents] or None,
             },
-            error=(trajectory.outcome_reason or "the run failed") if failed else None,
+            error=(trajectory.outcome_reason or "") if failed else None,
         )
 
     def _step(self, step: Step, start: int, end: int) -> Iterator[SpanRecord]:
         turn_id = self._id(step, "turn")
-        chat_id = step.span_id or self._id(step, "chat")
         own = {semconv.AGENT_NAME: step.agent, semconv.STEP_INDEX: step.index, semconv.STEP_RECIPIENT: step.recipient}
         turn = {semconv.AGENT_NAME: step.agent}
         yield self._span(
             turn_id, self._root_id, (semconv.OP_INVOKE_AGENT, step.agent, semconv.OI_KIND_AGENT), (start, end), turn
         )
+        calls = _told_apart(step.tool_calls)
+        reply = ChatReply(
+            content=step.content,
+            tool_calls=[RequestedTool(name=call.name, arguments=call.arguments, id=call.call_id) for call in calls],
+        )
+        chat = (semconv.OP_CHAT, step.model or "", semconv.OI_KIND_LLM)
+        for attempt in range(1, min(step.attempts, _MAX_ATTEMPTS)):
+            failed_id = self._id(step, f"chat {attempt}")
+            yield self._span(failed_id, turn_id, chat, (start, start), {**own, **_request(step)}, error="")
         yield self._span(
-            chat_id,
+            self._chat_id(step),
             turn_id,
-            (semconv.OP_CHAT, step.model or "", semconv.OI_KIND_LLM),
+            chat,
             (start, end),
-            {**own, **_chat(step)},
+            {**own, **_request(step), **_response(step, reply)},
             error=step.error if step.kind is StepKind.ERROR else None,
         )
-        for position, call in enumerate(step.tool_calls):
-            yield self._span(
-                self._id(step, f"tool {position}"),
-                turn_id,
-                (semconv.OP_EXECUTE_TOOL, call.name, semconv.OI_KIND_TOOL),
-                (start, end),
-                {**own, **_tool(call)},
-                error=call.error,
-            )
+        for position, call in enumerate(calls):
+            for attempt in range(min(call.attempts, _MAX_ATTEMPTS)):
+                yield self._span(
+                    self._id(step, f"tool {position} {attempt}"),
+                    turn_id,
+                    (semconv.OP_EXECUTE_TOOL, call.name, semconv.OI_KIND_TOOL),
+                    (start, end),
+                    {**own, **_tool(call)},
+                    error=call.error,
+                )
+
+    def _chat_id(self, step: Step) -> str:
+        """The step's own span, unless another step of a damaged file claims the same."""
+        given = _hex(16, step.span_id)
+        if given is None or given in self._given:
+            return self._id(step, "chat")
+        self._given.add(given)
+        return given
 
     def _span(
         self,
@@ -119,13 +139,32 @@ class _Spans:
         return _digest(16, self._trajectory.run_id, str(step.index), part)
 
 
-def _chat(step: Step) -> dict[str, Any]:
-    calls = [RequestedTool(name=call.name, arguments=call.arguments, id=call.call_id) for call in step.tool_calls]
+def _told_apart(calls: Sequence[ToolCall]) -> list[ToolCall]:
+    """The calls, with ids made up where calls without any could be taken for attempts at one."""
+    known = [(call.name, to_json_value(call.arguments)) for call in calls]
+    ids = {call.call_id for call in calls}
+    return [
+        call
+        if call.call_id is not None or (known.count(known[position]) == 1 and call.attempts == 1)
+        else call.model_copy(update={"call_id": _unused(f"call {position}", ids)})
+        for position, call in enumerate(calls)
+    ]
+
+
+def _unused(name: str, taken: set[str | None]) -> str:
+    while name in taken:
+        name += "'"
+    return name
+
+
+def _request(step: Step) -> dict[str, Any]:
     shown = [text_message("user", item.text, name=item.source) for item in step.inputs if item.text is not None]
+    return {semconv.REQUEST_MODEL: step.model, semconv.INPUT_MESSAGES: shown or None}
+
+
+def _response(step: Step, reply: ChatReply) -> dict[str, Any]:
     return {
-        semconv.REQUEST_MODEL: step.model,
-        semconv.INPUT_MESSAGES: shown or None,
-        semconv.OUTPUT_MESSAGES: [ChatReply(content=step.content, tool_calls=calls).to_message()],
+        semconv.OUTPUT_MESSAGES: [reply.to_message()],
         semconv.USAGE_INPUT_TOKENS: step.usage.input_tokens if step.usage is not None else None,
         semconv.USAGE_OUTPUT_TOKENS: step.usage.output_tokens if step.usage is not None else None,
     }
@@ -141,7 +180,13 @@ def _tool(call: ToolCall) -> dict[str, Any]:
 
 
 def _ns(time: datetime | None) -> int:
-    return int(time.timestamp() * 1_000_000) * 1_000 if time is not None else 0
+    return (time - _EPOCH) // timedelta(microseconds=1) * 1_000 if time is not None else 0
+
+
+def _hex(digits: int, identifier: str | None) -> str | None:
+    """``identifier``, if OTLP takes it; files of others may hold anything there."""
+    fits = identifier is not None and len(identifier) == digits and not set(identifier) - set("0123456789abcdef")
+    return identifier if fits and identifier is not None and identifier.strip("0") else None
 
 
 def _digest(length: int, *parts: str) -> str:

@@ -58,7 +58,7 @@ def test_versions(adapter, monkeypatch):
     monkeypatch.setattr(_release, "version", lambda name: "0.9.1")
     _release.autogen_version.cache_clear()
     try:
-        with pytest.raises(UnsupportedVersionError, match="'0.9.1' is installed, expected .*Run: pip install"):
+        with pytest.raises(UnsupportedVersionError, match=r"'0\.9\.1' is installed, expected .*Run: pip install"):
             adapter.framework_version()
     finally:
         monkeypatch.undo()
@@ -67,10 +67,8 @@ def test_versions(adapter, monkeypatch):
 
 def test_describing_a_team_with_teams_inside(adapter):
     inner = RoundRobinGroupChat([assistant("expert", replay())])
-    team = RoundRobinGroupChat(
-        [SocietyOfMindAgent("society", inner, replay(), instruction="Sum up."), assistant("lead", replay(), handoffs=["x"])],
-        name="outer",
-    )
+    society = SocietyOfMindAgent("society", inner, replay(), instruction="Sum up.")
+    team = RoundRobinGroupChat([society, assistant("lead", replay(), handoffs=["x"])], name="outer")
     info = adapter.describe(team)
     assert info.name == "outer"
     assert [(a.name, a.instructions, a.tools) for a in info.agents] == [

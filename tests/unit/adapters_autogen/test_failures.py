@@ -1,4 +1,4 @@
-"""Errors of tools, models and agents: recorded with their own type, at their step, and given to the caller as before."""
+"""Errors of tools, models and agents: recorded with their own type, at their step; the caller gets them as before."""
 
 from __future__ import annotations
 

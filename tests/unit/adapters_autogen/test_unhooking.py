@@ -29,7 +29,8 @@ def rich_team() -> SelectorGroupChat:
     client = replay(calls(("lookup", '{"query": "x"}')), "two", "three")
     inner = RoundRobinGroupChat([assistant("inner", replay("in"))], name="inner_team", max_turns=1)
     society = SocietyOfMindAgent("society", inner, replay("soc"))
-    worker = assistant("worker", client, tools=[lookup, AgentTool(assistant("helper", replay("h")))], handoffs=["society"])
+    helper = AgentTool(assistant("helper", replay("h")))
+    worker = assistant("worker", client, tools=[lookup, helper], handoffs=["society"])
     return SelectorGroupChat([worker, society], replay("worker"), max_turns=1)
 
 

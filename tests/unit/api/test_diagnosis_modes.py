@@ -91,7 +91,7 @@ async def test_async_code_never_waits(mode: Any) -> None:
     assert run.outcome is RunOutcome.FAILED
     assert run.trajectory.steps[0].content == "It is 41."
     assert run.attribution is None
-    with pytest.raises(TimeoutError, match="was not done within 0.01 s"):
+    with pytest.raises(TimeoutError, match=r"was not done within 0\.01 s"):
         run.wait(0.01)
     slow.go.set()
     assert (await run.diagnosed()).attribution is not None

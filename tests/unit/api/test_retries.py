@@ -11,9 +11,8 @@ import pytest
 import tracer_hooks
 from tracer_hooks import RetryBoundary, Verdict
 from tracer_hooks.feedback import PromptRewrite, RetryPolicy
-from tracer_hooks.schema import Attribution, RunOutcome, Trajectory
+from tracer_hooks.schema import Attribution, RunOutcome, Trajectory, Usage
 from tracer_hooks.telemetry import ChatReply
-from tracer_hooks.schema import Usage
 
 from ._framework import BenchAdapter, BenchTeam, Blame
 from ._spans import Recording

@@ -77,7 +77,7 @@ def run_of(target: Any) -> tracer_hooks.TeamRun:
 def test_what_is_broken_costs_one_line(
     options: dict[str, Any], lines: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    hooked = tracer_hooks.hook(solve, check=lambda result: False, **options)
+    hooked = tracer_hooks.hook(solve, check=lambda result: False, **{"attributor": Blame(("solo",)), **options})
     assert hooked("x") == "It is 41."
     assert run_of(hooked).outcome is RunOutcome.FAILED
     got = [message for message in caplog.messages if "could not" in message]

@@ -51,6 +51,7 @@ class Observation:
         self.chats: dict[UUID, ChatInvocation] = {}
         self._chat_scopes: dict[UUID, Scope | None] = {}
         self._scopes: dict[UUID, Scope] = {}
+        self._handed_by: dict[str, str] = {}
 
     # --- graphs, nodes and other runnables -------------------------------------------------------------------------
     def enter(
@@ -122,11 +123,21 @@ class Observation:
                 if isinstance(message, ToolMessage):
                     self.tools.late(scope, message)
         if scope.is_own_node:
-            next_agent = recipient(scope, output)
+            next_agent = self._passed_on(scope, recipient(scope, output))
             if scope.pending:
                 _close_pending(scope, next_agent)
             if scope.agent is not None or not scope.held_agent:
                 self._end_node_turn(scope, output, next_agent)
+
+    def _passed_on(self, scope: Scope, next_agent: str | None) -> str | None:
+        """Whom control is handed to; None when it goes back to the agent that it came from, which is a reply."""
+        agent = scope.agent if scope.agent is not None else (scope.pending[-1][0] if scope.pending else None)
+        if agent is None or next_agent is None:
+            return next_agent
+        if self._handed_by.pop(agent.spec.name, None) == next_agent:
+            return None
+        self._handed_by[next_agent] = agent.spec.name
+        return next_agent
 
     def _end_node_turn(self, scope: Scope, output: Any, next_agent: str | None) -> None:
         earlier = state_messages(scope.inputs)
