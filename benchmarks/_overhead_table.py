@@ -68,8 +68,6 @@ def print_overhead(rows: list[dict[str, Any]], console: Console) -> None:
 
 
 def print_memory(rows: list[dict[str, Any]], console: Console) -> None:
-    if not rows:
-        return
     table = Table(title="Resident memory of a process that runs the team again and again")
     for column in ("framework", "mode"):
         table.add_column(column)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from _overhead_jobs import JobFailedError, run_jobs
+from _overhead_markdown import as_markdown
 from _overhead_modes import MODES, TARGETS
 from _overhead_statistics import summarise
 from _overhead_table import machine, print_memory, print_overhead
@@ -37,9 +38,12 @@ _MEMORY_MODES = (
 def main(arguments: list[str] | None = None) -> int:
     """Measure, print the tables to stdout and write the JSON file; give the exit code."""
     options = _parse(arguments)
+    if options.markdown:
+        print(as_markdown(*(json.loads(path.read_text()) for path in options.markdown)), end="")
+        return 0
     facts, rows, memory = machine(), [], []
     try:
-        for framework in options.framework:
+        for framework in options.framework if options.pairs != 0 else ():
             rows += _overhead(framework, options)
         for framework in options.framework if options.memory_runs else ():
             memory += _memory(framework, options)
@@ -47,8 +51,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     console = Console(width=None if sys.stdout.isatty() else 150)
-    print_overhead(rows, console)
-    print_memory(memory, console)
+    if rows:
+        print_overhead(rows, console)
+    if memory:
+        print_memory(memory, console)
     options.json.parent.mkdir(parents=True, exist_ok=True)
     command = "python benchmarks/overhead.py " + " ".join(sys.argv[1:] if arguments is None else arguments)
     document = {"schema": 1, "command": command.strip(), "machine": facts, "overhead": rows, "memory": memory}
@@ -72,7 +78,7 @@ def _overhead(framework: str, options: argparse.Namespace) -> list[dict[str, Any
             rows[name]["target_percent"] = TARGETS[framework]
     # Each round goes through all modes, so that what drifts on the machine meets all of them.
     for part in range(options.processes):
-        pairs = _share(options.pairs or PAIRS[framework], part, options.processes)
+        pairs = _share(PAIRS[framework] if options.pairs is None else options.pairs, part, options.processes)
         jobs += [
             {"kind": "pairs", "framework": framework, "mode": name, "pairs": pairs, "warm_up": options.warm_up}
             for name, row in rows.items()
@@ -121,17 +127,20 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--framework", action="append", choices=sorted(TARGETS), help="default: all; may be repeated")
     parser.add_argument("--mode", action="append", choices=list(MODES), help="default: all; may be repeated")
-    parser.add_argument("--pairs", type=int, help=f"bare and traced runs of each mode, default {PAIRS}")
+    parser.add_argument("--pairs", type=int, help=f"bare and traced runs of each mode, default {PAIRS}; 0: none")
     parser.add_argument("--processes", type=int, help=f"that share the pairs of a mode, default {PROCESSES}")
     parser.add_argument("--memory-runs", type=int, help=f"0: do not measure memory; default {MEMORY_RUNS}")
     parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE", help="where the results go")
     parser.add_argument("--quick", action="store_true", help="a few pairs and no memory: does it work at all?")
+    parser.add_argument(
+        "--markdown", type=Path, nargs="+", metavar="FILE", help="measure nothing: print these results as Markdown"
+    )
     options = parser.parse_args(arguments)
     options.framework = options.framework or list(TARGETS)
     options.mode = options.mode or list(MODES)
     options.warm_up = 1 if options.quick else WARM_UP
-    if options.quick:
-        options.pairs = options.pairs or 5
+    if options.quick and options.pairs is None:
+        options.pairs = 5
     if options.memory_runs is None:
         options.memory_runs = 0 if options.quick else MEMORY_RUNS
     options.processes = options.processes or (1 if options.quick else PROCESSES)

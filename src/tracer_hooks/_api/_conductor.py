@@ -9,17 +9,19 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator,
 from dataclasses import dataclass
 from typing import Any
 
+from tracer_hooks._api._async_conduct import AsyncConduct
 from tracer_hooks._api._background import submit
 from tracer_hooks._api._latest import LatestRuns
 from tracer_hooks._api._options import HookOptions
+from tracer_hooks._api._reading import SafeCollector, read_result
 from tracer_hooks._api._session import Opened, Session
 from tracer_hooks._api._source import TeamSource
 from tracer_hooks._api._team_run import Attempt, TeamRun
 from tracer_hooks._api._watching import WATCHTOWER
 from tracer_hooks._guard import guard
-from tracer_hooks.adapters import Adapter, PatchSet, RunResult, StreamCollector, TeamCall
+from tracer_hooks.adapters import Adapter, PatchSet, TeamCall
 from tracer_hooks.feedback import PromptRewrite
-from tracer_hooks.telemetry import drive, drive_async, unrecorded
+from tracer_hooks.telemetry import drive, unrecorded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +91,7 @@ class Conductor:
                 attempt = self._attempt(session, opened)
             if not isinstance(attempt, Attempt):
                 return self._goes_on_later(session, opened, attempt)
-            self._after(session, attempt, is_async=False)
+            self.after(session, attempt, is_async=False)
         return _deliver(session.run)
 
     async def acall(self, call: TeamCall) -> Any:
@@ -112,13 +114,19 @@ class Conductor:
         if begun is None:
             with unrecorded():
                 source = call.on(call.team)
-        else:
-            source = self._conduct_astream(*begun)
+            try:
+                async for item in source:
+                    yield item
+            finally:
+                await source.aclose()
+            return
+        conducted = AsyncConduct(self, *begun)
         try:
-            async for item in source:
+            async for item in conducted:
                 yield item
-        finally:
-            await source.aclose()
+        except BaseException as error:
+            await conducted.break_off(error)
+            raise
 
     # --- a whole call ----------------------------------------------------------------------------------------------
     def _goes_on_later(self, session: Session, opened: Opened, native: Any) -> Any:
@@ -126,7 +134,7 @@ class Conductor:
         if inspect.isgenerator(native):
             return self._conduct_stream(session, opened, native)
         if inspect.isasyncgen(native):
-            return self._conduct_astream(session, opened, native)
+            return self._goes_on_in(AsyncConduct(self, session, opened, native))
         return self._conduct_async(session, opened, native)
 
     async def _conduct_async(self, session: Session, opened: Opened, first: Awaitable[Any] | None = None) -> Any:
@@ -140,7 +148,7 @@ class Conductor:
                     break
                 opened = reopened
                 attempt = await self._attempt_async(session, opened)
-            self._after(session, attempt, is_async=True)
+            self.after(session, attempt, is_async=True)
         return _deliver(session.run)
 
     def _conduct_stream(
@@ -151,41 +159,24 @@ class Conductor:
             while self.options.retry_streams and session.wants_retry(attempt):
                 session.diagnose(attempt)
                 session.propose(attempt)
-                yield _boundary(attempt)
+                yield self.boundary(attempt)
                 reopened = session.reopen(attempt, opened)
                 if reopened is None:
                     break
                 opened = reopened
                 attempt = yield from self._stream_attempt(session, opened)
-            self._after(session, attempt, is_async=False, is_stream=True)
+            self.after(session, attempt, is_async=False, is_stream=True)
         if attempt.error is not None:
             raise attempt.error
         return session.returned
 
-    async def _conduct_astream(
-        self, session: Session, opened: Opened, first: AsyncIterator[Any] | None = None
-    ) -> AsyncGenerator[Any, None]:
-        with session:
-            while True:
-                items = self._astream_attempt(session, opened, first)
-                try:
-                    async for item in items:
-                        yield item
-                finally:
-                    await items.aclose()
-                attempt, first = session.run.last, None
-                if not (self.options.retry_streams and session.wants_retry(attempt)):
-                    break
-                await asyncio.to_thread(session.diagnose, attempt)
-                await asyncio.to_thread(session.propose, attempt)
-                yield _boundary(attempt)
-                reopened = await session.reopen_async(attempt, opened)
-                if reopened is None:
-                    break
-                opened = reopened
-            self._after(session, attempt, is_async=True, is_stream=True)
-        if attempt.error is not None:
-            raise attempt.error
+    async def _goes_on_in(self, conducted: AsyncConduct) -> AsyncGenerator[Any, None]:
+        try:
+            async for item in conducted:
+                yield item
+        except BaseException as error:
+            await conducted.break_off(error)
+            raise
 
     # --- one attempt -----------------------------------------------------------------------------------------------
     def _attempt(self, session: Session, opened: Opened) -> Attempt | Any:
@@ -195,12 +186,12 @@ class Conductor:
                 native = session.call.on(opened.prepared.team)
             if self.adapter.name == "python" and _is_later(native):
                 return native
-            result = _read(lambda: self.adapter.result(session.call, native), native)
+            result = read_result(lambda: self.adapter.result(session.call, native), native)
             judged = session.judge(opened, result)
         except Exception as error:
             return session.failed(opened, error)
         except BaseException as error:
-            self._broken_off(session, opened, error)
+            self.broken_off(session, opened, error)
             raise
         return session.close(opened, judged, result=result)
 
@@ -208,12 +199,12 @@ class Conductor:
         try:
             with opened.run.active():
                 native = await (first if first is not None else session.call.on(opened.prepared.team))
-            result = _read(lambda: self.adapter.result(session.call, native), native)
+            result = read_result(lambda: self.adapter.result(session.call, native), native)
             judged = await session.judge_async(opened, result)
         except Exception as error:
             return session.failed(opened, error)
         except BaseException as error:
-            self._broken_off(session, opened, error)
+            self.broken_off(session, opened, error)
             raise
         return session.close(opened, judged, result=result)
 
@@ -225,45 +216,29 @@ class Conductor:
             with opened.run.active():
                 source = first if first is not None else session.call.on(opened.prepared.team)
             session.returned = yield from drive(source, opened.run, on_item=collector.see, fails=False)
-            result = _read(collector.result, collector.last)
+            result = read_result(collector.result, collector.last)
             judged = session.judge(opened, result)
         except Exception as error:
             return session.failed(opened, error)
         except BaseException as error:
-            self._broken_off(session, opened, error)
+            self.broken_off(session, opened, error)
             raise
         return session.close(opened, judged, result=result)
 
-    async def _astream_attempt(
-        self, session: Session, opened: Opened, first: AsyncIterator[Any] | None = None
-    ) -> AsyncGenerator[Any, None]:
-        collector = SafeCollector(self.adapter, session.call)
-        items = None
-        try:
-            with opened.run.active():
-                source = first if first is not None else session.call.on(opened.prepared.team)
-            items = drive_async(source, opened.run, on_item=collector.see, fails=False)
-            async for item in items:
-                yield item
-            result = _read(collector.result, collector.last)
-            judged = await session.judge_async(opened, result)
-        except Exception as error:
-            session.failed(opened, error)
-        except BaseException as error:
-            if items is not None:
-                await items.aclose()
-            self._broken_off(session, opened, error)
-            raise
-        else:
-            session.close(opened, judged, result=result)
-
-    def _broken_off(self, session: Session, opened: Opened, error: BaseException) -> None:
+    def broken_off(self, session: Session, opened: Opened, error: BaseException) -> None:
         """Record a run that was cancelled or broken off; it is not diagnosed."""
         if isinstance(error, NotARun):
             session.discard(opened)
             self.latest.remove(session.run)
         else:
             session.failed(opened, error)
+
+    @staticmethod
+    def boundary(attempt: Attempt) -> RetryBoundary:
+        """What stands in a stream between ``attempt`` and the next one."""
+        return RetryBoundary(
+            attempt=attempt.number + 1, reason=attempt.trajectory.outcome_reason, rewrite=attempt.rewrite
+        )
 
     # --- around the attempts ---------------------------------------------------------------------------------------
     def _begin(self, call: TeamCall) -> tuple[Session, Opened] | None:
@@ -278,7 +253,9 @@ class Conductor:
             return session, opened
         return None
 
-    def _after(self, session: Session, attempt: Attempt, *, is_async: bool, is_stream: bool = False) -> None:
+    def after(self, session: Session, attempt: Attempt, *, is_async: bool, is_stream: bool = False) -> None:
+        """Diagnose and store a call whose attempts are over, now or in the background."""
+
         def work() -> None:
             try:
                 with guard("diagnose the run"):
@@ -295,47 +272,8 @@ class Conductor:
             work()
 
 
-class SafeCollector:
-    """An adapter's collector; a failure in it is ours, and leaves the stream as it is."""
-
-    def __init__(self, adapter: Adapter, call: TeamCall) -> None:
-        self.last: Any = None
-        self._collector: StreamCollector | None = None
-        with guard("look at a stream"):
-            self._collector = adapter.collector(call)
-
-    def see(self, item: Any) -> None:
-        """Look at one item."""
-        self.last = item
-        if self._collector is not None:
-            self._collector.see(item)
-
-    def result(self) -> RunResult:
-        """What came out."""
-        return self._collector.result() if self._collector is not None else RunResult(text="", native=self.last)
-
-
-def _read(read: Any, native: Any) -> RunResult:
-    with guard("read the result"):
-        result: RunResult = read()
-        return result
-    return RunResult(text=_text_of(native), native=native)
-
-
-def _text_of(native: Any) -> str:
-    from tracer_hooks.adapters.plain import answer_text
-
-    with guard("read the answer"):
-        return answer_text(native)
-    return ""
-
-
 def _is_later(native: Any) -> bool:
     return inspect.isawaitable(native) or inspect.isgenerator(native) or inspect.isasyncgen(native)
-
-
-def _boundary(attempt: Attempt) -> RetryBoundary:
-    return RetryBoundary(attempt=attempt.number + 1, reason=attempt.trajectory.outcome_reason, rewrite=attempt.rewrite)
 
 
 def _deliver(run: TeamRun) -> Any:

@@ -70,7 +70,7 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is not None:
-            _off_the_loop(self.finish)
+            self.finish_off_the_loop()
 
     # --- one attempt -----------------------------------------------------------------------------------------------
     def open(self) -> Opened:
@@ -212,6 +212,15 @@ class Session:
                 self._archive.log_callback(error)
 
     # --- details ---------------------------------------------------------------------------------------------------
+    def finish_off_the_loop(self) -> None:
+        """:meth:`finish`, which may wait for the run store's file: in the background where an event loop is running."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            self.finish()
+        else:
+            submit(self.finish)
+
     def _open(self, prepared: Prepared) -> Opened:
         number = len(self.run.attempts) + 1
         info = self._adapter.describe(prepared.team)
@@ -292,13 +301,3 @@ def _safe_reference(options: HookOptions, task: str) -> str | None:
     with guard("look up the expected answer"):
         return expected_answer(options.expected, task)
     return None
-
-
-def _off_the_loop(work: Any) -> None:
-    """Do ``work``, which may wait for the run store's file, in the background where an event loop is running."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        work()
-    else:
-        submit(work)

@@ -25,7 +25,7 @@ from tracer_hooks.telemetry._otlp_read import read_otlp
 from tracer_hooks.telemetry._otlp_write import export_request, write_otlp_json, write_otlp_protobuf
 from tracer_hooks.telemetry._run import RunInvocation, RunStart
 from tracer_hooks.telemetry._span_record import SpanEvent, SpanLink, SpanRecord, SpanStatus
-from tracer_hooks.telemetry._streams import drive, drive_async
+from tracer_hooks.telemetry._streams import AsyncSteps, drive, drive_async
 from tracer_hooks.telemetry._suppress import is_suppressed, suppressed, unrecorded
 from tracer_hooks.telemetry._to_spans import to_spans
 
@@ -33,6 +33,7 @@ __all__ = [
     "CANCELLED",
     "INTERRUPTED",
     "AgentInvocation",
+    "AsyncSteps",
     "ChatInvocation",
     "ChatReply",
     "Emitter",

@@ -266,9 +266,10 @@ _AT_START = (
 
 def current_invocation() -> Invocation | None:
     """The operation that the calling code runs in; None outside a hooked run or where tracing is suppressed."""
-    if is_suppressed():
+    context = otel_context.get_current()  # once: adapters ask at every event of the framework
+    if is_suppressed(context):
         return None
-    value = otel_context.get_value(_CURRENT)
+    value = otel_context.get_value(_CURRENT, context)
     return value if isinstance(value, Invocation) else None
 
 

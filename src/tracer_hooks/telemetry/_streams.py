@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from tracer_hooks._guard import guard
 from tracer_hooks.telemetry._invocation import Invocation
@@ -16,6 +16,42 @@ from tracer_hooks.telemetry._invocation import Invocation
 T = TypeVar("T")
 
 OnItem = Callable[[T], None]
+
+
+class AsyncSteps(Generic[T]):
+    """Takes the items of an asynchronous generator one by one, each step run inside an operation.
+
+    It is no generator itself. When a stream is broken off without being closed, the event loop closes each generator of
+    the chain by itself and in no certain order, which an inner one may answer with "async generator ignored
+    GeneratorExit". So there is at most one generator of ours around the user's.
+
+    Args:
+        source: The generator.
+        invocation: The operation.
+        on_item: Sees each item first.
+    """
+
+    def __init__(self, source: AsyncIterator[T], invocation: Invocation, on_item: OnItem[T] | None = None) -> None:
+        self._source = source
+        self._invocation = invocation
+        self._on_item = on_item
+
+    def __aiter__(self) -> AsyncSteps[T]:
+        return self
+
+    async def __anext__(self) -> T:
+        with self._invocation.active():
+            item = await anext(self._source)
+        if self._on_item is not None:
+            with guard("look at a streamed item"):
+                self._on_item(item)
+        return item
+
+    async def aclose(self) -> None:
+        """Close the generator, if it can be closed."""
+        close = getattr(self._source, "aclose", None)
+        if close is not None:
+            await close()
 
 
 async def drive_async(
@@ -26,25 +62,16 @@ async def drive_async(
     The caller ends the invocation after a normal end, and with ``fails=False`` after any end. ``on_item`` sees each
     item first.
     """
+    steps = AsyncSteps(source, invocation, on_item)
     try:
-        while True:
-            try:
-                with invocation.active():
-                    item = await anext(source)
-            except StopAsyncIteration:
-                return
-            if on_item is not None:
-                with guard("look at a streamed item"):
-                    on_item(item)
+        async for item in steps:
             yield item
     except BaseException as error:
         if fails:
             invocation.fail(error)
         raise
     finally:
-        close = getattr(source, "aclose", None)
-        if close is not None:
-            await close()
+        await steps.aclose()
 
 
 def drive(

@@ -41,6 +41,6 @@ def quiet(context: otel_context.Context) -> otel_context.Context:
     return context
 
 
-def is_suppressed() -> bool:
-    """Whether tracing is suppressed here."""
-    return bool(otel_context.get_value(_OURS))
+def is_suppressed(context: otel_context.Context | None = None) -> bool:
+    """Whether tracing is suppressed in ``context``, by default the current one."""
+    return bool(otel_context.get_value(_OURS, context))

@@ -75,14 +75,17 @@ class _Spans:
             tool_calls=[RequestedTool(name=call.name, arguments=call.arguments, id=call.call_id) for call in calls],
         )
         chat = (semconv.OP_CHAT, step.model or "", semconv.OI_KIND_LLM)
-        for attempt in range(1, min(step.attempts, _MAX_ATTEMPTS)):
-            failed_id = self._id(step, f"chat {attempt}")
-            yield self._span(failed_id, turn_id, chat, (start, start), {**own, **_request(step)}, error="")
+        failed = min(step.attempts, _MAX_ATTEMPTS) - 1
+        for attempt in range(failed):  # a nanosecond apart, since attempts are told by their order
+            times = (start + attempt, start + attempt)
+            yield self._span(
+                self._id(step, f"chat {attempt}"), turn_id, chat, times, {**own, **_request(step)}, error=""
+            )
         yield self._span(
             self._chat_id(step),
             turn_id,
             chat,
-            (start, end),
+            (start + failed, max(start + failed, end)),
             {**own, **_request(step), **_response(step, reply)},
             error=step.error if step.kind is StepKind.ERROR else None,
         )

@@ -10,7 +10,9 @@ from typing import Any, TypeVar, cast, overload
 from tracer_hooks._guard import guard
 from tracer_hooks.adapters._intervention import RewriteInstructions
 from tracer_hooks.adapters.plain._answer import answer_text
-from tracer_hooks.adapters.plain._seam import intervened_model, intervened_tool
+from tracer_hooks.adapters.plain._model_seam import ModelSeam
+from tracer_hooks.adapters.plain._seam import seamed
+from tracer_hooks.adapters.plain._tool_seam import ToolSeam
 from tracer_hooks.adapters.plain._wrapping import wrap
 from tracer_hooks.schema import AgentSpec, Usage, to_json_value
 from tracer_hooks.telemetry import (
@@ -69,8 +71,8 @@ def tool(function: Callable[..., Any] | None = None, /, *, name: str | None = No
     """Mark a function or method as a tool: its arguments, result and exception are recorded; a run can intervene."""
 
     def decorate(target: F) -> F:
-        seam = intervened_tool(target, name or target.__name__)
-        return cast(F, wrap(seam, _ToolCall(target, name or target.__name__)))
+        seam = ToolSeam(target, name or target.__name__)
+        return cast(F, wrap(seamed(target, seam), _ToolCall(target, name or target.__name__)))
 
     return decorate if function is None else decorate(cast(Any, function))
 
@@ -92,8 +94,8 @@ def model(function: Callable[..., Any] | None = None, /, *, name: str = "") -> A
     """
 
     def decorate(target: F) -> F:
-        seam = intervened_model(target, name, to_messages=_prompt, to_reply=_reply)
-        return cast(F, wrap(seam, _ModelCall(target, name or target.__name__)))
+        seam = ModelSeam(target, name, to_messages=_prompt, to_reply=_reply)
+        return cast(F, wrap(seamed(seam.shape.learning(target), seam), _ModelCall(target, name or target.__name__)))
 
     return decorate if function is None else decorate(cast(Any, function))
 
@@ -209,6 +211,7 @@ def _message(item: Any) -> dict[str, Any]:
 def _reply(value: Any) -> ChatReply:
     if isinstance(value, ChatReply):
         return value
+    value = _plain(value)
     if not isinstance(value, Mapping):
         return ChatReply(content=answer_text(value))
     calls = [_requested(call) for call in value.get("tool_calls") or ()]
@@ -220,6 +223,18 @@ def _reply(value: Any) -> ChatReply:
         finish_reason=value.get("finish_reason"),
         model=value.get("model"),
     )
+
+
+def _plain(value: Any) -> Any:
+    """An object of a client, such as OpenAI's completion or message, as a mapping in the shape of a message."""
+    dump = getattr(value, "model_dump", None)
+    data = dump() if callable(dump) else value
+    choices = data.get("choices") if isinstance(data, Mapping) else None
+    if isinstance(choices, (list, tuple)) and choices and isinstance(choices[0], Mapping):
+        message = choices[0].get("message")
+        if isinstance(message, Mapping):
+            return {"usage": data.get("usage"), "model": data.get("model"), **message}
+    return data
 
 
 def _requested(call: Any) -> RequestedTool | None:
