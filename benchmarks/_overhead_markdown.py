@@ -18,7 +18,7 @@ def as_markdown(*documents: dict[str, Any]) -> str:
     ]
     if overhead:
         lines += [
-            "| framework | traced by | bare ms | added ms (95 %) | added % (95 %) | target | spans | µs/span | kB/run |",
+            "| framework | traced by | bare ms | added ms (95 %) | added % (95 %) | target % | spans | µs/span | kB |",
             "|---|---|--:|--:|--:|--:|--:|--:|--:|",
             *(_overhead_line(row) for row in overhead),
             "",

@@ -11,7 +11,7 @@ from tracer_hooks._api._options import HookOptions
 from tracer_hooks._api._source import TeamSource
 from tracer_hooks._api._watching import WATCHTOWER
 from tracer_hooks._guard import warn_once
-from tracer_hooks.adapters import adapter_for
+from tracer_hooks.adapters import KnowsCopies, adapter_for, find_adapters
 from tracer_hooks.errors import AdapterNotFoundError, MissingExtraError
 
 CONDUCTOR = "__tracer_hooks_conductor__"
@@ -28,7 +28,13 @@ def conductor_of(target: Any) -> Conductor | None:
         return own if isinstance(own, Conductor) and not own.is_off else None
     conductor = _conductors.get(id(target))
     # A conductor that is still at work may outlive its team, whose id then goes to another object.
-    return conductor if conductor is not None and conductor.conducts(target) else None
+    if conductor is not None and conductor.conducts(target):
+        return conductor
+    for found in find_adapters():
+        if isinstance(found.adapter, KnowsCopies) and found.adapter.recognises(target):
+            host = found.adapter.host_of(target)
+            return host if isinstance(host, Conductor) else None
+    return None
 
 
 def hook_team(team: Any, options: HookOptions, source: TeamSource) -> Any:

@@ -21,7 +21,7 @@ from tracer_hooks.adapters._intervention import (
     changed_texts,
 )
 from tracer_hooks.adapters._patching import PatchSet
-from tracer_hooks.adapters._protocol import Adapter, Capability, RunResult, StreamCollector, TeamInfo
+from tracer_hooks.adapters._protocol import Adapter, Capability, KnowsCopies, RunResult, StreamCollector, TeamInfo
 
 __all__ = [
     "Adapter",
@@ -30,6 +30,7 @@ __all__ = [
     "FoundAdapter",
     "Intervention",
     "Interventions",
+    "KnowsCopies",
     "ModelRequest",
     "PatchSet",
     "RecordReplies",

@@ -125,3 +125,11 @@ class Adapter(Protocol):
 
     async def reset(self, team: Any) -> None:
         """Make a team that has run ready to run again from the start; nothing to do where runs share no state."""
+
+
+@runtime_checkable
+class KnowsCopies(Protocol):
+    """An adapter whose framework copies teams behind the user's back, and whose hooks hold for the copies, too."""
+
+    def host_of(self, team: Any) -> RunHost | None:
+        """The host that the runs of ``team`` go through; None when it is not hooked."""

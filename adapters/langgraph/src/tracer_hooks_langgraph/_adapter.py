@@ -102,5 +102,13 @@ class LangGraphAdapter:
 
         return watch_graphs(on_team)
 
+    def host_of(self, team: Any) -> RunHost | None:
+        """The host of a graph or of the graph that it was copied from, as ``with_config`` does."""
+        if "langgraph.pregel" not in sys.modules:
+            return None
+        from tracer_hooks_langgraph._entry_points import host_of
+
+        return host_of(team)
+
     async def reset(self, team: Any) -> None:
         """Nothing to do: runs share state only through a thread of a checkpointer, which the user names."""

@@ -88,6 +88,12 @@ def _hook_of(graph: Any) -> _Hook | None:
     return hook if hook is not None and hook.active else None
 
 
+def host_of(graph: Any) -> RunHost | None:
+    """The host that the runs of ``graph`` go through, when it or the graph that it was copied from is hooked."""
+    hook = _hook_of(graph)
+    return hook.host if hook is not None else None
+
+
 def _config_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     return kwargs["config"] if "config" in kwargs else args[1] if len(args) > 1 else None
 
