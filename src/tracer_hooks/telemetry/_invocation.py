@@ -202,10 +202,14 @@ class Invocation:
             if self.span.is_recording():
                 self.span.set_attributes(self.run.capture.exported(self.attributes, already=self._at_start))
                 if status is SpanStatus.ERROR:  # else left UNSET: a status of OK could never be overridden
-                    self.span.set_status(Status(StatusCode.ERROR, self.run.capture.message(message)))
+                    self.span.set_status(Status(StatusCode.ERROR, self._exported_message(message)))
         with guard(f"end the span {self.span_name!r}"):
             if not self._adopted:
                 self.span.end(end_ns)
+
+    def _exported_message(self, message: str) -> str:
+        """The status's description as it may be exported."""
+        return self.run.capture.message(message)
 
     def _to_record(self, status: SpanStatus, message: str, end_ns: int) -> SpanRecord:
         parent = self.parent

@@ -9,7 +9,7 @@ from tracer_hooks.telemetry._acts import Act, to_step
 from tracer_hooks.telemetry._messages import Message, message_text
 
 _MIN_EMBEDDED = 12
-"""Shorter texts occur in others by chance."""
+"""Shorter texts occur inside others by chance; they count when they are a line of their own."""
 
 
 def link_inputs(acts: Sequence[Act]) -> tuple[Step, ...]:
@@ -49,10 +49,14 @@ def _inputs(act: Act, messages: Sequence[Message], steps: Sequence[Step]) -> tup
         found = _sources(text, steps)
         if role == "assistant" and (not found or all(step.agent == act.agent for step in found)):
             continue  # the agent's own words, shown to it again
-        inputs += [StepInput(source=step.agent, step=step.index, text=step.content) for step in found]
-        if not (len(found) == 1 and found[0].content.strip() == text.strip()):
+        inputs += [StepInput(source=step.agent, step=step.index, text=step.content or text) for step in found]
+        if not (len(found) == 1 and text.strip() in _said_by(found[0])):
             inputs.append(StepInput(source=to_text(message.get("name") or "user"), text=text))
     return tuple(inputs)
+
+
+def _said_by(step: Step) -> set[str]:
+    return {step.content.strip(), *(call.result.strip() for call in step.tool_calls if call.result is not None)}
 
 
 def _sources(text: str, steps: Sequence[Step]) -> list[Step]:
@@ -61,10 +65,15 @@ def _sources(text: str, steps: Sequence[Step]) -> list[Step]:
     for step in reversed(steps):
         if step.content.strip() == stripped:
             return [step]
+    # A team may show a tool's result to the others as its caller's message, as AutoGen's hand-offs do.
+    for step in reversed(steps):
+        if any(call.result is not None and call.result.strip() == stripped for call in step.tool_calls):
+            return [step]
+    lines = {line.strip() for line in text.splitlines()}
     found: dict[str, Step] = {}
     for step in steps:
         content = step.content.strip()
-        if len(content) >= _MIN_EMBEDDED and content in text:
+        if (len(content) >= _MIN_EMBEDDED and content in text) or (content and content in lines):
             found[content] = step
     return list(found.values())
 

@@ -14,11 +14,15 @@ from opentelemetry.trace import Tracer
 
 from tracer_hooks import semconv
 from tracer_hooks._guard import guard
+from tracer_hooks.config import ContentCapture
 from tracer_hooks.schema import SCHEMA_VERSION, AgentSpec, RunKind, RunOutcome, Trajectory, Usage, to_text
 from tracer_hooks.telemetry._capture import Capture
 from tracer_hooks.telemetry._invocation import ABANDONED, CANCELLED, INTERRUPTED, Invocation, current_invocation
 from tracer_hooks.telemetry._operations import AgentInvocation
 from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
+
+CHECK_FAILED = "check: not passed"
+"""The status of a run whose check failed, where content is not exported."""
 
 _MIN_EMBEDDED = 12
 """Shorter error texts occur in others by chance."""
@@ -242,6 +246,12 @@ class RunInvocation(Invocation):
         with self._lock:
             records = list(self.records)
         return assemble(records)[0]
+
+    def _exported_message(self, message: str) -> str:
+        """A check's reason quotes the answer, and is content; the text of an exception is exported in every mode."""
+        if self.error is None and self.capture.config.export is ContentCapture.OFF:
+            return CHECK_FAILED if message.startswith("check: ") else "failed"
+        return super()._exported_message(message)
 
     def _sweep(self, error: BaseException | None) -> None:
         with self._lock:

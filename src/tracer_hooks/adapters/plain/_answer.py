@@ -28,12 +28,17 @@ def answer_text(value: Any) -> str:
     if isinstance(messages, (list, tuple)) and messages:
         return _message_text(messages[-1])
     if isinstance(value, Mapping):
-        for key in _ANSWER_KEYS:
-            if isinstance(value.get(key), str):
-                return to_text(value[key])
+        key = answer_key(value)
+        if key is not None:
+            return to_text(value[key])
     if isinstance(content := getattr(value, "content", None), str):
         return to_text(content)
     return json.dumps(to_json_value(value), ensure_ascii=False)
+
+
+def answer_key(value: Mapping[Any, Any]) -> str | None:
+    """Under which of the usual keys a mapping holds its answer."""
+    return next((key for key in _ANSWER_KEYS if isinstance(value.get(key), str)), None)
 
 
 def _message_text(message: Any) -> str:

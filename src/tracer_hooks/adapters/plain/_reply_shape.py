@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from tracer_hooks.adapters.plain._answer import answer_key
 from tracer_hooks.schema import to_json_value
 from tracer_hooks.telemetry import ChatReply
 
@@ -21,6 +22,8 @@ def in_shape_of(reply: ChatReply, before: Any) -> Any:
         return replace(before, content=reply.content, tool_calls=reply.tool_calls)
     if isinstance(before, Mapping) and ("content" in before or "tool_calls" in before):
         return {**before, **_assistant_message(reply)}
+    if isinstance(before, Mapping) and (key := answer_key(before)) is not None:
+        return {**before, key: reply.content}
     return reply.content
 
 
@@ -35,12 +38,15 @@ class ReplyShape:
             self._like = ChatReply() if kind is ChatReply else {"content": ""} if issubclass(kind, Mapping) else ""
 
     def learning(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """``function``, from whose replies the shape is learnt."""
+        """``function``, from whose replies the shape is learnt; streams have none."""
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            return function
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             value = function(*args, **kwargs)
-            self.learn(value)
+            if not inspect.iscoroutine(value):
+                self.learn(value)
             return value
 
         @functools.wraps(function)

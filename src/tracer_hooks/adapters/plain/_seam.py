@@ -69,14 +69,7 @@ def seamed(function: Callable[..., Any], seam: Seam[Any, Any]) -> Callable[..., 
         except Exception as error:
             return _after_error(seam, request, error)
         if inspect.iscoroutine(value):  # a plain function that hands on a coroutine, as a lambda does
-            return finish(request, value)
-        return _after(seam, request, value)
-
-    async def finish(request: Any, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        try:
-            value = await coroutine
-        except Exception as error:
-            return _after_error(seam, request, error)
+            return _finished(seam, request, value)
         return _after(seam, request, value)
 
     @functools.wraps(function)
@@ -84,7 +77,9 @@ def seamed(function: Callable[..., Any], seam: Seam[Any, Any]) -> Callable[..., 
         request, reply, (args, kwargs) = _before(seam, args, kwargs)
         if request is None:
             return await function(*args, **kwargs)
-        return seam.give(reply, None) if reply is not None else await finish(request, function(*args, **kwargs))
+        if reply is not None:
+            return seam.give(reply, None)
+        return await _finished(seam, request, function(*args, **kwargs))
 
     return acall if inspect.iscoroutinefunction(function) else call
 
@@ -106,6 +101,14 @@ def _before(seam: Seam[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any])
     if answer is None:
         return request, None, (args, kwargs)
     return request, None, _ours(lambda: seam.change(args, kwargs, request, answer), (args, kwargs))
+
+
+async def _finished(seam: Seam[Any, Any], request: Any, coroutine: Coroutine[Any, Any, Any]) -> Any:
+    try:
+        value = await coroutine
+    except Exception as error:
+        return _after_error(seam, request, error)
+    return _after(seam, request, value)
 
 
 def _after(seam: Seam[Any, Any], request: Any, value: Any) -> Any:

@@ -83,7 +83,9 @@ def _origin(trace: Trace, value: str) -> tuple[int, str | None, bool] | None:
         said = trace.locate(index, value, "content", "arguments")
         if said is not None and role is Role.AGENT:
             return index, said, False
-        relayed = trace.locate(index, value, "content", "result")
+        # What comes back from a hand-over is the words of the other agent, whose own step tells them.
+        delegated = trace.steps[index].recipient is not None
+        relayed = trace.locate(index, value, *(("content",) if delegated else ("content", "result")))
         if relayed is None:
             continue
         if role is Role.AGENT:
