@@ -102,6 +102,7 @@ def _row(results: list[dict[str, Any]]) -> dict[str, Any]:
         "switch_on_ms": round(sorted(switch_on)[len(switch_on) // 2], 3),
         "processes": len(results),
         "left_changed": results[0]["left"],
+        "pairs_ms": [[round(before, 3), round(after, 3)] for before, after in zip(bare, traced, strict=True)],
     }
 
 

@@ -25,7 +25,7 @@ def test_one_line_says_what_failed_and_that_the_team_goes_on(caplog: pytest.LogC
         raise KeyError("x")
     assert caplog.messages == [
         "tracer-hooks could not do it (KeyError: 'x'). Your team is not affected; "
-        "set TRACER_HOOKS_STRICT=1 to see the traceback."
+        "TRACER_HOOKS_STRICT=1 shows the traceback."
     ]
     assert caplog.records[0].name == "tracer_hooks"
     assert caplog.records[0].exc_info is None

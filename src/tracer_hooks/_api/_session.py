@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import uuid
 from dataclasses import dataclass
 from types import TracebackType
@@ -108,11 +109,18 @@ class Session:
             stop_reason = result.stop_reason if result is not None else None
             run.finish(output=result.text if result is not None else None, error=error, stop_reason=stop_reason)
         opened.prepared.patches.undo()
-        trajectory = self._trajectory(run, judged)
-        number = len(self.run.attempts) + 1
-        if number > 1:
-            self._budget.record(tokens=trajectory.usage.input_tokens + trajectory.usage.output_tokens)
-        attempt = Attempt(number=number, trajectory=trajectory, result=result, error=error, rank=judged.rank)
+        attempt = Attempt(
+            number=len(self.run.attempts) + 1,
+            outcome=judged.outcome,
+            outcome_reason=judged.reason,
+            assemble=functools.partial(self._trajectory, run, judged),
+            result=result,
+            error=error,
+            rank=judged.rank,
+        )
+        if attempt.number > 1:
+            usage = attempt.trajectory.usage
+            self._budget.record(tokens=usage.input_tokens + usage.output_tokens)
         self.run.attempts.append(attempt)
         with guard("decide about the rewrite"):
             self._settle(attempt)
@@ -232,6 +240,7 @@ class Session:
             kind=RunKind.LIVE if number == 1 else RunKind.RETRY,
             attempt=number,
             agents=info.agents,
+            shows_span=info.shows_span,
         )
         run = self._emitter.start_run(start, subject=prepared.team)
         parts = [part for part in (prepared.intervention, self._options.intervention) if part is not None]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +25,12 @@ class Attempt:
 
     number: int
     """1 for the user's own run, 2 for the first retry."""
-    trajectory: Trajectory
-    """What happened."""
+    outcome: RunOutcome
+    """How the run ended."""
+    outcome_reason: str | None = None
+    """Why."""
+    assemble: Callable[[], Trajectory] = field(repr=False)
+    """Makes the trajectory from what was recorded."""
     result: RunResult | None = None
     """What came out; None when the run raised."""
     error: BaseException | None = None
@@ -40,10 +46,10 @@ class Attempt:
     rank: float = 0.0
     """Compares attempts: the best one's native result is returned."""
 
-    @property
-    def outcome(self) -> RunOutcome:
-        """How the run ended."""
-        return self.trajectory.outcome
+    @functools.cached_property
+    def trajectory(self) -> Trajectory:
+        """What happened; assembled when it is first asked for, since most runs succeed and nobody looks."""
+        return self.assemble()
 
 
 @dataclass(kw_only=True)
@@ -91,7 +97,7 @@ class TeamRun:
     @property
     def outcome_reason(self) -> str | None:
         """Why."""
-        return self.best.trajectory.outcome_reason
+        return self.best.outcome_reason
 
     @property
     def attribution(self) -> Attribution | None:

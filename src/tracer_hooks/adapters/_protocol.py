@@ -40,6 +40,9 @@ class TeamInfo:
     """The team's name."""
     agents: Sequence[AgentSpec] = ()
     """Its members, as far as they can be seen from outside."""
+    shows_span: bool = True
+    """Whether the run's own span is made OpenTelemetry's current one between the agents' turns. False for a framework
+    that has no spans of its own there and pays for a current one, as AutoGen's runtime does with every message."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,6 @@ Exported = dict[str, str | bool | int | float | list[str]]
 
 _NOTE = "[{} left out]"
 
-_NOTHING: Mapping[str, Any] = {}
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 """One encoder for all: ``json.dumps`` makes a new one at each call."""
@@ -29,18 +28,13 @@ class Capture:
         self.config = config
         self._redactor = Redactor(config.patterns)
 
-    def exported(self, attributes: Mapping[str, Any], *, already: Mapping[str, Any] = _NOTHING) -> Exported:
-        """``attributes`` as OpenTelemetry takes them: content by the capture mode, structures as capped JSON.
-
-        Args:
-            attributes: What to export.
-            already: What the span has, before conversion; the same object under the same key is left out.
-        """
+    def exported(self, attributes: Mapping[str, Any]) -> Exported:
+        """``attributes`` as OpenTelemetry takes them: content by the capture mode, structures as capped JSON."""
         result: Exported = {}
         if self.config.openinference:
             attributes = {**attributes, **openinference_values(attributes)}
         for key, value in attributes.items():
-            if value is None or already.get(key) is value:
+            if value is None:
                 continue
             if key in semconv.CONTENT_KEYS:
                 self._export_content(result, key, value)

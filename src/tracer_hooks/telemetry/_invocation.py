@@ -10,7 +10,6 @@ import asyncio
 import random
 import time
 import traceback
-from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -26,7 +25,7 @@ from opentelemetry.trace import (
 )
 
 from tracer_hooks import semconv
-from tracer_hooks._guard import guard, report
+from tracer_hooks._guard import report
 from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry._span_record import SpanEvent, SpanRecord, SpanStatus
 from tracer_hooks.telemetry._suppress import is_suppressed, quiet
@@ -34,7 +33,8 @@ from tracer_hooks.telemetry._suppress import is_suppressed, quiet
 if TYPE_CHECKING:
     from tracer_hooks.telemetry._run import RunInvocation
 
-_CURRENT = "tracer_hooks.invocation"
+CURRENT = "tracer_hooks.invocation"
+"""Context key of the operation that code runs in."""
 _MAX_STACK_CHARS = 8_000
 _RANDOM = random.SystemRandom()
 """Not the module's own generator: a run must not use up the random numbers of a user who has seeded it."""
@@ -82,7 +82,6 @@ class Invocation:
         self.errors_inside: list[tuple[str, str]] = []
         self._events: list[SpanEvent] = []
         self._adopted = adopt is not None
-        self._at_start: Mapping[str, Any] = {}
         self._last_context: tuple[otel_context.Context, otel_context.Context] | None = None
         self.attributes: dict[str, Any] = {
             semconv.OPERATION_NAME: self.operation,
@@ -101,8 +100,8 @@ class Invocation:
 
     def context(self) -> otel_context.Context:
         """The OpenTelemetry context in which this operation's work has to run."""
-        context = otel_context.set_value(_CURRENT, self, set_span_in_context(self.span, otel_context.get_current()))
-        return context if self.span is not INVALID_SPAN else otel_context.set_value(_CURRENT, self)
+        context = otel_context.set_value(CURRENT, self, set_span_in_context(self.span, otel_context.get_current()))
+        return context if self.span is not INVALID_SPAN else otel_context.set_value(CURRENT, self)
 
     def active(self) -> _Active:
         """Make this the current operation within the block. Never hold it across a ``yield``: see :mod:`._streams`."""
@@ -119,7 +118,7 @@ class Invocation:
 
     def fail(self, error: BaseException, *, end_ns: int | None = None) -> None:
         """End with ``error``. Cancellation and an early generator close are not errors: they :meth:`abandon`."""
-        with guard(f"record the failure of {self.span_name!r}"):
+        try:
             if isinstance(error, (asyncio.CancelledError, KeyboardInterrupt)):
                 return self.abandon(CANCELLED, end_ns=end_ns)
             if isinstance(error, GeneratorExit):
@@ -132,6 +131,8 @@ class Invocation:
                 self._record_exception(error)
             self._tell_ancestors(error)
             self._end(SpanStatus.ERROR, to_text(error) or type(error).__name__, end_ns)
+        except Exception as failure:
+            report(f"record the failure of {self.span_name!r}", failure)
         return None
 
     def abandon(self, reason: str = ABANDONED, *, end_ns: int | None = None) -> None:
@@ -148,21 +149,18 @@ class Invocation:
             outer = outer.parent
 
     def _start_span(self) -> Span:
-        with guard(f"start the span {self.span_name!r}"):
+        try:
             context = otel_context.get_current()
             if self.parent is not None and self.parent.span is not INVALID_SPAN:
                 context = set_span_in_context(self.parent.span, context)
-            start = {key: self.attributes[key] for key in _AT_START if key in self.attributes}
-            span = self.run.tracer.start_span(
-                self.span_name,
-                context,
-                kind=self.span_kind,
-                attributes=self.run.capture.exported(start),
-                start_time=self.start_ns,
+            # A sampler may decide on the operation; everything else is set once, at the end.
+            start = {semconv.OPERATION_NAME: self.operation}
+            return self.run.tracer.start_span(
+                self.span_name, context, kind=self.span_kind, attributes=start, start_time=self.start_ns
             )
-            self._at_start = start
-            return span
-        return INVALID_SPAN
+        except Exception as failure:
+            report(f"start the span {self.span_name!r}", failure)
+            return INVALID_SPAN
 
     def _identify(self) -> tuple[str, str]:
         """The span's ids, or ids of our own where no provider is set up or the span's sampler dropped everything."""
@@ -196,16 +194,23 @@ class Invocation:
         self.ended = True
         self._last_context = None  # it refers back to this
         end_ns = end_ns if end_ns is not None else time.time_ns()
-        with guard(f"record {self.span_name!r}"):
+        # Plain try blocks: these run for every span, and a context manager each would cost a tenth of the whole.
+        try:
             self.run.closed(self, self._to_record(status, message, end_ns))
-        with guard(f"export {self.span_name!r}"):
+        except Exception as failure:
+            report(f"record {self.span_name!r}", failure)
+        try:
             if self.span.is_recording():
-                self.span.set_attributes(self.run.capture.exported(self.attributes, already=self._at_start))
+                self.span.set_attributes(self.run.capture.exported(self.attributes))
                 if status is SpanStatus.ERROR:  # else left UNSET: a status of OK could never be overridden
                     self.span.set_status(Status(StatusCode.ERROR, self._exported_message(message)))
-        with guard(f"end the span {self.span_name!r}"):
+        except Exception as failure:
+            report(f"export {self.span_name!r}", failure)
+        try:
             if not self._adopted:
                 self.span.end(end_ns)
+        except Exception as failure:
+            report(f"end the span {self.span_name!r}", failure)
 
     def _exported_message(self, message: str) -> str:
         """The status's description as it may be exported."""
@@ -242,7 +247,7 @@ class _Active:
             context = self._invocation._context_within(previous)
         except Exception as error:
             # Current in any case: a hooked entry point passes its own call through only while its run is current.
-            context = otel_context.set_value(_CURRENT, self._invocation)
+            context = otel_context.set_value(CURRENT, self._invocation)
             report(f"make the span {self._invocation.span_name!r} the current one", error)
         otel_context.attach(context)
 
@@ -254,26 +259,12 @@ class _Active:
         otel_context.attach(self._previous)
 
 
-_AT_START = (
-    semconv.OPERATION_NAME,
-    semconv.OI_SPAN_KIND,
-    semconv.RUN_ID,
-    semconv.FRAMEWORK,
-    semconv.WORKFLOW_NAME,
-    semconv.AGENT_NAME,
-    semconv.REQUEST_MODEL,
-    semconv.TOOL_NAME,
-    semconv.STEP_INDEX,
-)
-"""What a sampler may decide on; the rest is set once, at the end."""
-
-
 def current_invocation() -> Invocation | None:
     """The operation that the calling code runs in; None outside a hooked run or where tracing is suppressed."""
     context = otel_context.get_current()  # once: adapters ask at every event of the framework
     if is_suppressed(context):
         return None
-    value = otel_context.get_value(_CURRENT, context)
+    value = otel_context.get_value(CURRENT, context)
     return value if isinstance(value, Invocation) else None
 
 

@@ -1,4 +1,4 @@
-"""OpenInference's input and output values beside the GenAI keys, for readers such as Phoenix that do not derive them."""
+"""OpenInference's input and output values beside the GenAI keys, for readers that do not derive them, as Phoenix."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ def openinference_values(attributes: Mapping[str, Any]) -> dict[str, Any]:
         return values | _value("output", attributes.get(semconv.RUN_FINAL_OUTPUT))
     values = _value("input", _last_text(attributes.get(semconv.INPUT_MESSAGES)))
     values |= _value("output", _last_text(attributes.get(semconv.OUTPUT_MESSAGES)))
+    if kind == semconv.OI_KIND_AGENT:
+        values |= dict.fromkeys((semconv.OI_AGENT_NAME, semconv.OI_GRAPH_NODE_ID), attributes.get(semconv.AGENT_NAME))
     if kind == semconv.OI_KIND_LLM:
         values[semconv.OI_LLM_MODEL] = attributes.get(semconv.REQUEST_MODEL)
         values[semconv.OI_LLM_TOKENS_PROMPT] = attributes.get(semconv.USAGE_INPUT_TOKENS)

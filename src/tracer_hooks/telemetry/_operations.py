@@ -10,7 +10,7 @@ from opentelemetry import context as otel_context
 from opentelemetry.trace import Span, SpanKind
 
 from tracer_hooks import semconv
-from tracer_hooks._guard import guard
+from tracer_hooks._guard import report
 from tracer_hooks.schema import AgentSpec, to_text
 from tracer_hooks.telemetry._invocation import Invocation, current_invocation, silenced
 from tracer_hooks.telemetry._messages import ChatReply, Message
@@ -56,8 +56,6 @@ class AgentInvocation(Invocation):
         self._has_nested = False
         attributes: dict[str, Any] = {
             semconv.AGENT_NAME: spec.name,
-            semconv.OI_AGENT_NAME: spec.name,
-            semconv.OI_GRAPH_NODE_ID: spec.name,
             semconv.INPUT_MESSAGES: list(inputs) or None,
             semconv.PROMPT_ID: prompt_id(spec.instructions),
         }
@@ -90,7 +88,7 @@ class AgentInvocation(Invocation):
 
     def stop(self, output: object = None, *, end_ns: int | None = None) -> None:
         """End the turn with the text that the agent gave to the team."""
-        with guard(f"record the end of {self.span_name!r}"):
+        try:
             if self.ended:
                 return
             text = None if output is None else to_text(output)
@@ -102,12 +100,16 @@ class AgentInvocation(Invocation):
             if not self._spoke and not (self._has_nested and (text is None or text in self._nested_outputs)):
                 self._own_step()
             self._end(SpanStatus.UNSET, "", end_ns)
+        except Exception as failure:
+            report(f"record the end of {self.span_name!r}", failure)
 
     def fail(self, error: BaseException, *, end_ns: int | None = None) -> None:
         """End the turn with ``error``; it is an ERROR step unless an operation inside failed with the same error."""
-        with guard(f"number the failure of {self.span_name!r}"):
+        try:
             if not self.ended and isinstance(error, Exception) and not self.run.is_known(error, self):
                 self._own_step()
+        except Exception as failure:
+            report(f"number the failure of {self.span_name!r}", failure)
         super().fail(error, end_ns=end_ns)
 
     def _own_step(self) -> None:
@@ -185,7 +187,7 @@ class ChatInvocation(Invocation):
 
     def stop(self, reply: ChatReply, *, end_ns: int | None = None) -> None:
         """End the call with the model's reply."""
-        with guard(f"record the end of {self.span_name!r}"):
+        try:
             if self.ended:
                 return
             self.agent.failed_step = None
@@ -201,6 +203,8 @@ class ChatInvocation(Invocation):
             for call in reply.tool_calls:
                 self.run.expect_tool(self.agent, call.id, self.step)
             self._end(SpanStatus.UNSET, "", end_ns)
+        except Exception as failure:
+            report(f"record the end of {self.span_name!r}", failure)
 
     def fail(self, error: BaseException, *, end_ns: int | None = None) -> None:
         """End the call without a reply; the agent's next call counts as another attempt at this step."""
@@ -264,7 +268,7 @@ class ToolInvocation(Invocation):
 
     def stop(self, result: object = None, *, error: str | None = None, end_ns: int | None = None) -> None:
         """End the call with its result as the agent sees it; ``error`` when that result says that the tool failed."""
-        with guard(f"record the end of {self.span_name!r}"):
+        try:
             if self.ended:
                 return
             self.attributes[semconv.TOOL_CALL_RESULT] = None if result is None else to_text(result)
@@ -273,6 +277,8 @@ class ToolInvocation(Invocation):
                 self._end(SpanStatus.ERROR, to_text(error), end_ns)
             else:
                 self._end(SpanStatus.UNSET, "", end_ns)
+        except Exception as failure:
+            report(f"record the end of {self.span_name!r}", failure)
 
 
 def enclosing_agent(invocation: Invocation | None, run: RunInvocation | None = None) -> AgentInvocation | None:

@@ -137,6 +137,9 @@ _DECODERS: dict[str, Any] = {
 }
 
 
+_HEX = frozenset("0123456789abcdef")
+
+
 def decode_id(value: object, size: int) -> str | None:
     """A trace id (``size`` 16) or span id (8) as lower-case hex; None when there is none.
 
@@ -156,10 +159,11 @@ def decode_id(value: object, size: int) -> str | None:
 
 def _hex_of(value: str, size: int) -> str:
     text = value.lower().removeprefix("0x").replace("-", "") if len(value) != _base64_length(size) else value
-    if len(text) == 2 * size and not set(text) - set("0123456789abcdef"):
+    if len(text) == 2 * size and not set(text) - _HEX:
         return text
-    if value.lower().startswith("0x") and len(text) < 2 * size:  # the SDK before 1.20 left leading zeros out
-        return f"{int(text, 16):0{2 * size}x}"
+    short = value.lower().removeprefix("0x")  # the SDK before 1.20 left leading zeros out; base64 ends in "=" here
+    if short != value.lower() and 0 < len(short) < 2 * size and not set(short) - _HEX:
+        return short.zfill(2 * size)
     try:
         raw = base64.b64decode(value.replace("-", "+").replace("_", "/"), validate=True)
     except (binascii.Error, ValueError):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from opentelemetry import context as otel_context
 from opentelemetry.trace import Tracer
 
 from tracer_hooks import semconv
@@ -17,7 +18,14 @@ from tracer_hooks._guard import guard
 from tracer_hooks.config import ContentCapture
 from tracer_hooks.schema import SCHEMA_VERSION, AgentSpec, RunKind, RunOutcome, Trajectory, Usage, to_text
 from tracer_hooks.telemetry._capture import Capture
-from tracer_hooks.telemetry._invocation import ABANDONED, CANCELLED, INTERRUPTED, Invocation, current_invocation
+from tracer_hooks.telemetry._invocation import (
+    ABANDONED,
+    CANCELLED,
+    CURRENT,
+    INTERRUPTED,
+    Invocation,
+    current_invocation,
+)
 from tracer_hooks.telemetry._operations import AgentInvocation
 from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
 
@@ -48,6 +56,9 @@ class RunStart:
     """The roster, when it is known beforehand."""
     run_id: str = ""
     """Identifies the run; default a fresh id."""
+    shows_span: bool = True
+    """Whether the run's span is made OpenTelemetry's current one; the spans of its agents, models and tools always
+    are, and have it as their ancestor."""
 
 
 class RunInvocation(Invocation):
@@ -74,10 +85,7 @@ class RunInvocation(Invocation):
         self.records: list[SpanRecord] = []
         self.common_attributes = {
             semconv.RUN_ID: self.run_id,
-            semconv.RUN_KIND: str(start.kind),
             semconv.FRAMEWORK: start.framework,
-            semconv.FRAMEWORK_VERSION: start.framework_version or None,
-            semconv.SCHEMA_VERSION: SCHEMA_VERSION,
         }
         self._lock = threading.RLock()
         self._open: dict[int, Invocation] = {}
@@ -93,10 +101,17 @@ class RunInvocation(Invocation):
         outer = current_invocation()
         return {
             semconv.WORKFLOW_NAME: start.team,
+            semconv.RUN_KIND: str(start.kind),
+            semconv.FRAMEWORK_VERSION: start.framework_version or None,
+            semconv.SCHEMA_VERSION: SCHEMA_VERSION,
             semconv.RUN_ATTEMPT: start.attempt,
             semconv.RUN_TASK: start.task,
             semconv.OI_GRAPH_NODE_PARENT_ID: outer.name if isinstance(outer, AgentInvocation) else None,
         }
+
+    def context(self) -> otel_context.Context:
+        """See :class:`Invocation`; without the span where the framework is better off without one."""
+        return super().context() if self.start.shows_span else otel_context.set_value(CURRENT, self)
 
     # --- used by the other operations ------------------------------------------------------------------------------
     def opened(self, invocation: Invocation) -> None:

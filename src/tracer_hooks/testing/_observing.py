@@ -117,6 +117,7 @@ class Observer:
             framework=self.adapter.name,
             framework_version=self.adapter.framework_version(),
             agents=self.adapter.describe(call.team).agents,
+            shows_span=self.adapter.describe(call.team).shows_span,
         )
         run = self._emitter.start_run(start, subject=call.team)
         run.intervention = self.intervention

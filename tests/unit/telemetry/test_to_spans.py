@@ -88,7 +88,7 @@ def trajectories(draw: st.DrawFn) -> Trajectory:
 
 
 def comparable(trajectory: Trajectory, like: Trajectory) -> Trajectory:
-    """Without what is made up on the way, because ``like`` does not hold it, and without inputs: they are found anew."""
+    """Without what was made up because ``like`` does not hold it, and without inputs, which are found anew."""
     return trajectory.model_copy(
         update={
             "trace_id": like.trace_id,

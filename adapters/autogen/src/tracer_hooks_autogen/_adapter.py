@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -46,7 +48,8 @@ class AutoGenAdapter:
 
     def __init__(self) -> None:
         # Rosters of hooked teams: looking through a team costs more than a run's other bookkeeping together.
-        self._rosters: dict[int, list[Profile]] = {}
+        # Weak: the agents lead to the team by way of their wrappers, and a hooked team must be able to die.
+        self._rosters: weakref.WeakValueDictionary[int, _Roster] = weakref.WeakValueDictionary()
 
     def recognises(self, team: object) -> bool:
         """Whether ``team`` is an AutoGen team or agent."""
@@ -68,15 +71,18 @@ class AutoGenAdapter:
     def describe(self, team: Any) -> TeamInfo:
         """The team's name and its agents, those of inner teams included; managers join when they first decide."""
         profiles = self._rosters.get(id(team)) or _roster(team)
-        return TeamInfo(name=team.name, agents=tuple(profile.spec() for profile in profiles))
+        # With a span current, AutoGen's runtime propagates it in every message, also when it makes no spans of its own;
+        # that alone costs a tenth of a run.
+        shows_span = os.environ.get("AUTOGEN_DISABLE_RUNTIME_TRACING", "").lower() != "true"
+        return TeamInfo(name=team.name, agents=tuple(profile.spec() for profile in profiles), shows_span=shows_span)
 
     def hook(self, team: Any, host: RunHost) -> PatchSet:
         """Make every run of ``team`` go through ``host``."""
         autogen_version()
         members = find_members(team)
-        roster = self._rosters[id(team)] = [Profile(agent) for agent in members.agents]
+        roster = self._rosters[id(team)] = _Roster(Profile(agent) for agent in members.agents)
         patches = hook_team(team, members, roster, host)
-        patches.on_undo(lambda: self._forget(team))
+        patches.on_undo(lambda: self._forget(team, roster))
         return patches
 
     def result(self, call: TeamCall, native: Any) -> RunResult:
@@ -122,8 +128,14 @@ class AutoGenAdapter:
         else:
             await team.on_reset(types().cancellation_token())
 
-    def _forget(self, team: Any) -> None:
-        self._rosters.pop(id(team), None)
+    def _forget(self, team: Any, roster: _Roster) -> None:
+        """Called with the roster, which lives as long as the patches that hold this call."""
+        if self._rosters.get(id(team)) is roster:
+            del self._rosters[id(team)]
+
+
+class _Roster(list[Profile]):
+    """The entries of a hooked team's agents."""
 
 
 def _roster(team: Any) -> list[Profile]:

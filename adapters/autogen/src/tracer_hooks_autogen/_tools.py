@@ -160,9 +160,7 @@ def _begin_call(tool: Any, homes: Sequence[Home], bound: dict[str, Any]) -> Tool
 
 
 @guarded("begin a tool call", cast("ToolInvocation | None", None))
-def _begin_named_call(
-    name: str, homes: Sequence[Home], arguments: Any, call_id: str | None
-) -> ToolInvocation | None:
+def _begin_named_call(name: str, homes: Sequence[Home], arguments: Any, call_id: str | None) -> ToolInvocation | None:
     run = run_for(homes)
     if run is None:
         return None

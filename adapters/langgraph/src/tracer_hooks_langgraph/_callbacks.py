@@ -52,7 +52,13 @@ class RunObserver(BaseCallbackHandler):
 
     @guarded("note the start of a runnable", None)
     def on_chain_start(
-        self, serialized: Any, inputs: Any, *, run_id: UUID, parent_run_id: UUID | None = None, metadata: Any = None,
+        self,
+        serialized: Any,
+        inputs: Any,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        metadata: Any = None,
         **kwargs: Any,
     ) -> None:
         """A graph, a node or another runnable starts."""
@@ -81,8 +87,14 @@ class RunObserver(BaseCallbackHandler):
 
     @guarded("note a model call", None)
     def on_chat_model_start(
-        self, serialized: Any, messages: list[list[BaseMessage]], *, run_id: UUID, parent_run_id: UUID | None = None,
-        metadata: Any = None, **kwargs: Any,
+        self,
+        serialized: Any,
+        messages: list[list[BaseMessage]],
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        metadata: Any = None,
+        **kwargs: Any,
     ) -> None:
         """A chat model is called."""
         seen = observation()
@@ -92,8 +104,14 @@ class RunObserver(BaseCallbackHandler):
 
     @guarded("note a model call", None)
     def on_llm_start(
-        self, serialized: Any, prompts: list[str], *, run_id: UUID, parent_run_id: UUID | None = None,
-        metadata: Any = None, **kwargs: Any,
+        self,
+        serialized: Any,
+        prompts: list[str],
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        metadata: Any = None,
+        **kwargs: Any,
     ) -> None:
         """A model that completes text is called."""
         seen = observation()
@@ -140,7 +158,13 @@ class RunObserver(BaseCallbackHandler):
 
     @guarded("note a tool call", None)
     def on_tool_start(
-        self, serialized: Any, input_str: str, *, run_id: UUID, parent_run_id: UUID | None = None, inputs: Any = None,
+        self,
+        serialized: Any,
+        input_str: str,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        inputs: Any = None,
         **kwargs: Any,
     ) -> None:
         """A tool is called."""

@@ -59,12 +59,16 @@ def hook_graph(graph: Any, host: RunHost) -> PatchSet:
     patches = PatchSet()
     hook, before = _Hook(host), _hooks.get(graph)
     _hooks[graph] = hook
+    reference = weakref.ref(graph)  # the host keeps the patches, and ``_hooks`` the host: the graph must be able to die
 
     def unhook() -> None:
         hook.active = False  # for its copies
-        _hooks.pop(graph, None)
+        hooked = reference()
+        if hooked is None:
+            return
+        _hooks.pop(hooked, None)
         if before is not None:
-            _hooks[graph] = before
+            _hooks[hooked] = before
 
     with guard("let LangChain's callbacks report"):
         register_observer()

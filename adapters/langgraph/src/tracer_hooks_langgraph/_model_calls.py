@@ -24,9 +24,7 @@ from tracer_hooks_langgraph._convert import as_chunk, reply_to_result, result_to
 
 def _wrap_generate(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    def generate(
-        self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
-    ) -> ChatResult:
+    def generate(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
         chat = _open_chat(run_manager)
         if chat is None:
             return original(self, messages, stop, run_manager, **kwargs)  # type: ignore[no-any-return]

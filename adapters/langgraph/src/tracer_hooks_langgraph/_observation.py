@@ -166,8 +166,14 @@ class Observation:
 
     # --- model calls -----------------------------------------------------------------------------------------------
     def open_chat(
-        self, run_id: UUID, parent_id: UUID | None, messages: Sequence[Message], model: str, *,
-        attributes: dict[str, Any], tools: Sequence[str],
+        self,
+        run_id: UUID,
+        parent_id: UUID | None,
+        messages: Sequence[Message],
+        model: str,
+        *,
+        attributes: dict[str, Any],
+        tools: Sequence[str],
     ) -> None:
         """A model is called."""
         scope = self._scope(parent_id)

@@ -42,6 +42,7 @@ asked_call: ContextVar[Asked | None] = ContextVar("tracer_hooks_asked_tool_call"
 
 def wrap_run_one(original: Callable[..., Any]) -> Callable[..., Any]:
     """A replacement for ``ToolNode._run_one``."""
+
     @functools.wraps(original)
     def run_one(self: Any, call: Any, *args: Any, **kwargs: Any) -> Any:
         run, asked, answer = _ask_first(self, call)
@@ -62,6 +63,7 @@ def wrap_run_one(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def wrap_arun_one(original: Callable[..., Any]) -> Callable[..., Any]:
     """A replacement for ``ToolNode._arun_one``."""
+
     @functools.wraps(original)
     async def arun_one(self: Any, call: Any, *args: Any, **kwargs: Any) -> Any:
         run, asked, answer = _ask_first(self, call)
@@ -123,6 +125,4 @@ def _ask_last(run: RunInvocation, asked: Asked, result: Any) -> Any:
     changed = after_tool(run, asked.request, reply)
     if changed is reply:
         return result
-    return result.model_copy(
-        update={"content": changed.content, "status": "error" if changed.is_error else "success"}
-    )
+    return result.model_copy(update={"content": changed.content, "status": "error" if changed.is_error else "success"})

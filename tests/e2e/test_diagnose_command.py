@@ -1,0 +1,234 @@
+"""``tracer-hooks diagnose``: its contract with scripts."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tracer_hooks.schema import RunOutcome, Step, ToolCall, Trajectory, to_json
+
+from ._command import Command
+
+KEYS = [
+    "source", "run_id", "agent", "step", "error_mode", "confidence", "candidates", "faults", "evidence", "abstained",
+    "attributor", "elapsed_s",
+]  # fmt: skip
+
+
+def failed_run(run_id: str = "r1") -> Trajectory:
+    lookup = ToolCall(name="price", arguments={"route": "A-B"}, error="HTTP 500")
+    return Trajectory(
+        run_id=run_id,
+        team="office",
+        task="What does it cost?",
+        steps=(
+            Step(index=0, agent="researcher", kind="tool_call", tool_calls=(lookup,)),
+            Step(index=1, agent="researcher", content="It costs 75.00 EUR."),
+            Step(index=2, agent="writer", content="You pay 75.00 EUR."),
+        ),
+        outcome=RunOutcome.FAILED,
+        outcome_reason="check: expected 82.50, got 75.00",
+        final_output="You pay 75.00 EUR.",
+    )
+
+
+def write(path: Path, *runs: Trajectory) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(to_json(run) + "\n" for run in runs), encoding="utf-8")
+    return path
+
+
+def test_json_has_exactly_the_promised_keys_in_order(command: Command) -> None:
+    write(command.folder / "run.json", failed_run())
+    done = command("diagnose", "run.json", "--json")
+    assert (done.code, done.err) == (0, "")
+    (result,) = done.json["results"]
+    assert list(done.json) == ["results"]
+    assert list(result) == KEYS
+    assert (result["source"], result["run_id"]) == ("run.json", "r1")
+    assert result["agent"] in ("researcher", "writer")
+    assert all(list(candidate) == ["agent", "step", "score"] for candidate in result["candidates"])
+    assert all(list(fault) == ["agent", "error_mode", "score"] for fault in result["faults"])
+    assert done.out.isascii()
+
+
+def test_one_result_a_trajectory_in_input_order_and_the_rest_after_a_bad_one(command: Command) -> None:
+    folder = command.folder
+    write(folder / "a" / "run2.json", failed_run("second"))
+    write(folder / "a" / "run10.json", failed_run("third"))
+    write(folder / "b.jsonl", failed_run("fourth"), failed_run("fifth"))
+    with open(folder / "b.jsonl", "a", encoding="utf-8") as file:
+        file.write('{"run_id": "cut off", "ste')
+    (folder / "bad.json").write_text("no JSON at all")
+    done = command("diagnose", "missing.json", "a", "bad.json", "b.jsonl", "--json")
+    assert done.code == 1
+    results = done.json["results"]
+    assert [result.get("run_id") for result in results] == [None, "second", "third", None, "fourth", "fifth", None]
+    for result in (results[0], results[3], results[6]):
+        assert list(result) == ["source", "error"]
+    assert "missing.json" in results[0]["error"]
+    assert results[6]["source"].startswith("b.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        ("", "empty"),
+        ("[]", "holds no trajectory"),
+        ("{", ""),
+        ('{"hello": 1}', "unknown format"),
+        ("\x00\x01\x02", ""),
+        ('"text"', "unknown format"),
+        ('{"run_id": "x", "steps": [{"index": 5, "agent": "a"}]}', "index is 5"),
+        ('{"run_id": "x", "steps": 3}', "steps"),
+        ("[" * 100_000, ""),
+    ],
+)
+def test_bad_files_are_errors_of_their_own(command: Command, content: str, error: str) -> None:
+    (command.folder / "bad.json").write_text(content)
+    done = command("diagnose", "bad.json", "--json")
+    assert done.code == 1
+    (result,) = done.json["results"]
+    assert error in result["error"]
+
+
+def test_a_run_without_steps_or_with_one_agent_is_no_error(command: Command) -> None:
+    write(
+        command.folder / "runs.jsonl",
+        Trajectory(run_id="empty"),
+        Trajectory(run_id="one", steps=(Step(index=0, agent="solo", content="x"),), outcome=RunOutcome.FAILED),
+    )
+    done = command("diagnose", "runs.jsonl", "--json")
+    assert done.code == 0
+    empty, one = done.json["results"]
+    assert (empty["abstained"], empty["agent"], empty["step"]) == (True, None, None)
+    assert one["run_id"] == "one"
+
+
+def test_an_empty_folder_and_an_unreadable_file(command: Command) -> None:
+    (command.folder / "empty").mkdir()
+    done = command("diagnose", "empty")
+    assert done.code == 1
+    assert "holds no file" in done.out
+    assert "1 input: 0 attributed, 0 abstained, 1 could not be read" in done.err
+
+
+def test_people_see_the_diagnosis_on_stdout(command: Command) -> None:
+    write(command.folder / "run.json", failed_run())
+    done = command("diagnose", "run.json")
+    assert done.code == 0
+    assert "went wrong at step" in done.out
+    assert done.err.splitlines()[-1] == "1 input: 1 attributed, 0 abstained, 0 could not be read"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["diagnose"], 2, "PATH"),
+        (["diagnose", "run.json", "--format", "yaml"], 2, "yaml"),
+        (["diagnose", "run.json", "--attributor", "oracle"], 2, "unknown attributor 'oracle'"),
+        (["diagnose", "run.json", "--engine", "ray"], 3, "pip install 'tracer-hooks[ray]'"),
+        (["diagnose", "missing", "--engine", "ray", "--json"], 3, "pip install 'tracer-hooks[ray]'"),
+        (["nonsense"], 2, "nonsense"),
+    ],
+)
+def test_exit_codes_of_wrong_calls(command: Command, arguments: list[str], code: int, said: str) -> None:
+    write(command.folder / "run.json", failed_run())
+    if "ray" in arguments:
+        (command.folder / "ray.py").write_text("raise ImportError('not here')")  # as if it were not installed
+        done = command(*arguments, PYTHONPATH=str(command.folder))
+    else:
+        done = command(*arguments)
+    assert done.code == code
+    assert said in done.err
+    assert done.out == ""
+
+
+def test_format_is_taken_at_its_word(command: Command) -> None:
+    write(command.folder / "run.json", failed_run())
+    assert command("diagnose", "run.json", "--format", "trajectory").code == 0
+    assert command("diagnose", "run.json", "--format", "whowhen").code == 1
+
+
+def test_reports_of_one_and_of_many(command: Command) -> None:
+    write(command.folder / "one.json", failed_run())
+    write(command.folder / "two.jsonl", failed_run("a"), failed_run("b"))
+    done = command("diagnose", "one.json", "--report", "out/one.html", "--json")
+    assert done.code == 0
+    assert "report: out/one.html" in done.err
+    assert "75.00" in (command.folder / "out" / "one.html").read_text(encoding="utf-8")
+    assert command("diagnose", "two.jsonl", "--report", "two.html").code == 0
+    index = (command.folder / "two.html").read_text(encoding="utf-8")
+    for number in (1, 2):
+        assert f"two_files/{number}.html" in index
+        assert "75.00" in (command.folder / "two_files" / f"{number}.html").read_text(encoding="utf-8")
+
+
+def test_a_report_that_cannot_be_written_is_said(command: Command) -> None:
+    write(command.folder / "run.json", failed_run())
+    done = command("diagnose", "run.json", "--report", "run.json/report.html")
+    assert done.code in (1, 2)
+    assert "cannot write" in done.err
+
+
+def test_the_same_input_gives_the_same_answer(command: Command) -> None:
+    write(command.folder / "run.json", failed_run())
+    answers = [command("diagnose", "run.json", "--json").json["results"][0] for _ in range(2)]
+    for answer in answers:
+        del answer["elapsed_s"]
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_a_reader_that_goes_away_is_no_error_message(command: Command, as_json: bool) -> None:
+    write(command.folder / "runs.jsonl", *(failed_run(f"r{number}") for number in range(200)))
+    process = subprocess.Popen(
+        [*command.argv, "diagnose", "runs.jsonl", *(["--json"] if as_json else [])],
+        cwd=command.folder,
+        env=command.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    with process.stderr:
+        said = process.stderr.read().decode()
+    assert process.wait(60) == 1
+    assert "Traceback" not in said
+    assert "BrokenPipe" not in said
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals are POSIX")
+def test_results_go_to_stdout_also_when_stderr_is_a_terminal(command: Command) -> None:
+    import pty
+
+    write(command.folder / "run.json", failed_run())
+    master, slave = pty.openpty()
+    try:
+        done = subprocess.run(
+            [*command.argv, "diagnose", "run.json"],
+            cwd=command.folder,
+            env={**command.environment, "TERM": "xterm"},
+            stdout=subprocess.PIPE,
+            stderr=slave,
+            timeout=60,
+            check=False,
+        )
+    finally:
+        os.close(slave)
+        os.close(master)
+    assert "went wrong at step" in done.stdout.decode()
+
+
+def test_a_terminal_that_cannot_show_a_character(command: Command) -> None:
+    run = failed_run().model_copy(update={"run_id": "prüfung ✓"})
+    write(command.folder / "run.json", run)
+    for arguments in (("diagnose", "run.json"), ("diagnose", "run.json", "--json")):
+        done = command(*arguments, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+        assert done.code == 0
+    assert json.loads(done.out)["results"][0]["run_id"] == "prüfung ✓"
