@@ -122,10 +122,7 @@ def run_quietly(command):
             count += line.startswith(("Collecting ", "Processing "))
             if line.startswith("Installing collected packages"):
                 say(f"{count} packages fetched; unpacking them")
-            elif (
-                line.startswith(("Collecting ", "Processing "))
-                and time.monotonic() - spoken > PROGRESS_EVERY_S
-            ):
+            elif line.startswith(("Collecting ", "Processing ")) and time.monotonic() - spoken > PROGRESS_EVERY_S:
                 spoken = time.monotonic()
                 say(f"{count} packages so far")
         return process.wait()

@@ -21,6 +21,7 @@ from tracer_hooks._api._watching import WATCHTOWER
 from tracer_hooks._guard import guard
 from tracer_hooks.adapters import Adapter, PatchSet, TeamCall
 from tracer_hooks.feedback import PromptRewrite
+from tracer_hooks.schema import RunOutcome
 from tracer_hooks.telemetry import drive, unrecorded
 
 
@@ -265,6 +266,8 @@ class Conductor:
             finally:
                 session.finish()
 
+        if attempt.outcome is not RunOutcome.FAILED and self.options.config.store is None:
+            return session.finish()  # nothing to diagnose or to save: no need to wake another thread
         mode = self.options.diagnose
         if mode == "background" or (is_async and mode != "inline"):
             submit(work)  # saving the run, too, is kept off the event loop

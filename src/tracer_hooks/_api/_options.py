@@ -17,6 +17,7 @@ from tracer_hooks.attribution import Attributor, get_attributor
 from tracer_hooks.config import CaptureConfig, HookConfig
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.feedback import Acceptance, AcceptanceRule, RetryPolicy, Rewriter, TemplateRewriter
+from tracer_hooks.telemetry import Emitter
 
 if TYPE_CHECKING:
     from tracer_hooks._api._team_run import TeamRun
@@ -57,6 +58,11 @@ class HookOptions:
     def diagnostician(self) -> Attributor:
         """The attributor itself; made once, since making it reads its weights."""
         return get_attributor(self.attributor)
+
+    @functools.cached_property
+    def emitter(self) -> Emitter:
+        """Where the runs of all teams with these options come from."""
+        return Emitter(tracer_provider=self.tracer_provider, capture=self.config.capture)
 
     @property
     def policy(self) -> RetryPolicy:

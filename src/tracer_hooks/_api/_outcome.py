@@ -32,7 +32,8 @@ def judge_error(error: BaseException) -> Judged:
         return Judged(outcome=RunOutcome.UNKNOWN, reason=CANCELLED)
     if isinstance(error, GeneratorExit):
         return Judged(outcome=RunOutcome.UNKNOWN, reason=ABANDONED)
-    reason = f"{type(error).__name__}: {to_text(error)}".rstrip(": ")
+    text = to_text(error).partition("\nTraceback")[0]  # AutoGen 0.7 puts the whole traceback into its message
+    reason = f"{type(error).__name__}: {text}".rstrip(": ")
     return Judged(outcome=RunOutcome.FAILED, reason=reason, rank=_RAISED)
 
 

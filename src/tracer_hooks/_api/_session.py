@@ -22,7 +22,7 @@ from tracer_hooks._guard import guard, logger
 from tracer_hooks.adapters import Adapter, Interventions, RunHost, RunResult, TeamCall
 from tracer_hooks.feedback import PromptRewrite, RetryBudget
 from tracer_hooks.schema import Attribution, RunKind, RunOutcome, Trajectory
-from tracer_hooks.telemetry import Emitter, RunInvocation, RunStart, emit_diagnosis, suppressed, unrecorded
+from tracer_hooks.telemetry import RunInvocation, RunStart, emit_diagnosis, suppressed, unrecorded
 
 
 @dataclass
@@ -55,14 +55,15 @@ class Session:
         self._source = source
         self._options = options
         self._host = host
-        self._emitter = Emitter(tracer_provider=options.tracer_provider, capture=options.config.capture)
+        self._emitter = options.emitter
         self._archive = Archive(options.config.store)
         self._reference = _safe_reference(options, call.task)
         self._trial: Trial | None = None
         self._tried: set[tuple[str, str]] = set()
         self._originals: dict[str, str] = {}
         self._budget = RetryBudget(options.policy)
-        self.run = TeamRun(session_id=uuid.uuid4().hex, team=adapter.describe(call.team).name, task=call.task)
+        self._info = adapter.describe(call.team)
+        self.run = TeamRun(session_id=uuid.uuid4().hex, team=self._info.name, task=call.task)
 
     def __enter__(self) -> Self:
         return self
@@ -231,7 +232,8 @@ class Session:
 
     def _open(self, prepared: Prepared) -> Opened:
         number = len(self.run.attempts) + 1
-        info = self._adapter.describe(prepared.team)
+        # A rewrite that was written into the team, or a team that was built anew, shows in its description.
+        info = self._info if number == 1 and self._trial is None else self._adapter.describe(prepared.team)
         start = RunStart(
             team=info.name,
             task=self.call.task,

@@ -61,7 +61,8 @@ def adapter_for(team: object) -> Adapter:
         raise MissingExtraError(f"hooking a {type(team).__name__}", f"tracer-hooks[{_EXTRAS[module]}]")
     raise AdapterNotFoundError(
         f"no installed adapter recognises {type(team).__module__}.{type(team).__qualname__}; "
-        "expected an AutoGen team or agent, a CrewAI Crew or Flow, a compiled LangGraph graph, or a function. Run: tracer-hooks doctor"
+        "expected an AutoGen team or agent, a CrewAI Crew or Flow, a compiled LangGraph graph, or a function. "
+        "Run: tracer-hooks doctor"
     )
 
 

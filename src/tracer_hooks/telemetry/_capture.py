@@ -28,8 +28,13 @@ class Capture:
         self.config = config
         self._redactor = Redactor(config.patterns)
 
-    def exported(self, attributes: Mapping[str, Any]) -> Exported:
-        """``attributes`` as OpenTelemetry takes them: content by the capture mode, structures as capped JSON."""
+    def exported(self, attributes: Mapping[str, Any], encoded: dict[int, tuple[Any, str]] | None = None) -> Exported:
+        """``attributes`` as OpenTelemetry takes them: content by the capture mode, structures as capped JSON.
+
+        Args:
+            attributes: What to export.
+            encoded: Messages that were encoded before, by id; new ones are added. Only full capture makes use of it.
+        """
         result: Exported = {}
         if self.config.openinference:
             attributes = {**attributes, **openinference_values(attributes)}
@@ -37,7 +42,7 @@ class Capture:
             if value is None:
                 continue
             if key in semconv.CONTENT_KEYS:
-                self._export_content(result, key, value)
+                self._export_content(result, key, value, encoded)
             else:
                 result[key] = value if type(value) is str and value.isascii() else _scalar(value)
         return result
@@ -63,13 +68,20 @@ class Capture:
         """An exception's message as it may be kept in the local record."""
         return text if self.config.record is ContentCapture.FULL else self._redactor.text(text)
 
-    def _export_content(self, result: Exported, key: str, value: object) -> None:
+    def _export_content(
+        self, result: Exported, key: str, value: object, encoded: dict[int, tuple[Any, str]] | None
+    ) -> None:
         if self.config.export is ContentCapture.OFF:
             return
         if self.config.export is ContentCapture.REDACTED:
-            value = self._redactor.value(value)
+            value, encoded = self._redactor.value(value), None
         limit = self.config.max_attribute_bytes
-        text = to_text(value) if isinstance(value, str) else dump_json(value)
+        if isinstance(value, str):
+            text = to_text(value)
+        elif encoded is not None and key == semconv.INPUT_MESSAGES and isinstance(value, list):
+            text = _dump_messages(value, encoded)
+        else:
+            text = dump_json(value)
         size = len(text) if text.isascii() else len(text.encode())
         if size > limit:
             text = cut_text(text, limit) if isinstance(value, str) else cut_json(value, limit)
@@ -92,6 +104,16 @@ def dump_json(value: object) -> str:
         return to_text(_encode(value))
     except (TypeError, ValueError, RecursionError):
         return json.dumps(to_json_value(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def _dump_messages(messages: list[Any], encoded: dict[int, tuple[Any, str]]) -> str:
+    texts = []
+    for message in messages:
+        known = encoded.get(id(message))
+        if known is None:  # kept with the message itself, so that its id stays its own
+            known = encoded[id(message)] = (message, dump_json(message))
+        texts.append(known[1])
+    return f"[{','.join(texts)}]"
 
 
 def cut_text(text: str, limit: int) -> str:

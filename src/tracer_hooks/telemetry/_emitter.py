@@ -25,6 +25,7 @@ class Emitter:
 
     def __init__(self, *, tracer_provider: TracerProvider | None = None, capture: CaptureConfig | None = None) -> None:
         self._provider = tracer_provider
+        self._newest: tuple[TracerProvider, trace.Tracer] | None = None
         self.capture = Capture(capture if capture is not None else CaptureConfig.from_env())
 
     def start_run(self, start: RunStart, *, subject: object = None) -> RunInvocation:
@@ -34,7 +35,11 @@ class Emitter:
     def tracer(self) -> trace.Tracer:
         """The tracer that spans are started on."""
         provider = self._provider if self._provider is not None else trace.get_tracer_provider()
-        return provider.get_tracer(SCOPE, __version__)
+        newest = self._newest
+        if newest is None or newest[0] is not provider:
+            # Kept, since the SDK makes a new tracer at each call, which costs as much as ten spans.
+            newest = self._newest = (provider, provider.get_tracer(SCOPE, __version__))
+        return newest[1]
 
 
 def current_run() -> RunInvocation | None:

@@ -28,7 +28,7 @@ from tracer_hooks import semconv
 from tracer_hooks._guard import report
 from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry._span_record import SpanEvent, SpanRecord, SpanStatus
-from tracer_hooks.telemetry._suppress import is_suppressed, quiet
+from tracer_hooks.telemetry._suppress import SUPPRESSED, quiet
 
 if TYPE_CHECKING:
     from tracer_hooks.telemetry._run import RunInvocation
@@ -82,6 +82,7 @@ class Invocation:
         self.errors_inside: list[tuple[str, str]] = []
         self._events: list[SpanEvent] = []
         self._adopted = adopt is not None
+        self._ending = (SpanStatus.UNSET, "", self.start_ns)
         self._last_context: tuple[otel_context.Context, otel_context.Context] | None = None
         self.attributes: dict[str, Any] = {
             semconv.OPERATION_NAME: self.operation,
@@ -196,12 +197,13 @@ class Invocation:
         end_ns = end_ns if end_ns is not None else time.time_ns()
         # Plain try blocks: these run for every span, and a context manager each would cost a tenth of the whole.
         try:
-            self.run.closed(self, self._to_record(status, message, end_ns))
+            self._ending = (status, message, end_ns)
+            self.run.closed(self)
         except Exception as failure:
             report(f"record {self.span_name!r}", failure)
         try:
             if self.span.is_recording():
-                self.span.set_attributes(self.run.capture.exported(self.attributes))
+                self.span.set_attributes(self.run.capture.exported(self.attributes, self.run.encoded))
                 if status is SpanStatus.ERROR:  # else left UNSET: a status of OK could never be overridden
                     self.span.set_status(Status(StatusCode.ERROR, self._exported_message(message)))
         except Exception as failure:
@@ -216,7 +218,9 @@ class Invocation:
         """The status's description as it may be exported."""
         return self.run.capture.message(message)
 
-    def _to_record(self, status: SpanStatus, message: str, end_ns: int) -> SpanRecord:
+    def to_record(self) -> SpanRecord:
+        """What is kept of the ended operation. It is made when a trajectory is asked for: most runs' never is."""
+        status, message, end_ns = self._ending
         parent = self.parent
         return SpanRecord(
             trace_id=self.trace_id,
@@ -261,11 +265,10 @@ class _Active:
 
 def current_invocation() -> Invocation | None:
     """The operation that the calling code runs in; None outside a hooked run or where tracing is suppressed."""
-    context = otel_context.get_current()  # once: adapters ask at every event of the framework
-    if is_suppressed(context):
-        return None
-    value = otel_context.get_value(CURRENT, context)
-    return value if isinstance(value, Invocation) else None
+    # A context is a dict. Adapters ask at every event of the framework, so it is looked into without further calls.
+    context = otel_context.get_current()
+    value = context.get(CURRENT)
+    return value if isinstance(value, Invocation) and not context.get(SUPPRESSED) else None
 
 
 def silenced(context: otel_context.Context, *, others: bool) -> otel_context.Context:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from tracer_hooks.telemetry._invocation import (
     Invocation,
     current_invocation,
 )
+from tracer_hooks.telemetry._messages import Message
 from tracer_hooks.telemetry._operations import AgentInvocation
 from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
 
@@ -82,7 +82,9 @@ class RunInvocation(Invocation):
         self.adapter_state: Any = None
         self._at_end: list[Callable[[], None]] = []
         self._subjects: list[Any] = [] if subject is None else [subject]
-        self.records: list[SpanRecord] = []
+        self.encoded: dict[int, tuple[Message, str]] = {}
+        """Messages as JSON, by id: a conversation is exported anew with every model call, its messages are not."""
+        self._closed: list[Invocation] = []
         self.common_attributes = {
             semconv.RUN_ID: self.run_id,
             semconv.FRAMEWORK: start.framework,
@@ -93,7 +95,7 @@ class RunInvocation(Invocation):
         self._step_owners: list[str] = []
         self._expected: dict[tuple[int | None, str], int] = {}
         self._seen_errors: dict[int, BaseException] = {}
-        self._usage = Usage()
+        self._input_tokens = self._output_tokens = 0
         self._manager: AgentInvocation | None = None
         super().__init__(self, start.team, attributes=self._root_attributes(start))
 
@@ -119,11 +121,11 @@ class RunInvocation(Invocation):
         with self._lock:
             self._open[id(invocation)] = invocation
 
-    def closed(self, invocation: Invocation, record: SpanRecord) -> None:
-        """Keep the record of an ended operation."""
+    def closed(self, invocation: Invocation) -> None:
+        """Keep an ended operation."""
         with self._lock:
             self._open.pop(id(invocation), None)
-            self.records.append(record)
+            self._closed.append(invocation)
 
     def next_step(self, agent: str) -> int:
         """Give out the next step index, to ``agent``."""
@@ -162,7 +164,8 @@ class RunInvocation(Invocation):
     def count(self, usage: Usage) -> None:
         """Add the tokens of one model call."""
         with self._lock:
-            self._usage += usage
+            self._input_tokens += usage.input_tokens
+            self._output_tokens += usage.output_tokens
 
     def first_sight(self, error: BaseException, within: Invocation) -> bool:
         """Whether ``error`` is new to this run; it is known afterwards, so that it is recorded once."""
@@ -254,13 +257,18 @@ class RunInvocation(Invocation):
             with guard("wind up the run"):
                 self._at_end.pop()()
 
+    @property
+    def records(self) -> list[SpanRecord]:
+        """Every operation that has ended, in the order in which they did."""
+        with self._lock:
+            closed = list(self._closed)
+        return [invocation.to_record() for invocation in closed]
+
     def trajectory(self) -> Trajectory:
         """The run as far as it is recorded, as a trajectory."""
         from tracer_hooks.telemetry._assemble import assemble
 
-        with self._lock:
-            records = list(self.records)
-        return assemble(records)[0]
+        return assemble(self.records)[0]
 
     def _exported_message(self, message: str) -> str:
         """A check's reason quotes the answer, and is content; the text of an exception is exported in every mode."""
@@ -282,15 +290,10 @@ class RunInvocation(Invocation):
         self.set(semconv.RUN_FINAL_OUTPUT, text)
         self.set(semconv.RUN_STOP_REASON, stop_reason)
         self.set(semconv.RUN_AGENTS, [spec.model_dump(mode="json") for spec in self._agents.values()] or None)
-        self.set(semconv.RUN_USAGE_INPUT_TOKENS, self._usage.input_tokens or None)
-        self.set(semconv.RUN_USAGE_OUTPUT_TOKENS, self._usage.output_tokens or None)
+        self.set(semconv.RUN_USAGE_INPUT_TOKENS, self._input_tokens or None)
+        self.set(semconv.RUN_USAGE_OUTPUT_TOKENS, self._output_tokens or None)
 
 
 def _stands_for(text: str, kind: str, known: str) -> bool:
     """Whether an error's text repeats a known error. A short text alone may be in any other by chance."""
     return text == known or f"{kind}: {known}" in text or (len(known) >= _MIN_EMBEDDED and known in text)
-
-
-def elapsed_s(run: RunInvocation) -> float:
-    """Seconds since the run began."""
-    return (time.time_ns() - run.start_ns) / 1e9

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 from opentelemetry import context as otel_context
 
-_OURS = "tracer_hooks.suppress"
+SUPPRESSED = "tracer_hooks.suppress"
+"""Context key under which we stay silent."""
 # The keys that the instrumentations of OpenTelemetry contrib, OpenInference and OpenLLMetry look for.
 _OTHERS = ("suppress_instrumentation", "suppress_language_model_instrumentation")
 
@@ -16,7 +17,7 @@ _OTHERS = ("suppress_instrumentation", "suppress_language_model_instrumentation"
 def suppressed() -> Iterator[None]:
     """Within the block neither we nor other instrumentations trace: for the attributor's and rewriter's own calls."""
     previous = otel_context.get_current()
-    otel_context.attach(quiet(otel_context.set_value(_OURS, True, previous)))
+    otel_context.attach(quiet(otel_context.set_value(SUPPRESSED, True, previous)))
     try:
         yield
     finally:
@@ -27,7 +28,7 @@ def suppressed() -> Iterator[None]:
 def unrecorded() -> Iterator[None]:
     """Within the block we record nothing; others go on. For code of the user's that is no part of a run."""
     previous = otel_context.get_current()
-    otel_context.attach(otel_context.set_value(_OURS, True, previous))
+    otel_context.attach(otel_context.set_value(SUPPRESSED, True, previous))
     try:
         yield
     finally:
@@ -43,4 +44,4 @@ def quiet(context: otel_context.Context) -> otel_context.Context:
 
 def is_suppressed(context: otel_context.Context | None = None) -> bool:
     """Whether tracing is suppressed in ``context``, by default the current one."""
-    return bool(otel_context.get_value(_OURS, context))
+    return bool(otel_context.get_value(SUPPRESSED, context))

@@ -44,7 +44,7 @@ class Endpoint:
 
     @classmethod
     def from_env(cls, *, base_url: str = "", model: str = "") -> Endpoint:
-        """A real endpoint from the arguments, else from the variables ``OPENAI_BASE_URL``, ``_MODEL`` and ``_API_KEY``."""
+        """A real endpoint from the arguments, else from ``OPENAI_BASE_URL``, ``OPENAI_MODEL``, ``OPENAI_API_KEY``."""
         return cls(
             base_url=base_url or os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1"),
             model=model or os.environ.get("OPENAI_MODEL", "gpt-4o-mini"),

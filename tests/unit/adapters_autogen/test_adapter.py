@@ -174,7 +174,9 @@ async def test_a_team_that_is_hooked_when_it_is_noticed(adapter):
 
 
 async def test_a_missing_hook_point_disables_that_one_alone(monkeypatch, caplog):
-    monkeypatch.delattr("autogen_agentchat.teams._group_chat._base_group_chat.BaseGroupChat._create_group_chat_manager_factory")
+    monkeypatch.delattr(
+        "autogen_agentchat.teams._group_chat._base_group_chat.BaseGroupChat._create_group_chat_manager_factory"
+    )
     monkeypatch.delattr(RoundRobinGroupChat, "_create_group_chat_manager_factory")
     monkeypatch.setattr("tracer_hooks._guard._warned", set())
     monkeypatch.setattr(RoundRobinGroupChat, "__abstractmethods__", frozenset())

@@ -24,11 +24,7 @@ async def test_a_cache_around_a_shared_client_is_one_call():
             await team.run(task="Go")
         await client.close()
     assert span_tree(seen.spans) == (
-        "invoke_workflow team\n"
-        "  invoke_agent a\n"
-        "    chat scripted [0]\n"
-        "  invoke_agent b\n"
-        "    chat scripted [1]"
+        "invoke_workflow team\n  invoke_agent a\n    chat scripted [0]\n  invoke_agent b\n    chat scripted [1]"
     )
 
 

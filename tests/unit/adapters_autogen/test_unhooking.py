@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
+import weakref
 from typing import Any
 
 from autogen_agentchat.agents import SocietyOfMindAgent
@@ -13,8 +15,8 @@ from autogen_agentchat.tools import AgentTool
 from autogen_core import CancellationToken
 from autogen_core.tools import FunctionTool
 
-from tracer_hooks.testing import observed
-from tracer_hooks_autogen import _layers
+from tracer_hooks.testing import Observer, observed
+from tracer_hooks_autogen import AutoGenAdapter
 from tracer_hooks_autogen._members import find_members
 
 from ._teams import assistant, calls, replay, texts
@@ -53,7 +55,20 @@ async def test_unhooking_restores_the_identity_of_every_attribute():
         await team.run(task="Go")
         assert seen.trajectory.steps[-1].tool_calls[0].result == "x"
     assert attributes(things) == before
-    assert not _layers._methods
+
+
+async def test_a_throwaway_team_is_let_go_of():
+    team = rich_team()
+    kept = weakref.ref(team)
+    with observed(team):
+        await team.run(task="Go")
+    hooked = rich_team()
+    patches = AutoGenAdapter().hook(hooked, Observer(AutoGenAdapter()))
+    alive = weakref.ref(hooked)
+    del team, hooked, patches
+    gc.collect()
+    assert kept() is None
+    assert alive() is None
 
 
 async def test_teams_that_share_agents_may_be_unhooked_in_any_order():
@@ -70,7 +85,6 @@ async def test_teams_that_share_agents_may_be_unhooked_in_any_order():
     assert texts(first_seen.trajectory) == ["one"]
     assert texts(second_seen.trajectory) == ["two"]
     assert set(vars(shared)) == before
-    assert not _layers._methods
 
 
 async def test_an_agent_hooked_alone_and_in_a_team():

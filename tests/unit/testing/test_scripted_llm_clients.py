@@ -9,9 +9,7 @@ import pytest
 
 from tracer_hooks.testing import ErrorReply, Reply, ScriptedLLM, ToolCallReply, When
 
-ADD = Reply(
-    tool_calls=[ToolCallReply("add", {"a": 6, "b": 7}), ToolCallReply("add", {"a": 1, "b": 2})], usage=(20, 8)
-)
+ADD = Reply(tool_calls=[ToolCallReply("add", {"a": 6, "b": 7}), ToolCallReply("add", {"a": 1, "b": 2})], usage=(20, 8))
 TEXT = Reply("Six times seven is 42.", usage=(11, 6))
 
 
@@ -149,9 +147,7 @@ def test_crewai_text_tool_call_and_stream(scripted):
 
 def test_crewai_streams_tool_calls(scripted):
     server = scripted(Reply(tool_calls=[ToolCallReply("add", {"a": 6, "b": 7})]))
-    got = crewai_llm(server, stream=True).call(
-        "6 + 7?", tools=[TOOL_SCHEMA], available_functions={"add": add}
-    )
+    got = crewai_llm(server, stream=True).call("6 + 7?", tools=[TOOL_SCHEMA], available_functions={"add": add})
     assert got in (13, "13")
 
 
@@ -214,9 +210,7 @@ def test_langchain_text_tool_calls_and_stream(scripted, responses):
         assert [c["args"] for c in whole.tool_calls] == [dict(c.arguments) for c in expected.tool_calls]
         assert (whole.usage_metadata["input_tokens"], whole.usage_metadata["output_tokens"]) == expected.usage
     endpoint = "responses" if responses else "chat/completions"
-    assert [(r.endpoint, r.stream) for r in server.requests] == [
-        (endpoint, s) for s in (False, False, True, True)
-    ]
+    assert [(r.endpoint, r.stream) for r in server.requests] == [(endpoint, s) for s in (False, False, True, True)]
 
 
 def test_langchain_reads_structured_output(scripted):

@@ -199,8 +199,7 @@ def test_parallel_requests_get_each_reply_of_their_rule_once():
     agents = ["alpha", "beta", "gamma", "delta"]
     n = 12
     rules = [
-        When(agent=a).then(*[Reply(f"{a} {i}", tool_calls=[ToolCallReply("t")]) for i in range(n)])
-        for a in agents
+        When(agent=a).then(*[Reply(f"{a} {i}", tool_calls=[ToolCallReply("t")]) for i in range(n)]) for a in agents
     ]
 
     def one_agent(llm: ScriptedLLM, agent: str) -> list[tuple[str, str]]:

@@ -78,9 +78,7 @@ def test_a_drop_may_leave_the_request_without_any_answer():
 
 
 def test_garbage_is_sent_as_it_is():
-    with ScriptedLLM(
-        [Garbage('{"choices": ['), Garbage("<h1>Bad gateway</h1>", content_type="text/html")]
-    ) as llm:
+    with ScriptedLLM([Garbage('{"choices": ['), Garbage("<h1>Bad gateway</h1>", content_type="text/html")]) as llm:
         broken, page = post(llm), post(llm)
         with pytest.raises(json.JSONDecodeError):
             broken.json()

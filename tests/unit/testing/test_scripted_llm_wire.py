@@ -31,9 +31,7 @@ def chat_stream(llm: ScriptedLLM, **body: Any) -> list[dict[str, Any]]:
 
 
 def responses_stream(llm: ScriptedLLM, **body: Any) -> list[dict[str, Any]]:
-    response = httpx.post(
-        f"{llm.base_url}/responses", json={"model": "m", "input": "hi", "stream": True, **body}
-    )
+    response = httpx.post(f"{llm.base_url}/responses", json={"model": "m", "input": "hi", "stream": True, **body})
     events = []
     for block in response.text.strip().split("\n\n"):
         name, data = block.split("\n")

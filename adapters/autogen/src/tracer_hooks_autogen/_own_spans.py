@@ -61,9 +61,11 @@ def leave_out_tool_span(original: Any, homes: list[Home]) -> Any:
 def _is_our_agent(homes: Sequence[Home], name: str, agent_id: str | None) -> bool:
     run = current_run()
     for home in homes:
+        if name not in home.agent_names:
+            continue
         # On a runtime that the user started our context is missing, but the agent's id ends with the team's.
         here = run if run is not None and run.is_subject(home.team) else home.run_of_team(agent_id)
-        if here is not None and name in home.agent_names:
+        if here is not None:
             return _is_redundant(here)
     return False
 

@@ -30,7 +30,7 @@ def watch_teams(on_team: Callable[[Any], None]) -> PatchSet:
                 put_layer(owner, "run", "watch", _watch_coroutine("run"), home=watcher)
                 put_layer(owner, "run_stream", "watch", _watch_stream("run_stream"), home=watcher)
     patches = PatchSet()
-    patches.on_undo(watcher.patches.undo)
+    patches.on_undo(lambda: watcher.patches.undo())  # holds the watcher, which a class holds weakly
     return patches
 
 
