@@ -62,3 +62,16 @@ def no_context_left_behind() -> Iterator[None]:
         logger.removeHandler(kept)
     assert not [message for message in kept.messages if "Failed to detach context" in message]
     assert trace.get_current_span() is trace.INVALID_SPAN
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_from_other_tests() -> None:
+    """No class is watched for a team of an earlier test that is still alive, and every warning is given once more."""
+    import sys
+
+    from tracer_hooks import _guard
+
+    _guard._warned.clear()
+    watching = sys.modules.get("tracer_hooks._api._watching")
+    if watching is not None:
+        watching.WATCHTOWER.pause()

@@ -114,7 +114,8 @@ class Session:
             number=len(self.run.attempts) + 1,
             outcome=judged.outcome,
             outcome_reason=judged.reason,
-            assemble=functools.partial(self._trajectory, run, judged),
+            # Of a function, not a method: the attempt must not keep the session, and with it the team, alive.
+            assemble=functools.partial(_assembled, run, judged, self._reference),
             result=result,
             error=error,
             rank=judged.rank,
@@ -275,18 +276,6 @@ class Session:
         attempt.decision = f"no retry: the team could not be made ready again ({type(error).__name__}: {error})"
         logger.warning("tracer-hooks does not retry: the team could not be made ready again (%r)", error)
 
-    def _trajectory(self, run: RunInvocation, judged: Judged) -> Trajectory:
-        with guard("assemble the trajectory"):
-            return run.trajectory().model_copy(update={"reference": self._reference})
-        return Trajectory(
-            run_id=run.run_id,
-            team=self.run.team,
-            framework=self._adapter.name,
-            task=self.call.task,
-            outcome=judged.outcome,
-            outcome_reason=judged.reason,
-        )
-
     def _by_expected_answer(self, result: RunResult) -> Verdict | None:
         if self._options.check is not None or self._reference is None:
             return None
@@ -312,3 +301,16 @@ def _safe_reference(options: HookOptions, task: str) -> str | None:
     with guard("look up the expected answer"):
         return expected_answer(options.expected, task)
     return None
+
+
+def _assembled(run: RunInvocation, judged: Judged, reference: str | None) -> Trajectory:
+    with guard("assemble the trajectory"):
+        return run.trajectory().model_copy(update={"reference": reference})
+    return Trajectory(
+        run_id=run.run_id,
+        team=run.start.team,
+        framework=run.start.framework,
+        task=run.start.task,
+        outcome=judged.outcome,
+        outcome_reason=judged.reason,
+    )

@@ -66,6 +66,11 @@ class Watchtower:
             if self._holders <= 0:
                 self._stop()
 
+    def pause(self) -> None:
+        """Stop watching until the next run."""
+        with self._lock:
+            self._stop()
+
     def _stop(self) -> None:
         if self._patches is not None:
             self._patches.undo()

@@ -205,9 +205,29 @@ def test_a_bad_line_of_a_trace_file_does_not_stop_the_others(tmp_path: Path) -> 
     assert "line 1" in error_of(records[2])
 
 
-def test_one_trace_with_an_impossible_value_does_not_hide_the_others(tmp_path: Path) -> None:
+def test_an_impossible_value_of_another_instrumentation_counts_as_none(tmp_path: Path) -> None:
     bad = {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": "many"}
-    write_otlp_json(tmp_path / "x.json", [span("1", **bad), chat("2")])
+    write_otlp_json(tmp_path / "x.json", [span("1", **bad)])
+    [record] = whole(tmp_path / "x.json")
+    assert record.trajectory is not None
+    assert record.trajectory.usage.input_tokens == 0
+
+
+def test_one_trace_that_cannot_be_assembled_does_not_hide_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tracer_hooks import telemetry
+
+    assemble = telemetry.assemble
+
+    def failing(records: Any) -> Any:
+        records = list(records)
+        if records[0].trace_id == "1" * 32:
+            raise ValueError("odd")
+        return assemble(records)
+
+    monkeypatch.setattr(telemetry, "assemble", failing)
+    write_otlp_json(tmp_path / "x.json", [chat("1"), chat("2")])
     first, second = whole(tmp_path / "x.json")
     assert "1" * 32 in error_of(first)
     assert second.trajectory is not None
