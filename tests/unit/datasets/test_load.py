@@ -216,9 +216,7 @@ def test_an_impossible_value_of_another_instrumentation_counts_as_none(tmp_path:
 def test_one_trace_that_cannot_be_assembled_does_not_hide_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tracer_hooks import telemetry
-
-    assemble = telemetry.assemble
+    from tracer_hooks.telemetry import assemble
 
     def failing(records: Any) -> Any:
         records = list(records)
@@ -226,7 +224,7 @@ def test_one_trace_that_cannot_be_assembled_does_not_hide_the_others(
             raise ValueError("odd")
         return assemble(records)
 
-    monkeypatch.setattr(telemetry, "assemble", failing)
+    monkeypatch.setattr("tracer_hooks.telemetry._assemble.assemble", failing)
     write_otlp_json(tmp_path / "x.json", [chat("1"), chat("2")])
     first, second = whole(tmp_path / "x.json")
     assert "1" * 32 in error_of(first)
