@@ -22,6 +22,7 @@ from tracer_hooks.adapters._intervention import (
 )
 from tracer_hooks.adapters._patching import PatchSet
 from tracer_hooks.adapters._protocol import Adapter, Capability, KnowsCopies, RunResult, StreamCollector, TeamInfo
+from tracer_hooks.adapters._release import is_within, supported_version
 
 __all__ = [
     "Adapter",
@@ -54,6 +55,8 @@ __all__ = [
     "get_adapter",
     "guard",
     "guarded",
+    "is_within",
+    "supported_version",
     "warn_once",
     "wrap_entry",
 ]

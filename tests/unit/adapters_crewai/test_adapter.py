@@ -12,7 +12,7 @@ import pytest
 from crewai.flow import Flow, start
 from pydantic import BaseModel
 
-from tracer_hooks.adapters import Adapter, Capability, TeamCall
+from tracer_hooks.adapters import Adapter, Capability, TeamCall, _release
 from tracer_hooks.errors import MissingExtraError, UnsupportedVersionError
 from tracer_hooks.testing._observing import observed
 from tracer_hooks_crewai import CrewAIAdapter, _adapter
@@ -56,24 +56,24 @@ def test_the_executor_of_an_agent_is_no_team_although_it_is_a_flow() -> None:
 
 @pytest.fixture
 def _forget_version() -> Iterator[None]:
-    _adapter._supported_version.cache_clear()
+    _release.supported_version.cache_clear()
     yield
-    _adapter._supported_version.cache_clear()
+    _release.supported_version.cache_clear()
 
 
 @pytest.mark.usefixtures("_forget_version")
 def test_version_outside_the_range_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ADAPTER.framework_version().startswith("1.")
-    _adapter._supported_version.cache_clear()
+    _release.supported_version.cache_clear()
     for found in ("1.15.2", "2.0.0", "0.9"):
-        monkeypatch.setattr(_adapter, "version", lambda _, found=found: found)
+        monkeypatch.setattr(_release, "version", lambda _, found=found: found)
         with pytest.raises(UnsupportedVersionError, match=r">=1\.15\.3,<2.*pip install"):
             ADAPTER.framework_version()
 
     def missing(_: str) -> str:
-        raise _adapter.PackageNotFoundError
+        raise _release.PackageNotFoundError
 
-    monkeypatch.setattr(_adapter, "version", missing)
+    monkeypatch.setattr(_release, "version", missing)
     with pytest.raises(MissingExtraError, match=r"tracer-hooks\[crewai\]"):
         ADAPTER.framework_version()
 

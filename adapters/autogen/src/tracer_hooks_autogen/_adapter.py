@@ -15,11 +15,11 @@ from tracer_hooks.adapters import (
     StreamCollector,
     TeamCall,
     TeamInfo,
+    supported_version,
 )
 from tracer_hooks_autogen._autogen import types
 from tracer_hooks_autogen._hooking import hook_team
 from tracer_hooks_autogen._members import Profile, find_members
-from tracer_hooks_autogen._release import autogen_version
 from tracer_hooks_autogen._result import Collector, to_result
 from tracer_hooks_autogen._watching import watch_teams
 
@@ -66,7 +66,7 @@ class AutoGenAdapter:
             MissingExtraError: It is not installed.
             UnsupportedVersionError: It is not 0.7.
         """
-        return autogen_version()
+        return supported_version("autogen-agentchat", adapter="tracer-hooks-autogen", extra="autogen")
 
     def describe(self, team: Any) -> TeamInfo:
         """The team's name and its agents, those of inner teams included; managers join when they first decide."""
@@ -78,7 +78,7 @@ class AutoGenAdapter:
 
     def hook(self, team: Any, host: RunHost) -> PatchSet:
         """Make every run of ``team`` go through ``host``."""
-        autogen_version()
+        self.framework_version()
         members = find_members(team)
         roster = self._rosters[id(team)] = _Roster(Profile(agent) for agent in members.agents)
         patches = hook_team(team, members, roster, host)

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from tracer_hooks._guard import guard
-from tracer_hooks.adapters import Capability, PatchSet, RunHost, RunResult, StreamCollector, TeamCall, TeamInfo
-from tracer_hooks.errors import MissingExtraError, UnsupportedVersionError
+from tracer_hooks.adapters import (
+    Capability,
+    PatchSet,
+    RunHost,
+    RunResult,
+    StreamCollector,
+    TeamCall,
+    TeamInfo,
+    supported_version,
+)
 from tracer_hooks.schema import to_text
 from tracer_hooks_crewai._installation import installation
 from tracer_hooks_crewai._kickoffs import run_result, text_call
 from tracer_hooks_crewai._roster import agent_name, agent_spec, is_team, members, write_backstories
 from tracer_hooks_crewai._streams import Collector
-
-_FLOOR = (1, 15, 3)
-_RANGE = ">=1.15.3,<2"
-
-
-@functools.cache  # a run begins with it, and looking into the installed distributions takes milliseconds
-def _supported_version() -> str:
-    try:
-        found = version("crewai")
-    except PackageNotFoundError:
-        raise MissingExtraError("hooking a CrewAI team", "tracer-hooks[crewai]") from None
-    numbers = tuple(int(part) for part in found.split(".")[:3] if part.isdigit())
-    if not _FLOOR <= numbers < (2,):
-        raise UnsupportedVersionError(
-            f"crewai {found!r} is installed; expected {_RANGE!r}. Run: pip install 'crewai{_RANGE}'"
-        )
-    return found
 
 
 class CrewAIAdapter:
@@ -55,7 +44,7 @@ class CrewAIAdapter:
             MissingExtraError: CrewAI is not installed.
             UnsupportedVersionError: It is older than 1.15.3, the first with documented hooks, or 2 or newer.
         """
-        return _supported_version()
+        return supported_version("crewai", adapter="tracer-hooks-crewai", extra="crewai")
 
     def describe(self, team: Any) -> TeamInfo:
         """Name and members. A flow builds its agents while it runs; they join the roster with their first turn."""

@@ -7,9 +7,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tracer_hooks._guard import guard
-from tracer_hooks.adapters import Capability, PatchSet, RunHost, RunResult, StreamCollector, TeamCall, TeamInfo
+from tracer_hooks.adapters import (
+    Capability,
+    PatchSet,
+    RunHost,
+    RunResult,
+    StreamCollector,
+    TeamCall,
+    TeamInfo,
+    supported_version,
+)
 from tracer_hooks.schema import AgentSpec
-from tracer_hooks_langgraph._release import langgraph_version
 
 _CAPABILITIES = frozenset(
     {
@@ -21,6 +29,8 @@ _CAPABILITIES = frozenset(
         Capability.READ_INSTRUCTIONS,
     }
 )
+
+_DISTRIBUTION = "tracer-hooks-langgraph"
 
 
 class LangGraphAdapter:
@@ -42,7 +52,8 @@ class LangGraphAdapter:
             MissingExtraError: It is not installed.
             UnsupportedVersionError: It, or langchain-core, is outside the range that this adapter was made for.
         """
-        return langgraph_version()
+        supported_version("langchain-core", adapter=_DISTRIBUTION, extra="langgraph")
+        return supported_version("langgraph", adapter=_DISTRIBUTION, extra="langgraph")
 
     def describe(self, team: Any) -> TeamInfo:
         """The graph's name, and its agents as far as they show before a run.
