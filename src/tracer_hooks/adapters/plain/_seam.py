@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
@@ -17,39 +18,39 @@ Reply = TypeVar("Reply")
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
-class Seam(Generic[Request, Reply]):
+class Seam(ABC, Generic[Request, Reply]):
     """What happens around the calls of one function; subclassed for models and for tools.
 
     A bug of ours in it is logged, and the call goes on as if nothing intervened.
     """
 
+    @abstractmethod
     def ask(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Request, Request | Reply | None] | None:
         """The request and the intervention's answer; None where nothing intervenes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def change(self, args: tuple[Any, ...], kwargs: dict[str, Any], request: Request, changed: Request) -> Arguments:
         """The arguments as the intervention changed them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def supplied(self, answer: Request | Reply | None) -> Reply | None:
         """The reply in place of the call, if the answer is one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def returned(self, request: Request, value: Any) -> Reply | None:
         """The reply in place of what the call returned; None to leave it."""
-        raise NotImplementedError
 
     def raised(self, request: Request, error: Exception) -> Reply | None:
         """The reply in place of what the call raised; None to raise it."""
         return None
 
+    @abstractmethod
     def replaced(self, request: Request, reply: Reply) -> Reply:
         """A supplied reply, after the intervention has seen it as one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def give(self, reply: Reply, value: Any) -> Any:
         """What the caller gets for a reply in place of ``value``, which is None where there was none."""
-        raise NotImplementedError
 
 
 def seamed(function: Callable[..., Any], seam: Seam[Any, Any]) -> Callable[..., Any]:
