@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from tracer_hooks._api._verdict import Verdict
 from tracer_hooks.adapters import RunResult
 from tracer_hooks.schema import RunOutcome, to_text
-from tracer_hooks.telemetry import CANCELLED, INTERRUPTED
-
-ABANDONED = "abandoned"
+from tracer_hooks.telemetry import ABANDONED, CANCELLED, INTERRUPTED
 
 # Ranks, worst first; a failed check stands between the last two by its score.
 _RAISED, _NO_ANSWER, _PASSED = -1.0, -0.5, 2.0

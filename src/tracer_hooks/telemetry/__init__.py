@@ -5,7 +5,7 @@ from tracer_hooks.telemetry._diagnosis import emit_diagnosis
 from tracer_hooks.telemetry._emitter import Emitter, current_run
 from tracer_hooks.telemetry._file_exporter import OTLPFileExporter
 from tracer_hooks.telemetry._foreign import normalise
-from tracer_hooks.telemetry._invocation import CANCELLED, INTERRUPTED, Invocation, current_invocation
+from tracer_hooks.telemetry._invocation import ABANDONED, CANCELLED, INTERRUPTED, Invocation, current_invocation
 from tracer_hooks.telemetry._messages import (
     ChatReply,
     Message,
@@ -30,6 +30,7 @@ from tracer_hooks.telemetry._suppress import is_suppressed, suppressed, unrecord
 from tracer_hooks.telemetry._to_spans import to_spans
 
 __all__ = [
+    "ABANDONED",
     "CANCELLED",
     "INTERRUPTED",
     "AgentInvocation",

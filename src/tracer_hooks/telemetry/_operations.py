@@ -12,7 +12,7 @@ from opentelemetry.trace import Span, SpanKind
 from tracer_hooks import semconv
 from tracer_hooks._guard import report
 from tracer_hooks.schema import AgentSpec, to_text
-from tracer_hooks.telemetry._invocation import Invocation, current_invocation, silenced
+from tracer_hooks.telemetry._invocation import ABANDONED, Invocation, current_invocation, silenced
 from tracer_hooks.telemetry._messages import ChatReply, Message
 from tracer_hooks.telemetry._span_record import SpanStatus
 
@@ -212,7 +212,7 @@ class ChatInvocation(Invocation):
             self.agent.failed_step = (self.step, self.attempt)
         super().fail(error, end_ns=end_ns)
 
-    def abandon(self, reason: str = "abandoned", *, end_ns: int | None = None) -> None:
+    def abandon(self, reason: str = ABANDONED, *, end_ns: int | None = None) -> None:
         if not self.ended and self._partial:
             self.attributes[semconv.OUTPUT_MESSAGES] = [ChatReply(content="".join(self._partial)).to_message()]
         super().abandon(reason, end_ns=end_ns)

@@ -27,11 +27,6 @@ class PlainTeam:
     run: Callable[..., Any]
     name: str
 
-    @property
-    def takes_prompts(self) -> bool:
-        """Whether rewritten instructions can be handed to the function as ``prompts``."""
-        return "prompts" in inspect.signature(self.run).parameters
-
 
 class PlainAdapter:
     """Teams in plain Python, whose agents, models and tools are marked with decorators."""
