@@ -2,8 +2,9 @@
 
 from tracer_hooks.attribution._diagnose import diagnose_trajectory
 from tracer_hooks.attribution._protocol import Attributor
+from tracer_hooks.attribution._reading import expected_values
 from tracer_hooks.attribution._registry import attributor_names, get_attributor, register_attributor
-from tracer_hooks.attribution._structural import StructuralAttributor, expected_values
+from tracer_hooks.attribution._rules import RulesAttributor as StructuralAttributor
 
 __all__ = [
     "Attributor",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tracer_hooks.attribution._protocol import Attributor
-from tracer_hooks.attribution._structural import StructuralAttributor
+from tracer_hooks.attribution._rules import RulesAttributor
 from tracer_hooks.errors import ConfigError
 
 AUTO = "auto"
 
-_FACTORIES: dict[str, Callable[[], Attributor]] = {"structural": StructuralAttributor}
+_FACTORIES: dict[str, Callable[[], Attributor]] = {"rules": RulesAttributor, "structural": RulesAttributor}
 
 
 def get_attributor(name: str | Attributor = AUTO) -> Attributor:

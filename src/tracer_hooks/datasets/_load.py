@@ -11,13 +11,16 @@ from pydantic import ValidationError
 
 from tracer_hooks._json_files import READ_ERRORS, JsonPiece, json_pieces, open_bytes
 from tracer_hooks.datasets._aegis import read_aegis
+from tracer_hooks.datasets._agentrx import is_agentrx_trajectory, read_agentrx
+from tracer_hooks.datasets._pairs import PAIRED, load_pairs
 from tracer_hooks.datasets._record import LoadedRecord
 from tracer_hooks.datasets._traces import is_trace, read_traces
+from tracer_hooks.datasets._trail import is_trail_row, is_trail_trace, read_trail
 from tracer_hooks.datasets._whowhen import read_whowhen
 from tracer_hooks.errors import ConfigError, TrajectoryError
 from tracer_hooks.schema import LabeledTrajectory, Trajectory, from_dict
 
-Format = Literal["auto", "trajectory", "whowhen", "aegis", "otlp"]
+Format = Literal["auto", "trajectory", "whowhen", "aegis", "agentrx", "trail", "otlp"]
 FORMATS: tuple[str, ...] = get_args(Format)
 """Names that ``format`` may have."""
 
@@ -25,7 +28,8 @@ _SUFFIXES = {".json", ".jsonl", ".ndjson", ".pb", ".otlp", ".bin"}
 _PACKED = {".xz", ".gz"}
 _EXPECTED = (
     "expected a trajectory ('run_id', 'steps'), a labelled one ('trajectory'), Who&When ('history'), "
-    "Aegis ('trajectory' or 'conversation_history') or OTLP ('resourceSpans')"
+    "Aegis ('trajectory' or 'conversation_history'), AgentRx ('steps' with 'substeps'), TRAIL ('spans' with "
+    "'child_spans') or OTLP ('resourceSpans')"
 )
 _Reader = Callable[[Mapping[str, Any], str], LoadedRecord]
 
@@ -34,7 +38,8 @@ def load(path: str | Path, *, format: Format = "auto") -> Iterator[LoadedRecord]
     """Every trajectory of a file or folder, in order, with the reason in place of those that cannot be read.
 
     Folders are searched to any depth, files in natural order (1, 2, 10). A damaged record or file gives a
-    :class:`LoadedRecord` with ``error``, and the rest goes on. JSON lines are read one at a time.
+    :class:`LoadedRecord` with ``error``, and the rest goes on. JSON lines are read one at a time. Runs and
+    annotations of AgentRx and TRAIL that stand in different files come together when ``format`` names the data set.
 
     Args:
         path: A file (.json, .jsonl, .pb, .otlp or .bin, also packed as .gz or .xz) or a folder of them.
@@ -49,14 +54,13 @@ def load(path: str | Path, *, format: Format = "auto") -> Iterator[LoadedRecord]
 
 
 def _load(path: Path, format: str) -> Iterator[LoadedRecord]:
-    if not path.is_dir():
-        yield from _load_file(path, format)
-        return
-    found = False
-    for file in _files_below(path):
-        found = True
-        yield from _load_file(file, format)
-    if not found:
+    files = list(_files_below(path)) if path.is_dir() else [path]
+    if format in PAIRED:
+        yield from load_pairs(files, format)
+    else:
+        for file in files:
+            yield from _load_file(file, format)
+    if not files:
         yield _failed(path, f"the folder holds no file named {', '.join(sorted(_SUFFIXES))}")
 
 
@@ -152,7 +156,7 @@ def _load_piece(piece: JsonPiece, source: str, format: str) -> LoadedRecord:
 def _reader_of(value: object, format: str) -> _Reader | None:
     if not isinstance(value, Mapping):
         return None
-    readers = {
+    readers: dict[str, _Reader | None] = {
         "trajectory": _read_own,
         "whowhen": read_whowhen if "history" in value else None,
         "aegis": read_aegis if _is_aegis(value) else None,
@@ -161,7 +165,13 @@ def _reader_of(value: object, format: str) -> _Reader | None:
         return readers[format]
     if isinstance(value.get("trajectory"), Mapping) or {"run_id", "steps"} <= value.keys():
         return _read_own
-    return readers["whowhen"] or readers["aegis"]
+    return readers["whowhen"] or readers["aegis"] or _paired_reader_of(value)
+
+
+def _paired_reader_of(value: Mapping[str, Any]) -> _Reader | None:
+    if is_trail_row(value) or is_trail_trace(value):
+        return read_trail
+    return read_agentrx if is_agentrx_trajectory(value) else None
 
 
 def _is_aegis(value: Mapping[str, Any]) -> bool:

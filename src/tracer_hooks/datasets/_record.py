@@ -18,5 +18,7 @@ class LoadedRecord:
     """What happened, without any label."""
     labeled: LabeledTrajectory | None = None
     """The same trajectory with its label, when the file has one."""
+    question_id: str | None = None
+    """Groups the runs of one question, for data that is graded and not labelled."""
     error: TrajectoryError | None = None
     """Why the record could not be read."""

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
+from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.schema import StepInput, to_json_value, to_text
+
+_ROLE = re.compile(r"^(?P<speaker>.*?)\s*\((?P<note>[^()]*)\)\s*$", re.DOTALL)
 
 
 def broadcast_inputs(speakers: Sequence[str]) -> list[tuple[StepInput, ...]]:
@@ -21,6 +25,28 @@ def broadcast_inputs(speakers: Sequence[str]) -> list[tuple[StepInput, ...]]:
         inputs.append(tuple(StepInput(source=speakers[k], step=k) for k in range(since, position)))
         last[speaker] = position
     return inputs
+
+
+def turn_of(entry: object, place: str) -> tuple[str, str | None]:
+    """Who speaks in a message, and whom the turn is handed to.
+
+    The speaker stands under ``name``, else under ``role`` with a note behind it, ``(thought)`` or ``(-> WebSurfer)``.
+
+    Raises:
+        TrajectoryError: The message, which stands at ``place``, is no object or names no speaker.
+    """
+    if not isinstance(entry, Mapping):
+        raise TrajectoryError(f"{place} must be an object, got {type(entry).__name__}")
+    if entry.get("name"):
+        return to_text(entry["name"]), None
+    role = to_text(entry.get("role") or "")
+    if not role:
+        raise TrajectoryError(f"{place} names no speaker: expected 'name' or 'role'")
+    match = _ROLE.match(role)
+    if match is None or not match["speaker"]:
+        return role, None
+    note = match["note"].strip()
+    return match["speaker"], note.removeprefix("->").strip() or None if note.startswith("->") else None
 
 
 def content_text(content: object) -> str:

@@ -6,12 +6,11 @@ behind it such as ``(thought)`` or ``(-> WebSurfer)``. Labels are positions in `
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from tracer_hooks.datasets._record import LoadedRecord
-from tracer_hooks.datasets._speakers import broadcast_inputs, content_text, digest
+from tracer_hooks.datasets._speakers import broadcast_inputs, content_text, digest, turn_of
 from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.schema import (
     AgentFault,
@@ -27,7 +26,6 @@ from tracer_hooks.schema import (
     to_text,
 )
 
-_ROLE = re.compile(r"^(?P<speaker>.*?)\s*\((?P<note>[^()]*)\)\s*$", re.DOTALL)
 _OWN_KEYS = ("question_ID", "mistake_agent", "mistake_step", "is_corrected")
 _PEOPLE = {"human", "user"}
 
@@ -50,7 +48,12 @@ def read_whowhen(data: Mapping[str, Any], source: str) -> LoadedRecord:
         outcome=_outcome(data),
         reference=content_text(data["ground_truth"]) if data.get("ground_truth") is not None else None,
     )
-    return LoadedRecord(source=source, trajectory=trajectory, labeled=_labeled(data, trajectory))
+    return LoadedRecord(
+        source=source,
+        trajectory=trajectory,
+        labeled=_labeled(data, trajectory),
+        question_id=_question_id(data),
+    )
 
 
 def _steps(history: object) -> tuple[Step, ...]:
@@ -58,7 +61,7 @@ def _steps(history: object) -> tuple[Step, ...]:
         raise TrajectoryError(f"'history' must be a list of messages, got {type(history).__name__}")
     if not history:
         raise TrajectoryError("the trajectory has no steps: 'history' is empty")
-    turns = [_turn(entry, position) for position, entry in enumerate(history)]
+    turns = [turn_of(entry, f"history[{position}]") for position, entry in enumerate(history)]
     inputs = broadcast_inputs([speaker for speaker, _ in turns])
     return tuple(
         _step(position, *turns[position], content_text(entry.get("content")), inputs[position])
@@ -69,22 +72,6 @@ def _steps(history: object) -> tuple[Step, ...]:
 def _step(index: int, speaker: str, recipient: str | None, content: str, inputs: tuple[StepInput, ...]) -> Step:
     kind = StepKind.HANDOFF if recipient else StepKind.MESSAGE
     return Step(index=index, agent=speaker, kind=kind, content=content, recipient=recipient, inputs=inputs)
-
-
-def _turn(entry: object, position: int) -> tuple[str, str | None]:
-    """Who speaks, and whom the turn is handed to."""
-    if not isinstance(entry, Mapping):
-        raise TrajectoryError(f"history[{position}] must be an object, got {type(entry).__name__}")
-    if entry.get("name"):
-        return to_text(entry["name"]), None
-    role = to_text(entry.get("role") or "")
-    if not role:
-        raise TrajectoryError(f"history[{position}] names no speaker: expected 'name' or 'role'")
-    match = _ROLE.match(role)
-    if match is None or not match["speaker"]:
-        return role, None
-    note = match["note"].strip()
-    return match["speaker"], note.removeprefix("->").strip() or None if note.startswith("->") else None
 
 
 def _first_request(history: object) -> str:
@@ -117,8 +104,17 @@ def _labeled(data: Mapping[str, Any], trajectory: Trajectory) -> LabeledTrajecto
         decisive=DecisiveStep(agent=agent, step=step, reason=reason) if is_inside and step is not None else None,
         faults=() if is_inside else (AgentFault(agent=agent),),
         label_source=LabelSource.HUMAN,
-        question_id=to_text(data["question_ID"]) if data.get("question_ID") else None,
+        question_id=_question_id(data),
     )
+
+
+def _question_id(data: Mapping[str, Any]) -> str | None:
+    """The question, or the task of tau2-bench, whose simulated user words it anew in every run."""
+    if data.get("question_ID"):
+        return to_text(data["question_ID"])
+    if data.get("task_id") is None:
+        return None
+    return f"{to_text(data.get('domain') or '')}/{to_text(data['task_id'])}"
 
 
 def _step_number(value: object) -> int | None:

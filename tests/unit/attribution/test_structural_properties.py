@@ -149,7 +149,7 @@ def test_people_and_terminals_are_blamed_only_when_nobody_else_acted(trajectory)
     answer = StructuralAttributor().attribute(trajectory)
     others = [step for step in trajectory.steps if step.agent in ("a", "A", "Orchestrator", "Verification_Expert")]
     if answer.agent in ("user", "human"):
-        from tracer_hooks.attribution._structural._roles import Role, roles_of
+        from tracer_hooks.attribution._reading._roles import Role, roles_of
 
         assert not any(roles_of(trajectory)[step.index] is Role.AGENT for step in others)
 

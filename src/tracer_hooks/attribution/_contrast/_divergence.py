@@ -1,0 +1,108 @@
+"""From the differences between runs to how strongly each step speaks for being the point of divergence."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from tracer_hooks.attribution._contrast._comparison import Comparison
+from tracer_hooks.attribution._contrast._marks import Divergence, Mark
+from tracer_hooks.attribution._contrast._path_marks import (
+    changed_acts,
+    extra_steps,
+    missing_steps,
+    path_breaks,
+    unlike_content,
+)
+from tracer_hooks.attribution._contrast._spectrum import Spectrum
+from tracer_hooks.attribution._contrast._value_marks import foreign_results, foreign_values, missing_values
+
+_RULES = (
+    foreign_values,
+    foreign_results,
+    missing_values,
+    extra_steps,
+    changed_acts,
+    missing_steps,
+    unlike_content,
+    path_breaks,
+)
+_MOST: Mapping[Divergence, float] = {
+    Divergence.CLAIM: 1.5,
+    Divergence.ARGUMENT: 1.5,
+    Divergence.MISSING_CHECK: 1.2,
+    Divergence.EARLY_END: 0.8,
+    Divergence.REPEAT: 0.8,
+    Divergence.AGENT: 0.7,
+    Divergence.MISSING: 0.7,
+    Divergence.ACT: 0.6,
+    Divergence.EXTRA: 0.6,
+    Divergence.PATH: 0.6,
+    Divergence.MISSING_CLAIM: 0.5,
+    Divergence.RESULT: 0.5,
+    Divergence.CONTENT: 0.5,
+}
+"""What differences of one kind can add to a step at most, however many there are."""
+_SPECTRUM = 1.0
+"""What the spectrum can add to a step at most, with many runs of either outcome."""
+
+
+@dataclass(frozen=True)
+class Divergences:
+    """What was found in one run.
+
+    Args:
+        comparison: The run beside passing ones.
+        spectrum: The spectrum over the runs of its task, when there are failing and passing ones beside it.
+    """
+
+    comparison: Comparison
+    spectrum: Spectrum | None = None
+
+    @cached_property
+    def marks(self) -> tuple[Mark, ...]:
+        """Every difference, by step, the weightiest first."""
+        found = [mark for rule in _RULES for mark in rule(self.comparison) if mark.weight > 0]
+        return tuple(sorted(found, key=lambda mark: (mark.step, -_MOST[mark.divergence] * mark.weight)))
+
+    @cached_property
+    def by_step(self) -> tuple[dict[Divergence, float], ...]:
+        """For each step, what each kind of difference adds to its strength."""
+        sums: list[dict[Divergence, float]] = [defaultdict(float) for _ in self.comparison.run.steps]
+        for mark in self.marks:
+            sums[mark.step][mark.divergence] += mark.weight
+        return tuple({kind: _MOST[kind] * -math.expm1(-total) for kind, total in each.items()} for each in sums)
+
+    @cached_property
+    def strengths(self) -> tuple[float, ...]:
+        """For each step, how strongly it speaks for being the point of divergence; at least 0.
+
+        The sum over the kinds of difference, each saturating, and what the spectrum adds.
+        """
+        own = [sum(each.values()) for each in self.by_step]
+        if self.spectrum is None:
+            return tuple(own)
+        share = _SPECTRUM * spectrum_trust(self.spectrum)
+        return tuple(value + share * extra for value, extra in zip(own, self.spectrum.by_step.tolist(), strict=True))
+
+    @property
+    def strongest(self) -> float:
+        """The strength of the clearest difference among the team's acts; 0 for a run like the passing ones."""
+        return max((self.strengths[index] for index in self.comparison.run.acts), default=0.0)
+
+    def kind_of(self, step: int) -> Divergence | None:
+        """The kind of difference that speaks most for a step."""
+        kinds = self.by_step[step]
+        return max(kinds, key=lambda kind: kinds[kind], default=None)
+
+
+def spectrum_trust(spectrum: Spectrum) -> float:
+    """How far a spectrum is to be trusted, in [0, 1): it needs other failing runs, and passing ones.
+
+    With the judged run as the only failing one it says the same as the comparison of values, so nothing is added.
+    """
+    failing, passing = len(spectrum.failing), len(spectrum.passing)
+    return failing / (failing + 1) * passing / (passing + 1)

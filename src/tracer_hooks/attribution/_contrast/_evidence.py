@@ -1,0 +1,95 @@
+"""Quotations: the passage of the failed step that differs, and what a passing run did instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracer_hooks.attribution._contrast._comparison import Comparison
+from tracer_hooks.attribution._contrast._divergence import Divergences
+from tracer_hooks.attribution._contrast._marks import Divergence, Instead, Mark
+from tracer_hooks.attribution._contrast._spectrum import ElementKind, Spectrum
+from tracer_hooks.attribution._reading._trace import Trace
+from tracer_hooks.schema import Evidence, Step
+
+MAX_EVIDENCE = 4
+_SHORT = 120
+"""Characters of a passing run's words that ``why`` repeats."""
+_WHY = {
+    Divergence.CLAIM: "no passing run says {words!r}",
+    Divergence.ARGUMENT: "no passing run calls the tool with {words!r}",
+    Divergence.RESULT: "what came back differs from every passing run",
+    Divergence.ACT: "the passing runs do something else here",
+    Divergence.AGENT: "another agent acts here in the passing runs",
+    Divergence.EXTRA: "the passing runs have no such step",
+    Divergence.REPEAT: "the passing runs do this once, and here it is done again",
+    Divergence.MISSING: "the passing runs did something before this that is missing here",
+    Divergence.MISSING_CHECK: "the passing runs made a check before going on, and it is missing here",
+    Divergence.MISSING_CLAIM: "the passing runs have a value here that this run never says",
+    Divergence.EARLY_END: "the passing runs went on after this",
+    Divergence.CONTENT: "the passing runs say something else here",
+    Divergence.PATH: "from here on the run is less like the passing ones",
+}
+
+
+def evidence_for(divergences: Divergences, step: int, trace: Trace) -> tuple[Evidence, ...]:
+    """Why a step is named, the strongest reason first; empty when the step has no text to quote."""
+    found: dict[tuple[str, str], Evidence] = {}
+    for quote, why in _reasons(divergences, step, trace):
+        found.setdefault((quote, why), Evidence(step=step, quote=quote, why=why))
+    return tuple(found.values())[:MAX_EVIDENCE]
+
+
+def _reasons(divergences: Divergences, step: int, trace: Trace) -> Iterator[tuple[str, str]]:
+    kinds = divergences.by_step[step]
+    marks = [mark for mark in divergences.marks if mark.step == step]
+    for mark in sorted(marks, key=lambda one: (-kinds[one.divergence], -one.weight)):
+        quote = _quote(trace, mark)
+        if quote:
+            yield quote, _why(divergences.comparison, mark)
+    if divergences.spectrum is not None:
+        reason = _spectrum_reason(divergences.spectrum, step)
+        quote = trace.first_words(step)
+        if reason and quote:
+            yield quote, reason
+
+
+def _quote(trace: Trace, mark: Mark) -> str | None:
+    located = trace.locate(mark.step, mark.words) if mark.words else None
+    return located or trace.first_words(mark.step)
+
+
+def _why(comparison: Comparison, mark: Mark) -> str:
+    why = _WHY[mark.divergence].format(words=shorten(mark.words))
+    if mark.instead is None:
+        return why
+    other = comparison.pairings[mark.instead.run].other.trajectory
+    step = other.steps[mark.instead.step]
+    return f"{why}; in the passing run {other.run_id!r}, step {step.index}, {step.agent!r} {_did(step, mark.instead)}"
+
+
+def _did(step: Step, instead: Instead) -> str:
+    if instead.value:
+        return f"has {shorten(instead.value)!r}"
+    if step.tool_calls:
+        return "calls " + ", ".join(repr(call.name) for call in step.tool_calls[:3])
+    if step.recipient:
+        return f"hands over to {step.recipient!r}"
+    return f"writes {shorten(step.content)!r}" if step.content.strip() else "acts"
+
+
+def _spectrum_reason(spectrum: Spectrum, step: int) -> str | None:
+    element = spectrum.top(step)
+    if element is None:
+        return None
+    failing, passing = spectrum.runs_with(element)
+    what = {ElementKind.AGENT: "agent", ElementKind.ACT: "kind of act", ElementKind.CLAIM: "value or sentence"}
+    return (
+        f"this {what[element.kind]} stands in {failing} of {1 + len(spectrum.failing)} failing runs of the task "
+        f"and in {passing} of {len(spectrum.passing)} passing ones"
+    )
+
+
+def shorten(text: str) -> str:
+    """The beginning of a text on one line."""
+    line = " ".join(text[: 4 * _SHORT].split())
+    return line if len(line) <= _SHORT else f"{line[: _SHORT - 1]}…"

@@ -1,0 +1,155 @@
+"""Rounds of work under a planner or in turn, the planner's verdicts on them, and how the run ended."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+import numpy as np
+
+from tracer_hooks.attribution._features._marks import first_of, last_of
+from tracer_hooks.attribution._features._view import Column, View
+from tracer_hooks.attribution._rules._language import ENDS
+from tracer_hooks.schema import StepKind
+
+# The progress ledger of Magentic-One (autogen-agentchat 0.4 and later, and autogen-magentic-one before it).
+_LOOP = re.compile(r'"is_in_loop"\s*:\s*\{[^{}]*"answer"\s*:\s*true', re.IGNORECASE)
+_NO_PROGRESS = re.compile(r'"is_progress_being_made"\s*:\s*\{[^{}]*"answer"\s*:\s*false', re.IGNORECASE)
+_SATISFIED = re.compile(r'"is_request_satisfied"\s*:\s*\{[^{}]*"answer"\s*:\s*true', re.IGNORECASE)
+_STALLED = re.compile(r"\bstalled|replanning|re-?plan\b|\bnew plan\b|stuck in a loop|going in circles", re.IGNORECASE)
+_OBSERVATION = re.compile(
+    r"screenshot|viewport|^Address:|search results?\b|exitcode:|code output|^Title:|metadata was extracted|https?://\S+\s+\S",
+    re.I | re.M,
+)
+_HEAD = 4_000
+
+
+class _Work:
+    """The acts that do the work: no person, no report, no planning, no routing."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.count = view.count
+
+    @cached_property
+    def replies(self) -> list[int]:
+        view = self.view
+        own = [i for i in view.acts if view.agents[i] not in view.planners and not view.is_routing[i]]
+        return [i for i in own if not (i == 0 and view.trace.is_brief(i))] or own or view.acts
+
+    @cached_property
+    def ended(self) -> bool:
+        """Whether the run came to an end of its own: an answer of the planner, or a word that it is done."""
+        view = self.view
+        last = view.steps[-1]
+        said = view.texts[-1].said
+        if ENDS.search(said) or _SATISFIED.search(last.content[-_HEAD:]) or "final answer" in said.lower():
+            return True
+        if last.agent in view.planners and last.kind is not StepKind.HANDOFF and not view.is_routing[-1]:
+            return True
+        return bool(view.trajectory.final_output)
+
+    @cached_property
+    def verdict(self) -> Column:
+        """1 where a planner finds that the work goes in a circle or nowhere."""
+        view = self.view
+        heads = [step.content[:_HEAD] for step in view.steps]
+        return np.array(
+            [
+                float(agent in view.planners and any(p.search(head) for p in (_LOOP, _NO_PROGRESS, _STALLED)))
+                for agent, head in zip(view.agents, heads, strict=True)
+            ]
+        )
+
+    @cached_property
+    def verdict_on(self) -> Column:
+        """1 at the replies that the next word of a planner is so disappointed of."""
+        out = np.zeros(self.count)
+        for index in self.replies:
+            following = next(
+                (j for j in range(index + 1, min(self.count, index + 4)) if not self.view.is_routing[j]), None
+            )
+            if following is not None:
+                out[index] = self.verdict[following]
+        return out
+
+
+def work(view: View) -> dict[str, Column]:
+    """Where the work stood, as seen by who leads it."""
+    rounds = _Work(view)
+    nth = np.zeros(view.count)
+    for number, index in enumerate(rounds.replies, start=1):
+        nth[index] = number
+    last = (nth == nth.max()).astype(float) * (nth > 0)
+    ended, cut = float(rounds.ended), 1.0 - float(rounds.ended)
+    planned = view.flags([agent in view.planners for agent in view.agents])
+    before_verdict = (np.cumsum(rounds.verdict) == 0).astype(float)
+    seen = np.array(
+        [float(_OBSERVATION.search(text.said[:_HEAD] + text.shown[:500]) is not None) for text in view.texts]
+    )
+    is_reply = (nth > 0).astype(float)
+    return {
+        "work: a reply": is_reply,
+        "work: first reply": (nth == 1).astype(float),
+        "work: second reply": (nth == 2).astype(float),
+        "work: third reply": (nth == 3).astype(float),
+        "work: fourth or fifth reply": ((nth == 4) | (nth == 5)).astype(float),
+        "work: log number of the reply": np.log1p(nth),
+        "work: last reply": last,
+        "work: last reply of a run that ended": last * ended,
+        "work: last reply of a run that was cut off": last * cut,
+        "work: early reply of a run that was cut off": ((nth > 0) & (nth <= 3)).astype(float) * cut,
+        "work: early reply of a run that ended": ((nth > 0) & (nth <= 3)).astype(float) * ended,
+        "work: last thought of the planner before the end": last_of(planned) * ended,
+        "work: reply by reasoning alone": is_reply * (1 - seen),
+        "work: last reply, by reasoning alone, of a run that ended": last * ended * (1 - seen),
+        "work: shows what it observed": seen,
+        "work: the planner is disappointed": rounds.verdict,
+        "work: reply that the planner is disappointed of": rounds.verdict_on,
+        "work: first reply that the planner is disappointed of": first_of(rounds.verdict_on),
+        "work: last reply before the first disappointment": last_of(is_reply * before_verdict)
+        * float(rounds.verdict.any()),
+        "work: before any disappointment": before_verdict,
+        "work: log disappointments so far": np.log1p(np.cumsum(rounds.verdict)),
+        "work: request that is made again": _asked_again(view),
+        "work: reply after which the request is made again": _reply_before_repeat(view, rounds.replies),
+    }
+
+
+def run(view: View) -> dict[str, Column]:
+    """What is the same for all steps of a run; it tells trees which kind of run they look at."""
+    rounds = _Work(view)
+    constants = {
+        "run: came to an end of its own": float(rounds.ended),
+        "run: log steps": float(np.log1p(view.count)),
+        "run: agents": float(min(8, len(set(view.agents)))),
+        "run: has a planner": float(bool(view.planners)),
+        "run: share of reports": float(np.mean(view.is_report)) if view.count else 0.0,
+        "run: share of hand-offs": float(np.mean([s.kind is StepKind.HANDOFF for s in view.steps]))
+        if view.count
+        else 0.0,
+        "run: planner disappointed": float(rounds.verdict.any()),
+    }
+    return {name: np.full(view.count, value) for name, value in constants.items()}
+
+
+def _requests(view: View) -> list[int]:
+    return [i for i in range(view.count) if view.steps[i].recipient is not None and not view.is_routing[i]]
+
+
+def _asked_again(view: View) -> Column:
+    out = view.column()
+    asked = _requests(view)
+    for here, later in zip(asked, asked[1:], strict=False):
+        out[here] = view.similarity[here, later]
+    return out
+
+
+def _reply_before_repeat(view: View, replies: list[int]) -> Column:
+    out = view.column()
+    asked = _requests(view)
+    for here, later in zip(asked, asked[1:], strict=False):
+        between = [i for i in replies if here < i < later]
+        if between:
+            out[between[-1]] = view.similarity[here, later]
+    return out

@@ -1,0 +1,165 @@
+"""A causal language model of transformers, from a directory on this machine."""
+
+from __future__ import annotations
+
+import functools
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from tracer_hooks._optional import require
+from tracer_hooks.attribution._judge._chat import ChatMessage, ChatReply, ChatRequest
+from tracer_hooks.attribution._judge._options import JudgeOptions, variable_of
+from tracer_hooks.errors import AttributionError, ConfigError
+from tracer_hooks.schema import Usage
+
+CHOICE_PREFIX = '{"choice": "'
+
+
+class LocalChat:
+    """A :class:`~tracer_hooks.attribution.ChatModel` that runs in this process: greedy, without a network.
+
+    Nothing holds the reply to the schema, so the prompt has to; a choice among labels is read off the probabilities of
+    the next token and needs one forward pass. A model is loaded once in a process and answers one question at a time.
+
+    Raises:
+        MissingExtraError: ``transformers`` or ``torch`` is not installed.
+        ConfigError: The directory holds no model that transformers can load.
+    """
+
+    def __init__(self, options: JudgeOptions) -> None:
+        for module in ("torch", "transformers"):
+            require(module, extra="model", feature="a judge from a local model")
+        directory = Path(options.model)
+        self.name = directory.resolve().name
+        self._model, self._tokenizer, self._lock = _load(str(directory.resolve()))
+        own = getattr(self._model.config, "max_position_embeddings", None)
+        self.context_tokens = min(options.context_tokens, own) if own else options.context_tokens
+        self.identity = json.dumps(["transformers", str(directory.resolve()), _stamp(directory)])
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of ``text`` by the model's own tokenizer."""
+        return len(self._tokenizer.encode(text, add_special_tokens=False))
+
+    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatReply:
+        """Answer ``request``; see :class:`~tracer_hooks.attribution.ChatModel`.
+
+        Raises:
+            AttributionError: The prompt is longer than the model's context, or no second is left.
+        """
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        with self._lock:
+            if deadline is not None and time.monotonic() >= deadline:
+                raise AttributionError(f"the local judge {self.name!r} was busy until the time was over")
+            if request.labels:
+                return self._choose(request)
+            return self._write(request, deadline)
+
+    def _write(self, request: ChatRequest, deadline: float | None) -> ChatReply:
+        import torch
+
+        prompt = self._encode(request, "")
+        length = prompt["input_ids"].shape[1]
+        with torch.inference_mode():
+            output = self._model.generate(
+                **prompt,
+                do_sample=False,
+                max_new_tokens=request.max_tokens,
+                max_time=None if deadline is None else max(0.001, deadline - time.monotonic()),
+                pad_token_id=self._pad,
+            )
+        written = output[0, length:]
+        ended = len(written) > 0 and int(written[-1]) in self._ends
+        return ChatReply(
+            text=self._tokenizer.decode(written, skip_special_tokens=True),
+            usage=Usage(input_tokens=length, output_tokens=len(written)),
+            is_cut=not ended,
+        )
+
+    def _choose(self, request: ChatRequest) -> ChatReply:
+        import torch
+
+        prompt = self._encode(request, CHOICE_PREFIX)
+        with torch.inference_mode():
+            logits = self._model(**prompt, logits_to_keep=1).logits[0, -1].float()
+        logprobs = torch.log_softmax(logits, dim=-1)
+        found = {label: float(logprobs[self._first_token(label)]) for label in request.labels}
+        best = max(found, key=lambda label: found[label])
+        return ChatReply(
+            text=json.dumps({"choice": best}),
+            usage=Usage(input_tokens=prompt["input_ids"].shape[1], output_tokens=1),
+            label_logprobs=found,
+        )
+
+    def _encode(self, request: ChatRequest, begun: str) -> Any:
+        text, is_templated = self._prompt(request.messages)
+        encoded = self._tokenizer(text + begun, return_tensors="pt", add_special_tokens=not is_templated)
+        encoded.pop("token_type_ids", None)
+        length = encoded["input_ids"].shape[1]
+        if length + (1 if request.labels else request.max_tokens) > self.context_tokens:
+            raise AttributionError(
+                f"a prompt of {length} tokens does not fit the context of {self.context_tokens} tokens of the local "
+                f"judge {self.name!r}. Set {variable_of('context_tokens')} or {variable_of('step_chars')} lower"
+            )
+        return encoded.to(self._model.device)
+
+    def _prompt(self, messages: tuple[ChatMessage, ...]) -> tuple[str, bool]:
+        """The prompt as text, and whether it is the work of a chat template."""
+        if not self._tokenizer.chat_template:
+            return "\n\n".join(message.content for message in messages) + "\n\nReply:\n", False
+        try:
+            return self._template(messages), True
+        except Exception:  # templates raise what they like; those without a system role want it with the question
+            first, second, *rest = messages
+            joined = ChatMessage("user", f"{first.content}\n\n{second.content}")
+            return self._template((joined, *rest)), True
+
+    def _template(self, messages: tuple[ChatMessage, ...]) -> str:
+        return str(
+            self._tokenizer.apply_chat_template(
+                [{"role": each.role, "content": each.content} for each in messages],
+                tokenize=False,
+                add_generation_prompt=True,
+                enable_thinking=False,  # templates that know no thinking ignore it
+            )
+        )
+
+    def _first_token(self, label: str) -> int:
+        return int(self._tokenizer.encode(label, add_special_tokens=False)[0])
+
+    @property
+    def _ends(self) -> set[int]:
+        ends = self._model.generation_config.eos_token_id
+        found = set(ends) if isinstance(ends, list) else {ends}
+        return (found | {self._tokenizer.eos_token_id}) - {None}
+
+    @property
+    def _pad(self) -> int | None:
+        pad: int | None = self._tokenizer.pad_token_id
+        return pad if pad is not None else next(iter(sorted(self._ends)), None)
+
+
+@functools.lru_cache(maxsize=1)
+def _load(directory: str) -> tuple[Any, Any, threading.Lock]:
+    """Model, tokenizer and the lock that lets one question at a time through."""
+    import torch
+    import transformers
+
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(directory, local_files_only=True)
+        model = transformers.AutoModelForCausalLM.from_pretrained(directory, local_files_only=True, dtype="auto")
+    except (OSError, ValueError, KeyError) as error:
+        raise ConfigError(
+            f"model={directory!r} of the attributor 'judge' cannot be loaded: {str(error)[:300]}. Expected a directory "
+            "with a causal language model of transformers and its tokenizer"
+        ) from error
+    model = model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
+    return model, tokenizer, threading.Lock()
+
+
+def _stamp(directory: Path) -> list[Any]:
+    """Size and time of each weight file: other weights in the same place are another model."""
+    files = sorted(path for path in directory.iterdir() if path.suffix in (".safetensors", ".bin", ".json"))
+    return [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in files]

@@ -1,0 +1,144 @@
+"""Nested spans of a TRAIL trace as a trajectory, and the step that each span belongs to."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tracer_hooks import semconv
+from tracer_hooks.errors import TrajectoryError
+from tracer_hooks.schema import Trajectory, to_text
+from tracer_hooks.telemetry._assemble import assemble
+from tracer_hooks.telemetry._foreign import normalise
+from tracer_hooks.telemetry._otlp_values import decode_time
+from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
+
+_DURATION = re.compile(r"P(?:(\d+)D)?T?(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?", re.IGNORECASE)
+_STATUS = {"error": SpanStatus.ERROR, "ok": SpanStatus.OK}
+_MOST_DEEP = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrailTrace:
+    """A run with the places of its spans."""
+
+    trajectory: Trajectory
+    parents: Mapping[str, str | None]
+    """The span around each span."""
+    order: Mapping[str, int]
+    """Position of each span in the tree, from the outside in and from the first to the last."""
+    steps: Mapping[str, int]
+    """The step that each model call or agent span is."""
+
+    def step_of(self, span: str, *, at_end: bool) -> int | None:
+        """The step that an error at ``span`` belongs to.
+
+        A span that is a step is that step. One around steps is the first of them, or the last ``at_end``. Any other,
+        a tool call for one, belongs to the step before it under the same span; to the first one there when none was
+        before it.
+
+        Returns:
+            The step's index; None when the trace has no such span or no step around it.
+        """
+        if span not in self.parents:
+            return None
+        if span in self.steps:
+            return self.steps[span]
+        inside = self._steps_below(span)
+        if inside:
+            return inside[-1][1] if at_end else inside[0][1]
+        place, above = self.order[span], self.parents[span]
+        while above is not None:
+            around = self._steps_below(above)
+            before = [step for position, step in around if position < place]
+            if around:
+                return before[-1] if before else around[0][1]
+            above = self.parents.get(above)
+        return None
+
+    def _steps_below(self, span: str) -> list[tuple[int, int]]:
+        """Position and index of the steps inside ``span``, in order."""
+        return sorted((self.order[one], step) for one, step in self.steps.items() if self._is_inside(one, span))
+
+    def _is_inside(self, span: str, outer: str) -> bool:
+        above: str | None = span
+        while above is not None:
+            if above == outer:
+                return True
+            above = self.parents.get(above)
+        return False
+
+
+def read_spans(data: Mapping[str, Any]) -> TrailTrace:
+    """The run of a trace.
+
+    Raises:
+        TrajectoryError: There are no spans, or none of an agent, a model call or a tool.
+    """
+    trace_id = to_text(data.get("trace_id") or "")
+    try:
+        records = list(_records(data.get("spans"), trace_id, None, 0))
+    except ValueError as error:
+        raise TrajectoryError(f"a span's times cannot be read: {error}") from error
+    if not records:
+        raise TrajectoryError("the trace has no spans")
+    runs = assemble(normalise(records))
+    trajectory = max(runs, key=lambda run: len(run.steps), default=None)
+    if trajectory is None or not trajectory.steps:
+        raise TrajectoryError(f"the {len(records)} spans hold no act of an agent, model or tool")
+    return TrailTrace(
+        trajectory=trajectory.model_copy(
+            update={"run_id": trace_id or trajectory.run_id, "task": trajectory.task or _task(records)}
+        ),
+        parents={record.span_id: record.parent_id for record in records},
+        order={record.span_id: position for position, record in enumerate(records)},
+        steps={step.span_id: step.index for step in trajectory.steps if step.span_id},
+    )
+
+
+def _task(records: list[SpanRecord]) -> str:
+    """What the outermost agent was given; the span around it, the harness, has no input."""
+    kind, given = semconv.OI_SPAN_KIND, semconv.OI_INPUT_VALUE
+    agent = next((one for one in records if one.attributes.get(kind) == semconv.OI_KIND_AGENT), None)
+    text = "" if agent is None else to_text(agent.attributes.get(given) or "")
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return to_text(value["task"]) if isinstance(value, dict) and value.get("task") else text
+
+
+def _records(spans: object, trace_id: str, parent: str | None, depth: int) -> Iterator[SpanRecord]:
+    if depth > _MOST_DEEP or not isinstance(spans, list):
+        return
+    for span in spans:
+        if not isinstance(span, Mapping) or not span.get("span_id"):
+            raise TrajectoryError("a span must be an object with 'span_id'")
+        own = to_text(span["span_id"])
+        start = decode_time(span.get("timestamp"))
+        attributes = span.get("span_attributes")
+        yield SpanRecord(
+            trace_id=to_text(span.get("trace_id") or trace_id),
+            span_id=own,
+            parent_id=parent,
+            name=to_text(span.get("span_name") or ""),
+            start_ns=start,
+            end_ns=start + _nanoseconds(span.get("duration")),
+            attributes=dict(attributes) if isinstance(attributes, Mapping) else {},
+            status=_STATUS.get(to_text(span.get("status_code") or "").casefold(), SpanStatus.UNSET),
+            status_message=to_text(span.get("status_message") or ""),
+            scope=to_text(span.get("scope_name") or ""),
+        )
+        yield from _records(span.get("child_spans"), trace_id, own, depth + 1)
+
+
+def _nanoseconds(duration: object) -> int:
+    """An ISO 8601 duration, ``PT24.6S``, in nanoseconds; 0 for anything else."""
+    match = _DURATION.fullmatch(duration) if isinstance(duration, str) else None
+    if match is None:
+        return 0
+    days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
+    return round((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1e9)

@@ -1,0 +1,157 @@
+"""What an evaluation is made of: runs with their labels, and what could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tracer_hooks.datasets import LoadedRecord
+from tracer_hooks.schema import (
+    AgentFault,
+    DecisiveStep,
+    ErrorMode,
+    LabeledTrajectory,
+    RunOutcome,
+    Trajectory,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """A record or an answer that was set apart."""
+
+    source: str
+    """Where it came from."""
+    reason: str
+    """What was wrong with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecondLabel:
+    """What another team of labellers says of one run."""
+
+    file: str
+    """Name of the run's file."""
+    question: str | None = None
+    """The run's question, to tell files of the same name apart."""
+    agent: str
+    """The agent blamed for the root cause."""
+    step: int
+    """The root cause's step."""
+    every_step: tuple[int, ...] = ()
+    """Every step that this team found faulty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One run with what is known of it."""
+
+    source: str
+    """The file it comes from; with ``:line`` or ``#position`` behind it when the file holds several."""
+    group: str
+    """The subset it belongs to."""
+    question: str
+    """Runs of one question stay together in folds and in resampling."""
+    trajectory: Trajectory
+    """What happened, without the expected answer: what an attributor is given."""
+    reference: str | None = None
+    """The expected answer."""
+    labeled: LabeledTrajectory | None = None
+    """The label, with the same trajectory; None for a run that is only graded."""
+    gold_agent: str | None = None
+    """The labelled agent in the label's spelling; None when no decisive step is labelled."""
+    gold_step: int | None = None
+    """The decisive step; None when none is labelled or the labelled one lies outside the run."""
+    gold_mode: ErrorMode | None = None
+    """The error mode of the decisive step."""
+    faults: tuple[AgentFault, ...] | None = None
+    """Faulty agents and modes; None when this data set labels none."""
+    faulty_steps: frozenset[int] = frozenset()
+    """Every step that the label calls faulty, for data sets that label more than the decisive one."""
+    second: SecondLabel | None = None
+    """The same run's label by another team."""
+
+    @property
+    def outcome(self) -> RunOutcome:
+        """How the run ended."""
+        return self.trajectory.outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationData:
+    """Runs to evaluate on."""
+
+    dataset: str
+    """``whowhen``, ``aegis``, ``agentrx``, ``trail``, ``trajectory`` or ``graded``."""
+    source: str = ""
+    """The path that the runs were read from."""
+    cases: tuple[Case, ...] = ()
+    """The runs."""
+    problems: tuple[Problem, ...] = ()
+    """Records that could not be used."""
+    notes: tuple[str, ...] = ()
+    """What a reader of the figures should know about the data."""
+
+    @classmethod
+    def of(cls, labeled: Iterable[LabeledTrajectory], *, group: str = "runs") -> EvaluationData:
+        """Labelled trajectories that are at hand, as data of the kind ``trajectory``."""
+        records = (
+            LoadedRecord(source=one.trajectory.run_id, trajectory=one.trajectory, labeled=one) for one in labeled
+        )
+        return cls(dataset="trajectory", cases=tuple(make_case(record, group, "trajectory") for record in records))
+
+
+def make_case(record: LoadedRecord, group: str, dataset: str, second: SecondLabel | None = None) -> Case:
+    """A case from a record that was read; the expected answer is taken out of its trajectory."""
+    found = record.trajectory
+    assert found is not None, "a record without a trajectory is a problem, not a case"
+    trajectory = found if found.reference is None else found.model_copy(update={"reference": None})
+    label = record.labeled
+    decisive = _decisive(label, dataset)
+    is_inside = decisive is not None and decisive.step < len(trajectory.steps)
+    return Case(
+        source=record.source,
+        group=group,
+        question=_question(record),
+        trajectory=trajectory,
+        reference=found.reference,
+        labeled=None if label is None else label.model_copy(update={"trajectory": trajectory}),
+        gold_agent=_agent(label, decisive, dataset),
+        gold_step=decisive.step if decisive is not None and is_inside else None,
+        gold_mode=None if decisive is None else decisive.error_mode,
+        faults=_faults(label, dataset),
+        faulty_steps=_faulty_steps(label),
+        second=second,
+    )
+
+
+def _question(record: LoadedRecord) -> str:
+    label, trajectory = record.labeled, record.trajectory
+    named = record.question_id or (label.question_id if label is not None else None)
+    if named:
+        return named
+    return (trajectory.task or trajectory.run_id) if trajectory is not None else record.source
+
+
+def _decisive(label: LabeledTrajectory | None, dataset: str) -> DecisiveStep | None:
+    return None if label is None or dataset in ("aegis", "graded") else label.decisive
+
+
+def _agent(label: LabeledTrajectory | None, decisive: DecisiveStep | None, dataset: str) -> str | None:
+    if decisive is not None:
+        return decisive.agent
+    # a Who&When label whose step lies outside the log: its agent still counts, its step cannot be hit
+    if label is not None and dataset == "whowhen" and label.faults:
+        return label.faults[0].agent
+    return None
+
+
+def _faults(label: LabeledTrajectory | None, dataset: str) -> tuple[AgentFault, ...] | None:
+    if label is None or dataset in ("whowhen", "graded"):
+        return None
+    return label.faults if dataset == "aegis" or label.faults else None
+
+
+def _faulty_steps(label: LabeledTrajectory | None) -> frozenset[int]:
+    found = None if label is None else label.verification.get("faulty_steps")
+    return frozenset(step for step in found if isinstance(step, int)) if isinstance(found, list) else frozenset()

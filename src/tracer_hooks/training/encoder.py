@@ -1,0 +1,146 @@
+"""Training of the attributor ``encoder``: what ``tracer-hooks train encoder`` does."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tracer_hooks.attribution._encoder._backbone import StepEncoder
+from tracer_hooks.attribution._encoder._head import HeadConfig, TrajectoryHead
+from tracer_hooks.attribution._encoder._model import EncoderModel
+from tracer_hooks.attribution._encoder._tokens import StepTokenizer
+from tracer_hooks.attribution._encoder._weights import TOKENIZER, save_model
+from tracer_hooks.attribution._features import features_of
+from tracer_hooks.errors import TrainingError
+from tracer_hooks.schema import Step, Trajectory
+from tracer_hooks.training._data import examples_of, labeled_in, split
+from tracer_hooks.training._evaluation import figures_of, mode_threshold_of, scores_of
+from tracer_hooks.training._examples import ARCHITECTURES, Example
+from tracer_hooks.training._progress import Progress, Silent
+from tracer_hooks.training._trainer import LoopOptions, Trainer
+
+CHECKPOINT, METRICS = "checkpoint.pt", "metrics.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncoderTraining:
+    """One training run."""
+
+    data: tuple[Path, ...]
+    """Files or folders of labelled trajectories."""
+    base: Path
+    """A folder with ``config.json``, ``model.safetensors`` and ``tokenizer.json`` of a small BERT."""
+    out: Path
+    """Where the model, ``metrics.json`` and the checkpoint go."""
+    loop: LoopOptions = field(default_factory=LoopOptions)
+    max_minutes: float = 120.0
+    """Training stops after so long, with what has been learnt until then; reading and validating come on top."""
+    checkpoint_minutes: float = 5.0
+    resume: bool = False
+    """Go on from the checkpoint in :attr:`out`."""
+    leave_out: tuple[str, ...] = ()
+    """Architectures of Aegis to leave out of training and to report on."""
+    freeze: int = 2
+    """The embeddings and so many of the lowest layers stay as they are."""
+    features: bool = True
+    """Whether the structural features join at the head."""
+    head: HeadConfig = field(default_factory=HeadConfig)
+    device: str = "cpu"
+
+
+def train_encoder(job: EncoderTraining, progress: Progress | None = None) -> dict[str, Any]:
+    """Train an encoder and write it to ``job.out``.
+
+    Args:
+        job: What to train on, and how.
+        progress: Told how it goes.
+
+    Returns:
+        What stands in ``metrics.json``: the options, the times, and the figures on held-out questions and, when
+        architectures were left out, on those.
+
+    Raises:
+        TrainingError: The data or the base cannot be used, or there is nothing to resume.
+    """
+    progress = progress or Silent()
+    _check(job)
+    torch.manual_seed(job.loop.seed)
+    model, names = _fresh(job)
+    tokenizer = StepTokenizer(job.base)
+    with progress.phase("reading") as tick:
+        examples = examples_of(labeled_in(job.data), tokenizer, names, tick=tick)
+    train, valid, left_out = split(examples, job.leave_out)
+    trainer = Trainer(model, train, job.loop)
+    seconds = _fit(trainer, job, progress)
+    metrics = _measure(model, valid, left_out, progress) | {
+        "training": {
+            "trajectories": len(train),
+            "steps": trainer.step_number,
+            "of_steps": trainer.total,
+            "seconds": round(seconds),
+            "loss": trainer.loss,
+            "loop": asdict(job.loop),
+            "freeze": job.freeze,
+            "leave_out": list(job.leave_out),
+        }
+    }
+    save_model(model, job.base / TOKENIZER, job.out, {"mode_threshold": metrics["mode_threshold"]})
+    (job.out / METRICS).write_text(json.dumps(metrics, indent=1) + "\n", encoding="utf-8")
+    return metrics
+
+
+def _check(job: EncoderTraining) -> None:
+    for file in ("config.json", "model.safetensors", TOKENIZER):
+        if not (job.base / file).is_file():
+            raise TrainingError(f"{str(job.base)!r} holds no {file!r}: --base wants the folder of a small BERT")
+    unknown = [name for name in job.leave_out if name not in ARCHITECTURES]
+    if unknown:
+        raise TrainingError(f"unknown architecture {unknown[0]!r}, expected one of {', '.join(ARCHITECTURES)}")
+    if job.resume and not (job.out / CHECKPOINT).is_file():
+        raise TrainingError(f"{str(job.out)!r} holds no {CHECKPOINT!r} to resume from: leave out --resume")
+
+
+def _fresh(job: EncoderTraining) -> tuple[EncoderModel, tuple[str, ...]]:
+    backbone = StepEncoder.from_base(job.base)
+    backbone.freeze(job.freeze)
+    blank = Trajectory(run_id="names", task="", steps=(Step(index=0, agent="agent", content="text"),))
+    names = features_of(blank).names if job.features else ()
+    head = HeadConfig(**{**asdict(job.head), "vectors": backbone.width, "features": names})
+    return EncoderModel(backbone, TrajectoryHead(head)).to(job.device), names
+
+
+def _fit(trainer: Trainer, job: EncoderTraining, progress: Progress) -> float:
+    path = job.out / CHECKPOINT
+    job.out.mkdir(parents=True, exist_ok=True)
+    if job.resume:
+        trainer.resume(path)
+    began = saved = time.monotonic()
+    with progress.training(trainer.total) as tell:
+        while not trainer.done and time.monotonic() - began < 60 * job.max_minutes:
+            trainer.step()
+            tell(trainer.step_number, trainer.loss)
+            if time.monotonic() - saved > 60 * job.checkpoint_minutes:
+                trainer.save(path)
+                saved = time.monotonic()
+    trainer.save(path)
+    return time.monotonic() - began
+
+
+def _measure(
+    model: EncoderModel, valid: Sequence[Example], left_out: Sequence[Example], progress: Progress
+) -> dict[str, Any]:
+    with progress.phase("validating") as tick:
+        scores = scores_of(model, valid, tick) if valid else None
+        other = scores_of(model, left_out, tick) if left_out else None
+    threshold = mode_threshold_of(valid, scores) if scores is not None else 0.0
+    return {
+        "mode_threshold": threshold,
+        "held_out_questions": figures_of(valid, scores, threshold) if scores is not None else None,
+        "left_out": figures_of(left_out, other, threshold) if other is not None else None,
+    }
