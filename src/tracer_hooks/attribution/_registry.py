@@ -1,43 +1,69 @@
-"""Attributors by name."""
+"""Attributors by name, and fitted ones by directory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 from tracer_hooks.attribution._protocol import Attributor
-from tracer_hooks.attribution._rules import RulesAttributor
 from tracer_hooks.errors import ConfigError
 
 AUTO = "auto"
 
-_FACTORIES: dict[str, Callable[[], Attributor]] = {"rules": RulesAttributor, "structural": RulesAttributor}
+# Modules are imported when the attributor is asked for: some bring torch with them.
+_SHIPPED: dict[str, str] = {
+    "contrast": "tracer_hooks.attribution._contrast:ContrastAttributor",
+    "encoder": "tracer_hooks.attribution._encoder:EncoderAttributor",
+    "ensemble": "tracer_hooks.attribution._ensemble:EnsembleAttributor",
+    "judge": "tracer_hooks.attribution._judge:JudgeAttributor",
+    "prefill": "tracer_hooks.attribution._prefill:PrefillAttributor",
+    "rules": "tracer_hooks.attribution._rules:RulesAttributor",
+    "structural": "tracer_hooks.attribution._structural:StructuralAttributor",
+}
+_AUTOMATIC = "tracer_hooks.attribution._ensemble:automatic"
+_REGISTERED: dict[str, Callable[[], Attributor]] = {}
 
 
-def get_attributor(name: str | Attributor = AUTO) -> Attributor:
-    """The attributor of that name; an attributor is handed back as it is.
+def get_attributor(name: str | Path | Attributor = AUTO) -> Attributor:
+    """The attributor of that name, or the fitted one in that directory; an attributor is handed back as it is.
 
     Args:
-        name: ``"auto"`` takes the best one that is installed.
+        name: ``"auto"`` takes the best that is installed. A path, or a name with a separator in it, is a directory that
+            ``tracer-hooks fit`` wrote.
 
     Raises:
-        ConfigError: No attributor has that name, or ``name`` is something else altogether.
+        ConfigError: No attributor has that name, the directory holds none, or ``name`` is something else altogether.
+        MissingExtraError: The attributor needs a package that is not installed.
+        AttributionError: The directory holds an attributor that cannot be read.
     """
+    if isinstance(name, Path):
+        return _load(name)
     if not isinstance(name, str):
         if isinstance(name, Attributor):
             return name
         raise ConfigError(
             f"expected the name of an attributor or an object with attribute() and attribute_many(), got {name!r}"
         )
-    factory = _FACTORIES.get("structural" if name == AUTO else name)
-    if factory is None:
-        known = ", ".join(repr(one) for one in attributor_names())
-        raise ConfigError(f"unknown attributor {name!r}, expected one of {known}. Run: tracer-hooks doctor")
-    return factory()
+    if name in _REGISTERED:
+        return _REGISTERED[name]()
+    if name == AUTO:
+        return _made(_AUTOMATIC)
+    if name in _SHIPPED:
+        return _made(_SHIPPED[name])
+    if Path(name).is_dir() or "/" in name or "\\" in name:
+        return _load(Path(name))
+    known = ", ".join(repr(one) for one in attributor_names())
+    raise ConfigError(
+        f"unknown attributor {name!r}, expected one of {known} or a directory that `tracer-hooks fit` wrote. "
+        "Run: tracer-hooks doctor"
+    )
 
 
 def attributor_names() -> tuple[str, ...]:
     """Every name that :func:`get_attributor` takes, ``"auto"`` first."""
-    return (AUTO, *sorted(_FACTORIES))
+    return (AUTO, *sorted({*_SHIPPED, *_REGISTERED}))
 
 
 def register_attributor(name: str, factory: Callable[[], Attributor]) -> None:
@@ -48,4 +74,29 @@ def register_attributor(name: str, factory: Callable[[], Attributor]) -> None:
     """
     if not name or name == AUTO:
         raise ConfigError(f"an attributor cannot be called {name!r}, expected any name but '' and {AUTO!r}")
-    _FACTORIES[name] = factory
+    _REGISTERED[name] = factory
+
+
+def _load(directory: Path) -> Attributor:
+    """The fitted attributor in a directory: the one whose ``NAME.json`` lies there."""
+    for name, place in _SHIPPED.items():
+        if (directory / f"{name}.json").is_file():
+            attributor = _imported(place).load(directory)
+            if isinstance(attributor, Attributor):
+                return attributor
+    raise ConfigError(
+        f"no fitted attributor in {str(directory)!r}, expected a directory that `tracer-hooks fit` wrote. "
+        f"Run: tracer-hooks fit --labels PATH --out {str(directory)!r}"
+    )
+
+
+def _made(place: str) -> Attributor:
+    attributor = _imported(place)()
+    if not isinstance(attributor, Attributor):
+        raise ConfigError(f"{place!r} made {attributor!r}, expected an attributor")
+    return attributor
+
+
+def _imported(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)

@@ -9,6 +9,7 @@ from typing import Annotated, Optional
 import typer
 
 from tracer_hooks._version import __version__
+from tracer_hooks.cli._train import train_app
 
 app = typer.Typer(
     help="Which agent, at which step, made a run of your LLM agents fail.",
@@ -18,6 +19,7 @@ app = typer.Typer(
 )
 runs_app = typer.Typer(help="The local run store.", invoke_without_command=True)
 app.add_typer(runs_app, name="runs")
+app.add_typer(train_app, name="train")
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 Store = Annotated[
@@ -33,7 +35,20 @@ class Format(StrEnum):
     TRAJECTORY = "trajectory"
     WHOWHEN = "whowhen"
     AEGIS = "aegis"
+    AGENTRX = "agentrx"
+    TRAIL = "trail"
     OTLP = "otlp"
+
+
+class Dataset(StrEnum):
+    """Kinds of data that ``eval`` measures on."""
+
+    WHOWHEN = "whowhen"
+    AEGIS = "aegis"
+    AGENTRX = "agentrx"
+    TRAIL = "trail"
+    TRAJECTORY = "trajectory"
+    GRADED = "graded"
 
 
 class Engine(StrEnum):
@@ -80,6 +95,65 @@ def diagnose(
         engine=str(engine),
     )
     raise typer.Exit(job.run())
+
+
+@app.command("eval")
+def evaluate(
+    dataset: Annotated[Dataset, typer.Option(help="What the data is.")],
+    data: Annotated[Path, typer.Option(help="A file or a folder; each sub-folder is a group of its own.")],
+    attributor: Annotated[list[str], typer.Option(help="Who is measured; may be repeated.")] = ["auto"],  # noqa: B006
+    labels: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="A second team's labels of the same Who&When logs.", metavar="FILE"),
+    ] = None,
+    with_reference: Annotated[
+        bool, typer.Option("--with-reference", help="Also measure with the expected answer told.")
+    ] = False,
+    cross_validate: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(
+            help="Also measure each attributor fitted to these runs, in K folds of whole questions.", min=2, metavar="K"
+        ),
+    ] = None,
+    detection: Annotated[bool, typer.Option(help="Also diagnose every run with its outcome withheld.")] = True,
+    limit: Annotated[Optional[int], typer.Option(help="So many runs at most, drawn at random.", min=1)] = None,  # noqa: UP045
+    seed: Annotated[int, typer.Option(help="Of the draw, the folds and the bootstrap.")] = 0,
+    as_json: Json = False,
+    html: Annotated[Optional[Path], typer.Option(help="Also write a page with plots.", metavar="FILE.html")] = None,  # noqa: UP045
+) -> None:
+    """Measure attributors on labelled or graded runs, beside what can be had without reading them."""
+    from tracer_hooks.cli._eval import EvalJob
+
+    job = EvalJob(
+        dataset=dataset.value,
+        data=data,
+        attributors=attributor,
+        labels=labels,
+        with_reference=with_reference,
+        cross_validate=cross_validate,
+        detection=detection,
+        limit=limit,
+        seed=seed,
+        as_json=as_json,
+        html=html,
+    )
+    raise typer.Exit(job.run())
+
+
+@app.command()
+def fit(
+    labels: Annotated[
+        list[Path], typer.Option(help="Labelled runs: a file or folder; may be repeated.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the fitted attributor.", show_default=False)],
+    attributor: Annotated[str, typer.Option(help="Which attributor to fit.")] = "structural",
+    seed: Annotated[int, typer.Option(help="Of the folds and of the trees.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Adapt an attributor to labelled runs of your own team, and say what that gained."""
+    from tracer_hooks.cli._fit import FitJob
+
+    raise typer.Exit(FitJob(labels=labels, out=out, attributor=attributor, seed=seed, as_json=as_json).run())
 
 
 @app.command()

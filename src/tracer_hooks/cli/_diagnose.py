@@ -61,7 +61,7 @@ class DiagnoseJob:
 
     paths: Sequence[Path]
     attributor: str
-    file_format: Literal["auto", "trajectory", "whowhen", "aegis", "otlp"]
+    file_format: Literal["auto", "trajectory", "whowhen", "aegis", "agentrx", "trail", "otlp"]
     as_json: bool
     report: Path | None
     engine: str

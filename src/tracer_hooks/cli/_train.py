@@ -30,7 +30,9 @@ def train() -> None:
 @train_app.command()
 def encoder(
     data: Annotated[list[Path], typer.Option(help="Labelled trajectories, files or folders; may be repeated.")],
-    base: Annotated[Path, typer.Option(help="Folder of all-MiniLM-L6-v2, or of another small BERT.")],
+    base: Annotated[
+        Path, typer.Option(help="Folder of all-MiniLM-L6-v2, of another small BERT, or of an earlier run.")
+    ],
     out: Annotated[Path, typer.Option(help="Folder for the model, metrics.json and the checkpoint.")],
     epochs: Annotated[float, typer.Option(min=0.0, help="How often the data is gone through.")] = 1.5,
     max_minutes: Annotated[float, typer.Option(min=0.0, help="Stop training after so long.")] = 120.0,
@@ -39,6 +41,9 @@ def encoder(
     leave_out: Annotated[
         list[Architecture], typer.Option(help="Kind of team to leave out and report on; may be repeated.")
     ] = [],  # noqa: B006
+    heads_only: Annotated[
+        bool, typer.Option("--heads-only", help="Leave the step encoder of --base as it is.")
+    ] = False,
     freeze: Annotated[int, typer.Option(min=0, help="How many of the lowest layers stay as they are.")] = 2,
     features: Annotated[bool, typer.Option(help="Whether structural features join at the head.")] = True,
     threads: Annotated[int, typer.Option(min=1, help="Processor threads.")] = 1,
@@ -49,9 +54,10 @@ def encoder(
     from tracer_hooks.cli._console import err, print_json
 
     require("torch", extra="model", feature="tracer-hooks train encoder").set_num_threads(threads)
+    from tracer_hooks.training._job import EncoderTraining
     from tracer_hooks.training._progress import OnConsole
     from tracer_hooks.training._trainer import LoopOptions
-    from tracer_hooks.training.encoder import EncoderTraining, train_encoder
+    from tracer_hooks.training.encoder import train_encoder
 
     job = EncoderTraining(
         data=tuple(data),
@@ -61,6 +67,7 @@ def encoder(
         max_minutes=max_minutes,
         resume=resume,
         leave_out=tuple(str(name) for name in leave_out),
+        heads_only=heads_only,
         freeze=freeze,
         features=features,
         device=device,

@@ -79,9 +79,7 @@ def _ask_one(attributor: Attributor, trajectory: Trajectory, reference: str | No
     except (MissingExtraError, ConfigError):  # no run would fare better
         raise
     except Exception as error:  # one run must not stop the others
-        return Answer(
-            attribution=None, seconds=time.perf_counter() - began, error=f"{type(error).__name__}: {error}"
-        )
+        return Answer(attribution=None, seconds=time.perf_counter() - began, error=f"{type(error).__name__}: {error}")
     return Answer(attribution=attribution, seconds=time.perf_counter() - began)
 
 

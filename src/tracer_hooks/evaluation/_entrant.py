@@ -40,7 +40,9 @@ def entrants_of(
                 f"attributor {name!r} cannot be fitted to labels, so it cannot be cross-validated. "
                 "Run it without --cross-validate"
             )
-        entrant = Entrant(name=f"{name}, fitted ({folds} folds)", attributor_for=_by_fold(attributor, cases, folds, seed))
+        entrant = Entrant(
+            name=f"{name}, fitted ({folds} folds)", attributor_for=_by_fold(attributor, cases, folds, seed)
+        )
         found.append(entrant)
     return found
 

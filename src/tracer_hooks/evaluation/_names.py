@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from tracer_hooks.schema import Trajectory
 
@@ -12,6 +13,7 @@ _PEOPLE = frozenset({"human", "user", "userproxy", "system"})
 _TERMINALS = ("terminal", "executor")
 
 
+@functools.lru_cache(maxsize=1 << 16)
 def fold(name: str) -> str:
     """A name without case, spaces and punctuation: ``"Web Surfer"``, ``"web_surfer"`` and ``"WebSurfer"`` are one.
 
@@ -22,7 +24,7 @@ def fold(name: str) -> str:
     return "".join(char for char in bare.casefold() if char.isalnum()) or bare.strip().casefold()
 
 
-def resolve(label: str, speakers: Iterable[str]) -> str:
+def resolve(label: str, speakers: Collection[str]) -> str:
     """The folded name of a labelled agent, as the run has it.
 
     Aegis puts a running number behind some labels (``"psychologist4"`` for the speaker ``"Psychologist"``). It is
@@ -32,9 +34,11 @@ def resolve(label: str, speakers: Iterable[str]) -> str:
         label: The label's spelling.
         speakers: Folded names of those who speak.
     """
-    folded, known = fold(label), set(speakers)
+    folded = fold(label)
+    if folded in speakers:
+        return folded
     bare = folded.rstrip("0123456789")
-    return bare if folded not in known and bare in known else folded
+    return bare if bare in speakers else folded
 
 
 def is_person(name: str) -> bool:

@@ -21,7 +21,7 @@ DATASETS: tuple[str, ...] = get_args(Dataset)
 """Names that ``dataset`` may have."""
 
 _PLACE = re.compile(r"(?::\d+|#\d+)+$")
-# own runs and graded ones come in any shape; Who&When is read so, too, that a file beside the logs is seen for what it is
+# the others come in any shape; in a Who&When folder, that tells a file beside the logs from a damaged log
 _FORMATS = {"aegis": "aegis", "agentrx": "agentrx", "trail": "trail"}
 
 
@@ -79,9 +79,7 @@ def read_data(
     )
 
 
-def _take(
-    record: LoadedRecord, root: Path, dataset: str, found: _Found, labels: Sequence[SecondLabel]
-) -> None:
+def _take(record: LoadedRecord, root: Path, dataset: str, found: _Found, labels: Sequence[SecondLabel]) -> None:
     if record.trajectory is None or record.error is not None:
         file = Path(_PLACE.sub("", record.source))
         if dataset == "whowhen" and is_label_file(file):
@@ -132,9 +130,7 @@ def _drawn(cases: Sequence[Case], limit: int | None, seed: int) -> tuple[Case, .
     return tuple(cases[position] for position in chosen)
 
 
-def _notes(
-    dataset: str, cases: Sequence[Case], before: int, labels: Sequence[SecondLabel]
-) -> Iterator[str]:
+def _notes(dataset: str, cases: Sequence[Case], before: int, labels: Sequence[SecondLabel]) -> Iterator[str]:
     if len(cases) < before:
         yield f"{len(cases)} of {before} runs, drawn at random"
     outside = [case for case in cases if case.gold_agent is not None and case.gold_step is None]

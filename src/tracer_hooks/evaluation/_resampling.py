@@ -65,18 +65,20 @@ class Resampling:
         low, high = np.percentile(usable, [tail, 100 - tail])
         return Measure(value=value, low=float(low), high=float(high), runs=runs)
 
-    def summed(self, values: Array) -> Array:
-        """``values`` (runs, or runs by classes) summed up in every draw: (draws,) or (draws, classes)."""
-        result: Array = self._weights @ self.by_cluster(values)
-        return result
+    def tallied(self, runs: npt.NDArray[np.intp], classes: npt.NDArray[np.intp], number: int) -> Array:
+        """How often each class occurs in every draw: (draws, ``number``).
 
-    def by_cluster(self, values: Array) -> Array:
-        """``values`` summed up within each question; the questions come first."""
-        size = self._weights.shape[1]
-        sums = np.zeros((size, *values.shape[1:]))
-        if size:
-            np.add.at(sums, self._cluster, values)
-        return sums
+        Args:
+            runs: Position of the run of each occurrence.
+            classes: Its class, below ``number``.
+            number: How many classes there are.
+        """
+        if not self._weights.size:
+            return np.zeros((0, number))
+        places = self._cluster[runs] * number + classes
+        counts = np.bincount(places, minlength=self.clusters * number).reshape(self.clusters, number)
+        result: Array = self._weights @ counts.astype(np.float64)
+        return result
 
     def by_run(self) -> Array:
         """How often each run is drawn: (draws, runs)."""
@@ -85,8 +87,14 @@ class Resampling:
         taken: Array = self._weights[:, self._cluster]
         return taken
 
+    def _summed(self, values: Array) -> Array:
+        if not self._weights.size:
+            return np.zeros(0)
+        sums: Array = self._weights @ np.bincount(self._cluster, weights=values, minlength=self.clusters)
+        return sums
+
     def _ratios(self, above: Array, below: Array) -> Array:
-        tops, bottoms = self.summed(above), self.summed(below)
+        tops, bottoms = self._summed(above), self._summed(below)
         with np.errstate(divide="ignore", invalid="ignore"):
             result: Array = np.where(bottoms > 0, tops / bottoms, np.nan)
         return result

@@ -11,7 +11,7 @@ from tracer_hooks.errors import ConfigError, TrajectoryError
 from tracer_hooks.evaluation._case import SecondLabel
 from tracer_hooks.schema import to_text
 
-_FILE = "whowhen_file"
+_FILE, _ROOT = "whowhen_file", "agentrx_root"
 
 
 def is_label_file(path: Path) -> bool:
@@ -27,7 +27,8 @@ def read_second_labels(path: Path) -> tuple[SecondLabel, ...]:
     """The labels of a file.
 
     Each is an object with ``whowhen_file``, ``agentrx_root`` (``agent``, ``step0``) and, if there are any,
-    ``trajectory_id`` and ``agentrx_all_step0``; steps count from 0.
+    ``trajectory_id`` and ``agentrx_all_step0``; steps count from 0. Objects without ``agentrx_root`` are runs that the
+    second team did not label, and are passed over.
 
     Raises:
         ConfigError: The file cannot be read or is no list of labels.
@@ -36,9 +37,10 @@ def read_second_labels(path: Path) -> tuple[SecondLabel, ...]:
         values = list(_values(path))
     except TrajectoryError as error:
         raise ConfigError(f"--labels: {error}") from error
-    if not values:
+    labelled = [value for value in values if not isinstance(value, Mapping) or _ROOT in value]
+    if not labelled:
         raise ConfigError(f"--labels is {str(path)!r}, which holds no label; {_EXPECTED}")
-    return tuple(_label(value, path) for value in values)
+    return tuple(_label(value, path) for value in labelled)
 
 
 _EXPECTED = "expected a list of objects with 'whowhen_file' and 'agentrx_root' {'agent', 'step0'}"
@@ -56,7 +58,7 @@ def _values(path: Path) -> Iterator[Any]:
 
 def _label(value: Any, path: Path) -> SecondLabel:
     try:
-        root = value["agentrx_root"]
+        root = value[_ROOT]
         return SecondLabel(
             file=to_text(value[_FILE]),
             question=to_text(value["trajectory_id"]) if value.get("trajectory_id") else None,

@@ -33,7 +33,7 @@ STEP_METRICS: Mapping[str, str] = {
     "official_agent": "agent, official substring scorer",
     "official_step": "step, official substring scorer",
 }
-"""The figures for labelled steps, with what each says. All count an abstention as wrong, but for those where answered."""
+"""The figures for labelled steps, with what each says. But for those where answered, an abstention counts as wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,13 +60,11 @@ def guess_of(answer: Answer) -> Guess | None:
     given = answer.given
     if given is None or given.agent is None:
         return None
-    return Guess(
-        agent=given.agent, ranking=ranked_steps(given), mode=given.error_mode, confidence=given.confidence
-    )
+    return Guess(agent=given.agent, ranking=ranked_steps(given), mode=given.error_mode, confidence=given.confidence)
 
 
 def ranked_steps(attribution: Attribution) -> tuple[int, ...]:
-    """The steps of an attribution, each once: its answer, then the candidates by score, the earlier first when equal."""
+    """The steps of an attribution, each once: its answer, then its candidates by score, of equals the earlier first."""
     others = sorted(attribution.candidates, key=lambda one: (-one.score, one.step))
     steps = [one.step for one in others] if attribution.step is None else [attribution.step, *(o.step for o in others)]
     return tuple(dict.fromkeys(steps))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from tracer_hooks.attribution._encoder._model import EncoderModel
 from tracer_hooks.training._examples import Example
@@ -39,6 +40,19 @@ def scores_of(model: EncoderModel, examples: Sequence[Example], tick: Callable[[
                 count = len(example.labels.agents)
                 found.agents.append(output.agents[row, :count].cpu().numpy())
                 found.modes.append(output.modes[row, :count].cpu().numpy())
+    return found
+
+
+def vectors_of(
+    model: EncoderModel, examples: Sequence[Example], tick: Callable[[], None] = lambda: None
+) -> list[Tensor]:
+    """For each example, (n, width): the vectors of its candidate steps."""
+    model.eval()
+    found: list[Tensor] = []
+    with torch.no_grad():
+        for start in range(0, len(examples), _BATCH):
+            found += model.vectors([example.reading for example in examples[start : start + _BATCH]])
+            tick()
     return found
 
 

@@ -69,8 +69,9 @@ def labels_of(labeled: LabeledTrajectory, reading: Reading) -> Labels:
 
 def find_agent(label: str, roster: Sequence[str]) -> int | None:
     """Position in ``roster`` of the agent that a label means; None when there is none, or more than one."""
-    for same in (str, _folded, _unnumbered):
-        found = [k for k, name in enumerate(roster) if same(name) == same(label)]
+    spellings = ((label, str), (_folded(label), _folded), (re.sub(r"\d+$", "", _folded(label)), _folded))
+    for wanted, spelt in spellings:
+        found = [k for k, name in enumerate(roster) if spelt(name) == wanted]
         if found:
             return found[0] if len(found) == 1 else None
     return None
@@ -78,10 +79,6 @@ def find_agent(label: str, roster: Sequence[str]) -> int | None:
 
 def _folded(name: str) -> str:
     return re.sub(r"[\s_]+", "", name.casefold())  # a hyphen counts: "Node-1" and "Node1" are two agents
-
-
-def _unnumbered(name: str) -> str:
-    return re.sub(r"(?<=[a-z])\d+$", "", _folded(name))
 
 
 _ARCHITECTURES = (

@@ -7,7 +7,14 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.progress import Progress as RichProgress
 
 
@@ -56,7 +63,12 @@ class OnConsole:
             self._console.print(f"{name} …")
             yield lambda: None
             return
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), TextColumn("{task.completed}"), TimeElapsedColumn())
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            TextColumn("{task.completed}"),
+            TimeElapsedColumn(),
+        )
         with RichProgress(*columns, console=self._console) as bar:
             task = bar.add_task(name, total=None)
             yield lambda: bar.advance(task)
@@ -67,7 +79,13 @@ class OnConsole:
         if not self._console.is_terminal:
             yield lambda step, loss: self._line(step, total, loss)
             return
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )
         with RichProgress(*columns, console=self._console) as bar:
             task = bar.add_task("training", total=total)
             yield lambda step, loss: bar.update(task, completed=step, description=f"training, loss {loss:.3f}")

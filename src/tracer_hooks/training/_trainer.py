@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from tracer_hooks.attribution._encoder._head import HeadOutput
 from tracer_hooks.attribution._encoder._model import EncoderModel
+from tracer_hooks.attribution._encoder._stack import stack
 from tracer_hooks.errors import TrainingError
 from tracer_hooks.training._batches import stack_labels
 from tracer_hooks.training._examples import Example
@@ -31,7 +34,7 @@ class LoopOptions:
     """Of each architecture, an epoch takes at most so many trajectories, drawn anew each time."""
     rate: float = 5e-5
     """Highest learning rate of the step encoder."""
-    head_rate: float = 1e-3
+    head_rate: float = 5e-4
     """Highest learning rate of the trajectory head."""
     warm_up: float = 0.06
     """Share of the run in which the learning rates rise; afterwards they fall linearly to nothing."""
@@ -47,15 +50,23 @@ class Trainer:
         model: Trained in place; parameters that need no gradient stay as they are.
         examples: Those with a faulty agent that acts.
         options: See there.
+        vectors: The candidate steps' vectors of each example, when only the head is to be trained.
 
     Raises:
         TrainingError: There is no example.
     """
 
-    def __init__(self, model: EncoderModel, examples: Sequence[Example], options: LoopOptions) -> None:
+    def __init__(
+        self,
+        model: EncoderModel,
+        examples: Sequence[Example],
+        options: LoopOptions,
+        vectors: Sequence[Tensor] | None = None,
+    ) -> None:
         if not examples:
             raise TrainingError("there is no labelled trajectory with a faulty agent to train on: check --data")
         self.model, self.examples, self.options = model, examples, options
+        self._vectors = vectors
         self.step_number = 0
         self.loss = math.nan
         self._by_architecture = _grouped(examples)
@@ -65,8 +76,12 @@ class Trainer:
         self._plan: tuple[int, list[list[int]]] | None = None
         self._optimizer = torch.optim.AdamW(
             [
-                {"params": [p for p in model.backbone.parameters() if p.requires_grad], "peak": options.rate},
-                {"params": list(model.head.parameters()), "peak": options.head_rate},
+                {"params": group, "peak": peak}
+                for group, peak in (
+                    ([p for p in model.backbone.parameters() if p.requires_grad], options.rate),
+                    (list(model.head.parameters()), options.head_rate),
+                )
+                if group
             ],
             weight_decay=0.02,
         )
@@ -80,13 +95,13 @@ class Trainer:
     def step(self) -> float:
         """Train on the next batch; returns its loss, before the step."""
         self.model.train()
-        batch = [self.examples[k] for k in self._batch(self.step_number)]
+        rows = self._batch(self.step_number)
+        batch = [self.examples[k] for k in rows]
         for group in self._optimizer.param_groups:
             group["lr"] = group["peak"] * self._pace()
-        output = self.model([example.reading for example in batch])
-        loss = loss_of(output, stack_labels([example.labels for example in batch], self.model.device))
+        loss = loss_of(self._output(rows), stack_labels([example.labels for example in batch], self.model.device))
         self._optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_([p for p in self.model.parameters() if p.requires_grad], 1.0)
         self._optimizer.step()
         self.step_number += 1
@@ -128,6 +143,14 @@ class Trainer:
         torch.set_rng_state(state["random"])
         if state["random_cuda"]:
             torch.cuda.set_rng_state_all(state["random_cuda"])
+
+    def _output(self, rows: Sequence[int]) -> HeadOutput:
+        readings = [self.examples[k].reading for k in rows]
+        if self._vectors is None:
+            output: HeadOutput = self.model(readings)
+        else:
+            output = self.model.head(stack(readings, [self._vectors[k] for k in rows]))
+        return output
 
     def _pace(self) -> float:
         share = (self.step_number + 1) / self.total

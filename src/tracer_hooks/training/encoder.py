@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -14,44 +13,16 @@ import torch
 from tracer_hooks.attribution._encoder._backbone import StepEncoder
 from tracer_hooks.attribution._encoder._head import HeadConfig, TrajectoryHead
 from tracer_hooks.attribution._encoder._model import EncoderModel
-from tracer_hooks.attribution._encoder._tokens import StepTokenizer
-from tracer_hooks.attribution._encoder._weights import TOKENIZER, save_model
+from tracer_hooks.attribution._encoder._tokens import TOKENIZER, StepTokenizer
+from tracer_hooks.attribution._encoder._weights import WEIGHTS, load_model, save_model
 from tracer_hooks.attribution._features import features_of
-from tracer_hooks.errors import TrainingError
 from tracer_hooks.schema import Step, Trajectory
 from tracer_hooks.training._data import examples_of, labeled_in, split
-from tracer_hooks.training._evaluation import figures_of, mode_threshold_of, scores_of
-from tracer_hooks.training._examples import ARCHITECTURES, Example
+from tracer_hooks.training._evaluation import figures_of, mode_threshold_of, scores_of, vectors_of
+from tracer_hooks.training._examples import Example
+from tracer_hooks.training._job import CHECKPOINT, METRICS, EncoderTraining
 from tracer_hooks.training._progress import Progress, Silent
-from tracer_hooks.training._trainer import LoopOptions, Trainer
-
-CHECKPOINT, METRICS = "checkpoint.pt", "metrics.json"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EncoderTraining:
-    """One training run."""
-
-    data: tuple[Path, ...]
-    """Files or folders of labelled trajectories."""
-    base: Path
-    """A folder with ``config.json``, ``model.safetensors`` and ``tokenizer.json`` of a small BERT."""
-    out: Path
-    """Where the model, ``metrics.json`` and the checkpoint go."""
-    loop: LoopOptions = field(default_factory=LoopOptions)
-    max_minutes: float = 120.0
-    """Training stops after so long, with what has been learnt until then; reading and validating come on top."""
-    checkpoint_minutes: float = 5.0
-    resume: bool = False
-    """Go on from the checkpoint in :attr:`out`."""
-    leave_out: tuple[str, ...] = ()
-    """Architectures of Aegis to leave out of training and to report on."""
-    freeze: int = 2
-    """The embeddings and so many of the lowest layers stay as they are."""
-    features: bool = True
-    """Whether the structural features join at the head."""
-    head: HeadConfig = field(default_factory=HeadConfig)
-    device: str = "cpu"
+from tracer_hooks.training._trainer import Trainer
 
 
 def train_encoder(job: EncoderTraining, progress: Progress | None = None) -> dict[str, Any]:
@@ -69,14 +40,18 @@ def train_encoder(job: EncoderTraining, progress: Progress | None = None) -> dic
         TrainingError: The data or the base cannot be used, or there is nothing to resume.
     """
     progress = progress or Silent()
-    _check(job)
+    job.check()
     torch.manual_seed(job.loop.seed)
     model, names = _fresh(job)
     tokenizer = StepTokenizer(job.base)
     with progress.phase("reading") as tick:
         examples = examples_of(labeled_in(job.data), tokenizer, names, tick=tick)
     train, valid, left_out = split(examples, job.leave_out)
-    trainer = Trainer(model, train, job.loop)
+    vectors = None
+    if job.heads_only:
+        with progress.phase("encoding") as tick:
+            vectors = vectors_of(model, train, tick)
+    trainer = Trainer(model, train, job.loop, vectors)
     seconds = _fit(trainer, job, progress)
     metrics = _measure(model, valid, left_out, progress) | {
         "training": {
@@ -87,6 +62,7 @@ def train_encoder(job: EncoderTraining, progress: Progress | None = None) -> dic
             "loss": trainer.loss,
             "loop": asdict(job.loop),
             "freeze": job.freeze,
+            "heads_only": job.heads_only,
             "leave_out": list(job.leave_out),
         }
     }
@@ -95,20 +71,9 @@ def train_encoder(job: EncoderTraining, progress: Progress | None = None) -> dic
     return metrics
 
 
-def _check(job: EncoderTraining) -> None:
-    for file in ("config.json", "model.safetensors", TOKENIZER):
-        if not (job.base / file).is_file():
-            raise TrainingError(f"{str(job.base)!r} holds no {file!r}: --base wants the folder of a small BERT")
-    unknown = [name for name in job.leave_out if name not in ARCHITECTURES]
-    if unknown:
-        raise TrainingError(f"unknown architecture {unknown[0]!r}, expected one of {', '.join(ARCHITECTURES)}")
-    if job.resume and not (job.out / CHECKPOINT).is_file():
-        raise TrainingError(f"{str(job.out)!r} holds no {CHECKPOINT!r} to resume from: leave out --resume")
-
-
 def _fresh(job: EncoderTraining) -> tuple[EncoderModel, tuple[str, ...]]:
-    backbone = StepEncoder.from_base(job.base)
-    backbone.freeze(job.freeze)
+    backbone = load_model(job.base)[0].backbone if (job.base / WEIGHTS).is_file() else StepEncoder.from_base(job.base)
+    backbone.freeze(len(backbone.bert.encoder.layer) if job.heads_only else job.freeze)
     blank = Trajectory(run_id="names", task="", steps=(Step(index=0, agent="agent", content="text"),))
     names = features_of(blank).names if job.features else ()
     head = HeadConfig(**{**asdict(job.head), "vectors": backbone.width, "features": names})

@@ -80,5 +80,5 @@ def test_answers_outside_the_trajectory_are_refused(fields, message):
 
 def test_a_diagnosis_by_name_says_who_made_it():
     answer = diagnose_trajectory(TRAJECTORY.model_copy(update={"outcome": "failed"}))
-    assert (answer.agent, answer.step, answer.attributor) == ("a", 0, "structural/0")
+    assert (answer.agent, answer.step, answer.attributor) == ("a", 0, "structural/1")
     assert answer.elapsed_s > 0

@@ -34,13 +34,17 @@ def align(similarity: Matrix) -> Alignment:
         similarity: One row a step of the first, one column a step of the second sequence, in [0, 1].
 
     Returns:
-        The best alignment; of equally good ones that which keeps steps beside each other.
+        The best alignment; of equally good ones that which pairs steps early, so that of a step done twice the second
+        one is left over.
     """
     rows, columns = similarity.shape
     table = _Table(rows, columns)
+    # The way back through the table pairs what it meets first; with both sequences reversed that is their beginning.
     for row in range(1, rows + 1):
-        table.fill(row, similarity[row - 1] - MATCH_FROM)
-    return Alignment(table.partners(), float(table.best[rows, columns]))
+        table.fill(row, similarity[rows - row, ::-1] - MATCH_FROM)
+    reversed_partners = table.partners()
+    partners = tuple(columns - 1 - column if column >= 0 else -1 for column in reversed(reversed_partners))
+    return Alignment(partners, float(table.best[rows, columns]))
 
 
 class _Table:

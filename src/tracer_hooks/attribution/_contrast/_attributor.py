@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Sequence
 
-from tracer_hooks.attribution._contrast._comparison import Contrasts
+from tracer_hooks.attribution._contrast._combine import agent_scores, mode_scores, step_scores
+from tracer_hooks.attribution._contrast._comparison import compare
 from tracer_hooks.attribution._contrast._divergence import Divergences
 from tracer_hooks.attribution._contrast._error_modes import error_mode_of
 from tracer_hooks.attribution._contrast._evidence import evidence_for
-from tracer_hooks.attribution._contrast._neighbours import neighbours_of
+from tracer_hooks.attribution._contrast._neighbours import Neighbours, likely_neighbours, neighbours_of
 from tracer_hooks.attribution._contrast._options import ContrastOptions
 from tracer_hooks.attribution._contrast._run_view import RunView, view_of
 from tracer_hooks.attribution._contrast._sources import Runs, source_of
@@ -20,8 +19,143 @@ from tracer_hooks.attribution._contrast._spectrum import Spectrum
 from tracer_hooks.attribution._reading._trace import Trace
 from tracer_hooks.attribution._reasons import INCOMPLETE, NO_FAULT
 from tracer_hooks.attribution._scores import StepScores
-from tracer_hooks.schema import Attribution, Candidate, ErrorMode, RunOutcome, Trajectory
+from tracer_hooks.schema import Attribution, Candidate, RunOutcome, Trajectory
 
 VERSION = 1
 NO_COMPARISON = "no passing run to compare with"
 """Why the attributor abstains when it was given no run that the trajectory can be compared with."""
+
+_MAX_CANDIDATES = 10
+_CACHED = 256
+_TRUST = 0.6
+"""Confidence in the best step when it takes all of the belief and the passing runs had the same task."""
+_NEEDED = {RunOutcome.FAILED: 0.2, RunOutcome.UNKNOWN: 1.5, RunOutcome.SUCCEEDED: 2.2}
+"""How strong the clearest difference must be for an answer, by what is known of the outcome."""
+
+
+class ContrastAttributor:
+    """Compares a run with passing runs of the same team and names the point of divergence.
+
+    The run is aligned with the nearest passing runs; every difference is charged to the step that first made it, so
+    that a wrong value is blamed on the step that brought it in and not on those that took it over. With several failing
+    and passing runs of one task, the spectrum of agents, acts and claims adds to it. No model is used and nothing is
+    fitted. ``reference`` is taken for the protocol's sake and not looked at.
+
+    Args:
+        passing: Runs that passed, or a source of runs; those whose outcome says that they failed are left out.
+        runs: Runs of either outcome, or a source of them; their ``outcome`` tells which passed and which failed.
+        options: How to compare.
+
+    Raises:
+        ConfigError: ``passing`` or ``runs`` is neither a source nor an iterable of trajectories.
+    """
+
+    name = "contrast"
+
+    def __init__(
+        self, passing: Runs | None = None, runs: Runs | None = None, *, options: ContrastOptions | None = None
+    ) -> None:
+        self._passing, self._runs = source_of(passing), source_of(runs)
+        self._options = options or ContrastOptions()
+        self._views: OrderedDict[int, RunView] = OrderedDict()
+
+    def score(self, trajectory: Trajectory, *, reference: str | None = None) -> StepScores | None:
+        """Score every step; None when there is no run to compare with or no step to compare."""
+        divergences = self.divergences(trajectory)
+        if divergences is None:
+            return None
+        scores = step_scores(divergences)
+        top = max(range(len(scores)), key=lambda index: (scores[index], -index))
+        return StepScores(
+            steps=scores,
+            agents=agent_scores(divergences),
+            modes=mode_scores(divergences),
+            evidence=evidence_for(divergences, top, Trace(trajectory)),
+        )
+
+    def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
+        """Diagnose one run; see :class:`~tracer_hooks.attribution.Attributor`."""
+        began = time.perf_counter()
+        answer = self._judge(trajectory)
+        return answer.model_copy(update={"elapsed_s": time.perf_counter() - began})
+
+    def attribute_many(self, trajectories: Iterable[Trajectory]) -> list[Attribution]:
+        """Diagnose several runs; one answer for each, in the same order."""
+        return [self.attribute(trajectory) for trajectory in trajectories]
+
+    def divergences(self, trajectory: Trajectory) -> Divergences | None:
+        """Every difference from the passing runs; None when there is nothing to compare."""
+        run = self._view(trajectory)
+        if not any(not run.steps[index].is_empty for index in run.acts):
+            return None
+        neighbours = self._neighbours(run)
+        nearest = self._nearest(neighbours)
+        if not nearest:
+            return None
+        comparison = compare(run, nearest)
+        return Divergences(comparison, self._spectrum(run, neighbours))
+
+    def _judge(self, trajectory: Trajectory) -> Attribution:
+        blank = Attribution(run_id=trajectory.run_id, attributor=f"{self.name}/{VERSION}")
+        run = self._view(trajectory)
+        if not any(not run.steps[index].is_empty for index in run.acts):
+            return blank.model_copy(update={"abstained": True, "abstained_reason": INCOMPLETE})
+        divergences = self.divergences(trajectory)
+        if divergences is None:
+            return blank.model_copy(update={"abstained": True, "abstained_reason": NO_COMPARISON})
+        if divergences.strongest < _NEEDED[trajectory.outcome]:
+            return blank.model_copy(update={"abstained": True, "abstained_reason": NO_FAULT})
+        return _answer(blank, divergences, Trace(trajectory))
+
+    def _neighbours(self, run: RunView) -> Neighbours:
+        given = [*self._passing.runs_like(run.trajectory)]
+        either = [*self._runs.runs_like(run.trajectory)]
+        passing = [one for one in given if one.outcome is not RunOutcome.FAILED]
+        passing += [one for one in either if one.outcome is RunOutcome.SUCCEEDED]
+        failing = [one for one in (*given, *either) if one.outcome is RunOutcome.FAILED]
+        return neighbours_of(run, self._views_of(run, passing), self._views_of(run, failing))
+
+    def _views_of(self, run: RunView, trajectories: Sequence[Trajectory]) -> list[RunView]:
+        likely = likely_neighbours(run.trajectory, trajectories, at_most=self._options.at_most)
+        return [self._view(one) for one in likely]
+
+    def _nearest(self, neighbours: Neighbours) -> tuple[RunView, ...]:
+        if not neighbours.passing and self._options.without_passing:
+            return neighbours.failing_same_task[: self._options.nearest]
+        return neighbours.passing[: self._options.nearest]
+
+    def _spectrum(self, run: RunView, neighbours: Neighbours) -> Spectrum | None:
+        if not (neighbours.passing_same_task and neighbours.failing_same_task):
+            return None
+        return Spectrum(run, neighbours.failing_same_task, neighbours.passing_same_task, self._options.formula)
+
+    def _view(self, trajectory: Trajectory) -> RunView:
+        # By identity: hashing a trajectory would read all of it, and a view keeps its trajectory alive.
+        key = id(trajectory)
+        view = self._views.pop(key, None) or view_of(trajectory)
+        self._views[key] = view
+        if len(self._views) > _CACHED:
+            self._views.popitem(last=False)
+        return view
+
+
+def _answer(blank: Attribution, divergences: Divergences, trace: Trace) -> Attribution:
+    scores = StepScores(steps=step_scores(divergences))
+    trust = _TRUST * (0.2 + 0.8 * divergences.comparison.nearness)
+    belief = [trust * value for value in scores.belief()]
+    acts = divergences.comparison.run.acts
+    ranked = sorted(acts, key=lambda index: (-belief[index], index))[:_MAX_CANDIDATES]
+    candidates = tuple(
+        Candidate(agent=trace.steps[index].agent, step=index, score=round(belief[index], 6)) for index in ranked
+    )
+    first = candidates[0]
+    return blank.model_copy(
+        update={
+            "agent": first.agent,
+            "step": first.step,
+            "error_mode": error_mode_of(divergences, first.step),
+            "confidence": first.score,
+            "candidates": candidates,
+            "evidence": evidence_for(divergences, first.step, trace),
+        }
+    )

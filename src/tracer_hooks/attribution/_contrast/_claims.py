@@ -1,21 +1,24 @@
-"""What a text commits itself to: numbers, codes, names, tool arguments and sentences, in a form that can be compared."""
+"""What a text commits itself to: numbers, codes, names, tool arguments, sentences, in a form that can be compared."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Set
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from tracer_hooks.attribution._reading._numbers import canonical
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 # Scripts without spaces give one token a character; other tokens keep the joints of dates, mail addresses and ids.
-_TOKEN = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+(?:(?:[.@:'’/-]|,(?=\d{{3}}(?!\d))|_+)[^\W_{_CJK}]+)*")
+_TOKEN = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+(?:(?:[.@:'\u2019/-]|,(?=\d{{3}}(?!\d))|_+)[^\W_{_CJK}]+)*")
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 _DIGITS = re.compile(r"\d+")
 _NAME = re.compile(r"(?<=[^\W\d_][ ,])(?:[A-Z][a-z]{2,}(?: [A-Z][a-z]{2,})+)")
 _SENTENCE = re.compile(r"[^.!?\n]+")
+_COUNTED = re.compile(r"(\d+)[^\W\d_]{0,2}")
 _WORD = re.compile(r"[^\W_]+")
 _MIN_SENTENCE_WORDS, _MAX_SENTENCE_WORDS, _MAX_SENTENCES = 5, 40, 12
 
@@ -45,8 +48,8 @@ class Claim(NamedTuple):
 class TextReading(NamedTuple):
     """One text taken apart."""
 
-    words: list[str]
-    """Every token in comparable form, numbers and codes among them, in order."""
+    words: dict[str, int]
+    """How often each token occurs, in comparable form, numbers and codes among them."""
     claims: dict[Claim, str]
     """The claims, each with the words in which the text makes it first."""
 
@@ -58,22 +61,28 @@ def read_text(text: str, *, sentences: bool = False) -> TextReading:
         text: Any text; the caller cuts it to a length that it can afford.
         sentences: Whether whole sentences count as claims too.
     """
-    words: list[str] = []
+    words: dict[str, int] = {}
     claims: dict[Claim, str] = {}
-    for token in _TOKEN.findall(text):
-        claim = _claim_of(token)
+    for token, count in Counter(_TOKEN.findall(text)).items():
+        forms, claim = _read_token(token)
+        for form in forms:
+            words[form] = words.get(form, 0) + count
         if claim is not None:
             claims.setdefault(claim, token)
-            words.append(claim.value)
-        elif token.isalpha():
-            words.append(token.casefold())
-        else:
-            words.extend(part.casefold() for part in _WORD.findall(token))
     for match in _NAME.finditer(text):
         claims.setdefault(Claim(ClaimKind.NAME, match.group().casefold()), match.group())
     if sentences:
         claims.update(_sentences(text))
     return TextReading(words, claims)
+
+
+@lru_cache(maxsize=50_000)
+def _read_token(token: str) -> tuple[tuple[str, ...], Claim | None]:
+    """The words that a token counts as, and the claim that it makes."""
+    claim = _claim_of(token)
+    if claim is not None:
+        return (claim.value,), claim
+    return tuple(part.casefold() for part in _WORD.findall(token)), None
 
 
 def _claim_of(token: str) -> Claim | None:
@@ -125,13 +134,27 @@ def parts_of(claims: Iterable[Claim]) -> set[Claim]:
     return found
 
 
+def is_rewording(claim: Claim, known: Set[Claim]) -> bool:
+    """Whether a code only writes known numbers in another way: "13th", "19:00" of "19:00:00", "May 26/27"."""
+    if claim.kind is not ClaimKind.CODE or _DIGITS.search(claim.value) is None:
+        return False
+    return all(_is_known_part(part, known) for part in _WORD.findall(claim.value))
+
+
+def _is_known_part(part: str, known: Set[Claim]) -> bool:
+    if part.isalpha():
+        return True
+    match = _COUNTED.fullmatch(part)
+    return match is not None and Claim(ClaimKind.NUMBER, canonical(match[1])) in known
+
+
 def claim_weight(claim: Claim) -> float:
     """How much a claim says, from 0 to 1: numbers of one or two digits stand in every list and every date."""
     if claim.kind is ClaimKind.NUMBER:
         digits = sum(char.isdigit() for char in claim.value)
-        return 0.2 if digits < 2 else 0.6 if digits == 2 else 1.0
+        return 0.2 if digits < 2 else 0.6 if digits == 2 else 0.8
     if claim.kind is ClaimKind.CODE:
-        return 1.0 if len(claim.value) > 3 and _DIGITS.search(claim.value) else 0.5
+        return 1.0 if len(claim.value) > 3 and _DIGITS.search(claim.value) else 0.25
     if claim.kind is ClaimKind.NAME:
         return 0.4
     return 1.0 if claim.kind is ClaimKind.ARGUMENT else 0.2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import fmean
 from typing import TypeAlias
 
 import numpy as np
@@ -31,7 +32,8 @@ class Comparison:
     closeness: tuple[float, ...]
     """How alike the tasks are, in [0, 1]: what a run of another task says is no measure."""
     agreement: float
-    """How alike the others are among themselves, in [0, 1]: where they differ much, a difference means little."""
+    """How alike the nearest of the others is to the rest of them, in [0, 1]: where they differ much, a difference means
+    little."""
 
     @cached_property
     def weights(self) -> tuple[float, ...]:
@@ -71,43 +73,21 @@ def task_closeness(run: RunView, other: RunView) -> float:
 
 def compare(run: RunView, others: Sequence[RunView]) -> Comparison:
     """Pair a run with each of ``others``, of which there must be one at least."""
-    return Contrasts([run, *others]).compare(0)
+    vectors = TermVectors([run, *others])
+    rows = vectors.of(run)
+    theirs = [vectors.of(other) for other in others]
+    pairings = tuple(pair(run, other, (rows, there)) for other, there in zip(others, theirs, strict=True))
+    return Comparison(
+        run=run,
+        pairings=pairings,
+        closeness=tuple(task_closeness(run, other) for other in others),
+        agreement=_agreement(others, theirs),
+    )
 
 
-class Contrasts:
-    """Several runs of which each can be compared with the rest; every pair is aligned at most once.
-
-    Args:
-        runs: Two at least.
-    """
-
-    def __init__(self, runs: Sequence[RunView]) -> None:
-        self._runs = runs
-        vectors = TermVectors(runs)
-        self._rows: list[Matrix] = [vectors.of(run) for run in runs]
-        self._pairings: dict[tuple[int, int], Pairing] = {}
-
-    def compare(self, subject: int, others: Sequence[int] | None = None) -> Comparison:
-        """Compare one of the runs with others of them: by default with all but the first, the run to be judged."""
-        chosen = others if others is not None else [k for k in range(1, len(self._runs)) if k != subject]
-        pairings = tuple(self._pairing(subject, other) for other in chosen)
-        run = self._runs[subject]
-        return Comparison(
-            run=run,
-            pairings=pairings,
-            closeness=tuple(task_closeness(run, one.other) for one in pairings),
-            agreement=self._agreement(chosen),
-        )
-
-    def _pairing(self, first: int, second: int) -> Pairing:
-        found = self._pairings.get((first, second))
-        if found is None:
-            found = pair(self._runs[first], self._runs[second], (self._rows[first], self._rows[second]))
-            self._pairings[first, second] = found
-        return found
-
-    def _agreement(self, chosen: Sequence[int]) -> float:
-        pairs = [(one, other) for place, one in enumerate(chosen) for other in chosen[place + 1 :]]
-        if not pairs:
-            return _UNKNOWN_AGREEMENT
-        return sum(self._pairing(*each).likeness for each in pairs) / len(pairs)
+def _agreement(runs: Sequence[RunView], vectors: Sequence[Matrix]) -> float:
+    """How alike the first of the runs, the nearest, is to the others."""
+    rest = range(1, len(runs))
+    if not rest:
+        return _UNKNOWN_AGREEMENT
+    return fmean(pair(runs[0], runs[other], (vectors[0], vectors[other])).likeness for other in rest)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,9 +42,13 @@ _MOST: Mapping[Divergence, float] = {
     Divergence.PATH: 0.6,
     Divergence.MISSING_CLAIM: 0.5,
     Divergence.RESULT: 0.5,
-    Divergence.CONTENT: 0.5,
+    Divergence.CONTENT: 1.0,
 }
 """What differences of one kind can add to a step at most, however many there are."""
+_CLEAR = 1.5
+"""Weight from which a difference is as clear as can be."""
+_FURTHER, _FURTHER_COUNTED = 0.08, 4.0
+"""How much each further difference of the same kind counts, and up to what weight of them together."""
 _SPECTRUM = 1.0
 """What the spectrum can add to a step at most, with many runs of either outcome."""
 
@@ -71,10 +74,10 @@ class Divergences:
     @cached_property
     def by_step(self) -> tuple[dict[Divergence, float], ...]:
         """For each step, what each kind of difference adds to its strength."""
-        sums: list[dict[Divergence, float]] = [defaultdict(float) for _ in self.comparison.run.steps]
+        weights: list[dict[Divergence, list[float]]] = [defaultdict(list) for _ in self.comparison.run.steps]
         for mark in self.marks:
-            sums[mark.step][mark.divergence] += mark.weight
-        return tuple({kind: _MOST[kind] * -math.expm1(-total) for kind, total in each.items()} for each in sums)
+            weights[mark.step][mark.divergence].append(mark.weight)
+        return tuple({kind: _MOST[kind] * _together(found) for kind, found in each.items()} for each in weights)
 
     @cached_property
     def strengths(self) -> tuple[float, ...]:
@@ -97,6 +100,16 @@ class Divergences:
         """The kind of difference that speaks most for a step."""
         kinds = self.by_step[step]
         return max(kinds, key=lambda kind: kinds[kind], default=None)
+
+
+def _together(weights: list[float]) -> float:
+    """Differences of one kind in one step, in [0, 1]: the clearest counts, each further one adds a little.
+
+    A sum would let a step that lists twenty prices outweigh the one that got a single price wrong.
+    """
+    clearest = max(weights)
+    further = min(_FURTHER_COUNTED, sum(weights) - clearest)
+    return (min(_CLEAR, clearest) + _FURTHER * further) / (_CLEAR + _FURTHER * _FURTHER_COUNTED)
 
 
 def spectrum_trust(spectrum: Spectrum) -> float:

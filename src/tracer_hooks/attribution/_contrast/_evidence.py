@@ -14,6 +14,10 @@ from tracer_hooks.schema import Evidence, Step
 MAX_EVIDENCE = 4
 _SHORT = 120
 """Characters of a passing run's words that ``why`` repeats."""
+_WORTH_TELLING = 0.25
+"""Share of the strongest reason's part in the score from which another reason is told too."""
+_VAGUE = (Divergence.CONTENT, Divergence.PATH)
+"""Told only when there is nothing better to say."""
 _WHY = {
     Divergence.CLAIM: "no passing run says {words!r}",
     Divergence.ARGUMENT: "no passing run calls the tool with {words!r}",
@@ -41,7 +45,9 @@ def evidence_for(divergences: Divergences, step: int, trace: Trace) -> tuple[Evi
 
 def _reasons(divergences: Divergences, step: int, trace: Trace) -> Iterator[tuple[str, str]]:
     kinds = divergences.by_step[step]
-    marks = [mark for mark in divergences.marks if mark.step == step]
+    told = {kind: value for kind, value in kinds.items() if kind not in _VAGUE} or kinds
+    worth = _WORTH_TELLING * max(told.values(), default=0.0)
+    marks = [mark for mark in divergences.marks if mark.step == step and told.get(mark.divergence, 0.0) > worth]
     for mark in sorted(marks, key=lambda one: (-kinds[one.divergence], -one.weight)):
         quote = _quote(trace, mark)
         if quote:

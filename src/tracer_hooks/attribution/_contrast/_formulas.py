@@ -64,10 +64,10 @@ def famas(
 ) -> Vector:
     """The suspiciousness of Famas (Ge et al. 2025, arXiv 2509.13782, equations 2 to 7).
 
-    ``S = alpha * K2 * (1 + beta) * (1 + gamma)`` with ``alpha = 1 + log(f) / log(1 / decay)`` of the element's frequency
-    ``f`` in the run to be judged; ``K2`` Kulczynski2 in which a run that contains the element ``f`` times counts
-    ``decay ** (f - 1)``; ``beta`` the element's share of its agent's steps; ``gamma`` the share of its agent's runs that
-    contain it.
+    ``S = alpha * K2 * (1 + beta) * (1 + gamma)`` with ``alpha = 1 + log(f) / log(1 / decay)`` of the element's
+    frequency ``f`` in the run to be judged; ``K2`` Kulczynski2 in which a run that contains the element ``f`` times
+    counts ``decay ** (f - 1)``; ``beta`` the element's share of its agent's steps; ``gamma`` the share of its agent's
+    runs that contain it.
 
     Args:
         counts: How often each element occurs in each run; one row an element.
@@ -84,7 +84,8 @@ def famas(
     alpha = 1.0 + np.log(np.maximum(counts[:, subject], 1.0)) / np.log(1.0 / decay)
     beta = _ratio(counts.sum(axis=1), owner_counts.sum(axis=1))
     gamma = _ratio(contained.sum(axis=1), (owner_counts > 0).sum(axis=1))
-    return alpha * k2 * (1.0 + beta) * (1.0 + gamma)
+    result: Vector = alpha * k2 * (1.0 + beta) * (1.0 + gamma)
+    return result
 
 
 def _ratio(above: Vector | NDArray[np.int_], below: Vector | NDArray[np.int_]) -> Vector:

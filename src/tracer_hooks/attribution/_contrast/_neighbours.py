@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tracer_hooks.attribution._contrast._comparison import task_closeness
 from tracer_hooks.attribution._contrast._run_view import RunView
+from tracer_hooks.schema import Trajectory
 
 SAME_TASK = 0.9
 """Likeness of the tasks from which two runs count as runs of one task."""
@@ -14,6 +15,30 @@ _LEAST_SHARED = 0.5
 """Share of the smaller roster that both teams must have."""
 _CLOSENESS_GRAIN = 10
 """Differences of task likeness below a tenth do not decide which run is nearer; the acts do."""
+
+
+_TASK_GLANCE = 2_000
+"""Characters of a task that are looked at to see which runs are worth reading."""
+
+
+def likely_neighbours(trajectory: Trajectory, others: Iterable[Trajectory], *, at_most: int) -> tuple[Trajectory, ...]:
+    """The runs that are worth reading: those with the likeliest tasks, and among these in the order given.
+
+    Each run counts once, by its id, and ``trajectory`` itself is left out.
+    """
+    words = _task_words(trajectory)
+    once = {other.run_id: other for other in others if other.run_id != trajectory.run_id}
+
+    def distance(other: Trajectory) -> int:
+        theirs = _task_words(other)
+        shared = len(words & theirs) / max(1, len(words | theirs))
+        return -round(_CLOSENESS_GRAIN * shared)
+
+    return tuple(sorted(once.values(), key=distance)[:at_most])
+
+
+def _task_words(trajectory: Trajectory) -> frozenset[str]:
+    return frozenset(trajectory.task[:_TASK_GLANCE].casefold().split())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

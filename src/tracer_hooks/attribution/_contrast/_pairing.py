@@ -31,6 +31,8 @@ class Pairing:
     other: RunView
     similarity: Matrix
     """One row a step of ``run``, one column a step of ``other``, in [0, 1]."""
+    content: Matrix
+    """The share of it that the contents make up: their cosine."""
     partners: tuple[int, ...]
     """For each step of ``run`` the step of ``other`` beside it, or -1."""
     moved: frozenset[int]
@@ -77,24 +79,30 @@ def pair(run: RunView, other: RunView, vectors: tuple[Matrix, Matrix]) -> Pairin
         other: The run that it is compared with.
         vectors: Their contents, as :class:`TermVectors` of both gives them.
     """
-    similarity = _similarity(run, other, vectors[0] @ vectors[1].T)
+    content = _content(run, other, vectors[0] @ vectors[1].T)
+    similarity = np.clip(_acts(run, other) + _CONTENT * content, 0.0, 1.0)
     aligned = list(align(similarity).partners)
     moved = _moved(run, other, similarity, aligned)
-    return Pairing(run, other, similarity, tuple(aligned), moved)
+    return Pairing(run, other, similarity, content, tuple(aligned), moved)
 
 
-def _similarity(run: RunView, other: RunView, content: Matrix) -> Matrix:
-    kinds: dict[tuple[Act, Act], float] = {}
-    acts = np.empty(content.shape)
-    for row, step in enumerate(run.steps):
-        for column, beside in enumerate(other.steps):
-            key = (step.act, beside.act)
-            if key not in kinds:
-                kinds[key] = _act_likeness(*key)
-            acts[row, column] = kinds[key]
-    empty = np.array([not step.terms for step in run.steps])[:, None]
-    both_empty = empty & np.array([not step.terms for step in other.steps])[None, :]
-    return np.clip(acts + _CONTENT * np.where(both_empty, 1.0, content), 0.0, 1.0)
+def _content(run: RunView, other: RunView, cosines: Matrix) -> Matrix:
+    empty = np.array([not step.terms for step in run.steps], dtype=bool)[:, None]
+    both_empty = empty & np.array([not step.terms for step in other.steps], dtype=bool)[None, :]
+    return np.clip(np.where(both_empty, 1.0, cosines), 0.0, 1.0)
+
+
+def _acts(run: RunView, other: RunView) -> Matrix:
+    here, rows = _distinct([step.act for step in run.steps])
+    there, columns = _distinct([step.act for step in other.steps])
+    likeness = np.array([[_act_likeness(one, another) for another in there] for one in here])
+    return likeness.reshape(len(here), len(there))[np.ix_(rows, columns)]
+
+
+def _distinct(acts: list[Act]) -> tuple[list[Act], list[int]]:
+    """The different acts, and for each act which of them it is."""
+    places = {act: place for place, act in enumerate(dict.fromkeys(acts))}
+    return list(places), [places[act] for act in acts]
 
 
 def _act_likeness(one: Act, other: Act) -> float:

@@ -20,6 +20,8 @@ _MAJORITY = 0.5
 """Share of the passing runs above which a difference in the path counts."""
 _NEW_ACT, _MORE_OFTEN, _SAME_OFTEN = 1.0, 0.5, 0.2
 """Weight of a step too many or too few, by whether the other side has such acts never, less often, or as often."""
+_LEAST_UNLIKE = 0.05
+"""Differences in words below it are rounding."""
 _REPEATED_FROM = 0.9
 """Similarity of the words from which a step is a repetition of an earlier one."""
 
@@ -130,18 +132,15 @@ def _is_sign_off(run: RunView, column: int) -> bool:
 
 
 def unlike_content(comparison: Comparison) -> Iterator[Mark]:
-    """Steps that are less like their partners than the passing runs' steps are like each other."""
+    """Steps whose words no step that corresponds to them comes near; one passing run that says the same is enough."""
+    trust = comparison.agreement * comparison.nearness
     for index in comparison.run.acts:
-        paired = [
-            (weight, one.quality[index])
-            for weight, one in zip(comparison.weights, comparison.pairings, strict=True)
-            if one.partners[index] >= 0
+        found = [
+            float(one.content[index, one.partners[index]]) for one in comparison.pairings if one.partners[index] >= 0
         ]
-        if paired:
-            likeness = sum(weight * quality for weight, quality in paired) / sum(weight for weight, _ in paired)
-            unlike = max(0.0, comparison.agreement - likeness) * comparison.nearness
-            if unlike:
-                yield Mark(step=index, divergence=Divergence.CONTENT, weight=unlike)
+        unlike = trust * (1.0 - max(found, default=1.0))
+        if unlike > _LEAST_UNLIKE:
+            yield Mark(step=index, divergence=Divergence.CONTENT, weight=unlike)
 
 
 def path_breaks(comparison: Comparison) -> Iterator[Mark]:

@@ -12,10 +12,12 @@ from tracer_hooks.attribution._contrast._claims import Claim, ClaimKind, argumen
 from tracer_hooks.attribution._reading._roles import Role, fold, roles_of
 from tracer_hooks.schema import Step, StepKind, Trajectory
 
-_RUN_BUDGET = 160_000
+_RUN_BUDGET = 90_000
 """Characters of one run that are looked at, so that long runs cost no more than a fraction of a second."""
-_LEAST, _MOST = 700, 6_000
+_LEAST, _MOST = 500, 6_000
 """Characters of one step that are looked at, at least and at most: half from its head, half from its tail."""
+_LEAST_OF_TEXT = 200
+"""Characters of each text of a step that are looked at, at least."""
 _TASK_LIMIT = 8_000
 
 
@@ -106,27 +108,24 @@ def view_of(trajectory: Trajectory) -> RunView:
     return RunView(
         trajectory=trajectory,
         steps=tuple(_step_view(step, role, limit) for step, role in zip(trajectory.steps, roles, strict=True)),
-        task_words=Counter(task.words),
+        task_words=task.words,
         given=frozenset(task.claims),
     )
 
 
 def _step_view(step: Step, role: Role, limit: int) -> StepView:
     own, outside = list(_own_texts(step)), list(_outside_texts(step))
-    share = max(200, limit // max(1, len(own) + len(outside)))
-    terms: Counter[str] = Counter()
-    made: dict[Claim, str] = {}
-    received: dict[Claim, str] = {}
-    for text in own:
-        reading = read_text(_clip(text, share), sentences=role is Role.AGENT)
-        terms.update(reading.words)
-        (made if role is Role.AGENT else received).update(reading.claims)
+    share = max(_LEAST_OF_TEXT, limit // max(1, len(own) + len(outside)))
+    is_own = role is Role.AGENT
+    said = read_text("\n".join(_clip(text, share) for text in own), sentences=is_own)
+    made, received = (said.claims, {}) if is_own else ({}, said.claims)
+    terms = said.words
     for call in step.tool_calls:
         made.update(argument_claims(call.name, call.arguments))
-    for text in outside:
-        reading = read_text(_clip(text, share))
-        terms.update(reading.words)
-        received.update(reading.claims)
+    if outside:
+        heard = read_text("\n".join(_clip(text, share) for text in outside))
+        received.update(heard.claims)
+        terms = {word: terms.get(word, 0) + heard.words.get(word, 0) for word in (*terms, *heard.words)}
     return StepView(step.index, _act_of(step), role, terms, made, received)
 
 

@@ -46,7 +46,7 @@ class GivenRuns:
         return self._runs
 
 
-def source_of(runs: Runs | None) -> RunSource:
+def source_of(runs: object) -> RunSource:
     """A source for whatever a caller gave.
 
     Raises:

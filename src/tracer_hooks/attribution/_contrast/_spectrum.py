@@ -1,4 +1,4 @@
-"""The spectrum of several runs of one task: which agents, acts and claims the failing runs contain and passing ones lack."""
+"""The spectrum of several runs of one task: which agents, acts and claims stand in failing and not in passing runs."""
 
 from __future__ import annotations
 
@@ -151,4 +151,3 @@ def _count(element: Element, run: RunView) -> int:
 
 def _owner_count(element: Element, run: RunView) -> int:
     return sum(count for act, count in run.act_counts.items() if act.agent == element.owner)
-

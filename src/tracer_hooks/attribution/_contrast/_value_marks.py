@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from tracer_hooks.attribution._contrast._claims import Claim, ClaimKind, claim_weight, parts_of
+from tracer_hooks.attribution._contrast._claims import Claim, ClaimKind, claim_weight, is_rewording, parts_of
 from tracer_hooks.attribution._contrast._comparison import Comparison
 from tracer_hooks.attribution._contrast._marks import Divergence, Instead, Mark
 from tracer_hooks.attribution._contrast._run_view import RunView, StepView, value_claims
@@ -23,6 +23,8 @@ _ALREADY_KNOWN = 0.5
 """Factor for an argument whose value was in the run before: only its use is new."""
 _FREE_TEXT = 0.2
 """Factor for an argument of several words: models put the same thing in other words."""
+_REWORDED = 0.2
+"""Factor for a date or time of known numbers in another form."""
 _CONSENSUS = 0.6
 """Share of the passing runs that must say a value for its absence to count."""
 _VALUES = (ClaimKind.NUMBER, ClaimKind.CODE, ClaimKind.ARGUMENT)
@@ -51,6 +53,7 @@ def _foreign_mark(comparison: Comparison, index: int, claim: Claim, words: str) 
         weight *= _argument_factor(comparison.run, index, claim)
     instead = _counterpart(comparison, index, claim)
     weight *= _SUBSTITUTED if instead is not None else 1.0
+    weight *= _REWORDED if is_rewording(claim, comparison.run.known_before[index]) else 1.0
     weight *= 1.0 + _CARRIED * min(_MOST_CARRIED, _taken_over(comparison.run, index, claim))
     return Mark(
         step=index,

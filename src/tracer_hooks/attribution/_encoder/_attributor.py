@@ -62,7 +62,7 @@ class EncoderAttributor:
 
     def score(self, trajectory: Trajectory, *, reference: str | None = None) -> StepScores | None:
         """Score every step; see :class:`~tracer_hooks.attribution._scores.Scorer`. ``reference`` is not looked at."""
-        scored = self._engine.score([trajectory])[0]
+        scored = self._engine.score(trajectory, () if self._pointer is None else self._pointer.features)
         return None if scored is None else self._scores(trajectory, scored)
 
     def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
@@ -112,9 +112,7 @@ class EncoderAttributor:
             return blank.model_copy(update={"abstained": True, "abstained_reason": INCOMPLETE})
         candidates = candidates_of(trajectory, scores)
         if trajectory.outcome is RunOutcome.SUCCEEDED:
-            return blank.model_copy(
-                update={"abstained": True, "abstained_reason": NO_FAULT, "candidates": candidates}
-            )
+            return blank.model_copy(update={"abstained": True, "abstained_reason": NO_FAULT, "candidates": candidates})
         best = candidates[0]
         return blank.model_copy(
             update={

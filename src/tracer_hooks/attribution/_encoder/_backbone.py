@@ -42,9 +42,7 @@ class StepEncoder(nn.Module):
         super().__init__()
         transformers = require("transformers", extra="model", feature=_FEATURE)
         self.config = {key: config[key] for key in CONFIG_KEYS}
-        self.bert: BertModel = transformers.BertModel(
-            transformers.BertConfig(**self.config), add_pooling_layer=False
-        )
+        self.bert: BertModel = transformers.BertModel(transformers.BertConfig(**self.config), add_pooling_layer=False)
 
     @classmethod
     def from_base(cls, directory: Path) -> StepEncoder:

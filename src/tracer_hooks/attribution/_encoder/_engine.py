@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +14,8 @@ from numpy.typing import NDArray
 from tracer_hooks.attribution._encoder._given import Reading, read
 from tracer_hooks.attribution._encoder._head import HeadOutput
 from tracer_hooks.attribution._encoder._stack import stack
-from tracer_hooks.attribution._encoder._tokens import StepTokenizer
-from tracer_hooks.attribution._encoder._weights import TOKENIZER, load_model, save_model, sha256, WEIGHTS
+from tracer_hooks.attribution._encoder._tokens import TOKENIZER, StepTokenizer
+from tracer_hooks.attribution._encoder._weights import CONFIG, WEIGHTS, load_model, sha256
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import Trajectory
 
@@ -56,29 +57,35 @@ class Engine:
         self._model, config = load_model(directory)
         self._model.to(device)
         self._tokenizer = StepTokenizer(directory)
-        self.features = self._model.head.config.features
-        """Names of the structural features that join at the head."""
         self.mode_threshold = float(config.get("mode_threshold", 0.0))
         """Log-odds above which a pair of agent and mode is named."""
 
-    def score(self, trajectories: Sequence[Trajectory]) -> list[Scored | None]:
-        """Score trajectories one by one; None for one without a step by an agent that has anything to read."""
-        return [self._score(trajectory) for trajectory in trajectories]
+    def features_with(self, more: Sequence[str]) -> tuple[str, ...]:
+        """Names of the structural features that the head reads, then those of ``more`` that it does not."""
+        return tuple(dict.fromkeys((*self._model.head.config.features, *more)))
 
     def save(self, directory: Path) -> None:
-        """Write the weights to another folder."""
-        save_model(
-            self._model, self._directory / TOKENIZER, directory, {"mode_threshold": self.mode_threshold}
-        )
+        """Copy the weights to another folder."""
+        directory.mkdir(parents=True, exist_ok=True)
+        for name in (WEIGHTS, CONFIG, TOKENIZER):
+            if (directory / name).resolve() != (self._directory / name).resolve():
+                shutil.copyfile(self._directory / name, directory / name)
 
-    def _score(self, trajectory: Trajectory) -> Scored | None:
+    def score(self, trajectory: Trajectory, features: Sequence[str] = ()) -> Scored | None:
+        """Score a trajectory; None for one without a step by an agent that has anything to read.
+
+        Args:
+            trajectory: What happened.
+            features: Structural features that a fitted pointer reads; those of the head come first in any case.
+        """
         if not trajectory.steps:
             return None
-        reading = read(trajectory, self._tokenizer, self.features)
+        reading = read(trajectory, self._tokenizer, self.features_with(features))
         if not any(reading.text.steps[k].own for k in reading.steps):
             return None
         with torch.inference_mode():
             given = stack([reading], self._model.vectors([reading]))
+            given = given._replace(features=given.features[..., : len(self._model.head.config.features)])
             states, agents = self._model.head.hidden(given)
             output: HeadOutput = self._model.head.outputs(states, agents, given)
         return Scored(

@@ -1,4 +1,4 @@
-"""The trajectory transformer over step vectors, with heads for the decisive step, the faulty agents, and their modes."""
+"""The trajectory transformer over step vectors, with heads for the decisive step, faulty agents, and their modes."""
 
 from __future__ import annotations
 
@@ -85,7 +85,8 @@ class _Layer(nn.Module):
             query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), attn_mask=bias.to(query.dtype)
         )
         x = x + self.drop(self.mix(mixed.transpose(1, 2).reshape(batch, length, width)))
-        return x + self.drop(self.down(functional.gelu(self.up(self.norm_forward(x)))))
+        out: Tensor = x + self.drop(self.down(functional.gelu(self.up(self.norm_forward(x)))))
+        return out
 
 
 class TrajectoryHead(nn.Module):

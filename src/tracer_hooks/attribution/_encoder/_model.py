@@ -55,8 +55,11 @@ class EncoderModel(nn.Module):
 
 
 def has_bf16(device: torch.device) -> bool:
-    """Whether matrix products in bfloat16 are faster than in float32 there; without instructions of their own they
-    are many times slower."""
+    """Whether matrix products in bfloat16 are faster than in float32 there.
+
+    A processor without instructions for them takes many times longer.
+    """
     if device.type == "cuda":
-        return torch.cuda.is_bf16_supported()
-    return bool(torch.cpu._is_avx512_bf16_supported()) or bool(torch.cpu._is_amx_tile_supported())
+        return bool(torch.cuda.is_bf16_supported())
+    checks = (getattr(torch.cpu, name, None) for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"))
+    return any(check is not None and check() for check in checks)

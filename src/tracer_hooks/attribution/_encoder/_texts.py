@@ -85,7 +85,7 @@ def _said(step: Step) -> str:
 
 def _unwrapped(content: str) -> str:
     """The text of a list of content parts that was logged as Python or JSON source, else the content as it is."""
-    if not content.startswith("[{") or "'text'" not in content[:40] and '"text"' not in content[:40]:
+    if not content.startswith("[{") or ("'text'" not in content[:40] and '"text"' not in content[:40]):
         return content
     try:
         parts = ast.literal_eval(content)

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 
+TOKENIZER = "tokenizer.json"
+"""The tokenizer's file in a model's folder."""
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """How many tokens each part of a step may take; of :attr:`own_head` and :attr:`own_tail` the middle is left out."""
@@ -44,7 +48,7 @@ class StepTokenizer:
 
     def __init__(self, directory: Path, budget: Budget | None = None) -> None:
         tokenizers = require("tokenizers", extra="model", feature="the attributor 'encoder'")
-        self._tokenizer: Tokenizer = tokenizers.Tokenizer.from_file(str(directory / "tokenizer.json"))
+        self._tokenizer: Tokenizer = tokenizers.Tokenizer.from_file(str(directory / TOKENIZER))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._budget = budget or Budget()

@@ -16,9 +16,10 @@ from tracer_hooks._optional import require
 from tracer_hooks.attribution._encoder._backbone import StepEncoder
 from tracer_hooks.attribution._encoder._head import HeadConfig, TrajectoryHead
 from tracer_hooks.attribution._encoder._model import EncoderModel
+from tracer_hooks.attribution._encoder._tokens import TOKENIZER
 from tracer_hooks.errors import AttributionError
 
-WEIGHTS, CONFIG, TOKENIZER = "encoder.safetensors", "config.json", "tokenizer.json"
+WEIGHTS, CONFIG = "encoder.safetensors", "config.json"
 _FORMAT = 1
 _SCALE = ".scale"
 _LEAST = 4096
@@ -38,6 +39,7 @@ def save_model(model: EncoderModel, tokenizer: Path, directory: Path, notes: Map
     save_file = require("safetensors.torch", extra="model", feature="the attributor 'encoder'").save_file
     save_file(pack(model.state_dict()), directory / WEIGHTS)
     config = {
+        "attributor": "encoder",
         "format": _FORMAT,
         "backbone": model.backbone.config,
         "head": model.head.config.as_json(),

@@ -1,5 +1,7 @@
 """Interpretable features of the steps of a trajectory."""
 
-from tracer_hooks.attribution._features._table import FeatureTable, features_of, group_of
+from tracer_hooks.attribution._features._patterns import PATTERNS
+from tracer_hooks.attribution._features._table import FeatureTable, features_of, group_of, table_of
+from tracer_hooks.attribution._features._view import View
 
-__all__ = ["FeatureTable", "features_of", "group_of"]
+__all__ = ["PATTERNS", "FeatureTable", "View", "features_of", "group_of", "table_of"]

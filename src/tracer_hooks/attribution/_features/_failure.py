@@ -10,20 +10,24 @@ from tracer_hooks.attribution._features._marks import first_of, last_of
 from tracer_hooks.attribution._features._view import Column, View
 from tracer_hooks.attribution._rules._errors import ERROR_MARKER
 
-_EMPTY_HANDED = re.compile(
+EMPTY_HANDED = re.compile(
     r"\b(?:no (?:relevant |specific |direct |exact )?(?:results?|information|data|matches|mention|details)"
     r"|not (?:found|available|provided|specified|listed|mentioned|contain|include|accessible|possible)"
-    r"|(?:could|can|did|does|do|was|were|is|has|have)(?: not|n't) (?:be )?(?:find|found|locate|access|retrieve|provide|determine"
+    r"|(?:could|can|did|does|do|was|were|is|has|have)(?: not|n't) (?:be )?(?:find|found|locate|access"
+    r"|retrieve|provide|determine"
     r"|available|able|identify|identified|obtain|open|load|contain|include|return|yield|help)"
-    r"|unable to|failed to|404|403|access denied|captcha|verify (?:you are|that you)|blocked|page not found|timed? ?out"
+    r"|unable to|failed to|404|403|access denied|captcha|verify (?:you are|that you)|blocked"
+    r"|page not found|timed? ?out"
     r"|inaccessible|unavailable|error loading|insufficient)\b",
     re.IGNORECASE,
 )
 _NO_CODE = re.compile(r"there is no code|no code (?:block|from)|nothing to execute", re.IGNORECASE)
 _NONE = re.compile(r"^\s*(?:None|\[\]|\{\}|nan|null|0)\s*$", re.MULTILINE)
-_OBJECTS = re.compile(
-    r"\b(?:incorrect|wrong|mistake|error in|not (?:correct|accurate|right|consistent)|inaccurate|flaw|issue with|should (?:be|have been)"
-    r"|instead of|misinterpret\w*|overlook\w*|contradict\w*|discrepanc\w+|disagree|needs? (?:to be )?(?:correct|fix|revis)\w*)\b",
+OBJECTS = re.compile(
+    r"\b(?:incorrect|wrong|mistake|error in|not (?:correct|accurate|right|consistent)|inaccurate|flaw"
+    r"|issue with|should (?:be|have been)"
+    r"|instead of|misinterpret\w*|overlook\w*|contradict\w*|discrepanc\w+|disagree"
+    r"|needs? (?:to be )?(?:correct|fix|revis)\w*)\b",
     re.IGNORECASE,
 )
 
@@ -35,7 +39,7 @@ def failure(view: View) -> dict[str, Column]:
     here = np.array([float(bool(step.failed_tools) or step.error is not None) for step in view.steps])
     next_report = np.append(reports[1:], 0.0) if view.count else own
     caused = next_report * (1 - np.array(view.is_report, dtype=float)) + here
-    empty = np.array([min(4.0, len(_EMPTY_HANDED.findall(t.prose + t.shown[:2_000]))) for t in view.texts])
+    empty = np.array([min(4.0, len(EMPTY_HANDED.findall(t.prose + t.shown[:2_000]))) for t in view.texts])
     next_empty = np.append(empty[1:], 0.0)
     trouble = np.minimum(1.0, own + here)
     objected = _objections(view)
@@ -65,7 +69,7 @@ def failure(view: View) -> dict[str, Column]:
                 for i in range(view.count)
             ]
         ),
-        "failure: objects to others": view.flags([_OBJECTS.search(t.prose) is not None for t in view.texts]),
+        "failure: objects to others": view.flags([OBJECTS.search(t.prose) is not None for t in view.texts]),
         "failure: objected to by the next speaker": objected,
         "failure: first objected to": first_of(objected > 0),
     }
@@ -83,7 +87,7 @@ def _objections(view: View) -> Column:
     for index in range(view.count):
         following = next((j for j in view.acts if j > index and view.agents[j] != view.agents[index]), None)
         if following is not None and following <= index + 2:
-            out[index] = float(_OBJECTS.search(view.texts[following].prose[:1_500]) is not None)
+            out[index] = float(OBJECTS.search(view.texts[following].prose[:1_500]) is not None)
     return out
 
 

@@ -10,45 +10,51 @@ from tracer_hooks.attribution._features._marks import first_of
 from tracer_hooks.attribution._features._view import Column, View
 from tracer_hooks.attribution._rules._language import APPROVES, ENDS, MADE_UP, PLACEHOLDER_IN_CODE, REJECTS
 
-_HEDGE = re.compile(
+HEDGE = re.compile(
     r"\b(?:might|maybe|perhaps|possibly|probably|likely|appears? to|seems? to|approximately|roughly|i think|i believe"
     r"|typically|generally|usually|estimated?|it is possible|not sure|unclear|unsure)\b",
     re.IGNORECASE,
 )
-_CLAIM = re.compile(
-    r"\b(?:i|we)(?: have|'ve)?(?: now| already| successfully| just)? (?:reviewed|checked|retrieved|accessed|examined|verified"
-    r"|found|searched|confirmed|analy[sz]ed|identified|calculated|looked|read|obtained|gathered|inspected|compared|located)\b",
+CLAIM = re.compile(
+    r"\b(?:i|we)(?: have|'ve)?(?: now| already| successfully| just)? (?:reviewed|checked|retrieved"
+    r"|accessed|examined|verified"
+    r"|found|searched|confirmed|analy[sz]ed|identified|calculated|looked|read|obtained|gathered"
+    r"|inspected|compared|located)\b",
     re.IGNORECASE,
 )
-_INTENT = re.compile(
+INTENT = re.compile(
     r"\b(?:i(?:'ll| will| am going to)|we(?:'ll| will)|let(?:'s| us| me)|proceed|next,)\b", re.IGNORECASE
 )
-_APOLOGY = re.compile(r"\b(?:sorry|apologi[sz]e|my mistake|i made an error|i was wrong|oversight)\b", re.IGNORECASE)
-_CORRECTION = re.compile(
-    r"\b(?:actually|correct(?:ed|ion|ing)|revis(?:ed|ing)|re-?evaluat\w+|re-?check\w*|let's correct|upon review|fix(?:ed|ing)?)\b",
+APOLOGY = re.compile(r"\b(?:sorry|apologi[sz]e|my mistake|i made an error|i was wrong|oversight)\b", re.IGNORECASE)
+CORRECTION = re.compile(
+    r"\b(?:actually|correct(?:ed|ion|ing)|revis(?:ed|ing)|re-?evaluat\w+|re-?check\w*|let's correct"
+    r"|upon review|fix(?:ed|ing)?)\b",
     re.IGNORECASE,
 )
-_CERTAIN = re.compile(
-    r"\b(?:therefore|thus|hence|clearly|obviously|definitely|in conclusion|conclude|must be|the (?:final )?answer is)\b",
+CERTAIN = re.compile(
+    r"\b(?:therefore|thus|hence|clearly|obviously|definitely|in conclusion|conclude|must be"
+    r"|the (?:final )?answer is)\b",
     re.IGNORECASE,
 )
-_MEMORY = re.compile(
-    r"\b(?:based on (?:my|general|common|prior|existing|available|historical|typical) (?:knowledge|information|data|understanding)"
+MEMORY = re.compile(
+    r"\b(?:based on (?:my|general|common|prior|existing|available|historical|typical) (?:knowledge"
+    r"|information|data|understanding)"
     r"|from memory|known (?:to|that|facts)|as (?:is )?(?:commonly )?known|knowledge cutoff|as of my|it is known)\b",
     re.IGNORECASE,
 )
-_VERIFY = re.compile(
+VERIFY = re.compile(
     r"\b(?:verif\w+|double[- ]?check\w*|validat\w+|cross[- ]?(?:check|referenc)\w*|confirm\w*|test(?:s|ed|ing)?)\b",
     re.I,
 )
-_MANUAL = re.compile(r"\b(?:manual(?:ly)?|by hand|visual(?:ly)? inspect\w*|eyeball\w*|mentally)\b", re.IGNORECASE)
+MANUAL = re.compile(r"\b(?:manual(?:ly)?|by hand|visual(?:ly)? inspect\w*|eyeball\w*|mentally)\b", re.IGNORECASE)
 _QUOTED = re.compile(r"[\"\u201c][^\"\u201d\n]{12,200}[\"\u201d]")
 _EQUATION = re.compile(r"=\s*-?\d|\\frac|\\times|\\boxed|\d\s*[*/+\-\u00d7]\s*\d")
-_REFUSAL = re.compile(
+REFUSAL = re.compile(
     r"\b(?:i (?:cannot|can't|am not able to|am unable to)|as an ai|i do not have access|beyond my)\b", re.IGNORECASE
 )
-_SKIP = re.compile(
-    r"\b(?:no need|not necessary|unnecessary|skip(?:ping|ped)?|without (?:verif|check|test)\w*|instead,? (?:i|we)|ignor(?:e|ing)|regardless"
+SKIP = re.compile(
+    r"\b(?:no need|not necessary|unnecessary|skip(?:ping|ped)?|without (?:verif|check|test)\w*"
+    r"|instead,? (?:i|we)|ignor(?:e|ing)|regardless"
     r"|irrelevant|for simplicity|simplif\w+|alternatively|bypass\w*)\b",
     re.IGNORECASE,
 )
@@ -59,24 +65,24 @@ def language(view: View) -> dict[str, Column]:
     prose = [text.prose for text in view.texts]
     assumed = np.array([float(bool(MADE_UP.search(p))) for p in prose]) * _own(view)
     placeholder = np.array([float(bool(PLACEHOLDER_IN_CODE.search(t.said))) for t in view.texts]) * _own(view)
-    memory = _counts(prose, _MEMORY)
+    memory = _counts(prose, MEMORY)
     return {
         "language: assumes or simulates": assumed,
         "language: first to assume or simulate": first_of((assumed + placeholder) > 0),
         "language: placeholder in code": placeholder,
         "language: from memory": memory,
-        "language: hedges": np.log1p(_counts(prose, _HEDGE)),
-        "language: sounds certain": np.log1p(_counts(prose, _CERTAIN)),
-        "language: announces what it will do": np.log1p(_counts(prose, _INTENT)),
-        "language: apologises": np.minimum(1.0, _counts(prose, _APOLOGY)),
-        "language: corrects": np.log1p(_counts(prose, _CORRECTION)),
-        "language: refuses": np.minimum(1.0, _counts(prose, _REFUSAL)),
-        "language: leaves something out": np.log1p(_counts(prose, _SKIP)),
-        "language: by hand": np.minimum(1.0, _counts(prose, _MANUAL)),
+        "language: hedges": np.log1p(_counts(prose, HEDGE)),
+        "language: sounds certain": np.log1p(_counts(prose, CERTAIN)),
+        "language: announces what it will do": np.log1p(_counts(prose, INTENT)),
+        "language: apologises": np.minimum(1.0, _counts(prose, APOLOGY)),
+        "language: corrects": np.log1p(_counts(prose, CORRECTION)),
+        "language: refuses": np.minimum(1.0, _counts(prose, REFUSAL)),
+        "language: leaves something out": np.log1p(_counts(prose, SKIP)),
+        "language: by hand": np.minimum(1.0, _counts(prose, MANUAL)),
         "language: declares the end": np.minimum(1.0, _counts(prose, ENDS)),
         "language: approves": np.minimum(2.0, _counts(prose, APPROVES)),
         "language: rejects": np.minimum(2.0, _counts(prose, REJECTS)),
-        "language: speaks of checking": np.log1p(_counts(prose, _VERIFY)),
+        "language: speaks of checking": np.log1p(_counts(prose, VERIFY)),
         "language: calculates": np.log1p(_counts(prose, _EQUATION)),
     }
 
@@ -84,7 +90,7 @@ def language(view: View) -> dict[str, Column]:
 def claims(view: View) -> dict[str, Column]:
     """Claims, with and without something that bears them out."""
     texts = view.texts
-    claimed = np.array([float(bool(_CLAIM.search(t.prose))) for t in texts]) * _own(view)
+    claimed = np.array([float(bool(CLAIM.search(t.prose))) for t in texts]) * _own(view)
     backed = np.array(
         [
             float(bool(t.code) or bool(view.steps[i].tool_calls) or (i > 0 and view.is_report[i - 1]))

@@ -11,8 +11,9 @@ from tracer_hooks.attribution._features._view import Column, View
 from tracer_hooks.schema import StepKind
 
 _LIST = re.compile(r"^\s*(?:[-*\u2022]|\d{1,2}[.)])\s", re.MULTILINE)
-_PLAN = re.compile(
-    r"\b(?:plan|step \d|first,? (?:i|we)|to solve this|approach|outline|strategy|we (?:will|need to|should)|next step)\b",
+PLAN = re.compile(
+    r"\b(?:plan|step \d|first,? (?:i|we)|to solve this|approach|outline|strategy|we (?:will|need to"
+    r"|should)|next step)\b",
     re.IGNORECASE,
 )
 _LEDGER = re.compile(r"updated ledger|initial plan|new plan|stalled|replanning|facts? (?:to|we)", re.IGNORECASE)
@@ -40,7 +41,7 @@ def shape(view: View) -> dict[str, Column]:
         "shape: only routes": view.flags(view.is_routing),
         "shape: hands the task on": view.flags([view.trace.is_brief(i) for i in range(view.count)]),
         "shape: list items": np.log1p([float(len(_LIST.findall(text.prose))) for text in texts]),
-        "shape: plans": view.flags([_PLAN.search(text.prose[:3_000]) is not None for text in texts]),
+        "shape: plans": view.flags([PLAN.search(text.prose[:3_000]) is not None for text in texts]),
         "shape: keeps a ledger": view.flags([_LEDGER.search(step.content[:300]) is not None for step in steps]),
         "shape: asks a question": view.flags([_QUESTION.search(text.prose) is not None for text in texts]),
         "shape: share of numbers": np.array([len(t.numbers) / max(1, len(t.words)) for t in texts]),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracer_hooks.attribution._features._agreement import agreement, repetition
+from tracer_hooks.attribution._features._code import brief, code
 from tracer_hooks.attribution._features._failure import failure
 from tracer_hooks.attribution._features._language import claims, language
 from tracer_hooks.attribution._features._novelty import novelty
@@ -27,6 +28,8 @@ _GROUPS: tuple[Callable[[View], dict[str, Column]], ...] = (
     flow,
     novelty,
     failure,
+    code,
+    brief,
     language,
     claims,
     repetition,
@@ -63,7 +66,11 @@ def features_of(trajectory: Trajectory, *, reference: str | None = None) -> Feat
         trajectory: With at least one step.
         reference: The expected answer, when it may be used; ``trajectory.reference`` is not looked at.
     """
-    view = View(trajectory, reference)
+    return table_of(View(trajectory, reference))
+
+
+def table_of(view: View) -> FeatureTable:
+    """The features of a trajectory that has been made ready."""
     columns: dict[str, Column] = {}
     for group in _GROUPS:
         columns.update(group(view))

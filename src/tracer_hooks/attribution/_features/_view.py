@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from tracer_hooks.attribution._reading._numbers import number_set
 from tracer_hooks.attribution._reading._roles import Role, is_checker, is_planner
 from tracer_hooks.attribution._reading._trace import Trace
+from tracer_hooks.attribution._rules import signals_of
+from tracer_hooks.attribution._rules._signal import Signal
 from tracer_hooks.schema import StepKind, Trajectory
 
 Column = NDArray[np.float64]
@@ -143,6 +145,11 @@ class View:
     def flags(self, values: list[bool]) -> Column:
         """Ones where true."""
         return np.array(values, dtype=np.float64)
+
+    @cached_property
+    def signals(self) -> list[Signal]:
+        """What every rule says."""
+        return signals_of(self.trace)
 
     @cached_property
     def is_report(self) -> list[bool]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,7 +19,8 @@ _NO_PROGRESS = re.compile(r'"is_progress_being_made"\s*:\s*\{[^{}]*"answer"\s*:\
 _SATISFIED = re.compile(r'"is_request_satisfied"\s*:\s*\{[^{}]*"answer"\s*:\s*true', re.IGNORECASE)
 _STALLED = re.compile(r"\bstalled|replanning|re-?plan\b|\bnew plan\b|stuck in a loop|going in circles", re.IGNORECASE)
 _OBSERVATION = re.compile(
-    r"screenshot|viewport|^Address:|search results?\b|exitcode:|code output|^Title:|metadata was extracted|https?://\S+\s+\S",
+    r"screenshot|viewport|^Address:|search results?\b|exitcode:|code output|^Title:"
+    r"|metadata was extracted|https?://\S+\s+\S",
     re.I | re.M,
 )
 _HEAD = 4_000
@@ -103,6 +105,9 @@ def work(view: View) -> dict[str, Column]:
         "work: last thought of the planner before the end": last_of(planned) * ended,
         "work: reply by reasoning alone": is_reply * (1 - seen),
         "work: last reply, by reasoning alone, of a run that ended": last * ended * (1 - seen),
+        "work: last reply before the planner's answer": last * ended * float(bool(view.planners)),
+        "work: first reply under a planner in a run that was cut off": (nth == 1) * cut * float(bool(view.planners)),
+        "work: second reply under a planner in a run that was cut off": (nth == 2) * cut * float(bool(view.planners)),
         "work: shows what it observed": seen,
         "work: the planner is disappointed": rounds.verdict,
         "work: reply that the planner is disappointed of": rounds.verdict_on,
@@ -140,7 +145,7 @@ def _requests(view: View) -> list[int]:
 def _asked_again(view: View) -> Column:
     out = view.column()
     asked = _requests(view)
-    for here, later in zip(asked, asked[1:], strict=False):
+    for here, later in pairwise(asked):
         out[here] = view.similarity[here, later]
     return out
 
@@ -148,7 +153,7 @@ def _asked_again(view: View) -> Column:
 def _reply_before_repeat(view: View, replies: list[int]) -> Column:
     out = view.column()
     asked = _requests(view)
-    for here, later in zip(asked, asked[1:], strict=False):
+    for here, later in pairwise(asked):
         between = [i for i in replies if here < i < later]
         if between:
             out[between[-1]] = view.similarity[here, later]

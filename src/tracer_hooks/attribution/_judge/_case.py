@@ -24,7 +24,7 @@ class Member:
     name: str
     instructions: str
     tools: str
-    acted: bool
+    note: str
 
 
 class Case:
@@ -64,7 +64,8 @@ class Case:
         specs = {spec.name: spec for spec in self.trajectory.agents}
         names = sorted(self.trajectory.agent_names, key=lambda name: name not in acted)[:_MOST_AGENTS]
         room = self._header_chars // 3 // max(1, len(names))
-        return tuple(_member(name, specs.get(name), name in acted, room) for name in names)
+        notes = {name: "a person" if is_person(name) else "" if name in acted else "never acted" for name in names}
+        return tuple(_member(name, specs.get(name), notes[name], room) for name in names)
 
     @property
     def verdicts(self) -> tuple[str, ...]:
@@ -112,11 +113,11 @@ class Case:
         return self.owner(at) if at is not None and self.owner(at) in fitting else fitting[0]
 
 
-def _member(name: str, spec: AgentSpec | None, acted: bool, room: int) -> Member:
+def _member(name: str, spec: AgentSpec | None, note: str, room: int) -> Member:
     instructions = (spec.instructions or "") if spec is not None else ""
     return Member(
         name=name,
         instructions=cut(" ".join(instructions.split()), room),
         tools=cut(", ".join(spec.tools), room) if spec is not None else "",
-        acted=acted,
+        note=note,
     )

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from tracer_hooks.attribution._judge._chat import ChatRequest
 
-_FORMATS = ("json_schema", "json_object_schema", "json_object", "text")
+FORMATS = ("json_schema", "json_object_schema", "json_object", "text")
+"""Ways of asking for JSON, the strictest first; the second is llama.cpp's: a JSON object with the schema beside it."""
+_OPTIONAL = {
+    "max_tokens": ("max_tokens",),  # reasoning models of OpenAI take max_completion_tokens instead
+    "temperature": ("temperature",),
+    "seed": ("seed",),
+    "logprobs": ("logprobs", "top_logprobs"),
+}
 _MOST_LOGPROBS = 20
 
 
@@ -16,25 +23,23 @@ _MOST_LOGPROBS = 20
 class Dialect:
     """What is sent to a server. It starts with everything, and gives up what the server refuses."""
 
-    reply_format: Literal["json_schema", "json_object_schema", "json_object", "text"] = "json_schema"
-    """``json_object_schema`` is the form of llama.cpp: a JSON object with the schema beside it."""
-    limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    """Reasoning models of OpenAI take only the second."""
-    temperature: bool = True
-    seed: bool = True
-    logprobs: bool = True
+    reply_format: str = FORMATS[0]
+    """One of ``FORMATS``."""
+    without: frozenset[str] = frozenset()
+    """Parameters that are not sent."""
 
     def fields(self, request: ChatRequest) -> dict[str, Any]:
         """The parameters of ``request``, without the model's name."""
+        limit = "max_completion_tokens" if "max_tokens" in self.without else "max_tokens"
         fields: dict[str, Any] = {
             "messages": [{"role": each.role, "content": each.content} for each in request.messages],
-            self.limit_field: request.max_tokens,
+            limit: request.max_tokens,
         }
-        if self.temperature and request.temperature is not None:
+        if "temperature" not in self.without and request.temperature is not None:
             fields["temperature"] = request.temperature
-        if self.seed and request.seed is not None:
+        if "seed" not in self.without and request.seed is not None:
             fields["seed"] = request.seed
-        if self.logprobs and request.labels:
+        if "logprobs" not in self.without and request.labels:
             fields |= {"logprobs": True, "top_logprobs": min(_MOST_LOGPROBS, 2 * len(request.labels))}
         if self.reply_format != "text":
             fields["response_format"] = self._response_format(request)
@@ -47,28 +52,23 @@ class Dialect:
             complaint: The server's message.
             parameter: The parameter that the server names in its error, if it does.
         """
-        blamed = self.blamed(complaint, parameter)
-        if blamed == "max_tokens":
-            return replace(self, limit_field="max_completion_tokens")
+        blamed = self._blamed(complaint, parameter)
         if blamed is not None:
-            return replace(self, **{blamed: False})
-        position = _FORMATS.index(self.reply_format)
-        if position + 1 == len(_FORMATS):
-            return None
-        return replace(self, reply_format=_FORMATS[position + 1])
+            return replace(self, without=self.without | {blamed})
+        position = FORMATS.index(self.reply_format) + 1
+        return replace(self, reply_format=FORMATS[position]) if position < len(FORMATS) else None
 
-    def blamed(self, complaint: str, parameter: str | None) -> str | None:
+    def is_blamed(self, complaint: str, parameter: str | None) -> bool:
+        """Whether the server names something that this dialect sends, so that less of it may help."""
+        names_format = parameter == "response_format" or _names(complaint, "response_format")
+        return self._blamed(complaint, parameter) is not None or (names_format and self.reply_format != "text")
+
+    def _blamed(self, complaint: str, parameter: str | None) -> str | None:
         """The parameter, other than the reply's format, that the server does not take; None when it blames none."""
-        for name in ("max_tokens", "temperature", "seed", "logprobs"):
-            if not self._sends(name):
-                continue
-            names = (name, "top_logprobs") if name == "logprobs" else (name,)
-            if parameter in names or any(_names(complaint, each) for each in names):
-                return name
+        for blamed, names in _OPTIONAL.items():
+            if blamed not in self.without and any(name == parameter or _names(complaint, name) for name in names):
+                return blamed
         return None
-
-    def _sends(self, name: str) -> bool:
-        return self.limit_field == "max_tokens" if name == "max_tokens" else bool(getattr(self, name))
 
     def _response_format(self, request: ChatRequest) -> dict[str, Any]:
         if self.reply_format == "json_schema":
@@ -81,5 +81,4 @@ class Dialect:
 
 def _names(complaint: str, parameter: str) -> bool:
     """Whether a complaint is about a parameter: named in quotes, or at its beginning. It may quote the prompt too."""
-    beginning = complaint[:200]
-    return re.search(rf"""['"`]{parameter}['"`]|^{parameter}\b""", beginning) is not None
+    return re.search(rf"""['"`]{parameter}['"`]|^{parameter}\b""", complaint[:200]) is not None

@@ -46,7 +46,7 @@ class EndpointChat:
         self._client = self._openai.OpenAI(base_url=base_url, api_key=_key(options), max_retries=0)
         self._address = str(self._client.base_url)
         self.identity = json.dumps([self._address, self.name, dict(options.extra_body)], sort_keys=True)
-        self._dialect = Dialect(logprobs=options.logprobs)
+        self._dialect = Dialect(without=frozenset() if options.logprobs else frozenset({"logprobs"}))
 
     def count_tokens(self, text: str) -> int:
         """An upper estimate; the server's tokenizer is not known."""
@@ -109,10 +109,10 @@ class EndpointChat:
         return False
 
     def _is_refusal(self, error: Any, dialect: Dialect) -> bool:
-        """Whether the server does not take a parameter; some say so with a 500 that names it."""
-        if error.status_code >= 500 and dialect.blamed(*_complaint(error)) is not None:
+        """Whether the server does not take a parameter; llama-cpp-python says so with a 500 that names it."""
+        if error.status_code in _REFUSALS:
             return True
-        return error.status_code in _REFUSALS
+        return bool(error.status_code >= 500 and dialect.is_blamed(*_complaint(error)))
 
     def _pause(self, state: tenacity.RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome is not None else None
@@ -121,19 +121,19 @@ class EndpointChat:
         return min(_MOST_WAIT_S, doubled if asked is None else asked)
 
     def _reply(self, answer: Any, request: ChatRequest) -> ChatReply:
-        choices = getattr(answer, "choices", None)
-        message = getattr(choices[0], "message", None) if choices else None
-        if message is None:
+        choice = next(iter(getattr(answer, "choices", None) or ()), None)
+        message = getattr(choice, "message", None)
+        if choice is None or message is None:
             raise AttributionError(
                 f"the judge's endpoint {self._address!r} answered with something that is no chat completion: "
                 f"{str(answer)[:_SHOWN]!r}. {self._advice()}"
             )
         text = message.content or getattr(message, "refusal", None) or ""
-        logprobs = getattr(getattr(choices[0], "logprobs", None), "content", None)
+        logprobs = getattr(getattr(choice, "logprobs", None), "content", None)
         return ChatReply(
             text=text,
             usage=self._usage(answer, request, text),
-            is_cut=choices[0].finish_reason == "length",
+            is_cut=choice.finish_reason == "length",
             label_logprobs=label_logprobs(logprobs, request.labels) if logprobs and request.labels else None,
         )
 
@@ -224,8 +224,8 @@ def _retry_after(response: Any) -> float | None:
     headers = getattr(response, "headers", {})
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
-            value = float(headers.get(name)) / unit
-        except (TypeError, ValueError):  # absent, or a date
+            value = float(headers.get(name, "")) / unit
+        except ValueError:  # absent, or a date
             continue
         if math.isfinite(value) and value >= 0:
             return value

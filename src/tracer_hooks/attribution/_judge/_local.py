@@ -149,14 +149,14 @@ def _load(directory: str) -> tuple[Any, Any, threading.Lock]:
 
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(directory, local_files_only=True)
-        model = transformers.AutoModelForCausalLM.from_pretrained(directory, local_files_only=True, dtype="auto")
+        model: Any = transformers.AutoModelForCausalLM.from_pretrained(directory, local_files_only=True, dtype="auto")
     except (OSError, ValueError, KeyError) as error:
         raise ConfigError(
             f"model={directory!r} of the attributor 'judge' cannot be loaded: {str(error)[:300]}. Expected a directory "
             "with a causal language model of transformers and its tokenizer"
         ) from error
-    model = model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
-    return model, tokenizer, threading.Lock()
+    placed = model.eval().to("cuda" if torch.cuda.is_available() else "cpu")
+    return placed, tokenizer, threading.Lock()
 
 
 def _stamp(directory: Path) -> list[Any]:

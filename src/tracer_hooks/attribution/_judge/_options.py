@@ -7,7 +7,7 @@ variable                            meaning
 ``TRACER_HOOKS_JUDGE_BASE_URL``     an OpenAI-compatible endpoint; default ``OPENAI_BASE_URL``, else OpenAI's own
 ``TRACER_HOOKS_JUDGE_API_KEY_ENV``  name of the variable that holds the key
 ``TRACER_HOOKS_JUDGE_EXTRA_BODY``   JSON object of further fields of each request
-``TRACER_HOOKS_JUDGE_PROTOCOL``     ``auto``, ``all-at-once``, ``step-by-step``, ``binary-search``, ``windowed``, ``ranked``
+``TRACER_HOOKS_JUDGE_PROTOCOL``     how the judge is asked, such as ``auto`` or ``all-at-once``
 ``TRACER_HOOKS_JUDGE_PROPOSER``     attributor whose highest steps ``ranked`` chooses among
 ``TRACER_HOOKS_JUDGE_TOP_K``        how many of its steps
 ``TRACER_HOOKS_JUDGE_ROTATIONS``    how often ``ranked`` asks each question, with the options in another order
@@ -65,7 +65,7 @@ class JudgeOptions:
     directory, else ``OPENAI_BASE_URL``, else OpenAI's own."""
     api_key_env: str | None = None
     """Name of the variable that holds the key. None: ``TRACER_HOOKS_JUDGE_API_KEY``, else ``OPENAI_API_KEY``; the
-    latter goes only to the endpoint that ``OPENAI_BASE_URL`` or OpenAI's client names, to none given in ``base_url``."""
+    latter goes only to OpenAI or to the endpoint in ``OPENAI_BASE_URL``, never to another one in ``base_url``."""
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of each request, such as ``{"chat_template_kwargs": {"enable_thinking": False}}``."""
     protocol: JudgeProtocol = "auto"

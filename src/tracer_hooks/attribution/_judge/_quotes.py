@@ -9,7 +9,7 @@ from tracer_hooks.attribution._reading._passage import passages_of
 from tracer_hooks.schema import Step
 
 MAX_QUOTE = 400
-_FRAME = " \t\r\n\"'“”‘’«»`"
+_FRAME = " \t\r\n\"'`\u201c\u201d\u2018\u2019\u00ab\u00bb"
 _LEFT_OUT = re.compile(r"\[?\.{3,}(?:\s*\d+ characters left out\s*\.{3,}\s*\])?|\[?…\]?")
 _LEAST_PIECE = 12
 

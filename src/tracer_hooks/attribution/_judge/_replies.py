@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from tracer_hooks.schema import ErrorMode, Text
 
+_MODES = {mode.value: mode for mode in ErrorMode}
 _MODE = re.compile(r"\b(?:FM|EM)?[-_ ]?([1-3])\.([1-6])\b", re.IGNORECASE)
 
 
@@ -23,16 +24,21 @@ def _probability(value: Any) -> Any:
     return value
 
 
+def _words(value: Any) -> Any:
+    return " ".join(value.lower().replace("_", " ").replace("-", " ").split()) if isinstance(value, str) else value
+
+
 def _mode(value: Any) -> ErrorMode | None:
     """The mode whose code stands in ``value``; None for none, and for words that are no mode."""
     found = _MODE.search(value) if isinstance(value, str) else None
-    code = f"FM-{found[1]}.{found[2]}" if found else ""
-    return ErrorMode(code) if code in ErrorMode else None
+    return _MODES.get(f"FM-{found[1]}.{found[2]}") if found else None
 
 
-Probability = Annotated[float, BeforeValidator(_probability), Field(ge=0, le=1)]
+Probability = Annotated[float, Field(ge=0, le=1), BeforeValidator(_probability)]
 Mode = Annotated[ErrorMode | None, BeforeValidator(_mode)]
-VerdictWord = Literal["fault", "no fault", "environment fault"]
+VerdictWord = Annotated[Literal["fault", "no fault", "environment fault"], BeforeValidator(_words)]
+Half = Annotated[Literal["first", "second"], BeforeValidator(_words)]
+Kind = Annotated[Literal["claim", "symptom", "error", "correction"], BeforeValidator(_words)]
 
 
 class Reply(BaseModel):
@@ -64,22 +70,32 @@ class OtherFault(Reply):
     probability: Probability = 0.5
 
 
-class Judgement(Reply):
-    """What every final reply holds beside the step that it names."""
-
+class _Why(Reply):
     reason: Text = ""
     verdict: VerdictWord = "fault"
+
+
+class _Where(Reply):
+    agent: Text
+    step: int
+
+
+class _How(Reply):
     error_mode: Mode = None
     probability: Probability = 0.5
     evidence: tuple[Quote, ...] = ()
     other_faults: tuple[OtherFault, ...] = ()
 
 
-class VerdictReply(Judgement):
+class Judgement(_How, _Why):
+    """What is said of a step that was found in another way; fields stand in the order in which they are written."""
+
+    error_mode: Mode  # nothing else tells this reply from one to another question
+
+
+class VerdictReply(_How, _Where, _Why):
     """The answer to the whole question: agent, step and why."""
 
-    agent: Text
-    step: int
     alternatives: tuple[Alternative, ...] = ()
 
 
@@ -97,7 +113,7 @@ class HalfReply(Reply):
     """Which half of a stretch of steps holds the decisive one."""
 
     reason: Text = ""
-    half: Literal["first", "second"]
+    half: Half
     probability: Probability = 0.5
 
 
@@ -105,7 +121,7 @@ class Finding(Reply):
     """One row of the claim and evidence table."""
 
     step: int
-    kind: Literal["claim", "symptom", "error", "correction"] = "claim"
+    kind: Kind = "claim"
     text: Text
     quote: Text = ""
     suspicion: Probability = 0.0

@@ -23,7 +23,8 @@ class StepText:
 
 def step_texts(trajectory: Trajectory) -> list[StepText]:
     """The texts of every step."""
-    task, before, found = _flat(trajectory.task), {}, []
+    task, found = _flat(trajectory.task), []
+    before: dict[str, int] = {}
     for step in trajectory.steps:
         since = range(before.get(step.agent, -1) + 1, step.index)
         found.append(

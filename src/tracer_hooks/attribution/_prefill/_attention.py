@@ -54,7 +54,7 @@ class AttentionRecorder:
         _recorder.reset(self._token)
 
     def record(self, module: Any, query: Any, key: Any, mask: Any, scaling: float | None) -> None:
-        """Add one layer's attention of the current chunk; ``query`` (1, heads, rows, size), ``key`` (1, groups, ...)."""
+        """Add one layer's attention of the chunk: ``query`` (1, heads, rows, size), ``key`` (1, groups, keys, size)."""
         if getattr(module, "layer_idx", None) not in self._layers:
             return
         weights = self._mean_weights(query, key, mask, scaling if scaling is not None else query.shape[-1] ** -0.5)
@@ -64,24 +64,26 @@ class AttentionRecorder:
         self.calls += 1
 
     def _mean_weights(self, query: Any, key: Any, mask: Any, scaling: float) -> Any:
+        """Attention of each row to each key, averaged over the heads; one head at a time, to save memory."""
         torch = self._torch
         heads, rows, keys = query.shape[1], query.shape[2], key.shape[2]
-        together = heads // key.shape[1]
-        ahead = torch.arange(keys, device=query.device) > torch.arange(rows, device=query.device)[:, None] + keys - rows
+        allowed = _allowed(torch, rows, keys, mask, query.device)
         total = torch.zeros((rows, keys), dtype=torch.float32, device=query.device)
-        for group in range(key.shape[1]):
-            some = slice(group * together, (group + 1) * together)
-            raw = query[0, some].float() @ key[0, group].float().T * scaling
-            raw = _masked(torch, raw, mask, some).masked_fill(ahead, float("-inf"))
-            total += torch.softmax(raw, dim=-1).sum(dim=0)
+        for head in range(heads):
+            group = key[0, head * key.shape[1] // heads]
+            raw = torch.addmm(allowed, query[0, head].float(), group.float().T, alpha=scaling)
+            total += torch.softmax(raw, dim=-1)
         return total / heads
 
 
-def _masked(torch: Any, raw: Any, mask: Any, heads: slice) -> Any:
+def _allowed(torch: Any, rows: int, keys: int, mask: Any, device: Any) -> Any:
+    """0 where a row may look, minus infinity elsewhere: no row ahead of itself, and what the model's mask says."""
+    ahead = torch.arange(keys, device=device) > torch.arange(rows, device=device)[:, None] + keys - rows
+    bias = torch.zeros((rows, keys), dtype=torch.float32, device=device).masked_fill_(ahead, float("-inf"))
     if mask is None:
-        return raw
-    part = mask[0, heads if mask.shape[1] > 1 else slice(0, 1), :, : raw.shape[-1]]
-    return raw.masked_fill(~part, float("-inf")) if part.dtype == torch.bool else raw + part.float()
+        return bias
+    part = mask[0, 0, :, :keys]
+    return bias.masked_fill_(~part, float("-inf")) if part.dtype == torch.bool else bias + part.float()
 
 
 def _attend(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **kwargs: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ class PrefillFeatures:
     def load(cls, path: Path) -> PrefillFeatures | None:
         """What :meth:`save` wrote; None when there is nothing that can be read."""
         try:
-            with np.load(path, allow_pickle=False) as arrays:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 return cls(**{one.name: arrays[one.name] for one in fields(cls)})
         except (OSError, KeyError, ValueError, zipfile.BadZipFile):
             return None
@@ -64,22 +64,23 @@ def extract(model: LocalModel, trajectory: Trajectory, options: PrefillOptions) 
     """Read a trajectory, and each of its steps alone."""
     texts = [shorten(model.tokenizer, step_text(step), options.step_tokens, options.cut) for step in trajectory.steps]
     transcript = transcribe(model.tokenizer, trajectory, texts, task_tokens=options.task_tokens)
-    reading = read(model, transcript, chunk=options.chunk)
     alone, alone_read = read_alone(model, transcript, batch_tokens=options.alone_tokens)
+    found = observe(model, transcript, chunk=options.chunk)
+    return replace(found, alone=_by_step(transcript, alone), tokens=found.tokens + np.array([0, alone_read]))
+
+
+def observe(model: LocalModel, transcript: Transcript, *, chunk: int) -> PrefillFeatures:
+    """Read a transcript once; what only a reading of the steps alone would tell is 0."""
+    reading = read(model, transcript, chunk=chunk)
     return PrefillFeatures(
         surprise=_by_step(transcript, reading.surprise),
-        alone=_by_step(transcript, alone),
+        alone=np.zeros((transcript.steps, 3), dtype=np.float32),
         counts=np.bincount(transcript.owner[transcript.owner >= 0], minlength=transcript.steps),
         attention=reading.attention,
         hidden=np.clip(reading.hidden, -65_000, 65_000).astype(np.float16),
         peaks=_peaks(transcript, reading.surprise),
-        tokens=np.array([reading.tokens, alone_read]),
+        tokens=np.array([reading.tokens, 0]),
     )
-
-
-def step_surprise(transcript: Transcript, surprise: Floats) -> Floats:
-    """Mean surprise of each step's tokens, shape (steps,); 0 for a step without text."""
-    return _by_step(transcript, surprise)[:, 0]
 
 
 def _by_step(transcript: Transcript, surprise: Floats) -> Floats:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,8 +56,6 @@ class LocalModel:
     """The module torch."""
     device: str
     """Where it computes."""
-    fingerprint: str
-    """Stands for the weights, the tokenizer and the number format: 16 hex digits."""
     window: int
     """Most tokens it can have in view."""
 
@@ -89,8 +86,7 @@ def load_model(path: Path, options: PrefillOptions) -> LocalModel:
     torch = require("torch", extra="model", feature=_FEATURE)
     transformers = require("transformers", extra="model", feature=_FEATURE)
     register_recording()
-    device = options.device if options.device != "auto" else ("cuda" if torch.cuda.is_available() else "cpu")
-    dtype = options.dtype if options.dtype != "auto" else _best_dtype(torch, device)
+    device, dtype = _number_format(torch, options)
     place, how = _source(path, transformers)
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(place, local_files_only=True, **how["tokenizer"])
@@ -114,7 +110,6 @@ def load_model(path: Path, options: PrefillOptions) -> LocalModel:
         tokenizer=tokenizer,
         torch=torch,
         device=device,
-        fingerprint=fingerprint_of(path, dtype),
         window=_window(network, options.window),
     )
 
@@ -135,6 +130,12 @@ def _source(path: Path, transformers: Any) -> tuple[str, dict[str, dict[str, Any
     return str(path.parent), {"tokenizer": named, "network": {**named, **unpacked}}
 
 
+def _number_format(torch: Any, options: PrefillOptions) -> tuple[str, str]:
+    """The device and the name of the dtype."""
+    device = options.device if options.device != "auto" else ("cuda" if torch.cuda.is_available() else "cpu")
+    return device, options.dtype if options.dtype != "auto" else _best_dtype(torch, device)
+
+
 def _best_dtype(torch: Any, device: str) -> str:
     if device.startswith("cuda"):
         return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
@@ -147,19 +148,28 @@ def _window(network: Any, wanted: int) -> int:
     return min(wanted, limit) if isinstance(limit, int) and limit > 0 else wanted
 
 
-def fingerprint_of(path: Path, dtype: str) -> str:
-    """Sixteen hex digits that change with the weights, the tokenizer or the number format.
+def fingerprint_of(path: Path, options: PrefillOptions) -> str:
+    """Sixteen hex digits that change with the weights, the tokenizer or the number format; the model is not loaded.
 
     Of a file of weights, its size, beginning and end are taken, since gigabytes take long to read.
+
+    Raises:
+        MissingExtraError: torch is not installed.
     """
+    _, dtype = _number_format(require("torch", extra="model", feature=_FEATURE), options)
     files = [path] if path.is_file() else sorted(one for one in path.iterdir() if one.is_file())
-    digest = hashlib.sha256(json.dumps(dtype).encode())
+    digest = hashlib.sha256(dtype.encode())
     for file in files:
         if file.suffix in _WEIGHTS:
-            with file.open("rb") as handle:
-                digest.update(f"{file.stat().st_size}".encode() + handle.read(_SAMPLE))
-                handle.seek(-min(_SAMPLE, file.stat().st_size), os.SEEK_END)
-                digest.update(handle.read())
+            digest.update(_sample(file))
         elif file.suffix in (".json", ".model", ".txt"):
             digest.update(file.name.encode() + file.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def _sample(file: Path) -> bytes:
+    size = file.stat().st_size
+    with file.open("rb") as handle:
+        head = handle.read(_SAMPLE)
+        handle.seek(max(0, size - _SAMPLE))
+        return str(size).encode() + head + handle.read()

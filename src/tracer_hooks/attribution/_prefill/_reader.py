@@ -1,9 +1,9 @@
 """Reads a transcript once: the surprise of every token, hidden states by step, and attention between steps.
 
-The model's cache holds at most one window of tokens. When it is full, reading goes on in a fresh window that begins with
-the preamble and the newest half of the old one, so that the task stays in view, as the first tokens do in streaming
-attention (Xiao et al. 2024), and no token is read without at least that much context. Nothing as large as the square
-of the transcript's length is ever made.
+The model's cache holds at most one window of tokens. When it is full, reading goes on in a fresh window that begins
+with the preamble and the newest half of the old one, so that the task stays in view, as the first tokens do in
+streaming attention (Xiao et al. 2024), and no token is read without at least that much context. Nothing as
+large as the square of the transcript's length is ever made.
 """
 
 from __future__ import annotations

@@ -70,3 +70,13 @@ def standardised(values: Floats, among: list[int]) -> Floats:
         return np.zeros_like(values)
     centre, spread = values[among].mean(axis=0), values[among].std(axis=0)
     return np.where(spread > 1e-9, (values - centre) / np.where(spread > 1e-9, spread, 1.0), 0.0)
+
+
+WEIGHTS = {"flow_lift": 0.4, "flow": 0.2, "mismatch": 0.2}
+"""Weights of the standardised signals in the fixed combination of protocol ``flow``."""
+
+
+def combined(signals: Floats, among: list[int]) -> Floats:
+    """The fixed combination for every step, as log-odds up to a constant; shape (steps,)."""
+    weights = np.array([WEIGHTS.get(name, 0.0) for name in SIGNALS])
+    return np.asarray(standardised(signals, among) @ weights, dtype=np.float64)

@@ -37,7 +37,7 @@ def top_symptoms(surprise: NDArray[np.float32], flagged: list[bool], share: floa
 
 
 def late_symptoms(trace: Trace, surprise: NDArray[np.float32]) -> list[int]:
-    """Where a run that failed shows it: its answer, words of failure, and the most surprising steps of its late half."""
+    """Where a failed run shows it: its answer, words of failure, and the most surprising steps of its late half."""
     steps = len(surprise)
     late = list(range(int(steps * _LATE), steps))
     count = max(1, math.ceil(0.1 * steps))

@@ -50,7 +50,7 @@ def combine(trace: Trace, signals: Sequence[Signal]) -> Belief:
     ranked = sorted(scores, key=lambda index: (-scores[index], index))
     first = ranked[0]
     top = tuple(sorted((one for one in signals if one.step == first), key=lambda one: -one.weight))
-    trust = _trust(top, len(trace.steps))
+    trust = trust_in(top, len(trace.steps))
     candidates = tuple(
         Candidate(agent=trace.steps[index].agent, step=index, score=round(trust * math.exp(scores[index]) / total, 6))
         for index in ranked[:MAX_CANDIDATES]
@@ -76,7 +76,8 @@ def faults_of(trace: Trace, signals: Sequence[Signal]) -> tuple[AgentFault, ...]
     return tuple(sorted(found, key=lambda fault: (-fault.score, fault.agent, fault.error_mode or "")))
 
 
-def _trust(top: Sequence[Signal], length: int) -> float:
+def trust_in(top: Sequence[Signal], length: int) -> float:
+    """The share of belief that the best evidence on a step earns, for want of a calibration on labelled runs."""
     if any(one.family is Family.VALUE and one.weight >= DECISIVE for one in top):
         return _TRUST_VALUE * min(1.0, math.sqrt(_SHORT_RUN / max(1, length)))
     strongest = max((one.weight for one in top), default=0.0)

@@ -19,7 +19,7 @@ from tracer_hooks.evaluation.baselines._positions import (
     random_step,
     step_one,
 )
-from tracer_hooks.evaluation.baselines._priors import agent_prior, position_prior
+from tracer_hooks.evaluation.baselines._priors import agent_prior, best_constant_step, position_prior
 from tracer_hooks.evaluation.baselines._steps import StepBaseline, step_baselines
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "StepBaseline",
     "agent_prior",
     "before_error_marker",
+    "best_constant_step",
     "busiest_speaker",
     "every_agent_and_mode",
     "fault_baselines",

@@ -26,6 +26,16 @@ def position_prior(cases: Sequence[Case]) -> list[Guess | None]:
     return guesses
 
 
+def best_constant_step(cases: Sequence[Case]) -> list[Guess | None]:
+    """One step for all runs: the one that is right most often *on these very runs*, the earlier when equal."""
+    counts = Counter(case.gold_step for case in cases if case.gold_step is not None)
+    best = min(counts, key=lambda step: (-counts[step], step), default=0)
+    return [
+        ranked(case.trajectory, [min(best, len(case.trajectory.steps) - 1)] if case.trajectory.steps else [])
+        for case in cases
+    ]
+
+
 def agent_prior(cases: Sequence[Case]) -> list[Guess | None]:
     """The agent most often to blame in the runs of other questions, at its first step; the earlier speaker when equal.
 

@@ -16,7 +16,7 @@ from tracer_hooks.evaluation.baselines._positions import (
     random_step,
     step_one,
 )
-from tracer_hooks.evaluation.baselines._priors import agent_prior, position_prior
+from tracer_hooks.evaluation.baselines._priors import agent_prior, best_constant_step, position_prior
 from tracer_hooks.schema import Trajectory
 
 NOTHING = "nothing"
@@ -30,6 +30,7 @@ _PLAIN: dict[str, Callable[[Trajectory], Guess | None]] = {
 }
 _FITTED: dict[str, Callable[[Sequence[Case]], list[Guess | None]]] = {
     "position prior": position_prior,
+    "best constant step, chosen on these runs": best_constant_step,
     "agent prior, its first step": agent_prior,
 }
 

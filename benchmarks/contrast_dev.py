@@ -1,0 +1,228 @@
+"""How well comparison with passing runs names the point of divergence, beside rules that read nothing.
+
+    python benchmarks/contrast_dev.py --tau2 FILE [--aegis FILE] [--plain] [--json OUT]
+
+``FILE`` of ``--tau2`` is a JSONL (or ``.jsonl.xz``) of graded tau2-bench runs, several of each task; that of ``--aegis``
+holds Aegis rows, several of each question. Neither has step labels, so faults are planted in passing tau2 runs, and on
+Aegis the agents are ranked. Tasks and questions are split in halves by a hash of their name: weights were chosen on the
+first half ("chosen on"), figures to quote are those of the second ("held out"). Intervals are 95 % bootstrap intervals
+over tasks or questions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _contrast_aegis import agent_novelty
+from _contrast_speed import seconds
+from _contrast_tau2 import Planted, Task, plant, plant_recurring, read_tasks
+
+from tracer_hooks.attribution._contrast import ContrastAttributor, ContrastOptions, Formula
+from tracer_hooks.schema import RunOutcome, Trajectory
+
+SEED = 0
+_RESAMPLES = 2_000
+HALVES = {"chosen on": False, "held out": True}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A mean with its interval."""
+
+    mean: float
+    low: float
+    high: float
+    cases: int
+
+    def __str__(self) -> str:
+        return f"{self.mean:6.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+def figure(values: Iterable[tuple[str, float]]) -> Figure:
+    """The mean of values with an interval from resampling the groups that they belong to."""
+    groups: dict[str, list[float]] = defaultdict(list)
+    for group, value in values:
+        groups[group].append(value)
+    sums = np.array([sum(found) for found in groups.values()])
+    sizes = np.array([len(found) for found in groups.values()])
+    rng = np.random.default_rng(SEED)
+    drawn = rng.integers(0, len(sums), size=(_RESAMPLES, len(sums)))
+    means = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
+    low, high = np.quantile(means, [0.025, 0.975])
+    return Figure(float(sums.sum() / sizes.sum()), float(low), float(high), int(sizes.sum()))
+
+
+Ranking = Callable[[Planted], Sequence[int]]
+
+
+def by_contrast(case: Planted) -> list[int]:
+    scores = ContrastAttributor(case.others).score(case.trajectory)
+    return _ranked(scores.steps) if scores is not None else []
+
+
+def _ranked(scores: Sequence[float]) -> list[int]:
+    return sorted(range(len(scores)), key=lambda step: (-scores[step], step))
+
+
+def _agent_steps(run: Trajectory) -> list[int]:
+    return [step.index for step in run.steps if step.agent == "agent"]
+
+
+def rank_figures(cases: Sequence[Planted], rank: Ranking) -> dict[str, Figure]:
+    rows = [(case, rank(case)) for case in cases]
+    return {
+        "exact": figure((case.task.key, order[:1] == [case.step]) for case, order in rows),
+        "within 1": figure((case.task.key, bool(order) and abs(order[0] - case.step) <= 1) for case, order in rows),
+        "top 3": figure((case.task.key, case.step in order[:3]) for case, order in rows),
+    }
+
+
+def random_figures(cases: Sequence[Planted]) -> dict[str, Figure]:
+    """The expectation of naming one of the agent's steps at random."""
+
+    def hits(case: Planted, near: int) -> float:
+        steps = _agent_steps(case.trajectory)
+        return sum(abs(step - case.step) <= near for step in steps) / len(steps)
+
+    return {
+        "exact": figure((case.task.key, hits(case, 0)) for case in cases),
+        "within 1": figure((case.task.key, hits(case, 1)) for case in cases),
+        "top 3": figure((case.task.key, min(1.0, 3 * hits(case, 0))) for case in cases),
+    }
+
+
+def planted(tasks: Sequence[Task]) -> dict[str, dict[str, Figure]]:
+    cases = list(plant(tasks, per_run=3, seed=SEED))
+    rows = {
+        "random step of the agent": random_figures(cases),
+        "last step of the agent": rank_figures(cases, lambda case: _agent_steps(case.trajectory)[::-1]),
+        "first step of the agent": rank_figures(cases, lambda case: _agent_steps(case.trajectory)),
+        "contrast": rank_figures(cases, by_contrast),
+    }
+    for kind in sorted({case.kind for case in cases}):
+        rows[f"contrast, value: {kind}"] = rank_figures([case for case in cases if case.kind == kind], by_contrast)
+    return rows
+
+
+def recurring(tasks: Sequence[Task]) -> dict[str, dict[str, Figure]]:
+    cases = list(plant_recurring(tasks, per_task=6, seed=SEED))
+    rows = {"without the spectrum": rank_figures(cases, _only_passing)}
+    for formula in Formula:
+        options = ContrastOptions(formula=formula)
+
+        def with_spectrum(case: Planted, options: ContrastOptions = options) -> list[int]:
+            scores = ContrastAttributor(runs=case.others, options=options).score(case.trajectory)
+            return _ranked(scores.steps) if scores is not None else []
+
+        def alone(case: Planted, options: ContrastOptions = options) -> list[int]:
+            found = ContrastAttributor(runs=case.others, options=options).divergences(case.trajectory)
+            return _ranked(found.spectrum.by_step.tolist()) if found is not None and found.spectrum is not None else []
+
+        rows[f"with {formula.value}"] = rank_figures(cases, with_spectrum)
+        rows[f"{formula.value} alone"] = rank_figures(cases, alone)
+    return rows
+
+
+def _only_passing(case: Planted) -> list[int]:
+    passing = [run for run in case.others if run.outcome is RunOutcome.SUCCEEDED]
+    scores = ContrastAttributor(passing).score(case.trajectory)
+    return _ranked(scores.steps) if scores is not None else []
+
+
+@dataclass(frozen=True)
+class Graded:
+    """One run, judged beside passing runs of its task without being told its outcome."""
+
+    task: str
+    failed: bool
+    strength: float
+    blamed: Mapping[RunOutcome, bool]
+
+
+def graded(tasks: Sequence[Task]) -> list[Graded]:
+    """Every run of the tasks with two passing runs or more, each beside the same number of passing runs."""
+    rows = []
+    for task in tasks:
+        if len(task.passing) < 2:
+            continue
+        rng = np.random.default_rng(sum(task.key.encode()))
+        for run in (*task.passing, *task.failing):
+            others = [other for other in task.passing if other is not run]
+            if run in task.failing:
+                others.pop(int(rng.integers(len(others))))
+            attributor = ContrastAttributor(others)
+            divergences = attributor.divergences(run)
+            blamed = {
+                told: not attributor.attribute(run.model_copy(update={"outcome": told})).abstained
+                for told in RunOutcome
+            }
+            strength = divergences.strongest if divergences is not None else 0.0
+            rows.append(Graded(task.key, run in task.failing, strength, blamed))
+    return rows
+
+
+def alarms(tasks: Sequence[Task]) -> dict[str, Figure]:
+    rows = graded(tasks)
+    pairs = [
+        (bad.task, (bad.strength > good.strength) + 0.5 * (bad.strength == good.strength))
+        for bad in rows
+        for good in rows
+        if bad.failed and not good.failed and bad.task == good.task
+    ]
+    passed, failed = [row for row in rows if not row.failed], [row for row in rows if row.failed]
+    figures = {"AUC, failing against passing runs of the same task": figure(pairs)}
+    for told in (RunOutcome.UNKNOWN, RunOutcome.SUCCEEDED):
+        figures[f"blamed, passing run told {told}"] = figure((row.task, row.blamed[told]) for row in passed)
+    for told in (RunOutcome.UNKNOWN, RunOutcome.FAILED):
+        figures[f"blamed, failing run told {told}"] = figure((row.task, row.blamed[told]) for row in failed)
+    return figures
+
+
+def show(title: str, rows: Mapping[str, Mapping[str, Figure]]) -> None:
+    print(f"\n{title}")
+    for name, figures in rows.items():
+        cells = "   ".join(f"{key} {value}" for key, value in figures.items())
+        cases = next(iter(figures.values())).cases
+        print(f"  {name:52} n={cases:<5} {cells}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--tau2", type=Path, required=True, help="graded tau2-bench runs")
+    parser.add_argument("--aegis", type=Path, help="Aegis rows")
+    parser.add_argument("--aegis-rows", type=int, default=1_500, help="how many Aegis rows to judge at most")
+    parser.add_argument("--plain", action="store_true", help="read every tau2 message as a step of its own")
+    parser.add_argument("--json", type=Path, help="write the figures here")
+    options = parser.parse_args()
+    tasks = read_tasks(options.tau2, merged=not options.plain)
+    results: dict[str, Any] = {}
+    for half, held_out in HALVES.items():
+        some = [task for task in tasks if task.is_held_out is held_out]
+        results[half] = {"planted": planted(some), "recurring": recurring(some)}
+        results[half]["alarms"] = {name: {"": value} for name, value in alarms(some).items()}
+        for part, rows in results[half].items():
+            show(f"tau2, {part}, half {half!r} ({len(some)} tasks)", rows)
+        if options.aegis:
+            values = agent_novelty(options.aegis, held_out=held_out, at_most=options.aegis_rows // 2)
+            rows = {name: {"AUC of faulty agents": figure(found)} for name, found in values.items()}
+            results[half]["aegis"] = rows
+            show(f"Aegis, runs of one question and roster beside each other, half {half!r}", rows)
+    results["seconds"] = seconds()
+    print("\nseconds of CPU, 130 steps beside 20 runs of 130 steps")
+    for name, value in results["seconds"].items():
+        print(f"  {name:52} {value:.2f}")
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=2, default=vars) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""From beliefs over steps to an answer that keeps the contract of every attributor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tracer_hooks.attribution._abstaining import Refusal
+from tracer_hooks.attribution._reading._trace import Trace
+from tracer_hooks.attribution._reasons import ENVIRONMENT
+from tracer_hooks.attribution._rules._combine import MAX_CANDIDATES, faults_of
+from tracer_hooks.attribution._rules._signal import Signal
+from tracer_hooks.attribution._rules._spread import spread_of
+from tracer_hooks.attribution._scores import StepScores
+from tracer_hooks.schema import AgentFault, Attribution, Candidate, ErrorMode, Evidence, Trajectory
+
+_MAX_EVIDENCE = 5
+_FAULT = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What an attributor has found out about one trajectory."""
+
+    belief: Sequence[float]
+    """Calibrated probability that each step is the decisive one; sums to at most 1."""
+    scores: StepScores
+    """What the answer rests on: agents, modes and evidence."""
+    faults: tuple[AgentFault, ...] = ()
+    """Every agent and mode that is thought to be at fault; those of the rules when empty."""
+    signals: Sequence[Signal] = field(default_factory=tuple)
+    """What the rules say about the trajectory."""
+
+    def best(self) -> int:
+        """The step with the highest belief, the earliest of several."""
+        return max(range(len(self.belief)), key=lambda step: (self.belief[step], -step))
+
+
+def attribution_of(trace: Trace, answer: Answer, *, attributor: str) -> Attribution:
+    """The answer as a record: ranked candidates, mode, quoted evidence, and how the error spread.
+
+    Args:
+        trace: What happened; with at least one step.
+        answer: What was found out.
+        attributor: Name and version of who found it out.
+    """
+    trajectory = trace.trajectory
+    step = answer.best()
+    agent = trajectory.steps[step].agent
+    return Attribution(
+        run_id=trajectory.run_id,
+        attributor=attributor,
+        agent=agent,
+        step=step,
+        error_mode=mode_of(answer, step, agent),
+        confidence=round(min(1.0, answer.belief[step]), 6),
+        candidates=_candidates(trajectory, answer.belief),
+        faults=answer.faults or faults_of(trace, answer.signals),
+        evidence=_evidence(trace, answer, step),
+        spread=spread_of(trace, step, answer.signals),
+        usage=answer.scores.usage,
+    )
+
+
+def abstention(
+    trajectory: Trajectory, refused: Refusal, *, attributor: str, belief: Sequence[float] = ()
+) -> Attribution:
+    """An answer that names nobody, and why; with the ranking of the steps when the run did fail."""
+    return Attribution(
+        run_id=trajectory.run_id,
+        attributor=attributor,
+        abstained=True,
+        abstained_reason=refused.reason,
+        evidence=refused.evidence,
+        candidates=_candidates(trajectory, belief) if refused.reason == ENVIRONMENT else (),
+    )
+
+
+def has_content(trajectory: Trajectory) -> bool:
+    """Whether there is anything in the trajectory to judge."""
+    return any(step.content.strip() or step.tool_calls or step.error or step.recipient for step in trajectory.steps)
+
+
+def mode_of(answer: Answer, step: int, agent: str) -> ErrorMode:
+    """How the agent went wrong: as the rules say of this very step, else the likeliest mode of the agent."""
+    own = [signal for signal in answer.signals if signal.step == step and signal.weight >= 1.0]
+    if own:
+        return max(own, key=lambda signal: signal.weight).mode
+    modes = {mode: odds for (name, mode), odds in answer.scores.modes.items() if name == agent}
+    if modes:
+        return max(modes, key=lambda mode: modes[mode])
+    weak = [signal for signal in answer.signals if signal.step == step]
+    return max(weak, key=lambda signal: signal.weight).mode if weak else ErrorMode.FM_1_1
+
+
+def _candidates(trajectory: Trajectory, belief: Sequence[float]) -> tuple[Candidate, ...]:
+    ranked = sorted(range(len(belief)), key=lambda step: (-belief[step], step))
+    return tuple(
+        Candidate(agent=trajectory.steps[step].agent, step=step, score=int(belief[step] * 1e6) / 1e6)
+        for step in ranked[:MAX_CANDIDATES]
+        if belief[step] > 0
+    )
+
+
+def _evidence(trace: Trace, answer: Answer, step: int) -> tuple[Evidence, ...]:
+    own = sorted((one for one in answer.signals if one.step == step and one.quote), key=lambda one: -one.weight)
+    quoted = [Evidence(step=step, quote=one.quote, why=one.why) for one in own if one.quote]
+    given = [one for one in answer.scores.evidence if one.step == step]
+    others = [one for one in answer.scores.evidence if one.step != step]
+    found: dict[tuple[int, str], Evidence] = {}
+    for one in (*quoted, *given, *others):
+        found.setdefault((one.step, one.quote), one)
+    if not found:
+        words = trace.first_words(step)
+        if words:
+            found[step, words] = Evidence(step=step, quote=words, why="the step itself; nothing in it stands out")
+    return tuple(found.values())[:_MAX_EVIDENCE]

@@ -1,0 +1,203 @@
+"""Signals in how the work was done: errors, made-up data, bare claims, loops, discord."""
+
+from __future__ import annotations
+
+import re
+
+from tracer_hooks.attribution._detection._reading import NOTHING, Finding, RunReading
+from tracer_hooks.attribution._features._language import APOLOGY, HEDGE, MEMORY, REFUSAL, SKIP
+from tracer_hooks.attribution._reading._numbers import number_set
+from tracer_hooks.attribution._rules._language import MADE_UP, PLACEHOLDER_IN_CODE, REJECTS
+from tracer_hooks.attribution._rules._signal import DECISIVE, Family
+
+_OBJECTS = re.compile(
+    r"\b(?:incorrect(?:ly)?|wrong|mistakes?|flaw(?:ed|s)?|inaccurate|misinterpret\w*|mislead\w*|contradict\w*|discrepanc\w+"
+    r"|disagree\w*|inconsistent|not (?:correct|accurate|valid|consistent|align\w*)|does not (?:match|align|follow)"
+    r"|fail(?:s|ed)? to|(?:overlook|ignor)(?:s|ed|ing)|needs? (?:to be )?(?:correct|fix|revis)\w*)\b",
+    re.IGNORECASE,
+)
+_ASKS_FOR_IT = re.compile(
+    r"\b(?:assum|suppos|simulat|hypothe|pretend|imagin|estimat|mock|dummy|placeholder)\w*", re.IGNORECASE
+)
+_BLANK = re.compile(r"\W*(?:none|null|nil|undefined|n/?a)?\W*", re.IGNORECASE)
+_LAST_ACTS = 5
+
+
+def error_not_overcome(run: RunReading) -> Finding:
+    """The last that a machine said is a failure."""
+    if not run.machine_words or not run.machine_words[-1][1]:
+        return NOTHING
+    index = run.machine_words[-1][0]
+    return Finding(1.0, index, run.quote(index))
+
+
+def errors_reported(run: RunReading) -> Finding:
+    """Much of what machines said is failure."""
+    words = run.machine_words
+    failed = [index for index, wrong in words if wrong]
+    if not failed:
+        return NOTHING
+    return Finding(min(1.0, 2 * len(failed) / (len(words) + 2)), failed[-1], run.quote(failed[-1]))
+
+
+def empty_handed(run: RunReading) -> Finding:
+    """Acts and reports that found nothing, over all that was done."""
+    column = run.columns["failure: empty-handed"]
+    steps = [index for index in range(len(run.steps)) if run.view.is_act[index] or run.view.is_report[index]]
+    seen = [index for index in steps if column[index] > 0]
+    if not seen:
+        return NOTHING
+    return Finding(len(seen) / (len(steps) + 2), seen[-1], run.quote(seen[-1]))
+
+
+def made_up(run: RunReading) -> Finding:
+    """Assumed, simulated or placeholder data, unless the task asks for it."""
+    if _ASKS_FOR_IT.search(run.view.trajectory.task[:20_000]):
+        return NOTHING
+    assumed, placed = run.columns["language: assumes or simulates"], run.columns["language: placeholder in code"]
+    seen = [index for index in run.telling if assumed[index] > 0 or placed[index] > 0]
+    if not seen:
+        return NOTHING
+    pattern = MADE_UP if assumed[seen[0]] > 0 else PLACEHOLDER_IN_CODE
+    return Finding(min(1.0, (1 + len(seen)) / 4), seen[0], run.quote(seen[0], pattern))
+
+
+def from_memory(run: RunReading) -> Finding:
+    """Answers from what the model remembers."""
+    seen = [index for index in run.telling if run.columns["language: from memory"][index] > 0]
+    return Finding(min(1.0, (1 + len(seen)) / 4), seen[0], run.quote(seen[0], MEMORY)) if seen else NOTHING
+
+
+def bare_claims(run: RunReading) -> Finding:
+    """Agents say that they have done something, and nothing shows it."""
+    return run.count("claims: done, with nothing to show", run.telling, most=4)
+
+
+def apologies(run: RunReading) -> Finding:
+    """Apologies and refusals in the last acts."""
+    for index in reversed(run.late):
+        for column, pattern in (("language: refuses", REFUSAL), ("language: apologises", APOLOGY)):
+            if run.columns[column][index] > 0:
+                return Finding(1.0, index, run.quote(index, pattern))
+    return NOTHING
+
+
+def hedged_end(run: RunReading) -> Finding:
+    """The last acts hedge."""
+    hedges = [(float(run.columns["language: hedges"][index]), index) for index in run.late[-2:]]
+    if not hedges or max(hedges)[0] <= 0:
+        return NOTHING
+    strength, index = max(hedges)
+    return Finding(min(1.0, strength / 2), index, run.quote(index, HEDGE))
+
+
+def answers_differ(run: RunReading) -> Finding:
+    """Members of the team end with different answers."""
+    last: dict[str, tuple[str, int]] = {}
+    for index in run.telling:
+        answer = run.view.texts[index].answer
+        if answer is not None:
+            last[run.view.agents[index]] = (answer, index)
+    if len(last) < 2:
+        return NOTHING
+    final = max(last.values(), key=lambda pair: pair[1])
+    other = [index for answer, index in last.values() if not _same(answer, final[0])]
+    return Finding(len(other) / (len(last) - 1), other[-1], run.quote(other[-1])) if other else NOTHING
+
+
+def _same(answer: str, other: str) -> bool:
+    """Whether two stated answers agree: in their numbers when both have some, else in their words."""
+    numbers, others = number_set(answer), number_set(other)
+    if numbers and others:
+        return bool(numbers & others)
+    return answer in other or other in answer
+
+
+def answer_changes(run: RunReading) -> Finding:
+    """Agents go back on answers that they had stated."""
+    return run.count("agreement: changes its own answer", run.telling, most=4)
+
+
+def objection_open(run: RunReading) -> Finding:
+    """The last acts object to something, and no act after them puts it right."""
+    for index in reversed(run.late[-2:]):
+        prose = run.view.texts[index].prose
+        if _OBJECTS.search(prose) or REJECTS.search(prose):
+            return Finding(1.0 if _OBJECTS.search(prose) else 0.5, index, run.quote(index, _OBJECTS))
+    return NOTHING
+
+
+def objections(run: RunReading) -> Finding:
+    """Acts find fault with what was said, over all acts."""
+    seen = [index for index in run.telling if _OBJECTS.search(run.view.texts[index].prose)]
+    if not seen:
+        return NOTHING
+    return Finding(len(seen) / (len(run.telling) + 2), seen[0], run.quote(seen[0], _OBJECTS))
+
+
+def no_progress(run: RunReading) -> Finding:
+    """Whoever leads finds that the work goes in a circle or nowhere, or begins anew with the whole task."""
+    verdict = run.columns["work: the planner is disappointed"]
+    seen = {index for index in range(len(run.steps)) if verdict[index] > 0}
+    briefs = [i for i in run.trace.acts if run.trace.is_brief(i) and run.view.agents[i] in run.view.planners]
+    seen |= {later for before, later in zip(briefs, briefs[1:], strict=False) if later > before + 1}
+    if not seen:
+        return NOTHING
+    return Finding(min(1.0, len(seen) / 3), max(seen), run.quote(max(seen)))
+
+
+def loops(run: RunReading) -> Finding:
+    """The last acts say again what the same agent had said: a loop that nobody broke."""
+    own, last = run.columns["repetition: like the agent's own earlier steps"], run.telling[-_LAST_ACTS:]
+    seen = [index for index in last if own[index] > 0.9]
+    if not seen or own[last[-1]] <= 0.5:
+        return NOTHING
+    return Finding(min(1.0, len(seen) / 3), seen[0], run.quote(seen[0]))
+
+
+def silent(run: RunReading) -> Finding:
+    """Members of the team who were asked and gave no reply at all."""
+    acts = [index for index in range(len(run.steps)) if run.view.is_act[index]]
+    blank = [
+        index
+        for index in acts
+        if _BLANK.fullmatch(run.steps[index].content[:50])
+        and not (run.steps[index].tool_calls or run.steps[index].recipient or run.steps[index].error)
+    ]
+    return Finding(min(1.0, 3 * len(blank) / (len(acts) + 2)), blank[-1], run.quote(blank[-1])) if blank else NOTHING
+
+
+def shortcuts(run: RunReading) -> Finding:
+    """Acts that leave something out or go round it, over all acts."""
+    column = run.columns["language: leaves something out"]
+    seen = [index for index in run.telling if column[index] > 0]
+    if not seen:
+        return NOTHING
+    return Finding(len(seen) / (len(run.telling) + 2), seen[0], run.quote(seen[0], SKIP))
+
+
+def _rule(run: RunReading, *families: Family) -> Finding:
+    signal = run.strongest(*families)
+    if signal is None:
+        return NOTHING
+    return Finding(min(1.0, signal.weight / DECISIVE), signal.step, signal.quote)
+
+
+def rule_error(run: RunReading) -> Finding:
+    """The rules about errors and tools."""
+    return _rule(run, Family.ERROR, Family.TOOL)
+
+
+def rule_value(run: RunReading) -> Finding:
+    """The rules about sums and values that contradict each other."""
+    return _rule(run, Family.ARITHMETIC, Family.CONTRADICTION)
+
+
+def rule_ignored(run: RunReading) -> Finding:
+    """The rule about corrections that were not taken up."""
+    return _rule(run, Family.IGNORED_INPUT)
+
+
+def rule_handoff(run: RunReading) -> Finding:
+    """The rules about transfers to nobody, to the wrong agent, and in circles."""
+    return _rule(run, Family.HANDOFF)

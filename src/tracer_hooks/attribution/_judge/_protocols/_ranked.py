@@ -1,0 +1,89 @@
+"""Candidates of other methods, chosen among: the agent first, then a step of that agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from tracer_hooks.attribution._judge._case import NO_FAULT, Case
+from tracer_hooks.attribution._judge._choice import Choice, Option, choose_from_many
+from tracer_hooks.attribution._judge._excerpt import cut
+from tracer_hooks.attribution._judge._interview import Interview
+from tracer_hooks.attribution._judge._protocols._explain import explained
+from tracer_hooks.attribution._judge._quotes import opening
+from tracer_hooks.attribution._judge._verdict import Verdict, plain_verdict
+
+AGENT, STEP = "ranked_agent", "ranked_step"
+_NOBODY = "no agent made a decisive error"
+_OPENING_CHARS = 100
+
+
+def ranked(interview: Interview, candidates: Mapping[int, float]) -> Verdict:
+    """Choose the agent among those of the candidates, then the step among that agent's candidates.
+
+    Args:
+        interview: About the run.
+        candidates: Weight of each step that may be the answer, from other methods; empty means every step. The weights
+            only share the belief in an agent that was not chosen among its steps.
+    """
+    case = interview.case
+    weights = dict(candidates) or dict.fromkeys(case.answerable, 1.0)
+    by_agent: dict[str, dict[int, float]] = {}
+    for step in sorted(weights):
+        by_agent.setdefault(case.owner(step), {})[step] = weights[step]
+    interview.best = plain_verdict(case, _shared(weights), "the candidate with the highest weight")
+    agents, nobody = _choose_agent(interview, list(by_agent), sorted(weights))
+    beliefs = {
+        step: agents[agent] * share for agent, steps in by_agent.items() for step, share in _shared(steps).items()
+    }
+    best = max(agents, key=lambda agent: agents[agent])
+    interview.best = plain_verdict(case, _of(best, beliefs, case), f"the judge named {best!r}, and no step of its yet")
+    chosen = _choose_step(interview, best, sorted(by_agent[best]))
+    beliefs |= {step: agents[best] * share for step, share in chosen.items()}
+    step = max(chosen, key=lambda index: (chosen[index], -index))
+    beliefs = {index: min(belief, beliefs[step]) for index, belief in beliefs.items()}
+    found = Verdict(step=step, beliefs=beliefs, agents=agents)
+    if nobody > agents[best]:
+        return replace(found, abstention=NO_FAULT)
+    return explained(interview, found)
+
+
+def _choose_agent(interview: Interview, agents: Sequence[str], focus: Sequence[int]) -> tuple[dict[str, float], float]:
+    """Probability of each agent, and that there is none to be blamed."""
+    case = interview.case
+    options = [Option(agent, agent) for agent in agents]
+    if not case.is_failure:
+        options.append(Option(None, _NOBODY))
+    found = choose_from_many(interview, _choice(interview, AGENT, options, focus))
+    return {agent: found[agent] for agent in agents}, found.get(None, 0.0)
+
+
+def _choose_step(interview: Interview, agent: str, steps: Sequence[int]) -> dict[int, float]:
+    options = [Option(step, f"step {step}: {_opening(interview.case, step)}") for step in steps]
+    found = choose_from_many(interview, _choice(interview, STEP, options, steps, agent=agent))
+    return {step: found[step] for step in steps}
+
+
+def _choice(
+    interview: Interview, prompt: str, options: Sequence[Option], focus: Sequence[int], **values: object
+) -> Choice:
+    """The question with the run in it; the run is the same for every order of the options, so servers can keep it."""
+    transcript = interview.transcript
+    listed = "\n".join(f"X) {option.text}" for option in options)
+    room = interview.room(prompt, options=listed, **values)
+    steps = transcript.fitted(transcript.everything, room, focus=focus)
+    return Choice(prompt=prompt, values={**values, "steps": steps}, options=options)
+
+
+def _of(agent: str, beliefs: Mapping[int, float], case: Case) -> dict[int, float]:
+    return {step: belief for step, belief in beliefs.items() if case.owner(step) == agent}
+
+
+def _shared(weights: Mapping[int, float]) -> dict[int, float]:
+    total = sum(weights.values())
+    return {step: weight / total if total else 1.0 / len(weights) for step, weight in weights.items()}
+
+
+def _opening(case: Case, step: int) -> str:
+    words = opening(case.steps[step]) or case.steps[step].kind.value
+    return cut(" ".join(words.split()), _OPENING_CHARS)

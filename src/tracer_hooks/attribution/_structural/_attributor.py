@@ -1,0 +1,104 @@
+"""The structural attributor: interpretable features, a conditional logit, no torch, milliseconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tracer_hooks.attribution._abstaining import Refusal, refusal
+from tracer_hooks.attribution._answering import Answer, abstention, attribution_of, has_content
+from tracer_hooks.attribution._features import View, table_of
+from tracer_hooks.attribution._fitting import FitReport
+from tracer_hooks.attribution._reasons import INCOMPLETE
+from tracer_hooks.attribution._rules._combine import trust_in
+from tracer_hooks.attribution._saved import read_saved, write_saved
+from tracer_hooks.attribution._scores import StepScores
+from tracer_hooks.attribution._structural._evidence import evidence_for
+from tracer_hooks.attribution._structural._fit import fit_structural
+from tracer_hooks.attribution._structural._model import StructuralModel, family_of
+from tracer_hooks.schema import Attribution, LabeledTrajectory, Trajectory
+
+VERSION = 1
+
+
+class StructuralAttributor:
+    """Judges a run by what stands out in its structure, and can be fitted to labelled runs of one's own team.
+
+    It reads no world knowledge into a run: an answer that is wrong without any sign of it in the trajectory is put down
+    to a prior, with a confidence that says so.
+    """
+
+    name = "structural"
+
+    def __init__(self, model: StructuralModel | None = None) -> None:
+        self._model = model or StructuralModel()
+
+    def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
+        """Diagnose one run; see :class:`~tracer_hooks.attribution.Attributor`."""
+        began = time.perf_counter()
+        answer = self._judge(trajectory, reference)
+        return answer.model_copy(update={"elapsed_s": time.perf_counter() - began})
+
+    def attribute_many(self, trajectories: Iterable[Trajectory]) -> list[Attribution]:
+        """Diagnose several runs; one answer for each, in the same order."""
+        return [self.attribute(trajectory) for trajectory in trajectories]
+
+    def score(self, trajectory: Trajectory, *, reference: str | None = None) -> StepScores | None:
+        """Log-beliefs over the steps; None for a trajectory with nothing in it."""
+        if not has_content(trajectory):
+            return None
+        return self._scores(View(trajectory, reference))
+
+    def fit(self, labeled: Sequence[LabeledTrajectory], *, seed: int = 0) -> tuple[StructuralAttributor, FitReport]:
+        """Adapt the model to labelled trajectories; takes seconds, needs the extra ``fit``.
+
+        Raises:
+            AttributionError: Fewer than five of them have a decisive step.
+            MissingExtraError: scikit-learn or scipy is not installed.
+        """
+        model, report = fit_structural(labeled, shipped=self._model, seed=seed)
+        return StructuralAttributor(model), report
+
+    def save(self, directory: Path) -> None:
+        """Write the model to ``directory``, for ``--attributor DIRECTORY``."""
+        write_saved(directory, name=self.name, version=VERSION, model=self._model.to_json())
+
+    @classmethod
+    def load(cls, directory: Path) -> StructuralAttributor:
+        """What :meth:`save` wrote.
+
+        Raises:
+            AttributionError: The directory holds something else, or a newer version.
+        """
+        return cls(StructuralModel.from_json(read_saved(directory, name=cls.name, version=VERSION)))
+
+    def _judge(self, trajectory: Trajectory, reference: str | None) -> Attribution:
+        signature = f"{self.name}/{VERSION}" + ("+fit" if self._model.is_fitted else "")
+        if not has_content(trajectory):
+            return abstention(trajectory, Refusal(INCOMPLETE), attributor=signature)
+        view = View(trajectory, reference)
+        scores = self._scores(view)
+        belief = self._belief(view, scores)
+        refused = refusal(view.trace, view.signals)
+        if refused is not None:
+            return abstention(trajectory, refused, attributor=signature, belief=belief)
+        answer = Answer(belief=belief, scores=scores, signals=view.signals)
+        return attribution_of(view.trace, answer, attributor=signature)
+
+    def _belief(self, view: View, scores: StepScores) -> list[float]:
+        belief = np.array(scores.belief())
+        if not self._model.is_fitted:  # a fitted pool has its temperature from labels
+            best = int(belief.argmax())
+            top = sorted((one for one in view.signals if one.step == best), key=lambda one: -one.weight)
+            belief = belief * trust_in(top, view.count)
+        return [float(one) for one in belief]
+
+    def _scores(self, view: View) -> StepScores:
+        table = table_of(view)
+        logits = self._model.logits(table, family=family_of(view.trajectory))
+        best = int(logits.argmax())
+        evidence = evidence_for(view.trace, best, self._model.contributions(table, best))
+        return StepScores(steps=tuple(float(one) for one in logits), evidence=evidence)

@@ -1,0 +1,89 @@
+"""``tracer-hooks fit``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from tracer_hooks.attribution import Attributor, FitReport, Fittable, get_attributor
+from tracer_hooks.cli._console import err, out, print_json
+from tracer_hooks.cli._exit import DONE, FAILED
+from tracer_hooks.datasets import LoadedRecord, load
+from tracer_hooks.errors import ConfigError, TracerHooksError
+from tracer_hooks.schema import LabeledTrajectory
+
+REPORT = "fit.json"
+"""Written beside the fitted attributor: what it was fitted to and what that gained."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitJob:
+    """One call of the command."""
+
+    labels: Sequence[Path]
+    out: Path
+    attributor: str
+    seed: int
+    as_json: bool
+
+    def run(self) -> int:
+        """Fit, save, and say what it gained; gives the exit code."""
+        attributor = get_attributor(self.attributor)
+        if not isinstance(attributor, Fittable):
+            raise ConfigError(
+                f"the attributor {self.attributor!r} cannot be fitted, expected 'structural', 'encoder', 'prefill' or "
+                "'ensemble'"
+            )
+        records = [record for path in self.labels for record in load(path)]
+        bad = [record for record in records if record.error is not None]
+        labeled = [_withheld(record.labeled) for record in records if record.labeled is not None]
+        with err().status(f"fitting {self.attributor!r} to {len(labeled)} labelled trajectories"):
+            fitted, report = attributor.fit(labeled, seed=self.seed)
+            self._save(fitted, report)
+        self._show(report, labeled, bad)
+        return FAILED if bad else DONE
+
+    def _save(self, fitted: Attributor, report: FitReport) -> None:
+        if not isinstance(fitted, Fittable):
+            raise ConfigError(f"the attributor {self.attributor!r} cannot be saved after a fit")
+        summary = {**asdict(report), "labels": [str(path) for path in self.labels], "seed": self.seed}
+        try:
+            fitted.save(self.out)
+            (self.out / REPORT).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise TracerHooksError(
+                f"cannot write {str(self.out)!r}: {error.strerror}; expected a directory for --out"
+            ) from error
+
+    def _show(self, report: FitReport, labeled: Sequence[LabeledTrajectory], bad: Sequence[LoadedRecord]) -> None:
+        for record in bad:
+            err().print(f"left out: {record.error}", style="yellow", markup=False, soft_wrap=True)
+        if self.as_json:
+            print_json({"out": str(self.out), "left_out": len(bad), **_figures(report)})
+            return
+        table = Table(
+            title=f"{report.trajectories} labelled trajectories, {report.questions} questions", title_justify="left"
+        )
+        for column in ("", "exact step", "exact agent"):
+            table.add_column(column, justify="right" if column else "left")
+        table.add_row("as shipped", f"{report.shipped_step:.1%}", f"{report.shipped_agent:.1%}")
+        table.add_row("fitted, on questions left out", f"{report.fitted_step:.1%}", f"{report.fitted_agent:.1%}")
+        out().print(table)
+        out().print(f"chosen by cross-validation: {report.chosen}", markup=False, soft_wrap=True)
+        if len(labeled) > report.trajectories:
+            out().print(f"{len(labeled) - report.trajectories} have no decisive step and were not used", markup=False)
+        out().print(f"use it: tracer-hooks diagnose PATH --attributor {self.out}", markup=False, soft_wrap=True)
+
+
+def _figures(report: FitReport) -> dict[str, Any]:
+    return {**asdict(report), "gain": report.gain}
+
+
+def _withheld(labeled: LabeledTrajectory) -> LabeledTrajectory:
+    """Without the expected answer, as runs will be judged later on."""
+    return labeled.model_copy(update={"trajectory": labeled.trajectory.model_copy(update={"reference": None})})

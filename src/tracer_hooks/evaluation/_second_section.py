@@ -1,0 +1,91 @@
+"""The table for runs that two teams labelled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tracer_hooks.evaluation._case import Case, SecondLabel
+from tracer_hooks.evaluation._measure import Measure
+from tracer_hooks.evaluation._names import fold
+from tracer_hooks.evaluation._report import SecondLabelRow, SecondLabelSection
+from tracer_hooks.evaluation._resampling import Resampling
+from tracer_hooks.evaluation._scored import ScoredSteps
+from tracer_hooks.evaluation._step_scores import TOLERANCES, Guess
+
+
+def second_label_section(
+    cases: Sequence[Case], rows: Sequence[ScoredSteps], group: Sequence[bool], draws: int, seed: int
+) -> SecondLabelSection | None:
+    """The section for those runs of a group that have a second label; None without any.
+
+    Args:
+        cases: All runs with a labelled step.
+        rows: Methods with their answers to these.
+        group: Which of the runs belong to the group.
+        draws: Bootstrap samples.
+        seed: Of these.
+    """
+    places = [place for place, case in enumerate(cases) if group[place] and case.second is not None]
+    if not places:
+        return None
+    resampling = Resampling([cases[place].question for place in places], draws=draws, seed=seed)
+    agreed = [agreement(cases[place]) for place in places]
+    return SecondLabelSection(
+        runs=len(places),
+        agreement=_means(agreed, resampling),
+        rows=tuple(
+            SecondLabelRow(
+                name=row.name,
+                reads=row.reads,
+                told_reference=row.told,
+                measures=_means([hits(cases[place], row.guesses[place]) for place in places], resampling),
+            )
+            for row in rows
+            if row.guesses is not None
+        ),
+    )
+
+
+def agreement(case: Case) -> dict[str, float]:
+    """How the two labels of a run compare; both are there."""
+    second = _second(case)
+    agent = fold(case.gold_agent or "") == fold(second.agent)
+    distance = math.inf if case.gold_step is None else abs(case.gold_step - second.step)
+    return {
+        "agent": float(agent),
+        "step": float(distance == 0),
+        "joint": float(agent and distance == 0),
+        **{f"within_{k}": float(distance <= k) for k in TOLERANCES},
+        "step_any": float(case.gold_step in second.every_step) if second.every_step else math.nan,
+    }
+
+
+def hits(case: Case, guess: Guess | None) -> dict[str, float]:
+    """Which of the two labels an answer meets; NaN for ``both`` where they differ."""
+    second = _second(case)
+    step, agent = (None, None) if guess is None else (guess.step, fold(guess.agent))
+    met = {
+        "step": (step is not None and step == case.gold_step, step is not None and step == second.step),
+        "agent": (agent == fold(case.gold_agent or ""), agent == fold(second.agent)),
+    }
+    same = {"step": case.gold_step == second.step, "agent": fold(case.gold_agent or "") == fold(second.agent)}
+    found = {
+        f"{what}_{which}": float(value)
+        for what, (first, other) in met.items()
+        for which, value in (("first", first), ("second", other), ("either", first or other))
+    }
+    found |= {f"{what}_both": found[f"{what}_first"] if same[what] else math.nan for what in met}
+    return found | {"step_any": float(step in second.every_step) if second.every_step else math.nan}
+
+
+def _second(case: Case) -> SecondLabel:
+    assert case.second is not None, "asked of runs with both labels"
+    return case.second
+
+
+def _means(rows: Sequence[Mapping[str, float]], resampling: Resampling) -> dict[str, Measure]:
+    found = {name: resampling.mean(np.array([row[name] for row in rows])) for name in rows[0]}
+    return {name: one for name, one in found.items() if one is not None}

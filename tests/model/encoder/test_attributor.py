@@ -1,0 +1,135 @@
+import shutil
+
+import pytest
+
+from tracer_hooks.attribution import Attributor
+from tracer_hooks.attribution._encoder import EncoderAttributor
+from tracer_hooks.attribution._fitting import Fittable
+from tracer_hooks.attribution._scores import Scorer
+from tracer_hooks.errors import AttributionError
+from tracer_hooks.schema import RunOutcome, Step, Trajectory
+
+
+@pytest.fixture(scope="module")
+def encoder(trained):
+    return EncoderAttributor(trained[0])
+
+
+def accuracy(encoder, labeled, numbers):
+    runs = [labeled(k, step_label=True) for k in numbers]
+    answers = encoder.attribute_many([run.trajectory for run in runs])
+    return sum(answer.agent == run.decisive.agent for answer, run in zip(answers, runs, strict=True)) / len(runs)
+
+
+def test_it_is_an_attributor_a_scorer_and_fittable(encoder):
+    assert isinstance(encoder, Attributor)
+    assert isinstance(encoder, Scorer)
+    assert isinstance(encoder, Fittable)
+
+
+def test_it_names_the_faulty_agent_of_runs_it_has_not_seen(encoder, labeled):
+    assert accuracy(encoder, labeled, range(500, 540)) > 0.8
+
+
+def test_scores_cover_every_step_agent_and_mode(encoder, labeled):
+    trajectory = labeled(3).trajectory
+    scores = encoder.score(trajectory)
+    assert len(scores.steps) == len(trajectory.steps)
+    assert set(scores.agents) == set(trajectory.agent_names)
+    assert len(scores.modes) == 14 * len(trajectory.agent_names)
+    assert sum(scores.belief()) == pytest.approx(1)
+
+
+def test_the_answer_keeps_the_contract(encoder, labeled):
+    trajectory = labeled(4).trajectory
+    answer = encoder.attribute(trajectory)
+    assert trajectory.steps[answer.step].agent == answer.agent
+    assert sum(one.score for one in answer.candidates) <= 1 + 1e-9
+    assert answer.evidence
+    assert all(one.quote in trajectory.steps[one.step].content for one in answer.evidence)
+    assert encoder.attribute(trajectory).candidates == answer.candidates
+
+
+def test_a_person_is_never_blamed(encoder):
+    texts = [("user", "banana nonsense wrong"), ("Solver", "the sum is five"), ("user", "banana banana nonsense")]
+    steps = tuple(Step(index=k, agent=agent, content=text) for k, (agent, text) in enumerate(texts))
+    answer = encoder.attribute(Trajectory(run_id="r", task="solve", steps=steps))
+    assert answer.agent == "Solver"
+    assert encoder.score(Trajectory(run_id="r", steps=steps)).belief() == (0, 1, 0)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [(), (Step(index=0, agent="user", content="solve the sum"),), (Step(index=0, agent="Solver", content="  "),)],
+)
+def test_a_run_with_nothing_to_read_gives_an_abstention(encoder, steps):
+    answer = encoder.attribute(Trajectory(run_id="r", steps=steps))
+    assert answer.abstained
+    assert answer.abstained_reason == "trace too incomplete"
+
+
+def test_a_run_that_is_known_to_have_succeeded_gives_an_abstention(encoder, labeled):
+    trajectory = labeled(5).trajectory.model_copy(update={"outcome": RunOutcome.SUCCEEDED})
+    answer = encoder.attribute(trajectory)
+    assert answer.abstained
+    assert answer.abstained_reason == "no fault found"
+
+
+def test_the_reference_in_the_trajectory_is_not_read(encoder, labeled):
+    trajectory = labeled(6).trajectory
+    other = trajectory.model_copy(update={"reference": "banana"})
+    assert encoder.score(trajectory) == encoder.score(other)
+
+
+def test_names_do_not_count(encoder, labeled):
+    trajectory = labeled(7).trajectory
+    renamed = {"Solver": "Alpha", "Critic": "Beta", "Evaluator": "Gamma"}
+    steps = tuple(step.model_copy(update={"agent": renamed[step.agent]}) for step in trajectory.steps)
+    found = encoder.score(trajectory.model_copy(update={"steps": steps}))
+    assert found.steps == encoder.score(trajectory).steps
+
+
+def test_fitting_moves_the_pointer_to_the_labelled_steps_and_leaves_the_encoder_alone(encoder, labeled, tmp_path):
+    # in these runs the decisive step is the second one of the faulty agent's, which the shipped pointer cannot know
+    runs = []
+    for k in range(30):
+        one = labeled(k, step_label=True)
+        later = one.decisive.model_copy(update={"step": one.decisive.step + 3})
+        runs.append(one.model_copy(update={"decisive": later}))
+    before = encoder.score(runs[0].trajectory)
+    fitted, report = encoder.fit(runs)
+    assert encoder.score(runs[0].trajectory) == before
+    assert report.trajectories == 30
+    assert report.shipped_step < 0.3
+    assert report.fitted_step > 0.7
+    assert report.gain == pytest.approx(report.fitted_step - report.shipped_step)
+    fitted.save(tmp_path)
+    again = EncoderAttributor.load(tmp_path)
+    assert again.score(runs[1].trajectory).steps == pytest.approx(fitted.score(runs[1].trajectory).steps)
+    assert again.attribute(runs[1].trajectory).step == fitted.attribute(runs[1].trajectory).step
+
+
+def test_fitting_to_labels_without_sense_keeps_the_shipped_pointer(encoder, labeled):
+    runs = [labeled(k, step_label=True) for k in range(30)]
+    _, report = encoder.fit(runs)
+    assert report.fitted_step >= report.shipped_step
+
+
+def test_too_few_labels_are_refused(encoder, labeled):
+    with pytest.raises(AttributionError, match="at least 5"):
+        encoder.fit([labeled(k, step_label=True) for k in range(3)])
+
+
+def test_damaged_weights_are_refused(trained, labeled, tmp_path):
+    shutil.copytree(trained[0], tmp_path / "copy")
+    weights = tmp_path / "copy" / "encoder.safetensors"
+    data = bytearray(weights.read_bytes())
+    data[-1] ^= 1
+    weights.write_bytes(data)
+    with pytest.raises(AttributionError, match="SHA-256"):
+        EncoderAttributor(tmp_path / "copy").score(labeled(1).trajectory)
+
+
+def test_a_folder_without_weights_is_named(labeled, tmp_path):
+    with pytest.raises(AttributionError, match="tracer-hooks train encoder"):
+        EncoderAttributor(tmp_path).score(labeled(1).trajectory)

@@ -1,0 +1,94 @@
+import pytest
+
+from tracer_hooks.attribution._encoder._given import read
+from tracer_hooks.attribution._encoder._texts import text_of
+from tracer_hooks.attribution._encoder._tokens import Budget, StepTokenizer
+from tracer_hooks.errors import AttributionError
+from tracer_hooks.schema import Step, StepInput, ToolCall, Trajectory
+
+
+def trajectory(*steps, task="solve the sum"):
+    return Trajectory(run_id="r", task=task, steps=tuple(Step(index=k, **step) for k, step in enumerate(steps)))
+
+
+def test_a_step_is_read_beside_what_it_answers_and_the_reply():
+    found = text_of(
+        trajectory(
+            {"agent": "A", "content": "two and three"},
+            {"agent": "B", "content": "is five"},
+            {"agent": "C", "content": "check it", "inputs": (StepInput(source="A", step=0),)},
+        )
+    )
+    second, third = found.steps[1], found.steps[2]
+    assert (second.task, second.before, second.own, second.after) == (
+        "solve the sum",
+        "two and three",
+        "is five",
+        "check it",
+    )
+    assert (third.before, third.after) == ("two and three", "")
+
+
+def test_tools_and_errors_are_part_of_a_step():
+    call = ToolCall(name="add", arguments={"a": 2}, error="timeout")
+    own = text_of(trajectory({"agent": "A", "content": "adding", "tool_calls": (call,), "error": "stopped"})).steps[0]
+    assert "adding" in own.own
+    assert "add(" in own.own
+    assert "error: timeout" in own.own
+    assert "error: stopped" in own.own
+
+
+def test_content_parts_that_were_logged_as_source_are_read_as_text():
+    own = text_of(trajectory({"agent": "A", "content": "[{'type': 'text', 'text': 'the answer\\nis five'}]"})).steps[0]
+    assert own.own == "the answer\nis five"
+
+
+def test_text_that_only_looks_like_content_parts_is_kept():
+    content = "[{'text' is not closed"
+    assert text_of(trajectory({"agent": "A", "content": content})).steps[0].own == content
+
+
+def test_people_and_system_prompts_are_no_candidates():
+    found = text_of(
+        trajectory(
+            {"agent": "System", "content": "be good"},
+            {"agent": "user", "content": "go"},
+            {"agent": "A", "content": "five"},
+        )
+    )
+    assert found.speakers == (-1, -1, 0)
+    assert found.agents == ("A",)
+
+
+def test_long_words_are_cut_in_the_middle_and_every_part_keeps_its_budget(base):
+    budget = Budget(task=2, before=3, own_head=4, own_tail=2, after=1)
+    given = text_of(
+        trajectory(
+            {"agent": "A", "content": "two three five answer"},
+            {"agent": "B", "content": "solve the sum of two and three wrong"},
+            {"agent": "A", "content": "banana nonsense"},
+        )
+    )
+    tokenizer = StepTokenizer(base, budget)
+    found = tokenizer.tokens_of(given.steps)[1]
+    words = [tokenizer._tokenizer.id_to_token(k) for k in found.ids]
+    assert " ".join(words) == (
+        "[CLS] solve the [SEP] three five answer [SEP] solve the sum of [SEP] three wrong [SEP] banana [SEP]"
+    )
+    assert " ".join(words[found.own[0] : found.own[1]]) == "solve the sum of [SEP] three wrong"
+
+
+def test_a_feature_that_is_not_computed_is_named(base):
+    run = trajectory({"agent": "A", "content": "five"})
+    with pytest.raises(AttributionError, match="'position: phase of the moon'"):
+        read(run, StepTokenizer(base), ("position: phase of the moon",))
+
+
+def test_features_stand_in_the_order_that_is_asked_for(base):
+    run = trajectory({"agent": "user", "content": "solve"}, {"agent": "A", "content": "five"}, {"agent": "B"})
+    names = ("position: fraction of the run", "position: step 1")
+    found = read(run, StepTokenizer(base), names)
+    swapped = read(run, StepTokenizer(base), names[::-1])
+    assert found.steps.tolist() == [1, 2]
+    assert found.features.tolist() == [row[::-1] for row in swapped.features.tolist()]
+    assert found.features.any()

@@ -1,0 +1,44 @@
+import torch
+
+from tracer_hooks.attribution._encoder._weights import load_model, pack, unpack
+
+
+def test_packing_keeps_every_row_to_within_half_a_step_of_its_scale():
+    torch.manual_seed(0)
+    matrix = torch.randn(64, 128) * torch.logspace(-3, 3, 64)[:, None]
+    packed = pack({"matrix": matrix, "vector": torch.randn(5), "count": torch.arange(3)})
+    assert packed["matrix"].dtype == torch.int8
+    error = (unpack(packed)["matrix"] - matrix).abs()
+    assert (error <= matrix.abs().amax(1, keepdim=True) / 127 * 0.6).all()
+
+
+def test_packing_again_changes_nothing():
+    torch.manual_seed(0)
+    once = unpack(pack({"matrix": torch.randn(64, 128)}))
+    assert torch.equal(unpack(pack(once))["matrix"], once["matrix"])
+
+
+def test_small_tensors_and_whole_numbers_are_kept():
+    state = {"vector": torch.tensor([0.5, -2.0]), "count": torch.arange(3), "empty": torch.zeros(0)}
+    found = unpack(pack(state))
+    assert all(torch.equal(found[name], value) for name, value in state.items())
+
+
+def test_a_zero_row_stays_zero():
+    found = unpack(pack({"matrix": torch.zeros(64, 128)}))["matrix"]
+    assert not found.any()
+
+
+def test_a_saved_model_gives_nearly_the_same_logits(trained, labeled, base):
+    from tracer_hooks.attribution._encoder._given import read
+    from tracer_hooks.attribution._encoder._tokens import StepTokenizer
+    from tracer_hooks.attribution._encoder._weights import save_model
+
+    model, _ = load_model(trained[0])
+    reading = read(labeled(1).trajectory, StepTokenizer(base), model.head.config.features)
+    with torch.inference_mode():
+        before = model([reading]).agents
+    save_model(model, base / "tokenizer.json", trained[0].parent / "copy")
+    again, _ = load_model(trained[0].parent / "copy")
+    with torch.inference_mode():
+        assert torch.allclose(again([reading]).agents, before, atol=0.02)

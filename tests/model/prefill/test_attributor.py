@@ -1,0 +1,372 @@
+"""The attributor as its users meet it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tracer_hooks.attribution._fitting import Fittable
+from tracer_hooks.attribution._prefill import PrefillAttributor, PrefillOptions, _attributor
+from tracer_hooks.attribution._prefill._model import MODEL_VARIABLE, fingerprint_of
+from tracer_hooks.attribution._protocol import Attributor
+from tracer_hooks.attribution._scores import Scorer
+from tracer_hooks.errors import AttributionError, ConfigError, MissingExtraError
+from tracer_hooks.schema import DecisiveStep, LabeledTrajectory, LabelSource, RunOutcome, Step, ToolCall, Trajectory
+
+CONTENTS = ("the clerk adds the apples", "alpha beta gamma delta", "the sum is river stone zebra", "an error, a result")
+
+
+def texts_of(step):
+    calls = [text for call in step.tool_calls for text in (call.result, call.error) if text]
+    return [step.content, step.error or "", *calls]
+
+
+def no_model(*_):
+    raise AssertionError("the model was asked for")
+
+
+@pytest.fixture
+def attributor(options):
+    return PrefillAttributor(options)
+
+
+def test_it_keeps_the_protocols(attributor):
+    assert isinstance(attributor, Attributor)
+    assert isinstance(attributor, Scorer)
+    assert isinstance(attributor, Fittable)
+    assert attributor.name == "prefill"
+
+
+@pytest.mark.parametrize("protocol", ["flow", "masprism"])
+def test_an_answer_names_a_step_its_agent_and_quotes_what_stands_there(options, make_run, protocol):
+    trajectory = make_run(*CONTENTS * 3)
+    before = trajectory.model_copy(deep=True)
+
+    answer = PrefillAttributor(replace(options, protocol=protocol)).attribute(trajectory)
+
+    assert not answer.abstained
+    assert answer.agent == trajectory.steps[answer.step].agent
+    assert [one.score for one in answer.candidates] == sorted((one.score for one in answer.candidates), reverse=True)
+    assert sum(one.score for one in answer.candidates) <= 1 + 1e-9
+    assert answer.confidence == answer.candidates[0].score
+    assert answer.evidence
+    for passage in answer.evidence:
+        assert any(passage.quote in text for text in texts_of(trajectory.steps[passage.step]))
+    assert answer.usage.input_tokens > 0
+    assert trajectory == before
+
+
+@pytest.mark.parametrize("protocol", ["flow", "masprism"])
+def test_the_same_run_gives_the_same_answer_with_and_without_the_cache(options, make_run, tmp_path, protocol):
+    trajectory = make_run(*CONTENTS)
+    first, again, elsewhere = (
+        PrefillAttributor(replace(options, protocol=protocol, cache_dir=tmp_path / name)).score(trajectory)
+        for name in ("one", "one", "two")
+    )
+
+    assert first == again == elsewhere
+
+
+def test_scores_are_one_for_each_step_and_persons_and_terminals_cannot_be_it(attributor, make_run):
+    trajectory = make_run(*CONTENTS, "exitcode: 1", agents=("user", "planner", "clerk", "planner", "Computer_terminal"))
+
+    scores = attributor.score(trajectory)
+
+    assert [value > -np.inf for value in scores.steps] == [False, True, True, True, False]
+    assert sum(scores.belief()) == pytest.approx(1)
+
+
+def test_every_step_can_be_it_when_asked_for(options, make_run):
+    trajectory = make_run(*CONTENTS, agents=("user", "clerk"))
+
+    scores = PrefillAttributor(replace(options, acts_only=False)).score(trajectory)
+
+    assert all(value > -np.inf for value in scores.steps)
+
+
+@pytest.mark.parametrize("contents", [(), ("", "  ")])
+def test_a_run_without_text_is_an_abstention_and_needs_no_model(attributor, make_run, monkeypatch, contents):
+    monkeypatch.setattr(_attributor, "load_model", no_model)
+
+    answer = attributor.attribute(make_run(*contents))
+
+    assert answer.abstained
+    assert answer.abstained_reason == "trace too incomplete"
+    assert attributor.score(make_run(*contents)) is None
+
+
+def test_a_run_that_succeeded_is_not_blamed_on_anyone(attributor, make_run):
+    answer = attributor.attribute(make_run(*CONTENTS, outcome=RunOutcome.SUCCEEDED))
+
+    assert answer.abstained
+    assert answer.abstained_reason == "no fault found"
+
+
+def test_the_reference_in_the_trajectory_is_not_looked_at(attributor, make_run):
+    plain = attributor.score(make_run(*CONTENTS))
+
+    assert attributor.score(make_run(*CONTENTS, reference="zebra")) == plain
+
+
+def test_empty_steps_and_tool_steps_are_read(attributor):
+    call = ToolCall(name="search", arguments={"query": "river"}, result="no stone was found")
+    steps = (
+        Step(index=0, agent="a", content=""),
+        Step(index=1, agent="b", tool_calls=(call,)),
+        Step(index=2, agent="a", error="the model is gone"),
+        Step(index=3, agent="b", content="TERMINATE"),
+    )
+    trajectory = Trajectory(run_id="r", steps=steps, outcome=RunOutcome.FAILED)
+
+    answer = attributor.attribute(trajectory)
+
+    assert not answer.abstained
+    for passage in answer.evidence:
+        assert any(passage.quote in text for text in texts_of(steps[passage.step]))
+    assert attributor.features(trajectory).counts.tolist()[0] == 0
+
+
+def test_many_runs_are_answered_in_order(attributor, make_run):
+    runs = [make_run(*CONTENTS, run_id=name) for name in ("x", "y")] + [make_run(run_id="z")]
+
+    assert [answer.run_id for answer in attributor.attribute_many(iter(runs))] == ["x", "y", "z"]
+
+
+def test_a_run_is_read_once(options, make_run, monkeypatch):
+    first = PrefillAttributor(options).score(make_run(*CONTENTS))
+    monkeypatch.setattr(_attributor, "load_model", no_model)
+
+    assert PrefillAttributor(options).score(make_run(*CONTENTS, run_id="another name")) == first
+    with pytest.raises(AssertionError, match="asked for"):
+        PrefillAttributor(options).score(make_run(*CONTENTS, "one more"))
+    with pytest.raises(AssertionError, match="asked for"):
+        PrefillAttributor(replace(options, step_tokens=30)).score(make_run(*CONTENTS))
+
+
+def test_a_damaged_reading_is_made_again(options, make_run, tmp_path):
+    first = PrefillAttributor(options).score(make_run(*CONTENTS))
+    (file,) = (tmp_path / "cache").rglob("*.npz")
+    file.write_bytes(file.read_bytes()[:100])
+
+    assert PrefillAttributor(options).score(make_run(*CONTENTS)) == first
+    assert file.stat().st_size > 100
+
+
+def test_without_a_model_the_next_command_is_named(monkeypatch):
+    monkeypatch.delenv(MODEL_VARIABLE, raising=False)
+
+    with pytest.raises(ConfigError, match=f"export {MODEL_VARIABLE}="):
+        PrefillAttributor()
+
+
+def test_a_place_without_a_model_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv(MODEL_VARIABLE, str(tmp_path / "nothing"))
+
+    with pytest.raises(ConfigError, match=r"nothing.*config\.json"):
+        PrefillAttributor()
+
+
+def test_a_folder_that_holds_no_usable_model_is_named(tmp_path, make_run):
+    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
+    attributor = PrefillAttributor(PrefillOptions(model=tmp_path, cache_dir=tmp_path / "cache"))
+
+    with pytest.raises(ConfigError, match=str(tmp_path)):
+        attributor.score(make_run(*CONTENTS))
+
+
+def test_the_variable_names_the_model(random_model_dir, monkeypatch):
+    monkeypatch.setenv(MODEL_VARIABLE, str(random_model_dir))
+
+    assert PrefillAttributor().path == random_model_dir
+
+
+@pytest.mark.parametrize("module", ["torch", "transformers"])
+def test_what_is_not_installed_is_named(options, make_run, monkeypatch, module):
+    monkeypatch.setitem(sys.modules, module, None)
+
+    with pytest.raises(MissingExtraError, match=r"tracer-hooks\[model\]"):
+        PrefillAttributor(options).score(make_run(*CONTENTS))
+
+
+def test_what_a_gguf_file_needs_is_named(tmp_path, make_run, monkeypatch):
+    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    monkeypatch.setitem(sys.modules, "accelerate", None)
+    monkeypatch.setitem(sys.modules, "gguf", sys)
+
+    with pytest.raises(MissingExtraError, match="pip install 'accelerate'"):
+        PrefillAttributor(PrefillOptions(model=tmp_path / "model.gguf", cache_dir=tmp_path)).score(make_run("a"))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"protocol": "other"}, {"cut": "tail"}, {"dtype": "int8"}, {"step_tokens": 0}, {"window": 100}],
+)
+def test_options_that_cannot_be_used_are_refused(wrong):
+    (name,) = wrong
+
+    with pytest.raises(ConfigError, match=name):
+        PrefillOptions(**wrong)
+
+
+def test_a_model_is_known_by_its_weights_tokenizer_and_number_format(random_model_dir, counting_model_dir):
+    names = {
+        fingerprint_of(path, PrefillOptions(model=path, dtype=dtype))
+        for path in (random_model_dir, counting_model_dir)
+        for dtype in ("float32", "bfloat16")
+    }
+
+    assert len(names) == 4
+
+
+def test_bfloat16_reads_nearly_the_same(options, make_run, tmp_path):
+    half = PrefillAttributor(replace(options, dtype="bfloat16", cache_dir=tmp_path / "half"))
+    full, rough = (one.features(make_run(*CONTENTS)) for one in (PrefillAttributor(options), half))
+
+    assert half.model.network.dtype == half.model.torch.bfloat16
+    np.testing.assert_allclose(rough.surprise[:, 0], full.surprise[:, 0], rtol=0.05)
+
+
+def test_importing_the_package_loads_no_torch():
+    code = (
+        "import sys, tracer_hooks.attribution._prefill as p; "
+        "assert p.PrefillAttributor.name; print([m for m in ('torch', 'transformers', 'sklearn') if m in sys.modules])"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"
+
+
+WORDS = ("river", "stone", "apples", "alpha", "beta", "gamma", "planner", "result")
+
+
+def planted_runs(make_run, count, *, with_step=True, seed=0):
+    """Runs in which the decisive step, at any place, is the one that speaks of a zebra."""
+    rng = np.random.default_rng(seed)
+    for number in range(count):
+        contents = [" ".join(rng.choice(WORDS, size=6)) for _ in range(6)]
+        wrong = int(rng.integers(6))
+        contents[wrong] = f"zebra {contents[wrong]} zebra"
+        agents = tuple(f"agent{k}" for k in range(6))
+        trajectory = make_run(*contents, agents=agents, run_id=str(number), task=f"task {number}")
+        yield LabeledTrajectory(
+            trajectory=trajectory,
+            decisive=DecisiveStep(agent=agents[wrong].upper(), step=wrong) if with_step else None,
+            faults=() if with_step else ({"agent": agents[wrong]},),
+            label_source=LabelSource.INJECTED,
+            question_id=str(number // 2),
+        )
+
+
+@pytest.fixture(scope="module")
+def fitted(random_model_dir, tmp_path_factory, make_run):
+    options = PrefillOptions(
+        model=random_model_dir, cache_dir=tmp_path_factory.mktemp("cache"), dtype="float32", task_tokens=40
+    )
+    base = PrefillAttributor(options)
+    return base, *base.fit(list(planted_runs(make_run, 30)), seed=3)
+
+
+def test_a_fit_finds_a_planted_sign_that_the_fixed_weights_do_not_know(fitted, make_run):
+    base, attributor, report = fitted
+
+    assert report.trajectories == 30
+    assert report.questions == 15
+    assert report.fitted_step >= report.shipped_step + 0.3
+    assert report.fitted_agent == report.fitted_step
+    assert report.gain == pytest.approx(report.fitted_step - report.shipped_step)
+    assert "components" in report.chosen
+    fresh = list(planted_runs(make_run, 12, seed=99))
+    hits = [attributor.attribute(one.trajectory).step == one.decisive.step for one in fresh]
+    assert np.mean(hits) >= 0.7
+    assert base.probe is None
+
+
+def test_a_fit_is_the_same_with_the_same_seed(fitted, make_run):
+    base, attributor, report = fitted
+
+    again, its_report = base.fit(list(planted_runs(make_run, 30)), seed=3)
+
+    assert its_report == report
+    np.testing.assert_array_equal(again.probe.weights, attributor.probe.weights)
+
+
+def test_labels_of_agents_alone_are_learnt_from(fitted, make_run):
+    base, _, _ = fitted
+
+    attributor, report = base.fit(list(planted_runs(make_run, 30, with_step=False)))
+
+    assert report.fitted_agent >= report.shipped_agent + 0.3
+    assert np.isnan(report.fitted_step)
+    fresh = list(planted_runs(make_run, 12, seed=99))
+    assert np.mean([attributor.attribute(one.trajectory).step == one.decisive.step for one in fresh]) >= 0.7
+
+
+def test_labels_without_any_sign_do_not_make_it_worse(fitted, make_run):
+    base, _, _ = fitted
+    rng = np.random.default_rng(5)
+    runs = [
+        one.model_copy(update={"decisive": DecisiveStep(agent="x", step=int(rng.integers(6)))})
+        for one in planted_runs(make_run, 24, seed=7)
+    ]
+
+    _, report = base.fit(runs)
+
+    assert report.fitted_step >= report.shipped_step - 0.15
+
+
+@pytest.mark.parametrize("count", [0, 4])
+def test_too_few_labels_are_refused(attributor, make_run, count):
+    with pytest.raises(AttributionError, match="at least 5 of 2"):
+        attributor.fit(list(planted_runs(make_run, count)))
+
+
+def test_a_saved_attributor_gives_the_same_scores(fitted, make_run, tmp_path, monkeypatch):
+    monkeypatch.delenv(MODEL_VARIABLE, raising=False)
+    _, attributor, _ = fitted
+    trajectory = next(planted_runs(make_run, 1, seed=99)).trajectory
+
+    attributor.save(tmp_path / "out")
+    loaded = PrefillAttributor.load(tmp_path / "out")
+
+    np.testing.assert_allclose(loaded.score(trajectory).steps, attributor.score(trajectory).steps, atol=1e-4)
+    assert loaded.attribute(trajectory).step == attributor.attribute(trajectory).step
+
+
+def test_an_unfitted_attributor_can_be_saved_over_a_fitted_one(fitted, make_run, tmp_path, monkeypatch):
+    monkeypatch.delenv(MODEL_VARIABLE, raising=False)
+    base, attributor, _ = fitted
+    attributor.save(tmp_path)
+
+    base.save(tmp_path)
+
+    assert PrefillAttributor.load(tmp_path).probe is None
+    assert PrefillAttributor.load(tmp_path).score(make_run(*CONTENTS)) == base.score(make_run(*CONTENTS))
+
+
+def test_a_probe_is_not_used_with_another_model(fitted, counting_model_dir, tmp_path, monkeypatch):
+    _, attributor, _ = fitted
+    attributor.save(tmp_path)
+    monkeypatch.setenv(MODEL_VARIABLE, str(counting_model_dir))
+
+    with pytest.raises(AttributionError, match="another language model"):
+        PrefillAttributor.load(tmp_path)
+
+
+def test_directories_without_a_saved_attributor_are_named(fitted, tmp_path):
+    _, attributor, _ = fitted
+    with pytest.raises(AttributionError, match=r"expected 'prefill\.json'"):
+        PrefillAttributor.load(tmp_path)
+
+    attributor.save(tmp_path)
+    (tmp_path / "prefill.npz").write_bytes(b"PK")
+    with pytest.raises(AttributionError, match="cannot be read"):
+        PrefillAttributor.load(tmp_path)
+
+    (tmp_path / "prefill.json").write_text('{"attributor": "structural"}')
+    with pytest.raises(AttributionError, match="another attributor or version"):
+        PrefillAttributor.load(tmp_path)
