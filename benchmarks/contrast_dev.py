@@ -2,7 +2,7 @@
 
     python benchmarks/contrast_dev.py --tau2 FILE [--aegis FILE] [--plain] [--json OUT]
 
-``FILE`` of ``--tau2`` is a JSONL (or ``.jsonl.xz``) of graded tau2-bench runs, several of each task; that of ``--aegis``
+``FILE`` of ``--tau2`` is a JSONL (or ``.jsonl.xz``) of graded tau2-bench runs, several of each task; ``--aegis``
 holds Aegis rows, several of each question. Neither has step labels, so faults are planted in passing tau2 runs, and on
 Aegis the agents are ranked. Tasks and questions are split in halves by a hash of their name: weights were chosen on the
 first half ("chosen on"), figures to quote are those of the second ("held out"). Intervals are 95 % bootstrap intervals

@@ -50,7 +50,7 @@ class EncoderTraining:
             TrainingError: It cannot.
         """
         is_ours = (self.base / WEIGHTS).is_file()
-        for file in (CONFIG, WEIGHTS if is_ours else "model.safetensors", TOKENIZER):
+        for file in (*((CONFIG, WEIGHTS) if is_ours else ("config.json", "model.safetensors")), TOKENIZER):
             if not (self.base / file).is_file():
                 raise TrainingError(f"{str(self.base)!r} holds no {file!r}: --base wants the folder of a small BERT")
         unknown = [name for name in self.leave_out if name not in ARCHITECTURES]

@@ -18,7 +18,7 @@ def test_the_command_trains_and_prints_its_figures(base, data, tmp_path):
     assert "step" in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "checkpoint.pt",
-        "config.json",
+        "encoder.json",
         "encoder.safetensors",
         "metrics.json",
         "tokenizer.json",

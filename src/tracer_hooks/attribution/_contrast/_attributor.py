@@ -42,7 +42,7 @@ class ContrastAttributor:
     fitted. ``reference`` is taken for the protocol's sake and not looked at.
 
     Args:
-        passing: Runs that passed, or a source of runs; those whose outcome says that they failed are left out.
+        passing: Runs that passed, or a source of them; one whose outcome says that it failed counts as failing.
         runs: Runs of either outcome, or a source of them; their ``outcome`` tells which passed and which failed.
         options: How to compare.
 

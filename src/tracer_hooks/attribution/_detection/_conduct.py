@@ -5,19 +5,27 @@ from __future__ import annotations
 import re
 
 from tracer_hooks.attribution._detection._reading import NOTHING, Finding, RunReading
-from tracer_hooks.attribution._features._language import APOLOGY, HEDGE, MEMORY, REFUSAL, SKIP
+from tracer_hooks.attribution._features._language import APOLOGY, MEMORY, REFUSAL, SKIP
 from tracer_hooks.attribution._reading._numbers import number_set
-from tracer_hooks.attribution._rules._language import MADE_UP, PLACEHOLDER_IN_CODE, REJECTS
+from tracer_hooks.attribution._rules._language import MADE_UP
 from tracer_hooks.attribution._rules._signal import DECISIVE, Family
 
 _OBJECTS = re.compile(
     r"\b(?:incorrect(?:ly)?|wrong|mistakes?|flaw(?:ed|s)?|inaccurate|misinterpret\w*|mislead\w*|contradict\w*|discrepanc\w+"
-    r"|disagree\w*|inconsistent|not (?:correct|accurate|valid|consistent|align\w*)|does not (?:match|align|follow)"
+    r"|disagree\w*|inconsistent|not (?:correct|accurate|consistent|align\w*)|does not (?:match|align|follow)"
     r"|fail(?:s|ed)? to|(?:overlook|ignor)(?:s|ed|ing)|needs? (?:to be )?(?:correct|fix|revis)\w*)\b",
     re.IGNORECASE,
 )
 _ASKS_FOR_IT = re.compile(
     r"\b(?:assum|suppos|simulat|hypothe|pretend|imagin|estimat|mock|dummy|placeholder)\w*", re.IGNORECASE
+)
+_PLACED = re.compile(
+    r"YOUR_[A-Z_]{3,}|your_?api_?key|path[_/]to[_/]\w|\bX{4,}\b"
+    r"|(?i:#.{0,40}\b(?:placeholder|replace (?:this )?with|dummy|mock|hypothetical|assum\w+)\b|<(?:insert|your)[ _-]\w)"
+)
+_HEDGES = re.compile(
+    r"\b(?:might|maybe|perhaps|possibly|probably|likely|appears? to|seems? to|i think|i believe|it is possible|not sure|unclear)\b",
+    re.IGNORECASE,
 )
 _BLANK = re.compile(r"\W*(?:none|null|nil|undefined|n/?a)?\W*", re.IGNORECASE)
 _LAST_ACTS = 5
@@ -43,7 +51,7 @@ def errors_reported(run: RunReading) -> Finding:
 def empty_handed(run: RunReading) -> Finding:
     """Acts and reports that found nothing, over all that was done."""
     column = run.columns["failure: empty-handed"]
-    steps = [index for index in range(len(run.steps)) if run.view.is_act[index] or run.view.is_report[index]]
+    steps = sorted({*run.telling, *(index for index, _ in run.machine_words)})
     seen = [index for index in steps if column[index] > 0]
     if not seen:
         return NOTHING
@@ -54,11 +62,11 @@ def made_up(run: RunReading) -> Finding:
     """Assumed, simulated or placeholder data, unless the task asks for it."""
     if _ASKS_FOR_IT.search(run.view.trajectory.task[:20_000]):
         return NOTHING
-    assumed, placed = run.columns["language: assumes or simulates"], run.columns["language: placeholder in code"]
-    seen = [index for index in run.telling if assumed[index] > 0 or placed[index] > 0]
+    assumed = run.columns["language: assumes or simulates"]
+    seen = [index for index in run.telling if assumed[index] > 0 or _PLACED.search(run.view.texts[index].said)]
     if not seen:
         return NOTHING
-    pattern = MADE_UP if assumed[seen[0]] > 0 else PLACEHOLDER_IN_CODE
+    pattern = MADE_UP if assumed[seen[0]] > 0 else _PLACED
     return Finding(min(1.0, (1 + len(seen)) / 4), seen[0], run.quote(seen[0], pattern))
 
 
@@ -84,11 +92,11 @@ def apologies(run: RunReading) -> Finding:
 
 def hedged_end(run: RunReading) -> Finding:
     """The last acts hedge."""
-    hedges = [(float(run.columns["language: hedges"][index]), index) for index in run.late[-2:]]
-    if not hedges or max(hedges)[0] <= 0:
+    hedges = [(len(_HEDGES.findall(run.view.texts[index].prose)), index) for index in run.late[-2:]]
+    if not hedges or max(hedges)[0] == 0:
         return NOTHING
-    strength, index = max(hedges)
-    return Finding(min(1.0, strength / 2), index, run.quote(index, HEDGE))
+    times, index = max(hedges)
+    return Finding(min(1.0, times / 4), index, run.quote(index, _HEDGES))
 
 
 def answers_differ(run: RunReading) -> Finding:
@@ -119,20 +127,25 @@ def answer_changes(run: RunReading) -> Finding:
 
 
 def objection_open(run: RunReading) -> Finding:
-    """The last acts object to something, and no act after them puts it right."""
+    """The last acts object to what another said, and no act after them puts it right."""
     for index in reversed(run.late[-2:]):
-        prose = run.view.texts[index].prose
-        if _OBJECTS.search(prose) or REJECTS.search(prose):
-            return Finding(1.0 if _OBJECTS.search(prose) else 0.5, index, run.quote(index, _OBJECTS))
+        if _objects(run, index):
+            times = len(_OBJECTS.findall(run.view.texts[index].prose))
+            return Finding(min(1.0, times / 2), index, run.quote(index, _OBJECTS))
     return NOTHING
 
 
 def objections(run: RunReading) -> Finding:
-    """Acts find fault with what was said, over all acts."""
-    seen = [index for index in run.telling if _OBJECTS.search(run.view.texts[index].prose)]
+    """Acts find fault with what another said, over all acts."""
+    seen = [index for index in run.telling if _objects(run, index)]
     if not seen:
         return NOTHING
     return Finding(len(seen) / (len(run.telling) + 2), seen[0], run.quote(seen[0], _OBJECTS))
+
+
+def _objects(run: RunReading, index: int) -> bool:
+    others = any(run.view.agents[before] != run.view.agents[index] for before in run.telling if before < index)
+    return others and _OBJECTS.search(run.view.texts[index].prose) is not None
 
 
 def no_progress(run: RunReading) -> Finding:

@@ -11,7 +11,7 @@ from tracer_hooks.attribution._rules._signal import Family
 from tracer_hooks.schema import StepKind
 
 _ANNOUNCES = re.compile(
-    r"\b(?:(?:i|we)(?:'ll| will| am going to| are going to| need to| should| can| must) (?:now |then |next |first |also )?"
+    r"\b(?:(?:i|we)(?:'ll| will| am going to| are going to| need to| should| must) (?:now |then |next |first |also )?"
     r"(?:proceed|start|begin|try|check|look|search|use|run|execute|write|verify|review|continue|analy[sz]e|calculate|find"
     r"|visit|open|navigate|go|attempt|extract|wait|get back|work on|focus)\b"
     r"|let(?:'s| us| me) (?!know)\w+|next steps?\b|(?:i|we)(?:'ll| will) (?:now|next)\b|proceed(?:ing)? (?:to|with)\b)",
@@ -27,7 +27,7 @@ _NO_ANSWER = re.compile(
 )
 _DOUBTS = re.compile(
     r"\b(?:(?:may|might) (?:not )?(?:be|have been|contain) (?:\w+ )?(?:accurate|correct|complete|exact|up to date|wrong|outdated|errors?)"
-    r"|(?:is|are|was|were|been) (?:only )?(?:an? )?(?:assum\w+|approximat\w+|estimat\w+|guess\w*|hypothetical\w*)"
+    r"|(?:is|are|was|were|been) (?:only )?(?:an? )?(?:\w+ )?(?:assum(?:ed|ption)|estimates?|guess\w*|hypothetical\w*)"
     r"|not (?:been )?(?:verified|confirmed|checked)|without (?:verif\w+|confirm\w+|access)|unverified"
     r"|please (?:verify|double[- ]check|note that (?:this|these|the))|further (?:verification|research|investigation|confirmation)"
     r"|(?:recommend|suggest|advis)\w* (?:\w+ ){0,3}(?:check|verify|consult)\w*|best guess|educated guess"
@@ -40,6 +40,7 @@ _REQUEST = re.compile(
 )
 _FINAL_CALL = re.compile(r"final_answer\(")
 _TAIL = 1_200
+_LAST_WORDS = 300
 _FEW_WORDS = 8
 
 
@@ -101,7 +102,7 @@ def announcement_last(run: RunReading) -> Finding:
         return NOTHING
     last = run.last_step
     text = run.view.texts[last]
-    if text.answer is not None or not _ANNOUNCES.search(text.prose[-_TAIL:]):
+    if text.answer is not None or not _ANNOUNCES.search(text.prose.rstrip()[-_LAST_WORDS:]):
         return NOTHING
     return Finding(1.0, last, run.quote(last, _ANNOUNCES))
 

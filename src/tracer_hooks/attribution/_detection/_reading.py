@@ -21,6 +21,7 @@ from tracer_hooks.attribution._rules._signal import Family, Signal
 from tracer_hooks.schema import RunOutcome, StepKind, Trajectory
 
 _CLOSES = re.compile(r"#{2,}\s*[A-Z]|\bfinal[ _]answer\b", re.IGNORECASE)
+_INSTRUCTS = re.compile(r"\W*(?:type\W+text\W+text\W+)?You are (?:an?|the|now|in)\b", re.IGNORECASE)
 _LATE = 3
 
 
@@ -66,7 +67,7 @@ class RunReading:
 
     @cached_property
     def telling(self) -> list[int]:
-        """The acts that say something: no routing, no handing on of the task, no bare sign-off."""
+        """The acts that say something: no routing, no instructions, no handing on of the task, no bare sign-off."""
         view = self.view
         return [
             index
@@ -74,6 +75,7 @@ class RunReading:
             if view.is_act[index]
             and not view.is_routing[index]
             and not self.trace.is_brief(index)
+            and _INSTRUCTS.match(self.steps[index].content) is None
             and (says_something(self.steps[index].content) or self.steps[index].tool_calls or self.steps[index].error)
         ]
 

@@ -48,8 +48,10 @@ class EncoderAttributor:
     def __init__(self, directory: Path | None = None, *, device: str = "cpu") -> None:
         require("torch", extra="model", feature="the attributor 'encoder'")
         from tracer_hooks.attribution._encoder._pointer import Pointer
+        from tracer_hooks.attribution._encoder._weights import load_config
 
         self._directory = directory or _shipped.DIRECTORY
+        load_config(self._directory)
         self._device = device
         self._pointer: Pointer | None = Pointer.load(self._directory)
 

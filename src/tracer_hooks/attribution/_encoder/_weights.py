@@ -19,7 +19,7 @@ from tracer_hooks.attribution._encoder._model import EncoderModel
 from tracer_hooks.attribution._encoder._tokens import TOKENIZER
 from tracer_hooks.errors import AttributionError
 
-WEIGHTS, CONFIG = "encoder.safetensors", "config.json"
+WEIGHTS, CONFIG = "encoder.safetensors", "encoder.json"
 _FORMAT = 1
 _SCALE = ".scale"
 _LEAST = 4096
@@ -39,7 +39,6 @@ def save_model(model: EncoderModel, tokenizer: Path, directory: Path, notes: Map
     save_file = require("safetensors.torch", extra="model", feature="the attributor 'encoder'").save_file
     save_file(pack(model.state_dict()), directory / WEIGHTS)
     config = {
-        "attributor": "encoder",
         "format": _FORMAT,
         "backbone": model.backbone.config,
         "head": model.head.config.as_json(),

@@ -12,7 +12,7 @@ from tracer_hooks.attribution._judge import JudgeAttributor, JudgeOptions
 from tracer_hooks.errors import AttributionError, ConfigError
 from tracer_hooks.schema import Candidate
 from tracer_hooks.telemetry import is_suppressed
-from tracer_hooks.testing import Drop, ErrorReply, Garbage, Reply, ScriptedLLM, ScriptedRequest
+from tracer_hooks.testing import Drop, ErrorReply, Garbage, Reply, ScriptedLLM, ScriptedRequest, When
 
 from ._runs import budget, explanation, judge, shop_run, verdict
 
@@ -125,10 +125,10 @@ def test_a_spent_quota_is_not_asked_again():
 
 
 def test_an_answer_that_takes_too_long_is_asked_for_again_and_then_an_error():
-    slow = Reply(verdict(), delay_s=5)
-    with ScriptedLLM([slow, verdict()]) as llm:
-        assert judge(llm, timeout_s=0.3).attribute(shop_run()).step == 3
-        assert llm.calls == 2
+    slow = Reply(verdict(), delay_s=60)
+    with ScriptedLLM(rules=[When().then(slow, verdict())]) as llm:
+        assert judge(llm, timeout_s=1.0).attribute(shop_run()).step == 3
+        assert llm.calls >= 2
     with ScriptedLLM(default=slow) as llm:
         with pytest.raises(AttributionError, match=r"did not answer in time. Set TRACER_HOOKS_JUDGE_TIMEOUT"):
             judge(llm, timeout_s=0.1, attempts=2).attribute(shop_run())

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from ._runs import labelled_runs
+
+from tracer_hooks.attribution import Fittable, StructuralAttributor, diagnose_trajectory, get_attributor
+from tracer_hooks.attribution._structural import _forest
+from tracer_hooks.errors import AttributionError, ConfigError
+from tracer_hooks.schema import RunOutcome
+
+
+@pytest.fixture(autouse=True)
+def few_trees(monkeypatch):
+    monkeypatch.setattr(_forest, "TREES", 15)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return StructuralAttributor().fit(labelled_runs(24))
+
+
+def accuracy(attributor, runs):
+    return sum(attributor.attribute(one.trajectory).step == one.decisive.step for one in runs) / len(runs)
+
+
+def test_a_fit_learns_what_marks_the_fault(fitted):
+    attributor, report = fitted
+    assert accuracy(attributor, labelled_runs(20, seed=9)) > 0.9
+    assert report.trajectories == report.questions == 24
+    assert report.fitted_step > 0.8
+    assert report.gain == pytest.approx(report.fitted_step - report.shipped_step)
+    assert "trees" in report.chosen
+
+
+def test_the_attributor_itself_stays_as_it_was():
+    shipped = StructuralAttributor()
+    before = shipped.attribute(labelled_runs(1)[0].trajectory)
+    shipped.fit(labelled_runs(8))
+    after = shipped.attribute(labelled_runs(1)[0].trajectory)
+    assert before.candidates == after.candidates
+
+
+def test_a_saved_attributor_gives_the_same_answers(fitted, tmp_path):
+    attributor, _ = fitted
+    attributor.save(tmp_path / "mine")
+    again = get_attributor(str(tmp_path / "mine"))
+    assert isinstance(again, Fittable)
+    for one in labelled_runs(5, seed=4):
+        first, second = attributor.attribute(one.trajectory), again.attribute(one.trajectory)
+        assert (first.step, first.agent) == (second.step, second.agent)
+        assert first.confidence == pytest.approx(second.confidence, abs=1e-2)
+    answer = diagnose_trajectory(labelled_runs(1)[0].trajectory, attributor=str(tmp_path / "mine"))
+    assert answer.attributor == "structural/1+fit"
+
+
+def test_fits_of_the_same_seed_are_the_same(tmp_path):
+    for name in ("a", "b"):
+        StructuralAttributor().fit(labelled_runs(10), seed=5)[0].save(tmp_path / name)
+    assert (tmp_path / "a" / "structural.json").read_text() == (tmp_path / "b" / "structural.json").read_text()
+
+
+def test_confidence_of_a_fitted_attributor_is_a_probability(fitted):
+    answer = fitted[0].attribute(labelled_runs(1, seed=2)[0].trajectory)
+    assert 0.4 < answer.confidence <= 1.0
+    assert sum(one.score for one in answer.candidates) <= 1.0
+
+
+def test_too_few_labels_say_how_many_are_needed():
+    unlabelled = [one.model_copy(update={"decisive": None}) for one in labelled_runs(10)]
+    with pytest.raises(AttributionError, match="4 of 14 trajectories have a decisive step, expected at least 5"):
+        StructuralAttributor().fit([*labelled_runs(4), *unlabelled])
+
+
+def test_a_fitted_attributor_still_abstains_on_a_success(fitted):
+    trajectory = labelled_runs(1)[0].trajectory.model_copy(update={"outcome": RunOutcome.SUCCEEDED})
+    assert fitted[0].attribute(trajectory).abstained
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "no fitted attributor 'structural'"),
+        ('{"version": 1}', "no fitted attributor 'structural'"),
+        (json.dumps({"version": 99, "model": {}}), "version 99, this release reads 1"),
+    ],
+)
+def test_damaged_and_newer_files_say_what_to_do(tmp_path, content, message):
+    (tmp_path / "structural.json").write_text(content)
+    with pytest.raises(AttributionError, match=message):
+        get_attributor(tmp_path)
+
+
+def test_a_directory_without_an_attributor(tmp_path):
+    with pytest.raises(ConfigError, match="no fitted attributor in"):
+        get_attributor(str(tmp_path))
