@@ -110,13 +110,13 @@ def ticket_office(rng: random.Random) -> Written:
     failed = (Call("ticket_price", "Lisbon, Porto", "KeyError: no such route 'Lisbon, Porto'", fails=True),)
     good: list[Act] = [
         ("researcher", f"One ticket costs {price}.00 EUR and a booking fee of 10 % is added.", looked),
-        ("calculator", f"{count} x {price}.00 EUR = {count * price}.00 EUR; with the fee the total is {total:.2f} EUR."),
+        ("calculator", f"{count} x {price}.00 EUR = {count * price}.00 EUR; with the fee, {total:.2f} EUR in total."),
         ("writer", f"Your {count} tickets from Lisbon to Porto cost {total:.2f} EUR."),
     ]
     bad: list[Act] = [
         ("researcher", "The lookup failed, so let's assume a typical price of 20.00 EUR for one ticket.", failed),
         ("calculator", f"Based on general knowledge the total is about {count * 20}.00 EUR."),
-        ("writer", f"Your {count} tickets cost approximately {count * 20}.00 EUR. This is an estimate, please verify it."),
+        ("writer", f"Your {count} tickets cost some {count * 20}.00 EUR. This is an estimate, please verify it."),
     ]
     return task, good, bad
 
@@ -197,7 +197,7 @@ def writers(rng: random.Random) -> Written:
     bad = [
         *good[:2],
         ("writer", f"Our lovely {product} is yours for {price + 10} EUR."),
-        ("reviewer", f"Still wrong: it says {price + 10} EUR. The sentence ignores the correction and needs to be fixed."),
+        ("reviewer", f"Still wrong: it says {price + 10} EUR. It ignores the correction and needs to be fixed."),
     ]
     return task, good, bad
 

@@ -15,8 +15,8 @@ import argparse
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from _contrast_aegis import agent_novelty
 from _contrast_speed import seconds
 from _contrast_tau2 import Planted, Task, plant, plant_recurring, read_tasks
 
-from tracer_hooks.attribution._contrast import ContrastAttributor, ContrastOptions, Formula
+from tracer_hooks.attribution._contrast import ContrastAttributor, Divergences, Formula
 from tracer_hooks.schema import RunOutcome, Trajectory
 
 SEED = 0
@@ -60,28 +60,28 @@ def figure(values: Iterable[tuple[str, float]]) -> Figure:
     return Figure(float(sums.sum() / sizes.sum()), float(low), float(high), int(sizes.sum()))
 
 
-Ranking = Callable[[Planted], Sequence[int]]
+@dataclass(frozen=True)
+class Answer:
+    """A planted fault with the steps in the order in which a method suspects them."""
 
-
-def by_contrast(case: Planted) -> list[int]:
-    scores = ContrastAttributor(case.others).score(case.trajectory)
-    return _ranked(scores.steps) if scores is not None else []
-
-
-def _ranked(scores: Sequence[float]) -> list[int]:
-    return sorted(range(len(scores)), key=lambda step: (-scores[step], step))
+    case: Planted
+    order: Sequence[int]
 
 
 def _agent_steps(run: Trajectory) -> list[int]:
     return [step.index for step in run.steps if step.agent == "agent"]
 
 
-def rank_figures(cases: Sequence[Planted], rank: Ranking) -> dict[str, Figure]:
-    rows = [(case, rank(case)) for case in cases]
+def _ranked(divergences: Divergences, scores: Sequence[float]) -> list[int]:
+    return sorted(divergences.comparison.run.acts, key=lambda step: (-scores[step], step))
+
+
+def rank_figures(answers: Sequence[Answer]) -> dict[str, Figure]:
+    rows = [(one.case.task.key, one.case.step, one.order) for one in answers]
     return {
-        "exact": figure((case.task.key, order[:1] == [case.step]) for case, order in rows),
-        "within 1": figure((case.task.key, bool(order) and abs(order[0] - case.step) <= 1) for case, order in rows),
-        "top 3": figure((case.task.key, case.step in order[:3]) for case, order in rows),
+        "exact": figure((key, order[0] == step) for key, step, order in rows),
+        "within 1": figure((key, abs(order[0] - step) <= 1) for key, step, order in rows),
+        "top 3": figure((key, step in order[:3]) for key, step, order in rows),
     }
 
 
@@ -90,7 +90,7 @@ def random_figures(cases: Sequence[Planted]) -> dict[str, Figure]:
 
     def hits(case: Planted, near: int) -> float:
         steps = _agent_steps(case.trajectory)
-        return sum(abs(step - case.step) <= near for step in steps) / len(steps)
+        return sum(1.0 for step in steps if abs(step - case.step) <= near) / len(steps)
 
     return {
         "exact": figure((case.task.key, hits(case, 0)) for case in cases),
@@ -101,40 +101,40 @@ def random_figures(cases: Sequence[Planted]) -> dict[str, Figure]:
 
 def planted(tasks: Sequence[Task]) -> dict[str, dict[str, Figure]]:
     cases = list(plant(tasks, per_run=3, seed=SEED))
+    answers = []
+    for case in cases:
+        found = compared(ContrastAttributor(case.others), case.trajectory)
+        answers.append(Answer(case, _ranked(found, found.strengths)))
     rows = {
         "random step of the agent": random_figures(cases),
-        "last step of the agent": rank_figures(cases, lambda case: _agent_steps(case.trajectory)[::-1]),
-        "first step of the agent": rank_figures(cases, lambda case: _agent_steps(case.trajectory)),
-        "contrast": rank_figures(cases, by_contrast),
+        "last step of the agent": rank_figures([Answer(one, _agent_steps(one.trajectory)[::-1]) for one in cases]),
+        "first step of the agent": rank_figures([Answer(one, _agent_steps(one.trajectory)) for one in cases]),
+        "contrast": rank_figures(answers),
     }
     for kind in sorted({case.kind for case in cases}):
-        rows[f"contrast, value: {kind}"] = rank_figures([case for case in cases if case.kind == kind], by_contrast)
+        rows[f"contrast, value: {kind}"] = rank_figures([one for one in answers if one.case.kind == kind])
     return rows
+
+
+def compared(attributor: ContrastAttributor, trajectory: Trajectory) -> Divergences:
+    found = attributor.divergences(trajectory)
+    if found is None:
+        raise SystemExit(f"{trajectory.run_id!r} has nothing to be compared with")
+    return found
 
 
 def recurring(tasks: Sequence[Task]) -> dict[str, dict[str, Figure]]:
-    cases = list(plant_recurring(tasks, per_task=6, seed=SEED))
-    rows = {"without the spectrum": rank_figures(cases, _only_passing)}
-    for formula in Formula:
-        options = ContrastOptions(formula=formula)
-
-        def with_spectrum(case: Planted, options: ContrastOptions = options) -> list[int]:
-            scores = ContrastAttributor(runs=case.others, options=options).score(case.trajectory)
-            return _ranked(scores.steps) if scores is not None else []
-
-        def alone(case: Planted, options: ContrastOptions = options) -> list[int]:
-            found = ContrastAttributor(runs=case.others, options=options).divergences(case.trajectory)
-            return _ranked(found.spectrum.by_step.tolist()) if found is not None and found.spectrum is not None else []
-
-        rows[f"with {formula.value}"] = rank_figures(cases, with_spectrum)
-        rows[f"{formula.value} alone"] = rank_figures(cases, alone)
-    return rows
-
-
-def _only_passing(case: Planted) -> list[int]:
-    passing = [run for run in case.others if run.outcome is RunOutcome.SUCCEEDED]
-    scores = ContrastAttributor(passing).score(case.trajectory)
-    return _ranked(scores.steps) if scores is not None else []
+    answers: dict[str, list[Answer]] = defaultdict(list)
+    for case in plant_recurring(tasks, per_task=6, seed=SEED):
+        found = compared(ContrastAttributor(runs=case.others), case.trajectory)
+        alone = Divergences(found.comparison)
+        answers["without the spectrum"].append(Answer(case, _ranked(alone, alone.strengths)))
+        for formula in Formula if found.spectrum is not None else ():
+            spectrum = replace(found.spectrum, formula=formula)
+            both = Divergences(found.comparison, spectrum)
+            answers[f"with {formula.value}"].append(Answer(case, _ranked(both, both.strengths)))
+            answers[f"{formula.value} alone"].append(Answer(case, _ranked(both, spectrum.by_step.tolist())))
+    return {name: rank_figures(found) for name, found in answers.items()}
 
 
 @dataclass(frozen=True)
@@ -159,13 +159,13 @@ def graded(tasks: Sequence[Task]) -> list[Graded]:
             if run in task.failing:
                 others.pop(int(rng.integers(len(others))))
             attributor = ContrastAttributor(others)
-            divergences = attributor.divergences(run)
+            divergences = compared(attributor, run)
+            is_failing = run in task.failing
             blamed = {
                 told: not attributor.attribute(run.model_copy(update={"outcome": told})).abstained
-                for told in RunOutcome
+                for told in (RunOutcome.UNKNOWN, RunOutcome.FAILED if is_failing else RunOutcome.SUCCEEDED)
             }
-            strength = divergences.strongest if divergences is not None else 0.0
-            rows.append(Graded(task.key, run in task.failing, strength, blamed))
+            rows.append(Graded(task.key, is_failing, divergences.strongest, blamed))
     return rows
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,10 +27,10 @@ from tracer_hooks.attribution._encoder._stack import stack
 from tracer_hooks.attribution._encoder._tokens import StepTokenizer
 from tracer_hooks.attribution._encoder._weights import WEIGHTS, load_model
 from tracer_hooks.attribution._features import features_of
-from tracer_hooks.schema import LabeledTrajectory, Step, Trajectory
-from tracer_hooks.training._data import examples_of, is_held_out, labeled_in
+from tracer_hooks.schema import Step, Trajectory
+from tracer_hooks.training._data import drawn, examples_of, is_held_out, labeled_in
 from tracer_hooks.training._evaluation import vectors_of
-from tracer_hooks.training._examples import ARCHITECTURES, Example, architecture_of
+from tracer_hooks.training._examples import ARCHITECTURES, Example
 from tracer_hooks.training._metrics import area_within
 from tracer_hooks.training._trainer import LoopOptions, Trainer
 
@@ -46,7 +45,7 @@ def main() -> None:
     backbone = load_model(options.base)[0].backbone if ours else StepEncoder.from_base(options.base)
     backbone.requires_grad_(False)
     names = features_of(Trajectory(run_id="names", steps=(Step(index=0, agent="a", content="b"),))).names
-    picked = _picked(labeled_in(options.data), options.per_architecture)
+    picked = drawn(labeled_in(options.data), options.per_architecture, 0)
     examples = examples_of(picked, StepTokenizer(options.base), names)
     blank = EncoderModel(backbone, TrajectoryHead(HeadConfig(vectors=backbone.width)))
     vectors = _vectors(blank, examples, options.cache)
@@ -72,7 +71,9 @@ class Study:
     ) -> None:
         self.options, self.variant, self.backbone = options, variant, backbone
         has_features = "features" in variant
-        self.config = HeadConfig(vectors=backbone.width, features=names if has_features else ())
+        self.config = HeadConfig(
+            vectors=backbone.width, features=names if has_features else (), blind=options.blind if has_features else 0
+        )
         self.examples = [
             example if has_features else replace(example, reading=replace(example.reading, features=_none(example)))
             for example in examples
@@ -110,7 +111,7 @@ def _none(example: Example) -> np.ndarray:
 def _figures(study: Study) -> dict[str, float | None]:
     found: dict[str, float | None] = {}
     examples = study.examples
-    for architecture in ARCHITECTURES:
+    for architecture in study.options.leave_out or ARCHITECTURES:
         test = [k for k, one in enumerate(examples) if one.architecture == architecture]
         if not test:
             continue
@@ -125,18 +126,6 @@ def _figures(study: Study) -> dict[str, float | None]:
     )
     print(f"{study.variant}: {found}", flush=True)
     return found
-
-
-def _picked(labeled: Sequence[LabeledTrajectory], count: int) -> list[LabeledTrajectory]:
-    groups: dict[str, list[LabeledTrajectory]] = {}
-    for one in labeled:
-        groups.setdefault(architecture_of(one.trajectory.agent_names), []).append(one)
-    chance = random.Random(0)
-    picked = []
-    for name in sorted(groups):
-        chance.shuffle(groups[name])
-        picked += groups[name][:count]
-    return picked
 
 
 def _vectors(model: EncoderModel, examples: Sequence[Example], cache: Path | None) -> list[torch.Tensor]:
@@ -157,6 +146,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--cache", type=Path, help="file to keep the vectors in, for the same data and base")
     parser.add_argument("--per-architecture", type=int, default=300)
     parser.add_argument("--variant", action="append", choices=VARIANTS, help="only this one; may be repeated")
+    parser.add_argument("--blind", type=float, default=0.0, help="share of training trajectories without vectors")
+    parser.add_argument("--leave-out", action="append", choices=ARCHITECTURES, help="only this one; may be repeated")
     parser.add_argument("--epochs", type=float, default=4)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)

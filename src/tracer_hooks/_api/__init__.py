@@ -4,6 +4,7 @@ from tracer_hooks._api._conductor import RetryBoundary
 from tracer_hooks._api._diagnose import diagnose
 from tracer_hooks._api._hook import hook, last_run, unhook
 from tracer_hooks._api._run import arun, run
+from tracer_hooks._api._run_sources import contrast_attributor
 from tracer_hooks._api._team_run import Attempt, TeamRun, report_run
 from tracer_hooks._api._verdict import Verdict
 
@@ -13,6 +14,7 @@ __all__ = [
     "TeamRun",
     "Verdict",
     "arun",
+    "contrast_attributor",
     "diagnose",
     "hook",
     "last_run",

@@ -1,6 +1,7 @@
 """Which agent, at which step, made the run fail."""
 
 from tracer_hooks.attribution._diagnose import diagnose_trajectory
+from tracer_hooks.attribution._ensemble import EnsembleAttributor
 from tracer_hooks.attribution._fitting import FitReport, Fittable
 from tracer_hooks.attribution._protocol import Attributor
 from tracer_hooks.attribution._reading import expected_values
@@ -10,6 +11,7 @@ from tracer_hooks.attribution._structural import StructuralAttributor
 
 __all__ = [
     "Attributor",
+    "EnsembleAttributor",
     "FitReport",
     "Fittable",
     "Scorer",

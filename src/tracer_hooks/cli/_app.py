@@ -82,6 +82,10 @@ def diagnose(
     as_json: Json = False,
     report: Annotated[Optional[Path], typer.Option(help="Also write an HTML report.", metavar="FILE.html")] = None,  # noqa: UP045
     engine: Annotated[Engine, typer.Option(help="Work in this process, or spread over a Ray cluster.")] = Engine.LOCAL,
+    passing: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="Runs of the team that passed, a file or folder, to compare with.", metavar="PATH"),
+    ] = None,
 ) -> None:
     """Say which agent, at which step, made each run in PATH... fail."""
     from tracer_hooks.cli._diagnose import DiagnoseJob
@@ -93,6 +97,7 @@ def diagnose(
         as_json=as_json,
         report=report,
         engine=str(engine),
+        passing=passing,
     )
     raise typer.Exit(job.run())
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 from rich.progress import Progress
 
 from tracer_hooks._optional import require
-from tracer_hooks.attribution import get_attributor
+from tracer_hooks.attribution import Attributor, EnsembleAttributor, Scorer, get_attributor
 from tracer_hooks.cli._console import err, out, print_json
 from tracer_hooks.cli._exit import DONE, FAILED
 from tracer_hooks.datasets import LoadedRecord, load
-from tracer_hooks.errors import TracerHooksError, TrajectoryError
+from tracer_hooks.errors import ConfigError, TracerHooksError, TrajectoryError
 from tracer_hooks.report import IndexEntry, ReportAttempt, ReportRun, diagnosis_text, write_html, write_index
 from tracer_hooks.schema import Attribution, Trajectory
 
@@ -65,10 +66,11 @@ class DiagnoseJob:
     as_json: bool
     report: Path | None
     engine: str
+    passing: Path | None = None
 
     def run(self) -> int:
         """Diagnose everything, bad records set apart; gives the exit code."""
-        get_attributor(self.attributor)  # a wrong name is a usage error before any work, a missing extra one too
+        attributor_of(self.attributor, self.passing)  # a wrong name or a missing extra ends the call before any work
         ray = require("ray", extra="ray", feature="diagnosing on a Ray cluster") if self.engine == "ray" else None
         results = []
         # Results go to stdout; a live display would send them to its own console.
@@ -112,8 +114,9 @@ class DiagnoseJob:
     def _attribute(self, trajectories: Sequence[Trajectory], ray: Any) -> list[Attribution | str]:
         if ray is not None:
             remote = ray.remote(attribute_one)
-            return list(ray.get([remote.remote(self.attributor, trajectory) for trajectory in trajectories]))
-        return [attribute_one(self.attributor, trajectory) for trajectory in trajectories]
+            calls = [remote.remote(self.attributor, trajectory, self.passing) for trajectory in trajectories]
+            return list(ray.get(calls))
+        return [attribute_one(self.attributor, trajectory, self.passing) for trajectory in trajectories]
 
     def _write_reports(self, results: Sequence[Diagnosed]) -> None:
         if self.report is None:
@@ -133,10 +136,33 @@ class DiagnoseJob:
         err().print(f"report: {self.report}", markup=False, soft_wrap=True)
 
 
-def attribute_one(attributor: str, trajectory: Trajectory) -> Attribution | str:
+@cache
+def attributor_of(name: str, passing: Path | None) -> Attributor:
+    """The attributor of a call, made once in each process: making it may read a model.
+
+    Args:
+        name: A name, or the directory of a fitted attributor.
+        passing: Runs that passed, for the attributor ``contrast``; with any other name it joins an ensemble.
+    """
+    if passing is None:
+        return get_attributor(name)
+    from tracer_hooks._api import contrast_attributor
+
+    contrast = contrast_attributor(passing=passing)
+    if name == contrast.name:
+        return contrast
+    made = EnsembleAttributor() if name == "auto" else get_attributor(name)
+    if isinstance(made, EnsembleAttributor):
+        return made.with_member(contrast.name, contrast)
+    if isinstance(made, Scorer):
+        return EnsembleAttributor({made.name: made}, shares={made.name: 1.0}).with_member(contrast.name, contrast)
+    raise ConfigError(f"the attributor {name!r} cannot be joined with passing runs, expected 'contrast' or 'ensemble'")
+
+
+def attribute_one(attributor: str, trajectory: Trajectory, passing: Path | None = None) -> Attribution | str:
     """The diagnosis of one trajectory, or the reason why there is none."""
     try:
-        return get_attributor(attributor).attribute(trajectory)
+        return attributor_of(attributor, passing).attribute(trajectory)
     except Exception as error:  # one odd trajectory must not stop the others
         return f"{type(error).__name__}: {error}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
@@ -41,6 +41,12 @@ def encoder(
     leave_out: Annotated[
         list[Architecture], typer.Option(help="Kind of team to leave out and report on; may be repeated.")
     ] = [],  # noqa: B006
+    per_architecture: Annotated[
+        Optional[int],  # noqa: UP045 - typer reads the annotation at run time
+        typer.Option(
+            min=1, help="Use at most so many trajectories of each kind of team; default all.", show_default=False
+        ),
+    ] = None,
     heads_only: Annotated[
         bool, typer.Option("--heads-only", help="Leave the step encoder of --base as it is.")
     ] = False,
@@ -63,10 +69,13 @@ def encoder(
         data=tuple(data),
         base=base,
         out=out,
-        loop=LoopOptions(epochs=epochs, seed=seed),
+        loop=LoopOptions(epochs=epochs, seed=seed, batch=32, head_rate=1e-3)
+        if heads_only
+        else LoopOptions(epochs=epochs, seed=seed),
         max_minutes=max_minutes,
         resume=resume,
         leave_out=tuple(str(name) for name in leave_out),
+        per_architecture=per_architecture,
         heads_only=heads_only,
         freeze=freeze,
         features=features,

@@ -28,6 +28,8 @@ class TrailTrace:
     trajectory: Trajectory
     parents: Mapping[str, str | None]
     """The span around each span."""
+    agents: Mapping[str, str | None]
+    """The innermost agent span around each span, or itself."""
     order: Mapping[str, int]
     """Position of each span in the tree, from the outside in and from the first to the last."""
     steps: Mapping[str, int]
@@ -37,8 +39,8 @@ class TrailTrace:
         """The step that an error at ``span`` belongs to.
 
         A span that is a step is that step. One around steps is the first of them, or the last ``at_end``. Any other,
-        a tool call for one, belongs to the step before it under the same span; to the first one there when none was
-        before it.
+        a tool call for one, belongs to the step before it under the same span, of the same agent if there is one; to
+        the first one there when none was before it.
 
         Returns:
             The step's index; None when the trace has no such span or no step around it.
@@ -53,6 +55,7 @@ class TrailTrace:
         place, above = self.order[span], self.parents[span]
         while above is not None:
             around = self._steps_below(above)
+            around = [one for one in around if self._agent_at(one[0]) == self.agents[span]] or around
             before = [step for position, step in around if position < place]
             if around:
                 return before[-1] if before else around[0][1]
@@ -62,6 +65,9 @@ class TrailTrace:
     def _steps_below(self, span: str) -> list[tuple[int, int]]:
         """Position and index of the steps inside ``span``, in order."""
         return sorted((self.order[one], step) for one, step in self.steps.items() if self._is_inside(one, span))
+
+    def _agent_at(self, position: int) -> str | None:
+        return next(self.agents[span] for span, place in self.order.items() if place == position)
 
     def _is_inside(self, span: str, outer: str) -> bool:
         above: str | None = span
@@ -94,9 +100,19 @@ def read_spans(data: Mapping[str, Any]) -> TrailTrace:
             update={"run_id": trace_id or trajectory.run_id, "task": trajectory.task or _task(records)}
         ),
         parents={record.span_id: record.parent_id for record in records},
+        agents=_agents(records),
         order={record.span_id: position for position, record in enumerate(records)},
         steps={step.span_id: step.index for step in trajectory.steps if step.span_id},
     )
+
+
+def _agents(records: list[SpanRecord]) -> dict[str, str | None]:
+    """Parents come before their children."""
+    found: dict[str, str | None] = {}
+    for record in records:
+        is_agent = record.attributes.get(semconv.OI_SPAN_KIND) == semconv.OI_KIND_AGENT
+        found[record.span_id] = record.span_id if is_agent else found.get(record.parent_id or "")
+    return found
 
 
 def _task(records: list[SpanRecord]) -> str:

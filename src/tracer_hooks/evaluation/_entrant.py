@@ -34,6 +34,8 @@ def entrants_of(
     found = [Entrant(name=name, attributor_for=_always(attributor)) for name, attributor in attributors.items()]
     if folds is None:
         return found
+    if all(case.labeled is None for case in cases):
+        raise ConfigError("cannot cross-validate on runs that are only graded, expected labelled ones")
     for name, attributor in attributors.items():
         if not isinstance(attributor, Fittable):
             raise ConfigError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -29,6 +30,21 @@ def labeled_in(paths: Iterable[Path]) -> Iterator[LabeledTrajectory]:
         for record in load(path):
             if record.labeled is not None and record.labeled.trajectory.steps:
                 yield record.labeled
+
+
+def drawn(labeled: Iterable[LabeledTrajectory], count: int | None, seed: int) -> Iterable[LabeledTrajectory]:
+    """At most ``count`` of each architecture, drawn by the seed; all of them when it is None."""
+    if count is None:
+        return labeled
+    groups: dict[str, list[LabeledTrajectory]] = {}
+    for one in labeled:
+        groups.setdefault(architecture_of(one.trajectory.agent_names), []).append(one)
+    chance = random.Random(seed)
+    picked = []
+    for name in sorted(groups):
+        chance.shuffle(groups[name])
+        picked += groups[name][:count]
+    return picked
 
 
 def examples_of(

@@ -34,6 +34,8 @@ class EncoderTraining:
     """Go on from the checkpoint in :attr:`out`."""
     leave_out: tuple[str, ...] = ()
     """Architectures of Aegis to leave out of training and to report on."""
+    per_architecture: int | None = None
+    """Of each architecture, use at most so many trajectories, drawn by the seed; all by default."""
     heads_only: bool = False
     """Leave the step encoder as it is: its vectors are computed once, and only the trajectory head is trained."""
     freeze: int = 2

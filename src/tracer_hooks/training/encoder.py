@@ -17,7 +17,7 @@ from tracer_hooks.attribution._encoder._tokens import TOKENIZER, StepTokenizer
 from tracer_hooks.attribution._encoder._weights import WEIGHTS, load_model, save_model
 from tracer_hooks.attribution._features import features_of
 from tracer_hooks.schema import Step, Trajectory
-from tracer_hooks.training._data import examples_of, labeled_in, split
+from tracer_hooks.training._data import drawn, examples_of, labeled_in, split
 from tracer_hooks.training._evaluation import figures_of, mode_threshold_of, scores_of, vectors_of
 from tracer_hooks.training._examples import Example
 from tracer_hooks.training._job import CHECKPOINT, METRICS, EncoderTraining
@@ -45,7 +45,9 @@ def train_encoder(job: EncoderTraining, progress: Progress | None = None) -> dic
     model, names = _fresh(job)
     tokenizer = StepTokenizer(job.base)
     with progress.phase("reading") as tick:
-        examples = examples_of(labeled_in(job.data), tokenizer, names, tick=tick)
+        examples = examples_of(
+            drawn(labeled_in(job.data), job.per_architecture, job.loop.seed), tokenizer, names, tick=tick
+        )
     train, valid, left_out = split(examples, job.leave_out)
     vectors = None
     if job.heads_only:

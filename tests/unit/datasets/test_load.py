@@ -268,7 +268,9 @@ def test_the_format_may_be_forced(tmp_path: Path) -> None:
 
 
 def test_an_unknown_format_is_refused_at_once(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="'csv', expected one of auto, trajectory, whowhen, aegis, agentrx, trail, otlp"):
+    with pytest.raises(
+        ConfigError, match="'csv', expected one of auto, trajectory, whowhen, aegis, agentrx, trail, otlp"
+    ):
         load(tmp_path, format="csv")  # type: ignore[arg-type]
     assert FORMATS == ("auto", "trajectory", "whowhen", "aegis", "agentrx", "trail", "otlp")
 

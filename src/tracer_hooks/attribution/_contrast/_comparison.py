@@ -6,17 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
-from typing import TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
 
 from tracer_hooks.attribution._contrast._claims import Claim
 from tracer_hooks.attribution._contrast._pairing import Pairing, pair
 from tracer_hooks.attribution._contrast._run_view import RunView
 from tracer_hooks.attribution._contrast._term_vectors import TermVectors, cosine_of_words
-
-Matrix: TypeAlias = NDArray[np.float64]
 
 _UNKNOWN_AGREEMENT = 0.6
 """How alike passing runs are taken to be when there is only one."""
@@ -72,22 +66,18 @@ def task_closeness(run: RunView, other: RunView) -> float:
 
 
 def compare(run: RunView, others: Sequence[RunView]) -> Comparison:
-    """Pair a run with each of ``others``, of which there must be one at least."""
+    """Pair a run with each of ``others``, of which there must be one at least, the nearest first."""
     vectors = TermVectors([run, *others])
-    rows = vectors.of(run)
-    theirs = [vectors.of(other) for other in others]
-    pairings = tuple(pair(run, other, (rows, there)) for other, there in zip(others, theirs, strict=True))
+    rows, nearest = vectors.of(run), vectors.of(others[0])
+    pairings = [pair(run, others[0], rows, nearest)]
+    likeness = []
+    for other in others[1:]:  # one after the other, since the rows of many long runs would fill the memory
+        theirs = vectors.of(other)
+        pairings.append(pair(run, other, rows, theirs))
+        likeness.append(pair(others[0], other, nearest, theirs).likeness)
     return Comparison(
         run=run,
-        pairings=pairings,
+        pairings=tuple(pairings),
         closeness=tuple(task_closeness(run, other) for other in others),
-        agreement=_agreement(others, theirs),
+        agreement=fmean(likeness) if likeness else _UNKNOWN_AGREEMENT,
     )
-
-
-def _agreement(runs: Sequence[RunView], vectors: Sequence[Matrix]) -> float:
-    """How alike the first of the runs, the nearest, is to the others."""
-    rest = range(1, len(runs))
-    if not rest:
-        return _UNKNOWN_AGREEMENT
-    return fmean(pair(runs[0], runs[other], (vectors[0], vectors[other])).likeness for other in rest)

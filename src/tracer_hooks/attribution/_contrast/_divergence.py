@@ -49,7 +49,7 @@ _CLEAR = 1.5
 """Weight from which a difference is as clear as can be."""
 _FURTHER, _FURTHER_COUNTED = 0.08, 4.0
 """How much each further difference of the same kind counts, and up to what weight of them together."""
-_SPECTRUM = 1.0
+_SPECTRUM = 2.0
 """What the spectrum can add to a step at most, with many runs of either outcome."""
 
 

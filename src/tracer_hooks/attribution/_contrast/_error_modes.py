@@ -36,18 +36,19 @@ def _ignored_value(comparison: Comparison, mark: Mark) -> ErrorMode | None:
     """The mode when the value that a passing run has in this place stood in the run before the step."""
     if mark.claim is None or mark.claim.kind is not ClaimKind.ARGUMENT:
         return None
-    run = comparison.run
-    agent = run.steps[mark.step].act.agent
     expected = _expected(comparison, mark, mark.claim)
     if not expected:
         return None
-    own = set(run.steps[mark.step].made)
+    run = comparison.run
+    agent = run.steps[mark.step].act.agent
+    said: list[Claim] = list(run.steps[mark.step].made)
+    told: list[Claim] = []
     for earlier in run.steps[: mark.step]:
-        if earlier.act.agent == agent:
-            own |= set(earlier.made)
-        elif expected <= parts_of([*earlier.made, *earlier.received]):
-            return ErrorMode.FM_2_5
-    return ErrorMode.FM_2_6 if expected <= parts_of(own) else None
+        (said if earlier.act.agent == agent else told).extend(earlier.made)
+        told.extend(earlier.received)
+    if expected <= parts_of(said):
+        return ErrorMode.FM_2_6
+    return ErrorMode.FM_2_5 if expected <= parts_of(told) else None
 
 
 def _expected(comparison: Comparison, mark: Mark, claim: Claim) -> set[Claim]:

@@ -20,8 +20,9 @@ class ContrastOptions:
     """How many passing runs a run is aligned with: the nearest by task, then by alignment."""
     at_most: int = 20
     """How many runs of either outcome are read at all."""
-    formula: Formula = Formula.OCHIAI
-    """How the spectrum of several runs of one task is weighed."""
+    formula: Formula = Formula.JACCARD
+    """How the spectrum of several runs of one task is weighed. Jaccard counts most that several runs fail in the same
+    way; the others differ little from it but for Tarantula, which does not count that at all."""
     without_passing: bool = False
     """Whether runs of the same task that did not pass may stand in when none passed. What only one of them does is
     then suspicious, which finds faults that differ from run to run and misses those that all of them share."""

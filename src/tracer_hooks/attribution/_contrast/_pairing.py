@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tracer_hooks.attribution._contrast._alignment import MATCH_FROM, align
 from tracer_hooks.attribution._contrast._run_view import Act, RunView
+from tracer_hooks.attribution._contrast._term_vectors import Rows
 from tracer_hooks.attribution._reading._roles import Role
 from tracer_hooks.schema import StepKind
 
@@ -71,15 +72,16 @@ class Pairing:
         return after + 1
 
 
-def pair(run: RunView, other: RunView, vectors: tuple[Matrix, Matrix]) -> Pairing:
+def pair(run: RunView, other: RunView, rows: Rows, other_rows: Rows) -> Pairing:
     """Align two runs.
 
     Args:
         run: The run whose steps are to be judged.
         other: The run that it is compared with.
-        vectors: Their contents, as :class:`TermVectors` of both gives them.
+        rows: The contents of ``run`` as :class:`TermVectors` over both gives them.
+        other_rows: Those of ``other``.
     """
-    content = _content(run, other, vectors[0] @ vectors[1].T)
+    content = _content(run, other, (rows @ other_rows.T).astype(np.float64))
     similarity = np.clip(_acts(run, other) + _CONTENT * content, 0.0, 1.0)
     aligned = list(align(similarity).partners)
     moved = _moved(run, other, similarity, aligned)

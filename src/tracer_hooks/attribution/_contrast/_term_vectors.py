@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from tracer_hooks.attribution._contrast._run_view import RunView
 
-Matrix: TypeAlias = NDArray[np.float64]
+Rows: TypeAlias = NDArray[np.float32]
+_MAX_COLUMNS = 20_000
+"""Terms that are compared at most; only runs of more than a megabyte have more that stand in two steps."""
 _VALUE_WEIGHT = 2.0
 """How much more a token with a digit weighs than a word."""
 
@@ -28,17 +30,17 @@ class TermVectors:
             for term, count in spread.items()
         }
         # A term of one step only adds to its length: it can be in no product.
-        shared = (term for term, count in spread.items() if count > 1)
+        shared = (term for term, count in spread.most_common(_MAX_COLUMNS) if count > 1)
         self._columns = {term: column for column, term in enumerate(shared)}
 
-    def of(self, run: RunView) -> Matrix:
+    def of(self, run: RunView) -> Rows:
         """One row a step; rows have length 1 over all of the step's terms, and a step without terms is a row of 0."""
-        rows = np.zeros((len(run.steps), len(self._columns)))
+        rows = np.zeros((len(run.steps), len(self._columns)), dtype=np.float32)
         for step in run.steps:
             self._fill(rows[step.index], step.terms)
         return rows
 
-    def _fill(self, row: Matrix, terms: Mapping[str, int]) -> None:
+    def _fill(self, row: Rows, terms: Mapping[str, int]) -> None:
         values = {term: self._weights[term] * (1.0 + math.log(count)) for term, count in terms.items()}
         length = math.sqrt(sum(value * value for value in values.values()))
         for term, value in values.items():

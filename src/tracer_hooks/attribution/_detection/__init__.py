@@ -1,0 +1,17 @@
+"""Whether a run of unknown outcome failed at all."""
+
+from tracer_hooks.attribution._detection._detector import Detection, FailureDetector, Reason
+from tracer_hooks.attribution._detection._fitting import Shrinkage, equal_importance, fit_weights, threshold_for
+from tracer_hooks.attribution._detection._signals import SIGNALS, findings_of
+
+__all__ = [
+    "SIGNALS",
+    "Detection",
+    "FailureDetector",
+    "Reason",
+    "Shrinkage",
+    "equal_importance",
+    "findings_of",
+    "fit_weights",
+    "threshold_for",
+]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from tracer_hooks.attribution._detection._reading import NOTHING, Finding, RunReading
-from tracer_hooks.attribution._features._language import APOLOGY, MEMORY, REFUSAL, SKIP
+from tracer_hooks.attribution._features._language import APOLOGY, CLAIM, MEMORY, REFUSAL
 from tracer_hooks.attribution._reading._numbers import number_set
 from tracer_hooks.attribution._rules._language import MADE_UP
-from tracer_hooks.attribution._rules._signal import DECISIVE, Family
+from tracer_hooks.attribution._rules._signal import DECISIVE, MODERATE, Family
 
 _OBJECTS = re.compile(
     r"\b(?:incorrect(?:ly)?|wrong|mistakes?|flaw(?:ed|s)?|inaccurate|misinterpret\w*|mislead\w*|contradict\w*|discrepanc\w+"
@@ -24,11 +25,18 @@ _PLACED = re.compile(
     r"|(?i:#.{0,40}\b(?:placeholder|replace (?:this )?with|dummy|mock|hypothetical|assum\w+)\b|<(?:insert|your)[ _-]\w)"
 )
 _HEDGES = re.compile(
-    r"\b(?:might|maybe|perhaps|possibly|probably|likely|appears? to|seems? to|i think|i believe|it is possible|not sure|unclear)\b",
+    r"\b(?:might|maybe|perhaps|possibly|probably|likely|appears? to|seems? to|i think|i believe|it is possible|not sure"
+    r"|unclear)\b",
+    re.IGNORECASE,
+)
+_SHORTCUTS = re.compile(
+    r"\b(?:no need to|not necessary|unnecessary|skip(?:ping|ped)?|without (?:verif|check|test)\w*|ignor(?:e|ed|ing)"
+    r"|regardless|irrelevant|for (?:the sake of )?simplicity|bypass\w*|gloss\w* over|disregard\w*)\b",
     re.IGNORECASE,
 )
 _BLANK = re.compile(r"\W*(?:none|null|nil|undefined|n/?a)?\W*", re.IGNORECASE)
 _LAST_ACTS = 5
+_NEAR = 3
 
 
 def error_not_overcome(run: RunReading) -> Finding:
@@ -77,8 +85,15 @@ def from_memory(run: RunReading) -> Finding:
 
 
 def bare_claims(run: RunReading) -> Finding:
-    """Agents say that they have done something, and nothing shows it."""
-    return run.count("claims: done, with nothing to show", run.telling, most=4)
+    """Agents say that they have done something, and neither they nor a machine has just shown it."""
+    claimed = run.columns["claims: says that it has done something"]
+    seen = [index for index in run.telling if claimed[index] > 0 and not _shown(run, index)]
+    return Finding(min(1.0, len(seen) / 4), seen[-1], run.quote(seen[-1], CLAIM)) if seen else NOTHING
+
+
+def _shown(run: RunReading, index: int) -> bool:
+    near = range(max(0, index - _NEAR), index + 1)
+    return any(run.steps[one].tool_calls or run.view.is_report[one] or run.view.texts[one].code for one in near)
 
 
 def apologies(run: RunReading) -> Finding:
@@ -153,7 +168,7 @@ def no_progress(run: RunReading) -> Finding:
     verdict = run.columns["work: the planner is disappointed"]
     seen = {index for index in range(len(run.steps)) if verdict[index] > 0}
     briefs = [i for i in run.trace.acts if run.trace.is_brief(i) and run.view.agents[i] in run.view.planners]
-    seen |= {later for before, later in zip(briefs, briefs[1:], strict=False) if later > before + 1}
+    seen |= {later for before, later in pairwise(briefs) if later > before + 1}
     if not seen:
         return NOTHING
     return Finding(min(1.0, len(seen) / 3), max(seen), run.quote(max(seen)))
@@ -182,18 +197,18 @@ def silent(run: RunReading) -> Finding:
 
 def shortcuts(run: RunReading) -> Finding:
     """Acts that leave something out or go round it, over all acts."""
-    column = run.columns["language: leaves something out"]
-    seen = [index for index in run.telling if column[index] > 0]
+    seen = [index for index in run.telling if _SHORTCUTS.search(run.view.texts[index].prose)]
     if not seen:
         return NOTHING
-    return Finding(len(seen) / (len(run.telling) + 2), seen[0], run.quote(seen[0], SKIP))
+    return Finding(len(seen) / (len(run.telling) + 2), seen[0], run.quote(seen[0], _SHORTCUTS))
 
 
 def _rule(run: RunReading, *families: Family) -> Finding:
+    """What is no more than often at fault counts nothing: passing runs hold it too."""
     signal = run.strongest(*families)
-    if signal is None:
+    if signal is None or signal.weight <= MODERATE:
         return NOTHING
-    return Finding(min(1.0, signal.weight / DECISIVE), signal.step, signal.quote)
+    return Finding(min(1.0, (signal.weight - MODERATE) / (DECISIVE - MODERATE)), signal.step, signal.quote)
 
 
 def rule_error(run: RunReading) -> Finding:

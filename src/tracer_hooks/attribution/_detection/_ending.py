@@ -18,30 +18,33 @@ _ANNOUNCES = re.compile(
     re.IGNORECASE,
 )
 _NO_ANSWER = re.compile(
-    r"\b(?:(?:could|can|was|were|am|is|are)(?: ?not|n't) (?:be )?(?:able to |possible to )?(?:find|found|determine|determined|access"
-    r"|accessed|retrieve|retrieved|obtain|answer|answered|identify|identified|locate|located|verify|verified|confirm|confirmed"
-    r"|conclude|complete|completed)|(?:unable|failed) to (?:find|determine|access|retrieve|obtain|answer|identify|locate|verify"
-    r"|complete|provide|calculate)|no (?:definitive |final |clear |conclusive )?answer|insufficient (?:data|information)"
-    r"|not enough (?:data|information)|inconclusive|cannot be (?:determined|answered|found))\b",
+    r"\b(?:(?:could|can|was|were|am|is|are)(?: ?not|n't) (?:be )?(?:able to |possible to )?(?:find|found|determined?"
+    r"|access(?:ed)?|retrieved?|obtain(?:ed)?|answer(?:ed)?|identif(?:y|ied)|located?|verif(?:y|ied)|confirm(?:ed)?"
+    r"|conclude|completed?)|(?:unable|failed) to (?:find|determine|access|retrieve|obtain|answer|identify|locate|verify"
+    r"|complete|provide|calculate)|no (?:definitive |final |clear |conclusive )?answer"
+    r"|(?:insufficient|not enough) (?:data|information)|inconclusive)\b",
     re.IGNORECASE,
 )
 _DOUBTS = re.compile(
-    r"\b(?:(?:may|might) (?:not )?(?:be|have been|contain) (?:\w+ )?(?:accurate|correct|complete|exact|up to date|wrong|outdated|errors?)"
-    r"|(?:is|are|was|were|been) (?:only )?(?:an? )?(?:\w+ )?(?:assum(?:ed|ption)|estimates?|guess\w*|hypothetical\w*)"
-    r"|not (?:been )?(?:verified|confirmed|checked)|without (?:verif\w+|confirm\w+|access)|unverified"
-    r"|please (?:verify|double[- ]check|note that (?:this|these|the))|further (?:verification|research|investigation|confirmation)"
+    r"\b(?:(?:may|might) (?:not )?(?:be|have been|contain) (?:\w+ )?(?:accurate|correct|complete|exact|up to date|wrong"
+    r"|outdated|errors?)|(?:is|are|was|were|been) (?:only )?(?:an? )?(?:\w+ )?(?:assum(?:ed|ption)|estimates?|guess\w*"
+    r"|hypothetical\w*)|not (?:been )?(?:verified|confirmed|checked)|without (?:verif\w+|confirm\w+|access)|unverified"
+    r"|please (?:verify|double[- ]check|note that (?:this|these|the))"
+    r"|further (?:verification|research|investigation|confirmation)"
     r"|(?:recommend|suggest|advis)\w* (?:\w+ ){0,3}(?:check|verify|consult)\w*|best guess|educated guess"
     r"|based on (?:the )?(?:limited|available|general|typical|my) (?:knowledge|information|data|understanding))\b",
     re.IGNORECASE,
 )
 _REQUEST = re.compile(
-    r"^\W*(?:[A-Z]\w+,\s*)?(?:please|could you|can you|kindly|now,? please)\b|\bplease (?!let me know|feel free|note)\w+",
+    r"^\W*(?:[A-Z]\w+,\s*)?(?:please|could you|can you|kindly|now,? please)\b"
+    r"|\bplease (?!let me know|feel free|note)\w+",
     re.IGNORECASE,
 )
 _FINAL_CALL = re.compile(r"final_answer\(")
 _TAIL = 1_200
 _LAST_WORDS = 300
-_FEW_WORDS = 8
+_FEW_WORDS = 5
+_MANY_WORDS = 25
 
 
 def code_not_run(run: RunReading) -> Finding:
@@ -112,7 +115,8 @@ def no_answer(run: RunReading) -> Finding:
     speaker = run.telling[-1] if run.telling else run.last_step
     final = run.trace.final_text
     if not final.strip():
-        return Finding(1.0, run.last_step, run.quote(run.last_step))
+        answered = any(call.result is not None for call in run.steps[run.last_step].tool_calls)
+        return NOTHING if answered else Finding(1.0, run.last_step, run.quote(run.last_step))
     if not _NO_ANSWER.search(final[-_TAIL:]):
         return NOTHING
     return Finding(1.0, speaker, run.quote(speaker, _NO_ANSWER))
@@ -141,7 +145,7 @@ def off_the_task(run: RunReading) -> Finding:
         return NOTHING
     last = run.telling[-1]
     own = set(run.view.texts[last].words)
-    if len(own) < 3 * _FEW_WORDS:
+    if len(own) < _MANY_WORDS:
         return NOTHING
     shared = len(own & task) / len(task)
     return Finding(max(0.0, 1.0 - 5.0 * shared), last, run.quote(last)) if shared < 0.2 else NOTHING

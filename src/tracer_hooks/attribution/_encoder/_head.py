@@ -24,6 +24,9 @@ class HeadConfig:
     layers: int = 2
     heads: int = 4
     dropout: float = 0.1
+    blind: float = 0.0
+    """In training, the share of trajectories whose step vectors are hidden, so that the structural features are learnt
+    for what they are worth alone: vectors tell the training architectures apart, features carry over to others."""
     features: tuple[str, ...] = ()
     """Names of the structural features that join at the head; none by default."""
 
@@ -132,7 +135,10 @@ class TrajectoryHead(nn.Module):
         count = real.sum(1, keepdim=True).clamp(min=1)[..., None]
         # How a step differs from its trajectory's mean transfers better between teams than what it is about.
         apart = vectors - (vectors * real[..., None]).sum(1, keepdim=True) / count
-        x = self.read(self.drop(torch.cat([vectors, apart], -1))) + self.read_place(_places(given))
+        words = self.read(self.drop(torch.cat([vectors, apart], -1)))
+        if self.training and self.config.blind:
+            words = words * (torch.rand(len(words), 1, 1, device=words.device) >= self.config.blind)
+        x = words + self.read_place(_places(given))
         if self.read_features is not None:
             x = x + self.read_features(given.features)
         relations = _relations(given.speakers)

@@ -11,12 +11,17 @@ import numpy as np
 from tracer_hooks.attribution._features._marks import first_of, last_of
 from tracer_hooks.attribution._features._view import Column, View
 from tracer_hooks.attribution._rules._language import ENDS
+from tracer_hooks.attribution._rules._repetition import limit_reached
 from tracer_hooks.schema import StepKind
 
 # The progress ledger of Magentic-One (autogen-agentchat 0.4 and later, and autogen-magentic-one before it).
 _LOOP = re.compile(r'"is_in_loop"\s*:\s*\{[^{}]*"answer"\s*:\s*true', re.IGNORECASE)
 _NO_PROGRESS = re.compile(r'"is_progress_being_made"\s*:\s*\{[^{}]*"answer"\s*:\s*false', re.IGNORECASE)
-_SATISFIED = re.compile(r'"is_request_satisfied"\s*:\s*\{[^{}]*"answer"\s*:\s*true', re.IGNORECASE)
+_LIMIT = re.compile(
+    r"\bmax(?:imum)?(?: number of)? (?:rounds?|turns?|steps?|time|iterations?|messages?)\b.{0,20}\b(?:reached|exceeded)"
+    r"|\b(?:time|step|turn|round|iteration) limit (?:reached|exceeded)",
+    re.IGNORECASE,
+)
 _STALLED = re.compile(r"\bstalled|replanning|re-?plan\b|\bnew plan\b|stuck in a loop|going in circles", re.IGNORECASE)
 _OBSERVATION = re.compile(
     r"screenshot|viewport|^Address:|search results?\b|exitcode:|code output|^Title:"
@@ -24,6 +29,8 @@ _OBSERVATION = re.compile(
     re.I | re.M,
 )
 _HEAD = 4_000
+_CLOSING = 500
+_EARLY = 3
 
 
 class _Work:
@@ -41,15 +48,18 @@ class _Work:
 
     @cached_property
     def ended(self) -> bool:
-        """Whether the run came to an end of its own: an answer of the planner, or a word that it is done."""
+        """Whether the run came to an end of its own: the planner's last word where there is one, else a closing word.
+
+        A run that ran into a limit did not, even if somebody then asked it for its answer so far.
+        """
         view = self.view
-        last = view.steps[-1]
-        said = view.texts[-1].said
-        if ENDS.search(said) or _SATISFIED.search(last.content[-_HEAD:]) or "final answer" in said.lower():
-            return True
-        if last.agent in view.planners and last.kind is not StepKind.HANDOFF and not view.is_routing[-1]:
-            return True
-        return bool(view.trajectory.final_output)
+        last, said = view.steps[-1], view.texts[-1].said
+        if limit_reached(view.trace) or _LIMIT.search(last.content[:_CLOSING]):
+            return False
+        if view.planners:
+            return last.agent in view.planners and last.kind is not StepKind.HANDOFF and not view.is_routing[-1]
+        closing = ENDS.search(said) is not None or "final answer" in said.lower()
+        return closing or bool(view.trajectory.final_output)
 
     @cached_property
     def verdict(self) -> Column:
@@ -83,7 +93,9 @@ def work(view: View) -> dict[str, Column]:
     for number, index in enumerate(rounds.replies, start=1):
         nth[index] = number
     last = (nth == nth.max()).astype(float) * (nth > 0)
+    early = ((nth > 0) & (nth <= _EARLY)).astype(float)
     ended, cut = float(rounds.ended), 1.0 - float(rounds.ended)
+    led = float(bool(view.planners))
     planned = view.flags([agent in view.planners for agent in view.agents])
     before_verdict = (np.cumsum(rounds.verdict) == 0).astype(float)
     seen = np.array(
@@ -100,14 +112,15 @@ def work(view: View) -> dict[str, Column]:
         "work: last reply": last,
         "work: last reply of a run that ended": last * ended,
         "work: last reply of a run that was cut off": last * cut,
-        "work: early reply of a run that was cut off": ((nth > 0) & (nth <= 3)).astype(float) * cut,
-        "work: early reply of a run that ended": ((nth > 0) & (nth <= 3)).astype(float) * ended,
+        "work: early reply of a run that was cut off": early * cut,
+        "work: early reply of a run that ended": early * ended,
         "work: last thought of the planner before the end": last_of(planned) * ended,
         "work: reply by reasoning alone": is_reply * (1 - seen),
         "work: last reply, by reasoning alone, of a run that ended": last * ended * (1 - seen),
-        "work: last reply before the planner's answer": last * ended * float(bool(view.planners)),
-        "work: first reply under a planner in a run that was cut off": (nth == 1) * cut * float(bool(view.planners)),
-        "work: second reply under a planner in a run that was cut off": (nth == 2) * cut * float(bool(view.planners)),
+        "work: last reply before the planner's answer": last * ended * led,
+        "work: early reply under a planner in a run that was cut off": early * cut * led,
+        "work: first reply under a planner in a run that was cut off": (nth == 1) * cut * led,
+        "work: second reply under a planner in a run that was cut off": (nth == 2) * cut * led,
         "work: shows what it observed": seen,
         "work: the planner is disappointed": rounds.verdict,
         "work: reply that the planner is disappointed of": rounds.verdict_on,

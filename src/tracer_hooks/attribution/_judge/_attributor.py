@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -117,8 +117,12 @@ class JudgeAttributor:
             AttributionError: A run could not be judged, as in :meth:`attribute`: the first such error, after all others
                 were judged too. Their replies are in the cache, so a second call pays only for what failed.
         """
-        with ThreadPoolExecutor(self.options.concurrency, thread_name_prefix="tracer-hooks-judge") as pool:
+        pool = ThreadPoolExecutor(self.options.concurrency, thread_name_prefix="tracer-hooks-judge")
+        try:
             waiting = [pool.submit(self.attribute, trajectory) for trajectory in trajectories]
+            wait(waiting)
+        finally:
+            pool.shutdown(cancel_futures=True)  # after Ctrl-C nothing new is begun
         return [each.result() for each in waiting]
 
     def score(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from dataclasses import dataclass
 
@@ -42,7 +41,6 @@ class Meter:
     def __init__(self, budget: JudgeBudget) -> None:
         self._budget = budget
         self._began = time.monotonic()
-        self._lock = threading.Lock()
         self.calls = 0
         self.usage = Usage()
 
@@ -53,18 +51,16 @@ class Meter:
             BudgetSpentError: The call would go beyond a limit.
         """
         budget, used = self._budget, self.usage.input_tokens + self.usage.output_tokens
-        with self._lock:
-            if budget.calls is not None and self.calls >= budget.calls:
-                raise BudgetSpentError(f"judge budget spent: {self.calls} calls")
-            if budget.tokens is not None and used + prompt_tokens > budget.tokens:
-                raise BudgetSpentError(f"judge budget spent: {used} of {budget.tokens} tokens, more are needed")
-            self.check_time()
-            self.calls += 1
+        if budget.calls is not None and self.calls >= budget.calls:
+            raise BudgetSpentError(f"judge budget spent: {self.calls} calls")
+        if budget.tokens is not None and used + prompt_tokens > budget.tokens:
+            raise BudgetSpentError(f"judge budget spent: {used} of {budget.tokens} tokens, more are needed")
+        self.check_time()
+        self.calls += 1
 
     def spend(self, usage: Usage) -> None:
         """Count the tokens of a call."""
-        with self._lock:
-            self.usage += usage
+        self.usage += usage
 
     def seconds_left(self) -> float | None:
         """Seconds that are left, not below 0; None when there is no limit."""

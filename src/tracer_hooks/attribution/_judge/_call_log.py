@@ -7,10 +7,18 @@ import threading
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from tracer_hooks.attribution._judge._chat import ChatReply, ChatRequest
 from tracer_hooks.errors import ConfigError
+
+
+class CallDetails(TypedDict, total=False):
+    """How a call went."""
+
+    elapsed_s: float
+    is_cached: bool
+    problem: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +33,7 @@ class Call:
     request: ChatRequest
     reply: ChatReply | None
     """None when the call failed."""
-    elapsed_s: float
+    elapsed_s: float = 0.0
     is_cached: bool = False
     problem: str | None = None
     """Why the call failed, or why its reply could not be used."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 import time
@@ -10,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tracer_hooks._optional import require
-from tracer_hooks.attribution._judge._chat import ChatReply, ChatRequest, estimated_tokens
+from tracer_hooks.attribution._judge._chat import BYTES_PER_TOKEN, ChatReply, ChatRequest, estimated_tokens
 from tracer_hooks.attribution._judge._dialect import Dialect
 from tracer_hooks.attribution._judge._options import PREFIX, JudgeOptions, variable_of
 from tracer_hooks.errors import AttributionError, ConfigError
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 _REFUSALS = (400, 415, 422, 501)
 """Statuses with which servers refuse a parameter that they do not know."""
 _MOST_WAIT_S = 60.0
+_MOST_BYTES_PER_TOKEN = 8
+"""Text of any kind has more tokens than this; Ollama cuts longer prompts to its context and answers all the same."""
 _SHOWN = 300
+_log = logging.getLogger("tracer_hooks")
 _OWN_KEY, _OPENAI_KEY = f"{PREFIX}API_KEY", "OPENAI_API_KEY"
 
 
@@ -46,6 +50,7 @@ class EndpointChat:
         self._client = self._openai.OpenAI(base_url=base_url, api_key=_key(options), max_retries=0)
         self._address = str(self._client.base_url)
         self.identity = json.dumps([self._address, self.name, dict(options.extra_body)], sort_keys=True)
+        self._has_warned = False
         self._dialect = Dialect(without=frozenset() if options.logprobs else frozenset({"logprobs"}))
 
     def count_tokens(self, text: str) -> int:
@@ -138,11 +143,18 @@ class EndpointChat:
         )
 
     def _usage(self, answer: Any, request: ChatRequest, text: str) -> Usage:
-        usage = getattr(answer, "usage", None)
+        usage, sent = getattr(answer, "usage", None), sum(len(each.content.encode()) for each in request.messages)
         if usage is None:  # a server that does not count must not defeat the budget
-            asked = sum(self.count_tokens(message.content) for message in request.messages)
-            return Usage(input_tokens=asked, output_tokens=self.count_tokens(text))
-        return Usage(input_tokens=usage.prompt_tokens or 0, output_tokens=usage.completion_tokens or 0)
+            return Usage(input_tokens=sent // BYTES_PER_TOKEN, output_tokens=self.count_tokens(text))
+        read = usage.prompt_tokens or 0
+        if 0 < read < sent // _MOST_BYTES_PER_TOKEN and not self._has_warned:
+            self._has_warned = True
+            _log.warning(
+                "the judge's endpoint %r read %d tokens of a prompt of %d bytes: it seems to cut prompts. Set %s to the "
+                "tokens that it takes, or raise its own limit",
+                *(self._address, read, sent, variable_of("context_tokens")),
+            )
+        return Usage(input_tokens=read, output_tokens=usage.completion_tokens or 0)
 
     def _readable(self, error: Exception) -> AttributionError:
         where = f"the judge's endpoint {self._address!r}"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, Unpack
 
 from tracer_hooks.attribution._judge._budget import Meter
 from tracer_hooks.attribution._judge._cache import ReplyCache
-from tracer_hooks.attribution._judge._call_log import Call, CallLog
+from tracer_hooks.attribution._judge._call_log import Call, CallDetails, CallLog
 from tracer_hooks.attribution._judge._case import Case, ReplyError
 from tracer_hooks.attribution._judge._chat import ChatMessage, ChatModel, ChatReply, ChatRequest
 from tracer_hooks.attribution._judge._excerpt import cut
@@ -25,9 +25,9 @@ from tracer_hooks.errors import AttributionError, OutputParseError
 R = TypeVar("R", bound=Reply)
 T = TypeVar("T")
 
-_BAD_REPLY_CHARS = 1_200
+_BAD_REPLY_CHARS, _COMPLAINT_CHARS = 500, 400
 _REPAIR_TOKENS = 700
-"""What the second attempt adds to a prompt: the bad reply, cut, and what was wrong with it."""
+"""What the second attempt adds to a prompt at most, in any script: the bad reply and what was wrong with it, cut."""
 _LEAST_ROOM = 200
 
 
@@ -43,6 +43,8 @@ class Question(Generic[R, T]):
     """Form of the reply."""
     read: Callable[[R, ChatReply], T]
     """Makes the answer of a reply, or raises :class:`ReplyError`."""
+    steps: Sequence[int] | None = None
+    """The steps that the reply may name; None allows all that may be the answer."""
     labels: tuple[str, ...] = ()
     """Labels of the options, when the reply is a choice among them."""
 
@@ -98,29 +100,29 @@ class Interview:
             BudgetSpentError: The call would go beyond the budget.
             AttributionError: The model gave no reply.
         """
-        asked = (
-            ChatMessage("system", self._system()),
-            ChatMessage("user", self._ask(question.prompt, question.values)),
-        )
-        request = self._request(question, asked)
-        reply = self._reply(question, request)
+        system = ChatMessage("system", self._system())
+        asked = (system, ChatMessage("user", self._ask(question.prompt, question.values)))
+        request, cache, identity = self._request(question, asked), self.desk.cache, self.desk.model.identity
+        known = cache.get(identity, request)
+        if known is not None:
+            self._log(question, request, known, is_cached=True)
+        reply = known if known is not None else self._call(question, request)
         try:
             answer = self._read(question, reply)
         except ReplyError as problem:
-            mended, answer = self._repair(question, asked, reply, problem)
-            self.desk.cache.put(self.desk.model.identity, request, mended)
-        else:
-            self.desk.cache.put(self.desk.model.identity, request, reply)
+            reply, answer = self._repair(question, asked, reply, problem)
+        if reply is not known:
+            cache.put(identity, request, reply)
         return answer
 
     def _repair(
         self, question: Question[R, T], asked: tuple[ChatMessage, ...], bad: ChatReply, problem: ReplyError
     ) -> tuple[ChatReply, T]:
-        """A second reply to the same question, with what was wrong with the first."""
-        complaint = render("repair", problem=str(problem))
+        """A second reply to the same question, after what was wrong with the first."""
+        complaint = render("repair", problem=str(problem)[:_COMPLAINT_CHARS])
         shown = cut(bad.text.strip(), _BAD_REPLY_CHARS) or "(nothing)"
         messages = (*asked, ChatMessage("assistant", shown), ChatMessage("user", complaint))
-        reply = self._reply(question, self._request(question, messages), repairs=str(problem))
+        reply = self._call(question, self._request(question, messages), problem=f"repairs: {problem}")
         try:
             return reply, self._read(question, reply)
         except ReplyError as again:
@@ -134,28 +136,24 @@ class Interview:
     def _read(self, question: Question[R, T], reply: ChatReply) -> T:
         return question.read(parse_reply(reply.text, question.kind, is_cut=reply.is_cut), reply)
 
-    def _reply(self, question: Question[R, T], request: ChatRequest, *, repairs: str | None = None) -> ChatReply:
+    def _call(self, question: Question[R, T], request: ChatRequest, *, problem: str | None = None) -> ChatReply:
         model, began = self.desk.model, time.monotonic()
-        known = self.desk.cache.get(model.identity, request)
-        if known is not None:
-            self._log(question, request, known, began, is_cached=True)
-            return known
         self.meter.admit(sum(model.count_tokens(message.content) for message in request.messages))
         try:
             reply = model.complete(request, timeout_s=self.meter.seconds_left())
         except AttributionError as error:
-            self._log(question, request, None, began, problem=str(error))
+            self._log(question, request, None, elapsed_s=time.monotonic() - began, problem=str(error))
             self.meter.check_time()  # a call that was cut short by the budget is no failure of the endpoint
             raise
         self.meter.spend(reply.usage)
-        self._log(question, request, reply, began, problem=repairs and f"repairs: {repairs}")
+        self._log(question, request, reply, elapsed_s=time.monotonic() - began, problem=problem)
         return reply
 
     def _request(self, question: Question[R, T], messages: tuple[ChatMessage, ...]) -> ChatRequest:
         options = self.desk.options
         return ChatRequest(
             messages=messages,
-            schema=reply_schema(question.kind, self.case, labels=question.labels),
+            schema=reply_schema(question.kind, self.case, steps=question.steps, labels=question.labels),
             schema_name=question.prompt,
             max_tokens=options.reply_tokens,
             temperature=options.temperature,
@@ -164,14 +162,7 @@ class Interview:
         )
 
     def _log(
-        self,
-        question: Question[R, T],
-        request: ChatRequest,
-        reply: ChatReply | None,
-        began: float,
-        *,
-        is_cached: bool = False,
-        problem: str | None = None,
+        self, question: Question[R, T], request: ChatRequest, reply: ChatReply | None, **details: Unpack[CallDetails]
     ) -> None:
         self.desk.log.add(
             Call(
@@ -181,9 +172,7 @@ class Interview:
                 model=self.desk.model.name,
                 request=request,
                 reply=reply,
-                elapsed_s=time.monotonic() - began,
-                is_cached=is_cached,
-                problem=problem,
+                **details,
             )
         )
 

@@ -47,15 +47,16 @@ class LocalChat:
         """Answer ``request``; see :class:`~tracer_hooks.attribution.ChatModel`.
 
         Raises:
-            AttributionError: The prompt is longer than the model's context, or no second is left.
+            AttributionError: The prompt is longer than the model's context, no second is left, or torch failed.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         with self._lock:
             if deadline is not None and time.monotonic() >= deadline:
                 raise AttributionError(f"the local judge {self.name!r} was busy until the time was over")
-            if request.labels:
-                return self._choose(request)
-            return self._write(request, deadline)
+            try:
+                return self._choose(request) if request.labels else self._write(request, deadline)
+            except RuntimeError as error:  # torch: out of memory, a weight that does not fit, ...
+                raise AttributionError(f"the local judge {self.name!r} failed: {str(error)[:300]}") from error
 
     def _write(self, request: ChatRequest, deadline: float | None) -> ChatReply:
         import torch
@@ -151,9 +152,10 @@ def _load(directory: str) -> tuple[Any, Any, threading.Lock]:
         tokenizer = transformers.AutoTokenizer.from_pretrained(directory, local_files_only=True)
         model: Any = transformers.AutoModelForCausalLM.from_pretrained(directory, local_files_only=True, dtype="auto")
     except (OSError, ValueError, KeyError) as error:
+        said = " ".join(str(error).split())[:300]
         raise ConfigError(
-            f"model={directory!r} of the attributor 'judge' cannot be loaded: {str(error)[:300]}. Expected a directory "
-            "with a causal language model of transformers and its tokenizer"
+            f"model={directory!r} of the attributor 'judge' cannot be loaded: {said}. Expected a directory with a "
+            "causal language model of transformers and its tokenizer"
         ) from error
     placed = model.eval().to("cuda" if torch.cuda.is_available() else "cpu")
     return placed, tokenizer, threading.Lock()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,26 +14,39 @@ _MOST_ITEMS = 6
 _DROPPED = ("title", "description", "default")
 
 
-def reply_schema(kind: type[Reply], case: Case, *, labels: Sequence[str] = ()) -> dict[str, Any]:
-    """The schema of ``kind`` for ``case``: only its agents, steps and verdicts.
+def reply_schema(
+    kind: type[Reply], case: Case, *, steps: Sequence[int] | None = None, labels: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The schema of ``kind`` for ``case``, in the form that strict servers want.
 
-    It is in the form that strict servers want: no references, every field required, no further fields.
+    There are no references in it, every field is required, and further ones are not allowed.
+
+    Args:
+        kind: Form of the reply.
+        case: Whose agents, steps and verdicts may be named.
+        steps: The steps that may be named, when they are not those of the case.
+        labels: The labels that may be chosen.
     """
     narrowed: dict[str, Any] = {
         "agent": {"type": "string", "enum": list(case.agents)},
-        "step": _steps(case.answerable),
+        "step": _steps(case.answerable if steps is None else steps),
         "verdict": {"type": "string", "enum": list(case.verdicts)},
     }
     if labels:
         narrowed["choice"] = {"type": "string", "enum": list(labels)}
-    raw = kind.model_json_schema()
+    raw = _raw_schema(kind)
     return _strict(raw, raw.get("$defs", {}), narrowed)
 
 
-def _steps(answerable: Sequence[int]) -> dict[str, Any]:
-    if len(answerable) <= _MOST_LISTED:
-        return {"type": "integer", "enum": list(answerable)}
-    return {"type": "integer", "minimum": answerable[0], "maximum": answerable[-1]}
+@functools.cache
+def _raw_schema(kind: type[Reply]) -> dict[str, Any]:
+    return kind.model_json_schema()
+
+
+def _steps(allowed: Sequence[int]) -> dict[str, Any]:
+    if len(allowed) <= _MOST_LISTED:
+        return {"type": "integer", "enum": list(allowed)}
+    return {"type": "integer", "minimum": allowed[0], "maximum": allowed[-1]}
 
 
 def _strict(node: Mapping[str, Any], shared: Mapping[str, Any], narrowed: Mapping[str, Any]) -> dict[str, Any]:

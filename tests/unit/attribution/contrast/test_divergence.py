@@ -6,7 +6,7 @@ from tracer_hooks.attribution._contrast import NO_COMPARISON, ContrastAttributor
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.schema import ErrorMode, RunOutcome, Trajectory
 
-from ._runs import PASSED, failed, passed, run
+from ._runs import PASSED, TASK, failed, passed, run
 
 WRONG = [(agent, text.replace("204", "214")) for agent, text in PASSED]
 
@@ -35,9 +35,10 @@ def test_whichever_step_brings_it_in(first):
 def test_a_value_that_the_task_or_a_tool_gave_is_no_divergence():
     turns = list(PASSED)
     turns[1] = ("solver", "17 * 12 = 204, so the crates cost 204 dollars, that is order 90817.")
-    told = failed(turns, task="Order 90817: what do 17 crates at 12 dollars each cost?")
-    assert ContrastAttributor(passed()).attribute(told).abstained
-    assert judged(turns).step == 1
+    attributor = ContrastAttributor(passed())
+    for given, blamed in (("Order 90817: what do 17 crates at 12 dollars each cost?", []), (TASK, ["90817"])):
+        marks = attributor.divergences(failed(turns, task=given)).marks
+        assert [mark.words for mark in marks if mark.divergence is Divergence.CLAIM] == blamed
 
 
 def test_a_wrong_tool_argument():
@@ -50,8 +51,7 @@ def test_a_wrong_tool_argument():
 
     passing = [run(f"p{k}", turns("ac_4417")) for k in range(2)]
     answer = judged(turns("ac_4471"), passing=passing)
-    assert answer.step == 1
-    assert answer.error_mode is ErrorMode.FM_2_6 or answer.error_mode is None
+    assert (answer.step, answer.error_mode) == (1, ErrorMode.FM_2_5)
     assert answer.evidence[0].quote == "ac_4471"
     assert "ac_4417" in answer.evidence[0].why
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import socket
 from typing import Any
 
@@ -179,6 +180,16 @@ def test_a_server_that_does_not_count_tokens_is_counted_for():
     assert answer.usage is not None
     assert answer.usage.input_tokens > 500
     assert answer.usage.output_tokens > 50
+
+
+def test_a_server_that_seems_to_cut_prompts_is_warned_of_once(caplog: pytest.LogCaptureFixture):
+    with ScriptedLLM(default=Reply(verdict(), usage=(300, 60))) as llm, caplog.at_level(logging.WARNING):
+        asked = judge(llm)
+        assert asked.attribute(shop_run()).step == 3
+        asked.attribute(shop_run())
+    (record,) = [record for record in caplog.records if "seems to cut prompts" in record.message]
+    assert "read 300 tokens" in record.message
+    assert "TRACER_HOOKS_JUDGE_CONTEXT" in record.message
 
 
 # --- keys

@@ -157,7 +157,7 @@ def test_tokens_of_all_calls_are_summed_and_limited():
         return Reply(json.dumps({"is_decisive": False, "probability": 0.1}), usage=(1_000, 10))
 
     with ScriptedLLM(default=reply) as llm:
-        answer = judge(llm, protocol="step-by-step", budget=budget(tokens=3_500)).attribute(shop_run())
+        answer = judge(llm, protocol="step-by-step", budget=budget(tokens=3_000)).attribute(shop_run())
         assert llm.calls == 2  # a third prompt would go beyond
     assert answer.usage is not None
     assert (answer.usage.input_tokens, answer.usage.output_tokens) == (2_000, 20)

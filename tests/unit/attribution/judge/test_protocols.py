@@ -173,6 +173,9 @@ def test_findings_about_steps_outside_the_window_are_sent_back():
     with ScriptedLLM(rules=rules, default=window_judge({}, final)) as llm:
         judge(llm, **WINDOWED).attribute(long_run())
         assert "no finding is about a step that you were shown" in llm.requests[1].last
+        schema = llm.requests[0].raw["response_format"]["json_schema"]["schema"]
+        allowed = schema["properties"]["findings"]["items"]["properties"]["step"]["enum"]
+        assert allowed == steps_shown(llm.requests[0])
 
 
 def test_windows_can_be_made_smaller():

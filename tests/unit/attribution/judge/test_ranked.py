@@ -151,6 +151,13 @@ def test_a_proposer_by_name_must_score_steps_and_must_not_be_the_judge():
             judge(llm, proposer="nobody")
 
 
+def test_steps_of_people_are_no_candidates():
+    candidates = [Candidate(agent="user", step=0, score=0.9), Candidate(agent="Calculator", step=3, score=0.1)]
+    with ScriptedLLM([explanation()]) as llm:
+        answer = judge(llm, protocol="ranked").attribute(shop_run(), candidates=candidates)
+    assert [(one.agent, one.step) for one in answer.candidates] == [("Calculator", 3)]
+
+
 def test_candidates_must_be_steps_of_the_run_and_of_use_to_the_protocol():
     with ScriptedLLM(default=verdict()) as llm:
         for wrong in (Candidate(agent="Planner", step=3, score=0.5), Candidate(agent="Planner", step=70, score=0.5)):

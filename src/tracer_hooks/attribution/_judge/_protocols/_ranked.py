@@ -23,11 +23,12 @@ def ranked(interview: Interview, candidates: Mapping[int, float]) -> Verdict:
 
     Args:
         interview: About the run.
-        candidates: Weight of each step that may be the answer, from other methods; empty means every step. The weights
-            only share the belief in an agent that was not chosen among its steps.
+        candidates: Weight of each step that may be the answer, from other methods; empty means every step, and steps
+            of people do not count. The weights only share the belief in an agent that was not chosen among its steps.
     """
     case = interview.case
-    weights = dict(candidates) or dict.fromkeys(case.answerable, 1.0)
+    weights = {step: weight for step, weight in candidates.items() if step in case.answerable}
+    weights = weights or dict.fromkeys(case.answerable, 1.0)
     by_agent: dict[str, dict[int, float]] = {}
     for step in sorted(weights):
         by_agent.setdefault(case.owner(step), {})[step] = weights[step]

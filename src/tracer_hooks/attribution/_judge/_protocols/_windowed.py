@@ -64,6 +64,7 @@ def _read_window(interview: Interview, window: range, table: str, size: int) -> 
                 "steps": interview.transcript.fitted(window, size),
             },
             kind=WindowReply,
+            steps=window,
             read=lambda reply, _: _checked(reply.findings, window, interview.case),
         )
     )

@@ -1,0 +1,111 @@
+"""``tracer-hooks fit``, and what it wrote in use."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from tracer_hooks.schema import DecisiveStep, LabeledTrajectory, LabelSource, RunOutcome, Step, Trajectory, to_json
+
+from ._command import Command
+
+
+def labelled(number: int) -> LabeledTrajectory:
+    rng = random.Random(number)
+    bad = rng.randrange(1, 5)
+    steps = tuple(
+        Step(
+            index=index,
+            agent=rng.choice(["writer", "reader", "counter"]),
+            content=f"Let me assume a placeholder for part {index}."
+            if index == bad
+            else f"Part {index} of list {number} is done and handed on to the next of us.",
+        )
+        for index in range(6)
+    )
+    return LabeledTrajectory(
+        trajectory=Trajectory(
+            run_id=f"r{number}", task=f"Make list {number}.", steps=steps, outcome=RunOutcome.FAILED, reference="secret"
+        ),
+        decisive=DecisiveStep(agent=steps[bad].agent, step=bad),
+        label_source=LabelSource.HUMAN,
+        question_id=f"q{number}",
+    )
+
+
+@pytest.fixture
+def labels(tmp_path):
+    path = tmp_path / "labels.jsonl"
+    path.write_text("\n".join(to_json(labelled(number)) for number in range(12)) + "\n")
+    return path
+
+
+def test_a_fit_is_saved_reported_and_used(command: Command, labels, tmp_path):
+    out = tmp_path / "mine"
+    done = command("fit", "--labels", labels, "--out", out, "--json")
+    assert done.code == 0, done.err
+    report = done.json
+    assert report["trajectories"] == 12
+    assert report["gain"] == pytest.approx(report["fitted_step"] - report["shipped_step"])
+    assert json.loads((out / "fit.json").read_text())["chosen"] == report["chosen"]
+    assert "secret" not in (out / "structural.json").read_text()
+
+    run = tmp_path / "run.json"
+    run.write_text(to_json(labelled(77).trajectory))
+    diagnosed = command("diagnose", run, "--attributor", out, "--json")
+    answer = diagnosed.json["results"][0]
+    assert answer["attributor"] == "structural/1+fit"
+    assert answer["step"] == labelled(77).decisive.step
+
+
+def test_the_table_says_what_it_gained_and_how_to_use_it(command: Command, labels, tmp_path):
+    done = command("fit", "--labels", labels, "--out", tmp_path / "mine")
+    assert "12 labelled trajectories, 12 questions" in done.out
+    assert "fitted, on questions left out" in done.out
+    assert f"--attributor {tmp_path / 'mine'}" in done.out.replace("\n", "")
+
+
+def test_a_damaged_line_is_left_out_and_said(command: Command, labels, tmp_path):
+    with labels.open("a") as file:
+        file.write("{broken\n")
+    done = command("fit", "--labels", labels, "--out", tmp_path / "mine", "--json")
+    assert done.code == 1
+    assert done.json["left_out"] == 1
+    assert "left out" in done.err
+    assert (tmp_path / "mine" / "structural.json").exists()
+
+
+def test_too_few_labels(command: Command, tmp_path):
+    path = tmp_path / "labels.jsonl"
+    path.write_text(to_json(labelled(1)) + "\n")
+    done = command("fit", "--labels", path, "--out", tmp_path / "mine")
+    assert done.code == 1
+    assert "expected at least 5" in done.err
+    assert not (tmp_path / "mine").exists()
+
+
+@pytest.mark.parametrize("name", ["rules", "nobody"])
+def test_attributors_that_cannot_be_fitted(command: Command, labels, tmp_path, name):
+    done = command("fit", "--labels", labels, "--out", tmp_path / "mine", "--attributor", name)
+    assert done.code == 2
+
+
+def test_passing_runs_join_the_diagnosis(command: Command, tmp_path):
+    good = [
+        Step(index=0, agent="a", content="The list has 12 boxes of 40 pieces."),
+        Step(index=1, agent="b", content="That makes 480 pieces in all."),
+        Step(index=2, agent="a", content="The answer is 480."),
+    ]
+    bad = [good[0], good[1].model_copy(update={"content": "That makes 520 pieces in all."}), good[2]]
+    bad[2] = bad[2].model_copy(update={"content": "The answer is 520."})
+    for name, steps, outcome in (("good", good, RunOutcome.SUCCEEDED), ("bad", bad, RunOutcome.FAILED)):
+        trajectory = Trajectory(run_id=name, task="How many pieces?", steps=tuple(steps), outcome=outcome)
+        (tmp_path / f"{name}.json").write_text(to_json(trajectory))
+    done = command(
+        "diagnose", tmp_path / "bad.json", "--passing", tmp_path / "good.json", "--attributor", "structural", "--json"
+    )
+    answer = done.json["results"][0]
+    assert answer["step"] == 1
+    assert "contrast" in answer["attributor"]

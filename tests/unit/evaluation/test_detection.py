@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+
+from tracer_hooks.evaluation._answers import Answer
+from tracer_hooks.evaluation._detection import detection_section, separation
+from tracer_hooks.evaluation._resampling import Resampling
+from tracer_hooks.evaluation._scored import Detected
+from tracer_hooks.schema import Attribution, RunOutcome
+
+from ._runs import abstention, answer, case, run
+
+PASS, FAIL, UNKNOWN = RunOutcome.SUCCEEDED, RunOutcome.FAILED, RunOutcome.UNKNOWN
+
+
+def section(outcomes: list[RunOutcome], said: list[Attribution | None]):  # type: ignore[no-untyped-def]
+    cases = [case(run("A", run_id=str(k), outcome=outcome), dataset="graded") for k, outcome in enumerate(outcomes)]
+    rows = [Detected(name="x", told=False, answers=[Answer(attribution=one, seconds=0) for one in said])]
+    resampling = Resampling([str(k) for k in range(len(cases))], draws=50, seed=0)
+    return detection_section(cases, rows, np.ones(len(cases), dtype=np.bool_), resampling)
+
+
+def test_rates_by_hand() -> None:
+    blamed, silent = answer("A", 0), abstention()
+    found = section([PASS, PASS, PASS, FAIL, FAIL, UNKNOWN], [blamed, silent, silent, blamed, silent, blamed])
+    assert (found.passes, found.failures) == (3, 2)
+    (row,) = found.rows
+    assert (row.false_alarms.value, row.false_alarms.runs) == (pytest.approx(1 / 3), 3)
+    assert (row.attributed.value, row.attributed.runs) == (0.5, 2)
+
+
+def test_a_failed_attributor_blames_nobody() -> None:
+    (row,) = section([PASS, FAIL], [None, None]).rows
+    assert (row.false_alarms.value, row.attributed.value, row.separation.value) == (0, 0, 0.5)
+
+
+def test_only_failures_give_no_rate_of_false_alarms() -> None:
+    (row,) = section([FAIL, FAIL], [answer("A", 0), abstention()]).rows
+    assert (row.false_alarms, row.separation, row.attributed.value) == (None, None, 0.5)
+
+
+def test_runs_of_unknown_outcome_give_no_section() -> None:
+    assert section([UNKNOWN], [answer("A", 0)]) is None
+
+
+def test_separation_by_hand() -> None:
+    failed = np.array([True, True, False, False])
+    confidences = np.array([0.9, 0.3, 0.3, 0.0])
+    found = separation(confidences, failed, ~failed, Resampling(list("abcd"), draws=100, seed=0))
+    assert found is not None
+    assert found.value == (1 + 1 + 0.5 + 1) / 4
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low <= found.value <= found.high

@@ -1,0 +1,69 @@
+import pytest
+
+from tracer_hooks.evaluation._architecture import ARCHITECTURES, architecture_of
+from tracer_hooks.evaluation._names import fold, is_person, is_terminal, resolve, speakers_of
+
+from ._runs import run
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("WebSurfer", "Websurfer"),
+        ("Web Surfer", "web_surfer"),
+        ("Orchestrator", "Orchestrator (thought)"),
+        ("Orchestrator (-> WebSurfer)", "orchestrator"),
+        ("Orchestrator (termination condition)", "Orchestrator"),
+        ("Blu-Ray_Expert", "bluray expert"),
+        ("Ärztin", "ärztin"),
+    ],
+)
+def test_spellings_of_one_name(one: str, other: str) -> None:
+    assert fold(one) == fold(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("Solver1", "Solver2"), ("Agent (1)", "Agent (2)"), ("Planner", "Plan"), ("***", "---")]
+)
+def test_different_names_stay_different(one: str, other: str) -> None:
+    assert fold(one) != fold(other)
+
+
+def test_a_running_number_is_dropped_only_when_that_gives_a_speaker() -> None:
+    assert resolve("psychologist4", ["psychologist", "assistant1"]) == "psychologist"
+    assert resolve("Assistant1", ["assistant", "assistant1"]) == "assistant1"
+    assert resolve("ranker5", ["assistant1"]) == "ranker5"
+
+
+def test_people_and_terminals() -> None:
+    assert is_person("Human")
+    assert is_person("user_proxy")
+    assert not is_person("UserExperienceExpert")
+    assert is_terminal("Computer_terminal")
+    assert speakers_of(run("User", "B", "a", "b", "System")) == ("b", "a")
+
+
+@pytest.mark.parametrize(
+    ("speakers", "expected"),
+    [
+        (("User", "Assistant1", "User", "Assistant2"), "debate"),
+        (("Assistant1", "Assistant2", "Assistant3", "Assistant4"), "dylan"),
+        (("Assistant1", "Mathematician", "Economist"), "dylan"),
+        (("Assistant1", "Ranker", "SelectedAssistant1"), "dylan"),
+        (("PythonAssistant", "AlgorithmDeveloper"), "dylan"),
+        (("Node1", "Node0"), "macnet"),
+        (("RoleAssigner",), "agentverse"),
+        (("system", "user", "Manager", "Searcher"), "smolagents"),
+        (("user", "MagenticOneOrchestrator", "WebSurfer"), "magentic"),
+        (("planner", "writer"), "other"),
+        (("user",), "other"),
+    ],
+)
+def test_architectures_are_told_by_their_speakers(speakers: tuple[str, ...], expected: str) -> None:
+    assert architecture_of(run(*speakers)) == expected
+    assert expected in (*ARCHITECTURES, "other")
+
+
+def test_the_teams_own_name_goes_first() -> None:
+    assert architecture_of(run("Node0", team="LLM-Debate")) == "debate"
+    assert architecture_of(run("Node0", team="Magentic-One")) == "magentic"

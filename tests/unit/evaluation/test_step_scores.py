@@ -1,0 +1,114 @@
+import math
+
+import pytest
+
+from tracer_hooks.evaluation._answers import Answer
+from tracer_hooks.evaluation._step_scores import STEP_METRICS, Guess, guess_of, ranked_steps, score_guess, score_guesses
+
+from ._runs import M11, M12, abstention, answer, case, labeled, run
+
+RUN = run("A", "B", "A", "B", "A", "B")
+
+
+def scores(gold: int, *ranking: int, agent: str = "B") -> dict[str, float]:
+    return score_guess(case(labeled(RUN, "B", gold)), Guess(agent=agent, ranking=ranking))
+
+
+@pytest.mark.parametrize(
+    ("gold", "said", "near"),
+    [
+        (0, 0, (1, 1, 1)),
+        (0, 1, (1, 1, 1)),
+        (0, 2, (0, 1, 1)),
+        (0, 3, (0, 1, 1)),
+        (0, 4, (0, 0, 1)),
+        (0, 5, (0, 0, 1)),
+        (5, 5, (1, 1, 1)),
+        (5, 4, (1, 1, 1)),
+        (5, 2, (0, 1, 1)),
+        (5, 1, (0, 0, 1)),
+        (5, 0, (0, 0, 1)),
+    ],
+)
+def test_distances_at_both_ends(gold: int, said: int, near: tuple[int, int, int]) -> None:
+    found = scores(gold, said)
+    assert found["step"] == (gold == said)
+    assert (found["within_1"], found["within_3"], found["within_5"]) == near
+
+
+def test_six_steps_off_is_outside_every_tolerance() -> None:
+    long = case(labeled(run(*"ABCDEFG"), "A", 0))
+    assert score_guess(long, Guess(agent="A", ranking=(6,)))["within_5"] == 0
+
+
+@pytest.mark.parametrize(
+    ("ranking", "hits", "reciprocal"),
+    [
+        ((3, 1, 2), (1, 1, 1), 1.0),
+        ((1, 3, 2), (0, 1, 1), 1 / 2),
+        ((1, 2, 3), (0, 1, 1), 1 / 3),
+        ((1, 2, 0, 3), (0, 0, 1), 1 / 4),
+        ((0, 1, 2, 4, 3), (0, 0, 1), 1 / 5),
+        ((0, 1, 2, 4, 5, 3), (0, 0, 0), 1 / 6),
+        ((0,), (0, 0, 0), 0.0),
+    ],
+)
+def test_hits_and_ranks(ranking: tuple[int, ...], hits: tuple[int, int, int], reciprocal: float) -> None:
+    found = scores(3, *ranking)
+    assert (found["hit_1"], found["hit_3"], found["hit_5"]) == hits
+    assert found["mrr"] == pytest.approx(reciprocal)
+
+
+def test_joint_needs_the_agent_of_the_label_which_may_not_be_the_speaker() -> None:
+    found = scores(2, 2, agent="A")  # the label blames B for a step of A
+    assert (found["agent"], found["step"], found["joint"]) == (0, 1, 0)
+    assert scores(3, 3)["joint"] == 1
+    assert scores(3, 3, agent="b ")["joint"] == 1
+
+
+def test_an_abstention_is_wrong_everywhere_and_left_out_where_answered() -> None:
+    found = score_guess(case(labeled(RUN, "B", 1, mode=M11)), None)
+    assert set(found) == set(STEP_METRICS)
+    left_out = {name for name, value in found.items() if math.isnan(value)}
+    assert left_out == {"agent_answered", "step_answered", "joint_answered", "any_faulty_step"}
+    assert all(value == 0 for name, value in found.items() if name not in left_out)
+
+
+def test_modes_count_where_one_is_labelled() -> None:
+    right = Guess(agent="B", ranking=(1,), mode=M11)
+    assert score_guess(case(labeled(RUN, "B", 1, mode=M11)), right)["mode"] == 1
+    assert score_guess(case(labeled(RUN, "B", 1, mode=M12)), right)["mode"] == 0
+    assert math.isnan(score_guess(case(labeled(RUN, "B", 1)), right)["mode"])
+
+
+def test_any_of_several_faulty_steps() -> None:
+    several = case(labeled(RUN, "B", 1, faulty_steps=[1, 4]))
+    assert score_guess(several, Guess(agent="A", ranking=(4,)))["any_faulty_step"] == 1
+    assert score_guess(several, Guess(agent="A", ranking=(3, 4)))["any_faulty_step"] == 0
+
+
+def test_a_label_outside_the_run_cannot_be_hit() -> None:
+    outside = case(labeled(RUN, "B", 6))
+    assert outside.gold_step is None
+    found = score_guess(outside, Guess(agent="B", ranking=(5, 4)))
+    assert (found["agent"], found["step"], found["mrr"], found["within_5"], found["official_step"]) == (1, 0, 0, 0, 0)
+
+
+def test_candidates_are_ranked_by_score_and_the_earlier_goes_first_when_equal() -> None:
+    said = answer("A", 4, ("B", 5, 0.1), ("B", 3, 0.2), ("A", 2, 0.1), ("A", 4, 0.9), confidence=0.3)
+    assert ranked_steps(said) == (4, 3, 2, 5)
+
+
+def test_what_an_abstention_lists_is_no_answer() -> None:
+    candidates = answer("A", 4).candidates
+    assert guess_of(Answer(attribution=abstention(candidates=candidates), seconds=0)) is None
+    assert guess_of(Answer(attribution=None, seconds=0, error="broken")) is None
+
+
+def test_several_runs_give_one_array_a_figure() -> None:
+    cases = [case(labeled(RUN, "B", 1)), case(labeled(RUN, "A", 0))]
+    found = score_guesses(cases, [Guess(agent="B", ranking=(1,)), None])
+    assert found["step"].tolist() == [1, 0]
+    assert found["answered"].tolist() == [1, 0]
+    assert found["step_answered"][0] == 1
+    assert math.isnan(found["step_answered"][1])
