@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import fmean
 
 from tracer_hooks.attribution._contrast import ContrastAttributor, ContrastOptions, Divergence, Divergences
+from tracer_hooks.attribution._contrast._combine import agent_scores
 from tracer_hooks.datasets import load
 from tracer_hooks.schema import LabeledTrajectory
 
@@ -79,8 +80,8 @@ def _measure(row: LabeledTrajectory, group: Sequence[LabeledTrajectory]) -> dict
         return None
     others = [other.trajectory for other in group if other is not row]
     attributor = ContrastAttributor(runs=others, options=ContrastOptions(without_passing=True))
-    scores, divergences = attributor.score(row.trajectory), attributor.divergences(row.trajectory)
-    if scores is None or divergences is None:
+    divergences = attributor.divergences(row.trajectory)
+    if divergences is None:
         return None
     ranked = {
         "number of steps (reads nothing)": _steps_of(divergences, lambda step: 1.0, sum),
@@ -88,7 +89,7 @@ def _measure(row: LabeledTrajectory, group: Sequence[LabeledTrajectory]) -> dict
         "length of its texts (reads nothing else)": _steps_of(
             divergences, lambda step: float(len(row.trajectory.steps[step].content)), fmean
         ),
-        "contrast: agents": {fold(name): value for name, value in scores.agents.items()},
+        "contrast: agents": {fold(name): value for name, value in agent_scores(divergences).items()},
         "contrast: clearest step": _steps_of(divergences, lambda step: divergences.strengths[step], max),
         "contrast: unlike content only": _steps_of(
             divergences, lambda step: divergences.by_step[step].get(Divergence.CONTENT, 0.0), fmean

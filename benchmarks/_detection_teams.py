@@ -205,11 +205,15 @@ def writers(rng: random.Random) -> Written:
 def waiters(rng: random.Random) -> Written:
     job, times = rng.randrange(1000, 9999), rng.randrange(2, 5)
     task = f"Wait until export job {job} is done and report its number of rows."
-    pending = ("operator", f"Job {job} is still running, as expected.", (Call("status", str(job), "pending"),))
+    pending: Act = ("operator", f"Job {job} is still running, as expected.", (Call("status", str(job), "pending"),))
     rows = rng.randrange(200, 9000)
-    done = ("operator", f"Job {job} is done.", (Call("status", str(job), f"done, {rows} rows"),))
+    done: Act = ("operator", f"Job {job} is done.", (Call("status", str(job), f"done, {rows} rows"),))
     good: list[Act] = [pending] * times + [done, ("reporter", f"Export job {job} finished with {rows} rows.")]
-    stuck = ("operator", "I am unable to complete the export.", (Call("status", str(job), "job crashed", fails=True),))
+    stuck: Act = (
+        "operator",
+        "I am unable to complete the export.",
+        (Call("status", str(job), "job crashed", fails=True),),
+    )
     bad: list[Act] = [pending] * (times + 3) + [stuck]
     return task, good, bad
 

@@ -1,9 +1,10 @@
 """Which agents are at fault, and how: the agent head of the structural attributor on Aegis.
 
-Three questions: does it transfer to a kind of team that it was not fitted to (area under the ROC curve of faulty against
-other agents within a trajectory, one architecture of Aegis left out); what does each group of features contribute to that;
-and how many pairs of agent and error mode are right on questions that were left out (Aegis' micro- and macro-F1), with and
-without the roster prior and beside rows that read nothing. People, system prompts and terminals are no agents here.
+Three questions: does it transfer to a kind of team that it was not fitted to (area under the ROC curve of faulty
+against other agents within a trajectory, one architecture of Aegis left out); what does each group of features
+contribute to that; and how many pairs of agent and error mode are right on questions that were left out (Aegis' micro-
+and macro-F1), with and without the roster prior and beside rows that read nothing. People, system prompts and terminals
+are no agents here.
 
     python benchmarks/aegis_structural.py --data train.jsonl.xz --json agents.json
     python benchmarks/aegis_structural.py --data train.jsonl.xz --write-weights agents.json
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tracer_hooks.attribution._features import FeatureTable, features_of, group_of
 from tracer_hooks.attribution._structural import _agent_fit as fitting
@@ -34,7 +36,7 @@ from tracer_hooks.datasets import load
 from tracer_hooks.evaluation._architecture import architecture_of
 from tracer_hooks.evaluation._names import fold, resolve
 from tracer_hooks.evaluation._resampling import Resampling
-from tracer_hooks.schema import LabeledTrajectory, Step, Trajectory
+from tracer_hooks.schema import LabeledTrajectory
 
 FOLDS, DRAWS, SEED = 5, 1000, 0
 OPTIONS = AgentFitOptions()
@@ -47,7 +49,7 @@ def read(path: Path, per_architecture: int | None) -> list[LabeledTrajectory]:
     by_kind: defaultdict[str, list[LabeledTrajectory]] = defaultdict(list)
     for record in load(path):
         if record.labeled is not None and record.labeled.faults:
-            by_kind[architecture_of(record.trajectory)].append(record.labeled)
+            by_kind[architecture_of(record.labeled.trajectory)].append(record.labeled)
     chance = random.Random(SEED)
     picked = []
     for kind in sorted(by_kind):
@@ -58,7 +60,7 @@ def read(path: Path, per_architecture: int | None) -> list[LabeledTrajectory]:
 
 def tables(labeled: Sequence[LabeledTrajectory], cache: Path | None) -> list[FeatureTable]:
     """Features, from the cache where it has the trajectory."""
-    names = features_of(Trajectory(run_id="names", steps=(Step(index=0, agent="a", content="b"),))).names
+    names: tuple[str, ...] | None = None
     known: dict[str, Array] = {}
     if cache is not None and cache.is_file():
         stored = np.load(cache)
@@ -68,17 +70,20 @@ def tables(labeled: Sequence[LabeledTrajectory], cache: Path | None) -> list[Fea
         known = {str(one): values[starts[k] : starts[k + 1]] for k, one in enumerate(stored["ids"])}
     found: dict[str, FeatureTable] = {}
     for one in labeled:
-        values = known.get(one.trajectory.run_id)
-        table = features_of(one.trajectory) if values is None else FeatureTable(names, values.astype(np.float64))
+        stored_values = known.get(one.trajectory.run_id)
+        if stored_values is None or names is None:
+            table = features_of(one.trajectory)
+        else:
+            table = FeatureTable(names, stored_values.astype(np.float64))
+        names = names or table.names
         if table.names != names:
             raise SystemExit(f"{str(cache)!r} holds other features than the code reads: delete it")
         found[one.trajectory.run_id] = table
     if cache is not None and set(found) - set(known):
-        kept = {**known, **{one: table.values.astype(np.float32) for one, table in found.items()}}
-        np.savez(
-            cache, names=np.array(names), ids=np.array(list(kept)), lengths=np.array([len(v) for v in kept.values()]),
-            values=np.concatenate(list(kept.values())),
-        )  # fmt: skip
+        kept: dict[str, Any] = {**known, **{one: table.values.astype(np.float32) for one, table in found.items()}}
+        lengths = np.array([len(values) for values in kept.values()])
+        ids, rows = np.array(list(kept)), np.concatenate(list(kept.values()))
+        np.savez(cache, names=np.array(names or ()), ids=ids, lengths=lengths, values=rows)
     return [found[one.trajectory.run_id] for one in labeled]
 
 
@@ -96,7 +101,7 @@ def within(kept: Sequence[int], fit: Fit, width: int) -> Fit:
     return inner
 
 
-def area(scores: Array, faulty: Array) -> float:
+def area(scores: Array, faulty: NDArray[np.bool_]) -> float:
     """Area under the ROC curve; NaN when all are faulty or none is."""
     bad, good = scores[faulty], scores[~faulty]
     if not len(bad) or not len(good):
@@ -122,40 +127,37 @@ def by_kind(examples: Sequence[AgentExample], values: Array) -> dict[str, Any]:
     return found
 
 
-def transfer(examples: Sequence[AgentExample]) -> dict[str, Any]:
-    """Leave one architecture out: the head, its two halves, and an ablation by group of features."""
-    kinds = sorted({one.kind for one in examples})
-    study = fitting.any_team_study(examples, kinds)
-    columns = study.columns
-    groups = [group_of(column.partition(": ")[2]) for column in columns]
+def transfer(examples: Sequence[AgentExample], study: Study) -> dict[str, Any]:
+    """Leave one architecture out: who is at fault, and which mode a faulty agent has."""
+    scores = study.left_out(head_fit)
+    known = np.concatenate([one.pairs.any(axis=1) for one in examples])
+    habits = fitting.any_team_study(examples, replace(OPTIONS, habits=frozenset()))
+    with_habits = habits.by_example(habits.left_out(head_fit))
+    return {
+        "head": by_kind(examples, areas(examples, study.by_example(scores))),
+        "modes": {"auc of modes among faulty agents": mode_area(scores[known, 1:], examples, known)},
+        "with position, turns, role": by_kind(examples, areas(examples, with_habits)),
+    }
 
-    def head(sums: Sequence[Sums]) -> Array:
-        return fitting.transferable(sums, OPTIONS)
 
-    def dense(sums: Sequence[Sums]) -> Array:
-        return ridge(pooled(sums, equal=True), OPTIONS.dense_strength)
-
-    def short(sums: Sequence[Sums]) -> Array:
-        kept = fitting.shortlist(sums, OPTIONS.shortlist, OPTIONS.shortlist_strength)
-        return ridge(pooled(sums, equal=True), OPTIONS.shortlist_strength, kept)
-
-    fits: dict[str, Fit] = {"head": head, "dense half": dense, "short half": short}
+def ablation(examples: Sequence[AgentExample], study: Study) -> dict[str, Any]:
+    """Leave one architecture out without one group of features, and with that group only."""
+    groups = [group_of(column.partition(": ")[2]) for column in study.columns]
+    found: dict[str, Any] = {}
     for group in sorted(set(groups)):
-        others = [k for k, one in enumerate(groups) if one != group]
-        own = [k for k, one in enumerate(groups) if one == group]
-        fits[f"without {group}"] = within(others, head, len(columns))
-        fits[f"only {group}"] = within(own, head, len(columns))
-    found = {}
-    for name, fit in fits.items():
-        scores = study.left_out(fit)
-        found[name] = by_kind(examples, areas(examples, study.by_example(scores)))
-        if name == "head":
-            known = np.concatenate([one.pairs.any(axis=1) for one in examples])
-            found["modes"] = {"auc of modes among faulty agents": mode_area(scores[known, 1:], examples, known)}
+        for name, wanted in ((f"without {group}", False), (f"only {group}", True)):
+            kept = [k for k, one in enumerate(groups) if (one == group) == wanted]
+            scores = study.left_out(within(kept, head_fit, len(groups)))
+            found[name] = by_kind(examples, areas(examples, study.by_example(scores)))
     return found
 
 
-def mode_area(scores: Array, examples: Sequence[AgentExample], known: Array) -> float:
+def head_fit(sums: Sequence[Sums]) -> Array:
+    """The fit of the shipped head for teams that were not learnt from."""
+    return ridge(pooled(sums, equal=True), OPTIONS.strength)
+
+
+def mode_area(scores: Array, examples: Sequence[AgentExample], known: NDArray[np.bool_]) -> float:
     """Mean over the modes of the area of agents with that mode against other faulty agents."""
     gold = np.concatenate([one.pairs for one in examples])[known]
     return float(np.mean([area(scores[:, mode], gold[:, mode]) for mode in range(len(MODES))]))
@@ -168,8 +170,8 @@ def known_teams(examples: Sequence[AgentExample], labels: Sequence[LabeledTrajec
     kinds = [column.partition(": ")[0] for column in columns]
     sets: dict[str, Callable[[str], bool]] = {
         "roster prior alone": lambda kind: kind == "seat",
-        "features, no roster": lambda kind: kind in OPTIONS.summaries,
-        "features and roster": lambda kind: kind in OPTIONS.summaries or kind == "seat",
+        "features, no roster": lambda kind: kind in OPTIONS.known_summaries,
+        "features and roster": lambda kind: kind in OPTIONS.known_summaries or kind == "seat",
         "features and words, no roster": lambda kind: kind != "seat",
         "features, words and roster": lambda kind: True,
     }
@@ -195,13 +197,13 @@ def scored(
     parts = np.array([fitting.part_of(one.question, FOLDS) for one in examples])
     said: Pairs = [set() for _ in examples]
     for part in range(FOLDS):
-        others = np.flatnonzero(parts != part)
+        others = np.flatnonzero(parts != part).tolist()
         threshold = fitting.best_threshold(
             np.concatenate([scores[k][:, 1:] for k in others]),
             np.concatenate([examples[k].pairs for k in others]),
             sum(examples[k].labelled for k in others),
         )
-        for k in np.flatnonzero(parts == part):
+        for k in np.flatnonzero(parts == part).tolist():
             said[k] = named(examples[k], scores[k][:, 1:] >= threshold)
     values = areas(examples, scores)
     draws = Resampling([one.question for one in examples], draws=DRAWS, seed=SEED)
@@ -212,7 +214,7 @@ def scored(
     return figures
 
 
-def named(example: AgentExample, chosen: Array) -> set[tuple[str, str]]:
+def named(example: AgentExample, chosen: NDArray[np.bool_]) -> set[tuple[str, str]]:
     """The chosen pairs, by name."""
     return {(example.rows.names[row], MODES[mode].value) for row, mode in zip(*np.nonzero(chosen), strict=True)}
 
@@ -238,9 +240,14 @@ def metrics(labels: Sequence[LabeledTrajectory], said: Pairs) -> dict[str, Any]:
     for naming in NAMINGS:
         ours, theirs = (respelled(sets, naming, speakers) for sets in (said, gold))
         found[f"pair {naming}"] = f1(ours, theirs, draws)
-        found[f"agent {naming}"] = f1(*([{pair[0] for pair in one} for one in sets] for sets in (ours, theirs)), draws)
-    found["mode"] = f1(*([{pair[1] for pair in one} for one in sets] for sets in (said, gold)), draws)
+        found[f"agent {naming}"] = f1(part_of(ours, 0), part_of(theirs, 0), draws)
+    found["mode"] = f1(part_of(said, 1), part_of(gold, 1), draws)
     return found
+
+
+def part_of(sets: Pairs, place: int) -> list[set[str]]:
+    """The agents (0) or the modes (1) of pairs."""
+    return [{pair[place] for pair in one} for one in sets]
 
 
 def respelled(sets: Pairs, naming: str, speakers: Sequence[set[str]]) -> Pairs:
@@ -273,25 +280,32 @@ def f1(said: Sequence[set[Any]], gold: Sequence[set[Any]], draws: Resampling) ->
     return {name: round(100 * float(value), 2) for name, value in percent.items()}
 
 
-def show(figures: dict[str, Any]) -> None:
-    """Tables on the terminal."""
+def show_transfer(figures: dict[str, Any]) -> None:
+    """Areas on the terminal."""
     print("\nleave one architecture out: area of faulty against other agents within a trajectory")
-    for name, row in figures["transfer"].items():
+    for name, row in figures.items():
         if name == "modes":
             print("  " + "  ".join(f"{key} {value:.3f}" for key, value in row.items()))
             continue
-        cells = [f"{kind} {one['auc']:.3f}" for kind, one in row.items()]
-        print(f"  {name:22} {'  '.join(cells)}")
+        print(f"  {name:26} " + "  ".join(f"{kind} {one['auc']:.3f}" for kind, one in row.items()))
         if name == "head":
             print("    95 %: " + "  ".join(f"{k} {v['low']:.3f}-{v['high']:.3f}" for k, v in row.items() if "low" in v))
-    print("\nother questions of the same architectures: F1 in per cent, thresholds from the other questions")
-    for name, row in figures["known teams"].items():
+    sys.stdout.flush()
+
+
+def show_known(figures: dict[str, Any]) -> None:
+    """F1 on the terminal."""
+    print(
+        "\nother questions of the same architectures: micro/macro F1 in per cent, thresholds from the other questions"
+    )
+    for name, row in figures.items():
         cells = [
             f"{level} {row[level]['micro']:.1f}/{row[level]['macro']:.1f}" for level in row if level != "agent auc"
         ]
         if "agent auc" in row:
             cells.append(f"auc {row['agent auc']['value']:.3f}")
         print(f"  {name:30} {'  '.join(cells)}")
+    sys.stdout.flush()
 
 
 def main() -> int:
@@ -300,6 +314,7 @@ def main() -> int:
     parser.add_argument("--per-architecture", type=int, help="at most so many of each architecture")
     parser.add_argument("--cache", type=Path, help="file to keep the features in (.npz)")
     parser.add_argument("--json", type=Path, help="write the figures here")
+    parser.add_argument("--no-ablation", action="store_true", help="leave out the minutes that the ablation takes")
     parser.add_argument("--write-weights", type=Path, help="fit the head to everything and write it here")
     options = parser.parse_args()
     began = time.monotonic()
@@ -312,17 +327,22 @@ def main() -> int:
         for one, table in zip(labels, tables(labels, options.cache), strict=True)
     ]
     print(f"{len(examples)} trajectories read in {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
-    figures = {
+    study = fitting.any_team_study(examples, OPTIONS)
+    figures: dict[str, Any] = {
         "runs": dict(Counter(one.kind for one in examples)),
         "questions": len({one.question for one in examples}),
-        "transfer": transfer(examples),
-        "known teams": known_teams(examples, labels),
+        "transfer": transfer(examples, study),
     }
-    show(figures)
-    if options.json:
-        options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    show_transfer(figures["transfer"])
+    figures["known teams"] = known_teams(examples, labels)
+    show_known(figures["known teams"])
     if options.write_weights:
         write_weights(options.write_weights, examples, figures)
+    if not options.no_ablation:
+        figures["ablation"] = ablation(examples, study)
+        show_transfer(figures["ablation"])
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     return 0
 
 

@@ -1,6 +1,6 @@
 """How well comparison with passing runs names the point of divergence, beside rules that read nothing.
 
-    python benchmarks/contrast_dev.py --tau2 FILE [--aegis FILE] [--plain] [--json OUT]
+    python benchmarks/contrast_dev.py --tau2 FILE [--aegis FILE] [--parts NAME...] [--json OUT]
 
 ``FILE`` of ``--tau2`` is a JSONL (or ``.jsonl.xz``) of graded tau2-bench runs, several of each task; ``--aegis``
 holds Aegis rows, several of each question. Neither has step labels, so faults are planted in passing tau2 runs, and on
@@ -169,7 +169,7 @@ def graded(tasks: Sequence[Task]) -> list[Graded]:
     return rows
 
 
-def alarms(tasks: Sequence[Task]) -> dict[str, Figure]:
+def alarms(tasks: Sequence[Task]) -> dict[str, dict[str, Figure]]:
     rows = graded(tasks)
     pairs = [
         (bad.task, (bad.strength > good.strength) + 0.5 * (bad.strength == good.strength))
@@ -183,7 +183,11 @@ def alarms(tasks: Sequence[Task]) -> dict[str, Figure]:
         figures[f"blamed, passing run told {told}"] = figure((row.task, row.blamed[told]) for row in passed)
     for told in (RunOutcome.UNKNOWN, RunOutcome.FAILED):
         figures[f"blamed, failing run told {told}"] = figure((row.task, row.blamed[told]) for row in failed)
-    return figures
+    return {name: {"": value} for name, value in figures.items()}
+
+
+MEASURES = {"planted": planted, "recurring": recurring, "alarms": alarms}
+PARTS = (*MEASURES, "aegis", "speed")
 
 
 def show(title: str, rows: Mapping[str, Mapping[str, Figure]]) -> None:
@@ -199,6 +203,7 @@ def main() -> int:
     parser.add_argument("--tau2", type=Path, required=True, help="graded tau2-bench runs")
     parser.add_argument("--aegis", type=Path, help="Aegis rows")
     parser.add_argument("--aegis-rows", type=int, default=1_500, help="how many Aegis rows to judge at most")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="what to measure")
     parser.add_argument("--plain", action="store_true", help="read every tau2 message as a step of its own")
     parser.add_argument("--json", type=Path, help="write the figures here")
     options = parser.parse_args()
@@ -206,19 +211,19 @@ def main() -> int:
     results: dict[str, Any] = {}
     for half, held_out in HALVES.items():
         some = [task for task in tasks if task.is_held_out is held_out]
-        results[half] = {"planted": planted(some), "recurring": recurring(some)}
-        results[half]["alarms"] = {name: {"": value} for name, value in alarms(some).items()}
-        for part, rows in results[half].items():
+        results[half] = {}
+        for part in (name for name in MEASURES if name in options.parts):
+            results[half][part] = rows = MEASURES[part](some)
             show(f"tau2, {part}, half {half!r} ({len(some)} tasks)", rows)
-        if options.aegis:
+        if options.aegis and "aegis" in options.parts:
             values = agent_novelty(options.aegis, held_out=held_out, at_most=options.aegis_rows // 2)
-            rows = {name: {"AUC of faulty agents": figure(found)} for name, found in values.items()}
-            results[half]["aegis"] = rows
+            results[half]["aegis"] = rows = {name: {"AUC of faulty agents": figure(v)} for name, v in values.items()}
             show(f"Aegis, runs of one question and roster beside each other, half {half!r}", rows)
-    results["seconds"] = seconds()
-    print("\nseconds of CPU, 130 steps beside 20 runs of 130 steps")
-    for name, value in results["seconds"].items():
-        print(f"  {name:52} {value:.2f}")
+    if "speed" in options.parts:
+        results["seconds"] = seconds()
+        print("\nseconds of CPU, 130 steps beside 20 runs of 130 steps")
+        for name, value in results["seconds"].items():
+            print(f"  {name:52} {value:.2f}")
     if options.json:
         options.json.write_text(json.dumps(results, indent=2, default=vars) + "\n", encoding="utf-8")
     return 0

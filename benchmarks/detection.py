@@ -111,7 +111,8 @@ def wilson(count: int, total: int) -> tuple[float, float]:
         return 0.0, 1.0
     z, share = 1.959964, count / total
     middle, spread = share + z * z / (2 * total), z * np.sqrt(share * (1 - share) / total + (z / (2 * total)) ** 2)
-    return float((middle - spread) / (1 + z * z / total)), float((middle + spread) / (1 + z * z / total))
+    scale = 1 + z * z / total
+    return max(0.0, float((middle - spread) / scale)), min(1.0, float((middle + spread) / scale))
 
 
 def separation(failed: Array, passed: Array) -> float | None:

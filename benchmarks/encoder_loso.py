@@ -71,9 +71,7 @@ class Study:
     ) -> None:
         self.options, self.variant, self.backbone = options, variant, backbone
         has_features = "features" in variant
-        self.config = HeadConfig(
-            vectors=backbone.width, features=names if has_features else (), blind=options.blind if has_features else 0
-        )
+        self.config = HeadConfig(vectors=backbone.width, features=names if has_features else (), blind=options.blind)
         self.examples = [
             example if has_features else replace(example, reading=replace(example.reading, features=_none(example)))
             for example in examples
@@ -146,7 +144,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--cache", type=Path, help="file to keep the vectors in, for the same data and base")
     parser.add_argument("--per-architecture", type=int, default=300)
     parser.add_argument("--variant", action="append", choices=VARIANTS, help="only this one; may be repeated")
-    parser.add_argument("--blind", type=float, default=0.0, help="share of training trajectories without vectors")
+    parser.add_argument("--blind", type=float, default=0.5, help="share of training trajectories without vectors")
     parser.add_argument("--leave-out", action="append", choices=ARCHITECTURES, help="only this one; may be repeated")
     parser.add_argument("--epochs", type=float, default=4)
     parser.add_argument("--seeds", type=int, default=1)

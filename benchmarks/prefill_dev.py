@@ -51,10 +51,8 @@ class Run:
     question: str
     features: PrefillFeatures
     allowed: list[int]
-
-    @property
-    def trace(self) -> Trace:
-        return Trace(self.trajectory)
+    signals: Floats
+    places: Floats
 
 
 def fold(name: str) -> str:
@@ -69,13 +67,16 @@ def read_runs(folder: Path, attributor: PrefillAttributor, limit: int | None) ->
             continue
         found += 1
         trajectory = labeled.trajectory.model_copy(update={"reference": None})
+        features, trace = attributor.features(trajectory), Trace(trajectory)
         yield Run(
             trajectory=trajectory,
             agent=labeled.decisive.agent,
             step=labeled.decisive.step,
             question=labeled.question_id or trajectory.task,
-            features=attributor.features(trajectory),
-            allowed=attributor.allowed(Trace(trajectory)),
+            features=features,
+            allowed=attributor.allowed(trace),
+            signals=signals_of(trace, features),
+            places=places_of(trace),
         )
 
 
@@ -117,7 +118,7 @@ def unsupervised_rows(runs: Sequence[Run], options: PrefillOptions) -> Iterator[
     yield "always step 1", hits(runs, [min(1, len(run.trajectory.steps) - 1) for run in runs])
     yield "last act", hits(runs, [run.allowed[-1] for run in runs])
     for column, name in enumerate(SIGNALS):
-        values = [signals_of(run.trace, run.features)[:, column] for run in runs]
+        values = [run.signals[:, column] for run in runs]
         row = hits(runs, [best(one, run.allowed) for one, run in zip(values, runs, strict=True)])
         yield name, {**row, "rank": np.array([rank_of(one, run) for one, run in zip(values, runs, strict=True)])}
     protocols = {
@@ -137,13 +138,24 @@ def protocol_row(runs: Sequence[Run], attributor: PrefillAttributor) -> dict[str
     return {**row, "rank": np.array([rank_of(one, run) for run, one in zip(runs, scores, strict=True)])}
 
 
-def tables(runs: Sequence[Run], blocks: Sequence[str], compression: Compression | None) -> list[Floats]:
+def choices_of(runs: Sequence[Run], blocks: Sequence[str], compression: Compression) -> list[Choice]:
+    """What a logit is fitted to: the allowed steps of each run; no step is right when the label allows none of them."""
     makers: dict[str, Callable[[Run], Floats]] = {
-        "places": lambda run: standardised(places_of(run.trace), run.allowed),
-        "signals": lambda run: standardised(signals_of(run.trace, run.features), run.allowed),
-        "hidden": lambda run: compression.apply(run.features.hidden.astype(np.float64), run.allowed),  # type: ignore[union-attr]
+        "places": lambda run: standardised(run.places, run.allowed),
+        "signals": lambda run: standardised(run.signals, run.allowed),
+        "hidden": lambda run: compression.apply(run.features.hidden.astype(np.float64), run.allowed),
     }
-    return [np.concatenate([makers[block](run) for block in blocks], axis=1) for run in runs]
+    return [
+        Choice(np.concatenate([makers[block](run)[run.allowed] for block in blocks], axis=1), right_of(run))
+        for run in runs
+    ]
+
+
+def right_of(run: Run) -> NDArray[np.bool_]:
+    exact = np.array([step == run.step for step in run.allowed])
+    if exact.any():
+        return exact
+    return np.array([fold(run.trajectory.steps[step].agent) == fold(run.agent) for step in run.allowed])
 
 
 def prior(blocks: Sequence[str], width: int) -> Floats:
@@ -158,41 +170,28 @@ def folds(questions: Sequence[str], count: int, seed: int) -> list[set[str]]:
     return [{names[k] for k in order[start::count]} for start in range(count)]
 
 
-def choices_of(runs: Sequence[Run], designs: Sequence[Floats]) -> list[Choice]:
-    made = []
-    for run, design in zip(runs, designs, strict=True):
-        right = np.array([step == run.step for step in run.allowed])
-        if not right.any():
-            right = np.array([fold(run.trajectory.steps[step].agent) == fold(run.agent) for step in run.allowed])
-        if right.any():
-            made.append(Choice(design[run.allowed], right))
-    return made
-
-
 def fitted_choices(train: Sequence[Run], test: Sequence[Run], blocks: Sequence[str], seed: int) -> list[int]:
     """Steps chosen in ``test`` by a logit fitted on ``train``, its settings chosen inside ``train``."""
-    settings = [(size, strength) for size in (SIZES if "hidden" in blocks else SIZES[:1]) for strength in STRENGTHS]
     full = Compression.of([run.features.hidden[run.allowed].astype(np.float64) for run in train], max(SIZES))
-    inner = folds([run.question for run in train], 4, seed)
+    made = {size: choices_of(train, blocks, full.cut(size)) for size in (SIZES if "hidden" in blocks else SIZES[:1])}
+    inner = [np.array([run.question in held for run in train]) for held in folds([r.question for r in train], 4, seed)]
 
     def value(setting: tuple[int, float]) -> float:
-        total = 0.0
+        choices, total = made[setting[0]], 0.0
         for held in inner:
-            own = [run for run in train if run.question not in held]
-            out = [run for run in train if run.question in held]
-            weights = fit(own, blocks, full.cut(setting[0]), setting[1])
-            total += log_likelihood(choices_of(out, tables(out, blocks, full.cut(setting[0]))), weights)
+            weights = fit([one for one, out in zip(choices, held, strict=True) if not out], blocks, setting[1])
+            total += log_likelihood([one for one, out in zip(choices, held, strict=True) if out], weights)
         return total
 
-    size, strength = max(settings, key=value)
-    weights = fit(train, blocks, full.cut(size), strength)
-    designs = tables(test, blocks, full.cut(size))
-    return [best(list(design @ weights), run.allowed) for design, run in zip(designs, test, strict=True)]
+    size, strength = max(((size, strength) for size in made for strength in STRENGTHS), key=value)
+    weights = fit(made[size], blocks, strength)
+    tests = choices_of(test, blocks, full.cut(size))
+    return [run.allowed[int(np.argmax(one.features @ weights))] for one, run in zip(tests, test, strict=True)]
 
 
-def fit(runs: Sequence[Run], blocks: Sequence[str], compression: Compression, strength: float) -> Floats:
-    designs = tables(runs, blocks, compression)
-    return fit_logit(choices_of(runs, designs), prior=prior(blocks, designs[0].shape[1]), strength=strength)
+def fit(choices: Sequence[Choice], blocks: Sequence[str], strength: float) -> Floats:
+    known = [one for one in choices if one.right.any()]
+    return fit_logit(known, prior=prior(blocks, known[0].features.shape[1]), strength=strength)
 
 
 def probe_rows(runs: Sequence[Run], repeats: int) -> Iterator[tuple[str, dict[str, Floats]]]:
@@ -215,7 +214,7 @@ def write_features(runs: Sequence[Run], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for run in runs:
         arrays = {one.name: getattr(run.features, one.name) for one in fields(run.features)}
-        arrays["signals"] = signals_of(run.trace, run.features)
+        arrays["signals"] = run.signals
         arrays["signal_names"] = np.array(SIGNALS)
         arrays["allowed"] = np.array(run.allowed)
         np.savez_compressed(folder / f"{run.trajectory.run_id}.npz", **arrays)

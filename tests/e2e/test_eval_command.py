@@ -94,7 +94,11 @@ def test_several_attributors_are_several_rows(command: Command, whowhen: Path) -
 
 def test_own_labelled_and_graded_runs(command: Command) -> None:
     def labelled(number: int, outcome: RunOutcome) -> LabeledTrajectory:
-        steps = (Step(index=0, agent="A", content="17 + 25 = 32"), Step(index=1, agent="B", content="It is 32."))
+        total = 32 if outcome is RunOutcome.FAILED else 42
+        steps = (
+            Step(index=0, agent="A", content=f"17 + 25 = {total}"),
+            Step(index=1, agent="B", content=f"It is {total}."),
+        )
         run = Trajectory(run_id=str(number), task=f"t{number}", steps=steps, outcome=outcome)
         decisive = DecisiveStep(agent="A", step=0) if outcome is RunOutcome.FAILED else None
         return LabeledTrajectory(trajectory=run, decisive=decisive, label_source=LabelSource.HUMAN)

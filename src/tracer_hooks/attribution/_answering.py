@@ -30,6 +30,8 @@ class Answer:
     """Every agent and mode that is thought to be at fault; those of the rules when empty."""
     signals: Sequence[Signal] = field(default_factory=tuple)
     """What the rules say about the trajectory."""
+    symptoms: tuple[Evidence, ...] = ()
+    """Why a run whose outcome is not known is held to have failed."""
 
     def best(self) -> int:
         """The step with the highest belief, the earliest of several."""
@@ -106,12 +108,12 @@ def _evidence(trace: Trace, answer: Answer, step: int) -> tuple[Evidence, ...]:
     own = sorted((one for one in answer.signals if one.step == step and one.quote), key=lambda one: -one.weight)
     quoted = [Evidence(step=step, quote=one.quote, why=one.why) for one in own if one.quote]
     given = [one for one in answer.scores.evidence if one.step == step]
-    others = [one for one in answer.scores.evidence if one.step != step]
-    found: dict[tuple[int, str], Evidence] = {}
+    others = [*(one for one in answer.scores.evidence if one.step != step), *answer.symptoms]
+    found: dict[tuple[int, str, str], Evidence] = {}
     for one in (*quoted, *given, *others):
-        found.setdefault((one.step, one.quote), one)
+        found.setdefault((one.step, one.quote, one.why), one)
     if not found:
         words = trace.first_words(step)
         if words:
-            found[step, words] = Evidence(step=step, quote=words, why="the step itself; nothing in it stands out")
+            found[step, words, ""] = Evidence(step=step, quote=words, why="the step itself; nothing in it stands out")
     return tuple(found.values())[:_MAX_EVIDENCE]

@@ -16,6 +16,10 @@ _PULL = 3.0
 """How strongly the shares are drawn to equal ones, in units of one labelled trajectory."""
 
 
+_TEMPERATURES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4)
+_AGENT_SHARE = 0.5
+
+
 def normalised(logits: Logits) -> Logits:
     """The same less the logarithm of their sum: logarithms of probabilities, none below :data:`FLOOR`."""
     top = logits.max()
@@ -61,8 +65,32 @@ def fit_shares(cases: Sequence[Sequence[Logits]], targets: Sequence[int]) -> NDA
 
 
 def log_likelihood(logits: Sequence[Logits], targets: Sequence[int]) -> float:
-    """Sum over the trajectories of the log-probability of the labelled step."""
-    return float(sum(one[target] for one, target in zip(logits, targets, strict=True)))
+    """Sum over the trajectories of the log-probability of the labelled step, at the temperature that suits best.
+
+    Without the temperature a model that ranks well but is too sure of itself would lose to one that is merely timid;
+    the pool sets the temperature anyway.
+    """
+    return max(
+        float(sum(pool([one], [share])[target] for one, target in zip(logits, targets, strict=True)))
+        for share in _TEMPERATURES
+    )
+
+
+def with_agents(logits: Logits, agents: Sequence[str]) -> Logits:
+    """The log-beliefs with a part of the belief in the step's agent as a whole added to each step.
+
+    The answer names an agent and a step: of two steps that are about as likely, the one whose agent has more belief on
+    its other steps is the better answer.
+
+    Args:
+        logits: One for each step.
+        agents: Who acted in each step.
+    """
+    chances = np.exp(normalised(logits))
+    mass: dict[str, float] = {}
+    for agent, chance in zip(agents, chances, strict=True):
+        mass[agent] = mass.get(agent, 0.0) + float(chance)
+    return normalised(logits + _AGENT_SHARE * np.log([max(mass[agent], 1e-9) for agent in agents]))
 
 
 def grouped_folds(groups: Sequence[str], *, count: int, seed: int) -> list[int]:

@@ -8,6 +8,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+import transformers
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tracer_hooks.attribution._prefill import PrefillOptions
@@ -17,6 +18,15 @@ from tracer_hooks.attribution._prefill._reader import read, windows
 from tracer_hooks.attribution._prefill._render import shorten, step_text, transcribe
 from tracer_hooks.errors import AttributionError, ConfigError
 
+SHAPE = (
+    "vocab_size",
+    "hidden_size",
+    "intermediate_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "max_position_embeddings",
+)
 CONTENTS = ("the clerk adds the apples", "alpha beta gamma delta", "the sum is river stone zebra", "an error, a result")
 
 
@@ -45,19 +55,40 @@ def test_surprise_is_the_negative_log_likelihood_of_each_token(random_model, mak
     assert np.isnan(reading.surprise[0])
 
 
-def test_attention_is_that_of_the_last_layers_averaged_over_heads(random_model, make_run):
-    transcript = transcript_of(random_model, make_run(*CONTENTS))
+OTHER_KINDS = {
+    "qwen2": {},
+    "qwen3": {"head_dim": 8},
+    "mistral": {"sliding_window": 24},
+}
 
-    reading = read(random_model, transcript, chunk=16)
 
-    eager = copy.deepcopy(random_model.network)
+@pytest.fixture(params=["llama", *OTHER_KINDS])
+def any_model(request, random_model):
+    """A model of the same size in several architectures: biases, normalised queries, layers that see few tokens."""
+    if request.param == "llama":
+        return random_model
+    settings = {name: getattr(random_model.network.config, name) for name in SHAPE}
+    config = transformers.AutoConfig.for_model(request.param, **settings, **OTHER_KINDS[request.param])
+    torch.manual_seed(1)
+    config._attn_implementation = random_model.network.config._attn_implementation
+    network = transformers.AutoModelForCausalLM.from_config(config, attn_implementation=config._attn_implementation)
+    return dataclasses.replace(random_model, network=network.eval())
+
+
+def test_attention_is_that_of_the_last_layers_averaged_over_heads(any_model, make_run):
+    transcript = transcript_of(any_model, make_run(*CONTENTS))
+
+    reading = read(any_model, transcript, chunk=16)
+
+    eager = copy.deepcopy(any_model.network)
     eager.set_attn_implementation("eager")
-    layers = plain_forward(dataclasses.replace(random_model, network=eager), transcript.tokens, output_attentions=True)
-    maps = torch.stack([layers.attentions[k][0] for k in sorted(random_model.flow_layers)]).mean(dim=(0, 1)).numpy()
+    output = plain_forward(dataclasses.replace(any_model, network=eager), transcript.tokens, output_attentions=True)
+    maps = torch.stack([output.attentions[k][0] for k in sorted(any_model.flow_layers)]).mean(dim=(0, 1)).numpy()
     for step in range(4):
         for source in range(4):
             block = maps[np.ix_(transcript.owner == step, transcript.owner == source)]
             assert reading.attention[step, source] == pytest.approx(block.sum(axis=1).mean(), abs=1e-5)
+    np.testing.assert_allclose(reading.attention.sum(axis=1), 1, atol=1e-4)
 
 
 @pytest.mark.parametrize("window", [4096, 180])

@@ -52,10 +52,11 @@ def test_something_else_altogether(thing):
 
 
 def test_registering(monkeypatch):
-    monkeypatch.setattr(_registry, "_FACTORIES", dict(_registry._FACTORIES))
+    monkeypatch.setattr(_registry, "_REGISTERED", {})
     register_attributor("fixed", Fixed)
     assert isinstance(get_attributor("fixed"), Fixed)
-    assert attributor_names() == ("auto", "fixed", "structural")
+    assert attributor_names()[0] == "auto"
+    assert {"fixed", "structural", "encoder", "judge"} <= set(attributor_names())
     with pytest.raises(ConfigError, match="'auto'"):
         register_attributor("auto", Fixed)
 

@@ -362,6 +362,7 @@ class TestHandoffs:
                 call("worker", "search", {"q": index}, result=f"page {index}"),
                 hand("worker", "boss"),
             ]
+        steps.append(say("boss", "All three pages are in."))  # a run that stops on a hand-off looks broken off
         answer = judge(run(*steps, agents=team("boss", "worker"), outcome=RunOutcome.UNKNOWN))
         assert answer.abstained
 

@@ -62,7 +62,7 @@ def scaled(formula: Formula, values: Vector, *, failing: int) -> Vector:
 def famas(
     counts: Vector, owner_counts: Vector, failed: NDArray[np.bool_], *, subject: int, decay: float = FAMAS_DECAY
 ) -> Vector:
-    """The suspiciousness of Famas (Ge et al. 2025, arXiv 2509.13782, equations 2 to 7).
+    """The suspiciousness of Famas (Ge et al. 2025, arXiv 2509.13782), as a public re-implementation spells it out.
 
     ``S = alpha * K2 * (1 + beta) * (1 + gamma)`` with ``alpha = 1 + log(f) / log(1 / decay)`` of the element's
     frequency ``f`` in the run to be judged; ``K2`` Kulczynski2 in which a run that contains the element ``f`` times

@@ -24,7 +24,7 @@ class HeadConfig:
     layers: int = 2
     heads: int = 4
     dropout: float = 0.1
-    blind: float = 0.0
+    blind: float = 0.5
     """In training, the share of trajectories whose step vectors are hidden, so that the structural features are learnt
     for what they are worth alone: vectors tell the training architectures apart, features carry over to others."""
     features: tuple[str, ...] = ()
@@ -136,7 +136,7 @@ class TrajectoryHead(nn.Module):
         # How a step differs from its trajectory's mean transfers better between teams than what it is about.
         apart = vectors - (vectors * real[..., None]).sum(1, keepdim=True) / count
         words = self.read(self.drop(torch.cat([vectors, apart], -1)))
-        if self.training and self.config.blind:
+        if self.training and self.config.blind and self.config.features:
             words = words * (torch.rand(len(words), 1, 1, device=words.device) >= self.config.blind)
         x = words + self.read_place(_places(given))
         if self.read_features is not None:

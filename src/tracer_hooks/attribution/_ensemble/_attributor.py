@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tracer_hooks.attribution._abstaining import Refusal, refusal
+from tracer_hooks.attribution._abstaining import Refusal, suspicion
 from tracer_hooks.attribution._answering import Answer, abstention, attribution_of, has_content
 from tracer_hooks.attribution._ensemble._fit import fit_ensemble
 from tracer_hooks.attribution._ensemble._members import installed_members
@@ -115,10 +115,10 @@ class EnsembleAttributor:
             return abstention(trajectory, Refusal(INCOMPLETE), attributor=signature)
         view = View(trajectory, reference)
         belief = scores.belief()
-        refused = refusal(view.trace, view.signals)
-        if refused is not None:
-            return abstention(trajectory, refused, attributor=signature, belief=belief)
-        answer = Answer(belief=belief, scores=scores, signals=view.signals)
+        suspected = suspicion(view.trace, view.signals)
+        if suspected.refused is not None:
+            return abstention(trajectory, suspected.refused, attributor=signature, belief=belief)
+        answer = Answer(belief=belief, scores=scores, signals=view.signals, symptoms=suspected.evidence)
         return attribution_of(view.trace, answer, attributor=signature)
 
 

@@ -11,8 +11,8 @@ from tracer_hooks.attribution._scores import StepScores
 from tracer_hooks.schema import Attribution, Candidate, Usage
 
 TRUST = 0.5
-"""What a stated probability counts for. The best published judges name the right step of about half of the short runs of
-Who&When and of far fewer long ones, whatever they state; so an answer is given one half at most, until the ensemble
+"""What a stated probability counts for. The best published judges name the right step in about half of Who&When's short
+runs and in far fewer long ones, whatever they state; so an answer is given one half at most, until the ensemble
 calibrates it."""
 _MOST_CANDIDATES = 10
 _DOUBT = 0.2

@@ -34,9 +34,8 @@ _PROTOCOLS: dict[str, Callable[[Interview], Verdict]] = {
     "binary-search": binary_search,
     "windowed": windowed,
 }
-_HEADER_SHARE = 6
+_HEADER_SHARE = 8
 _MOST_HEADER = 8_000
-_CIRCULAR = ("judge", "auto", "ensemble")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,7 @@ class JudgeAttributor:
 
         Raises:
             AttributionError: A run could not be judged, as in :meth:`attribute`: the first such error, after all others
-                were judged too. Their replies are in the cache, so a second call pays only for what failed.
+                were judged too. With a cache, a second call pays only for what failed.
         """
         pool = ThreadPoolExecutor(self.options.concurrency, thread_name_prefix="tracer-hooks-judge")
         try:
@@ -210,8 +209,8 @@ def _model_of(options: JudgeOptions) -> ChatModel:
 def _proposer_of(options: JudgeOptions) -> Scorer | None:
     if options.proposer is None:
         return None
-    if options.proposer in _CIRCULAR:
-        raise ConfigError(f"proposer={options.proposer!r} of the attributor 'judge' may hold a judge itself")
+    if options.proposer == JudgeAttributor.name:
+        raise ConfigError("proposer='judge' of the attributor 'judge' is the judge itself, expected another attributor")
     from tracer_hooks.attribution._registry import get_attributor  # the registry knows this attributor too
 
     found = get_attributor(options.proposer)

@@ -15,7 +15,7 @@ from tracer_hooks.attribution._judge._chat import BYTES_PER_TOKEN, ChatReply, Ch
 from tracer_hooks.attribution._judge._dialect import Dialect
 from tracer_hooks.attribution._judge._options import PREFIX, JudgeOptions, variable_of
 from tracer_hooks.errors import AttributionError, ConfigError
-from tracer_hooks.schema import Usage
+from tracer_hooks.schema import Usage, to_text
 
 if TYPE_CHECKING:
     import tenacity
@@ -133,7 +133,7 @@ class EndpointChat:
                 f"the judge's endpoint {self._address!r} answered with something that is no chat completion: "
                 f"{str(answer)[:_SHOWN]!r}. {self._advice()}"
             )
-        text = message.content or getattr(message, "refusal", None) or ""
+        text = to_text(message.content or getattr(message, "refusal", None) or "")
         logprobs = getattr(getattr(choice, "logprobs", None), "content", None)
         return ChatReply(
             text=text,
@@ -150,8 +150,8 @@ class EndpointChat:
         if 0 < read < sent // _MOST_BYTES_PER_TOKEN and not self._has_warned:
             self._has_warned = True
             _log.warning(
-                "the judge's endpoint %r read %d tokens of a prompt of %d bytes: it seems to cut prompts. Set %s to the "
-                "tokens that it takes, or raise its own limit",
+                "the judge's endpoint %r read %d tokens of a prompt of %d bytes: it seems to cut prompts. "
+                "Set %s to the tokens that it takes, or raise its own limit",
                 *(self._address, read, sent, variable_of("context_tokens")),
             )
         return Usage(input_tokens=read, output_tokens=usage.completion_tokens or 0)

@@ -45,13 +45,13 @@ class Transcript:
         When they take more, the steps outside ``focus`` are cut shorter first, then those in it. When even stubs take
         more, steps are left out, with a mark: those far from ``focus``, or without one those in the middle.
         """
-        near = sorted(set(focus) & set(steps))
-        rest = [index for index in steps if index not in near]
+        focused = set(focus) & set(steps)
+        near, rest = sorted(focused), [index for index in steps if index not in focused]
         near_limit = self._limit(near, room if self._cost(steps, self._step_chars) <= room else room // 2)
         room_left = room - self._cost(near, near_limit)
         rest_limit = self._limit(rest, room_left)
         kept = near + self._affordable(rest, rest_limit, room_left, near or [steps[0], steps[-1]])
-        limits = {index: near_limit if index in near else rest_limit for index in kept}
+        limits = {index: near_limit if index in focused else rest_limit for index in kept}
         return "\n\n".join(self._pieces(steps, limits))
 
     def windows(self, room: int, overlap: int) -> list[range]:

@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracer_hooks._optional import require
-from tracer_hooks.attribution._features import FeatureTable, features_of
+from tracer_hooks.attribution._features import FeatureTable, features_of, group_of
 from tracer_hooks.attribution._reading._roles import fold
 from tracer_hooks.attribution._structural._agent_head import MODES, AgentHead, FaultModel, LinearScores, roster_of
 from tracer_hooks.attribution._structural._agent_rows import (
     SEAT,
-    SUMMARIES,
     WORD,
     WORD_AGAINST_RUN,
     AgentRows,
@@ -29,7 +28,7 @@ from tracer_hooks.attribution._structural._agent_rows import (
     rows_of,
     seat_of,
 )
-from tracer_hooks.attribution._structural._agent_sums import Array, Sums, pooled, ridge, shortlist, spread_of
+from tracer_hooks.attribution._structural._agent_sums import Array, Sums, pooled, ridge
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import LabeledTrajectory
 
@@ -43,19 +42,17 @@ _FEWEST = 10
 class AgentFitOptions:
     """What was chosen by leaving out kinds of teams, and questions."""
 
-    shortlist: int = 15
-    """Columns of the short model for teams that were not learnt from."""
-    shortlist_strength: float = 0.3
-    """Ridge strength of the short model, for standardised columns and a mean over agents."""
-    dense_strength: float = 3.0
-    """Ridge strength of the model of all columns that is averaged with the short one."""
+    strength: float = 3.0
+    """Ridge strength for teams that were not learnt from, for standardised columns and a mean over agents."""
+    summaries: tuple[str, ...] = ("mean", "lowest", "level")
+    """Summaries of features that are read for them."""
+    habits: frozenset[str] = frozenset(("position", "turns", "role", "run"))
+    """Groups of features that are not read for them: they tell one team's order of turns from another's."""
     known_strength: float = 1.0
     """Ridge strength of the models of known teams."""
     words: int = 600
     """How many of the commonest words are columns for known teams."""
-    seats: bool = True
-    """Whether known teams have a column for each seat: the roster prior."""
-    summaries: tuple[str, ...] = ("mean", "highest", "level")
+    known_summaries: tuple[str, ...] = ("mean", "highest", "level")
     """Summaries of features that known teams read."""
     folds: int = 4
     """Parts of the questions that thresholds for known teams are chosen on, each left out of the fit in turn."""
@@ -124,14 +121,14 @@ def fit_any_team(examples: Sequence[AgentExample], options: AgentFitOptions) -> 
 
     Its log-odds and its threshold come from the scores of kinds that were left out of the fit.
     """
-    kinds = sorted({one.kind for one in examples})
+    kinds = {one.kind for one in examples}
     if len(examples) < _FEWEST or len(kinds) < 2:
         raise AttributionError(
             f"the agent head needs {_FEWEST} labelled trajectories of two kinds of teams or more, got {len(examples)} "
             f"of {len(kinds)}: label more, or inject faults"
         )
-    study = any_team_study(examples, kinds)
-    return study.model(lambda sums: transferable(sums, options))
+    study = any_team_study(examples, options)
+    return study.model(lambda sums: ridge(pooled(sums, equal=True), options.strength))
 
 
 def fit_known_teams(examples: Sequence[AgentExample], options: AgentFitOptions) -> FaultModel:
@@ -145,35 +142,25 @@ def fit_known_teams(examples: Sequence[AgentExample], options: AgentFitOptions) 
     return study.model(lambda sums: ridge(pooled(sums), options.known_strength))
 
 
-def any_team_study(examples: Sequence[AgentExample], kinds: Sequence[str]) -> Study:
+def any_team_study(examples: Sequence[AgentExample], options: AgentFitOptions) -> Study:
     """The examples by kind of team, each agent compared with the others of its run."""
-    groups = [kinds.index(one.kind) for one in examples]
-    return Study(examples, any_team_columns(examples), groups, against_run=True)
-
-
-def transferable(sums: Sequence[Sums], options: AgentFitOptions) -> Array:
-    """(columns + 1, 15): a short and a dense model of fault, averaged; the dense one alone for the modes."""
-    total = pooled(sums, equal=True)
-    dense = ridge(total, options.dense_strength)
-    kept = shortlist(sums, options.shortlist, options.shortlist_strength)
-    short = ridge(total, options.shortlist_strength, kept)
-    model = dense.copy()
-    model[:, 0] = dense[:, 0] / spread_of(dense[:, 0], total) + short[:, 0] / spread_of(short[:, 0], total)
-    return model
-
-
-def any_team_columns(examples: Sequence[AgentExample]) -> tuple[str, ...]:
-    """All summaries of all features."""
-    return tuple(column_of(kind, name) for kind in SUMMARIES for name in examples[0].rows.features)
+    kinds = sorted({one.kind for one in examples})
+    columns = tuple(
+        column_of(kind, name)
+        for kind in options.summaries
+        for name in examples[0].rows.features
+        if group_of(name) not in options.habits
+    )
+    return Study(examples, columns, [kinds.index(one.kind) for one in examples], against_run=True)
 
 
 def known_team_columns(examples: Sequence[AgentExample], options: AgentFitOptions) -> tuple[str, ...]:
     """Summaries of features, the commonest words, and the seats; labels are not looked at."""
     said: Counter[str] = Counter(word for one in examples for counts in one.rows.words for word in counts)
     words = [word for word, _ in sorted(said.items(), key=lambda pair: (-pair[1], pair[0]))[: options.words]]
-    seats = sorted({seat_of(one.kind, name) for one in examples for name in one.rows.names}) if options.seats else []
+    seats = sorted({seat_of(one.kind, name) for one in examples for name in one.rows.names})
     return (
-        *(column_of(kind, name) for kind in options.summaries for name in examples[0].rows.features),
+        *(column_of(kind, name) for kind in options.known_summaries for name in examples[0].rows.features),
         *(column_of(kind, word) for kind in (WORD, WORD_AGAINST_RUN) for word in words),
         *(column_of(SEAT, seat) for seat in seats),
     )

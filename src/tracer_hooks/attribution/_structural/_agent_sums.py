@@ -64,16 +64,15 @@ def pooled(sums: Sequence[Sums], *, equal: bool = False) -> Sums:
     return Sums(float(agents.sum()), xx, xy, mean([one.x for one in sums]), mean([one.y for one in sums]))
 
 
-def ridge(sums: Sums, strength: float, kept: Sequence[int] | None = None) -> Array:
+def ridge(sums: Sums, strength: float) -> Array:
     """(columns + 1, outputs): weights for columns as they are, the intercept in the last row.
 
     Args:
         sums: Of all groups together.
-        strength: Of the pull to 0, for standardised columns.
-        kept: The columns to read; all when None. The others weigh 0.
+        strength: Of the pull to 0, for standardised columns; a column that does not vary weighs 0.
     """
     spread = sums.deviation
-    used = np.array([place for place in (range(len(spread)) if kept is None else kept) if np.isfinite(spread[place])])
+    used = np.flatnonzero(np.isfinite(spread))
     weights = np.zeros((len(spread) + 1, sums.xy.shape[1]))
     if len(used):
         own = spread[used]
@@ -82,32 +81,3 @@ def ridge(sums: Sums, strength: float, kept: Sequence[int] | None = None) -> Arr
         weights[used] = np.linalg.solve(square + strength * np.eye(len(used)), cross) / own[:, None]
     weights[-1] = sums.y - sums.x @ weights[:-1]
     return weights
-
-
-def shortlist(sums: Sequence[Sums], length: int, strength: float) -> list[int]:
-    """Columns that explain the first output in group after group, one after the other.
-
-    Each next column is the one whose covariance with what the columns before it leave unexplained is largest over the
-    groups: the mean less half of its standard error, so that a column that tells in one group only stays out.
-    """
-    total = pooled(sums, equal=True)
-    spread = total.deviation
-    each = np.array([(one.xy[:, 0] - one.x * one.y[0]) / spread for one in sums])
-    squares = [one.covariance / np.outer(spread, spread) for one in sums]
-    mean_square = np.asarray(np.mean(squares, axis=0))
-    kept: list[int] = []
-    rest = each
-    for _ in range(min(length, int(np.isfinite(spread).sum()))):
-        gain = np.abs(rest.mean(axis=0)) - 0.5 * rest.std(axis=0) / np.sqrt(len(sums))
-        gain[~np.isfinite(spread)] = gain[kept] = -np.inf
-        kept.append(int(gain.argmax()))
-        square = mean_square[np.ix_(kept, kept)] + strength * np.eye(len(kept))
-        weights = np.linalg.solve(square, each.mean(axis=0)[kept])
-        rest = np.array([own - part[:, kept] @ weights for own, part in zip(each, squares, strict=True)])
-    return kept
-
-
-def spread_of(weights: Array, sums: Sums) -> float:
-    """Standard deviation of the scores that weights give, the intercept last; 1 when they do not vary."""
-    variance = float(weights[:-1] @ sums.covariance @ weights[:-1])
-    return float(np.sqrt(variance)) if variance > 0 else 1.0

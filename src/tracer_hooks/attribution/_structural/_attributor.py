@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tracer_hooks.attribution._abstaining import Refusal, refusal
+from tracer_hooks.attribution._abstaining import Refusal, suspicion
 from tracer_hooks.attribution._answering import Answer, abstention, attribution_of, has_content
 from tracer_hooks.attribution._features import View, table_of
 from tracer_hooks.attribution._fitting import FitReport
+from tracer_hooks.attribution._pooling import with_agents
 from tracer_hooks.attribution._reasons import INCOMPLETE
 from tracer_hooks.attribution._rules._combine import trust_in
 from tracer_hooks.attribution._saved import read_saved, write_saved
@@ -82,10 +83,10 @@ class StructuralAttributor:
         view = View(trajectory, reference)
         scores = self._scores(view)
         belief = self._belief(view, scores)
-        refused = refusal(view.trace, view.signals)
-        if refused is not None:
-            return abstention(trajectory, refused, attributor=signature, belief=belief)
-        answer = Answer(belief=belief, scores=scores, signals=view.signals)
+        suspected = suspicion(view.trace, view.signals)
+        if suspected.refused is not None:
+            return abstention(trajectory, suspected.refused, attributor=signature, belief=belief)
+        answer = Answer(belief=belief, scores=scores, signals=view.signals, symptoms=suspected.evidence)
         return attribution_of(view.trace, answer, attributor=signature)
 
     def _belief(self, view: View, scores: StepScores) -> list[float]:
@@ -99,6 +100,8 @@ class StructuralAttributor:
     def _scores(self, view: View) -> StepScores:
         table = table_of(view)
         logits = self._model.logits(table, family=family_of(view.trajectory))
+        if self._model.is_fitted:
+            logits = with_agents(logits, view.agents)
         best = int(logits.argmax())
         evidence = evidence_for(view.trace, best, self._model.contributions(table, best))
         return StepScores(steps=tuple(float(one) for one in logits), evidence=evidence)

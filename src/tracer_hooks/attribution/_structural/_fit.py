@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tracer_hooks._optional import require
 from tracer_hooks.attribution._features import features_of
 from tracer_hooks.attribution._fitting import FitReport
+from tracer_hooks.attribution._pooling import with_agents
 from tracer_hooks.attribution._reading._roles import fold
 from tracer_hooks.attribution._structural._adapt import Case, adapt
 from tracer_hooks.attribution._structural._model import StructuralModel, family_of
@@ -41,7 +42,11 @@ def fit_structural(
     adapted = adapt(cases, seed=seed)
     before = [shipped.logits(case.table, family=case.family) for case in cases]
     step_before, agent_before = _accuracy(usable, before)
-    step_after, agent_after = _accuracy(usable, adapted.beliefs)
+    after = [
+        with_agents(np.log(belief), [step.agent for step in one.trajectory.steps])
+        for one, belief in zip(usable, adapted.beliefs, strict=True)
+    ]
+    step_after, agent_after = _accuracy(usable, after)
     report = FitReport(
         trajectories=len(cases),
         questions=len({case.group for case in cases}),

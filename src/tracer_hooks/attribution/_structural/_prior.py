@@ -35,7 +35,7 @@ PRIOR: dict[str, float] = {
     "language: first to assume or simulate": 0.25,
     "language: from memory": 0.25,
     # rounds of work under a planner
-    "work: early reply under a planner in a run that was cut off": 2.0,
+    "work: early reply under a planner in a run that was cut off": 1.25,
     "work: last reply before the planner's answer": 2.0,
     "work: first reply that the planner is disappointed of": 0.5,
     "work: reply after which the request is made again": 0.5,

@@ -170,6 +170,13 @@ def test_a_reply_without_words_is_asked_for_again():
         assert llm.requests[1].messages[2]["content"] == "(nothing)"
 
 
+def test_half_characters_in_a_reply_do_no_harm():
+    body = json.dumps({"choices": [{"index": 0, "message": {"role": "assistant", "content": "odd \ud800"}}]})
+    with ScriptedLLM([Garbage(body), verdict()]) as llm:
+        assert judge(llm).attribute(shop_run()).step == 3
+        assert llm.requests[1].messages[2]["content"] == "odd \ufffd"
+
+
 def test_a_server_that_does_not_count_tokens_is_counted_for():
     body = {
         "id": "x", "object": "chat.completion", "created": 1, "model": "m",

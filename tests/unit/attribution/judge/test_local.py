@@ -116,6 +116,13 @@ def test_the_log_probabilities_are_the_models_own(tmp_path: Path):
     assert reply.label_logprobs["C"] - reply.label_logprobs["A"] == pytest.approx(0.3 * math.sqrt(8), abs=1e-2)
 
 
+def test_a_choice_stands_when_its_reason_cannot_be_read(tmp_path: Path):
+    asked = local_judge(save_model(tmp_path, reply="I wonder."), protocol="ranked")
+    answer = asked.attribute(shop_run(), candidates=CANDIDATES[1:2])
+    assert (answer.agent, answer.step, answer.error_mode) == ("Calculator", 3, None)
+    assert "no usable reason" in answer.evidence[0].why
+
+
 def test_words_of_a_local_model_that_are_no_json_are_an_error(tmp_path: Path):
     with pytest.raises(OutputParseError) as raised:
         local_judge(save_model(tmp_path, reply="I wonder.")).attribute(shop_run())

@@ -143,9 +143,15 @@ def test_a_proposer_gives_the_candidates():
     assert {one.step for one in answer.candidates} == {2, 3, 4}
 
 
+def test_a_proposer_can_be_an_attributor_by_name():
+    with ScriptedLLM(default=chooser(by_text("Calculator", "Planner", "Price_Finder", "step"))) as llm:
+        answer = judge(llm, proposer="structural", protocol="ranked", top_k=2).attribute(shop_run())
+    assert 1 <= len(answer.candidates) <= 2
+
+
 def test_a_proposer_by_name_must_score_steps_and_must_not_be_the_judge():
     with ScriptedLLM() as llm:
-        with pytest.raises(ConfigError, match="may hold a judge itself"):
+        with pytest.raises(ConfigError, match="is the judge itself"):
             judge(llm, proposer="judge")
         with pytest.raises(ConfigError, match="unknown attributor 'nobody'"):
             judge(llm, proposer="nobody")

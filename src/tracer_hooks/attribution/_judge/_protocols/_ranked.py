@@ -52,7 +52,7 @@ def ranked(interview: Interview, candidates: Mapping[int, float]) -> Verdict:
 def _choose_agent(interview: Interview, agents: Sequence[str], focus: Sequence[int]) -> tuple[dict[str, float], float]:
     """Probability of each agent, and that there is none to be blamed."""
     case = interview.case
-    options = [Option(agent, agent) for agent in agents]
+    options = [Option(agent, " ".join(agent.split()) or "(unnamed)") for agent in agents]
     if not case.is_failure:
         options.append(Option(None, _NOBODY))
     found = choose_from_many(interview, _choice(interview, AGENT, options, focus))
