@@ -41,6 +41,8 @@ from tracer_hooks.schema import LabeledTrajectory
 FOLDS, DRAWS, SEED = 5, 1000, 0
 OPTIONS = AgentFitOptions()
 NAMINGS = ("exact", "normalised", "roster")
+UNTOLD = ""
+"""Stands for the mode of an agent that is named without one; counts for agents only."""
 Pairs = list[set[tuple[str, str]]]
 
 
@@ -198,13 +200,15 @@ def scored(
     said: Pairs = [set() for _ in examples]
     for part in range(FOLDS):
         others = np.flatnonzero(parts != part).tolist()
-        threshold = fitting.best_threshold(
-            np.concatenate([scores[k][:, 1:] for k in others]),
-            np.concatenate([examples[k].pairs for k in others]),
-            sum(examples[k].labelled for k in others),
-        )
+        odds = np.concatenate([scores[k] for k in others])
+        pairs = np.concatenate([examples[k].pairs for k in others])
+        at_fault = np.concatenate([examples[k].at_fault for k in others])
+        least = fitting.best_threshold(odds[:, 1:], pairs, sum(examples[k].labelled for k in others))
+        agents = fitting.best_threshold(odds[:, 0], at_fault, sum(examples[k].labelled_agents for k in others))
         for k in np.flatnonzero(parts == part).tolist():
-            said[k] = named(examples[k], scores[k][:, 1:] >= threshold)
+            said[k] = named(examples[k], scores[k][:, 1:] >= least)
+            suspected = zip(examples[k].rows.names, scores[k][:, 0] >= agents, strict=True)
+            said[k] |= {(name, UNTOLD) for name, is_suspected in suspected if is_suspected}
     values = areas(examples, scores)
     draws = Resampling([one.question for one in examples], draws=DRAWS, seed=SEED)
     measure = draws.mean(values)
@@ -239,10 +243,15 @@ def metrics(labels: Sequence[LabeledTrajectory], said: Pairs) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for naming in NAMINGS:
         ours, theirs = (respelled(sets, naming, speakers) for sets in (said, gold))
-        found[f"pair {naming}"] = f1(ours, theirs, draws)
+        found[f"pair {naming}"] = f1(told(ours), theirs, draws)
         found[f"agent {naming}"] = f1(part_of(ours, 0), part_of(theirs, 0), draws)
-    found["mode"] = f1(part_of(said, 1), part_of(gold, 1), draws)
+    found["mode"] = f1(part_of(told(said), 1), part_of(gold, 1), draws)
     return found
+
+
+def told(sets: Pairs) -> Pairs:
+    """The pairs that have a mode."""
+    return [{pair for pair in one if pair[1] != UNTOLD} for one in sets]
 
 
 def part_of(sets: Pairs, place: int) -> list[set[str]]:
@@ -304,7 +313,7 @@ def show_known(figures: dict[str, Any]) -> None:
         ]
         if "agent auc" in row:
             cells.append(f"auc {row['agent auc']['value']:.3f}")
-        print(f"  {name:30} {'  '.join(cells)}")
+        print(f"  {name:32} {'  '.join(cells)}")
     sys.stdout.flush()
 
 
@@ -335,6 +344,8 @@ def main() -> int:
     }
     show_transfer(figures["transfer"])
     figures["known teams"] = known_teams(examples, labels)
+    left_out = study.by_example(study.left_out(head_fit))
+    figures["known teams"]["architecture left out, no roster"] = scored(examples, labels, left_out)
     show_known(figures["known teams"])
     if options.write_weights:
         write_weights(options.write_weights, examples, figures)

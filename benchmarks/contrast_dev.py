@@ -100,7 +100,7 @@ def random_figures(cases: Sequence[Planted]) -> dict[str, Figure]:
 
 
 def planted(tasks: Sequence[Task]) -> dict[str, dict[str, Figure]]:
-    cases = list(plant(tasks, per_run=3, seed=SEED))
+    cases = list(plant(tasks, per_run=5, seed=SEED))
     answers = []
     for case in cases:
         found = compared(ContrastAttributor(case.others), case.trajectory)

@@ -1,9 +1,10 @@
 """Does the encoder transfer to a kind of team it has never seen? Leave one architecture of Aegis out.
 
-The trajectory head is trained on the vectors of an encoder that stays as it is, once for every architecture left out,
-with the vectors alone, the structural features alone, and both. The figure is the mean area under the ROC curve of
-faulty against other agents within a trajectory. People and system prompts are no agents here: telling them apart would
-be no merit. Questions held out at random from known architectures come second; they say little about a new team.
+The trajectory head is trained on the vectors of an encoder that stays as it is, once for every architecture left out.
+Reported are the tower that reads words, the tower that reads structural features, and both together. The figure is the
+mean area under the ROC curve of faulty against other agents within a trajectory. People and system prompts are no
+agents here: telling them apart would be no merit. Questions held out at random from known architectures come second;
+they say little about a new team.
 
     python benchmarks/encoder_loso.py --data train.jsonl.xz --base all-MiniLM-L6-v2 --out encoder_loso.json
 """
@@ -12,19 +13,23 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from tracer_hooks.attribution._encoder._backbone import StepEncoder
-from tracer_hooks.attribution._encoder._head import HeadConfig, TrajectoryHead
+from tracer_hooks.attribution._encoder._head import HeadConfig
 from tracer_hooks.attribution._encoder._model import EncoderModel
 from tracer_hooks.attribution._encoder._stack import stack
 from tracer_hooks.attribution._encoder._tokens import StepTokenizer
+from tracer_hooks.attribution._encoder._towers import TrajectoryHead
 from tracer_hooks.attribution._encoder._weights import WEIGHTS, load_model
 from tracer_hooks.attribution._features import features_of
 from tracer_hooks.schema import Step, Trajectory
@@ -34,7 +39,8 @@ from tracer_hooks.training._examples import ARCHITECTURES, Example
 from tracer_hooks.training._metrics import area_within
 from tracer_hooks.training._trainer import LoopOptions, Trainer
 
-VARIANTS = ("vectors", "features", "vectors and features")
+TOWERS = ("words", "features", "both")
+KNOWN = "known architectures, other questions"
 
 
 def main() -> None:
@@ -45,88 +51,81 @@ def main() -> None:
     backbone = load_model(options.base)[0].backbone if ours else StepEncoder.from_base(options.base)
     backbone.requires_grad_(False)
     names = features_of(Trajectory(run_id="names", steps=(Step(index=0, agent="a", content="b"),))).names
-    picked = drawn(labeled_in(options.data), options.per_architecture, 0)
-    examples = examples_of(picked, StepTokenizer(options.base), names)
-    blank = EncoderModel(backbone, TrajectoryHead(HeadConfig(vectors=backbone.width)))
-    vectors = _vectors(blank, examples, options.cache)
+    config = HeadConfig(vectors=backbone.width, features=names)
+    labeled = drawn(labeled_in(options.data), options.per_architecture, 0)
+    examples = examples_of(labeled, StepTokenizer(options.base), names)
+    vectors = _vectors(EncoderModel(backbone, TrajectoryHead(config)), examples, options.cache)
     print(f"{len(examples)} trajectories read and encoded in {time.monotonic() - began:.0f} s", flush=True)
-    figures: dict[str, dict[str, float | None]] = {}
-    for variant in options.variant or VARIANTS:
-        figures[variant] = _figures(Study(backbone, examples, vectors, names, variant, options))
-        document = {"trajectories": len(examples), "seeds": options.seeds, "agent_auc": figures}
+    report(Study(backbone, config, examples, vectors, options), options)
+
+
+def report(study: Study, options: argparse.Namespace) -> None:
+    """Print the figures of every part left out, and write them, with their mean over the architectures."""
+    figures: dict[str, dict[str, float]] = {}
+    for name, train, test in study.parts(options.leave_out or ARCHITECTURES):
+        figures[name] = study.areas(train, test)
+        print(f"{name}: {figures[name]}", flush=True)
+        unseen = [one for part, one in figures.items() if part != KNOWN]
+        mean = {tower: round(float(np.mean([one[tower] for one in unseen])), 4) for tower in TOWERS}
+        document = {"trajectories": len(study.examples), "seeds": options.seeds, "mean": mean, "agent_auc": figures}
         options.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    print(f"mean over the architectures left out: {mean}")
 
 
+@dataclass(frozen=True)
 class Study:
-    """One variant of the head, trained and tested on parts of the examples."""
+    """The trajectory head, trained and tested on parts of the examples."""
 
-    def __init__(
-        self,
-        backbone: StepEncoder,
-        examples: Sequence[Example],
-        vectors: Sequence[torch.Tensor],
-        names: tuple[str, ...],
-        variant: str,
-        options: argparse.Namespace,
-    ) -> None:
-        self.options, self.variant, self.backbone = options, variant, backbone
-        has_features = "features" in variant
-        self.config = HeadConfig(vectors=backbone.width, features=names if has_features else (), blind=options.blind)
-        self.examples = [
-            example if has_features else replace(example, reading=replace(example.reading, features=_none(example)))
-            for example in examples
-        ]
-        self.vectors = [one if "vectors" in variant else torch.zeros_like(one) for one in vectors]
+    backbone: StepEncoder
+    config: HeadConfig
+    examples: Sequence[Example]
+    vectors: Sequence[Tensor]
+    options: argparse.Namespace
 
-    def area(self, train: Sequence[int], test: Sequence[int]) -> float | None:
-        """Mean over seeds of the area on ``test`` of a head that was trained on ``train``."""
-        found = [self._area(train, test, seed) for seed in range(self.options.seeds)]
-        return None if None in found else round(float(np.mean(found)), 4)
+    def parts(self, leave_out: Sequence[str]) -> Iterator[tuple[str, list[int], list[int]]]:
+        """Name, training rows and test rows, for every architecture left out and for other questions."""
+        kinds = [one.architecture for one in self.examples]
+        for name in leave_out:
+            if name in kinds:
+                yield (
+                    name,
+                    [k for k, kind in enumerate(kinds) if kind != name],
+                    [k for k, kind in enumerate(kinds) if kind == name],
+                )
+        held = [k for k, one in enumerate(self.examples) if is_held_out(one.question)]
+        yield KNOWN, sorted(set(range(len(kinds))) - set(held)), held
 
-    def _area(self, train: Sequence[int], test: Sequence[int], seed: int) -> float | None:
+    def areas(self, train: Sequence[int], test: Sequence[int]) -> dict[str, float]:
+        """Area on ``test`` of each tower, and of both, trained on ``train``; mean over seeds."""
+        found = [self._areas(train, test, seed) for seed in range(self.options.seeds)]
+        return {tower: round(float(np.mean([one[tower] for one in found])), 4) for tower in TOWERS}
+
+    def _areas(self, train: Sequence[int], test: Sequence[int], seed: int) -> dict[str, float]:
         torch.manual_seed(seed)
         model = EncoderModel(self.backbone, TrajectoryHead(self.config))
         loop = LoopOptions(epochs=self.options.epochs, batch=32, seed=seed, head_rate=1e-3)
         trainer = Trainer(model, [self.examples[k] for k in train], loop, [self.vectors[k] for k in train])
         while not trainer.done:
             trainer.step()
-        model.eval()
-        scores = []
-        with torch.inference_mode():
-            for start in range(0, len(test), 32):
-                rows = test[start : start + 32]
-                output = model.head(stack([self.examples[k].reading for k in rows], [self.vectors[k] for k in rows]))
-                scores += [
-                    output.agents[place, : len(self.examples[k].labels.agents)].numpy() for place, k in enumerate(rows)
-                ]
-        return area_within(scores, [self.examples[k].labels.agents for k in test])
+        truth = [self.examples[k].labels.agents for k in test]
+        scores = self._scores(model.head.eval(), test)
+        return {tower: area_within(scores[tower], truth) or math.nan for tower in TOWERS}
+
+    def _scores(self, head: TrajectoryHead, rows: Sequence[int]) -> dict[str, list[NDArray[np.float32]]]:
+        found: dict[str, list[NDArray[np.float32]]] = {tower: [] for tower in TOWERS}
+        for start in range(0, len(rows), 32):
+            batch = rows[start : start + 32]
+            given = stack([self.examples[k].reading for k in batch], [self.vectors[k] for k in batch])
+            with torch.inference_mode():
+                own = [tower(given) for tower in head.towers]
+                outputs = dict(zip(TOWERS, (*own, head.combined(own)), strict=True))
+            for place, k in enumerate(batch):
+                for tower, output in outputs.items():
+                    found[tower].append(output.agents[place, : len(self.examples[k].labels.agents)].numpy())
+        return found
 
 
-def _none(example: Example) -> np.ndarray:
-    return example.reading.features[:, :0]
-
-
-def _figures(study: Study) -> dict[str, float | None]:
-    found: dict[str, float | None] = {}
-    examples = study.examples
-    for architecture in study.options.leave_out or ARCHITECTURES:
-        test = [k for k, one in enumerate(examples) if one.architecture == architecture]
-        if not test:
-            continue
-        train = [k for k, one in enumerate(examples) if one.architecture != architecture]
-        found[architecture] = study.area(train, test)
-        print(f"{study.variant}: without {architecture} {found[architecture]}", flush=True)
-    known = [area for area in found.values() if area is not None]
-    found["mean"] = round(float(np.mean(known)), 4) if known else None
-    held = {k for k, one in enumerate(examples) if is_held_out(one.question)}
-    found["known architectures, other questions"] = study.area(
-        [k for k in range(len(examples)) if k not in held], sorted(held)
-    )
-    print(f"{study.variant}: {found}", flush=True)
-    return found
-
-
-def _vectors(model: EncoderModel, examples: Sequence[Example], cache: Path | None) -> list[torch.Tensor]:
+def _vectors(model: EncoderModel, examples: Sequence[Example], cache: Path | None) -> list[Tensor]:
     if cache is not None and cache.is_file():
         flat = torch.from_numpy(np.load(cache)["vectors"].astype(np.float32))
         return list(flat.split([len(one.reading.steps) for one in examples]))
@@ -143,8 +142,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True, help="JSON file for the figures")
     parser.add_argument("--cache", type=Path, help="file to keep the vectors in, for the same data and base")
     parser.add_argument("--per-architecture", type=int, default=300)
-    parser.add_argument("--variant", action="append", choices=VARIANTS, help="only this one; may be repeated")
-    parser.add_argument("--blind", type=float, default=0.5, help="share of training trajectories without vectors")
     parser.add_argument("--leave-out", action="append", choices=ARCHITECTURES, help="only this one; may be repeated")
     parser.add_argument("--epochs", type=float, default=4)
     parser.add_argument("--seeds", type=int, default=1)

@@ -16,7 +16,6 @@ _PULL = 3.0
 """How strongly the shares are drawn to equal ones, in units of one labelled trajectory."""
 
 
-_TEMPERATURES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4)
 _AGENT_SHARE = 0.5
 
 
@@ -26,7 +25,7 @@ def normalised(logits: Logits) -> Logits:
     if not np.isfinite(top):
         return np.full(len(logits), -np.log(max(1, len(logits))))
     shifted = np.maximum(logits - top, 2 * FLOOR)
-    return np.maximum(shifted - np.log(np.exp(shifted).sum()), FLOOR)
+    return np.asarray(np.maximum(shifted - np.log(np.exp(shifted).sum()), FLOOR))
 
 
 def pool(members: Sequence[Logits], shares: Sequence[float]) -> Logits:
@@ -64,16 +63,14 @@ def fit_shares(cases: Sequence[Sequence[Logits]], targets: Sequence[int]) -> NDA
     return np.asarray(found, dtype=np.float64)
 
 
-def log_likelihood(logits: Sequence[Logits], targets: Sequence[int]) -> float:
-    """Sum over the trajectories of the log-probability of the labelled step, at the temperature that suits best.
+def reciprocal_rank(logits: Sequence[Logits], targets: Sequence[int]) -> float:
+    """Mean over the trajectories of one over the rank of the labelled step; 1 when it is always the first.
 
-    Without the temperature a model that ranks well but is too sure of itself would lose to one that is merely timid;
-    the pool sets the temperature anyway.
+    With some tens of labels it is a steadier guide to who ranks best than exact matches are, and, other than the
+    likelihood, it does not prefer a timid model to one that ranks better; the pool sets the temperature anyway.
     """
-    return max(
-        float(sum(pool([one], [share])[target] for one, target in zip(logits, targets, strict=True)))
-        for share in _TEMPERATURES
-    )
+    ranks = [1 + int((one > one[target]).sum()) for one, target in zip(logits, targets, strict=True)]
+    return float(np.mean([1.0 / rank for rank in ranks]))
 
 
 def with_agents(logits: Logits, agents: Sequence[str]) -> Logits:

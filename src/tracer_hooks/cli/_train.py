@@ -48,7 +48,7 @@ def encoder(
         ),
     ] = None,
     heads_only: Annotated[
-        bool, typer.Option("--heads-only", help="Leave the step encoder of --base as it is.")
+        bool, typer.Option("--heads-only", help="Leave what --base brings as it is; train the rest.")
     ] = False,
     freeze: Annotated[int, typer.Option(min=0, help="How many of the lowest layers stay as they are.")] = 2,
     features: Annotated[bool, typer.Option(help="Whether structural features join at the head.")] = True,

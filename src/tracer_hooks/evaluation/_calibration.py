@@ -52,8 +52,7 @@ def calibrate(confidences: Sequence[float], right: Sequence[float]) -> Calibrati
     if not confidences:
         return None
     said, was = np.asarray(confidences, dtype=np.float64), np.asarray(right, dtype=np.float64)
-    # by decimals, as 0.3 * 10 is a little more than 3 and 0.7 * 10 a little less than 7
-    place = np.minimum(np.floor(np.round(said * BINS, 9)).astype(int), BINS - 1)
+    place = np.minimum(np.floor(said * BINS).astype(int), BINS - 1)
     bins = tuple(_bin(number, said[place == number], was[place == number]) for number in range(BINS))
     gaps = sum(
         one.runs * abs(one.confidence - one.accuracy)

@@ -27,6 +27,8 @@ from tracer_hooks.schema import RunOutcome
 
 POOLED = "all"
 """The group that holds the runs of all others."""
+_ONCE_AND_POOLED = 2
+"""Sections when one group has second labels: its own, and the same again for all."""
 
 
 def evaluate(
@@ -132,7 +134,10 @@ class _Work:
         masks = {name: np.array([case.group == name for case in self._cases], dtype=np.bool_) for name in names}
         if len(names) > 1:
             masks[POOLED] = np.ones(len(self._cases), dtype=np.bool_)
-        return [self._group(name, mask) for name, mask in masks.items()]
+        groups = [self._group(name, mask) for name, mask in masks.items()]
+        if sum(group.second_labels is not None for group in groups) == _ONCE_AND_POOLED:
+            groups[-1] = groups[-1].model_copy(update={"second_labels": None})
+        return groups
 
     def _ask(self, entrant: Entrant, *, told: bool = False, withheld: bool = False) -> list[Answer]:
         view = outcome_withheld if withheld else as_found

@@ -83,7 +83,8 @@ def _take(record: LoadedRecord, root: Path, dataset: str, found: _Found, labels:
     if record.trajectory is None or record.error is not None:
         file = Path(_PLACE.sub("", record.source))
         if dataset == "whowhen" and is_label_file(file):
-            found.notes.append(f"{file.name!r} holds labels and no runs; --labels reads it as a second opinion")
+            if not labels:
+                found.notes.append(f"{file.name!r} holds labels and no runs; --labels reads it as a second opinion")
         else:
             found.problems.append(Problem(source=record.source, reason=str(record.error or "no trajectory")))
         return

@@ -37,7 +37,8 @@ class EncoderTraining:
     per_architecture: int | None = None
     """Of each architecture, use at most so many trajectories, drawn by the seed; all by default."""
     heads_only: bool = False
-    """Leave the step encoder as it is: its vectors are computed once, and only the trajectory head is trained."""
+    """Leave what :attr:`base` brings as it is, the step encoder and, of an earlier run, the tower over its vectors;
+    train the rest of the head."""
     freeze: int = 2
     """The embeddings and so many of the lowest layers stay as they are."""
     features: bool = True

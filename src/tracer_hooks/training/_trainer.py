@@ -79,7 +79,7 @@ class Trainer:
                 {"params": group, "peak": peak}
                 for group, peak in (
                     ([p for p in model.backbone.parameters() if p.requires_grad], options.rate),
-                    (list(model.head.parameters()), options.head_rate),
+                    ([p for p in model.head.parameters() if p.requires_grad], options.head_rate),
                 )
                 if group
             ],
@@ -99,10 +99,13 @@ class Trainer:
         batch = [self.examples[k] for k in rows]
         for group in self._optimizer.param_groups:
             group["lr"] = group["peak"] * self._pace()
-        loss = loss_of(self._output(rows), stack_labels([example.labels for example in batch], self.model.device))
+        targets = stack_labels([example.labels for example in batch], self.model.device)
+        loss = torch.stack([loss_of(output, targets) for output in self._outputs(rows)]).sum()
         self._optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_([p for p in self.model.parameters() if p.requires_grad], 1.0)
+        signs = self.model.head.signs
+        for part in (self.model.backbone, self.model.head.words, *(() if signs is None else (signs,))):
+            torch.nn.utils.clip_grad_norm_(part.parameters(), 1.0)  # each for itself: none slows another
         self._optimizer.step()
         self.step_number += 1
         found = float(loss.detach())
@@ -144,13 +147,10 @@ class Trainer:
         if state["random_cuda"]:
             torch.cuda.set_rng_state_all(state["random_cuda"])
 
-    def _output(self, rows: Sequence[int]) -> HeadOutput:
+    def _outputs(self, rows: Sequence[int]) -> list[HeadOutput]:
         readings = [self.examples[k].reading for k in rows]
-        if self._vectors is None:
-            output: HeadOutput = self.model(readings)
-        else:
-            output = self.model.head(stack(readings, [self._vectors[k] for k in rows]))
-        return output
+        vectors = self.model.vectors(readings) if self._vectors is None else [self._vectors[k] for k in rows]
+        return self.model.head.trained(stack(readings, vectors))
 
     def _pace(self) -> float:
         share = (self.step_number + 1) / self.total

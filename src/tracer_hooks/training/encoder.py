@@ -9,11 +9,13 @@ from dataclasses import asdict
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from tracer_hooks.attribution._encoder._backbone import StepEncoder
-from tracer_hooks.attribution._encoder._head import HeadConfig, TrajectoryHead
+from tracer_hooks.attribution._encoder._head import HeadConfig
 from tracer_hooks.attribution._encoder._model import EncoderModel
 from tracer_hooks.attribution._encoder._tokens import TOKENIZER, StepTokenizer
+from tracer_hooks.attribution._encoder._towers import TrajectoryHead
 from tracer_hooks.attribution._encoder._weights import WEIGHTS, load_model, save_model
 from tracer_hooks.attribution._features import features_of
 from tracer_hooks.schema import Step, Trajectory
@@ -49,11 +51,7 @@ def train_encoder(job: EncoderTraining, progress: Progress | None = None) -> dic
             drawn(labeled_in(job.data), job.per_architecture, job.loop.seed), tokenizer, names, tick=tick
         )
     train, valid, left_out = split(examples, job.leave_out)
-    vectors = None
-    if job.heads_only:
-        with progress.phase("encoding") as tick:
-            vectors = vectors_of(model, train, tick)
-    trainer = Trainer(model, train, job.loop, vectors)
+    trainer = Trainer(model, train, job.loop, _vectors(model, train, progress) if job.heads_only else None)
     seconds = _fit(trainer, job, progress)
     metrics = _measure(model, valid, left_out, progress) | {
         "training": {
@@ -74,12 +72,25 @@ def train_encoder(job: EncoderTraining, progress: Progress | None = None) -> dic
 
 
 def _fresh(job: EncoderTraining) -> tuple[EncoderModel, tuple[str, ...]]:
-    backbone = load_model(job.base)[0].backbone if (job.base / WEIGHTS).is_file() else StepEncoder.from_base(job.base)
+    earlier = load_model(job.base)[0] if (job.base / WEIGHTS).is_file() else None
+    backbone = earlier.backbone if earlier is not None else StepEncoder.from_base(job.base)
     backbone.freeze(len(backbone.bert.encoder.layer) if job.heads_only else job.freeze)
     blank = Trajectory(run_id="names", task="", steps=(Step(index=0, agent="agent", content="text"),))
     names = features_of(blank).names if job.features else ()
     head = HeadConfig(**{**asdict(job.head), "vectors": backbone.width, "features": names})
-    return EncoderModel(backbone, TrajectoryHead(head)).to(job.device), names
+    model = EncoderModel(backbone, TrajectoryHead(head))
+    if earlier is not None:
+        model.head.words.load_state_dict(earlier.head.words.state_dict())
+        model.head.words.requires_grad_(not job.heads_only)
+    return model.to(job.device), names
+
+
+def _vectors(model: EncoderModel, examples: Sequence[Example], progress: Progress) -> list[Tensor]:
+    """The steps' vectors, computed once; nothing but zeros where no tower that is being trained reads them."""
+    if not model.head.reads_anew:
+        return [torch.zeros(len(one.reading.steps), model.backbone.width, device=model.device) for one in examples]
+    with progress.phase("encoding") as tick:
+        return vectors_of(model, examples, tick)
 
 
 def _fit(trainer: Trainer, job: EncoderTraining, progress: Progress) -> float:

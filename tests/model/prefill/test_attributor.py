@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tracer_hooks.attribution import get_attributor
 from tracer_hooks.attribution._fitting import Fittable
 from tracer_hooks.attribution._prefill import PrefillAttributor, PrefillOptions, _attributor
 from tracer_hooks.attribution._prefill._model import MODEL_VARIABLE, fingerprint_of
@@ -359,14 +361,31 @@ def test_a_probe_is_not_used_with_another_model(fitted, counting_model_dir, tmp_
 
 def test_directories_without_a_saved_attributor_are_named(fitted, tmp_path):
     _, attributor, _ = fitted
-    with pytest.raises(AttributionError, match=r"expected 'prefill\.json'"):
+    with pytest.raises(AttributionError, match=r"prefill\.json"):
         PrefillAttributor.load(tmp_path)
 
     attributor.save(tmp_path)
     (tmp_path / "prefill.npz").write_bytes(b"PK")
-    with pytest.raises(AttributionError, match="cannot be read"):
+    with pytest.raises(AttributionError, match="arrays of a probe"):
         PrefillAttributor.load(tmp_path)
 
-    (tmp_path / "prefill.json").write_text('{"attributor": "structural"}')
-    with pytest.raises(AttributionError, match="another attributor or version"):
+    settings = json.loads((tmp_path / "prefill.json").read_text())
+    settings["model"]["columns"] = ["other"]
+    (tmp_path / "prefill.json").write_text(json.dumps(settings))
+    with pytest.raises(AttributionError, match="other signals"):
         PrefillAttributor.load(tmp_path)
+
+    settings["model"]["options"] = {"unknown": 1, "model": "x"}
+    (tmp_path / "prefill.json").write_text(json.dumps(settings))
+    with pytest.raises(AttributionError, match="unknown"):
+        PrefillAttributor.load(tmp_path)
+
+
+def test_it_is_known_by_name_and_a_saved_one_by_its_directory(fitted, random_model_dir, tmp_path, monkeypatch):
+    monkeypatch.setenv(MODEL_VARIABLE, str(random_model_dir))
+    fitted[1].save(tmp_path)
+
+    assert isinstance(get_attributor("prefill"), PrefillAttributor)
+    loaded = get_attributor(tmp_path)
+    assert isinstance(loaded, PrefillAttributor)
+    assert loaded.probe is not None

@@ -50,6 +50,7 @@ TRACE: dict[str, Any] = {
                         at=11),
                     span(9, "FinalAnswerTool", "TOOL", at=14, tool_name="final", output_value="Paris"),
                     at=10),
+                span(11, "postprocess", "CHAIN", at=16),
                 at=2, input_value='{"task": "Find the capital."}'),
             at=1),
         span(20, "cleanup", "", at=30),
@@ -97,6 +98,7 @@ def test_model_calls_with_their_tools_are_the_steps() -> None:
         (8, 3, 3),
         (5, 1, 1),  # a tool call belongs to the call before it
         (9, 2, 2),  # of the same agent, not of the one that was asked in between
+        (11, 2, 2),  # to the last of several
         (3, 1, 1),  # a frame is its first step, or its last
         (6, 2, 3),
         (7, 3, 3),

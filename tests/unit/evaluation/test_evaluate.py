@@ -192,6 +192,19 @@ def test_second_labels_get_a_section() -> None:
     assert "step_both" not in ours
 
 
+def test_second_labels_of_one_group_are_not_repeated_for_all() -> None:
+    second = SecondLabel(file="1.json", agent="B", step=1)
+    one = case(labeled(run(*"AB", run_id="1"), "A", 0, question="1"), group="one", second=second)
+    two = case(labeled(run(*"AB", run_id="2"), "A", 0, question="2"), group="two")
+    report = evaluate(EvaluationData(dataset="whowhen", cases=(one, two)), blames(1), QUICK)
+    assert [group.second_labels is not None for group in report.groups] == [True, False, False]
+    both = EvaluationData(
+        dataset="whowhen", cases=(one, case(labeled(two.trajectory, "A", 0), group="two", second=second))
+    )
+    report = evaluate(both, blames(1), QUICK)
+    assert [group.second_labels is not None for group in report.groups] == [True, True, True]
+
+
 def test_the_same_report_twice_and_through_json() -> None:
     def figures(report: EvaluationReport) -> Any:
         found = json.loads(report.model_dump_json())

@@ -162,6 +162,14 @@ def test_the_roster_prior_learns_from_other_questions_alone() -> None:
     assert found[0].ranks["node0"] > found[0].ranks["node1"]
 
 
+def test_the_roster_prior_counts_no_label_of_the_same_question() -> None:
+    one = [aegis("Node0", "Node1", faults=[("Node0", M11)], question="one") for _ in range(25)]
+    two = [aegis("Node0", "Node1", faults=[("Node1", M12)], question="two") for _ in range(25)]
+    found = baselines.roster_prior([*one, *two])
+    assert found[0].ranks == {"node1": (1.0,)}
+    assert found[-1].ranks == {"node0": (1.0,)}
+
+
 def test_the_roster_prior_tells_teams_apart_and_falls_back_to_the_architecture() -> None:
     two = [aegis("Node0", "Node1", faults=[("Node0", M11)], question=f"a{k}") for k in range(30)]
     three = [aegis("Node0", "Node1", "Node2", faults=[("Node2", M12)], question=f"b{k}") for k in range(30)]

@@ -12,7 +12,6 @@ import torch
 from numpy.typing import NDArray
 
 from tracer_hooks.attribution._encoder._given import Reading, read
-from tracer_hooks.attribution._encoder._head import HeadOutput
 from tracer_hooks.attribution._encoder._stack import stack
 from tracer_hooks.attribution._encoder._tokens import TOKENIZER, StepTokenizer
 from tracer_hooks.attribution._encoder._weights import CONFIG, WEIGHTS, load_model, sha256
@@ -86,8 +85,7 @@ class Engine:
         with torch.inference_mode():
             given = stack([reading], self._model.vectors([reading]))
             given = given._replace(features=given.features[..., : len(self._model.head.config.features)])
-            states, agents = self._model.head.hidden(given)
-            output: HeadOutput = self._model.head.outputs(states, agents, given)
+            states, output = self._model.head.states(given)
         return Scored(
             reading=reading,
             pointer=output.steps[0].double().cpu().numpy(),

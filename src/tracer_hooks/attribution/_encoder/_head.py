@@ -1,4 +1,4 @@
-"""The trajectory transformer over step vectors, with heads for the decisive step, faulty agents, and their modes."""
+"""A trajectory transformer over steps, with heads for the decisive step, the faulty agents, and their modes."""
 
 from __future__ import annotations
 
@@ -16,17 +16,14 @@ _FREQUENCIES = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadConfig:
-    """The shape of a :class:`TrajectoryHead`."""
+    """The shape of a :class:`Tower`."""
 
     vectors: int = 768
-    """Width of a step vector."""
+    """Width of a step vector; 0 for a tower that reads no words."""
     width: int = 192
     layers: int = 2
     heads: int = 4
     dropout: float = 0.1
-    blind: float = 0.5
-    """In training, the share of trajectories whose step vectors are hidden, so that the structural features are learnt
-    for what they are worth alone: vectors tell the training architectures apart, features carry over to others."""
     features: tuple[str, ...] = ()
     """Names of the structural features that join at the head; none by default."""
 
@@ -92,7 +89,7 @@ class _Layer(nn.Module):
         return out
 
 
-class TrajectoryHead(nn.Module):
+class Tower(nn.Module):
     """Steps attend to each other; agents are pooled from their own steps, so that any roster can be scored.
 
     An agent has no embedding of its own: what it is called, and when it first spoke, would be learnt by heart for the
@@ -103,8 +100,8 @@ class TrajectoryHead(nn.Module):
         super().__init__()
         self.config = config
         width = config.width
-        self.norm = nn.LayerNorm(config.vectors, elementwise_affine=False)
-        self.read = nn.Linear(2 * config.vectors, width)
+        self.norm = nn.LayerNorm(config.vectors, elementwise_affine=False) if config.vectors else None
+        self.read = nn.Linear(2 * config.vectors, width) if config.vectors else None
         self.read_place = nn.Linear(2 * _FREQUENCIES + 1, width)
         self.read_features = nn.Linear(len(config.features), width) if config.features else None
         self.layers = nn.ModuleList(_Layer(config) for _ in range(config.layers))
@@ -131,14 +128,13 @@ class TrajectoryHead(nn.Module):
         return HeadOutput(pointer, self.fault(agents).squeeze(-1), self.mode(agents))
 
     def _steps(self, given: HeadInput, real: Tensor) -> Tensor:
-        vectors = self.norm(given.vectors)
-        count = real.sum(1, keepdim=True).clamp(min=1)[..., None]
-        # How a step differs from its trajectory's mean transfers better between teams than what it is about.
-        apart = vectors - (vectors * real[..., None]).sum(1, keepdim=True) / count
-        words = self.read(self.drop(torch.cat([vectors, apart], -1)))
-        if self.training and self.config.blind and self.config.features:
-            words = words * (torch.rand(len(words), 1, 1, device=words.device) >= self.config.blind)
-        x = words + self.read_place(_places(given))
+        x = self.read_place(_places(given))
+        if self.norm is not None and self.read is not None:
+            vectors = self.norm(given.vectors)
+            count = real.sum(1, keepdim=True).clamp(min=1)[..., None]
+            # How a step differs from its trajectory's mean transfers better between teams than what it is about.
+            apart = vectors - (vectors * real[..., None]).sum(1, keepdim=True) / count
+            x = x + self.read(self.drop(torch.cat([vectors, apart], -1)))
         if self.read_features is not None:
             x = x + self.read_features(given.features)
         relations = _relations(given.speakers)

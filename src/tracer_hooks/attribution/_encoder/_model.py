@@ -9,9 +9,10 @@ from torch import Tensor, nn
 
 from tracer_hooks.attribution._encoder._backbone import StepEncoder, pad
 from tracer_hooks.attribution._encoder._given import Reading
-from tracer_hooks.attribution._encoder._head import HeadOutput, TrajectoryHead
+from tracer_hooks.attribution._encoder._head import HeadOutput
 from tracer_hooks.attribution._encoder._stack import stack
 from tracer_hooks.attribution._encoder._tokens import StepTokens
+from tracer_hooks.attribution._encoder._towers import TrajectoryHead
 
 _CHUNK = 48
 

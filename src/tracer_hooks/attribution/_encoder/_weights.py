@@ -14,9 +14,10 @@ from torch import Tensor
 
 from tracer_hooks._optional import require
 from tracer_hooks.attribution._encoder._backbone import StepEncoder
-from tracer_hooks.attribution._encoder._head import HeadConfig, TrajectoryHead
+from tracer_hooks.attribution._encoder._head import HeadConfig
 from tracer_hooks.attribution._encoder._model import EncoderModel
 from tracer_hooks.attribution._encoder._tokens import TOKENIZER
+from tracer_hooks.attribution._encoder._towers import TrajectoryHead
 from tracer_hooks.errors import AttributionError
 
 WEIGHTS, CONFIG = "encoder.safetensors", "encoder.json"
@@ -36,12 +37,13 @@ def save_model(model: EncoderModel, tokenizer: Path, directory: Path, notes: Map
         notes: What else should stand in the configuration, such as thresholds.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    save_file = require("safetensors.torch", extra="model", feature="the attributor 'encoder'").save_file
-    save_file(pack(model.state_dict()), directory / WEIGHTS)
+    pack_bytes = require("safetensors.torch", extra="model", feature="the attributor 'encoder'").save
+    (directory / WEIGHTS).write_bytes(pack_bytes(pack(model.state_dict())))
     config = {
         "format": _FORMAT,
         "backbone": model.backbone.config,
         "head": model.head.config.as_json(),
+        "share": model.head.share,
         "weights_sha256": sha256(directory / WEIGHTS),
         **(notes or {}),
     }
@@ -63,7 +65,9 @@ def load_model(directory: Path) -> tuple[EncoderModel, dict[str, Any]]:
             f"the weights {str(directory / WEIGHTS)!r} are not those that were written (their SHA-256 differs): "
             "fetch or train them again"
         )
-    model = EncoderModel(StepEncoder(config["backbone"]), TrajectoryHead(HeadConfig.of_json(config["head"])))
+    model = EncoderModel(
+        StepEncoder(config["backbone"]), TrajectoryHead(HeadConfig.of_json(config["head"]), config["share"])
+    )
     model.load_state_dict(unpack(load_file(directory / WEIGHTS)))
     return model.eval(), config
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import zipfile
 from dataclasses import asdict
@@ -15,31 +14,30 @@ from tracer_hooks.attribution._prefill._model import MODEL_VARIABLE, fingerprint
 from tracer_hooks.attribution._prefill._options import PrefillOptions
 from tracer_hooks.attribution._prefill._probe import Compression, Probe
 from tracer_hooks.attribution._prefill._signals import PLACES, SIGNALS
-from tracer_hooks.errors import AttributionError, ConfigError
+from tracer_hooks.attribution._saved import read_saved, write_saved
+from tracer_hooks.errors import AttributionError
 
 if TYPE_CHECKING:
     from tracer_hooks.attribution._prefill._attributor import PrefillAttributor
 
-SETTINGS_FILE = "prefill.json"
 PROBE_FILE = "prefill.npz"
-_FORMAT = 1
+_VERSION = 1
+_AGAIN = "tracer-hooks fit --attributor prefill --labels PATH --out DIR"
 
 
 def save(attributor: PrefillAttributor, directory: Path) -> None:
     """Write ``prefill.json`` and, when there is a probe, ``prefill.npz``."""
-    directory.mkdir(parents=True, exist_ok=True)
     options = {
         name: str(value) if isinstance(value, Path) else value for name, value in asdict(attributor.options).items()
     }
     options["model"] = str(attributor.path.resolve())
-    settings = {
-        "attributor": attributor.name,
-        "format": _FORMAT,
+    model = {
         "fingerprint": attributor.fingerprint,
         "columns": [*SIGNALS, *PLACES],
         "fitted": attributor.probe is not None,
         "options": options,
     }
+    write_saved(directory, name=attributor.name, version=_VERSION, model=model)
     (directory / PROBE_FILE).unlink(missing_ok=True)
     if attributor.probe is not None:
         compression = attributor.probe.compression
@@ -49,7 +47,6 @@ def save(attributor: PrefillAttributor, directory: Path) -> None:
             basis=compression.basis.astype(np.float32),
             weights=attributor.probe.weights,
         )
-    (directory / SETTINGS_FILE).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
 
 
 def load(directory: Path) -> tuple[PrefillOptions, Probe | None]:
@@ -59,43 +56,35 @@ def load(directory: Path) -> tuple[PrefillOptions, Probe | None]:
         AttributionError: The directory holds no such attributor, or its probe belongs to another language model.
         ConfigError: The language model is not there, or an option has a value that cannot be used.
     """
-    settings = _settings(directory)
-    given = dict(settings["options"])
-    if os.environ.get(MODEL_VARIABLE):
-        given["model"] = os.environ[MODEL_VARIABLE]
-    try:
-        options = PrefillOptions(**given)
-    except TypeError as error:
-        raise ConfigError(f"{str(directory / SETTINGS_FILE)!r} has an option that is not known: {error}") from error
-    if not settings["fitted"]:
+    model = read_saved(directory, name="prefill", version=_VERSION)
+    options = _options(model, directory)
+    if not model.get("fitted"):
         return options, None
     path = model_path(options.model)
     found = fingerprint_of(path, options)
-    if found != settings["fingerprint"]:
+    if found != model.get("fingerprint"):
         raise AttributionError(
             f"the probe in {str(directory)!r} was fitted on another language model or number format than {str(path)!r} "
-            f"(fingerprint {settings['fingerprint']!r}, here {found!r}). "
-            f"Set {MODEL_VARIABLE} to that model, or run: tracer-hooks fit --attributor prefill"
+            f"(fingerprint {model.get('fingerprint')!r}, here {found!r}). "
+            f"Set {MODEL_VARIABLE} to that model, or run: {_AGAIN}"
+        )
+    if model.get("columns") != [*SIGNALS, *PLACES]:
+        raise AttributionError(
+            f"the probe in {str(directory)!r} is for other signals than this release's. Run: {_AGAIN}"
         )
     return options, _probe(directory)
 
 
-def _settings(directory: Path) -> dict[str, Any]:
-    file = directory / SETTINGS_FILE
+def _options(model: dict[str, Any], directory: Path) -> PrefillOptions:
     try:
-        settings = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        given = dict(model["options"])
+        given["model"] = os.environ.get(MODEL_VARIABLE) or given["model"]
+        return PrefillOptions(**given)
+    except (KeyError, TypeError) as error:
         raise AttributionError(
-            f"no saved attributor 'prefill' in {str(directory)!r}: expected {SETTINGS_FILE!r} ({error}). "
-            "Run: tracer-hooks fit --attributor prefill"
+            f"the options of the attributor in {str(directory)!r} cannot be used: {error}; expected those of "
+            f"PrefillOptions. Run: {_AGAIN}"
         ) from error
-    expected = {"attributor": "prefill", "format": _FORMAT, "columns": [*SIGNALS, *PLACES]}
-    if not isinstance(settings, dict) or any(settings.get(name) != value for name, value in expected.items()):
-        raise AttributionError(
-            f"{str(file)!r} is of another attributor or version; expected attributor 'prefill', format {_FORMAT}. "
-            "Run: tracer-hooks fit --attributor prefill"
-        )
-    return settings
 
 
 def _probe(directory: Path) -> Probe:
@@ -106,6 +95,5 @@ def _probe(directory: Path) -> Probe:
             return Probe(compression, arrays["weights"].astype(np.float64))
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise AttributionError(
-            f"{str(file)!r} cannot be read: {error}; expected the arrays of a probe. "
-            "Run: tracer-hooks fit --attributor prefill"
+            f"{str(file)!r} cannot be read: {error}; expected the arrays of a probe. Run: {_AGAIN}"
         ) from error

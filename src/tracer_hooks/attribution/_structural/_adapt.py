@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tracer_hooks.attribution._features import FeatureTable
-from tracer_hooks.attribution._pooling import fit_shares, grouped_folds, log_likelihood, normalised, pool
+from tracer_hooks.attribution._pooling import fit_shares, grouped_folds, normalised, pool, reciprocal_rank
 from tracer_hooks.attribution._structural._forest import Forest, fit_forest
 from tracer_hooks.attribution._structural._logit import ConditionalLogit, Logits, fit_logit
-from tracer_hooks.attribution._structural._model import POOLED, StructuralModel
+from tracer_hooks.attribution._structural._model import StructuralModel
 from tracer_hooks.attribution._structural._prior import prior_logits
 
-STRENGTHS = (10.0, 20.0, 40.0, 80.0, 160.0, 1e6)
+STRENGTHS = (5.0, 10.0, 20.0, 40.0, 80.0, 1e6)
 """Precisions of the prior that are tried; the last keeps the model as it was."""
 _FOLDS = 5
-_FEWEST_OF_A_FAMILY = 12
-"""Trajectories that a family must have for trees of its own."""
+_SHARPNESS = 50.0
+"""How fast a strength loses its say: one that ranks 0.02 worse than the best has a third of the best one's."""
+
+_Way: TypeAlias = Callable[[Sequence["Case"], Sequence["Case"]], list[Logits]]
+"""Fits to the first cases and gives the log-beliefs about the second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +37,11 @@ class Case:
     target: int
     group: str
     """The question that it belongs to."""
-    family: str
 
     @classmethod
-    def of(cls, table: FeatureTable, *, target: int, group: str, family: str) -> Case:
+    def of(cls, table: FeatureTable, *, target: int, group: str) -> Case:
         """A case with what every fit needs computed once."""
-        return cls(table, table.standardised(), prior_logits(table), target, group, family)
+        return cls(table, table.standardised(), prior_logits(table), target, group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,61 +56,70 @@ class Adapted:
 
 
 def adapt(cases: Sequence[Case], *, seed: int) -> Adapted:
-    """Fit a conditional logit and trees, and pool them as cross-validation says.
+    """Fit a conditional logit and trees, and pool them, as cross-validation over questions says.
 
-    The strength of the prior is the one under which the questions left out are likeliest. Trees are grown for each
-    family of trajectories that is large enough, or for all together, whichever does better. The shares of the two in
-    the pool, and with them the temperature, are fitted to the out-of-fold beliefs.
+    The logit is averaged over several strengths of the prior, each with a say that falls with how much worse it
+    ranks the labelled steps of questions left out; picking one of them would follow chance when labels are few. Logit
+    and trees share the pool evenly, and its temperature is fitted to the out-of-fold beliefs. Where the pool ranks
+    worse than the model as it was, that stays.
     """
+    targets = [case.target for case in cases]
     folds = grouped_folds([case.group for case in cases], count=_FOLDS, seed=seed)
-    strength, from_logit = _best_strength(cases, folds)
-    grouping, from_trees = _best_forests(cases, folds, seed)
-    members = [list(pair) for pair in zip(from_logit, from_trees, strict=True)]
-    shares = fit_shares(members, [case.target for case in cases])
-    beliefs = [np.exp(pool(pair, shares.tolist())) for pair in members]
-    model = StructuralModel(
-        logit=_logit_on(cases, strength),
-        forests=_forests_on(cases, grouping, seed),
-        logit_weight=float(shares[0]),
-        forest_weight=float(shares[1]),
-    )
-    kept = "as shipped" if strength >= 1e6 else f"strength {strength:g}"
-    chosen = f"conditional logit ({kept}) x {shares[0]:.2f}, trees ({grouping}) x {shares[1]:.2f}"
-    return Adapted(model, beliefs, chosen)
+    by_strength = {one: _out_of_fold(cases, folds, partial(_logit_beliefs, one)) for one in STRENGTHS}
+    says = _says({one: reciprocal_rank(out, targets) for one, out in by_strength.items()})
+    from_logit = [
+        normalised(np.sum([say * by_strength[one][place] for one, say in says.items()], axis=0))
+        for place in range(len(cases))
+    ]
+    from_trees = _out_of_fold(cases, folds, partial(_forest_beliefs, seed))
+    pooled = [normalised(one + other) for one, other in zip(from_logit, from_trees, strict=True)]
+    shipped = by_strength[STRENGTHS[-1]]
+    if _is_worse(pooled, shipped, targets):
+        share = float(fit_shares([[one] for one in shipped], targets)[0])
+        model = StructuralModel(logit=_logit_on(cases, STRENGTHS[-1]), logit_weight=share)
+        return Adapted(model, _beliefs(shipped, share), f"the model as it was, its temperature fitted ({share:.2f})")
+    share = float(fit_shares([[one] for one in pooled], targets)[0])
+    logit = ConditionalLogit.mean([(_logit_on(cases, one), say) for one, say in says.items()])
+    model = StructuralModel(logit=logit, forest=_forest_of(cases, seed), logit_weight=share, forest_weight=share)
+    strongest = ", ".join(f"{one:g} ({say:.0%})" for one, say in says.items() if say >= 0.05)
+    return Adapted(model, _beliefs(pooled, share), f"prior of strength {strongest}, trees, each x {share:.2f}")
 
 
-def _places(folds: Sequence[int], fold: int) -> list[int]:
-    return [place for place, own in enumerate(folds) if own == fold]
+def _is_worse(ours: Sequence[Logits], shipped: Sequence[Logits], targets: Sequence[int]) -> bool:
+    """Whether the labelled steps rank lower, and are not the first more often either."""
+    hits = [sum(int(one.argmax()) == t for one, t in zip(out, targets, strict=True)) for out in (ours, shipped)]
+    return reciprocal_rank(ours, targets) < reciprocal_rank(shipped, targets) and hits[0] <= hits[1]
 
 
-def _best_strength(cases: Sequence[Case], folds: Sequence[int]) -> tuple[float, list[Logits]]:
-    tried: dict[float, list[Logits]] = {}
-    for strength in STRENGTHS:
-        out: list[Logits] = [np.zeros(0)] * len(cases)
-        for fold in sorted(set(folds)):
-            model = _logit_on([case for case, own in zip(cases, folds, strict=True) if own != fold], strength)
-            for place in _places(folds, fold):
-                out[place] = normalised(model.logits(cases[place].table, cases[place].prior))
-        tried[strength] = out
-    best = max(STRENGTHS, key=lambda one: log_likelihood(tried[one], [case.target for case in cases]))
-    return best, tried[best]
+def _says(ranks: Mapping[float, float]) -> dict[float, float]:
+    best = max(ranks.values())
+    raw = {one: float(np.exp(_SHARPNESS * (rank - best))) for one, rank in ranks.items()}
+    total = sum(raw.values())
+    return {one: say / total for one, say in raw.items()}
 
 
-def _best_forests(cases: Sequence[Case], folds: Sequence[int], seed: int) -> tuple[str, list[Logits]]:
-    """Whether families get trees of their own."""
-    families = {case.family for case in cases}
-    groupings = ["pooled", "by family"] if len(families) > 1 else ["pooled"]
-    tried: dict[str, list[Logits]] = {}
-    for grouping in groupings:
-        out: list[Logits] = [np.zeros(0)] * len(cases)
-        for fold in sorted(set(folds)):
-            forests = _forests_on([c for c, own in zip(cases, folds, strict=True) if own != fold], grouping, seed)
-            for place in _places(folds, fold):
-                forest = forests.get(cases[place].family) or forests[POOLED]
-                out[place] = normalised(forest.logits(cases[place].table))
-        tried[grouping] = out
-    best = max(groupings, key=lambda one: log_likelihood(tried[one], [case.target for case in cases]))
-    return best, tried[best]
+def _beliefs(logits: Sequence[Logits], share: float) -> list[NDArray[np.float64]]:
+    return [np.exp(pool([one], [share])) for one in logits]
+
+
+def _out_of_fold(cases: Sequence[Case], folds: Sequence[int], way: _Way) -> list[Logits]:
+    out: list[Logits] = [np.zeros(0)] * len(cases)
+    for fold in sorted(set(folds)):
+        rest = [case for case, own in zip(cases, folds, strict=True) if own != fold]
+        held_out = [place for place, own in enumerate(folds) if own == fold]
+        for place, logits in zip(held_out, way(rest, [cases[place] for place in held_out]), strict=True):
+            out[place] = normalised(logits)
+    return out
+
+
+def _logit_beliefs(strength: float, known: Sequence[Case], asked: Sequence[Case]) -> list[Logits]:
+    model = _logit_on(known, strength)
+    return [model.logits(case.table, case.prior) for case in asked]
+
+
+def _forest_beliefs(seed: int, known: Sequence[Case], asked: Sequence[Case]) -> list[Logits]:
+    forest = _forest_of(known, seed)
+    return [forest.logits(case.table) for case in asked]
 
 
 def _logit_on(cases: Sequence[Case], strength: float) -> ConditionalLogit:
@@ -118,17 +131,6 @@ def _logit_on(cases: Sequence[Case], strength: float) -> ConditionalLogit:
     )
     names = cases[0].table.names
     return ConditionalLogit({n: float(w) for n, w in zip(names, weights, strict=True) if abs(w) > 1e-6}, prior_weight)
-
-
-def _forests_on(cases: Sequence[Case], grouping: str, seed: int) -> dict[str, Forest]:
-    forests = {POOLED: _forest_of(cases, seed)}
-    if grouping == "pooled":
-        return forests
-    for family in {case.family for case in cases}:
-        own = [case for case in cases if case.family == family]
-        if len(own) >= _FEWEST_OF_A_FAMILY:
-            forests[family] = _forest_of(own, seed)
-    return forests
 
 
 def _forest_of(cases: Sequence[Case], seed: int) -> Forest:

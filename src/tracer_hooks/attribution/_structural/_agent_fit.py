@@ -22,7 +22,6 @@ from tracer_hooks.attribution._structural._agent_head import MODES, AgentHead, F
 from tracer_hooks.attribution._structural._agent_rows import (
     SEAT,
     WORD,
-    WORD_AGAINST_RUN,
     AgentRows,
     column_of,
     rows_of,
@@ -48,11 +47,11 @@ class AgentFitOptions:
     """Summaries of features that are read for them."""
     habits: frozenset[str] = frozenset(("position", "turns", "role", "run"))
     """Groups of features that are not read for them: they tell one team's order of turns from another's."""
-    known_strength: float = 1.0
+    known_strength: float = 0.3
     """Ridge strength of the models of known teams."""
-    words: int = 600
+    words: int = 1200
     """How many of the commonest words are columns for known teams."""
-    known_summaries: tuple[str, ...] = ("mean", "highest", "level")
+    known_summaries: tuple[str, ...] = ("mean", "level")
     """Summaries of features that known teams read."""
     folds: int = 4
     """Parts of the questions that thresholds for known teams are chosen on, each left out of the fit in turn."""
@@ -69,6 +68,8 @@ class AgentExample:
     """(agents, 14): at fault with that mode."""
     labelled: int
     """Different pairs in the label, also those of agents that never act."""
+    labelled_agents: int
+    """Different agents in the label, also those that never act."""
     kind: str
     """Kind of team."""
     question: str
@@ -96,8 +97,9 @@ def example_of(labeled: LabeledTrajectory, *, kind: str, table: FeatureTable | N
             if fault.error_mode is not None:
                 pairs[row, MODES.index(fault.error_mode)] = True
     labelled = len({(fault.agent, fault.error_mode) for fault in labeled.faults if fault.error_mode is not None})
+    agents = len({fold(fault.agent) for fault in labeled.faults})
     question = labeled.question_id or trajectory.task
-    return AgentExample(rows, at_fault, pairs, labelled, kind, question, roster_of(trajectory))
+    return AgentExample(rows, at_fault, pairs, labelled, agents, kind, question, roster_of(trajectory))
 
 
 def fit_head(examples: Sequence[AgentExample], options: AgentFitOptions | None = None) -> AgentHead:
@@ -161,7 +163,7 @@ def known_team_columns(examples: Sequence[AgentExample], options: AgentFitOption
     seats = sorted({seat_of(one.kind, name) for one in examples for name in one.rows.names})
     return (
         *(column_of(kind, name) for kind in options.known_summaries for name in examples[0].rows.features),
-        *(column_of(kind, word) for kind in (WORD, WORD_AGAINST_RUN) for word in words),
+        *(column_of(WORD, word) for word in words),
         *(column_of(SEAT, seat) for seat in seats),
     )
 
@@ -216,30 +218,28 @@ class Study:
         weights = fit(list(self._sums.values()))
         agent = _curve(scores[:, :1], self._targets[:, :1])
         pair = _curve(scores[:, 1:], self._targets[:, 1:])
-        odds = pair[0] * scores[:, 1:] + pair[1]
-        labelled = sum(one.labelled for one in self._examples)
+        slope = np.array([agent[0], *[pair[0]] * len(MODES)])
+        offset = np.array([agent[1], *[pair[1]] * len(MODES)])
+        linear = replace(self._blank, weights=slope * weights[:-1], intercepts=slope * weights[-1] + offset)
+        odds, gold = slope * scores + offset, self._targets > 0
         return FaultModel(
-            agents=self._linear(weights[:, :1], agent),
-            pairs=self._linear(weights[:, 1:], pair),
-            threshold=best_threshold(odds, self._targets[:, 1:] > 0, labelled),
+            linear,
+            threshold=best_threshold(odds[:, 1:], gold[:, 1:], sum(one.labelled for one in self._examples)),
+            agent_threshold=best_threshold(odds[:, :1], gold[:, :1], sum(e.labelled_agents for e in self._examples)),
         )
 
     def by_example(self, scores: Array) -> list[Array]:
         """Scores of all agents, by example."""
         return [scores[self._owner == place] for place in range(len(self._examples))]
 
-    def _linear(self, weights: Array, curve: tuple[float, float]) -> LinearScores:
-        slope, offset = curve
-        return replace(self._blank, weights=slope * weights[:-1], intercepts=slope * weights[-1] + offset)
-
 
 def best_threshold(odds: Array, gold: NDArray[np.bool_], labelled: int) -> float:
-    """The log-odds from which to name a pair, for the best micro-F1 of pairs on these.
+    """The log-odds from which to name a pair, or an agent, for the best micro-F1 on these.
 
     Args:
-        odds: Log-odds of pairs.
+        odds: Log-odds of pairs, or of agents.
         gold: Which of them are labelled; as ``odds``.
-        labelled: How many pairs are labelled, also those that are not among these.
+        labelled: How many are labelled, also those that are not among these.
     """
     order = np.argsort(-odds, axis=None, kind="stable")
     right = np.cumsum(gold.ravel()[order])

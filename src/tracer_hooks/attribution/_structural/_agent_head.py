@@ -57,10 +57,6 @@ class LinearScores:
         found = rows.matrix(self.columns)
         return found - found.mean(axis=0) if self.against_run and len(found) else found
 
-    def of(self, rows: AgentRows) -> NDArray[np.float64]:
-        """(agents, outputs): log-odds."""
-        return np.asarray(self.matrix(rows) @ self.weights + self.intercepts)
-
     def to_json(self) -> dict[str, Any]:
         """As plain JSON: for each column its weights, rounded to four significant digits."""
         rounded = {name: [_short(value) for value in row] for name, row in zip(self.columns, self.weights, strict=True)}
@@ -80,23 +76,22 @@ class LinearScores:
 class FaultModel:
     """Log-odds of agents and of pairs, and how many pairs to name."""
 
-    agents: LinearScores
-    """One output: the agent is at fault."""
-    pairs: LinearScores
-    """Fourteen outputs: the agent is at fault with that mode."""
+    scores: LinearScores
+    """Fifteen outputs: the agent is at fault, and is at fault with each mode."""
     threshold: float
     """Log-odds from which a pair is named; chosen for the best micro-F1 of pairs."""
+    agent_threshold: float
+    """Log-odds from which an agent is named, if need be without a mode; chosen for the best micro-F1 of agents."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON."""
-        parts = {"agents": self.agents.to_json(), "pairs": self.pairs.to_json()}
-        return {**parts, "threshold": _short(self.threshold)}
+        limits = {"threshold": _short(self.threshold), "agent_threshold": _short(self.agent_threshold)}
+        return {**limits, **self.scores.to_json()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> FaultModel:
         """What :meth:`to_json` wrote."""
-        agents, pairs = LinearScores.from_json(data["agents"]), LinearScores.from_json(data["pairs"])
-        return cls(agents, pairs, float(data["threshold"]))
+        return cls(LinearScores.from_json(data), float(data["threshold"]), float(data["agent_threshold"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,27 +122,37 @@ class AgentHead:
 
     def score_rows(self, rows: AgentRows) -> AgentScores:
         """The same for agents that are read already."""
-        model = self._model(rows.team)
-        odds, pairs = model.agents.of(rows)[:, 0], model.pairs.of(rows)
+        scores = self._model(rows.team).scores
+        matrix = scores.matrix(rows)
+        odds = matrix @ scores.weights + scores.intercepts
         return AgentScores(
-            agents={name: float(value) for name, value in zip(rows.names, odds, strict=True)},
+            agents={name: float(row[0]) for name, row in zip(rows.names, odds, strict=True)},
             modes={
-                (name, mode): float(pairs[row, place])
-                for row, name in enumerate(rows.names)
-                for place, mode in enumerate(MODES)
+                (name, mode): float(value)
+                for name, row in zip(rows.names, odds, strict=True)
+                for mode, value in zip(MODES, row[1:], strict=True)
             },
-            contributions=_contributions(model.agents, rows),
+            contributions=_contributions(scores, rows.names, matrix),
             team=rows.team,
         )
 
     def faults(self, scores: AgentScores) -> tuple[AgentFault, ...]:
-        """The pairs whose log-odds pass the threshold, the likeliest first; the likeliest one when none does."""
-        threshold = self._model(scores.team).threshold
+        """Who is at fault, the likeliest first within each part: pairs, then agents whose mode cannot be told.
+
+        Pairs and agents have thresholds of their own. When nothing passes, the likeliest pair is named; a trajectory
+        without agents has no faults.
+        """
+        model = self._model(scores.team)
         ranked = sorted(scores.modes.items(), key=lambda pair: -pair[1])
-        named = [pair for pair in ranked if pair[1] >= threshold] or ranked[:1]
-        return tuple(
-            AgentFault(agent=agent, error_mode=mode, score=1.0 / (1.0 + math.exp(-odds)))
-            for (agent, mode), odds in named
+        pairs = [pair for pair in ranked if pair[1] >= model.threshold]
+        named = {agent for (agent, _), _ in pairs}
+        agents = sorted(scores.agents.items(), key=lambda one: -one[1])
+        others = [one for one in agents if one[1] >= model.agent_threshold and one[0] not in named]
+        if not pairs and not others:
+            pairs = ranked[:1]
+        return (
+            *(AgentFault(agent=agent, error_mode=mode, score=_probability(odds)) for (agent, mode), odds in pairs),
+            *(AgentFault(agent=agent, score=_probability(odds)) for agent, odds in others),
         )
 
     def team_of(self, trajectory: Trajectory) -> str | None:
@@ -196,14 +201,20 @@ def roster_of(trajectory: Trajectory) -> frozenset[str]:
     return frozenset(folded(step.agent) for step in trajectory.steps)
 
 
-def _contributions(model: LinearScores, rows: AgentRows, most: int = 5) -> dict[str, tuple[tuple[str, float], ...]]:
-    terms = model.matrix(rows) * model.weights[:, 0]
+def _contributions(
+    model: LinearScores, names: tuple[str, ...], matrix: NDArray[np.float64], most: int = 5
+) -> dict[str, tuple[tuple[str, float], ...]]:
+    terms = matrix * model.weights[:, 0]
     away = terms - terms.mean(axis=0, keepdims=True) if len(terms) else terms
     found = {}
-    for name, row in zip(rows.names, away, strict=True):
+    for name, row in zip(names, away, strict=True):
         best = np.argsort(-row, kind="stable")[:most]
         found[name] = tuple((model.columns[place], float(row[place])) for place in best if row[place] > 0)
     return found
+
+
+def _probability(odds: float) -> float:
+    return 1.0 / (1.0 + math.exp(-odds))
 
 
 def _short(value: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -19,9 +19,9 @@ from tracer_hooks.schema import Trajectory
 SUMMARIES = ("mean", "highest", "lowest", "level")
 """How a feature of an agent's steps becomes one number: mean, highest and lowest of the feature standardised within the
 trajectory, and the mean of the feature as it is."""
-WORD, WORD_AGAINST_RUN, SEAT = "word", "word against the run", "seat"
-"""The other kinds of columns: log count of a word in the agent's text, the same less the run's mean over its agents,
-and 1 for one named agent of one known kind of team."""
+WORD, SEAT = "word", "seat"
+"""The other kinds of columns: log count of a word in the agent's text, and 1 for one named agent of one known kind of
+team."""
 
 _FRAME = frozenset({"system"})
 """Speakers that are the frame around a team."""
@@ -54,17 +54,11 @@ class AgentRows:
         found = np.zeros((len(self.names), len(columns)))
         plan = _plan(columns, self.features)
         found[:, plan.to] = self.summaries[:, plan.of]
-        for kind, place, name in plan.others:
-            found[:, place] = self._seat(name) if kind == SEAT else self._said(name)
-            if kind == WORD_AGAINST_RUN:
-                found[:, place] -= found[:, place].mean() if self.names else 0.0
+        for row, (agent, counts) in enumerate(zip(self.names, self.words, strict=True)):
+            for word, times in counts.items():
+                found[row, plan.words.get(word, ())] = np.log1p(times)
+            found[row, plan.seats.get(seat_of(self.team, agent), ())] = 1.0
         return found
-
-    def _said(self, word: str) -> list[float]:
-        return [float(np.log1p(counts[word])) for counts in self.words]
-
-    def _seat(self, name: str) -> list[float]:
-        return [float(name == seat_of(self.team, agent)) for agent in self.names]
 
 
 def rows_of(table: FeatureTable, trajectory: Trajectory, *, team: str | None = None) -> AgentRows:
@@ -118,23 +112,26 @@ def column_of(kind: str, name: str) -> str:
 class _Plan:
     """Where each column comes from."""
 
-    to: list[int]
-    of: list[int]
-    others: list[tuple[str, int, str]]
+    to: list[int] = field(default_factory=list)
+    of: list[int] = field(default_factory=list)
+    words: dict[str, list[int]] = field(default_factory=dict)
+    seats: dict[str, list[int]] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=16)
 def _plan(columns: tuple[str, ...], features: tuple[str, ...]) -> _Plan:
     starts = {summary: place * len(features) for place, summary in enumerate(SUMMARIES)}
     where = {name: place for place, name in enumerate(features)}
-    plan = _Plan([], [], [])
+    plan = _Plan()
     for place, column in enumerate(columns):
         kind, _, name = column.partition(": ")
         if kind in starts and name in where:
             plan.to.append(place)
             plan.of.append(starts[kind] + where[name])
-        elif kind in (WORD, WORD_AGAINST_RUN, SEAT):
-            plan.others.append((kind, place, name))
+        elif kind == WORD:
+            plan.words[name] = [place]
+        elif kind == SEAT:
+            plan.seats[name] = [place]
         else:
             raise AttributionError(
                 f"the agent weights read {column!r}, which no feature gives: write them again with "

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +19,15 @@ from tracer_hooks.attribution._reasons import INCOMPLETE
 from tracer_hooks.attribution._rules._combine import trust_in
 from tracer_hooks.attribution._saved import read_saved, write_saved
 from tracer_hooks.attribution._scores import StepScores
+from tracer_hooks.attribution._structural._agent_head import AgentHead, AgentScores
 from tracer_hooks.attribution._structural._evidence import evidence_for
 from tracer_hooks.attribution._structural._fit import fit_structural
-from tracer_hooks.attribution._structural._model import StructuralModel, family_of
-from tracer_hooks.schema import Attribution, LabeledTrajectory, Trajectory
+from tracer_hooks.attribution._structural._model import StructuralModel
+from tracer_hooks.schema import AgentFault, Attribution, LabeledTrajectory, Trajectory
 
 VERSION = 1
+AGENT_WEIGHTS = Path(__file__).parent / "weights" / "agents.json"
+"""Weights of the agent head; the file says what they were fitted to."""
 
 
 class StructuralAttributor:
@@ -86,7 +91,13 @@ class StructuralAttributor:
         suspected = suspicion(view.trace, view.signals)
         if suspected.refused is not None:
             return abstention(trajectory, suspected.refused, attributor=signature, belief=belief)
-        answer = Answer(belief=belief, scores=scores, signals=view.signals, symptoms=suspected.evidence)
+        answer = Answer(
+            belief=belief,
+            scores=scores,
+            signals=view.signals,
+            symptoms=suspected.evidence,
+            faults=_faults(scores, trajectory),
+        )
         return attribution_of(view.trace, answer, attributor=signature)
 
     def _belief(self, view: View, scores: StepScores) -> list[float]:
@@ -99,9 +110,27 @@ class StructuralAttributor:
 
     def _scores(self, view: View) -> StepScores:
         table = table_of(view)
-        logits = self._model.logits(table, family=family_of(view.trajectory))
+        logits = self._model.logits(table)
         if self._model.is_fitted:
             logits = with_agents(logits, view.agents)
         best = int(logits.argmax())
         evidence = evidence_for(view.trace, best, self._model.contributions(table, best))
-        return StepScores(steps=tuple(float(one) for one in logits), evidence=evidence)
+        agents = agent_head().score(table, view.trajectory)
+        return StepScores(
+            steps=tuple(float(one) for one in logits), agents=agents.agents, modes=agents.modes, evidence=evidence
+        )
+
+
+@cache
+def agent_head() -> AgentHead:
+    """The shipped head over agents and error modes; read once."""
+    return AgentHead.from_json(json.loads(AGENT_WEIGHTS.read_text(encoding="utf-8")))
+
+
+def _faults(scores: StepScores, trajectory: Trajectory) -> tuple[AgentFault, ...]:
+    """Who is at fault in a team of a kind that the head has learnt from; of other teams the rules know more."""
+    head = agent_head()
+    team = head.team_of(trajectory)
+    if team is None:
+        return ()
+    return head.faults(AgentScores(agents=scores.agents, modes=scores.modes, contributions={}, team=team))

@@ -13,7 +13,7 @@ from tracer_hooks.attribution._fitting import FitReport
 from tracer_hooks.attribution._pooling import with_agents
 from tracer_hooks.attribution._reading._roles import fold
 from tracer_hooks.attribution._structural._adapt import Case, adapt
-from tracer_hooks.attribution._structural._model import StructuralModel, family_of
+from tracer_hooks.attribution._structural._model import StructuralModel
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import LabeledTrajectory
 
@@ -40,7 +40,7 @@ def fit_structural(
         )
     cases = [_case(one) for one in usable]
     adapted = adapt(cases, seed=seed)
-    before = [shipped.logits(case.table, family=case.family) for case in cases]
+    before = [shipped.logits(case.table) for case in cases]
     step_before, agent_before = _accuracy(usable, before)
     after = [
         with_agents(np.log(belief), [step.agent for step in one.trajectory.steps])
@@ -67,7 +67,6 @@ def _case(labeled: LabeledTrajectory) -> Case:
         features_of(trajectory),
         target=labeled.decisive.step,
         group=labeled.question_id or trajectory.task or trajectory.run_id,
-        family=family_of(trajectory),
     )
 
 

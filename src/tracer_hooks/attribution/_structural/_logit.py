@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,15 @@ class ConditionalLogit:
         terms = table.standardised()[step] * self._vector(table.names)
         named = [(name, float(term)) for name, term in zip(table.names, terms, strict=True) if term]
         return sorted(named, key=lambda pair: -pair[1])
+
+    @classmethod
+    def mean(cls, models: Sequence[tuple[ConditionalLogit, float]]) -> ConditionalLogit:
+        """The weighted mean of several models, whose log-odds are the weighted mean of theirs."""
+        weights: dict[str, float] = {}
+        for model, share in models:
+            for name, weight in model.weights.items():
+                weights[name] = weights.get(name, 0.0) + share * weight
+        return cls(weights, sum(share * model.prior_weight for model, share in models))
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON, weights of 0 left out."""

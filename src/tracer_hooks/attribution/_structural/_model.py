@@ -13,15 +13,6 @@ from tracer_hooks.attribution._pooling import normalised
 from tracer_hooks.attribution._structural._forest import Forest
 from tracer_hooks.attribution._structural._logit import ConditionalLogit, Logits
 from tracer_hooks.attribution._structural._prior import prior_contributions, prior_logits
-from tracer_hooks.schema import Trajectory
-
-POOLED = "pooled"
-
-
-def family_of(trajectory: Trajectory) -> str:
-    """Which trajectories are of one kind: the same framework and team, with hand-offs or by turns."""
-    handed = any(step.recipient is not None for step in trajectory.steps)
-    return f"{trajectory.framework}/{trajectory.team}/{'hand-offs' if handed else 'turns'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +21,8 @@ class StructuralModel:
 
     logit: ConditionalLogit = field(default_factory=lambda: ConditionalLogit({}))
     """On top of the prior."""
-    forests: Mapping[str, Forest] = field(default_factory=dict)
-    """By family of trajectories, or one under ``"pooled"``."""
+    forest: Forest | None = None
+    """Beside it, when there is one."""
     logit_weight: float = 1.0
     """Share of the logit in the pool; divides by the temperature too."""
     forest_weight: float = 0.0
@@ -40,14 +31,13 @@ class StructuralModel:
     @property
     def is_fitted(self) -> bool:
         """Whether labels have gone into it, so that its beliefs are probabilities."""
-        return bool(self.logit.weights) or bool(self.forests)
+        return bool(self.logit.weights) or self.forest is not None
 
-    def logits(self, table: FeatureTable, *, family: str) -> Logits:
+    def logits(self, table: FeatureTable) -> Logits:
         """Log-belief of every step, up to a constant."""
         total = self.logit_weight * normalised(self.logit.logits(table, prior_logits(table)))
-        forest = self.forests.get(family) or self.forests.get(POOLED)
-        if forest is not None and self.forest_weight:
-            total = total + self.forest_weight * normalised(forest.logits(table))
+        if self.forest is not None:
+            total = total + self.forest_weight * normalised(self.forest.logits(table))
         return np.asarray(total)
 
     def contributions(self, table: FeatureTable, step: int) -> list[tuple[str, float]]:
@@ -61,7 +51,7 @@ class StructuralModel:
         """As plain JSON."""
         return {
             "logit": self.logit.to_json(),
-            "forests": {family: forest.to_json() for family, forest in self.forests.items()},
+            "forest": self.forest.to_json() if self.forest is not None else None,
             "logit_weight": round(self.logit_weight, 5),
             "forest_weight": round(self.forest_weight, 5),
         }
@@ -71,7 +61,7 @@ class StructuralModel:
         """What :meth:`to_json` wrote."""
         return cls(
             logit=ConditionalLogit.from_json(data["logit"]),
-            forests={str(family): Forest.from_json(one) for family, one in data["forests"].items()},
+            forest=Forest.from_json(data["forest"]) if data["forest"] is not None else None,
             logit_weight=float(data["logit_weight"]),
             forest_weight=float(data["forest_weight"]),
         )

@@ -16,7 +16,7 @@ from tracer_hooks.attribution._structural._agent_fit import (
     fit_any_team,
     fit_head,
 )
-from tracer_hooks.attribution._structural._agent_head import AgentHead, LinearScores
+from tracer_hooks.attribution._structural._agent_head import AgentHead, AgentScores, FaultModel, LinearScores
 from tracer_hooks.attribution._structural._agent_rows import rows_of
 from tracer_hooks.attribution._structural._agent_sums import Sums, pooled, ridge
 from tracer_hooks.errors import AttributionError
@@ -97,10 +97,10 @@ class TestRows:
         found = rows.matrix(tuple(f"{kind}: {name}" for kind in ("mean", "highest", "lowest", "level")))
         assert found[0] == pytest.approx([own.mean(), own.max(), own.min(), table.values[[0, 2], column].mean()])
 
-    def test_a_word_is_counted_against_the_run(self):
+    def test_a_word_is_counted_by_the_log_of_one_more_than_its_occurrences(self):
         trajectory = run(("a", "guess guess guess"), ("b", "nothing"))
-        found = rows_of(features_of(trajectory), trajectory).matrix(("word: guess", "word against the run: guess"))
-        assert found == pytest.approx(np.array([[np.log(4), np.log(4) / 2], [0, -np.log(4) / 2]]))
+        found = rows_of(features_of(trajectory), trajectory).matrix(("word: guess", "word: never"))
+        assert found == pytest.approx(np.array([[np.log(4), 0], [0, 0]]))
 
     def test_a_column_that_no_feature_gives_is_an_error(self):
         trajectory = run(("a", "x"))
@@ -193,16 +193,19 @@ class TestHead:
         assert head.score(features_of(known), known).team == "duo"
         assert head.score(features_of(other), other).team is None
 
-    def test_the_faults_come_likeliest_first_and_pass_the_threshold(self, head):
-        trajectory = told(TEAMS["duo"], "solver")
-        scores = head.score(features_of(trajectory), trajectory)
-        faults = head.faults(scores)
-        assert faults[0].agent == "solver"
-        assert [fault.score for fault in faults] == sorted((fault.score for fault in faults), reverse=True)
-        least = min(scores.modes[fault.agent, fault.error_mode] for fault in faults)
-        assert all(
-            odds < least for pair, odds in scores.modes.items() if pair not in {(f.agent, f.error_mode) for f in faults}
-        )
+    def test_pairs_and_agents_are_named_from_their_own_thresholds(self):
+        head = AgentHead(FaultModel(LinearScores((), np.zeros((0, 15)), np.zeros(15)), 0.5, agent_threshold=1.0))
+        modes = {("a", ErrorMode.FM_1_1): 0.6, ("a", ErrorMode.FM_1_2): 0.9, ("b", ErrorMode.FM_1_1): 0.4}
+        scores = AgentScores(agents={"a": 0.0, "b": 1.0, "c": 0.9}, modes=modes, contributions={})
+        named = [(fault.agent, fault.error_mode) for fault in head.faults(scores)]
+        assert named == [("a", ErrorMode.FM_1_2), ("a", ErrorMode.FM_1_1), ("b", None)]
+        assert head.faults(scores)[0].score == pytest.approx(0.7109, abs=1e-4)
+
+    def test_somebody_is_named_when_nothing_passes_a_threshold(self):
+        head = AgentHead(FaultModel(LinearScores((), np.zeros((0, 15)), np.zeros(15)), 9.0, agent_threshold=9.0))
+        modes = {("a", ErrorMode.FM_1_1): -3.0, ("b", ErrorMode.FM_2_1): -1.0}
+        scores = AgentScores(agents={"a": 0.0, "b": -1.0}, modes=modes, contributions={})
+        assert [(fault.agent, fault.error_mode) for fault in head.faults(scores)] == [("b", ErrorMode.FM_2_1)]
 
     def test_what_speaks_against_an_agent_is_named(self, head):
         trajectory = told(TEAMS["crew"], "Beta")
@@ -230,11 +233,12 @@ class TestHead:
         with pytest.raises(AttributionError, match="--write-weights"):
             AgentHead.from_json(broken)
 
-    def test_scores_against_the_run_do_not_change_when_all_agents_shift(self):
-        trajectory = run(("a", "x" * 10), ("b", "x" * 200))
-        rows = rows_of(features_of(trajectory), trajectory)
-        model = LinearScores(("level: shape: log length",), np.array([[2.0]]), np.array([0.5]), against_run=True)
-        assert model.of(rows).sum() == pytest.approx(1.0)
+    def test_columns_against_the_run_sum_to_nothing_over_its_agents(self):
+        trajectory = run(("a", "x"), ("b", "y z w v" * 90))
+        model = LinearScores(("level: shape: log length",), np.ones((1, 1)), np.zeros(1), against_run=True)
+        found = model.matrix(rows_of(features_of(trajectory), trajectory))
+        assert found.sum() == pytest.approx(0, abs=1e-9)
+        assert found[1, 0] > 0.5
 
 
 class TestShipped:

@@ -1,0 +1,104 @@
+import pytest
+import torch
+
+from tracer_hooks.attribution._encoder._head import HeadConfig, HeadInput
+from tracer_hooks.attribution._encoder._towers import TrajectoryHead
+
+SPEAKERS = [[0, 1, 0, 2], [0, 1, -1, -1]]
+
+
+def given(seed=0):
+    torch.manual_seed(seed)
+    speakers = torch.tensor(SPEAKERS)
+    real = (speakers >= 0).float()
+    return HeadInput(
+        vectors=torch.randn(2, 4, 8) * real[..., None],
+        features=torch.randn(2, 4, 3) * real[..., None],
+        speakers=speakers,
+        positions=torch.linspace(0, 1, 4).expand(2, 4) * real,
+        reporters=torch.zeros(2, 4),
+    )
+
+
+def head(features=("a", "b", "c"), share=0.5):
+    torch.manual_seed(1)
+    config = HeadConfig(vectors=8, width=16, layers=2, heads=2, features=features)
+    return TrajectoryHead(config, share).eval()
+
+
+def finite(tensor):
+    return tensor[torch.isfinite(tensor)]
+
+
+def test_both_towers_count_by_their_share():
+    mine = head(share=0.25)
+    words, signs = mine.trained(given())
+    both = mine(given())
+    assert torch.allclose(both.agents, 0.25 * words.agents + 0.75 * signs.agents)
+    assert torch.equal(both.steps == -torch.inf, torch.tensor(SPEAKERS) < 0)
+
+
+def test_without_features_there_is_one_tower():
+    mine = head(features=())
+    assert len(mine.towers) == 1
+    before = given()
+    after = before._replace(features=torch.zeros_like(before.features))
+    assert torch.equal(mine(before).agents, mine(after).agents)
+
+
+def test_the_towers_do_not_see_what_the_other_reads():
+    mine, before = head(), given()
+    words, signs = mine.trained(before)
+    other_words, same_signs = mine.trained(before._replace(vectors=given(5).vectors))
+    assert torch.equal(signs.agents, same_signs.agents)
+    assert not torch.allclose(words.agents, other_words.agents)
+
+
+def test_a_frozen_tower_is_not_trained():
+    mine = head()
+    mine.words.requires_grad_(False)
+    assert not mine.reads_anew
+    assert len(mine.trained(given())) == 1
+
+
+def test_padding_does_not_change_a_trajectory():
+    mine, both = head(), given()
+    alone = HeadInput(*(tensor[1:, :2] for tensor in both))
+    with torch.inference_mode():
+        assert torch.allclose(mine(both).agents[1, :2], mine(alone).agents[0], atol=1e-5)
+        assert torch.allclose(mine(both).steps[1, :2], mine(alone).steps[0], atol=1e-5)
+
+
+def test_which_agent_is_called_first_does_not_matter():
+    """Agents are told apart by their steps, not by a number of their own."""
+    mine, before = head(), given()
+    swapped = before._replace(speakers=torch.tensor([[2, 1, 2, 0], [1, 0, -1, -1]]))
+    with torch.inference_mode():
+        one, other = mine(before), mine(swapped)
+    assert torch.allclose(one.agents[0, [0, 1, 2]], other.agents[0, [2, 1, 0]], atol=1e-5)
+    assert torch.allclose(finite(one.steps), finite(other.steps), atol=1e-5)
+
+
+def test_the_order_of_the_steps_does_matter():
+    mine, before = head(), given()
+    turned = HeadInput(*(tensor[:1].flip(1) for tensor in before))._replace(positions=before.positions[:1])
+    with torch.inference_mode():
+        assert not torch.allclose(
+            mine(turned).steps.flip(1), mine(HeadInput(*(t[:1] for t in before))).steps, atol=1e-4
+        )
+
+
+def test_states_go_with_the_logits():
+    mine = head()
+    with torch.inference_mode():
+        states, output = mine.states(given())
+        assert states.shape == (2, 4, 32)
+        assert torch.equal(output.agents, mine(given()).agents)
+
+
+@pytest.mark.parametrize("features", [(), ("a", "b", "c")])
+def test_every_weight_gets_a_gradient(features):
+    mine = head(features=features).train()
+    outputs = mine.trained(given())
+    torch.stack([finite(part).square().sum() for output in outputs for part in output]).sum().backward()
+    assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in mine.parameters())
