@@ -40,7 +40,8 @@ def suspicion(trace: Trace, signals: Sequence[Signal]) -> Suspicion:
     """Whether to name somebody.
 
     A run that is known to have failed has a cause, unless the model endpoint broke down under it. A run that is known
-    to have succeeded, or was stopped from outside, needs a decisive signal of a rule. Of all others the detector says whether they look failed.
+    to have succeeded, or was stopped from outside, needs a decisive signal of a rule. Of all others the detector says
+    whether they look failed.
     """
     refused = _outage(trace)
     outcome = RunOutcome(trace.trajectory.outcome)

@@ -3,12 +3,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from ._runs import labelled_runs
 
 from tracer_hooks.attribution import Fittable, StructuralAttributor, diagnose_trajectory, get_attributor
 from tracer_hooks.attribution._structural import _forest
 from tracer_hooks.errors import AttributionError, ConfigError
 from tracer_hooks.schema import RunOutcome
+
+from ._runs import labelled_runs
 
 
 @pytest.fixture(autouse=True)
