@@ -77,7 +77,9 @@ class Divergences:
         weights: list[dict[Divergence, list[float]]] = [defaultdict(list) for _ in self.comparison.run.steps]
         for mark in self.marks:
             weights[mark.step][mark.divergence].append(mark.weight)
-        return tuple({kind: _MOST[kind] * _together(found) for kind, found in each.items()} for each in weights)
+        return tuple(
+            {kind: _MOST[kind] * _together(found) for kind, found in _values_as_one(each).items()} for each in weights
+        )
 
     @cached_property
     def strengths(self) -> tuple[float, ...]:
@@ -100,6 +102,15 @@ class Divergences:
         """The kind of difference that speaks most for a step."""
         kinds = self.by_step[step]
         return max(kinds, key=lambda kind: kinds[kind], default=None)
+
+
+def _values_as_one(weights: dict[Divergence, list[float]]) -> dict[Divergence, list[float]]:
+    """What a step says and what it passes to a tool are one kind of difference, under the name of the clearer one."""
+    if not weights.keys() >= {Divergence.CLAIM, Divergence.ARGUMENT}:
+        return weights
+    name = max((Divergence.CLAIM, Divergence.ARGUMENT), key=lambda kind: max(weights[kind]))
+    rest = {kind: found for kind, found in weights.items() if kind not in (Divergence.CLAIM, Divergence.ARGUMENT)}
+    return {name: weights[Divergence.CLAIM] + weights[Divergence.ARGUMENT], **rest}
 
 
 def _together(weights: list[float]) -> float:

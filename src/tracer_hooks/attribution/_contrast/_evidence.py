@@ -48,7 +48,7 @@ def _reasons(divergences: Divergences, step: int, trace: Trace) -> Iterator[tupl
     told = {kind: value for kind, value in kinds.items() if kind not in _VAGUE} or kinds
     worth = _WORTH_TELLING * max(told.values(), default=0.0)
     marks = [mark for mark in divergences.marks if mark.step == step and told.get(mark.divergence, 0.0) > worth]
-    for mark in sorted(marks, key=lambda one: (-kinds[one.divergence], -one.weight)):
+    for mark in sorted(marks, key=lambda one: (-told[one.divergence], -one.weight)):
         quote = _quote(trace, mark)
         if quote:
             yield quote, _why(divergences.comparison, mark)

@@ -14,7 +14,7 @@ from tracer_hooks.attribution._features import FeatureTable
 from tracer_hooks.attribution._pooling import fit_shares, grouped_folds, normalised, pool, reciprocal_rank
 from tracer_hooks.attribution._structural._forest import Forest, fit_forest
 from tracer_hooks.attribution._structural._logit import ConditionalLogit, Logits, fit_logit
-from tracer_hooks.attribution._structural._model import StructuralModel
+from tracer_hooks.attribution._structural._model import StructuralModel, kind_of
 from tracer_hooks.attribution._structural._prior import prior_logits
 
 STRENGTHS = (20.0, 1e6)
@@ -60,9 +60,9 @@ def adapt(cases: Sequence[Case], *, seed: int) -> Adapted:
     """Fit a conditional logit and trees, and pool them, as cross-validation over questions says.
 
     The logit is averaged over strengths of the prior, each with a say that falls with how much worse it ranks the
-    labelled steps of questions left out; picking one of them would follow chance when labels are few. Logit
-    and trees share the pool evenly, and its temperature is fitted to the out-of-fold beliefs. Where the pool ranks
-    worse than the model as it was, that stays.
+    labelled steps of questions left out; picking one of them would follow chance when labels are few. Logit and
+    trees share the pool evenly, and its temperature is fitted to the out-of-fold beliefs. On a kind of team on which
+    the pool ranks worse than the model as it was, that stays.
     """
     targets = [case.target for case in cases]
     folds = grouped_folds([case.group for case in cases], count=_FOLDS, seed=seed)
@@ -74,16 +74,35 @@ def adapt(cases: Sequence[Case], *, seed: int) -> Adapted:
     ]
     from_trees = _out_of_fold(cases, folds, partial(_forest_beliefs, seed))
     pooled = [normalised(one + other) for one, other in zip(from_logit, from_trees, strict=True)]
-    shipped = by_strength[STRENGTHS[-1]]
-    if _is_worse(pooled, shipped, targets):
-        share = float(fit_shares([[one] for one in shipped], targets)[0])
-        model = StructuralModel(logit=_logit_on(cases, STRENGTHS[-1]), logit_weight=share)
-        return Adapted(model, _beliefs(shipped, share), f"the model as it was, its temperature fitted ({share:.2f})")
     share = float(fit_shares([[one] for one in pooled], targets)[0])
-    logit = ConditionalLogit.mean([(_logit_on(cases, one), say) for one, say in says.items()])
-    model = StructuralModel(logit=logit, forest=_forest_of(cases, seed), logit_weight=share, forest_weight=share)
-    strongest = ", ".join(f"{one:g} ({say:.0%})" for one, say in says.items() if say >= 0.05)
-    return Adapted(model, _beliefs(pooled, share), f"prior of strength {strongest}, trees, each x {share:.2f}")
+    shipped = by_strength[STRENGTHS[-1]]
+    kept = _kept(cases, pooled, shipped)
+    beliefs = [
+        np.exp(before if kind_of(case.table) in kept else pool([after], [share]))
+        for case, before, after in zip(cases, shipped, pooled, strict=True)
+    ]
+    model = StructuralModel(
+        logit=ConditionalLogit.mean([(_logit_on(cases, one), say) for one, say in says.items()]),
+        forest=_forest_of(cases, seed),
+        logit_weight=share,
+        forest_weight=share,
+        kept=kept,
+    )
+    strengths = ", ".join(f"{one:g} ({say:.0%})" for one, say in says.items() if say >= 0.05)
+    chosen = f"prior of strength {strengths}, trees, each x {share:.2f}"
+    return Adapted(model, beliefs, chosen + "".join(f"; {kind} as shipped" for kind in sorted(kept)))
+
+
+def _kept(cases: Sequence[Case], ours: Sequence[Logits], shipped: Sequence[Logits]) -> frozenset[str]:
+    """The kinds of team on which the model as it was does better."""
+    kinds = [kind_of(case.table) for case in cases]
+    kept = set()
+    for kind in set(kinds):
+        own = [place for place, one in enumerate(kinds) if one == kind]
+        targets = [cases[place].target for place in own]
+        if _is_worse([ours[place] for place in own], [shipped[place] for place in own], targets):
+            kept.add(kind)
+    return frozenset(kept)
 
 
 def _is_worse(ours: Sequence[Logits], shipped: Sequence[Logits], targets: Sequence[int]) -> bool:
@@ -97,10 +116,6 @@ def _says(ranks: Mapping[float, float]) -> dict[float, float]:
     raw = {one: float(np.exp(_SHARPNESS * (rank - best))) for one, rank in ranks.items()}
     total = sum(raw.values())
     return {one: say / total for one, say in raw.items()}
-
-
-def _beliefs(logits: Sequence[Logits], share: float) -> list[NDArray[np.float64]]:
-    return [np.exp(pool([one], [share])) for one in logits]
 
 
 def _out_of_fold(cases: Sequence[Case], folds: Sequence[int], way: _Way) -> list[Logits]:

@@ -14,6 +14,15 @@ from tracer_hooks.attribution._structural._forest import Forest
 from tracer_hooks.attribution._structural._logit import ConditionalLogit, Logits
 from tracer_hooks.attribution._structural._prior import prior_contributions, prior_logits
 
+HAND_OFFS = "teams with hand-offs"
+TURNS = "teams that take turns"
+
+
+def kind_of(table: FeatureTable) -> str:
+    """Which kind of team a trajectory is of: one that hands work on, or one that takes turns."""
+    share = table.values[:, table.names.index("run: share of hand-offs")]
+    return HAND_OFFS if share.any() else TURNS
+
 
 @dataclass(frozen=True, slots=True)
 class StructuralModel:
@@ -27,6 +36,8 @@ class StructuralModel:
     """Share of the logit in the pool; divides by the temperature too."""
     forest_weight: float = 0.0
     """Share of the trees in the pool."""
+    kept: frozenset[str] = frozenset()
+    """Kinds of team on which the prior alone ranked better than what the labels taught, and is used."""
 
     @property
     def is_fitted(self) -> bool:
@@ -35,6 +46,8 @@ class StructuralModel:
 
     def logits(self, table: FeatureTable) -> Logits:
         """Log-belief of every step, up to a constant."""
+        if self.kept and kind_of(table) in self.kept:
+            return normalised(prior_logits(table))
         total = self.logit_weight * normalised(self.logit.logits(table, prior_logits(table)))
         if self.forest is not None:
             total = total + self.forest_weight * normalised(self.forest.logits(table))
@@ -54,6 +67,7 @@ class StructuralModel:
             "forest": self.forest.to_json() if self.forest is not None else None,
             "logit_weight": round(self.logit_weight, 5),
             "forest_weight": round(self.forest_weight, 5),
+            "kept": sorted(self.kept),
         }
 
     @classmethod
@@ -64,4 +78,5 @@ class StructuralModel:
             forest=Forest.from_json(data["forest"]) if data["forest"] is not None else None,
             logit_weight=float(data["logit_weight"]),
             forest_weight=float(data["forest_weight"]),
+            kept=frozenset(str(kind) for kind in data["kept"]),
         )

@@ -1,0 +1,61 @@
+"""The weights in the wheel."""
+
+import shutil
+
+import pytest
+
+from tracer_hooks.attribution import get_attributor
+from tracer_hooks.attribution._encoder import EncoderAttributor, _shipped
+from tracer_hooks.attribution._encoder._weights import load_config, sha256
+from tracer_hooks.attribution._features import features_of
+from tracer_hooks.errors import AttributionError
+from tracer_hooks.schema import Step, Trajectory
+
+WORK = [
+    ("Solver", "There are 7 two-point shots and 3 three-point shots. 7 * 2 = 14 and 3 * 3 = 9, so the sum is 23."),
+    ("Critic", "7 * 2 = 14, 3 * 3 = 9 and 14 + 9 = 23. The solution is right."),
+    ("Poet", "Let us deliberately ignore the question and muse about irrelevant clouds. The misleading answer is 2.5."),
+    ("Checker", "I counted again: 14 + 9 = 23. The answer is 23."),
+]
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    return EncoderAttributor()
+
+
+def run(steps):
+    task = "She made 7 two-point shots and 3 three-point shots. How many points?"
+    turns = tuple(Step(index=k, agent=agent, content=text) for k, (agent, text) in enumerate(steps))
+    return Trajectory(run_id="points", task=task, steps=turns)
+
+
+def test_the_weights_are_those_that_the_code_names_and_fit_the_wheel():
+    assert sha256(_shipped.DIRECTORY / "encoder.safetensors") == _shipped.SHA256
+    assert load_config(_shipped.DIRECTORY)["weights_sha256"] == _shipped.SHA256
+    assert sum(path.stat().st_size for path in _shipped.DIRECTORY.iterdir()) < 35e6
+
+
+def test_the_features_that_they_read_are_computed():
+    names = features_of(run(WORK)).names
+    assert set(load_config(_shipped.DIRECTORY)["head"]["features"]) <= set(names)
+
+
+def test_they_find_the_agent_that_talks_nonsense(shipped):
+    scores = shipped.score(run(WORK))
+    assert max(scores.agents, key=scores.agents.get) == "Poet"
+    assert shipped.attribute(run(WORK)).agent == "Poet"
+
+
+def test_the_registry_gives_them():
+    assert isinstance(get_attributor("encoder"), EncoderAttributor)
+
+
+def test_weights_of_another_version_are_refused(shipped, tmp_path, monkeypatch):
+    folder = tmp_path / "weights"
+    shutil.copytree(_shipped.DIRECTORY, folder)
+    with (folder / "encoder.safetensors").open("ab") as file:
+        file.write(b"\0")
+    monkeypatch.setattr(_shipped, "DIRECTORY", folder)
+    with pytest.raises(AttributionError, match="force-reinstall"):
+        EncoderAttributor().score(run(WORK))
