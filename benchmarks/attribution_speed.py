@@ -17,7 +17,7 @@ import time
 from tracer_hooks.attribution import Attributor, get_attributor
 from tracer_hooks.schema import RunOutcome, Step, Trajectory
 
-WORDS = "the search page list price number of boxes found in column market table answer is verify result total".split()
+WORDS = ("the", "search", "page", "list", "price", "number", "of", "boxes", "found", "in", "column", "answer", "verify")
 LENGTHS = (10, 130)
 
 
@@ -25,7 +25,8 @@ def made(steps: int, *, seed: int) -> Trajectory:
     rng = random.Random(seed)
     acts = []
     for index in range(steps):
-        text = " ".join(rng.choice(WORDS) + (f" {rng.randrange(1000)}" if rng.random() < 0.1 else "") for _ in range(170))
+        words = [f"{rng.randrange(1000)}" if rng.random() < 0.1 else rng.choice(WORDS) for _ in range(180)]
+        text = " ".join(words)
         if index % 3 == 1:
             text += "\n```python\nprint(sum(range(10)))\n```"
         agent = "Computer_terminal" if index % 3 == 2 else f"expert{index % 2}"

@@ -17,6 +17,8 @@ PACKAGES = (
     "tracer_hooks.adapters.plain",
     "tracer_hooks.attribution",
     "tracer_hooks.datasets",
+    "tracer_hooks.evaluation",
+    "tracer_hooks.evaluation.baselines",
     "tracer_hooks.feedback",
     "tracer_hooks.report",
     "tracer_hooks.schema",

@@ -76,7 +76,8 @@ def test_the_command_line_page_names_every_command_and_option() -> None:
     for command in _commands(root):
         for parameter in command.params:
             if isinstance(parameter, click.Option) or hasattr(parameter, "opts"):
-                real |= {option for option in parameter.opts if option.startswith("--")}
+                named = [*parameter.opts, *getattr(parameter, "secondary_opts", [])]
+                real |= {option for option in named if option.startswith("--")}
     shell = {"--install-completion", "--show-completion"}
     assert said - real == set()
     assert real - said - shell == set()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tracer_hooks.attribution._contrast._comparison import Comparison
-from tracer_hooks.attribution._contrast._marks import Divergence, Mark
+from tracer_hooks.attribution._contrast._marks import VALUES, Divergence, Mark
 from tracer_hooks.attribution._contrast._path_marks import (
     changed_acts,
     extra_steps,
@@ -98,6 +98,12 @@ class Divergences:
         """The strength of the clearest difference among the team's acts; 0 for a run like the passing ones."""
         return max((self.strengths[index] for index in self.comparison.run.acts), default=0.0)
 
+    def part_of(self, mark: Mark) -> float:
+        """What the differences of a mark's kind add to its step."""
+        kinds = self.by_step[mark.step]
+        same = VALUES if mark.divergence in VALUES else (mark.divergence,)
+        return max(kinds.get(kind, 0.0) for kind in same)
+
     def kind_of(self, step: int) -> Divergence | None:
         """The kind of difference that speaks most for a step."""
         kinds = self.by_step[step]
@@ -106,11 +112,11 @@ class Divergences:
 
 def _values_as_one(weights: dict[Divergence, list[float]]) -> dict[Divergence, list[float]]:
     """What a step says and what it passes to a tool are one kind of difference, under the name of the clearer one."""
-    if not weights.keys() >= {Divergence.CLAIM, Divergence.ARGUMENT}:
+    if not weights.keys() >= set(VALUES):
         return weights
-    name = max((Divergence.CLAIM, Divergence.ARGUMENT), key=lambda kind: max(weights[kind]))
-    rest = {kind: found for kind, found in weights.items() if kind not in (Divergence.CLAIM, Divergence.ARGUMENT)}
-    return {name: weights[Divergence.CLAIM] + weights[Divergence.ARGUMENT], **rest}
+    clearer = max(VALUES, key=lambda kind: max(weights[kind]))
+    together = [weight for kind in VALUES for weight in weights[kind]]
+    return {clearer: together, **{kind: found for kind, found in weights.items() if kind not in VALUES}}
 
 
 def _together(weights: list[float]) -> float:

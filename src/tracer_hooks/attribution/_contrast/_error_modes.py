@@ -5,7 +5,7 @@ from __future__ import annotations
 from tracer_hooks.attribution._contrast._claims import Claim, ClaimKind, parts_of
 from tracer_hooks.attribution._contrast._comparison import Comparison
 from tracer_hooks.attribution._contrast._divergence import Divergences
-from tracer_hooks.attribution._contrast._marks import Divergence, Mark
+from tracer_hooks.attribution._contrast._marks import VALUES, Divergence, Mark
 from tracer_hooks.schema import ErrorMode
 
 _TOLD = {
@@ -25,8 +25,8 @@ def error_mode_of(divergences: Divergences, step: int) -> ErrorMode | None:
     kind = divergences.kind_of(step)
     if kind is None:
         return None
-    if kind in (Divergence.CLAIM, Divergence.ARGUMENT):
-        marks = [mark for mark in divergences.marks if mark.step == step and mark.divergence is kind]
+    if kind in VALUES:
+        marks = [mark for mark in divergences.marks if mark.step == step and mark.divergence in VALUES]
         modes = (_ignored_value(divergences.comparison, mark) for mark in marks)
         return next((mode for mode in modes if mode is not None), None)
     return _TOLD.get(kind)

@@ -44,11 +44,12 @@ def evidence_for(divergences: Divergences, step: int, trace: Trace) -> tuple[Evi
 
 
 def _reasons(divergences: Divergences, step: int, trace: Trace) -> Iterator[tuple[str, str]]:
-    kinds = divergences.by_step[step]
-    told = {kind: value for kind, value in kinds.items() if kind not in _VAGUE} or kinds
-    worth = _WORTH_TELLING * max(told.values(), default=0.0)
-    marks = [mark for mark in divergences.marks if mark.step == step and told.get(mark.divergence, 0.0) > worth]
-    for mark in sorted(marks, key=lambda one: (-told[one.divergence], -one.weight)):
+    marks = [mark for mark in divergences.marks if mark.step == step]
+    told = [mark for mark in marks if mark.divergence not in _VAGUE] or marks
+    worth = _WORTH_TELLING * max((divergences.part_of(mark) for mark in told), default=0.0)
+    for mark in sorted(told, key=lambda one: (-divergences.part_of(one), -one.weight)):
+        if divergences.part_of(mark) < worth:
+            break
         quote = _quote(trace, mark)
         if quote:
             yield quote, _why(divergences.comparison, mark)

@@ -39,6 +39,10 @@ class Divergence(Enum):
     """From here on the run is less like the passing ones than before."""
 
 
+VALUES = (Divergence.CLAIM, Divergence.ARGUMENT)
+"""What a step says and what it passes to a tool: one kind of difference when it is weighed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instead:
     """What a passing run did in the place of a step."""
