@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from tracer_hooks.attribution._features._marks import first_of, last_of
-from tracer_hooks.attribution._features._view import Column, View
+from tracer_hooks.attribution._features._view import Column, View, folded
 from tracer_hooks.attribution._rules._errors import ERROR_MARKER
 
 EMPTY_HANDED = re.compile(
@@ -39,7 +39,9 @@ def failure(view: View) -> dict[str, Column]:
     here = np.array([float(bool(step.failed_tools) or step.error is not None) for step in view.steps])
     next_report = np.append(reports[1:], 0.0) if view.count else own
     caused = next_report * (1 - np.array(view.is_report, dtype=float)) + here
-    empty = np.array([min(4.0, len(EMPTY_HANDED.findall(t.prose + t.shown[:2_000]))) for t in view.texts])
+    empty = np.array(
+        [min(4.0, len(folded(EMPTY_HANDED).findall(t.lower + t.shown[:2_000].lower()))) for t in view.texts]
+    )
     next_empty = np.append(empty[1:], 0.0)
     trouble = np.minimum(1.0, own + here)
     objected = _objections(view)
@@ -69,7 +71,7 @@ def failure(view: View) -> dict[str, Column]:
                 for i in range(view.count)
             ]
         ),
-        "failure: objects to others": view.flags([OBJECTS.search(t.prose) is not None for t in view.texts]),
+        "failure: objects to others": view.flags([folded(OBJECTS).search(t.lower) is not None for t in view.texts]),
         "failure: objected to by the next speaker": objected,
         "failure: first objected to": first_of(objected > 0),
     }
@@ -87,7 +89,7 @@ def _objections(view: View) -> Column:
     for index in range(view.count):
         following = next((j for j in view.acts if j > index and view.agents[j] != view.agents[index]), None)
         if following is not None and following <= index + 2:
-            out[index] = float(OBJECTS.search(view.texts[following].prose[:1_500]) is not None)
+            out[index] = float(folded(OBJECTS).search(view.texts[following].lower[:1_500]) is not None)
     return out
 
 

@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from tracer_hooks.attribution._features._marks import first_of
-from tracer_hooks.attribution._features._view import Column, View
+from tracer_hooks.attribution._features._view import Column, View, folded
 from tracer_hooks.attribution._rules._language import APPROVES, ENDS, MADE_UP, PLACEHOLDER_IN_CODE, REJECTS
 
 HEDGE = re.compile(
@@ -63,26 +63,27 @@ SKIP = re.compile(
 def language(view: View) -> dict[str, Column]:
     """Words that give an agent away."""
     prose = [text.prose for text in view.texts]
+    lower = [text.lower for text in view.texts]
     assumed = np.array([float(bool(MADE_UP.search(p))) for p in prose]) * _own(view)
     placeholder = np.array([float(bool(PLACEHOLDER_IN_CODE.search(t.said))) for t in view.texts]) * _own(view)
-    memory = _counts(prose, MEMORY)
+    memory = _counts(lower, folded(MEMORY))
     return {
         "language: assumes or simulates": assumed,
         "language: first to assume or simulate": first_of((assumed + placeholder) > 0),
         "language: placeholder in code": placeholder,
         "language: from memory": memory,
-        "language: hedges": np.log1p(_counts(prose, HEDGE)),
-        "language: sounds certain": np.log1p(_counts(prose, CERTAIN)),
-        "language: announces what it will do": np.log1p(_counts(prose, INTENT)),
-        "language: apologises": np.minimum(1.0, _counts(prose, APOLOGY)),
-        "language: corrects": np.log1p(_counts(prose, CORRECTION)),
-        "language: refuses": np.minimum(1.0, _counts(prose, REFUSAL)),
-        "language: leaves something out": np.log1p(_counts(prose, SKIP)),
-        "language: by hand": np.minimum(1.0, _counts(prose, MANUAL)),
+        "language: hedges": np.log1p(_counts(lower, folded(HEDGE))),
+        "language: sounds certain": np.log1p(_counts(lower, folded(CERTAIN))),
+        "language: announces what it will do": np.log1p(_counts(lower, folded(INTENT))),
+        "language: apologises": np.minimum(1.0, _counts(lower, folded(APOLOGY))),
+        "language: corrects": np.log1p(_counts(lower, folded(CORRECTION))),
+        "language: refuses": np.minimum(1.0, _counts(lower, folded(REFUSAL))),
+        "language: leaves something out": np.log1p(_counts(lower, folded(SKIP))),
+        "language: by hand": np.minimum(1.0, _counts(lower, folded(MANUAL))),
         "language: declares the end": np.minimum(1.0, _counts(prose, ENDS)),
         "language: approves": np.minimum(2.0, _counts(prose, APPROVES)),
         "language: rejects": np.minimum(2.0, _counts(prose, REJECTS)),
-        "language: speaks of checking": np.log1p(_counts(prose, VERIFY)),
+        "language: speaks of checking": np.log1p(_counts(lower, folded(VERIFY))),
         "language: calculates": np.log1p(_counts(prose, _EQUATION)),
     }
 
@@ -90,7 +91,7 @@ def language(view: View) -> dict[str, Column]:
 def claims(view: View) -> dict[str, Column]:
     """Claims, with and without something that bears them out."""
     texts = view.texts
-    claimed = np.array([float(bool(CLAIM.search(t.prose))) for t in texts]) * _own(view)
+    claimed = np.array([float(bool(folded(CLAIM).search(t.lower))) for t in texts]) * _own(view)
     backed = np.array(
         [
             float(bool(t.code) or bool(view.steps[i].tool_calls) or (i > 0 and view.is_report[i - 1]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,6 +114,8 @@ class StepText:
     """Its own words without fenced code."""
     code: str
     """The fenced code in its own words."""
+    lower: str
+    """``prose`` in lower case; see :func:`folded`."""
     shown: str
     """Results and errors of its tool calls."""
     words: Counter[str]
@@ -224,6 +226,7 @@ class View:
         return StepText(
             said=said,
             prose=prose,
+            lower=prose.lower(),
             code=code,
             shown=shown,
             words=Counter(_words(said)),
@@ -238,6 +241,15 @@ class View:
             return False
         names = {fold for name in set(self.agents) for fold in _words(name)}
         return len(text.words) <= 8 and not (set(text.words) - names - {"next", "speaker", "terminate", "agent"})
+
+
+@cache
+def folded(pattern: re.Pattern[str]) -> re.Pattern[str]:
+    """The same pattern for text in lower case: searched two to three times as fast as one that ignores case.
+
+    Only for patterns whose letters are all small.
+    """
+    return re.compile(pattern.pattern, pattern.flags & ~re.IGNORECASE)
 
 
 def _clip(text: str) -> str:

@@ -90,6 +90,14 @@ def test_votes_outdo_a_judge_that_always_takes_the_first_label():
     assert odds == [pytest.approx(math.log(0.5))] * 3
 
 
+def test_where_the_judge_tells_nothing_the_candidates_weights_decide():
+    weights = {1: 0.1, 2: 0.1, 3: 0.1, 4: 0.2, 5: 0.1, 6: 0.3}
+    candidates = [Candidate(agent=shop_run().steps[step].agent, step=step, score=w) for step, w in weights.items()]
+    with ScriptedLLM(default=chooser(lambda options: "A")) as llm:
+        answer = judge(llm, protocol="ranked").attribute(shop_run(), candidates=candidates)
+    assert (answer.agent, answer.step) == ("Planner", 6)
+
+
 def test_without_candidates_every_step_is_one():
     with ScriptedLLM(default=chooser(by_text("Calculator", "step 3"))) as llm:
         answer = judge(llm, protocol="ranked").attribute(shop_run())

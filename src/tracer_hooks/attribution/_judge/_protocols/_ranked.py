@@ -24,7 +24,8 @@ def ranked(interview: Interview, candidates: Mapping[int, float]) -> Verdict:
     Args:
         interview: About the run.
         candidates: Weight of each step that may be the answer, from other methods; empty means every step, and steps
-            of people do not count. The weights only share the belief in an agent that was not chosen among its steps.
+            of people do not count. The weights decide where the judge does not: between options that it holds equally
+            likely, and among the steps of agents that it did not choose.
     """
     case = interview.case
     weights = {step: weight for step, weight in candidates.items() if step in case.answerable}
@@ -37,11 +38,11 @@ def ranked(interview: Interview, candidates: Mapping[int, float]) -> Verdict:
     beliefs = {
         step: agents[agent] * share for agent, steps in by_agent.items() for step, share in _shared(steps).items()
     }
-    best = max(agents, key=lambda agent: agents[agent])
+    best = max(agents, key=lambda agent: (agents[agent], sum(by_agent[agent].values())))
     interview.best = plain_verdict(case, _of(best, beliefs, case), f"the judge named {best!r}, and no step of its yet")
     chosen = _choose_step(interview, best, sorted(by_agent[best]))
     beliefs |= {step: agents[best] * share for step, share in chosen.items()}
-    step = max(chosen, key=lambda index: (chosen[index], -index))
+    step = max(chosen, key=lambda index: (chosen[index], weights[index], -index))
     beliefs = {index: min(belief, beliefs[step]) for index, belief in beliefs.items()}
     found = Verdict(step=step, beliefs=beliefs, agents=agents)
     if nobody > agents[best]:
