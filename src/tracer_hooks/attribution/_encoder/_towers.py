@@ -13,12 +13,12 @@ from tracer_hooks.attribution._encoder._head import HeadConfig, HeadInput, HeadO
 class TrajectoryHead(nn.Module):
     """Logits from step vectors and structural features, which join at the end.
 
-    One tower over both leans on the vectors, which tell the teams of the training data apart, and carries over to other
-    teams less well than the features alone. Two towers, each with its own loss, keep what either is worth.
+    One tower over both may lean on the vectors, which tell the teams of the training data apart. Two towers, each with
+    its own loss, keep what either is worth, and either can be trained again without the other.
 
     Args:
         config: Of the tower that reads words; with features there is a second tower of the same size for those.
-        share: Weight of the words, between 0 and 1, where there are two towers.
+        share: Weight of the words, above 0 and below 1, where there are two towers.
     """
 
     def __init__(self, config: HeadConfig, share: float = 0.25) -> None:

@@ -172,4 +172,4 @@ def test_130_steps_beside_20_runs_of_130_steps(size):
     attributor = ContrastAttributor(runs=passing + failing)
     began = time.process_time()
     assert not attributor.attribute(long_run("judged", RunOutcome.FAILED, 999, size)).abstained
-    assert time.process_time() - began < 3.0  # 0.7 s on a free core; three times that on a busy one
+    assert time.process_time() - began < 3.0  # 0.9 s on a core that others use too; more on a busier one

@@ -117,7 +117,8 @@ def test_a_run_that_may_be_good_can_have_nobody_to_blame():
     with ScriptedLLM(default=chooser(by_text("no agent made"))) as llm:
         run = shop_run(outcome=RunOutcome.UNKNOWN)
         answer = judge(llm, protocol="ranked").attribute(run, candidates=CANDIDATES)
-    assert answer.abstained_reason == "no fault found"
+        assert llm.calls == 4  # orders of three agents and nobody; there is no step to ask for
+    assert (answer.abstained_reason, answer.step) == ("no fault found", None)
     with ScriptedLLM(default=chooser(by_text("Calculator"))) as llm:
         judge(llm, protocol="ranked").attribute(shop_run(), candidates=CANDIDATES)
         assert not any("no agent made" in request.last for request in llm.requests)

@@ -39,14 +39,15 @@ def ranked(interview: Interview, candidates: Mapping[int, float]) -> Verdict:
         step: agents[agent] * share for agent, steps in by_agent.items() for step, share in _shared(steps).items()
     }
     best = max(agents, key=lambda agent: (agents[agent], sum(by_agent[agent].values())))
+    if nobody > agents[best]:
+        suspect = plain_verdict(case, beliefs, "the most suspicious step, of an agent that need not be at fault")
+        return replace(suspect, agents=agents, abstention=NO_FAULT)
     interview.best = plain_verdict(case, _of(best, beliefs, case), f"the judge named {best!r}, and no step of its yet")
     chosen = _choose_step(interview, best, sorted(by_agent[best]))
     beliefs |= {step: agents[best] * share for step, share in chosen.items()}
     step = max(chosen, key=lambda index: (chosen[index], weights[index], -index))
     beliefs = {index: min(belief, beliefs[step]) for index, belief in beliefs.items()}
     found = Verdict(step=step, beliefs=beliefs, agents=agents)
-    if nobody > agents[best]:
-        return replace(found, abstention=NO_FAULT)
     return explained(interview, found)
 
 
