@@ -9,9 +9,10 @@ from functools import cache
 from tracer_hooks.attribution._detection import FailureDetector
 from tracer_hooks.attribution._reading._trace import Trace
 from tracer_hooks.attribution._reasons import ENVIRONMENT, NO_FAULT
+from tracer_hooks.attribution._rules import signals_of
 from tracer_hooks.attribution._rules._errors import outage
 from tracer_hooks.attribution._rules._signal import DECISIVE, Family, Signal
-from tracer_hooks.schema import Evidence, RunOutcome
+from tracer_hooks.schema import Evidence, RunOutcome, Trajectory
 from tracer_hooks.telemetry import ABANDONED, CANCELLED, INTERRUPTED
 
 _MOST = 2
@@ -56,6 +57,12 @@ def suspicion(trace: Trace, signals: Sequence[Signal]) -> Suspicion:
         return Suspicion(Refusal(NO_FAULT))
     shown = [one for one in detection.reasons if one.step is not None and one.quote]
     return Suspicion(None, tuple(Evidence(step=r.step or 0, quote=r.quote or "", why=r.name) for r in shown[:_MOST]))
+
+
+def refusal_of(trajectory: Trajectory) -> Refusal | None:
+    """Why nobody should be named in this run, for attributors that do not read the rules themselves."""
+    trace = Trace(trajectory)
+    return suspicion(trace, signals_of(trace)).refused
 
 
 @cache

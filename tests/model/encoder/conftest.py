@@ -15,6 +15,7 @@ from tracer_hooks.schema import (
     ErrorMode,
     LabeledTrajectory,
     LabelSource,
+    RunOutcome,
     Step,
     Trajectory,
     save_jsonl,
@@ -85,7 +86,9 @@ def labeled_run(number, *, step_label=False):
         steps.append(Step(index=k, agent=agents[agent], content=" ".join(words)))
     mode = ErrorMode.FM_2_3
     return LabeledTrajectory(
-        trajectory=Trajectory(run_id=f"run-{number}", task="solve the sum", steps=tuple(steps)),
+        trajectory=Trajectory(
+            run_id=f"run-{number}", task="solve the sum", steps=tuple(steps), outcome=RunOutcome.FAILED
+        ),
         decisive=DecisiveStep(agent=agents[faulty], step=faulty, error_mode=mode) if step_label else None,
         faults=() if step_label else (AgentFault(agent=agents[faulty].lower(), error_mode=mode),),
         label_source=LabelSource.INJECTED,

@@ -53,7 +53,7 @@ def test_the_answer_keeps_the_contract(encoder, labeled):
 def test_a_person_is_never_blamed(encoder):
     texts = [("user", "banana nonsense wrong"), ("Solver", "the sum is five"), ("user", "banana banana nonsense")]
     steps = tuple(Step(index=k, agent=agent, content=text) for k, (agent, text) in enumerate(texts))
-    answer = encoder.attribute(Trajectory(run_id="r", task="solve", steps=steps))
+    answer = encoder.attribute(Trajectory(run_id="r", task="solve", steps=steps, outcome=RunOutcome.FAILED))
     assert answer.agent == "Solver"
     assert encoder.score(Trajectory(run_id="r", steps=steps)).belief() == (0, 1, 0)
 

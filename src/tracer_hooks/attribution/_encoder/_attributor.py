@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from tracer_hooks._optional import require
+from tracer_hooks.attribution._abstaining import refusal_of
 from tracer_hooks.attribution._encoder import _shipped
 from tracer_hooks.attribution._encoder._belief import candidates_of, evidence_of, faults_of, mode_of, modes_of
 from tracer_hooks.attribution._fitting import FitReport
-from tracer_hooks.attribution._reasons import INCOMPLETE, NO_FAULT
+from tracer_hooks.attribution._reasons import INCOMPLETE
 from tracer_hooks.attribution._scores import StepScores
 from tracer_hooks.errors import AttributionError
-from tracer_hooks.schema import Attribution, LabeledTrajectory, RunOutcome, Trajectory
+from tracer_hooks.schema import Attribution, LabeledTrajectory, Trajectory
 
 if TYPE_CHECKING:
     from tracer_hooks.attribution._encoder._engine import Engine, Scored
@@ -32,7 +33,7 @@ class EncoderAttributor:
 
     It reads every step beside the task, the message that it answers and the reply that it got, and compares the steps
     of a trajectory with each other. All of its training runs had failed, so it cannot tell a failed run from one that
-    succeeded: a run that is known to have succeeded gives an abstention.
+    succeeded; rules and the failure detector do that.
 
     Args:
         directory: A folder that ``tracer-hooks train encoder`` or :meth:`save` wrote; the shipped weights by default.
@@ -113,8 +114,10 @@ class EncoderAttributor:
         if scores is None:
             return blank.model_copy(update={"abstained": True, "abstained_reason": INCOMPLETE})
         candidates = candidates_of(trajectory, scores)
-        if trajectory.outcome is RunOutcome.SUCCEEDED:
-            return blank.model_copy(update={"abstained": True, "abstained_reason": NO_FAULT, "candidates": candidates})
+        refused = refusal_of(trajectory)
+        if refused is not None:
+            update = {"abstained": True, "abstained_reason": refused.reason, "evidence": refused.evidence}
+            return blank.model_copy(update={**update, "candidates": candidates})
         best = candidates[0]
         return blank.model_copy(
             update={

@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracer_hooks.attribution._abstaining import Refusal, refusal_of
+from tracer_hooks.attribution._answering import has_content
 from tracer_hooks.attribution._prefill import _masprism
 from tracer_hooks.attribution._prefill._cache import DEFAULT_CACHE, cached, reading_name
 from tracer_hooks.attribution._prefill._evidence import evidence_of
@@ -20,9 +22,9 @@ from tracer_hooks.attribution._prefill._probe import Floats, Probe
 from tracer_hooks.attribution._prefill._render import step_text
 from tracer_hooks.attribution._prefill._signals import combined, signals_of
 from tracer_hooks.attribution._reading import Trace
-from tracer_hooks.attribution._reasons import INCOMPLETE, NO_FAULT
+from tracer_hooks.attribution._reasons import INCOMPLETE
 from tracer_hooks.attribution._scores import StepScores
-from tracer_hooks.schema import Attribution, Candidate, LabeledTrajectory, RunOutcome, Trajectory, Usage
+from tracer_hooks.schema import Attribution, Candidate, LabeledTrajectory, Trajectory, Usage
 
 if TYPE_CHECKING:
     from tracer_hooks.attribution._fitting import FitReport
@@ -98,13 +100,14 @@ class PrefillAttributor:
     def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
         """Diagnose one run; see :class:`~tracer_hooks.attribution.Attributor`.
 
-        A run that is known to have succeeded gets an abstention, since surprise is no sign of a fault by itself.
+        A run that does not look failed gets an abstention, since surprise is no sign of a fault by itself.
         """
         began = time.perf_counter()
-        scores = self.score(trajectory) if trajectory.outcome is not RunOutcome.SUCCEEDED else None
+        refused = refusal_of(trajectory) if has_content(trajectory) else Refusal(INCOMPLETE)
+        scores = self.score(trajectory) if refused is None else None
         if scores is None:
-            known_good = trajectory.outcome is RunOutcome.SUCCEEDED and bool(trajectory.steps)
-            answer = _blank(trajectory, abstained=True, abstained_reason=NO_FAULT if known_good else INCOMPLETE)
+            reason = refused.reason if refused is not None else INCOMPLETE
+            answer = _blank(trajectory, abstained=True, abstained_reason=reason)
         else:
             answer = _answer(trajectory, scores)
         return answer.model_copy(update={"elapsed_s": time.perf_counter() - began})
