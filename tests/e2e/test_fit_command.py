@@ -77,6 +77,14 @@ def test_a_damaged_line_is_left_out_and_said(command: Command, labels, tmp_path)
     assert (tmp_path / "mine" / "structural.json").exists()
 
 
+def test_a_file_of_something_else_beside_the_runs_is_passed_over(command: Command, labels, tmp_path):
+    (tmp_path / "second_labels.json").write_text('[{"whowhen_file": "1.json", "agent": "a"}]')
+    done = command("fit", "--labels", tmp_path, "--out", tmp_path / "out" / "mine", "--json")
+    assert done.code == 0, done.err
+    assert done.json["left_out"] == 0
+    assert "second_labels.json" in done.err
+
+
 def test_too_few_labels(command: Command, tmp_path):
     path = tmp_path / "labels.jsonl"
     path.write_text(to_json(labelled(1)) + "\n")

@@ -40,7 +40,10 @@ class FitJob:
                 "'ensemble'"
             )
         records = [record for path in self.labels for record in load(path)]
-        bad = [record for record in records if record.error is not None]
+        others = [record for record in records if record.error is not None and _is_something_else(record)]
+        bad = [record for record in records if record.error is not None and record not in others]
+        for record in others:
+            err().print(f"passed over, no run: {record.source}", style="dim", markup=False, soft_wrap=True)
         labeled = [_withheld(record.labeled) for record in records if record.labeled is not None]
         with err().status(f"fitting {self.attributor!r} to {len(labeled)} labelled trajectories"):
             fitted, report = attributor.fit(labeled, seed=self.seed)
@@ -78,6 +81,11 @@ class FitJob:
         if len(labeled) > report.trajectories:
             out().print(f"{len(labeled) - report.trajectories} have no decisive step and were not used", markup=False)
         out().print(f"use it: tracer-hooks diagnose PATH --attributor {self.out}", markup=False, soft_wrap=True)
+
+
+def _is_something_else(record: LoadedRecord) -> bool:
+    """Whether a file is no run at all, such as a second team's labels beside the runs; a damaged one is."""
+    return "unknown format" in str(record.error)
 
 
 def _figures(report: FitReport) -> dict[str, Any]:
