@@ -64,7 +64,7 @@ def language(view: View) -> dict[str, Column]:
     """Words that give an agent away."""
     prose = [text.prose for text in view.texts]
     lower = [text.lower for text in view.texts]
-    assumed = np.array([float(bool(MADE_UP.search(p))) for p in prose]) * _own(view)
+    assumed = np.array([float(bool(folded(MADE_UP).search(p))) for p in lower]) * _own(view)
     placeholder = np.array([float(bool(PLACEHOLDER_IN_CODE.search(t.said))) for t in view.texts]) * _own(view)
     memory = _counts(lower, folded(MEMORY))
     return {
@@ -80,9 +80,9 @@ def language(view: View) -> dict[str, Column]:
         "language: refuses": np.minimum(1.0, _counts(lower, folded(REFUSAL))),
         "language: leaves something out": np.log1p(_counts(lower, folded(SKIP))),
         "language: by hand": np.minimum(1.0, _counts(lower, folded(MANUAL))),
-        "language: declares the end": np.minimum(1.0, _counts(prose, ENDS)),
-        "language: approves": np.minimum(2.0, _counts(prose, APPROVES)),
-        "language: rejects": np.minimum(2.0, _counts(prose, REJECTS)),
+        "language: declares the end": np.minimum(1.0, _counts(lower, folded(ENDS))),
+        "language: approves": np.minimum(2.0, _counts(lower, folded(APPROVES))),
+        "language: rejects": np.minimum(2.0, _counts(lower, folded(REJECTS))),
         "language: speaks of checking": np.log1p(_counts(lower, folded(VERIFY))),
         "language: calculates": np.log1p(_counts(prose, _EQUATION)),
     }

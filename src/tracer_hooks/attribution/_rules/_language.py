@@ -35,12 +35,12 @@ _UNFINISHED = re.compile(
     re.IGNORECASE,
 )
 ENDS = re.compile(
-    r"\bTERMINATE\b|\b(?:task|work|everything|all) (?:is|has been|are) (?:now )?(?:complete|done|finished)",
+    r"\bterminate\b|\b(?:task|work|everything|all) (?:is|has been|are) (?:now )?(?:complete|done|finished)",
     re.IGNORECASE,
 )
 APPROVES = re.compile(
     r"\b(?:approved?|looks? (?:good|correct|right|fine)|(?:is|are|seems?|appears?) (?:all )?(?:correct"
-    r"|accurate|valid|right|fine)|verified|confirm(?:ed|s)?|LGTM|no (?:issues|errors|problems) (?:found)?"
+    r"|accurate|valid|right|fine)|verified|confirm(?:ed|s)?|lgtm|no (?:issues|errors|problems) (?:found)?"
     r"|well done)\b",
     re.IGNORECASE,
 )
