@@ -10,7 +10,10 @@
     │   └── UnsupportedVersionError             the framework's version is outside the adapter's range
     ├── TrajectoryError                         a trajectory, or the file that should hold one, is unusable
     ├── ReplayError                             a recorded run cannot be replayed
-    │   └── TapeMismatchError                   the live run asks for something the record does not hold
+    │   ├── TapeMismatchError                   the live run asks for something the tape does not hold
+    │   └── RecordedFailureError                a model call that failed on the tape, failing again
+    ├── FaultError                              a fault cannot be put into a run
+    ├── DatasetError                            a data set cannot be built, audited or exported
     ├── AttributionError                        a diagnosis could not be made
     │   └── OutputParseError                    a judge's reply is not an attribution; ``.raw`` holds the reply
     ├── TrainingError                           a training run cannot start or go on
@@ -67,6 +70,18 @@ class ReplayError(TracerHooksError):
 
 class TapeMismatchError(ReplayError):
     """A replayed run asked for a reply that the recording does not hold at this place."""
+
+
+class RecordedFailureError(ReplayError):
+    """A model call that failed when the tape was recorded fails again in the replay; the text is the recorded one."""
+
+
+class FaultError(TracerHooksError):
+    """A fault cannot be put into a run: its agent or step is not there, or nothing in the reply can be changed."""
+
+
+class DatasetError(TracerHooksError):
+    """A data set cannot be built, audited, exported or written."""
 
 
 class AttributionError(TracerHooksError):

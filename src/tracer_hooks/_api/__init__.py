@@ -6,7 +6,7 @@ from tracer_hooks._api._hook import hook, last_run, unhook
 from tracer_hooks._api._run import arun, run
 from tracer_hooks._api._run_sources import contrast_attributor
 from tracer_hooks._api._team_run import Attempt, TeamRun, report_run
-from tracer_hooks._api._verdict import Verdict
+from tracer_hooks.adapters import Verdict
 
 __all__ = [
     "Attempt",

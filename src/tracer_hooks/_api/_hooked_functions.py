@@ -27,13 +27,15 @@ class Factory:
     Attributes:
         is_certain: Whether it is known to build teams: by its parameters, or because it built one.
         is_off: Whether it was unhooked; the teams that it builds from then on are not hooked.
+        function: The user's own function.
+        options: What it was hooked with.
     """
 
     def __init__(self, function: Callable[..., Any], options: HookOptions, *, is_certain: bool) -> None:
         self.is_certain = is_certain
         self.is_off = False
-        self._function = function
-        self._options = options
+        self.function = function
+        self.options = options
         self._memory = PromptMemory()
 
     def build(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -52,13 +54,13 @@ class Factory:
         return self._hooked(_as_team(team), self._source(args, kwargs))
 
     def _source(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TeamSource:
-        return TeamSource(self._function, args, kwargs, memory=self._memory, as_team=_as_team)
+        return TeamSource(self.function, args, kwargs, memory=self._memory, as_team=_as_team)
 
     def _hooked(self, team: Any, source: TeamSource) -> Any:
         """A team of a framework is hooked itself; for a team in plain Python the caller gets its function, hooked."""
         if isinstance(team, PlainTeam):
-            return _runner(team, self._options, source)
-        return team if inspect.isroutine(team) else hook_team(team, self._options, source)
+            return _runner(team, self.options, source)
+        return team if inspect.isroutine(team) else hook_team(team, self.options, source)
 
 
 def hook_function(function: Callable[..., Any], options: HookOptions) -> Callable[..., Any]:

@@ -6,8 +6,7 @@ import asyncio
 import math
 from dataclasses import dataclass
 
-from tracer_hooks._api._verdict import Verdict
-from tracer_hooks.adapters import RunResult
+from tracer_hooks.adapters import RunResult, Verdict
 from tracer_hooks.schema import RunOutcome, to_text
 from tracer_hooks.telemetry import ABANDONED, CANCELLED, INTERRUPTED
 

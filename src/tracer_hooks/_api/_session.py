@@ -15,12 +15,14 @@ from tracer_hooks._api._background import submit
 from tracer_hooks._api._options import HookOptions
 from tracer_hooks._api._outcome import Judged, judge_error, judge_result
 from tracer_hooks._api._prompt_memory import Trial
+from tracer_hooks._api._rerunner import Judge, rerunner_of_call, weak_call
 from tracer_hooks._api._source import Prepared, TeamSource
 from tracer_hooks._api._team_run import Attempt, TeamRun
-from tracer_hooks._api._verdict import Verdict, ask_check, ask_check_async, compare, expected_answer
+from tracer_hooks._api._verdict import ask_check, ask_check_async, compare, expected_answer
 from tracer_hooks._guard import guard, logger
-from tracer_hooks.adapters import Adapter, Interventions, RunHost, RunResult, TeamCall
+from tracer_hooks.adapters import Adapter, Interventions, RunHost, RunResult, TeamCall, Verdict
 from tracer_hooks.feedback import PromptRewrite, RetryBudget
+from tracer_hooks.replay import tape_of
 from tracer_hooks.schema import Attribution, RunKind, RunOutcome, Trajectory
 from tracer_hooks.telemetry import RunInvocation, RunStart, emit_diagnosis, suppressed, unrecorded
 
@@ -63,7 +65,9 @@ class Session:
         self._originals: dict[str, str] = {}
         self._budget = RetryBudget(options.policy)
         self._info = adapter.describe(call.team)
-        self.run = TeamRun(session_id=uuid.uuid4().hex, team=self._info.name, task=call.task)
+        judge = Judge(options.check, options.expected)
+        again = functools.partial(rerunner_of_call, weak_call(call), adapter, source, judge, options.emitter)
+        self.run = TeamRun(session_id=uuid.uuid4().hex, team=self._info.name, task=call.task, again=again)
 
     def __enter__(self) -> Self:
         return self
@@ -116,6 +120,7 @@ class Session:
             outcome_reason=judged.reason,
             # Of a function, not a method: the attempt must not keep the session, and with it the team, alive.
             assemble=functools.partial(_assembled, run, judged, self._reference),
+            record=functools.partial(tape_of, run),
             result=result,
             error=error,
             rank=judged.rank,

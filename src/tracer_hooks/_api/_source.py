@@ -54,6 +54,15 @@ class TeamSource:
         self._takes_prompts = factory is not None and "prompts" in inspect.signature(factory).parameters
         self._built_with: Mapping[str, str] = {}
 
+    @property
+    def has_factory(self) -> bool:
+        """Whether teams can be built."""
+        return self._factory is not None
+
+    def anew(self) -> Any:
+        """A team of its own for a replay, built as the user's was, with the rewrites that were kept."""
+        return self._as_team(self._settled(self._make(self.memory.kept)))
+
     def build(self) -> Any:
         """Build the user's team with the factory, kept rewrites included."""
         return self._as_team(self._settled(self._make(self._remembered())))

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracer_hooks.adapters import RunResult
-from tracer_hooks.errors import TracerHooksError
+from tracer_hooks.errors import ReplayError, TracerHooksError
 from tracer_hooks.feedback import PromptRewrite
+from tracer_hooks.replay import Tape
 from tracer_hooks.schema import Attribution, RunOutcome, Trajectory
 
 if TYPE_CHECKING:
+    from tracer_hooks._api._rerunner import Rerunner
     from tracer_hooks.report import ReportRun
 
 
@@ -31,6 +33,8 @@ class Attempt:
     """Why."""
     assemble: Callable[[], Trajectory] = field(repr=False)
     """Makes the trajectory from what was recorded."""
+    record: Callable[[], Tape] | None = field(default=None, repr=False)
+    """Makes the tape from what was recorded."""
     result: RunResult | None = None
     """What came out; None when the run raised."""
     error: BaseException | None = None
@@ -51,6 +55,17 @@ class Attempt:
         """What happened; assembled when it is first asked for, since most runs succeed and nobody looks."""
         return self.assemble()
 
+    @functools.cached_property
+    def tape(self) -> Tape:
+        """Every model and tool reply; made when it is first asked for.
+
+        Raises:
+            ReplayError: The run was recorded without content.
+        """
+        if self.record is None:
+            raise ReplayError("this attempt was made without a record, expected one of a hooked team")
+        return self.record()
+
 
 @dataclass(kw_only=True)
 class TeamRun:
@@ -64,6 +79,8 @@ class TeamRun:
     """What it was asked to do."""
     attempts: list[Attempt] = field(default_factory=list)
     """Every attempt, in order."""
+    again: Callable[[], Rerunner] | None = field(default=None, repr=False)
+    """Makes what runs the team again, for replays."""
     _done: threading.Event = field(default_factory=threading.Event, repr=False)
 
     @property
@@ -88,6 +105,15 @@ class TeamRun:
     def trajectory(self) -> Trajectory:
         """What happened in the last attempt."""
         return self.last.trajectory
+
+    @property
+    def tape(self) -> Tape:
+        """Every model and tool reply of the last attempt.
+
+        Raises:
+            ReplayError: The run was recorded without content.
+        """
+        return self.last.tape
 
     @property
     def outcome(self) -> RunOutcome:

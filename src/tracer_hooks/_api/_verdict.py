@@ -6,36 +6,15 @@ import inspect
 import math
 import numbers
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tracer_hooks._api._awaiting import run_awaitable
 from tracer_hooks._guard import logger
-from tracer_hooks.adapters import RunResult
+from tracer_hooks.adapters import RunResult, Verdict
 from tracer_hooks.schema import to_text
 
 PASS_SCORE = 0.5
 """A score from here on counts as passed."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Verdict:
-    """A check's judgement with its reason.
-
-    Args:
-        passed: Whether the run did what it should.
-        reason: Why not; shown in the diagnosis, and used by it.
-        score: How good it was, 0 to 1; compares attempts.
-    """
-
-    passed: bool
-    reason: str | None = None
-    score: float | None = None
-
-    @property
-    def rank(self) -> float:
-        """How good the run was, for choosing the best attempt."""
-        return self.score if self.score is not None else float(self.passed)
 
 
 Judgement = bool | float | Verdict | None
@@ -57,11 +36,19 @@ def expected_answer(expected: Expected | None, task: str) -> str | None:
 def ask_check(check: Check, result: RunResult, task: str) -> Verdict:
     """Ask ``check`` in synchronous code; an asynchronous one runs in an event loop of its own."""
     try:
+        return verdict_of(check, result, task)
+    except Exception as error:
+        return _raised(check, error)
+
+
+def verdict_of(check: Check, result: RunResult, task: str) -> Verdict:
+    """What ``check`` says; a failed assertion is a verdict, any other exception of the check is raised."""
+    try:
         judgement = _call(check, result, task)
         if inspect.isawaitable(judgement):
             judgement = run_awaitable(judgement)
         return _to_verdict(check, judgement)
-    except Exception as error:
+    except AssertionError as error:
         return _raised(check, error)
 
 

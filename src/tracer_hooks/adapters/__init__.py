@@ -21,7 +21,15 @@ from tracer_hooks.adapters._intervention import (
     changed_texts,
 )
 from tracer_hooks.adapters._patching import PatchSet
-from tracer_hooks.adapters._protocol import Adapter, Capability, KnowsCopies, RunResult, StreamCollector, TeamInfo
+from tracer_hooks.adapters._protocol import (
+    Adapter,
+    Capability,
+    KnowsCopies,
+    RunResult,
+    StreamCollector,
+    TeamInfo,
+    Verdict,
+)
 from tracer_hooks.adapters._release import is_within, supported_version
 
 __all__ = [
@@ -45,6 +53,7 @@ __all__ = [
     "TeamInfo",
     "ToolReply",
     "ToolRequest",
+    "Verdict",
     "adapter_for",
     "after_model",
     "after_tool",

@@ -28,6 +28,8 @@ class ModelRequest:
     """Names of the tools it is offered."""
     step: int | None = None
     """The step that the call belongs to."""
+    covert: bool = False
+    """Set on a changed request whose change must not show in the trace: the record keeps what was asked before it."""
 
     def digest(self) -> str:
         """A hash of agent, messages and tools; equal requests have equal digests in every process."""
@@ -62,6 +64,8 @@ class ToolReply:
     """The result as text, or the error's text."""
     is_error: bool = False
     """Whether the tool failed."""
+    value: Any = None
+    """What the tool itself returned, where that is plain data and not text and the caller is plain Python."""
 
 
 class Intervention:

@@ -61,6 +61,26 @@ class RunResult:
     """Whether the run waits for a human; its outcome is then UNKNOWN."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """A check's judgement with its reason.
+
+    Args:
+        passed: Whether the run did what it should.
+        reason: Why not; shown in the diagnosis, and used by it.
+        score: How good it was, 0 to 1; compares attempts.
+    """
+
+    passed: bool
+    reason: str | None = None
+    score: float | None = None
+
+    @property
+    def rank(self) -> float:
+        """How good the run was, for choosing the best attempt."""
+        return self.score if self.score is not None else float(self.passed)
+
+
 class StreamCollector(Protocol):
     """Looks at a stream's items as they pass, and says at the end what came out of the run."""
 

@@ -28,6 +28,11 @@ class Emitter:
         self._newest: tuple[TracerProvider, trace.Tracer] | None = None
         self.capture = Capture(capture if capture is not None else CaptureConfig.from_env())
 
+    @property
+    def provider(self) -> TracerProvider | None:
+        """Where spans go; None is the global provider."""
+        return self._provider
+
     def start_run(self, start: RunStart, *, subject: object = None) -> RunInvocation:
         """Open a run of ``subject``, the team object; it must be closed with :meth:`RunInvocation.finish`."""
         return RunInvocation(self.tracer(), self.capture, start, subject)

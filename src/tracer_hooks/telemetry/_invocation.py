@@ -94,6 +94,11 @@ class Invocation:
         self.trace_id, self.span_id = self._identify()
         run.opened(self)
 
+    @property
+    def end_ns(self) -> int:
+        """When it ended, in nanoseconds since the epoch; its start while it is open."""
+        return max(self._ending[2], self.start_ns)
+
     def set(self, key: str, value: object) -> None:
         """Set an attribute; None values are left out. Keys come from :mod:`tracer_hooks.semconv`."""
         if not self.ended and value is not None:
@@ -220,7 +225,7 @@ class Invocation:
 
     def to_record(self) -> SpanRecord:
         """What is kept of the ended operation. It is made when a trajectory is asked for: most runs' never is."""
-        status, message, end_ns = self._ending
+        status, message, _ = self._ending
         parent = self.parent
         return SpanRecord(
             trace_id=self.trace_id,
@@ -229,7 +234,7 @@ class Invocation:
             name=self.span_name,
             kind="client" if self.span_kind is SpanKind.CLIENT else "internal",
             start_ns=self.start_ns,
-            end_ns=max(end_ns, self.start_ns),
+            end_ns=self.end_ns,
             attributes=self.run.capture.recorded(self.attributes),
             status=status,
             status_message=self.run.capture.recorded_message(message),

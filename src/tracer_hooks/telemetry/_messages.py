@@ -33,6 +33,8 @@ class ChatReply:
     model: str | None = None
     """The model that really answered, when the provider says."""
     response_id: str | None = None
+    chunks: tuple[str, ...] = ()
+    """The text as it was streamed; empty when it came in one piece. A supplied reply is streamed in these pieces."""
 
     def to_message(self) -> Message:
         """The reply as one assistant message."""

@@ -133,6 +133,10 @@ class ChatInvocation(Invocation):
         attributes: More request attributes (provider, temperature, whether it streams).
         parent: The enclosing operation; default the current one.
         start_ns: When it began; default now.
+
+    Attributes:
+        step: Index of the step that it belongs to.
+        reply: What the model answered; None while it is open, and when it failed.
     """
 
     operation = semconv.OP_CHAT
@@ -157,6 +161,7 @@ class ChatInvocation(Invocation):
         self.step, attempt = self.agent.begin_step()
         self._first_chunk_ns: int | None = None
         self._partial: list[str] = []
+        self.reply: ChatReply | None = None
         own = {
             semconv.REQUEST_MODEL: model,
             semconv.AGENT_NAME: self.agent.spec.name,
@@ -181,6 +186,11 @@ class ChatInvocation(Invocation):
         if text:
             self._partial.append(text)
 
+    @property
+    def chunks(self) -> tuple[str, ...]:
+        """The text as it was streamed; empty when it came in one piece."""
+        return tuple(self._partial)
+
     def hand_off(self, recipient: str) -> None:
         """Say that this reply passes control to ``recipient``."""
         self.set(semconv.STEP_RECIPIENT, recipient)
@@ -191,6 +201,7 @@ class ChatInvocation(Invocation):
             if self.ended:
                 return
             self.agent.failed_step = None
+            self.reply = reply
             self.attributes[semconv.OUTPUT_MESSAGES] = [reply.to_message()]
             self.set(semconv.RESPONSE_MODEL, reply.model)
             self.set(semconv.RESPONSE_ID, reply.response_id)
@@ -230,6 +241,10 @@ class ToolInvocation(Invocation):
         parent: The enclosing operation; default the current one.
         start_ns: When it began; default now.
         adopt: The framework's own recording span for this call.
+
+    Attributes:
+        step: Index of the step that it belongs to.
+        value: What a tool in plain Python returned, when that is plain data and not text; else None.
     """
 
     operation = semconv.OP_EXECUTE_TOOL
@@ -248,6 +263,7 @@ class ToolInvocation(Invocation):
         adopt: Span | None = None,
     ) -> None:
         agent = enclosing_agent(parent, run)
+        self.value: Any = None
         self.step, owner = run.step_of_tool(agent, call_id)
         own = {
             semconv.TOOL_NAME: name,

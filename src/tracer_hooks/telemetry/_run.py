@@ -258,11 +258,15 @@ class RunInvocation(Invocation):
                 self._at_end.pop()()
 
     @property
-    def records(self) -> list[SpanRecord]:
+    def invocations(self) -> list[Invocation]:
         """Every operation that has ended, in the order in which they did."""
         with self._lock:
-            closed = list(self._closed)
-        return [invocation.to_record() for invocation in closed]
+            return list(self._closed)
+
+    @property
+    def records(self) -> list[SpanRecord]:
+        """Every operation that has ended, in the order in which they did."""
+        return [invocation.to_record() for invocation in self.invocations]
 
     def trajectory(self) -> Trajectory:
         """The run as far as it is recorded, as a trajectory."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from tracer_hooks.suites import Endpoint
 from tracer_hooks.testing._scripted_replies import Reply, ToolCallReply
 from tracer_hooks.testing._scripted_rules import Rule, When
+
+__all__ = ["ANSWER", "INSTRUCTIONS", "TASK", "Endpoint", "instructions", "script", "ticket_price"]
 
 TASK: Final = "What do 3 train tickets from Lisbon to Porto cost, booking fee included? Give the total in EUR."
 ANSWER: Final = "82.50"
@@ -29,27 +30,6 @@ def ticket_price(origin: str, destination: str) -> str:
         destination: Where it ends.
     """
     return f"{origin} to {destination}: 25.00 EUR a ticket, plus a booking fee of 10 % on the whole order."
-
-
-@dataclass(frozen=True, kw_only=True)
-class Endpoint:
-    """Where a demo team's model is: the scripted server, or any OpenAI-compatible endpoint."""
-
-    base_url: str
-    """Up to and including ``/v1``."""
-    model: str
-    """The model's name there."""
-    api_key: str = "unused"
-    """Its key."""
-
-    @classmethod
-    def from_env(cls, *, base_url: str = "", model: str = "") -> Endpoint:
-        """A real endpoint from the arguments, else from ``OPENAI_BASE_URL``, ``OPENAI_MODEL``, ``OPENAI_API_KEY``."""
-        return cls(
-            base_url=base_url or os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1"),
-            model=model or os.environ.get("OPENAI_MODEL", "gpt-4o-mini"),
-            api_key=os.environ.get("OPENAI_API_KEY") or "unused",
-        )
 
 
 def instructions(prompts: Mapping[str, str] | None) -> dict[str, str]:

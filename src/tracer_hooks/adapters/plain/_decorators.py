@@ -12,7 +12,7 @@ from tracer_hooks.adapters._intervention import RewriteInstructions
 from tracer_hooks.adapters.plain._answer import answer_text
 from tracer_hooks.adapters.plain._model_seam import ModelSeam
 from tracer_hooks.adapters.plain._seam import seamed
-from tracer_hooks.adapters.plain._tool_seam import ToolSeam
+from tracer_hooks.adapters.plain._tool_seam import ToolSeam, plain_value
 from tracer_hooks.adapters.plain._wrapping import wrap
 from tracer_hooks.schema import AgentSpec, Usage, to_json_value
 from tracer_hooks.telemetry import (
@@ -159,7 +159,9 @@ class _ToolCall:
 
     def end(self, invocation: Invocation, value: Any) -> None:
         with guard("record a tool call"):
-            cast(ToolInvocation, invocation).stop(answer_text(value))
+            call = cast(ToolInvocation, invocation)
+            call.value = plain_value(value)
+            call.stop(answer_text(value))
 
 
 @dataclass(frozen=True)

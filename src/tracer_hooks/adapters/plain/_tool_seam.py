@@ -16,6 +16,14 @@ from tracer_hooks.telemetry import ToolInvocation, current_invocation
 _ABSENT = object()
 
 
+def plain_value(value: Any) -> Any:
+    """``value`` where it is plain data that its text does not say; None for text, and for objects of the user's."""
+    if isinstance(value, str):
+        return None
+    plain = to_json_value(value)
+    return plain if plain == value else None
+
+
 class ToolSeam(Seam[ToolRequest, ToolReply]):
     """Around one tool.
 
@@ -55,7 +63,7 @@ class ToolSeam(Seam[ToolRequest, ToolReply]):
         return answer if isinstance(answer, ToolReply) else None
 
     def returned(self, request: ToolRequest, value: Any) -> ToolReply | None:
-        return self._other_than(request, ToolReply(content=answer_text(value)))
+        return self._other_than(request, ToolReply(content=answer_text(value), value=plain_value(value)))
 
     def raised(self, request: ToolRequest, error: Exception) -> ToolReply | None:
         return self._other_than(request, ToolReply(content=to_text(error), is_error=True))
@@ -66,7 +74,7 @@ class ToolSeam(Seam[ToolRequest, ToolReply]):
     def give(self, reply: ToolReply, value: Any) -> Any:
         if reply.is_error:  # in plain Python a tool fails by raising
             raise RuntimeError(reply.content)
-        return reply.content
+        return reply.content if reply.value is None else reply.value
 
     def _other_than(self, request: ToolRequest, reply: ToolReply) -> ToolReply | None:
         current = current_invocation()

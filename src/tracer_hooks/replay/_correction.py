@@ -1,0 +1,143 @@
+"""The one change that a counterfactual replay makes, and the intervention that makes it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pydantic import Field
+
+from tracer_hooks.adapters import Intervention, ModelRequest
+from tracer_hooks.errors import ConfigError, ReplayError
+from tracer_hooks.replay._tape import Tape, TapedModelCall, TapedToolRequest, model_digest
+from tracer_hooks.schema import Record, Text
+from tracer_hooks.telemetry import ChatReply, Message, RequestedTool, message_text, text_message
+
+
+class Correction(Record):
+    """What an agent does at one step instead of what it did: a given reply, or another try of its own.
+
+    With ``content`` or ``tool_calls`` the agent's model is not asked: that is its reply. Otherwise it is asked again,
+    with ``guidance`` at the end of its instructions, in this one request.
+    """
+
+    content: Text | None = None
+    """The text of the reply."""
+    tool_calls: tuple[TapedToolRequest, ...] = ()
+    """The tools that the reply calls."""
+    guidance: Text = ""
+    """What the agent is told before it tries again; empty: it is asked the very same again."""
+    source: Text = Field(default="user")
+    """Who wrote it: ``user``, or a proposer's name."""
+
+    @property
+    def is_reply(self) -> bool:
+        """Whether it gives the reply itself."""
+        return self.content is not None or bool(self.tool_calls)
+
+    def reply(self) -> ChatReply:
+        """The reply as adapters take it."""
+        calls = tuple(
+            RequestedTool(name=c.name, arguments=c.arguments, id=c.id or f"call_corrected_{i}")
+            for i, c in enumerate(self.tool_calls)
+        )
+        return ChatReply(content=self.content or "", tool_calls=calls)
+
+    @classmethod
+    def of(cls, correction: Correction | str | Mapping[str, object]) -> Correction:
+        """A correction from what a user writes: the reply as text, or the fields.
+
+        Raises:
+            ConfigError: It is neither.
+        """
+        if isinstance(correction, Correction):
+            return correction
+        if isinstance(correction, str):
+            return cls(content=correction)
+        try:
+            return cls.model_validate(dict(correction))
+        except (TypeError, ValueError) as error:
+            raise ConfigError(
+                f"the correction {correction!r} cannot be used ({error}); expected the reply as text, or a mapping "
+                "with 'content', 'tool_calls' or 'guidance'"
+            ) from error
+
+
+@dataclass(frozen=True)
+class TapedRequest:
+    """Picks the request that a taped call was made with, wherever in the order of a replay it comes."""
+
+    call: TapedModelCall
+
+    @classmethod
+    def at_step(cls, tape: Tape, step: int) -> TapedRequest:
+        """The request of the first model call of a step.
+
+        Raises:
+            ReplayError: The step has no model call, so there is nothing that could be replayed with a change.
+        """
+        calls = tape.at_step(step)
+        if not calls:
+            steps = sorted({call.step for call in tape.model_calls})
+            raise ReplayError(
+                f"step {step} of run {tape.run_id!r} has no model call on the tape, expected one of the steps {steps}"
+            )
+        return cls(calls[0])
+
+    def matches(self, request: ModelRequest) -> bool:
+        """Whether ``request`` is this one."""
+        return request.agent == self.call.agent and self.call.digest == model_digest(request.agent, request.messages)
+
+
+class Corrector(Intervention):
+    """Carries out one :class:`Correction` at one step, at every try of it.
+
+    Args:
+        correction: What to do.
+        at: The request to do it at. A lenient replay may not see the very request: the step's number counts, too.
+        lenient: Whether it does.
+    """
+
+    def __init__(self, correction: Correction, at: TapedRequest, *, lenient: bool = False) -> None:
+        self.is_applied = False
+        self._correction = correction
+        self._at = at
+        self._lenient = lenient
+        self._step: int | None = None
+        self._lock = threading.Lock()
+
+    def before_model(self, request: ModelRequest) -> ModelRequest | ChatReply | None:
+        with self._lock:
+            if not self._is_meant(request):
+                return None
+            self.is_applied, self._step = True, request.step
+        if self._correction.is_reply:
+            return self._correction.reply()
+        if not self._correction.guidance:
+            return None
+        return with_guidance(request, self._correction.guidance)
+
+    def _is_meant(self, request: ModelRequest) -> bool:
+        if self._step is not None and request.step != self._step:
+            return False  # the same question may be asked again at a later step
+        numbered = self._lenient and (request.agent, request.step) == (self._at.call.agent, self._at.call.step)
+        return numbered or self._at.matches(request)
+
+
+def with_guidance(request: ModelRequest, guidance: str) -> ModelRequest:
+    """``request`` with ``guidance`` at the end of its instructions, unseen by the trace.
+
+    A request without a system message has it at the end of its last message.
+    """
+    messages = list(request.messages)
+    if not messages:
+        return request
+    place = next((i for i, m in enumerate(messages) if m.get("role") == "system"), len(messages) - 1)
+    messages[place] = _with_text(messages[place], guidance)
+    return replace(request, messages=tuple(messages), covert=True)
+
+
+def _with_text(message: Message, guidance: str) -> Message:
+    text = f"{message_text(message)}\n\n{guidance}".strip()
+    return text_message(str(message.get("role", "user")), text, name=message.get("name"))

@@ -1,0 +1,219 @@
+"""Counterfactual replay of one step: does the run succeed when this one act is another?"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Self
+
+from pydantic import Field
+
+from tracer_hooks.adapters import Intervention, Interventions
+from tracer_hooks.errors import ReplayError
+from tracer_hooks.replay._correction import Correction, Corrector, TapedRequest
+from tracer_hooks.replay._cost_cap import Spending
+from tracer_hooks.replay._options import ReplayOptions
+from tracer_hooks.replay._player import TapeMode, TapePlayer
+from tracer_hooks.replay._runner import TeamRunner, Trial
+from tracer_hooks.replay._statistics import SequentialTest, difference_interval
+from tracer_hooks.schema import Record, Text, Usage
+
+CorrectionOf = Callable[[int], Correction]
+"""The correction of each step; may raise ReplayError where there is none."""
+
+
+class Arm(Record):
+    """Runs of one kind, and how many of them succeeded."""
+
+    trials: int = 0
+    """How many runs."""
+    flips: int = 0
+    """How many of them succeeded, where the recorded run had failed."""
+
+    @property
+    def rate(self) -> float:
+        """The share that succeeded; 0 without runs."""
+        return self.flips / self.trials if self.trials else 0.0
+
+    def plus(self, flipped: bool) -> Self:
+        """With one more run."""
+        return self.model_copy(update={"trials": self.trials + 1, "flips": self.flips + flipped})
+
+
+class Counterfactual(Record):
+    """What came of replaying a failed run with one step corrected.
+
+    Three kinds of runs, all with the steps before the corrected one fixed from the tape and live after it: with the
+    correction; without it, the recorded reply standing in its place; and with a correction at a random other step.
+    """
+
+    run_id: Text
+    """The failed run."""
+    step: int = Field(ge=0)
+    """The corrected step."""
+    agent: Text
+    """Whose step it is."""
+    correction: Correction
+    """What was done instead."""
+    corrected: Arm = Arm()
+    """Runs with the correction."""
+    control: Arm = Arm()
+    """Runs without it."""
+    placebo: Arm = Arm()
+    """Runs with a correction at :attr:`placebo_step`."""
+    placebo_step: int | None = None
+    """The random other step; None when there was none, or it was not tried."""
+    interval: tuple[float, float] = (-1.0, 1.0)
+    """95 % interval of the flip rate minus the control's, from their Wilson intervals."""
+    e_value: float = 1.0
+    """Evidence of the sequential test; significant from ``1 / alpha`` on."""
+    is_significant: bool = False
+    """Whether the correction makes a difference."""
+    stopped: Text = ""
+    """Why there were no more trials."""
+    runs: int = 0
+    """Runs of the team."""
+    usage: Usage = Usage()
+    """Tokens of their live model calls."""
+    trajectory_ids: tuple[Text, ...] = ()
+    """Run ids of the runs with the correction."""
+
+    @property
+    def effect(self) -> float:
+        """The flip rate minus the control's."""
+        return self.corrected.rate - self.control.rate
+
+
+class StepReplay:
+    """Replays one failed run with changes at its steps, and counts what that costs.
+
+    Args:
+        runner: Runs the team.
+        recorded: The failed run.
+        options: How.
+        spending: What was spent before; default nothing.
+        on_trial: Told of every run that ended, for progress displays.
+    """
+
+    def __init__(
+        self,
+        runner: TeamRunner,
+        recorded: Trial,
+        options: ReplayOptions,
+        *,
+        spending: Spending | None = None,
+        on_trial: Callable[[Trial], None] | None = None,
+    ) -> None:
+        self.recorded = recorded
+        self.options = options
+        self.spending = spending or Spending(options.cap)
+        self._runner = runner
+        self._on_trial = on_trial
+
+    @property
+    def steps(self) -> list[int]:
+        """The steps that can be corrected: those with a model call on the tape."""
+        return sorted({call.step for call in self.recorded.tape.model_calls})
+
+    def corrected(self, step: int, correction: Correction) -> Trial:
+        """One run with the correction.
+
+        Raises:
+            ReplayError: The step has no model call, or the correction found no place.
+            TapeMismatchError: The team did something else before the step.
+        """
+        lenient = self.options.mode is TapeMode.LENIENT
+        corrector = Corrector(correction, TapedRequest.at_step(self.recorded.tape, step), lenient=lenient)
+        trial = self._run(step, corrector)
+        if not corrector.is_applied:
+            raise ReplayError(
+                f"the replay of run {self.recorded.tape.run_id!r} never reached step {step}; expected the team to ask "
+                "there as it did when it was recorded"
+            )
+        return trial
+
+    def control(self, step: int) -> Trial:
+        """One run in which the recorded reply of the step stands, and all after it is live."""
+        TapedRequest.at_step(self.recorded.tape, step)
+        return self._run(step + 1)
+
+    def _run(self, until: int, change: Intervention | None = None) -> Trial:
+        player = TapePlayer(self.recorded.tape, until=until, mode=self.options.mode, tools=self.options.tools)
+        trial = self._runner.run(Interventions([player] if change is None else [player, change]))
+        self.spending.add(live_usage(trial, until))
+        player.finish()
+        if self._on_trial is not None:
+            self._on_trial(trial)
+        return trial
+
+
+def live_usage(trial: Trial, since: int) -> Usage:
+    """Tokens of the steps from ``since`` on: those before came from the tape."""
+    steps = trial.trajectory.steps[since:]
+    return sum((step.usage for step in steps if step.usage is not None), Usage())
+
+
+def examine_step(replay: StepReplay, step: int, correction_of: CorrectionOf) -> Counterfactual:
+    """Correct one step again and again, with as many controls, until the answer is certain or the trials are used up.
+
+    Raises:
+        ReplayError: The step cannot be corrected, or the replay left the tape.
+    """
+    options, spending = replay.options, replay.spending
+    correction = correction_of(step)
+    before_runs, before_usage = spending.runs, spending.usage
+    test = SequentialTest(alpha=options.alpha, max_pairs=options.trials)
+    corrected = control = Arm()
+    ids: list[str] = []
+    stopped = "all trials were made"
+    while test.pairs < options.trials:
+        if spending.refusal is not None:
+            stopped = spending.refusal
+            break
+        trial, other = replay.corrected(step, correction), replay.control(step)
+        ids.append(trial.trajectory.run_id)
+        corrected, control = corrected.plus(trial.passed), control.plus(other.passed)
+        test.add(trial.passed, other.passed)
+        if options.early_stop and (test.is_significant or test.is_futile):
+            stopped = "the effect is certain" if test.is_significant else "no effect could be shown any more"
+            break
+    placebo, placebo_step = Arm(), None
+    if options.placebo and test.is_significant:
+        placebo, placebo_step = _placebo(replay, step, correction_of, test.pairs)
+    used = spending.usage
+    return Counterfactual(
+        run_id=replay.recorded.tape.run_id,
+        step=step,
+        agent=replay.recorded.trajectory.steps[step].agent,
+        correction=correction,
+        corrected=corrected,
+        control=control,
+        placebo=placebo,
+        placebo_step=placebo_step,
+        interval=difference_interval((corrected.flips, corrected.trials), (control.flips, control.trials)),
+        e_value=test.e_value,
+        is_significant=test.is_significant,
+        stopped=stopped,
+        runs=spending.runs - before_runs,
+        usage=Usage(
+            input_tokens=used.input_tokens - before_usage.input_tokens,
+            output_tokens=used.output_tokens - before_usage.output_tokens,
+        ),
+        trajectory_ids=tuple(ids),
+    )
+
+
+def _placebo(replay: StepReplay, step: int, correction_of: CorrectionOf, trials: int) -> tuple[Arm, int | None]:
+    """Correct a random other step as often. An effect there as well says that the step is not what matters."""
+    others = [other for other in replay.steps if other != step]
+    if not others:
+        return Arm(), None
+    other = random.Random(f"{replay.options.seed}:{replay.recorded.tape.run_id}").choice(others)
+    arm = Arm()
+    try:
+        correction = correction_of(other)
+        while arm.trials < trials and replay.spending.refusal is None:
+            arm = arm.plus(replay.corrected(other, correction).passed)
+    except ReplayError:  # there is no correction for that step, or it cannot be reached: the answer does not need it
+        pass
+    return arm, other

@@ -1,0 +1,186 @@
+"""Serving a tape back through the intervene seam, up to a step or to its end."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TypeVar
+
+from tracer_hooks.adapters import Intervention, ModelRequest, ToolReply, ToolRequest
+from tracer_hooks.errors import RecordedFailureError, ReplayError, TapeMismatchError
+from tracer_hooks.replay._mismatch import Divergence, model_divergence, tool_divergence
+from tracer_hooks.replay._tape import Tape, TapedModelCall, TapedToolCall, model_digest, tool_digest
+from tracer_hooks.replay._tool_use import ToolRules, ToolUse
+from tracer_hooks.telemetry import ChatReply
+
+Call = TypeVar("Call", TapedModelCall, TapedToolCall)
+
+
+class TapeMode(StrEnum):
+    """What happens when a run asks for something else than its tape holds."""
+
+    STRICT = "strict"
+    """The run stops with a :class:`~tracer_hooks.errors.TapeMismatchError`."""
+    LENIENT = "lenient"
+    """The agent's next taped reply is served all the same, and the divergence is noted; without one the run goes on
+    live."""
+
+
+class TapePlayer(Intervention):
+    """Answers model and tool calls from a tape.
+
+    Calls are found by what they ask, not by their number, so branches of a team that run at the same time may come in
+    any order; equal requests are served in the order of the tape. A hand-off, and a tool that other agents act in, is
+    never served: it runs, and what those agents ask for is on the tape.
+
+    Args:
+        tape: What was recorded.
+        until: The first step that is not served; default none, the whole run comes from the tape.
+        mode: What happens when the run asks for something else.
+        tools: What tools may do from ``until`` on, or where a lenient replay left the tape.
+
+    Attributes:
+        served: How many model calls were answered from the tape.
+        live: How many model calls were not.
+        divergences: Where the run left the tape.
+        failure: Why the replay is worthless; None while it is not.
+    """
+
+    def __init__(
+        self,
+        tape: Tape,
+        *,
+        until: int | None = None,
+        mode: TapeMode | str = TapeMode.STRICT,
+        tools: ToolRules | None = None,
+    ) -> None:
+        self.tape = tape
+        self.until = until
+        self.served = self.live = 0
+        self.divergences: list[Divergence] = []
+        self.failure: ReplayError | None = None
+        self._mode = TapeMode(mode)
+        self._tools = tools or ToolRules()
+        self._models = list(tape.model_calls)
+        self._calls = list(tape.tool_calls)
+        self._rebuilding: dict[str, list[TapedToolCall]] = defaultdict(list)
+        self._lock = threading.RLock()
+
+    # --- models ----------------------------------------------------------------------------------------------------
+    def before_model(self, request: ModelRequest) -> ChatReply | None:
+        with self._lock:
+            digest = model_digest(request.agent, request.messages)
+            found = _take(self._models, [call for call in self._models if call.digest == digest])
+            if found is None:
+                found = self._instead_of_model(request)
+            if found is None or not self._is_fixed(found.step):
+                self.live += 1
+                return None
+            self.served += 1
+        if found.error is not None:
+            raise RecordedFailureError(f"step {found.step}, agent {found.agent!r}: {found.error}")
+        return found.reply()
+
+    def _instead_of_model(self, request: ModelRequest) -> TapedModelCall | None:
+        """The taped call for a request that is not on the tape; None where the run is free to go on live."""
+        due = [call for call in self._models if self._is_fixed(call.step)]
+        own = [call for call in due if call.agent == request.agent]
+        if self.until is not None and not due:
+            return None  # past the fork
+        if self.until is not None and not own and request.step is not None and request.step >= self.until:
+            return None  # another branch has still to reach the fork
+        self._diverge(model_divergence(self.tape, own[0] if own else None, request))
+        return _take(self._models, own)
+
+    # --- tools -----------------------------------------------------------------------------------------------------
+    def before_tool(self, request: ToolRequest) -> ToolReply | None:
+        with self._lock:
+            digest = tool_digest(request.name, request.arguments)
+            found = _take(self._calls, [call for call in self._calls if call.digest == digest])
+            if found is None and self._must_be_taped(request):
+                due = [c for c in self._calls if self._is_fixed(c.step) and c.agent == request.agent]
+                self._diverge(tool_divergence(due[0] if due else None, request))
+                found = _take(self._calls, [call for call in due if call.name == request.name])
+            if found is not None and found.is_routing:
+                return None
+            if found is not None and self._is_fixed(found.step):
+                if not self._tools.rebuilds(request.name):
+                    return found.reply()
+                self._rebuilding[digest].append(found)
+                return None
+            return self._beyond(request, digest)
+
+    def after_tool(self, request: ToolRequest, reply: ToolReply) -> ToolReply | None:
+        with self._lock:
+            waiting = self._rebuilding.get(tool_digest(request.name, request.arguments))
+            if not waiting:
+                return None
+            taped = waiting.pop(0)
+            if taped.content != reply.content:
+                reason = f"the tool {request.name!r} gave {reply.content!r} where the tape has {taped.content!r}"
+                self._diverge(Divergence(step=taped.step, agent=taped.agent, reason=reason))
+            return taped.reply()
+
+    def _must_be_taped(self, request: ToolRequest) -> bool:
+        return self.until is None or (request.step is not None and request.step < self.until)
+
+    def _beyond(self, request: ToolRequest, digest: str) -> ToolReply | None:
+        """The answer to a call after the fork; None lets it run."""
+        if any(call.digest == digest and call.is_routing for call in self.tape.tool_calls):
+            return None
+        try:
+            use = self._tools.use(request.name)
+        except ReplayError as error:
+            self.failure = self.failure or error
+            raise
+        if use in (ToolUse.LIVE, ToolUse.REBUILT):
+            return None
+        taped = next((call for call in self.tape.tool_calls if call.digest == digest), None)
+        if taped is not None:
+            return taped.reply()
+        if use is ToolUse.BLOCKED:
+            return ToolReply(content=f"the tool {request.name} cannot be used now", is_error=True)
+        return None
+
+    # --- the end ---------------------------------------------------------------------------------------------------
+    def finish(self) -> None:
+        """Say that the run has ended.
+
+        Raises:
+            ReplayError: What made the replay worthless, also where the framework swallowed it.
+            TapeMismatchError: In strict mode: the run ended before it had asked for everything on the tape.
+        """
+        if self.failure is not None:
+            raise self.failure
+        left = [call for call in self._models if self._is_fixed(call.step)]
+        if left and self._mode is TapeMode.STRICT:
+            raise TapeMismatchError(
+                f"the run ended before step {left[0].step}, where the tape has a model call of {left[0].agent!r}. "
+                "The team, its task or its limits have changed since the recording; mode='lenient' goes on all the same"
+            )
+
+    def _is_fixed(self, step: int) -> bool:
+        return self.until is None or step < self.until
+
+    def _diverge(self, divergence: Divergence) -> None:
+        self.divergences.append(divergence)
+        if self._mode is TapeMode.STRICT:
+            error = TapeMismatchError(
+                f"the replay differs from the recording at {divergence}. Build the team as it was recorded, or use "
+                "mode='lenient'"
+            )
+            self.failure = self.failure or error
+            raise error
+
+
+def _take(calls: list[Call], fitting: Sequence[Call]) -> Call | None:
+    """Remove the first of ``fitting`` from ``calls`` and give it."""
+    if not fitting:
+        return None
+    for position, call in enumerate(calls):
+        if call is fitting[0]:
+            del calls[position]
+            return call
+    return None
