@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tracer_hooks._api._team_run import Attempt, TeamRun, rewrite_record
 from tracer_hooks._guard import guard, logger, warn_once
-from tracer_hooks.errors import StoreError
+from tracer_hooks.errors import ReplayError, StoreError
 
 if TYPE_CHECKING:
     from tracer_hooks.store import RunStore, StoredRun
@@ -74,4 +74,15 @@ def _stored(run: TeamRun, attempt: Attempt) -> StoredRun:
         trajectory=trajectory,
         attribution=attempt.attribution,
         rewrite=rewrite_record(attempt),
+        tape=_tape(attempt),
     )
+
+
+def _tape(attempt: Attempt) -> dict[str, Any] | None:
+    """The tape as plain data; a run that was recorded without content has none, and is stored all the same."""
+    with guard("make the tape"):
+        try:
+            return attempt.tape.model_dump(mode="json")
+        except ReplayError:
+            return None
+    return None

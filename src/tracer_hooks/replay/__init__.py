@@ -16,6 +16,7 @@ from tracer_hooks.replay._proposers import (
 )
 from tracer_hooks.replay._record import tape_of
 from tracer_hooks.replay._replay import Replayed, replay_tape
+from tracer_hooks.replay._retime import retimed
 from tracer_hooks.replay._runner import TeamRunner, Trial
 from tracer_hooks.replay._statistics import SequentialTest, difference_interval, wilson
 from tracer_hooks.replay._tape import Tape, TapedModelCall, TapedToolCall, TapedToolRequest, model_digest, tool_digest
@@ -57,6 +58,7 @@ __all__ = [
     "live_usage",
     "model_digest",
     "replay_tape",
+    "retimed",
     "tape_of",
     "tool_digest",
     "wilson",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from pydantic import Field
 
-from tracer_hooks.adapters import Intervention, ModelRequest
+from tracer_hooks.adapters import Intervention, ModelRequest, ToolRequest
 from tracer_hooks.errors import ConfigError, ReplayError
 from tracer_hooks.replay._tape import Tape, TapedModelCall, TapedToolRequest, model_digest
 from tracer_hooks.schema import Record, Text
@@ -85,8 +85,10 @@ class TapedRequest:
             )
         return cls(calls[0])
 
-    def matches(self, request: ModelRequest) -> bool:
-        """Whether ``request`` is this one."""
+    def matches(self, request: ModelRequest | ToolRequest) -> bool:
+        """Whether ``request`` is this one; a tool call never is."""
+        if isinstance(request, ToolRequest):
+            return False
         return request.agent == self.call.agent and self.call.digest == model_digest(request.agent, request.messages)
 
 

@@ -42,8 +42,10 @@ class TeamRunner(Protocol):
     ``tracer_hooks.rerunner(build_team, task, check=...)`` makes one; it may be used from several threads.
     """
 
-    task: str
-    """What the team is asked to do."""
+    @property
+    def task(self) -> str:
+        """What the team is asked to do."""
+        ...
 
     def run(self, intervention: Intervention | None = None, *, kind: RunKind = RunKind.REPLAY) -> Trial:
         """Run the team once.

@@ -36,6 +36,7 @@ class Database:
         self._prepared = False
         self._engine = sa.create_engine("sqlite://", creator=self._connect, poolclass=sa.pool.NullPool)
         sa.event.listen(self._engine, "begin", self._begin)
+        self._reader = self._engine
         self._writer = self._engine.execution_options(tracer_hooks_begin="BEGIN IMMEDIATE")
 
     @contextmanager
@@ -56,7 +57,7 @@ class Database:
         """A transaction that sees one state of the file and waits for no writer."""
         with self._errors(doing):
             self._prepare()
-            with self._engine.begin() as connection:
+            with self._reader.begin() as connection:
                 yield connection
 
     def close(self) -> None:
@@ -81,7 +82,8 @@ class Database:
                 "directory, or set TRACER_HOOKS_STORE to the file of another one"
             )
         with self._engine.begin() as connection:
-            read_version(connection, sa.inspect(connection).get_table_names())
+            version = read_version(connection, sa.inspect(connection).get_table_names())
+        self._reader = self._engine.execution_options(tracer_hooks_version=version)
 
     def _create(self, exists: bool) -> None:
         if not exists:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -19,9 +19,10 @@ from tracer_hooks.store._rows import (
     row_of,
     run_of,
     summary_of,
+    tape_columns,
     to_microseconds,
 )
-from tracer_hooks.store._tables import runs
+from tracer_hooks.store._tables import ADDED_IN, STORE_VERSION, runs
 
 _MATCHES_SHOWN = 5
 
@@ -34,6 +35,8 @@ def upsert(connection: sa.Connection, run: StoredRun) -> None:
         kept |= attribution_columns(None).keys()
     if run.rewrite is None:
         kept |= rewrite_columns(None).keys()
+    if run.tape is None:
+        kept |= tape_columns(None).keys()
     changed = {name: value for name, value in values.items() if name not in kept}
     statement = insert(runs).values(values)
     connection.execute(statement.on_conflict_do_update(index_elements=[runs.c.run_id], set_=changed))
@@ -60,15 +63,16 @@ def find_id(connection: sa.Connection, wanted: str) -> str:
     raise StoreError(f"{wanted!r} is the beginning of several runs ({shown}). Next: give more of the run id")
 
 
-def load(connection: sa.Connection, run_id: str) -> StoredRun:
+def load(connection: sa.Connection, run_id: str, *, with_tape: bool) -> StoredRun:
     """The run with exactly this id."""
-    row = connection.execute(sa.select(runs).where(runs.c.run_id == run_id)).mappings().one()
+    columns = _columns(connection) if with_tape else [*_columns(connection, but={"tape"}), _nothing("tape")]
+    row = connection.execute(sa.select(*columns).where(runs.c.run_id == run_id)).mappings().one()
     return run_of(row)
 
 
 def load_session(connection: sa.Connection, session_id: str) -> tuple[StoredRun, ...]:
     """The runs of one session, first attempt first."""
-    statement = sa.select(runs).where(runs.c.session_id == session_id)
+    statement = sa.select(*_columns(connection)).where(runs.c.session_id == session_id)
     ordered = statement.order_by(runs.c.attempt, runs.c.started_us, runs.c.run_id)
     return tuple(run_of(row) for row in connection.execute(ordered).mappings())
 
@@ -82,7 +86,7 @@ def summaries(
     since: datetime | None,
 ) -> tuple[RunSummary, ...]:
     """One line per run, the newest first."""
-    statement = sa.select(*_summary_columns()).order_by(runs.c.started_us.desc(), runs.c.run_id).limit(limit)
+    statement = sa.select(*_summary_columns(connection)).order_by(runs.c.started_us.desc(), runs.c.run_id).limit(limit)
     if team is not None:
         statement = statement.where(runs.c.team == team)
     if outcome is not None:
@@ -102,8 +106,22 @@ def remove(connection: sa.Connection, run_id: str) -> None:
     connection.execute(runs.delete().where(runs.c.run_id == run_id))
 
 
-def _summary_columns() -> list[sa.ColumnElement[Any]]:
-    heavy = {"task", "trajectory", "attribution", "rewrite"}
-    light: list[sa.ColumnElement[Any]] = [column for column in runs.c if column.name not in heavy]
+def _columns(connection: sa.Connection, *, but: Collection[str] = ()) -> list[sa.ColumnElement[Any]]:
+    """The columns of a run; a file of an older version has no value in those that it lacks."""
+    version = connection.get_execution_options().get("tracer_hooks_version", STORE_VERSION)
+    return [
+        column if ADDED_IN.get(column.name, 1) <= version else _nothing(column.name)
+        for column in runs.c
+        if column.name not in but
+    ]
+
+
+def _nothing(name: str) -> sa.ColumnElement[Any]:
+    return sa.null().label(name)
+
+
+def _summary_columns(connection: sa.Connection) -> list[sa.ColumnElement[Any]]:
+    light = _columns(connection, but={"task", "trajectory", "attribution", "rewrite", "tape"})
+    tape = next(column for column in _columns(connection) if column.name == "tape")
     task = sa.func.substr(runs.c.task, 1, SUMMARY_TASK_CHARS).label("task")
-    return [*light, task, runs.c.rewrite.is_not(None).label("rewritten")]
+    return [*light, task, runs.c.rewrite.is_not(None).label("rewritten"), tape.is_not(None).label("has_tape")]

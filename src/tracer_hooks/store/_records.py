@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, Field, SkipValidation
 
 from tracer_hooks.schema import Attribution, ErrorMode, Json, Record, RunKind, RunOutcome, Text, Trajectory, Usage
 
@@ -43,6 +43,9 @@ class StoredRun(_RunHead):
     """The diagnosis, when one was made."""
     rewrite: dict[str, Json] | None = None
     """The prompt rewrite that followed: agent, before, after, error_mode, reason, kept, decision."""
+    tape: SkipValidation[dict[str, Json] | None] = None
+    """Every model and tool reply as plain data, for replays; ``tracer_hooks.replay.Tape.model_validate`` reads it. None
+    when the run was recorded without full content."""
 
 
 class RunSummary(_RunHead):
@@ -64,3 +67,5 @@ class RunSummary(_RunHead):
     """Whether the diagnosis names no agent."""
     rewritten: bool = False
     """Whether a prompt rewrite followed this attempt."""
+    has_tape: bool = False
+    """Whether the run can be replayed."""

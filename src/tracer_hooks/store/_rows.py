@@ -18,7 +18,7 @@ SUMMARY_TASK_CHARS = 500
 """Characters of the task that a summary keeps."""
 
 _HEAD = ["run_id", "session_id", "attempt", "kind", "team", "framework", "task", "outcome", "outcome_reason"]
-_SUMMARY = ["steps", "agent", "step", "error_mode", "confidence", "abstained", "rewritten"]
+_SUMMARY = ["steps", "agent", "step", "error_mode", "confidence", "abstained", "rewritten", "has_tape"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -56,6 +56,7 @@ def row_of(run: StoredRun) -> dict[str, Any]:
         "trajectory": pack(to_json(run.trajectory)),
         **attribution_columns(run.attribution),
         **rewrite_columns(run.rewrite),
+        **tape_columns(run.tape),
     }
 
 
@@ -79,6 +80,11 @@ def rewrite_columns(rewrite: Mapping[str, Json] | None) -> dict[str, Any]:
     return {"rewrite": None if rewrite is None else pack(json.dumps(to_json_value(rewrite)))}
 
 
+def tape_columns(tape: Mapping[str, Json] | None) -> dict[str, Any]:
+    """The column that holds a tape."""
+    return {"tape": None if tape is None else pack(json.dumps(tape))}
+
+
 def run_of(row: Mapping[Any, Any]) -> StoredRun:
     """The run in ``row``.
 
@@ -91,6 +97,7 @@ def run_of(row: Mapping[Any, Any]) -> StoredRun:
             trajectory=from_json(unpack(row["trajectory"]), Trajectory),
             attribution=from_json(unpack(row["attribution"]), Attribution) if row["attribution"] else None,
             rewrite=json.loads(unpack(row["rewrite"])) if row["rewrite"] else None,
+            tape=json.loads(unpack(row["tape"])) if row["tape"] else None,
         )
     except (TrajectoryError, ValidationError, ValueError, OverflowError) as error:
         raise _damaged(row, error) from error

@@ -55,7 +55,7 @@ class RunStore:
     def save(self, run: StoredRun) -> None:
         """Write ``run``, over an earlier one with the same id.
 
-        A diagnosis or a rewrite that the store already has stays when ``run`` has none, so that a diagnosis
+        A diagnosis, a rewrite or a tape that the store already has stays when ``run`` has none, so that a diagnosis
         made in the background is not lost to a later save of the run.
         """
         from tracer_hooks.store import _queries
@@ -63,8 +63,12 @@ class RunStore:
         with self._database.write("save the run") as connection:
             _queries.upsert(connection, run)
 
-    def get(self, run_id: str) -> StoredRun:
+    def get(self, run_id: str, *, with_tape: bool = True) -> StoredRun:
         """The run with this id, or whose id alone begins with it.
+
+        Args:
+            run_id: The id, or its beginning.
+            with_tape: Whether the tape is read as well; it is most of what is kept of a run, and only replays need it.
 
         Raises:
             StoreError: No run, or more than one, fits; the message names those that do.
@@ -72,7 +76,7 @@ class RunStore:
         from tracer_hooks.store import _queries
 
         with self._database.read("read the run") as connection:
-            return _queries.load(connection, _queries.find_id(connection, run_id))
+            return _queries.load(connection, _queries.find_id(connection, run_id), with_tape=with_tape)
 
     def list(
         self,

@@ -8,11 +8,19 @@ import sqlalchemy as sa
 
 from tracer_hooks.errors import StoreError
 
-STORE_VERSION = 1
+STORE_VERSION = 2
 """Version of the tables; raised with every change of them, with a migration."""
 
-MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {}
+
+def _add_tapes(connection: sa.Connection) -> None:
+    connection.exec_driver_sql("ALTER TABLE runs ADD COLUMN tape BLOB")
+
+
+MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {1: _add_tapes}
 """``MIGRATIONS[n]`` turns tables of version n into version n + 1; it runs inside the opening transaction."""
+
+ADDED_IN = {"tape": 2}
+"""Columns with the version that brought them: an older file that may not be changed is read without them."""
 
 metadata = sa.MetaData()
 
@@ -45,6 +53,7 @@ runs = sa.Table(
     sa.Column("trajectory", sa.LargeBinary, nullable=False),
     sa.Column("attribution", sa.LargeBinary),
     sa.Column("rewrite", sa.LargeBinary),
+    sa.Column("tape", sa.LargeBinary),
 )
 
 

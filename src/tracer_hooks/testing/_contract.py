@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-_PARTS = ("base", "endings", "intervene", "isolation", "payloads", "restore", "safety", "steps")
+_PARTS = ("base", "endings", "intervene", "isolation", "payloads", "replay", "restore", "safety", "steps")
 pytest.register_assert_rewrite(*(f"tracer_hooks.testing._contract_{part}" for part in _PARTS))
 
 # The parts are imported after that, so that a failing assertion shows its values.
@@ -13,6 +13,7 @@ from tracer_hooks.testing._contract_endings import EndingsContract
 from tracer_hooks.testing._contract_intervene import InterveneContract
 from tracer_hooks.testing._contract_isolation import IsolationContract
 from tracer_hooks.testing._contract_payloads import PayloadsContract
+from tracer_hooks.testing._contract_replay import ReplayContract
 from tracer_hooks.testing._contract_restore import RestoreContract
 from tracer_hooks.testing._contract_safety import SafetyContract
 from tracer_hooks.testing._contract_steps import StepsContract
@@ -26,6 +27,7 @@ class AdapterContract(
     IsolationContract,
     PayloadsContract,
     InterveneContract,
+    ReplayContract,
 ):
     """Everything that an adapter owes its users, as pytest tests; ours pass it, and so should a third party's.
 

@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.trace import StatusCode
 
 from tracer_hooks import semconv
-from tracer_hooks.adapters import Adapter, Intervention, PatchSet, RunHost, get_adapter
+from tracer_hooks.adapters import Adapter, Capability, Intervention, PatchSet, RunHost, get_adapter
 from tracer_hooks.config import CaptureConfig
 from tracer_hooks.schema import Step, Trajectory
 from tracer_hooks.testing._contract_teams import ContractTeams, NotOfferedError
@@ -106,6 +106,11 @@ class ContractBase:
         except NotOfferedError as reason:
             pytest.skip(f"{self.teams.adapter}: {reason}")
 
+    def needs(self, capability: Capability) -> None:
+        """Skip where the adapter does not declare ``capability``."""
+        if capability not in self.adapter.capabilities:
+            pytest.skip(f"{self.teams.adapter}: the adapter does not declare {capability.value!r}")
+
     # --- hooking ---------------------------------------------------------------------------------------------------
     def hook(self, team: Any, host: RunHost) -> PatchSet:
         """Hook a team until the end of the test at the latest."""
@@ -138,7 +143,7 @@ class ContractBase:
             assert context.run(trace.get_current_span) is before, "the current span was left behind"
 
     def conduct(self, way: str, team: Any, task: str = TASK) -> list[Any]:
-        """Run ``team`` in one of the four ways; gives the result, or every item of the stream, in native form."""
+        """Run ``team`` in one of the ways; gives the result, or every item of the stream, in native form."""
         try:
             return self._WAYS[way](self, team, task)
         except NotOfferedError as reason:
@@ -174,11 +179,22 @@ class ContractBase:
 
         return list(self.run_async(collect()))
 
+    def _tokens(self, team: Any, task: str) -> list[Any]:
+        return list(self.teams.tokens(team, task))
+
+    def _atokens(self, team: Any, task: str) -> list[Any]:
+        async def collect() -> list[Any]:
+            return [item async for item in self.teams.atokens(team, task)]
+
+        return list(self.run_async(collect()))
+
     _WAYS: ClassVar[dict[str, Callable[[ContractBase, Any, str], list[Any]]]] = {
         "run": _call,
         "arun": _await,
         "stream": _iterate,
         "astream": _aiterate,
+        "tokens": _tokens,
+        "atokens": _atokens,
     }
 
     def astream(self, team: Any, task: str = TASK) -> AsyncIterator[Any]:

@@ -55,11 +55,6 @@ class _Stop(Intervention):
 class InterveneContract(ContractBase):
     """The intervene half of an adapter; each test needs the capability that it names."""
 
-    def needs(self, capability: Capability) -> None:
-        """Skip where the adapter does not declare ``capability``."""
-        if capability not in self.adapter.capabilities:
-            pytest.skip(f"{self.teams.adapter}: the adapter does not declare {capability.value!r}")
-
     # --- models ----------------------------------------------------------------------------------------------------
     def test_every_reply_can_be_recorded(self) -> None:
         self.needs(Capability.INTERVENE_MODEL)

@@ -128,10 +128,25 @@ class ContractTeams:
         """The framework's own asynchronous generator."""
         self.not_offered("no entry point that gives an asynchronous generator")
 
+    def tokens(self, team: Any, task: str) -> Iterator[Any]:
+        """The framework's own generator in the mode in which it gives replies as they come; default :meth:`stream`."""
+        return self.stream(team, task)
+
+    def atokens(self, team: Any, task: str) -> AsyncIterator[Any]:
+        """The asynchronous one likewise; default :meth:`astream`."""
+        return self.astream(team, task)
+
     # --- looking ---------------------------------------------------------------------------------------------------
     def plain(self, result: Any) -> Any:
         """A run's result, or a stream's item, as plain data that is equal for equal runs: no ids, no times."""
         raise NotImplementedError
+
+    def joined(self, items: Sequence[Any]) -> Sequence[Any]:
+        """Plain items of a stream in which only text comes in pieces.
+
+        Override where the framework also streams the arguments of tool calls, in whose pieces a replay may differ.
+        """
+        return items
 
     def message(self, error: Exception) -> str:
         """An exception's text as far as it is equal for equal runs; override where the framework puts a stack in it."""

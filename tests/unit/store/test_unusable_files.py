@@ -120,8 +120,9 @@ def test_an_older_store_is_migrated_once_and_keeps_its_runs(tmp_path: Path, monk
         calls.append(1)
         connection.execute(sa.text("alter table runs add column note text"))
 
-    monkeypatch.setattr(_tables, "STORE_VERSION", 2)
-    monkeypatch.setitem(_tables.MIGRATIONS, 1, migrate)
+    present = _tables.STORE_VERSION
+    monkeypatch.setattr(_tables, "STORE_VERSION", present + 1)
+    monkeypatch.setitem(_tables.MIGRATIONS, present, migrate)
     for _ in range(2):
         assert RunStore(store.path).get("run-1") == make_run()
     assert calls == [1]
@@ -131,8 +132,9 @@ def test_an_older_store_without_a_migration_is_refused_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = filled(tmp_path / "runs.sqlite")
-    monkeypatch.setattr(_tables, "STORE_VERSION", 2)
-    with pytest.raises(StoreError, match="unknown version 1"):
+    present = _tables.STORE_VERSION
+    monkeypatch.setattr(_tables, "STORE_VERSION", present + 1)
+    with pytest.raises(StoreError, match=f"unknown version {present}"):
         RunStore(store.path).list()
 
 

@@ -1,0 +1,236 @@
+"""Run many requests through one network at once: each pass reads prompts and writes answers side by side."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from _engine_network import Network, Piece
+from _engine_rows import Row, Rows, Tokens
+from _engine_sampling import Sampler, Sampling
+
+_WAKE = None
+
+
+@dataclass(frozen=True)
+class Generation:
+    """What to generate.
+
+    Attributes:
+        prompt: Tokens; at least one, and fewer than the context.
+        most: Generate no more tokens than this.
+        sampling: How to draw.
+        ends: Tokens that end an answer.
+        accept: Called in the engine's thread with each token but an ending one; true stops the answer.
+    """
+
+    prompt: Sequence[int]
+    most: int
+    sampling: Sampling
+    ends: frozenset[int]
+    accept: Callable[[int], bool]
+
+
+@dataclass
+class Ticket:
+    """A request under way.
+
+    Attributes:
+        reason: Why it ended, ``"stop"`` or ``"length"``; empty until then.
+        cached: Prompt tokens that did not have to be read.
+        failure: The error that ended it, if one did.
+        cancelled: Set it to have the engine drop the request.
+    """
+
+    generation: Generation
+    done: threading.Event = field(default_factory=threading.Event)
+    reason: str = ""
+    written: int = 0
+    cached: int = 0
+    failure: BaseException | None = None
+    cancelled: bool = False
+
+
+@dataclass
+class Running:
+    """A request that has a row."""
+
+    ticket: Ticket
+    row: Row
+    sampler: Sampler
+    tokens: list[int]
+
+    @property
+    def pending(self) -> int:
+        """Tokens whose keys and values are missing."""
+        return len(self.tokens) - self.row.filled
+
+
+@dataclass
+class Counts:
+    """What the engine did. Seconds of a pass count as prefill in proportion to the prompt tokens in it."""
+
+    requests: int = 0
+    passes: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    cache_hits: int = 0
+    read_tokens: int = 0
+    written_tokens: int = 0
+    prefill_seconds: float = 0.0
+    decode_seconds: float = 0.0
+    sampling_seconds: float = 0.0
+
+
+class Engine:
+    """One thread that serves tickets.
+
+    Args:
+        network: Has more rows than ``slots``: the others keep what finished requests have read.
+        slots: Requests served at once.
+        chunk: Prompt tokens read in one pass at most; answers under way wait for that long.
+        threads: Threads of one operation.
+    """
+
+    def __init__(self, network: Network, *, slots: int, chunk: int = 256, threads: int = 1) -> None:
+        if slots > network.store.shape[2]:
+            raise ValueError(f"{slots} slots need as many rows; the network has {network.store.shape[2]}")
+        self._network, self._slots, self._chunk, self._threads = network, slots, chunk, threads
+        self._rows = Rows(network.store)
+        self._inbox: queue.SimpleQueue[Ticket | None] = queue.SimpleQueue()
+        self._waiting: deque[tuple[Ticket, Tokens]] = deque()
+        self._running: list[Running] = []
+        self._closing = False
+        self.counts = Counts()
+        self._thread = threading.Thread(target=self._loop, name="engine", daemon=True)
+        self._thread.start()
+
+    def submit(self, generation: Generation) -> Ticket:
+        """Queue a request; ``done`` of the ticket is set when it ends."""
+        ticket = Ticket(generation)
+        self._inbox.put(ticket)
+        return ticket
+
+    def close(self) -> None:
+        """Stop the thread; requests under way fail."""
+        self._closing = True
+        self._inbox.put(_WAKE)
+        self._thread.join()
+
+    @property
+    def load(self) -> tuple[int, int]:
+        """Requests running, and waiting."""
+        return len(self._running), len(self._waiting) + self._inbox.qsize()
+
+    def _loop(self) -> None:
+        torch.set_num_threads(self._threads)
+        while not self._closing:
+            self._receive()
+            self._admit()
+            if not self._running:
+                continue
+            try:
+                self._pass()
+            except Exception as error:
+                self._fail(error)
+        self._fail(RuntimeError("the engine was closed"))
+
+    def _receive(self) -> None:
+        idle = not self._running and not self._waiting
+        while idle or not self._inbox.empty():
+            ticket = self._inbox.get()
+            if ticket is not None:
+                self._waiting.append((ticket, np.asarray(ticket.generation.prompt, np.int32)))
+            idle = False
+
+    def _admit(self) -> None:
+        later: deque[tuple[Ticket, Tokens]] = deque()
+        while self._waiting and len(self._running) < self._slots:
+            ticket, prompt = self._waiting.popleft()
+            if ticket.cancelled:
+                ticket.done.set()
+            elif self._rows.awaited(prompt, self._rows.longest(prompt)[1]):
+                later.append((ticket, prompt))
+            else:
+                self._start(ticket, prompt)
+        self._waiting.extendleft(reversed(later))
+
+    def _start(self, ticket: Ticket, prompt: Tokens) -> None:
+        row = self._rows.take(prompt)
+        ticket.cached = row.filled
+        sampler = Sampler(ticket.generation.sampling)
+        self._running.append(Running(ticket, row, sampler, list(ticket.generation.prompt)))
+        self.counts.requests += 1
+        self.counts.prompt_tokens += len(prompt)
+        self.counts.cached_tokens += row.filled
+        self.counts.cache_hits += row.filled > 0
+
+    def _pass(self) -> None:
+        begin = time.perf_counter()
+        chosen, pieces = self._plan()
+        wanted = [at for at, one in enumerate(chosen) if len(pieces[at].tokens) == one.pending]
+        logits = self._network.forward(pieces, wanted) if wanted else self._network.forward(pieces, [0])
+        for one, piece in zip(chosen, pieces, strict=True):
+            one.row.filled += len(piece.tokens)
+        middle = time.perf_counter()
+        for at, row in zip(wanted, logits, strict=False):
+            self._advance(chosen[at], row)
+        self._running = [one for one in self._running if not one.ticket.done.is_set()]
+        self._count(pieces, middle - begin, time.perf_counter() - middle)
+
+    def _plan(self) -> tuple[list[Running], list[Piece]]:
+        """All answers under way by one token, and prompts up to the chunk."""
+        left, chosen, pieces = self._chunk, [], []
+        for one in self._running:
+            filled = one.row.filled
+            count = 1 if one.pending == 1 else min(one.pending, left)
+            if count:
+                left -= count if one.pending > 1 else 0
+                chosen.append(one)
+                pieces.append(Piece(one.row.index, filled, one.tokens[filled : filled + count]))
+        return chosen, pieces
+
+    def _advance(self, one: Running, logits: torch.Tensor) -> None:
+        ticket, generation = one.ticket, one.ticket.generation
+        token = one.sampler.draw(logits)
+        ticket.written += 1
+        if token in generation.ends:
+            ticket.reason = "stop"
+        else:
+            one.tokens.append(token)
+            if generation.accept(token):
+                ticket.reason = "stop"
+            elif ticket.written >= generation.most or len(one.tokens) >= self._network.context:
+                ticket.reason = "length"
+        if ticket.reason or ticket.cancelled:
+            self._rows.free(one.row, one.tokens, one.row.filled)
+            ticket.done.set()
+
+    def _count(self, pieces: Sequence[Piece], forward: float, sampling: float) -> None:
+        counts = self.counts
+        lengths = [len(piece.tokens) for piece in pieces]
+        reading = sum(length for length in lengths if length > 1)
+        counts.passes += 1
+        counts.read_tokens += reading
+        counts.written_tokens += len(lengths) - sum(length > 1 for length in lengths)
+        counts.prefill_seconds += forward * reading / sum(lengths)
+        counts.decode_seconds += forward * (1 - reading / sum(lengths))
+        counts.sampling_seconds += sampling
+
+    def _fail(self, error: BaseException) -> None:
+        for one in self._running:
+            self._rows.free(one.row, [], 0)
+            one.ticket.failure = error
+            one.ticket.done.set()
+        self._running.clear()
+        while self._closing and (self._waiting or not self._inbox.empty()):
+            ticket = self._waiting.popleft()[0] if self._waiting else self._inbox.get()
+            if ticket is not None:
+                ticket.failure = error
+                ticket.done.set()

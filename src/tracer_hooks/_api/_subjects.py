@@ -1,0 +1,110 @@
+"""Teams that labelled data is built from: a user's own, and the architectures that come with the suites."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tracer_hooks._api._rerun_target import rerunner
+from tracer_hooks._api._verdict import Check
+from tracer_hooks.adapters import Intervention
+from tracer_hooks.errors import ConfigError, MissingExtraError
+from tracer_hooks.replay import TeamRunner, Trial
+from tracer_hooks.schema import RunKind
+from tracer_hooks.suites import Endpoint, SuiteTask, check_of, get_suite
+from tracer_hooks.suites.architectures import ARCHITECTURES
+
+FRAMEWORKS: Final = ("python", "autogen", "crewai", "langgraph")
+"""The frameworks that the architectures are written in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnTeam:
+    """A user's team; a :class:`~tracer_hooks.datasets.Subject`."""
+
+    target: Any
+    """The factory, team or function."""
+    name: str
+    """Identifies the team in the data set."""
+    check: Check | None = None
+    """Decides whether a run succeeded; default what the team was hooked with, else the task's reference."""
+    architecture: str = ""
+    """How the team is organised, if that has a name."""
+
+    def runner(self, task: SuiteTask) -> TeamRunner:
+        """What runs the team on ``task``."""
+        return rerunner(
+            self.target, task.text, check=self.check, expected=task.reference if self.check is None else None
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteTeam:
+    """One of the suites' architectures in one framework; a :class:`~tracer_hooks.datasets.Subject`.
+
+    Raises:
+        ConfigError: There is no such framework or architecture.
+    """
+
+    framework: str
+    """One of :data:`FRAMEWORKS`."""
+    architecture: str
+    """One of :data:`tracer_hooks.suites.architectures.ARCHITECTURES`."""
+    endpoint: Endpoint
+    """Where its model is."""
+
+    def __post_init__(self) -> None:
+        for what, given, known in (
+            ("framework", self.framework, FRAMEWORKS),
+            ("architecture", self.architecture, ARCHITECTURES),
+        ):
+            if given not in known:
+                raise ConfigError(f"unknown {what} {given!r}, expected one of: {', '.join(known)}")
+
+    @property
+    def name(self) -> str:
+        """``framework/architecture``."""
+        return f"{self.framework}/{self.architecture}"
+
+    def runner(self, task: SuiteTask) -> TeamRunner:
+        """What runs the team on ``task``, each time with an environment of its own.
+
+        Raises:
+            MissingExtraError: The framework's adapter is not installed.
+        """
+        return _FreshEnvironments(self, _builder(self.framework), task)
+
+    def build(self, build_team: Callable[..., Any], tools: tuple[Any, ...]) -> Any:
+        """A team with these tools."""
+        return build_team(self.architecture, self.endpoint, tools=tools)
+
+
+@dataclass(frozen=True)
+class _FreshEnvironments:
+    team: SuiteTeam
+    build_team: Callable[..., Any]
+    suite_task: SuiteTask
+
+    @property
+    def task(self) -> str:
+        return self.suite_task.text
+
+    def run(self, intervention: Intervention | None = None, *, kind: RunKind = RunKind.REPLAY) -> Trial:
+        environment = get_suite(self.suite_task.suite).environment(self.suite_task)
+
+        def build() -> Any:
+            return self.team.build(self.build_team, environment.tools)
+
+        check = check_of(self.suite_task, environment)
+        return rerunner(build, self.task, check=check).run(intervention, kind=kind)
+
+
+def _builder(framework: str) -> Callable[..., Any]:
+    home = "tracer_hooks.suites.architectures" if framework == "python" else f"tracer_hooks_{framework}.teams"
+    try:
+        builder: Callable[..., Any] = importlib.import_module(home).build_team
+    except ImportError as error:
+        raise MissingExtraError(f"the {framework} teams", f"tracer-hooks[{framework}]") from error
+    return builder

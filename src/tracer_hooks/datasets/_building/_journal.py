@@ -1,0 +1,104 @@
+"""The journal of a build: one line for every unit of work that is done, so that a build that was killed goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tracer_hooks.errors import DatasetError
+
+NAME = "journal.jsonl"
+
+
+class Journal:
+    """Append-only results of units, by unit id.
+
+    Each line is written and flushed to the disk as a whole before the unit counts as done. A line that a crash cut off
+    is removed when the journal is opened again, and its unit is done anew: nothing is lost, nothing doubled.
+
+    Args:
+        folder: Where the data set is built; made if needed.
+
+    Raises:
+        DatasetError: The journal cannot be read or written, or a line in its middle is damaged.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / NAME
+        self._lock = threading.Lock()
+        self._done: dict[str, dict[str, Any]] = {}
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._load()
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def __contains__(self, unit: str) -> bool:
+        return unit in self._done
+
+    def __getitem__(self, unit: str) -> dict[str, Any]:
+        return self._done[unit]
+
+    def __len__(self) -> int:
+        return len(self._done)
+
+    def add(self, unit: str, result: dict[str, Any]) -> None:
+        """Note that ``unit`` is done.
+
+        Raises:
+            DatasetError: The disk is full, or the file cannot be written; the unit is then not done.
+        """
+        line = json.dumps({"unit": unit, **result}, ensure_ascii=False, separators=(",", ":")) + "\n"
+        with self._lock:
+            if unit in self._done:
+                return
+            try:
+                self._append(line.encode())
+            except OSError as error:
+                raise self._unusable(error) from error
+            self._done[unit] = {"unit": unit, **result}
+
+    def results(self, prefix: str) -> Iterator[dict[str, Any]]:
+        """The results of the units whose id begins with ``prefix``, in the order in which they were done."""
+        with self._lock:
+            found = [result for unit, result in self._done.items() if unit.startswith(prefix)]
+        yield from found
+
+    def _append(self, line: bytes) -> None:
+        size = self.path.stat().st_size if self.path.exists() else 0
+        with self.path.open("ab") as file:
+            try:
+                file.write(line)
+                file.flush()
+                os.fsync(file.fileno())
+            except OSError:
+                file.truncate(size)  # half a line would stand in the way of the next one
+                raise
+
+    def _load(self) -> None:
+        if not self.path.exists():
+            return
+        data = self.path.read_bytes()
+        whole = data[: data.rfind(b"\n") + 1]
+        if len(whole) < len(data):
+            with self.path.open("r+b") as file:
+                file.truncate(len(whole))
+        for number, line in enumerate(whole.splitlines(), start=1):
+            try:
+                result = json.loads(line)
+                self._done[str(result["unit"])] = result
+            except (ValueError, KeyError, TypeError) as error:
+                raise DatasetError(
+                    f"line {number} of {str(self.path)!r} is damaged ({error}); expected one JSON object with 'unit'. "
+                    "Remove the line, and its unit is done again"
+                ) from error
+
+    def _unusable(self, error: OSError) -> DatasetError:
+        return DatasetError(
+            f"cannot write {str(self.path)!r}: {error.strerror or error}. Everything that was done so far is kept: "
+            "make room, and give the same command again"
+        )

@@ -1,0 +1,77 @@
+"""What a build makes, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tracer_hooks.errors import ConfigError
+from tracer_hooks.faults import FaultStrategy, InjectOptions
+from tracer_hooks.replay import CostCap, Proposer, ReplayOptions, ResampleProposer
+from tracer_hooks.schema import Attribution, ErrorMode, Trajectory
+
+BOTH = (FaultStrategy.RESPONSE_CORRUPTION, FaultStrategy.PROMPT_INJECTION)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildOptions:
+    """Options of a build.
+
+    Raises:
+        ConfigError: A number is out of range.
+    """
+
+    repeats: int = 1
+    """How often each team is run on each task before anything is injected."""
+    faults_per_run: int = 2
+    """Faults that are tried in each run that succeeded; 0 for none."""
+    modes: tuple[ErrorMode, ...] = tuple(ErrorMode)
+    """Error modes that are injected, in balance."""
+    strategies: tuple[FaultStrategy, ...] = BOTH
+    """Ways in which they are, in balance."""
+    writer: Literal["programmatic", "llm"] = "programmatic"
+    """Who writes the faults: ``programmatic``, or ``llm`` with :attr:`InjectOptions.writer`."""
+    inject: InjectOptions = field(default_factory=InjectOptions)
+    """How faults are verified."""
+    natural: bool = True
+    """Whether runs that fail by themselves are labelled by replay."""
+    max_natural: int | None = None
+    """How many of them at most; default all."""
+    replay: ReplayOptions = field(default_factory=ReplayOptions)
+    """How they are replayed."""
+    proposer: Proposer = field(default_factory=ResampleProposer)
+    """Who writes corrections for them."""
+    attribute: Callable[[Trajectory], Attribution] | None = None
+    """Says which steps are looked at first; default from the last to the first."""
+    wanted_injected: int | None = None
+    """Stop injecting when there are so many verified faults."""
+    wanted_natural: int | None = None
+    """Stop replaying when there are so many labelled failures."""
+    workers: int = 4
+    """How many runs go on at the same time."""
+    cap: CostCap = field(default_factory=CostCap)
+    """What the build may cost; it can be continued later."""
+    seed: int = 0
+    """Seed of every random choice."""
+
+    def __post_init__(self) -> None:
+        for name, least in (("repeats", 1), ("faults_per_run", 0), ("workers", 1)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name} is {getattr(self, name)!r}, expected {least} or more")
+
+    def described(self) -> dict[str, Any]:
+        """The choices that shape the data, for its card."""
+        return {
+            "repeats": self.repeats,
+            "faults_per_run": self.faults_per_run,
+            "modes": [mode.value for mode in self.modes],
+            "strategies": [strategy.value for strategy in self.strategies],
+            "writer": self.writer,
+            "verification": self.inject.rule.model_dump(),
+            "natural": self.natural,
+            "trials": self.replay.trials,
+            "alpha": self.replay.alpha,
+            "proposer": self.proposer.name,
+            "seed": self.seed,
+        }

@@ -1,0 +1,71 @@
+"""Doing units of work in parallel, each noted in the journal as soon as it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any, Generic, TypeVar
+
+from tracer_hooks.datasets._building._journal import Journal
+from tracer_hooks.replay import Spending
+
+Unit = TypeVar("Unit")
+
+
+class Work(Generic[Unit]):
+    """Does each unit once.
+
+    Args:
+        journal: Where results go; units that are in it are passed over.
+        spending: Says when a cap is reached; no unit is begun from then on.
+        workers: How many units are worked on at the same time.
+    """
+
+    def __init__(self, journal: Journal, spending: Spending, *, workers: int) -> None:
+        self._journal = journal
+        self._spending = spending
+        self._workers = workers
+
+    def do(
+        self, units: Iterable[tuple[str, Unit]], work: Callable[[Unit], dict[str, Any]]
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Do what has not been done yet, and give each result after it was noted.
+
+        An exception of ``work`` ends the phase: what it means to go on is for ``work`` to say, in its result.
+        """
+        left = iter([(name, unit) for name, unit in units if name not in self._journal])
+        running: dict[Future[dict[str, Any]], str] = {}
+        pool = ThreadPoolExecutor(self._workers, thread_name_prefix="tracer-hooks-build")
+        try:
+            self._fill(pool, running, left, work)
+            while running:
+                ended, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in ended:
+                    name = running.pop(future)
+                    result = future.result()
+                    self._journal.add(name, result)
+                    yield name, result
+                self._fill(pool, running, left, work)
+        finally:
+            pool.shutdown(cancel_futures=True)
+            self._keep(running)
+
+    def _keep(self, running: dict[Future[dict[str, Any]], str]) -> None:
+        """Note what was finished while the phase was being broken off."""
+        for future, name in running.items():
+            if future.done() and not future.cancelled() and future.exception() is None:
+                self._journal.add(name, future.result())
+
+    def _fill(
+        self,
+        pool: ThreadPoolExecutor,
+        running: dict[Future[dict[str, Any]], str],
+        left: Iterator[tuple[str, Unit]],
+        work: Callable[[Unit], dict[str, Any]],
+    ) -> None:
+        while len(running) < self._workers and self._spending.refusal is None:
+            following = next(left, None)
+            if following is None:
+                return
+            name, unit = following
+            running[pool.submit(work, unit)] = name

@@ -1,0 +1,56 @@
+"""Deliberate faults: specified, planned, written, and put into a run at one step of one agent."""
+
+from tracer_hooks.faults._channel_faults import faulty_messages
+from tracer_hooks.faults._chat import ChatEndpoint, openai_chat
+from tracer_hooks.faults._context import FaultContext, Utterance, context_of_request, context_of_step
+from tracer_hooks.faults._corruption import Corruption, corrupt, fitting_kinds
+from tracer_hooks.faults._inject import Injection, InjectOptions, Injector
+from tracer_hooks.faults._injector import AppliedFault, FaultInjector
+from tracer_hooks.faults._instructions import instruction, instructions_for
+from tracer_hooks.faults._leaks import LEAK_WORDS, leaked_words
+from tracer_hooks.faults._plan import PlannedFault, plan_faults
+from tracer_hooks.faults._registry import Mutator, Target, get_mutator, mutators_of, register_mutator
+from tracer_hooks.faults._spec import ChannelFault, FaultSpec, FaultStrategy, ToolFault
+from tracer_hooks.faults._tool_faults import faulty_tool_reply
+from tracer_hooks.faults._verification import Verification, VerificationRule
+from tracer_hooks.faults._writer import FaultWriter, LLMWriter, ProgrammaticWriter, WriteOnce
+
+__all__ = [
+    "LEAK_WORDS",
+    "AppliedFault",
+    "ChannelFault",
+    "ChatEndpoint",
+    "Corruption",
+    "FaultContext",
+    "FaultInjector",
+    "FaultSpec",
+    "FaultStrategy",
+    "FaultWriter",
+    "InjectOptions",
+    "Injection",
+    "Injector",
+    "LLMWriter",
+    "Mutator",
+    "PlannedFault",
+    "ProgrammaticWriter",
+    "Target",
+    "ToolFault",
+    "Utterance",
+    "Verification",
+    "VerificationRule",
+    "WriteOnce",
+    "context_of_request",
+    "context_of_step",
+    "corrupt",
+    "faulty_messages",
+    "faulty_tool_reply",
+    "fitting_kinds",
+    "get_mutator",
+    "instruction",
+    "instructions_for",
+    "leaked_words",
+    "mutators_of",
+    "openai_chat",
+    "plan_faults",
+    "register_mutator",
+]

@@ -1,0 +1,66 @@
+"""FM-2.4: the agent keeps a fact to itself that the others need."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+
+from tracer_hooks.faults._context import FaultContext
+from tracer_hooks.faults._numbers import in_a_sum, numbers_in, values_in
+from tracer_hooks.faults._phrases import phrase
+from tracer_hooks.faults._prose import has_code, sentences, without
+from tracer_hooks.faults._registry import Target, register_mutator
+from tracer_hooks.faults._results import result_value
+from tracer_hooks.schema import ErrorMode
+
+_MODE = ErrorMode.FM_2_4
+
+
+@register_mutator(_MODE, "leaves_a_fact_out")
+def leaves_a_fact_out(text: str, context: FaultContext, rng: Random) -> str | None:
+    """A sentence with a fact that the others do not have yet is left out."""
+    own = sentences(text)
+    known = values_in([context.task, *(u.text for u in context.others)])
+    new = [s for s in own if values_in([s.of(text)]) - known]
+    facts = new or [s for s in own if numbers_in(s.of(text))]
+    if len(own) < 2 or not facts:
+        return None
+    return without(text, rng.choice(facts)) or None
+
+
+@register_mutator(_MODE, "leaves_a_clause_out")
+def leaves_a_clause_out(text: str, context: FaultContext, rng: Random) -> str | None:
+    """The part of a sentence after ``, and`` or ``, plus``, with a figure in it, is left out."""
+    clauses = []
+    for span in sentences(text):
+        sentence = span.of(text)
+        for joint in (", and ", ", plus ", " and ", "; ", " (", ", with ", ", which "):
+            at = sentence.find(joint)
+            if at > 0 and numbers_in(sentence[at:]) and len(sentence[:at].split()) > 2:
+                clauses.append((span.start + at, span.start + len(sentence.rstrip(".!?"))))
+                break
+    if not clauses:
+        return None
+    start, end = rng.choice(clauses)
+    return text[:start] + text[end:]
+
+
+@register_mutator(_MODE, "names_no_figure")
+def names_no_figure(text: str, context: FaultContext, rng: Random) -> str | None:
+    """It says that it has a figure and does not say which."""
+    end = result_value(text)
+    numbers = [n for n in numbers_in(text) if n.value != end and not in_a_sum(text, n)]
+    if not numbers or has_code(text):
+        return None
+    known = values_in([context.task, *(u.text for u in context.others)])
+    number = next((n for n in numbers if n.value not in known), numbers[-1])
+    figure = re.compile(rf"[$\u20ac\u00a3]?{re.escape(number.text)}(?: ?(?:%|[A-Z]{{3}}\b))?")
+    return figure.sub(phrase("unnamed_figure", rng), text)
+
+
+@register_mutator(_MODE, "reports_only_that_it_is_done", target=Target.TURN)
+def reports_only_that_it_is_done(text: str, context: FaultContext, rng: Random) -> str | None:
+    """It reports that it has what was wanted, and passes nothing on."""
+    if not context.teammates or not (text.strip() or context.reply.tool_calls):
+        return None
+    return phrase("keeps_to_itself", rng)

@@ -1,0 +1,123 @@
+"""Graders of answers that are one value: a number, a fraction, a word, a choice, a list."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Final, Literal
+
+from tracer_hooks.adapters import Verdict
+from tracer_hooks.errors import ConfigError
+from tracer_hooks.suites._answers import final_answer, items_in, number_in
+from tracer_hooks.suites._task import SuiteTask
+
+AnswerKind = Literal["number", "fraction", "word", "choice", "list"]
+
+HOW_TO_ANSWER: Final[Mapping[AnswerKind, str]] = {
+    "number": "End with a line `ANSWER: <number>`.",
+    "fraction": "End with a line `ANSWER: <numerator>/<denominator>`.",
+    "word": "End with a line `ANSWER: <word>`.",
+    "choice": "End with a line `ANSWER: Yes` or `ANSWER: No`.",
+    "list": "End with a line `ANSWER: <item>, <item>, ...`.",
+}
+"""The last sentence of a task's text."""
+
+
+def check_value(task: SuiteTask, text: str) -> Verdict:
+    """Compare the final answer in ``text`` with ``task.reference``, by ``task.data["kind"]``.
+
+    Raises:
+        ConfigError: The task has no reference or names no kind of answer; an unreadable answer raises nothing.
+    """
+    kind = task.data.get("kind")
+    if task.reference is None or not isinstance(kind, str) or kind not in _GRADERS:
+        raise ConfigError(f"task {task.id!r} cannot be graded: expected a reference and a kind of answer, got {kind!r}")
+    answer = final_answer(text)
+    if not answer:
+        return failed("there is no final answer")
+    problem = _GRADERS[kind](answer, task)
+    return Verdict(passed=True, score=1.0) if problem is None else failed(problem)
+
+
+def check_reference(task: SuiteTask, text: str) -> Verdict:
+    """Compare ``text`` with the reference of a user's own task: a number by its value, other text by its words.
+
+    Raises:
+        ConfigError: The task has no reference.
+    """
+    if task.reference is None:
+        raise ConfigError(f"task {task.id!r} has no reference; add 'reference' to its line, or pass your own check=...")
+    answer, expected = final_answer(text), number_in(task.reference)
+    if expected is not None and _is_number(task.reference):
+        passed = number_in(answer) == expected
+    else:
+        passed = f" {_words(task.reference)} " in f" {_words(text)} "
+    return Verdict(passed=True, score=1.0) if passed else failed(f"{shown(answer)} is not the expected answer")
+
+
+def failed(reason: str, score: float = 0.0) -> Verdict:
+    """A failed verdict."""
+    return Verdict(passed=False, reason=reason, score=score)
+
+
+def shown(answer: str) -> str:
+    """``answer`` quoted for a reason, cut to one short line."""
+    return repr(answer if len(answer) <= 80 else answer[:77] + "...")
+
+
+def _number(answer: str, task: SuiteTask) -> str | None:
+    value, expected = number_in(answer), number_in(task.reference or "")
+    if value is None or expected is None:
+        return f"{shown(answer)} does not state one number"
+    tolerance = task.data.get("tolerance", 0)
+    slack = abs(expected) * Fraction(str(tolerance)) if isinstance(tolerance, (int, float)) else Fraction(0)
+    return None if abs(value - expected) <= slack else f"{shown(answer)} is not the right number"
+
+
+def _fraction(answer: str, task: SuiteTask) -> str | None:
+    found = re.search(r"(-?\d+)\s*/\s*(\d+)", answer.split("=")[-1])
+    if found is None:
+        return f"{shown(answer)} is not a fraction"
+    return None if f"{found[1]}/{found[2]}" == task.reference else f"{shown(answer)} is not the right fraction"
+
+
+def _word(answer: str, task: SuiteTask) -> str | None:
+    return None if _words(answer) == _words(task.reference or "") else f"{shown(answer)} is not the right word"
+
+
+def _choice(answer: str, task: SuiteTask) -> str | None:
+    first = _words(answer).partition(" ")[0]
+    return None if first == _words(task.reference or "") else f"{shown(answer)} is not the right choice"
+
+
+def _list(answer: str, task: SuiteTask) -> str | None:
+    given, expected = items_in(answer), items_in(task.reference or "")
+    if len(given) != len(expected):
+        return f"{shown(answer)} has {len(given)} items, not {len(expected)}"
+    is_right = all(_same_item(one, other) for one, other in zip(given, expected, strict=True))
+    return None if is_right else f"{shown(answer)} is not the right list"
+
+
+def _same_item(one: str, other: str) -> bool:
+    if _is_number(one) and _is_number(other):
+        return number_in(one) == number_in(other)
+    return one.casefold() == other.casefold()
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"\s*[-+]?[$€£]?-?[\d,]*\.?\d+\s*%?\s*", text.replace("\u2212", "-")) is not None
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+_GRADERS: Final[Mapping[str, Callable[[str, SuiteTask], str | None]]] = {
+    "number": _number,
+    "fraction": _fraction,
+    "word": _word,
+    "choice": _choice,
+    "list": _list,
+}
+"""Each gives None for a right answer, else what is wrong with it."""

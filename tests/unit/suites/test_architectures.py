@@ -1,0 +1,259 @@
+"""The architectures without a framework: their agents, who acts when, the plain client, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+import tracer_hooks
+from tracer_hooks.adapters import Intervention, ToolRequest
+from tracer_hooks.errors import ConfigError, ReplayError
+from tracer_hooks.suites import Endpoint
+from tracer_hooks.suites.architectures import ARCHITECTURES, Said, blueprint, build_team, roles
+from tracer_hooks.testing import ErrorReply, Garbage, Reply, ScriptedLLM, ToolCallReply, When
+
+NOWHERE = Endpoint(base_url="http://127.0.0.1:1/v1", model="none")
+
+
+def endpoint(llm: ScriptedLLM) -> Endpoint:
+    return Endpoint(base_url=llm.base_url, model="scripted")
+
+
+def price(item: str, *, count: int = 1) -> str:
+    """Look a price up."""
+    if count < 1:
+        raise ValueError("count must be at least 1")
+    return f"{count} of {item} cost {count * 5} EUR"
+
+
+def course(architecture: str, replies: Mapping[str, Sequence[str]], *, rounds: int | None = None) -> list[str]:
+    """Who acts when each agent says its replies one after the other, the last one again and again."""
+    plan = blueprint(architecture, NOWHERE, rounds=rounds)
+    said: list[Said] = []
+    while (name := plan.next_agent(said)) is not None:
+        texts = replies.get(name, ["Well."])
+        before = sum(one.agent == name for one in said)
+        said.append(Said(name, texts[min(before, len(texts) - 1)]))
+        assert len(said) < 50
+    return [one.agent for one in said]
+
+
+def test_the_architectures_are_the_four_of_the_documentation() -> None:
+    assert ARCHITECTURES == ("planner_solver_checker", "debate", "sop_pipeline", "supervisor")
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_prompt_begins_with_its_agent_and_is_short(architecture: str) -> None:
+    for name, told in roles(architecture).items():
+        assert told.startswith(f"You are the {name}")
+        assert len(told.split()) < 80
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_the_last_agent_is_told_how_to_answer(architecture: str) -> None:
+    (last,) = course(architecture, {"supervisor": ["NEXT: specialist", "ANSWER: 1"]})[-1:]
+    assert "ANSWER:" in roles(architecture)[last]
+    assert "```python" in roles(architecture)[last]
+
+
+def test_roles_are_a_copy() -> None:
+    changed = dict(roles("debate"))
+    roles("debate").clear()  # type: ignore[attr-defined]
+    assert roles("debate") == changed
+
+
+class TestChecker:
+    @pytest.mark.parametrize(
+        ("verdict", "sends_back"),
+        [
+            ("The sum is wrong.\nREVISE: add the fee", True),
+            ("**REVISE:** add the fee", True),
+            ("Right.\nANSWER: 42", False),
+            ("I would not revise it.", False),
+            ("Revised, so fine.", False),
+            ("REVISE: nothing.\nANSWER: 42", False),
+            ("REVISE: the loop\n```python\nprint(1)\n```", False),
+            ("", False),
+        ],
+    )
+    def test_sends_back(self, verdict: str, sends_back: bool) -> None:
+        again = ["solver", "checker"] if sends_back else []
+        assert course("planner_solver_checker", {"checker": [verdict, "ANSWER: 1"]}) == [
+            *("planner", "solver", "checker"),
+            *again,
+        ]
+
+    @pytest.mark.parametrize("rounds", [0, 1, 3])
+    def test_sends_back_as_often_as_it_may(self, rounds: int) -> None:
+        spoken = course("planner_solver_checker", {"checker": ["REVISE: no"]}, rounds=rounds)
+        assert spoken == ["planner", *["solver", "checker"] * (rounds + 1)]
+
+
+class TestSupervisor:
+    @pytest.mark.parametrize(
+        ("order", "worker"),
+        [
+            ("NEXT: specialist\nAdd them.", "specialist"),
+            ("next: Researcher, look it up", "researcher"),
+            ("**NEXT:** specialist", "specialist"),
+            ("NEXT: nobody\nNEXT: specialist", "specialist"),
+            ("The specialist should add them.", "specialist"),
+            ("NEXT: researcher\nANSWER: none yet", "researcher"),
+            ("ANSWER: 42", "researcher"),  # somebody has to work first
+            ("I do not know.", "researcher"),
+        ],
+    )
+    def test_first_order(self, order: str, worker: str) -> None:
+        assert course("supervisor", {"supervisor": [order, "ANSWER: 1"]}) == ["supervisor", worker, "supervisor"]
+
+    @pytest.mark.parametrize(
+        "last",
+        ["ANSWER: 42", "The specialist is right.\nANSWER: 42", "The researcher and the specialist agree.", "Done."],
+    )
+    def test_ends(self, last: str) -> None:
+        spoken = course("supervisor", {"supervisor": ["NEXT: specialist", last]})
+        assert spoken == ["supervisor", "specialist", "supervisor"]
+
+    def test_gives_as_many_orders_as_it_may(self) -> None:
+        orders = {"supervisor": ["NEXT: researcher", "NEXT: specialist"]}
+        assert course("supervisor", orders, rounds=2) == [
+            *("supervisor", "researcher", "supervisor", "specialist", "supervisor"),
+        ]
+
+
+class TestDebate:
+    def test_each_round_is_in_order(self) -> None:
+        everybody = ["debater_1", "debater_2", "debater_3"]
+        assert course("debate", {}, rounds=0) == [*everybody, "aggregator"]
+        assert course("debate", {}, rounds=2) == [*everybody * 3, "aggregator"]
+
+    def test_who_sees_what(self) -> None:
+        plan = blueprint("debate", NOWHERE)
+        said = [Said(f"debater_{number}", f"{number}{letter}") for letter in "ab" for number in (1, 2, 3)]
+        assert plan.seen_by("debater_2", said[:1]) == []
+        assert [one.text for one in plan.seen_by("debater_2", said[:4])] == ["1a", "2a", "3a"]
+        assert [one.text for one in plan.seen_by("aggregator", said)] == ["1b", "2b", "3b"]
+        assert plan.prompt("debater_2", "Add.", said[:4]) == (
+            "Task:\nAdd.\n\nThe debater_1 wrote:\n1a\n\nYou wrote:\n2a\n\nThe debater_3 wrote:\n3a"
+        )
+
+
+class TestTools:
+    def engineer(self, *calls: ToolCallReply) -> tuple[Any, ScriptedLLM]:
+        """A run in which the engineer makes these calls, and the model that it asked."""
+        asks = When(agent="engineer", where=lambda request: request.messages[-1]["role"] == "user")
+        with ScriptedLLM(rules=[asks.then(Reply(tool_calls=calls))], default="ANSWER: 1") as llm:
+            team = build_team("sop_pipeline", endpoint(llm), tools=[price])
+            return tracer_hooks.run(team, "Buy.", diagnose=False, store="off"), llm
+
+    def results(self, *calls: ToolCallReply) -> list[str]:
+        run, llm = self.engineer(*calls)
+        assert run.error is None
+        (after,) = [request for request in llm.requests if request.tool_results]
+        return list(after.tool_results)
+
+    def test_the_model_is_told_their_parameters(self) -> None:
+        _, llm = self.engineer(ToolCallReply("price", {"item": "tea"}))
+        (offered,) = llm.requests[2].raw["tools"]
+        assert offered["function"]["name"] == "price"
+        assert offered["function"]["description"] == "Look a price up."
+        parameters = offered["function"]["parameters"]
+        assert parameters["required"] == ["item"]
+        assert parameters["properties"]["count"]["type"] == "integer"
+        assert [bool(request.tools) for request in llm.requests] == [False, False, True, True, False]
+
+    def test_several_calls_in_one_reply(self) -> None:
+        calls = [ToolCallReply("price", {"item": "tea", "count": 2}), ToolCallReply("price", {"item": "salt"})]
+        assert self.results(*calls) == ["2 of tea cost 10 EUR", "1 of salt cost 5 EUR"]
+
+    @pytest.mark.parametrize(
+        ("call", "told"),
+        [
+            (ToolCallReply("price", {"item": "tea", "count": 0}), "count must be at least 1"),
+            (ToolCallReply("price", {"thing": "tea"}), "thing"),
+            (ToolCallReply("price", "{item:"), "Error"),
+            (ToolCallReply("price", "[1]"), "JSON object"),
+            (ToolCallReply("sell", {}), "no tool 'sell'"),
+        ],
+    )
+    def test_a_call_that_fails_is_told_to_the_model(self, call: ToolCallReply, told: str) -> None:
+        (result,) = self.results(call)
+        assert result.startswith("Error")
+        assert told in result
+
+    def test_a_failed_call_is_on_record(self) -> None:
+        run, _ = self.engineer(ToolCallReply("price", {"item": "tea", "count": 0}))
+        (call,) = [call for step in run.trajectory.steps for call in step.tool_calls]
+        assert "count must be at least 1" in str(call.error)
+
+    def test_a_replay_that_left_its_tape_is_not_told_to_the_model(self) -> None:
+        class Lost(Intervention):
+            def before_tool(self, request: ToolRequest) -> None:
+                raise ReplayError("left the tape")
+
+        call = When(agent="engineer").then(Reply(tool_calls=[ToolCallReply("price", {"item": "tea"})]))
+        with ScriptedLLM(rules=[call], default="ANSWER: 1") as llm:
+            team = build_team("sop_pipeline", endpoint(llm), tools=[price])
+            run = tracer_hooks.run(team, "Buy.", diagnose=False, store="off", intervention=Lost())
+            assert llm.calls == 3
+        assert isinstance(run.error, ReplayError)
+
+
+class TestClient:
+    @pytest.mark.parametrize(
+        ("answer", "told"),
+        [
+            (ErrorReply(500, message="out of memory"), "answered 500: .*out of memory"),
+            (Garbage("<html>"), "not JSON"),
+            (Garbage('{"choices": []}'), "expected a chat completion"),
+            (Garbage("[]"), "expected a chat completion"),
+        ],
+    )
+    def test_a_bad_answer_is_an_error_and_is_asked_for_once(self, answer: Any, told: str) -> None:
+        with ScriptedLLM(default=answer) as llm:
+            with pytest.raises(RuntimeError, match=told):
+                build_team("sop_pipeline", endpoint(llm))("Add.")
+            assert llm.calls == 1
+
+    def test_an_endpoint_that_is_not_there(self) -> None:
+        with pytest.raises(OSError, match="refused"):
+            build_team("sop_pipeline", NOWHERE)("Add.")
+
+    def test_only_what_was_set_is_sent(self) -> None:
+        with ScriptedLLM(default="ANSWER: 1") as llm:
+            build_team("sop_pipeline", endpoint(llm))("Add.")
+            assert {frozenset(request.raw) for request in llm.requests} == {frozenset({"model", "messages"})}
+
+    def test_without_a_hook_the_team_is_a_function(self) -> None:
+        with ScriptedLLM(default="ANSWER: 1") as llm:
+            team = build_team("debate", endpoint(llm), rounds=0)
+            assert team("Add.") == "ANSWER: 1"
+        assert team.__name__ == "debate"
+
+
+def undocumented(item: str) -> str:
+    return item
+
+
+@pytest.mark.parametrize(
+    ("architecture", "options", "told"),
+    [
+        ("swarm", {}, "'swarm': expected one of planner_solver_checker, debate, sop_pipeline, supervisor"),
+        ("debate", {"prompts": {"judge": "x"}}, r"\['judge'\]: the agents of 'debate' are debater_1, .*aggregator"),
+        ("debate", {"rounds": -1}, "rounds=-1"),
+        ("supervisor", {"rounds": 0}, "at least 1"),
+        ("sop_pipeline", {"rounds": 1}, "has no loop"),
+        ("debate", {"tools": [price, price]}, "two are named 'price'"),
+        ("debate", {"tools": [undocumented]}, "'undocumented' has no docstring"),
+    ],
+)
+def test_what_cannot_be_built_is_refused(architecture: str, options: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        build_team(architecture, NOWHERE, **options)
+
+
+def test_roles_of_an_unknown_architecture() -> None:
+    with pytest.raises(ConfigError, match="'swarm'"):
+        roles("swarm")

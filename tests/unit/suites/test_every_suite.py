@@ -1,0 +1,160 @@
+"""What every suite has to keep."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from tracer_hooks.adapters import RunResult, Verdict
+from tracer_hooks.errors import ConfigError, MissingExtraError
+from tracer_hooks.suites import Difficulty, SuiteTask, check_of, get_suite, load_tasks, save_tasks, suite_names
+
+WITHOUT_EXTRA = ("code", "orders", "word_sums")
+DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)
+MALFORMED = ("", "   ", "ANSWER:", "ANSWER: <number>", "I give up.", "```\n```", "\\boxed{", "\x00\ud800", "9" * 10_000)
+
+
+@pytest.fixture(params=suite_names())
+def name(request: pytest.FixtureRequest) -> str:
+    if request.param not in WITHOUT_EXTRA:
+        pytest.importorskip("reasoning_gym")
+    return str(request.param)
+
+
+def graded(task: SuiteTask, text: str, *, solved: bool = True) -> Verdict:
+    """The verdict on ``text``, after the right writes were made where there is something to write."""
+    environment = get_suite(task.suite).environment(task)
+    solution = task.data.get("solution", [])
+    assert isinstance(solution, list)
+    tools = {tool.__name__: tool for tool in environment.tools}
+    for tool, arguments in solution if solved else ():  # type: ignore[misc]
+        assert not tools[tool](**arguments).startswith("error")  # type: ignore[index]
+    return check_of(task, environment)(RunResult(text=text, native=None), task.text)
+
+
+def test_the_suites_are_known_by_name() -> None:
+    assert suite_names() == ("arithmetic", "code", "logic", "orders", "word_sums")
+    assert [get_suite(name).name for name in suite_names()] == list(suite_names())
+    assert all(get_suite(name).description for name in suite_names())
+    with pytest.raises(ConfigError, match=r"unknown suite 'maths'; expected one of arithmetic, code"):
+        get_suite("maths")
+
+
+@pytest.mark.parametrize("difficulty", DIFFICULTIES)
+def test_a_seed_gives_the_same_tasks_and_a_larger_count_begins_with_them(name: str, difficulty: Difficulty) -> None:
+    suite = get_suite(name)
+    tasks = suite.tasks(10, seed=5, difficulty=difficulty)
+    assert suite.tasks(10, seed=5, difficulty=difficulty) == tasks
+    assert suite.tasks(4, seed=5, difficulty=difficulty) == tasks[:4]
+    assert {task.suite for task in tasks} == {name}
+    assert len({task.id for task in tasks}) == len({task.text for task in tasks}) == 10
+
+
+def test_other_seeds_and_difficulties_give_other_tasks(name: str) -> None:
+    suite = get_suite(name)
+    texts = {task.text for task in suite.tasks(8, seed=0)}
+    if name != "code":  # a fixed set of exercises, whose order depends on the seed
+        assert not texts & {task.text for task in suite.tasks(8, seed=1)}
+    assert [task.id for task in suite.tasks(8, seed=0)] != [task.id for task in suite.tasks(8, seed=1)]
+    assert not texts & {task.text for task in suite.tasks(8, difficulty="medium")}
+
+
+@pytest.mark.parametrize("difficulty", DIFFICULTIES)
+def test_the_reference_passes_and_a_wrong_answer_fails(name: str, difficulty: Difficulty) -> None:
+    for task in get_suite(name).tasks(10 if name == "code" else 60, seed=3, difficulty=difficulty):
+        assert task.reference is not None
+        right = task.reference if name == "code" else f"So that is it.\nANSWER: {task.reference}"
+        assert graded(task, right) == Verdict(passed=True, score=1.0), task
+        wrong = graded(task, "def f():\n    return 987654321" if name == "code" else "ANSWER: 987654321")
+        assert not wrong.passed
+        assert wrong.reason
+
+
+def test_a_malformed_answer_fails_with_a_reason_and_raises_nothing(name: str) -> None:
+    for task in get_suite(name).tasks(10 if name != "code" else 1, seed=1):
+        for text in MALFORMED:
+            verdict = graded(task, text)
+            assert not verdict.passed, (task, text)
+            assert verdict.reason
+
+
+def test_a_reason_does_not_give_the_answer_away() -> None:
+    for task in get_suite("word_sums").tasks(20, seed=9):
+        assert task.reference is not None
+        reason = graded(task, "ANSWER: -1").reason
+        assert reason is not None
+        assert task.reference not in reason.replace("-1", "")
+
+
+def test_tasks_say_how_to_answer_and_never_hold_their_hidden_data(name: str) -> None:
+    for task in get_suite(name).tasks(8, seed=2):
+        assert "```python" in task.text if name == "code" else "ANSWER: " in task.text
+        hidden = task.data.get("tests", [])
+        assert isinstance(hidden, list)
+        assert not [test for test in hidden[2:] if str(test) in task.text]
+
+
+def test_tasks_keep_through_a_file(name: str, tmp_path: Path) -> None:
+    tasks = get_suite(name).tasks(6, seed=4)
+    save_tasks(tmp_path / "tasks.jsonl", tasks)
+    assert load_tasks(tmp_path / "tasks.jsonl") == tasks
+    assert all(graded(task, task.reference or "").passed for task in load_tasks(tmp_path / "tasks.jsonl")[:2])
+
+
+def test_all_generators_take_turns() -> None:
+    pytest.importorskip("reasoning_gym")
+    for name, generators in (("arithmetic", 8), ("logic", 6), ("word_sums", 5)):
+        counts = Counter(task.data["generator"] for task in get_suite(name).tasks(4 * generators, difficulty="hard"))
+        assert len(counts) == generators
+        assert min(counts.values()) >= 2
+
+
+@pytest.mark.parametrize(("count", "difficulty", "message"), [(-1, "easy", "count"), (1, "simple", "easy, medium")])
+def test_a_count_or_difficulty_that_cannot_be_is_refused(
+    name: str, count: int, difficulty: Difficulty, message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        get_suite(name).tasks(count, difficulty=difficulty)
+
+
+def test_without_reasoning_gym_its_suites_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "reasoning_gym", None)
+    for name in ("arithmetic", "logic"):
+        with pytest.raises(MissingExtraError, match=r"pip install 'tracer-hooks\[suites\]'"):
+            get_suite(name).tasks(6)
+    for name in WITHOUT_EXTRA:
+        task = get_suite(name).tasks(1)[0]
+        assert graded(task, task.reference or "").passed
+
+
+def test_saved_tasks_of_reasoning_gym_are_graded_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("reasoning_gym")
+    tasks = get_suite("logic").tasks(6)
+    monkeypatch.setitem(sys.modules, "reasoning_gym", None)
+    assert all(graded(task, task.reference or "").passed for task in tasks)
+
+
+def test_the_callers_decimal_precision_stays() -> None:
+    import decimal
+
+    pytest.importorskip("reasoning_gym")
+    before = decimal.getcontext().prec
+    assert before != 12
+    get_suite("arithmetic").tasks(8)
+    assert decimal.getcontext().prec == before
+
+
+def test_check_of_refuses_what_it_cannot_grade() -> None:
+    with pytest.raises(ConfigError, match="unknown suite 'maths'"):
+        check_of(SuiteTask(id="1", suite="maths", text="?"))
+    with pytest.raises(ConfigError, match="'1' has no reference"):
+        check_of(SuiteTask(id="1", text="?"))
+    with pytest.raises(ConfigError, match="pass the one that the team's tools work on"):
+        check_of(get_suite("orders").tasks(1)[0])
+    broken = SuiteTask(id="1", suite="word_sums", text="?", reference="4")
+    with pytest.raises(ConfigError, match="'1' cannot be graded"):
+        check_of(broken)(RunResult(text="4", native=None), "?")
