@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from opentelemetry.trace import TracerProvider
 
+from tracer_hooks._api._calibrated import CalibratedAttributors, attributors_folder
 from tracer_hooks._api._verdict import Check, Expected
 from tracer_hooks.adapters import Intervention
 from tracer_hooks.attribution import Attributor, get_attributor
 from tracer_hooks.config import CaptureConfig, HookConfig
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.feedback import Acceptance, AcceptanceRule, RetryPolicy, Rewriter, TemplateRewriter
+from tracer_hooks.schema import Trajectory
 from tracer_hooks.telemetry import Emitter
 
 if TYPE_CHECKING:
@@ -58,6 +60,18 @@ class HookOptions:
     def diagnostician(self) -> Attributor:
         """The attributor itself; made once, since making it reads its weights."""
         return get_attributor(self.attributor)
+
+    def diagnostician_for(self, trajectory: Trajectory) -> Attributor:
+        """Who diagnoses this run: unless one was asked for, the attributor that was calibrated for its team."""
+        if self.attributor == "auto":
+            calibrated = self._calibrated.attributor_for(trajectory)
+            if calibrated is not None:
+                return calibrated
+        return self.diagnostician
+
+    @functools.cached_property
+    def _calibrated(self) -> CalibratedAttributors:
+        return CalibratedAttributors(attributors_folder(self.config.store))
 
     @functools.cached_property
     def emitter(self) -> Emitter:

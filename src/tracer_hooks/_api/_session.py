@@ -150,7 +150,8 @@ class Session:
         if not wanted or attempt.attribution is not None:
             return
         with guard("diagnose the run"), suppressed():
-            attribution = self._options.diagnostician.attribute(attempt.trajectory, reference=self._reference)
+            attributor = self._options.diagnostician_for(attempt.trajectory)
+            attribution = attributor.attribute(attempt.trajectory, reference=self._reference)
             attempt.attribution = attribution
             emit_diagnosis(self._emitter, attempt.trajectory, attribution)
 

@@ -1,6 +1,7 @@
 """How good an attributor is, measured so that the figure can be trusted."""
 
 from tracer_hooks.evaluation import baselines
+from tracer_hooks.evaluation._adaptation import AdaptationReport, AdaptationRow, adaptation
 from tracer_hooks.evaluation._calibration import Calibration, CalibrationBin, calibrate
 from tracer_hooks.evaluation._case import Case, EvaluationData, Problem, SecondLabel
 from tracer_hooks.evaluation._evaluate import POOLED, evaluate
@@ -27,6 +28,8 @@ from tracer_hooks.evaluation._terminal import evaluation_tables
 __all__ = [
     "DATASETS",
     "POOLED",
+    "AdaptationReport",
+    "AdaptationRow",
     "Calibration",
     "CalibrationBin",
     "Case",
@@ -45,6 +48,7 @@ __all__ = [
     "SecondLabelSection",
     "StepRow",
     "StepSection",
+    "adaptation",
     "baselines",
     "calibrate",
     "cross_validate",

@@ -87,10 +87,12 @@ def out_of_fold(cases: Sequence[Case], runs: Sequence[Trajectory], folds: Sequen
     scores: list[Array] = [np.zeros(len(one)) for one in documents]
     for fold in sorted(set(folds)):
         inside = [position for position, place in enumerate(folds) if place != fold]
+        outside = [position for position, place in enumerate(folds) if place == fold]
         predict = _fitted([documents[k] for k in inside], [cases[k].step for k in inside], is_text=reader.is_text)
-        for position, place in enumerate(folds):
-            if place == fold:
-                scores[position] = predict(documents[position])
+        predicted = predict([document for k in outside for document in documents[k]])
+        ends = np.cumsum([len(documents[k]) for k in outside])
+        for position, part in zip(outside, np.split(predicted, ends[:-1]), strict=True):
+            scores[position] = part
     return scores
 
 
@@ -103,12 +105,12 @@ def _fitted(
     try:
         matrix = vectorizer.fit_transform(flat)
     except ValueError:  # no word is in two steps, so there is nothing to tell them by
-        return lambda run: np.zeros(len(run))
+        return lambda some: np.zeros(len(some))
     model = logistic()
     model.fit(matrix, is_labelled)
 
-    def predict(run: Sequence[str]) -> Array:
-        scores: Array = model.decision_function(vectorizer.transform(run))
+    def predict(some: Sequence[str]) -> Array:
+        scores: Array = model.decision_function(vectorizer.transform(some))
         return scores
 
     return predict

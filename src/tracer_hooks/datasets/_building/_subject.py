@@ -11,10 +11,15 @@ from tracer_hooks.suites import SuiteTask
 class Subject(Protocol):
     """A team that can be run on tasks."""
 
-    name: str
-    """Identifies the team in the data set, such as ``"langgraph/debate"``; a part of the ids of units."""
-    architecture: str
-    """How the team is organised; empty where it is the user's own."""
+    @property
+    def name(self) -> str:
+        """Identifies the team in the data set, such as ``"langgraph/debate"``; a part of the ids of units."""
+        ...
+
+    @property
+    def architecture(self) -> str:
+        """How the team is organised; empty where it is the user's own."""
+        ...
 
     def runner(self, task: SuiteTask) -> TeamRunner:
         """What runs the team on one task.

@@ -34,7 +34,7 @@ def dealt_out(weights: Mapping[str, int], fractions: Mapping[str, float], seed: 
     """The part that each group goes to: heavy groups first, each to the part that lacks most.
 
     Args:
-        weights: How much each group holds.
+        weights: How many labelled runs each group holds; groups without any fill no part.
         fractions: The share of each part; they sum to 1.
         seed: Of the order of groups of one weight.
 
@@ -43,22 +43,22 @@ def dealt_out(weights: Mapping[str, int], fractions: Mapping[str, float], seed: 
     """
     if not fractions or any(share <= 0 for share in fractions.values()) or abs(sum(fractions.values()) - 1) > _CLOSE:
         raise DatasetError(f"fractions are {dict(fractions)!r}, expected positive shares that sum to 1")
-    if len(weights) < len(fractions):
+    counting = {group: weight for group, weight in weights.items() if weight} or dict.fromkeys(weights, 1)
+    if len(counting) < len(fractions):
         raise DatasetError(
-            f"cannot split {len(weights)} questions into {len(fractions)} parts: a question is never torn apart"
+            f"cannot split {len(counting)} questions into {len(fractions)} parts: a question is never torn apart"
         )
     order = sorted(weights)
     random.Random(seed).shuffle(order)
-    order.sort(key=lambda group: -weights[group])
-    total = sum(weights.values())
-    missing = {part: share * total for part, share in fractions.items()}
+    order.sort(key=lambda group: -counting.get(group, 0))
+    missing = {part: share * sum(counting.values()) for part, share in fractions.items()}
     empty = list(fractions)
     part_of: dict[str, str] = {}
     for position, group in enumerate(order):
-        is_last_chance = len(order) - position <= len(empty)
+        is_last_chance = bool(empty) and len(counting) - position <= len(empty)
         part = max(empty if is_last_chance else missing, key=lambda name: missing[name])
         part_of[group] = part
-        missing[part] -= weights[group]
+        missing[part] -= counting.get(group, 0)
         empty = [name for name in empty if name != part]
     return part_of
 

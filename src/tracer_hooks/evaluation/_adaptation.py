@@ -1,0 +1,246 @@
+"""Does fitting to a team's own labels help with failures of that team which nobody had seen?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tracer_hooks.attribution import Attributor, Fittable, diagnose_trajectory
+from tracer_hooks.errors import AttributionError, ConfigError
+from tracer_hooks.evaluation._folds import grouped_folds, question_of, without_reference
+from tracer_hooks.evaluation._measure import Measure
+from tracer_hooks.evaluation._names import fold
+from tracer_hooks.evaluation._resampling import Resampling
+from tracer_hooks.evaluation._step_scores import ranked_steps
+from tracer_hooks.schema import LabeledTrajectory, LabelSource, Record
+
+SHIPPED = "as shipped"
+ON_INJECTED = "fitted to injected faults"
+ON_NATURAL = "fitted to natural failures"
+ON_BOTH = "fitted to both"
+POSITION = "most frequent step"
+AGENT = "most frequent agent, first step"
+
+INJECTED = "injected faults"
+NATURAL = "natural failures"
+
+_FEWEST = 5
+"""Labels below which nothing is fitted."""
+
+Answers = list[tuple[int, str] | None]
+"""Step and agent for each run; None where there is no answer."""
+
+
+class AdaptationRow(Record):
+    """One method on one kind of failures."""
+
+    method: str
+    """Who answers."""
+    group: str
+    """Which failures."""
+    step: Measure
+    """Exact-step accuracy."""
+    agent: Measure
+    """Exact-agent accuracy."""
+    step_gain: Measure | None = None
+    """Exact-step accuracy minus that of the attributor as shipped, over the same draws of questions."""
+    agent_gain: Measure | None = None
+    """The same for the agent."""
+
+
+class AdaptationReport(Record):
+    """What fitting gains, every run judged without any label of its question."""
+
+    rows: tuple[AdaptationRow, ...]
+    """Every method on every group."""
+    labels: dict[str, int]
+    """How many labelled runs there are of each group."""
+    questions: int
+    """Different questions."""
+    folds: int
+    """Folds of whole questions."""
+    seed: int
+    """Of the folds and the draws."""
+
+    def row(self, method: str, group: str) -> AdaptationRow | None:
+        """One row; None when it was not measured."""
+        return next((row for row in self.rows if (row.method, row.group) == (method, group)), None)
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """One fold: the labels to learn from, and the runs to judge."""
+
+    training: list[LabeledTrajectory]
+    held_out: list[int]
+
+
+def adaptation(
+    labeled: Sequence[LabeledTrajectory],
+    attributor: Attributor,
+    *,
+    folds: int = 5,
+    seed: int = 0,
+    draws: int = 2_000,
+    on_fold: Callable[[int, int], None] | None = None,
+) -> AdaptationReport:
+    """Measure what an attributor gains from labels of the teams that it judges.
+
+    Every failure is judged by what was learnt from other questions only: by the attributor as shipped, fitted to the
+    injected faults, to the natural failures, and to both; and beside them by two priors that read nothing, the step
+    and the agent that were to blame most often in the same team. An attributor that abstains is taken at its first
+    candidate.
+
+    Args:
+        labeled: Failed runs with a decisive step; the expected answers are withheld.
+        attributor: One that can be fitted.
+        folds: How many; fewer where there are fewer questions.
+        seed: Of the folds, the fits and the draws.
+        draws: Bootstrap draws of whole questions.
+        on_fold: Told of each fold that is done, and of how many there are.
+
+    Raises:
+        ConfigError: The attributor cannot be fitted, or there are fewer than two questions.
+        MissingExtraError: Fitting needs a package that is not installed.
+    """
+    if not isinstance(attributor, Fittable):
+        raise ConfigError(f"the attributor {attributor.name!r} cannot be fitted, expected 'structural' or 'ensemble'")
+    cases = [without_reference(one) for one in labeled if one.decisive is not None and one.trajectory.steps]
+    questions = [question_of(one) for one in cases]
+    folds = min(folds, len(set(questions)))
+    where = grouped_folds(questions, folds, seed=seed, strata=[one.label_source.value for one in cases])
+    answers: dict[str, Answers] = {}
+    for number in range(folds):
+        training = [one for one, place in zip(cases, where, strict=True) if place != number]
+        held_out = [position for position, place in enumerate(where) if place == number]
+        for method, answer in _methods(_Fold(training, held_out), attributor, seed):
+            given = answers.setdefault(method, [None] * len(cases))
+            for position in held_out:
+                given[position] = answer(cases[position])
+        if on_fold is not None:
+            on_fold(number + 1, folds)
+    return AdaptationReport(
+        rows=tuple(_rows(cases, questions, answers, seed=seed, draws=draws)),
+        labels=dict(Counter(map(_group, cases))),
+        questions=len(set(questions)),
+        folds=folds,
+        seed=seed,
+    )
+
+
+_Answer = Callable[[LabeledTrajectory], tuple[int, str] | None]
+
+
+def _methods(fold_: _Fold, attributor: Attributor, seed: int) -> Iterator[tuple[str, _Answer]]:
+    yield SHIPPED, _by(attributor)
+    groups = {
+        ON_INJECTED: [one for one in fold_.training if _group(one) == INJECTED],
+        ON_NATURAL: [one for one in fold_.training if _group(one) == NATURAL],
+        ON_BOTH: fold_.training,
+    }
+    for method, labels in groups.items():
+        if method == ON_BOTH and len(labels) in map(len, (groups[ON_INJECTED], groups[ON_NATURAL])):
+            continue  # there is only one kind
+        fitted = _fitted(attributor, labels, seed)
+        if fitted is not None:
+            yield method, _by(fitted)
+    yield POSITION, _position_prior(fold_.training)
+    yield AGENT, _agent_prior(fold_.training)
+
+
+def _fitted(attributor: Attributor, labels: Sequence[LabeledTrajectory], seed: int) -> Attributor | None:
+    if len(labels) < _FEWEST or not isinstance(attributor, Fittable):
+        return None
+    try:
+        return attributor.fit(labels, seed=seed)[0]
+    except AttributionError:  # too few questions to choose among
+        return None
+
+
+def _by(attributor: Attributor) -> _Answer:
+    def answer(case: LabeledTrajectory) -> tuple[int, str] | None:
+        ranking = ranked_steps(diagnose_trajectory(case.trajectory, attributor=attributor))
+        return (ranking[0], case.trajectory.steps[ranking[0]].agent) if ranking else None
+
+    return answer
+
+
+def _position_prior(training: Sequence[LabeledTrajectory]) -> _Answer:
+    counts: dict[str, Counter[int]] = {}
+    for one in training:
+        if one.decisive is not None:
+            counts.setdefault(_team(one), Counter())[one.decisive.step] += 1
+
+    def answer(case: LabeledTrajectory) -> tuple[int, str] | None:
+        steps = case.trajectory.steps
+        known = counts.get(_team(case), Counter())
+        best = max(range(len(steps)), key=lambda place: (known[place], -place))
+        return best, steps[best].agent
+
+    return answer
+
+
+def _agent_prior(training: Sequence[LabeledTrajectory]) -> _Answer:
+    counts: dict[str, Counter[str]] = {}
+    for one in training:
+        if one.decisive is not None:
+            counts.setdefault(_team(one), Counter())[fold(one.decisive.agent)] += 1
+
+    def answer(case: LabeledTrajectory) -> tuple[int, str] | None:
+        known = counts.get(_team(case), Counter())
+        best = max(case.trajectory.steps, key=lambda step: (known[fold(step.agent)], -step.index))
+        return best.index, best.agent
+
+    return answer
+
+
+def _team(one: LabeledTrajectory) -> str:
+    return f"{one.trajectory.framework}/{one.trajectory.team}"
+
+
+def _group(one: LabeledTrajectory) -> str:
+    return INJECTED if one.label_source is LabelSource.INJECTED else NATURAL
+
+
+def _rows(
+    cases: Sequence[LabeledTrajectory],
+    questions: Sequence[str],
+    answers: Mapping[str, Answers],
+    *,
+    seed: int,
+    draws: int,
+) -> Iterator[AdaptationRow]:
+    for group in (NATURAL, INJECTED):
+        places = [position for position, one in enumerate(cases) if _group(one) == group]
+        if not places:
+            continue
+        resampling = Resampling([questions[position] for position in places], draws=draws, seed=seed)
+        hits = {
+            method: _hits([cases[p] for p in places], [given[p] for p in places]) for method, given in answers.items()
+        }
+        shipped = hits[SHIPPED]
+        for method, (steps, agents) in hits.items():
+            step, agent = resampling.mean(steps), resampling.mean(agents)
+            if step is None or agent is None:
+                continue
+            gained = method != SHIPPED
+            yield AdaptationRow(
+                method=method,
+                group=group,
+                step=step,
+                agent=agent,
+                step_gain=resampling.difference(steps, shipped[0]) if gained else None,
+                agent_gain=resampling.difference(agents, shipped[1]) if gained else None,
+            )
+
+
+def _hits(cases: Sequence[LabeledTrajectory], given: Answers) -> tuple[np.ndarray, np.ndarray]:
+    steps, agents = [], []
+    for case, answer in zip(cases, given, strict=True):
+        gold = case.decisive
+        steps.append(float(answer is not None and gold is not None and answer[0] == gold.step))
+        agents.append(float(answer is not None and gold is not None and fold(answer[1]) == fold(gold.agent)))
+    return np.array(steps), np.array(agents)
