@@ -87,7 +87,9 @@ def broken(source: random.Random, world: World, order: Order) -> Request:
     pieces = source.randint(1, order.row["quantity"])
     amount = pieces * order.product["price"] if order.row["status"] == "delivered" else 0
     calls: tuple[Call, ...] = (("refund", {"order_id": order.id, "amount": amount}),)
-    text = f"{pieces} of the {order.row['quantity']} pieces in my order of {order.product['name']} came broken. "
+    is_single = order.row["quantity"] == 1
+    what = "The one piece" if is_single else f"{pieces} of the {order.row['quantity']} pieces"
+    text = f"{what} in my order of {order.product['name']} came broken. "
     return Request(kind="broken", text=text + "Please pay me back for them.", calls=calls if amount else (), eur=amount)
 
 

@@ -15,13 +15,13 @@ from tracer_hooks.suites._task import SuiteTask
 AnswerKind = Literal["number", "fraction", "word", "choice", "list"]
 
 HOW_TO_ANSWER: Final[Mapping[AnswerKind, str]] = {
-    "number": "End with a line `ANSWER: <number>`.",
-    "fraction": "End with a line `ANSWER: <numerator>/<denominator>`.",
+    "number": "Work it out step by step, without code. Then end with a line `ANSWER: <number>`.",
+    "fraction": "Work it out step by step, without code. Then end with a line `ANSWER: <numerator>/<denominator>`.",
     "word": "End with a line `ANSWER: <word>`.",
     "choice": "End with a line `ANSWER: Yes` or `ANSWER: No`.",
     "list": "End with a line `ANSWER: <item>, <item>, ...`.",
 }
-"""The last sentence of a task's text."""
+"""The last line of a task's text. Small models that are told only how to end give a number without working it out."""
 
 
 def check_value(task: SuiteTask, text: str) -> Verdict:

@@ -20,6 +20,7 @@ from typing import IO, Any, Final
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.suites import _sandbox_child
 
+_IS_POSIX: Final = os.name == "posix"
 _MIB: Final = 1024 * 1024
 
 
@@ -119,7 +120,7 @@ def run_python(code: str, *, tests: Sequence[str], limits: SandboxLimits | None 
     Raises:
         ConfigError: The system is not POSIX, or a test has another form.
     """
-    if os.name != "posix":
+    if not _IS_POSIX:
         raise ConfigError("running code needs a POSIX system (Linux, macOS); on Windows run it under WSL")
     limits, parsed, started = limits or SandboxLimits(), [_parsed(test) for test in tests], time.monotonic()
     job = {"code": code, "expressions": [test.expression for test in parsed]}
@@ -215,8 +216,8 @@ def _ending(exit_status: int | None, limits: SandboxLimits) -> str | None:
         return f"killed after {limits.wall_s:g} s"
     if exit_status >= 0:
         return None if exit_status == 0 else f"the process ended with exit status {exit_status}"
-    if -exit_status in (signal.SIGXCPU, signal.SIGKILL):
-        return f"killed after {limits.cpu_s:g} s of processor time"
+    if -exit_status == signal.SIGXCPU:
+        return f"killed after {math.ceil(limits.cpu_s)} s of processor time"
     return f"the process died of signal {-exit_status}"
 
 

@@ -74,10 +74,12 @@ def set_limits(limits: dict[str, int]) -> None:
         kind = getattr(resource, name, None)
         if kind is None:
             continue
+        # At its lower limit of processor time a process gets a signal that says so, at its upper one just SIGKILL.
+        wanted = (value, value + 1) if name == "RLIMIT_CPU" else (value, value)
         _, hard = resource.getrlimit(kind)
-        most = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        lower, upper = wanted if hard == resource.RLIM_INFINITY else (min(one, hard) for one in wanted)
         try:
-            resource.setrlimit(kind, (most, most))
+            resource.setrlimit(kind, (lower, upper))
         except (ValueError, OSError):  # macOS refuses RLIMIT_AS
             continue
 

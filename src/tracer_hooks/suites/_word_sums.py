@@ -107,7 +107,7 @@ _STORIES: Final = (
             _groups("Then {} packs with {} pens each arrive.", sign=1),
             _percent("After that, {}% of the pens in the shop are sold.", sign=-1),
         ),
-        "How many pens does the shop have now?",
+        "How many pens are in the shop now?",
     ),
     _Story(
         "bill",
@@ -118,9 +118,9 @@ _STORIES: Final = (
             _groups("Then {} meals at {} EUR each are added.", sign=1),
             _percent("The bill so far is then reduced by {}%.", sign=-1),
             _percent("A tax of {}% is then added to the bill so far.", sign=1),
-            _twofold("A friend joins with exactly the same bill, and the two bills are put together."),
+            _twofold("A friend buys exactly the same, which doubles the bill."),
         ),
-        "How many EUR have to be paid in all?",
+        "How many EUR is the bill in the end?",
     ),
     _Story(
         "trip",
@@ -128,22 +128,22 @@ _STORIES: Final = (
         (
             _more("The next day adds {} km."),
             _groups("Then there are {} short days of {} km each.", sign=1),
-            _twofold("Then the whole distance so far is ridden once more on the way back."),
+            _twofold("Then the whole way is ridden back, which doubles the distance."),
             _percent("A detour makes the whole distance so far {}% longer.", sign=1),
         ),
-        "How many km is the whole trip?",
+        "How many km are ridden in all?",
     ),
     _Story(
         "savings",
         _opening("{} saves money for {} weeks, {} EUR every week.", 4),
         (
-            _more("A birthday brings another {} EUR."),
+            _more("For a birthday there are {} EUR more."),
             _less("Then {} EUR are spent on a book."),
             _groups("Then {} presents are bought for {} EUR each.", sign=-1),
             _percent("Then {}% of the money is given away.", sign=-1),
             _twofold("The grandparents then double the money."),
         ),
-        "How many EUR are left?",
+        "How many EUR are there in the end?",
     ),
     _Story(
         "harvest",
@@ -158,7 +158,7 @@ _STORIES: Final = (
     ),
 )
 _OPERATIONS: Final = {"easy": (2, 2), "medium": (3, 3), "hard": (4, 5)}
-_SIZES: Final = {"easy": 12, "medium": 40, "hard": 120}
+_SIZES: Final = {"easy": 20, "medium": 40, "hard": 120}
 
 
 def _draw_from(story: _Story) -> Callable[[int, Difficulty], Problem | None]:

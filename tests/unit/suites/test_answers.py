@@ -20,8 +20,8 @@ def passes(kind: str, reference: str, text: str, **data: float) -> bool:
         "ANSWER: `1234`", "ANSWER: 1234 EUR", "ANSWER: €1234", "ANSWER:\n1234", "ANSWER: \\boxed{1234}",
         "so $\\boxed{1{,}234}$".replace("{,}", ","), "The answer is 1234.", "The final answer is: **1,234**.",
         "ANSWER: 1000 + 234 = 1234", "ANSWER: <1234>", "First ANSWER: 5\nNo, better:\nANSWER: 1234", "total: 1234",
-        "ANSWER: \\$1234", "ANSWER: $1234$", "ANSWER: 2468/2", "### Answer: 1234", "ANSWER: 1234 (17 boxes of 72, plus 10)",
-        "ANSWER: \u00a01234\u202f",
+        "ANSWER: \\$1234", "ANSWER: $1234$", "ANSWER: 2468/2", "### Answer: 1234",
+        "ANSWER: 1234 (17 boxes of 72, plus 10)", "ANSWER: \u00a01234\u202f",
     ],
 )  # fmt: skip
 def test_a_right_number_in_any_form_passes(text: str) -> None:
@@ -31,7 +31,7 @@ def test_a_right_number_in_any_form_passes(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "ANSWER: 1235", "ANSWER: -1234", "ANSWER: 12.34", "ANSWER: twelve", "1234\nANSWER: 5", "1234 and then 1235 of them",
+        "ANSWER: 1235", "ANSWER: -1234", "ANSWER: 12.34", "ANSWER: twelve", "1234\nANSWER: 5", "first 1235, then 1234",
         "ANSWER: from 5 boxes 1234", "ANSWER: 1234/0", "ANSWER: 12,34",
     ],
 )  # fmt: skip

@@ -123,6 +123,20 @@ class TestSupervisor:
         ]
 
 
+@pytest.mark.parametrize(
+    ("architecture", "decider"), [("planner_solver_checker", "checker"), ("supervisor", "supervisor")]
+)
+def test_who_may_not_go_on_is_asked_for_the_final_answer(architecture: str, decider: str) -> None:
+    plan = blueprint(architecture, NOWHERE, rounds=1)
+    said: list[Said] = []
+    cues = []
+    while (name := plan.next_agent(said)) is not None:
+        if name == decider:
+            cues.append(plan.prompt(name, "Add.", said).splitlines()[-1])
+        said.append(Said(name, "REVISE: it\nNEXT: specialist"))
+    assert cues == [plan.architecture.cues[decider], plan.architecture.last_cue]
+
+
 class TestDebate:
     def test_each_round_is_in_order(self) -> None:
         everybody = ["debater_1", "debater_2", "debater_3"]
@@ -136,7 +150,8 @@ class TestDebate:
         assert [one.text for one in plan.seen_by("debater_2", said[:4])] == ["1a", "2a", "3a"]
         assert [one.text for one in plan.seen_by("aggregator", said)] == ["1b", "2b", "3b"]
         assert plan.prompt("debater_2", "Add.", said[:4]) == (
-            "Task:\nAdd.\n\nThe debater_1 wrote:\n1a\n\nYou wrote:\n2a\n\nThe debater_3 wrote:\n3a"
+            "Task:\nAdd.\n\nThe debater_1 wrote:\n1a\n\nYou wrote:\n2a\n\nThe debater_3 wrote:\n3a\n\n"
+            "Give your own answer, with the reason."
         )
 
 

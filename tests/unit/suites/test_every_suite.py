@@ -65,10 +65,12 @@ def test_other_seeds_and_difficulties_give_other_tasks(name: str) -> None:
 
 @pytest.mark.parametrize("difficulty", DIFFICULTIES)
 def test_the_reference_passes_and_a_wrong_answer_fails(name: str, difficulty: Difficulty) -> None:
-    for task in get_suite(name).tasks(10 if name == "code" else 60, seed=3, difficulty=difficulty):
+    tasks = get_suite(name).tasks(3 if name == "code" else 60, seed=3, difficulty=difficulty)
+    for task in tasks:
         assert task.reference is not None
         right = task.reference if name == "code" else f"So that is it.\nANSWER: {task.reference}"
         assert graded(task, right) == Verdict(passed=True, score=1.0), task
+    for task in tasks[:1] if name == "code" else tasks:
         wrong = graded(task, "def f():\n    return 987654321" if name == "code" else "ANSWER: 987654321")
         assert not wrong.passed
         assert wrong.reason

@@ -32,6 +32,8 @@ class Architecture:
     """Its public name."""
     roles: Mapping[str, str]
     """Agents and their instructions, in the order in which they first act."""
+    cues: Mapping[str, str]
+    """What each agent is asked for at the end of its prompt: small models follow the last words that they read."""
     tool_users: frozenset[str]
     """The agents that get the tools."""
     next_agent: Callable[[Sequence[Said], int], str | None]
@@ -40,5 +42,9 @@ class Architecture:
     """How often its loop goes round unless told otherwise; None where there is no loop."""
     seen_by: Callable[[str, Sequence[Said]], Sequence[Said]] = everything
     """What an agent is shown of what was said."""
+    goes_on: Said | None = None
+    """Whose words, and such as which, send the loop round once more."""
+    last_cue: str = ""
+    """What that agent is asked for once the loop may not go round any more."""
     chooser: str | None = None
     """The agent whose words decide who acts next."""

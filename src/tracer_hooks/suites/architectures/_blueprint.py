@@ -54,6 +54,13 @@ class Blueprint:
         """The tools that an agent gets."""
         return self.tools if agent in self.architecture.tool_users else ()
 
+    def cue(self, agent: str, said: Sequence[Said]) -> str:
+        """What the agent is asked for at the end of its prompt, after what was said so far."""
+        goes_on = self.architecture.goes_on
+        if goes_on is not None and goes_on.agent == agent and self.next_agent([*said, goes_on]) is None:
+            return self.architecture.last_cue
+        return self.architecture.cues[agent]
+
     def next_agent(self, said: Sequence[Said]) -> str | None:
         """Who acts after what was said so far; None at the end."""
         return self.architecture.next_agent(said, self.rounds)
@@ -71,6 +78,7 @@ class Blueprint:
         parts = [f"Task:\n{task}"]
         for one in self.seen_by(agent, said):
             parts.append(f"{'You' if one.agent == agent else f'The {one.agent}'} wrote:\n{one.text}")
+        parts.append(self.cue(agent, said))
         return "\n\n".join(parts)
 
 

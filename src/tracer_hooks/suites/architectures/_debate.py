@@ -20,7 +20,7 @@ _WAYS: Final = (
     "Solve the task your own way and check each number and condition in it.",
     "Solve the task starting from what is asked for.",
 )
-_COMPARE: Final = "If other answers are shown, compare them with yours and correct yours if it is wrong."
+_COMPARE: Final = "If other answers are shown, look for the mistakes in them and in yours, and correct yours."
 
 _ROLES: Final = {
     **{name: f"You are the {name}. {way} {_COMPARE} {BRIEFLY}" for name, way in zip(DEBATERS, _WAYS, strict=True)},
@@ -28,6 +28,11 @@ _ROLES: Final = {
         "You are the aggregator. Read the debaters' answers and say in at most 2 short sentences which is right. "
         f"Then {FINAL}"
     ),
+}
+
+_CUES: Final = {
+    **dict.fromkeys(DEBATERS, "Give your own answer, with the reason."),
+    AGGREGATOR: "Decide.",
 }
 
 
@@ -50,6 +55,7 @@ def _seen_by(agent: str, said: Sequence[Said]) -> Sequence[Said]:
 DEBATE: Final = Architecture(
     name="debate",
     roles=_ROLES,
+    cues=_CUES,
     tool_users=frozenset(DEBATERS),
     next_agent=_next,
     rounds=1,

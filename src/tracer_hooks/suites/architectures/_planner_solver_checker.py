@@ -12,13 +12,22 @@ from tracer_hooks.suites.architectures._wording import BRIEFLY, FINAL, gives_ans
 _REVISE = re.compile(r"^\W*REVISE\b", re.MULTILINE)
 
 _ROLES: Final = {
-    "planner": "You are the planner. Write a plan of at most 3 short steps for the task. Do not solve the task.",
-    "solver": f"You are the solver. Follow the plan and solve the task. {BRIEFLY}",
+    "planner": (
+        "You are the planner. Write at most 3 short steps that tell the solver what to calculate or to write. "
+        "Do not calculate anything yourself, and leave the final answer to the checker."
+    ),
+    "solver": f"You are the solver. Carry out the planner's steps one by one and say what comes out. {BRIEFLY}",
     "checker": (
-        "You are the checker. Check the solver's result against the task, in at most 4 short sentences. "
-        "If it is wrong, end with a line REVISE: and the reason. "
+        "You are the checker. Work the result out once more, in at most 3 short sentences, and compare it with the "
+        "solver's. If the solver's is wrong, end with a line REVISE: and the mistake. "
         f"If it is right, {FINAL}"
     ),
+}
+
+_CUES: Final = {
+    "planner": "Write the plan, without any result.",
+    "solver": "Carry out the plan.",
+    "checker": "Check the solver's result: end with REVISE: and the mistake, or with the final answer.",
 }
 
 
@@ -38,6 +47,13 @@ def _next(said: Sequence[Said], rounds: int) -> str | None:
 
 
 PLANNER_SOLVER_CHECKER: Final = Architecture(
-    name="planner_solver_checker", roles=_ROLES, tool_users=frozenset({"solver"}), next_agent=_next, rounds=1
+    name="planner_solver_checker",
+    roles=_ROLES,
+    cues=_CUES,
+    tool_users=frozenset({"solver"}),
+    next_agent=_next,
+    rounds=1,
+    goes_on=Said("checker", "REVISE: it"),
+    last_cue="Check the solver's result, correct it where it is wrong, and end with the final answer.",
 )
 """The loop is from the checker back to the solver."""

@@ -17,18 +17,25 @@ WORKERS: Final = ("researcher", "specialist")
 
 _ROLES: Final = {
     SUPERVISOR: (
-        "You are the supervisor of two workers: the researcher, who looks things up with tools, and the specialist, "
-        "who calculates and writes code. To give a worker an order, reply with one line NEXT: researcher or "
-        f"NEXT: specialist, and the order. When their work is enough to answer the task, {FINAL}"
+        "You are the supervisor. Two workers do the task for you: the researcher collects facts, and the "
+        "specialist calculates and writes code. Give one order at a time, as a line such as "
+        "NEXT: researcher, collect the facts. Or NEXT: specialist, work out the result. "
+        f"When the workers have found the result, {FINAL}"
     ),
     "researcher": (
         "You are the researcher. Carry out the supervisor's last order: use your tools if you have any, and report "
-        "the facts that you found, in at most 4 short sentences."
+        "the facts, in at most 4 short sentences. Leave the final answer to the supervisor."
     ),
     "specialist": (
         "You are the specialist. Carry out the supervisor's last order: do the calculation or write the code. "
         f"{BRIEFLY}"
     ),
+}
+
+_CUES: Final = {
+    SUPERVISOR: "Give the next order with NEXT:, or end with the final answer if the workers have found it.",
+    "researcher": "Report the facts.",
+    "specialist": "Carry out the order.",
 }
 
 _ORDER = re.compile(r"^\W*NEXT\W+(\w+)", re.MULTILINE | re.IGNORECASE)
@@ -60,9 +67,12 @@ def _next(said: Sequence[Said], rounds: int) -> str | None:
 SUPERVISED: Final = Architecture(
     name="supervisor",
     roles=_ROLES,
+    cues=_CUES,
     tool_users=frozenset({"researcher"}),
     next_agent=_next,
     rounds=3,
+    goes_on=Said(SUPERVISOR, f"NEXT: {WORKERS[0]}"),
+    last_cue="The workers have done their work. End with the final answer.",
     chooser=SUPERVISOR,
 )
 """The loop is an order and its execution."""
