@@ -31,6 +31,8 @@ def replace_leaf_value(
             fitting = [n for n in numbers_in(leaf) if values is None or n.value in values]
             number = rng.choice(fitting) if fitting else None
             return None if number is None else replace_at(leaf, number, near(number.text, rng, avoid=avoid))
+        if abs(leaf) >= 1e15:  # beyond what a float, and a reader, tells apart
+            return None
         written = str(leaf)
         if "e" in written or "n" in written or (values is not None and value_of(written) not in values):
             return None

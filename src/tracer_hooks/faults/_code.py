@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
 
+from tracer_hooks.faults._syntax import is_code, parsed
+
 _FENCED = re.compile(r"```(?:python|py|Python)?[ \t]*\n(?P<code>.*?)```", re.DOTALL)
 _COMPARISONS: dict[type[ast.cmpop], tuple[str, str]] = {
     ast.Lt: ("<", "<="),
@@ -51,8 +53,7 @@ def mutate_code(text: str, rng: Random, edits: Callable[[str, ast.AST], Iterator
     candidates = []
     for start, end in code_blocks(text):
         code = text[start:end]
-        tree = ast.parse(code)
-        for node in ast.walk(tree):
+        for node in ast.walk(parsed(code) or ast.Module([], [])):
             candidates += [(start, end, edit) for edit in edits(code, node)]
     rng.shuffle(candidates)
     for start, end, edit in candidates:
@@ -66,12 +67,8 @@ def mutate_code(text: str, rng: Random, edits: Callable[[str, ast.AST], Iterator
 def code_blocks(text: str) -> list[tuple[int, int]]:
     """Where valid Python stands in a reply."""
     blocks = [(m.start("code"), m.end("code")) for m in _FENCED.finditer(text)]
-    blocks = [block for block in blocks if _parses(text[block[0] : block[1]])]
-    if (
-        not blocks
-        and _parses(text)
-        and any(isinstance(node, ast.FunctionDef | ast.Assign) for node in ast.walk(ast.parse(text)))
-    ):
+    blocks = [block for block in blocks if parsed(text[block[0] : block[1]]) is not None]
+    if not blocks and is_code(text):
         return [(0, len(text))]
     return blocks
 
@@ -206,13 +203,6 @@ def _place(code: str, node: ast.expr | ast.stmt) -> tuple[int, int]:
     return at(node.lineno, node.col_offset), at(node.end_lineno, node.end_col_offset)
 
 
-def _parses(code: str) -> bool:
-    try:
-        ast.parse(code)
-    except (SyntaxError, ValueError):
-        return False
-    return True
-
-
 def _differs(code: str, changed: str) -> bool:
-    return _parses(changed) and ast.dump(ast.parse(code)) != ast.dump(ast.parse(changed))
+    before, after = parsed(code), parsed(changed)
+    return before is not None and after is not None and ast.dump(before) != ast.dump(after)

@@ -51,15 +51,15 @@ class FaultInjector(Intervention):
     What it changes, by strategy: the model's reply (*response corruption*), the system message of the request (*prompt
     injection*, covertly), the others' messages in the request (*channel*, covertly), or one tool result (*tool*). A
     step that the framework asks for again gets the same change again. Replies that a tape supplies are changed like
-    live ones, but a prompt or channel fault needs a live model at its step, and must come before the tape among
-    several interventions. Branches may run in parallel threads.
+    live ones, but a prompt or channel fault needs a live model: no tape may supply the reply of its step.
+    Branches may run in parallel threads.
 
     An injector never disturbs the run: when its fault cannot be put in, the run goes on unchanged, ``applied`` stays
     None, and ``problem`` says why, if the step was reached at all.
 
     Args:
         spec: The fault.
-        recorded: A run of the same team and task, whose steps before the fault are the same: it gives the
+        trajectory: A recorded run of the same team and task, whose steps before the fault are the same: it gives the
             task, the roster and, for writers of instructions, the reply without the fault.
         task: What the team was asked, when there is no recorded run.
         writer: Who writes when the spec says ``llm``; the mutators do else. Wrap it in :class:`WriteOnce` when the same
@@ -74,7 +74,7 @@ class FaultInjector(Intervention):
         self,
         spec: FaultSpec,
         *,
-        recorded: Trajectory | None = None,
+        trajectory: Trajectory | None = None,
         task: str = "",
         writer: FaultWriter | None = None,
         matches: Matches | None = None,
@@ -88,10 +88,10 @@ class FaultInjector(Intervention):
         """What was done; None as long as nothing was."""
         self.problem: FaultError | None = None
         """Why nothing could be done at the step."""
-        self._recorded = recorded
+        self._recorded = trajectory
         self._writer: FaultWriter = writer if writer is not None and spec.writer == "llm" else ProgrammaticWriter()
         self._matches = matches or self._at_step
-        self._seen = SeenRun(recorded, task)
+        self._seen = SeenRun(trajectory, task)
         self._turn = threading.RLock()
         self._done: dict[Key, object] = {}
 

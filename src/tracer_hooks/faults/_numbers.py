@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from random import Random
 
-_NUMBER = re.compile(r"(?<![\w.])(?<!\d,)[-\N{MINUS SIGN}]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\d_]|,\d{3}|\.\d)")
+_NUMBER = re.compile(
+    r"(?<![\w.])(?<!\d,)[-\N{MINUS SIGN}]?(?:\d{1,3}(?:,\d{3}){1,9}|\d{1,30})(?:\.\d{1,30})?(?![\d_]|,\d{3}|\.\d)"
+)
 FENCE = re.compile(r"```[^\n]*\n.*?(?:```|\Z)", re.DOTALL)
 """A block of code, or of anything else that is to stay as it is."""
 _ORDINAL_AFTER = re.compile(r"[.):](?:\s|\*)")
+_OPERATOR_AFTER = re.compile(r"[=+*/{}\\^\N{MULTIPLICATION SIGN}-]|x\b")
 _SUBTRACTION_BEFORE = re.compile(r"[\w)\]}]\s*$")
 
 
@@ -49,7 +52,11 @@ def numbers_in(text: str) -> list[Number]:
         if written[0] in "-\N{MINUS SIGN}" and _SUBTRACTION_BEFORE.search(text[:start]):
             start, written = start + 1, written[1:]  # a minus between two operands is no sign
         is_code = any(begin <= start < end for begin, end in fences)
-        if not is_code and not _only_counts(text, start, start + len(written)):
+        if (
+            not is_code
+            and not _in_a_date(text, start, start + len(written))
+            and not _only_counts(text, start, start + len(written))
+        ):
             found.append(Number(start, written))
     return found
 
@@ -65,7 +72,7 @@ def near(written: str, rng: Random, *, avoid: Iterable[Decimal] = ()) -> str:
     places = len(digits.partition(".")[2])
     scaled = int(digits.replace(",", "").replace(".", ""))
     taken = {value_of(written), *avoid}
-    choices = [n for n in _near_integers(scaled, places) if n > 0 or scaled == 0]
+    choices = [n for n in _near_integers(scaled, places) if n > 0]
     rng.shuffle(choices)
     for choice in [*choices, *range(scaled + 1, scaled + 100)]:
         changed = sign + written_like(digits, Decimal(choice).scaleb(-places))
@@ -90,17 +97,18 @@ def replace_value(text: str, old: Decimal, new: str) -> str:
 
 
 def in_a_sum(text: str, number: Number) -> bool:
-    """Whether an operator stands beside the number."""
+    """Whether the number is part of a formula or an identifier: an operator, a brace or a ``#`` stands beside it."""
     before, after = text[: number.start].rstrip(), text[number.end :].lstrip()
-    return bool(
-        re.search(r"[=+*/\N{MULTIPLICATION SIGN}-]$|\bx$", before)
-        or re.match(r"[=+*/\N{MULTIPLICATION SIGN}-]|x\b", after)
-    )
+    return bool(re.search(r"[=+*/#{}\\^\N{MULTIPLICATION SIGN}-]$|\bx$", before) or _OPERATOR_AFTER.match(after))
 
 
 def replace_at(text: str, number: Number, new: str) -> str:
     """``text`` with this one number written as ``new``."""
     return text[: number.start] + new + text[number.end :]
+
+
+def _in_a_date(text: str, start: int, end: int) -> bool:
+    return re.match(r"-\d", text[end:]) is not None or re.search(r"\d-$", text[:start]) is not None
 
 
 def _only_counts(text: str, start: int, end: int) -> bool:

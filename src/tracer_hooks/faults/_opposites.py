@@ -71,6 +71,7 @@ _UNITS = (
     ("euros", "dollars"),
     ("degrees", "radians"),
 )
+_IS_ANSWER = re.compile(r"[*_ \t]*(?:[,.;:!)]|$)", re.MULTILINE)
 _NEGATABLE = re.compile(
     r"\b(is|are|was|were|can|does|do|will|should|must|has to|have to)\b(?! not\b|n't)", re.IGNORECASE
 )
@@ -86,7 +87,14 @@ def turn_verdict(text: str) -> str | None:
     """``text`` with every verdict turned round (``correct`` to ``incorrect``); None when it holds none."""
     table = _both_ways(_VERDICTS)
     pattern = _words(table)
-    changed = pattern.sub(lambda match: _in_case(match.group(), table[match.group().lower()]), text)
+
+    def turned(match: re.Match[str]) -> str:
+        word = match.group()
+        if word.lower() == "no" and not _IS_ANSWER.match(text, match.end()):
+            return word  # of "no element", not a verdict
+        return _in_case(word, table[word.lower()])
+
+    changed = pattern.sub(turned, text)
     return changed if changed != text else None
 
 

@@ -41,8 +41,9 @@ def plan_faults(
     """Faults for recorded runs, such that neither the position nor the agent tells where they are.
 
     For each fault an agent of the run is drawn, then one of this agent's steps, step 0 included; then the strategy, the
-    mode and the kind among those that the step can carry. Each draw takes what the plan has used least so far and
-    leaves ties to chance. A place that can carry nothing gives way to the agent's next step, then to the next agent.
+    mode and the kind among those that the step can carry. Each draw takes what the plan has used least so far (of the
+    strategies: least of the times that it was possible) and leaves ties to chance. A place that can carry nothing gives
+    way to the agent's next step, then to the next agent.
 
     Args:
         trajectories: Runs that succeeded.
@@ -103,18 +104,35 @@ class _Planner:
     def _at(self, run: Trajectory, agent: str, index: int) -> FaultSpec | None:
         context = context_of_step(run, index)
         seed = self._rng.randrange(2**31)
-        for strategy in self._least_used(self._strategies, "strategy"):
-            for mode in self._modes_of(strategy):
-                kinds = self._kinds(strategy, mode, context, run.steps[index], seed)
-                for kind in self._least_used(kinds, "kind", strategy, mode):
-                    self._used["strategy", strategy] += 1
-                    self._used["mode", strategy, mode] += 1
-                    self._used["kind", strategy, mode, kind] += 1
-                    writer = self._writer if mode is not None else "programmatic"
-                    return FaultSpec(
-                        strategy=strategy, mode=mode, kind=kind, agent=agent, step=index, writer=writer, seed=seed
-                    )
+        options = {s: self._option(s, context, run.steps[index], seed) for s in self._strategies}
+        possible = [strategy for strategy, option in options.items() if option is not None]
+        if not possible:
+            return None
+        strategy = self._least_taken(possible)
+        mode, kind = options[strategy] or (None, None)
+        self._used["strategy", strategy] += 1
+        self._used["mode", strategy, mode] += 1
+        self._used["kind", strategy, mode, kind] += 1
+        writer = self._writer if mode is not None else "programmatic"
+        return FaultSpec(strategy=strategy, mode=mode, kind=kind, agent=agent, step=index, writer=writer, seed=seed)
+
+    def _option(
+        self, strategy: FaultStrategy, context: FaultContext, step: Step, seed: int
+    ) -> tuple[ErrorMode | None, str | None] | None:
+        """Mode and kind with which the strategy would come to this step; None when it cannot."""
+        for mode in self._modes_of(strategy):
+            kinds = self._kinds(strategy, mode, context, step, seed)
+            if kinds:
+                return mode, self._least_used(kinds, "kind", strategy, mode)[0]
         return None
+
+    def _least_taken(self, possible: Sequence[FaultStrategy]) -> FaultStrategy:
+        """The strategy that was taken least of the times it was possible, so that rare chances are not all its own."""
+        for strategy in possible:
+            self._used["possible", strategy] += 1
+        shuffled = list(possible)
+        self._rng.shuffle(shuffled)
+        return min(shuffled, key=lambda s: self._used["strategy", s] / self._used["possible", s])
 
     def _modes_of(self, strategy: FaultStrategy) -> list[ErrorMode | None]:
         if strategy in (FaultStrategy.TOOL, FaultStrategy.CHANNEL):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from dataclasses import dataclass
 
 from tracer_hooks.faults._numbers import FENCE
+from tracer_hooks.faults._syntax import is_code
 
-_STATEMENT = re.compile(r"(?m)^(?:def|class|import|from|return|for|if|while|\w+ =)\b")
-_SENTENCE = re.compile(r"[^\s].*?(?:[.!?](?=[\s\"')*]|$)[\"')*]*|(?=\n)|$)")
+_SENTENCE = re.compile(r"(?:\d{1,2}[.)][ \t]+)?[^\s].*?(?:[.!?](?=[\s\"')*]|$)[\"')*]*|(?=\n)|$)")
 _CONCLUSIONS = (
     re.compile(
-        r"(?im)^[ \t>*#_-]*(?:the )?(?:final |overall )?(?:answer|result|verdict)[*_]*\s*[:=][*_ \t]*"
+        r"(?im)(?:^|(?<=[.!?] ))[ \t>*#_-]*(?:the )?(?:final |overall )?(?:answer|result|verdict)[*_]*\s*[:=][*_ \t]*"
         r"(?P<c>\S[^\n]*?)[*_]*[ \t]*$"
     ),
     re.compile(r"\\boxed\{(?P<c>[^{}]*)\}"),
@@ -49,17 +48,7 @@ def sentences(text: str) -> list[Span]:
 
 def has_code(text: str) -> bool:
     """Whether the text holds fenced code, or is code."""
-    return FENCE.search(text) is not None or _is_bare_code(text)
-
-
-def _is_bare_code(text: str) -> bool:
-    if not _STATEMENT.search(text):
-        return False
-    try:
-        ast.parse(text)
-    except (SyntaxError, ValueError):
-        return False
-    return True
+    return FENCE.search(text) is not None or is_code(text)
 
 
 def conclusion(text: str) -> Span | None:
@@ -115,13 +104,14 @@ def result_line(text: str, result: str) -> str:
 
 def content_words(text: str) -> set[str]:
     """The longer words of a text in lower case, to tell what it is about."""
-    return {word for word in re.findall(r"[a-z]{4,}", text.lower()) if word not in _COMMON}
+    return {word for word in re.findall(r"[a-z]{3,}", text.lower()) if word not in _COMMON}
 
 
 _COMMON = frozenset(
     re.findall(
         r"\w+",
         "this that with from have will each they them then than there their what when which would should could must "
+        "and the for you are was has had not but can all any one two its his her she how who why out per now get "
         "also into more most only over some such very your about after before other these those were been does",
     )
 )

@@ -86,11 +86,8 @@ def change_value(text: str, value: Decimal, new: str, context: FaultContext, rng
     changed = replace_value(text, value, new)
     if changed == text:
         return None
-    before = result_in(text)
-    result = result_in(changed)
-    if before is None or result is None or result.number is None or before.number is None:
-        return changed
-    if before.number.value == value:  # the value was the result itself
+    before = stated_result(text)
+    if before is None or before.number is None or before.number.value == value:  # the value was the result itself
         return changed
     written = near(before.number.text, rng, avoid=values_in([text, context.task, new]))
     return replace_value(changed, before.number.value, written)

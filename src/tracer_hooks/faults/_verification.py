@@ -36,7 +36,7 @@ class Verification(Record):
     faulty_runs: int = 0
     """Runs with the fault."""
     faulty_failures: int = 0
-    """How many of them failed."""
+    """How many of them failed, the agent acting otherwise at the step than without the fault."""
     control_runs: int = 0
     """Runs in which nothing was changed, with the same steps fixed."""
     control_passes: int = 0
@@ -47,6 +47,11 @@ class Verification(Record):
     """Tokens of their live model calls."""
     seconds: float = 0.0
     """Wall-clock time."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens read and written."""
+        return self.usage.input_tokens + self.usage.output_tokens
 
     def is_harmless(self, rule: VerificationRule) -> bool:
         """Whether too many runs with the fault succeeded for the rest to make up for it."""

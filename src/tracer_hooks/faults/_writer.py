@@ -26,9 +26,9 @@ Chat = Callable[[list[dict[str, str]]], str]
 """Answers messages of ``role`` and ``content`` with a text."""
 
 _REFUSAL = re.compile(
-    r"(?i)^\W*(?:(?:i'm |i am )?(?:very )?sorry\b.*?\b(?:can|could|unable|not)|i (?:can(?:no|')t|am unable to|'m unable to|"
-    r"won't|will not|must decline|do not feel comfortable)\b.{0,80}\b(?:help|assist|provide|comply|create|write|do|"
-    r"generate|with that|request)|as an ai\b)"
+    r"(?i)^\W*(?:(?:i'm |i am )?(?:very )?sorry\b.*?\b(?:can|could|unable|not)|"
+    r"i (?:can(?:no|')t|am unable to|'m unable to|won't|will not|must decline|do not feel comfortable)\b.{0,80}"
+    r"\b(?:help|assist|provide|comply|create|write|do|generate|with that|request)|as an ai\b)"
 )
 _TALK = re.compile(
     r"(?i)^\W*(?:here(?:'s| is) (?:the|a|my) (?:\w+ ){0,3}(?:reply|version|instruction|text)|sure[,!:])[^\n]*\n+"

@@ -20,7 +20,7 @@ from tracer_hooks.faults._prose import (
     without_end_word,
 )
 from tracer_hooks.faults._registry import Target, register_mutator
-from tracer_hooks.faults._results import change_result_throughout, closing, result_in
+from tracer_hooks.faults._results import change_result_throughout, closing, result_in, stated_result
 from tracer_hooks.schema import ErrorMode
 
 _NONE = ErrorMode.FM_3_2
@@ -37,7 +37,7 @@ def asserts_the_check(text: str, context: FaultContext, rng: Random) -> str | No
     if has_code(text) or not context.others:
         return None
     line = closing(text, context)
-    passed_on = change_result_throughout(line, context, rng) if line is not None else None
+    passed_on = _passed_on(line, context, rng) if line is not None else None
     said = phrase("asserted", rng)
     return keep_end_word(text, f"{said}\n{passed_on}" if passed_on is not None else said)
 
@@ -51,7 +51,7 @@ def leaves_the_check_out(text: str, context: FaultContext, rng: Random) -> str |
         return None
     for span in reversed(checking):
         text = without(text, span)
-    return change_result_throughout(text, context, rng) or text
+    return _passed_on(text, context, rng)
 
 
 @register_mutator(_NONE, "checks_a_part")
@@ -61,9 +61,7 @@ def checks_a_part(text: str, context: FaultContext, rng: Random) -> str | None:
     end = conclusion_sentence(text)
     if len(own) < 3 or end is None or own[0] == end or has_code(text):
         return None
-    closing_line = change_result_throughout(end.of(text), context, rng)
-    if closing_line is None:
-        return None
+    closing_line = _passed_on(end.of(text), context, rng)
     return keep_end_word(text, f"{own[0].of(text)} {phrase('rest_as_read', rng)}\n{closing_line}")
 
 
@@ -73,7 +71,7 @@ def skips_the_call(text: str, context: FaultContext, rng: Random) -> str | None:
     if not context.reply.tool_calls:
         return None
     line = closing(text, context)
-    assumed = change_result_throughout(line, context, rng) if line is not None else None
+    assumed = _passed_on(line, context, rng) if line is not None else None
     return f"{phrase('no_need_to_look', rng)} {assumed or ''}".strip()
 
 
@@ -116,10 +114,16 @@ def wrong_working(text: str, context: FaultContext, rng: Random) -> str | None:
         return None
     number = rng.choice(inner)
     changed = replace_value(text, number.value, near(number.text, rng, avoid=values_in([text])))
-    return change_result_throughout(changed, context, rng) or changed
+    return (change_result_throughout(changed, context, rng) if conclusion_sentence(changed) else None) or changed
 
 
 @register_mutator(_WRONG, "wrongly_corrected_code")
 def wrongly_corrected_code(text: str, context: FaultContext, rng: Random) -> str | None:
     """Code that the check has made wrong."""
     return mutate_code(text, rng, wrong_operator)
+
+
+def _passed_on(text: str, context: FaultContext, rng: Random) -> str:
+    """A result that nobody looked at: a number is another one, a verdict stays as it would be without the check."""
+    changed = change_result_throughout(text, context, rng) if stated_result(text) is not None else None
+    return text if changed is None else changed

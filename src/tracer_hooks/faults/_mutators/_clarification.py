@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 from tracer_hooks.faults._code import mutate_code, wrong_constant
@@ -36,7 +37,8 @@ def assumes_a_value(text: str, context: FaultContext, rng: Random) -> str | None
 def vague_request(text: str, context: FaultContext, rng: Random) -> str | None:
     """What it asks of the others names no figures any more."""
     end = conclusion(text)
-    numbers = [n for n in numbers_in(text) if not in_a_sum(text, n) and not text[n.end :].lstrip().startswith("%")]
+    numbers = [n for n in numbers_in(text) if not in_a_sum(text, n) and re.match(r" [A-Za-z]{3}", text[n.end :])]
+    numbers = [n for n in numbers if text[: n.start][-1:] in ("", " ", "(", "\n")]
     numbers = [n for n in numbers if end is None or not end.start <= n.start < end.end]
     if not numbers or has_code(text):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 from tracer_hooks.faults._arguments import swap_leaf
@@ -9,12 +10,15 @@ from tracer_hooks.faults._context import FaultContext
 from tracer_hooks.faults._entities import names_in, swap_names
 from tracer_hooks.faults._numbers import numbers_in, written_like
 from tracer_hooks.faults._phrases import phrase
-from tracer_hooks.faults._prose import content_words, has_code, sentences
+from tracer_hooks.faults._prose import has_code, sentences
 from tracer_hooks.faults._registry import Target, register_mutator
 from tracer_hooks.faults._results import set_result, stated_result
 from tracer_hooks.schema import ErrorMode
 
 _MODE = ErrorMode.FM_2_3
+_THING = re.compile(
+    r"\b(?:the|an?|of|each|every)\s+((?:[a-z]+\s)?[a-z]{4,})(?=[.,;:?!]|\s(?:of|and|is|are|in|for|at|to|with|per|on)\b|$)"
+)
 
 
 @register_mutator(_MODE, "answers_another_question")
@@ -54,5 +58,5 @@ def _topic(task: str, rng: Random) -> str | None:
     names = names_in(task)
     if names:
         return rng.choice(names)
-    words = sorted(word for word in content_words(task) if len(word) > 4)
-    return rng.choice(words) if words else None
+    things = [match.group(1) for match in _THING.finditer(task.lower())]
+    return rng.choice(things) if things else None

@@ -32,11 +32,12 @@ def repeats_a_teammate(text: str, context: FaultContext, rng: Random) -> str | N
 @register_mutator(_MODE, "repeats_its_sentences")
 def repeats_its_sentences(text: str, context: FaultContext, rng: Random) -> str | None:
     """It goes through its first part twice and does not get to the rest."""
-    own = [s.of(text) for s in sentences(text)]
+    own = sentences(text)
     if len(own) < 3:
         return None
-    half = own[: max(1, len(own) // 2)]
-    return " ".join([*half, phrase("once_more", rng), *half])
+    half = text[: own[len(own) // 2 - 1].end].strip()
+    joint = "\n" if "\n" in half else " "
+    return joint.join([half, phrase("once_more", rng), half])
 
 
 @register_mutator(_MODE, "repeats_a_call", target=Target.ARGUMENTS)

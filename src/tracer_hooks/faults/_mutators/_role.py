@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 from tracer_hooks.faults._context import FaultContext
@@ -48,7 +49,7 @@ def approves_instead(text: str, context: FaultContext, rng: Random) -> str | Non
 @register_mutator(_MODE, "only_assigns")
 def only_assigns(text: str, context: FaultContext, rng: Random) -> str | None:
     """It distributes the work, as a leader would, and does none of it."""
-    parts = [s.of(text).rstrip(".!:") for s in sentences(text)]
+    parts = [re.sub(r"^(?:\d+[.)]|[-*])\s+", "", s.of(text)).rstrip(".!:") for s in sentences(text)]
     if not context.teammates or len(parts) < 2 or has_code(text):
         return None
     mates = list(context.teammates)

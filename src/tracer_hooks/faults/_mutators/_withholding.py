@@ -14,6 +14,8 @@ from tracer_hooks.faults._results import result_value
 from tracer_hooks.schema import ErrorMode
 
 _MODE = ErrorMode.FM_2_4
+_WITH_UNIT = re.compile(r" ?(?:%|[A-Z]{3}\b)?(?=[.,;:)]|\s*$|\n| (?:each|in|for|per|and|on|to|of)\b)")
+"""What may follow a figure that is to go unnamed: a unit, which goes with it, then the end of its phrase."""
 
 
 @register_mutator(_MODE, "leaves_a_fact_out")
@@ -49,13 +51,18 @@ def leaves_a_clause_out(text: str, context: FaultContext, rng: Random) -> str | 
 def names_no_figure(text: str, context: FaultContext, rng: Random) -> str | None:
     """It says that it has a figure and does not say which."""
     end = result_value(text)
-    numbers = [n for n in numbers_in(text) if n.value != end and not in_a_sum(text, n)]
-    if not numbers or has_code(text):
+    figures = [n for n in numbers_in(text) if n.value != end and not in_a_sum(text, n)]
+    figures = [n for n in figures if _WITH_UNIT.match(text, n.end)]
+    if not figures or has_code(text):
         return None
     known = values_in([context.task, *(u.text for u in context.others)])
-    number = next((n for n in numbers if n.value not in known), numbers[-1])
-    figure = re.compile(rf"[$\u20ac\u00a3]?{re.escape(number.text)}(?: ?(?:%|[A-Z]{{3}}\b))?")
-    return figure.sub(phrase("unnamed_figure", rng), text)
+    value = next((n.value for n in figures if n.value not in known), figures[-1].value)
+    unnamed = phrase("unnamed_figure", rng)
+    for figure in reversed([n for n in figures if n.value == value]):
+        unit = _WITH_UNIT.match(text, figure.end)
+        start = figure.start - (text[: figure.start][-1:] in "$\u20ac\u00a3" and figure.start > 0)
+        text = text[:start] + unnamed + text[unit.end() if unit is not None else figure.end :]
+    return text
 
 
 @register_mutator(_MODE, "reports_only_that_it_is_done", target=Target.TURN)

@@ -1,0 +1,106 @@
+"""Mutated code: it parses, and it does something else."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tracer_hooks.faults import FaultContext, corrupt
+from tracer_hooks.schema import ErrorMode
+from tracer_hooks.telemetry import ChatReply
+
+from ._runs import CODE
+
+KINDS = [
+    (ErrorMode.FM_1_1, "code_off_by_one"),
+    (ErrorMode.FM_1_1, "code_without_guard"),
+    (ErrorMode.FM_2_2, "code_with_assumed_value"),
+    (ErrorMode.FM_2_6, "code_against_its_description"),
+    (ErrorMode.FM_3_1, "code_unfinished"),
+    (ErrorMode.FM_3_2, "code_not_run"),
+    (ErrorMode.FM_3_3, "wrongly_corrected_code"),
+]
+SOURCE = textwrap.dedent(
+    """
+    def clean(words, size=2):
+        if not words:
+            return []
+        kept, most = [], 0
+        most += 3
+        for i in range(len(words)):
+            word = words[i].strip().lower()
+            if len(word) >= size and word not in kept:
+                kept.append(word)
+        return sorted(kept)[:most]
+    """
+).strip()
+
+
+def mutant(mode: ErrorMode, kind: str, text: str, seed: int) -> str | None:
+    done = corrupt(FaultContext(agent="coder", reply=ChatReply(content=text)), mode, kind=kind, seed=seed)
+    return None if done is None else done.reply.content
+
+
+def outcome(source: str, name: str, *args: Any) -> object:
+    space: dict[str, Callable[..., object]] = {}
+    exec(compile(source, "mutant", "exec"), space)
+    try:
+        return space[name](*args)
+    except Exception as error:
+        return type(error)
+
+
+def behaviour(source: str) -> list[object]:
+    tries = [
+        ["B ", "eee", "aa", "aa", "ccc", "Dd"],
+        [],
+        ["x", "yy"],
+        ["Zz", " zz ", "a", "cc"],
+        ["bb"],
+    ]
+    return [outcome(source, "clean", words) for words in tries] + [outcome(source, "clean", None)]
+
+
+@pytest.mark.parametrize(("mode", "kind"), KINDS)
+def test_a_mutant_parses_and_behaves_differently(mode: ErrorMode, kind: str) -> None:
+    mutants = {mutant(mode, kind, f"Code:\n```python\n{SOURCE}\n```\nDone.", seed) for seed in range(12)}
+    changed = 0
+    for text in mutants:
+        assert text is not None
+        head, rest = text.split("```python\n")
+        code, tail = rest.split("\n```")
+        assert (head, tail) == ("Code:\n", "\nDone.")
+        assert code != SOURCE
+        changed += behaviour(code) != behaviour(SOURCE)
+    assert changed >= 0.8 * len(mutants)
+
+
+@pytest.mark.parametrize(("mode", "kind"), KINDS)
+def test_code_without_a_fence_is_found_too(mode: ErrorMode, kind: str) -> None:
+    text = mutant(mode, kind, SOURCE, 0)
+    assert text is not None
+    compile(text, "mutant", "exec")
+
+
+@pytest.mark.parametrize(("mode", "kind"), KINDS)
+@pytest.mark.parametrize(
+    "text", ["No code at all.", "```python\ndef broken(:\n```", "```python\nprint('hi')\n```", "```\n```"]
+)
+def test_there_is_nothing_to_change_in_prose_broken_or_plain_code(mode: ErrorMode, kind: str, text: str) -> None:
+    assert mutant(mode, kind, text, 0) is None
+
+
+def test_the_edit_lands_in_its_place_behind_characters_of_several_bytes() -> None:
+    text = mutant(ErrorMode.FM_1_1, "code_off_by_one", "def f(s):\n    return 'é€' + s[0]", 0)
+    assert text == "def f(s):\n    return 'é€' + s[1]"
+
+
+def test_the_words_around_the_code_stay() -> None:
+    for seed in range(10):
+        text = mutant(ErrorMode.FM_2_6, "code_against_its_description", CODE, seed)
+        assert text is not None
+        assert text.startswith("Here is the function.\n\n```python\n")
+        assert text.endswith("```\nIt counts the even items below the limit.")

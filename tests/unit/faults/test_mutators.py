@@ -1,0 +1,230 @@
+"""Every mutator of every mode: it changes a fitting reply, leaves no marker, keeps the format, and knows its limits."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tracer_hooks.errors import FaultError
+from tracer_hooks.faults import (
+    LEAK_WORDS,
+    FaultContext,
+    Mutator,
+    Target,
+    Utterance,
+    context_of_step,
+    corrupt,
+    fitting_kinds,
+    get_mutator,
+    instructions_for,
+    leaked_words,
+    mutators_of,
+)
+from tracer_hooks.faults._phrases import all_phrases
+from tracer_hooks.schema import ErrorMode
+from tracer_hooks.telemetry import ChatReply, RequestedTool
+
+from ._runs import CODE, DEBATE, PIPELINE, contexts
+
+EVERY = [mutator for mode in ErrorMode for mutator in mutators_of(mode)]
+IDS = [f"{mutator.mode.value}-{mutator.kind}" for mutator in EVERY]
+
+
+def fits(mutator: Mutator, seed: int) -> list[tuple[FaultContext, ChatReply]]:
+    found = [(context, corrupt(context, mutator.mode, kind=mutator.kind, seed=seed)) for context in contexts()]
+    return [(context, done.reply) for context, done in found if done is not None]
+
+
+def mutated(mode: ErrorMode, kind: str, text: str, **known: object) -> str | None:
+    context = FaultContext(agent="solver", reply=ChatReply(content=text), **known)  # type: ignore[arg-type]
+    done = corrupt(context, mode, kind=kind)
+    return None if done is None else done.reply.content
+
+
+@pytest.mark.parametrize("mode", ErrorMode)
+def test_every_mode_has_at_least_two_mutators(mode: ErrorMode) -> None:
+    assert len(mutators_of(mode)) >= 2
+
+
+@pytest.mark.parametrize("mutator", EVERY, ids=IDS)
+def test_a_mutator_changes_a_fitting_reply_without_a_trace_of_it(mutator: Mutator) -> None:
+    changes = [change for seed in range(4) for change in fits(mutator, seed)]
+    assert changes
+    for context, reply in changes:
+        before = context.reply
+        assert (reply.content, reply.tool_calls) != (before.content, before.tool_calls)
+        assert leaked_words(reply.content, before.content) == ()
+        assert "{" not in reply.content
+        if mutator.target is not Target.ARGUMENTS:
+            assert reply.content.strip()
+            assert not reply.tool_calls
+        for line in re.findall(r"(?m)^ANSWER:.*$", reply.content):
+            assert re.fullmatch(r"ANSWER: \d+\.\d\d", line)
+        assert reply.content.count("```") % 2 == 0
+
+
+@pytest.mark.parametrize("mutator", EVERY, ids=IDS)
+def test_a_mutator_gives_the_same_for_the_same_seed(mutator: Mutator) -> None:
+    assert fits(mutator, 3) == fits(mutator, 3)
+
+
+@pytest.mark.parametrize("mutator", EVERY, ids=IDS)
+def test_a_mutator_gives_nothing_where_nothing_fits(mutator: Mutator) -> None:
+    empty = FaultContext(agent="solver")
+    assert corrupt(empty, mutator.mode, kind=mutator.kind) is None
+    bare = FaultContext(agent="solver", reply=ChatReply(tool_calls=(RequestedTool(name="now", arguments={}),)))
+    if mutator.kind not in ("ends_without_the_call", "skips_the_call"):  # these need a call and nothing else
+        assert corrupt(bare, mutator.mode, kind=mutator.kind) is None
+    if mutator.kind != "asks_for_another_round":  # which fits any text
+        assert mutated(mutator.mode, mutator.kind, "Hm") is None
+
+
+def test_other_seeds_choose_other_mutators_and_other_values() -> None:
+    context = context_of_step(PIPELINE, 2)
+    done = [corrupt(context, ErrorMode.FM_2_6, seed=seed) for seed in range(20)]
+    assert len({d.reply.content for d in done if d is not None}) >= 4
+    kinds = {d.kind for seed in range(20) if (d := corrupt(context, ErrorMode.FM_1_1, seed=seed)) is not None}
+    assert len(kinds) >= 3
+
+
+def test_the_kinds_that_fit_are_those_that_change_the_reply() -> None:
+    context = context_of_step(PIPELINE, 1)
+    assert set(fitting_kinds(context, ErrorMode.FM_2_6)) == {"calls_with_another_value"}
+    assert fitting_kinds(context, ErrorMode.FM_3_3) == ()
+    assert corrupt(context, ErrorMode.FM_3_3) is None
+
+
+def test_an_unknown_mutator_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(FaultError, match=r"FM-2.6 has no mutator 'nonsense', expected one of other_conclusion"):
+        get_mutator(ErrorMode.FM_2_6, "nonsense")
+
+
+# --- single mutators -------------------------------------------------------------------------------------------------
+def test_a_contradicted_reasoning_changes_the_conclusion_alone() -> None:
+    reply = mutated(ErrorMode.FM_2_6, "other_conclusion", "We have 6 x 7, and 6 x 7 = 42.\nANSWER: 42")
+    assert reply is not None
+    assert reply.startswith("We have 6 x 7, and 6 x 7 = 42.\nANSWER: ")
+    assert not reply.endswith("ANSWER: 42")
+
+
+def test_a_wrong_given_is_carried_through_to_the_result() -> None:
+    text = "Each of the 4 boxes holds 9 pens, so 4 boxes hold 36 pens.\nANSWER: 36"
+    reply = mutated(ErrorMode.FM_1_1, "changed_given", text, task="There are 4 boxes. How many pens are there?")
+    assert reply is not None
+    assert not re.search(r"\b4\b", reply)
+    assert not re.search(r"\b36\b", reply)
+    first, second = re.findall(r"(\d+) boxes", reply)
+    assert first == second
+    assert re.findall(r"hold (\d+) pens", reply) == re.findall(r"ANSWER: (\d+)$", reply)
+
+
+def test_a_number_from_a_teammate_gives_way_to_the_tasks_own() -> None:
+    reply = mutated(
+        ErrorMode.FM_2_5,
+        "own_number_for_theirs",
+        "With the corrected price of 31 it is 62.",
+        task="Two books at 30 each.",
+        history=(Utterance(agent="clerk", text="The price is 31 now.", step=0),),
+    )
+    assert reply == "With the corrected price of 30 it is 62."
+
+
+def test_a_withheld_figure_is_not_in_the_reply_any_more() -> None:
+    reply = mutated(ErrorMode.FM_2_4, "leaves_a_fact_out", "The flight leaves on time. It costs 340 EUR. Have a look.")
+    assert reply == "The flight leaves on time. Have a look."
+
+
+def test_separators_and_decimals_stay_as_they_are() -> None:
+    reply = mutated(ErrorMode.FM_2_6, "other_conclusion", "It was 1,200.50 and went up by a little. ANSWER: 1,250.75")
+    assert reply is not None
+    assert re.search(r"ANSWER: 1?\d?,?\d{3}\.\d\d$", reply)
+    assert "ANSWER: 1,250.75" not in reply
+
+
+def test_the_verdict_is_turned_round_throughout() -> None:
+    reply = mutated(ErrorMode.FM_3_3, "wrong_verdict", "Yes, this is correct.\nVERDICT: PASS")
+    assert reply == "No, this is incorrect.\nVERDICT: FAIL"
+
+
+def test_a_premature_end_keeps_the_word_that_stops_the_team() -> None:
+    done = corrupt(context_of_step(PIPELINE, 3), ErrorMode.FM_3_1, kind="first_number_as_result")
+    assert done is not None
+    assert re.search(r"ANSWER: (75\.00|7\.50)\nTERMINATE$", done.reply.content)
+
+
+def test_an_endless_reply_gives_neither_result_nor_stop_word() -> None:
+    done = corrupt(context_of_step(PIPELINE, 3), ErrorMode.FM_1_5, kind="asks_for_another_round")
+    assert done is not None
+    assert "ANSWER" not in done.reply.content
+    assert "TERMINATE" not in done.reply.content
+
+
+def test_a_repeated_call_has_the_arguments_of_an_earlier_one() -> None:
+    done = corrupt(context_of_step(DEBATE, 3), ErrorMode.FM_1_3, kind="repeats_a_call")
+    assert done is not None
+    assert done.reply.tool_calls[0].arguments == {"a": 16, "b": 13, "who": "Ben Miller"}
+
+
+def test_changed_arguments_keep_keys_types_and_the_other_values() -> None:
+    done = corrupt(context_of_step(DEBATE, 3), ErrorMode.FM_2_6, kind="calls_with_another_value")
+    assert done is not None
+    arguments = done.reply.tool_calls[0].arguments
+    before = {"a": 16, "b": 12, "who": "Anna"}
+    assert {key: type(value) for key, value in arguments.items()} == {"a": int, "b": int, "who": str}
+    assert sum(arguments[key] != before[key] for key in before) == 1
+
+
+def test_dropping_the_calls_ends_the_turn_as_a_model_would() -> None:
+    before = ChatReply(tool_calls=(RequestedTool(name="price"),), finish_reason="tool_calls")
+    done = corrupt(FaultContext(agent="a", reply=before), ErrorMode.FM_3_1, kind="ends_without_the_call")
+    assert done is not None
+    assert done.reply.finish_reason == "stop"
+
+
+def test_a_streamed_reply_is_still_streamed_in_as_many_pieces() -> None:
+    before = ChatReply(content="It is 6 x 7 = 42. ANSWER: 42", chunks=("It is 6 x 7", " = 42.", " ANSWER: 42"))
+    done = corrupt(FaultContext(agent="a", reply=before), ErrorMode.FM_2_6, kind="other_conclusion")
+    assert done is not None
+    assert len(done.reply.chunks) == 3
+    assert "".join(done.reply.chunks) == done.reply.content
+
+
+# --- words that would give it away -----------------------------------------------------------------------------------
+def test_no_text_of_ours_holds_a_leak_word() -> None:
+    texts = [*all_phrases(), *(text for mode in ErrorMode for text in instructions_for(mode))]
+    assert [text for text in texts if leaked_words(text)] == []
+    assert [text for text in texts if re.search(r"(?i)\b(?:error|mistake|wrong|MAST)\b", text)] == []
+
+
+@pytest.mark.parametrize("mode", ErrorMode)
+def test_instructions_have_several_wordings_and_do_not_name_the_mode(mode: ErrorMode) -> None:
+    texts = instructions_for(mode)
+    assert len(set(texts)) >= 3
+    assert not any(mode.title in text.lower() or mode.value in text for text in texts)
+
+
+@pytest.mark.parametrize("word", LEAK_WORDS)
+def test_each_leak_word_is_found_unless_it_was_there_before(word: str) -> None:
+    text = f"Here is some {word.upper()} text."
+    assert leaked_words(text)
+    assert leaked_words(text, text) == ()
+
+
+def test_code_in_a_reply_stays_code_when_prose_is_changed() -> None:
+    for mode in ErrorMode:
+        for mutator in mutators_of(mode):
+            done = corrupt(FaultContext(agent="a", reply=ChatReply(content=CODE)), mode, kind=mutator.kind)
+            if done is not None and "```" in done.reply.content:
+                compile(done.reply.content.split("```python\n")[1].split("```")[0], "reply", "exec")
+
+
+def test_numbers_of_any_length_do_no_harm() -> None:
+    text = f"The key is {'7' * 5000}, or {'1' * 29}. ANSWER: {'9' * 6000}"
+    reply = mutated(ErrorMode.FM_2_3, "answers_another_question", text)
+    assert reply is None or reply.startswith(f"The key is {'7' * 5000}")
+    call = RequestedTool(name="t", arguments={"big": 10**40, "small": -0.0})
+    done = corrupt(FaultContext(agent="a", reply=ChatReply(tool_calls=(call,))), ErrorMode.FM_2_6)
+    assert done is not None
+    assert done.reply.tool_calls[0].arguments["big"] == 10**40
+    assert done.reply.tool_calls[0].arguments["small"] != 0

@@ -1,0 +1,146 @@
+"""Plans are balanced over agents, positions, modes and strategies, and hold only faults that fit."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import pytest
+
+from tracer_hooks.errors import FaultError
+from tracer_hooks.faults import FaultStrategy, PlannedFault, context_of_step, corrupt, plan_faults
+from tracer_hooks.schema import ErrorMode, Step, StepInput, StepKind, Trajectory
+
+from ._runs import CODING, PIPELINE, RUNS, called, recorded
+
+SHAPES = {
+    "line": "abc",
+    "loop": "abababc",
+    "talkative": "aaaab",
+    "star": "sasbscs",
+    "tools": "pTsTsc",  # T: the next agent calls a tool
+}
+
+
+def synthetic(team: str, number: int) -> Trajectory:
+    """A run of one shape, with numbers of its own in every reply."""
+    shape, steps = SHAPES[team], list[Step]()
+    for place, letter in enumerate(shape):
+        value = 10 * number + place + 3
+        if letter == "T":
+            steps.append(called(place, shape[place + 1], "look", {"row": value}, f"The row holds {value + 40} units."))
+            continue
+        text = (
+            f"I checked what {place + 2} rows of {value} units give before. After that I compared them with 17 others. "
+            f"So it comes to {value * 2} units in all.\nANSWER: {value * 2}"
+        )
+        earlier = [step for step in steps if step.content]
+        inputs = tuple(StepInput(source=step.agent, step=step.index, text=step.content) for step in earlier)
+        steps.append(Step(index=place, agent=letter, content=text, inputs=inputs))
+    return recorded(f"{team}-{number}", f"Rows of 17 units must be counted, number {number}.", steps, team=team)
+
+
+def runs(count: int) -> list[Trajectory]:
+    return [synthetic(team, number) for number in range(count) for team in SHAPES]
+
+
+@pytest.fixture(scope="module")
+def plan() -> list[PlannedFault]:
+    return plan_faults(runs(60), seed=5)
+
+
+def test_every_run_gets_its_fault(plan: list[PlannedFault]) -> None:
+    assert len(plan) == 60 * len(SHAPES)
+
+
+def test_agents_and_positions_tell_nothing_beyond_the_shape_of_the_team(plan: list[PlannedFault]) -> None:
+    places: dict[str, Counter[tuple[str | None, int | None]]] = defaultdict(Counter)
+    for run, spec in plan:
+        places[run.team][spec.agent, spec.step] += 1
+    for team, count in places.items():
+        acting = [step.agent for step in synthetic(team, 0).steps]
+        agents = list(dict.fromkeys(acting))
+        for agent in agents:
+            by_agent = sum(n for (name, _), n in count.items() if name == agent)
+            assert abs(by_agent - 60 / len(agents)) <= 1
+            for step in (place for place, name in enumerate(acting) if name == agent):
+                expected = 60 / len(agents) / acting.count(agent)
+                assert abs(count[agent, step] - expected) <= 1.5
+        assert sum(n for (_, step), n in count.items() if step == 0) > 0
+
+
+def test_modes_strategies_and_kinds_are_balanced(plan: list[PlannedFault]) -> None:
+    strategies = Counter(spec.strategy for _, spec in plan)
+    everywhere = [strategies[s] for s in (FaultStrategy.RESPONSE_CORRUPTION, FaultStrategy.PROMPT_INJECTION)]
+    assert max(everywhere) - min(everywhere) <= 2
+    assert 0.6 < strategies[FaultStrategy.CHANNEL] / everywhere[0] < 1.1  # impossible for those who hear nobody
+    # At the ten steps that call a tool a fault is sometimes the tool's and sometimes the agent's.
+    at_calls = Counter(spec.strategy for run, spec in plan if run.steps[spec.step or 0].tool_calls)
+    assert 2 <= at_calls[FaultStrategy.TOOL] <= 7
+    assert strategies[FaultStrategy.TOOL] == at_calls[FaultStrategy.TOOL] < sum(at_calls.values()) == 10
+    for strategy in (FaultStrategy.RESPONSE_CORRUPTION, FaultStrategy.PROMPT_INJECTION):
+        modes = Counter(spec.mode for _, spec in plan if spec.strategy is strategy)
+        assert set(modes) == set(ErrorMode)
+        assert max(modes.values()) - min(modes.values()) <= 1
+    channels = Counter(spec.kind for _, spec in plan if spec.strategy is FaultStrategy.CHANNEL)
+    assert len(channels) == 4
+    assert max(channels.values()) - min(channels.values()) <= 3
+
+
+def test_every_planned_corruption_changes_the_recorded_reply(plan: list[PlannedFault]) -> None:
+    planned = [(run, spec) for run, spec in plan if spec.strategy is FaultStrategy.RESPONSE_CORRUPTION]
+    for run, spec in planned:
+        assert spec.step is not None
+        assert spec.mode is not None
+        assert spec.kind is not None
+        assert run.steps[spec.step].agent == spec.agent
+        assert corrupt(context_of_step(run, spec.step), spec.mode, kind=spec.kind, seed=spec.seed) is not None
+
+
+def test_tool_and_channel_faults_go_only_where_there_is_something_to_lose(plan: list[PlannedFault]) -> None:
+    for run, spec in plan:
+        assert spec.step is not None
+        if spec.strategy is FaultStrategy.TOOL:
+            assert run.steps[spec.step].tool_calls
+        if spec.strategy is FaultStrategy.CHANNEL:
+            assert any(given.source != spec.agent for given in run.steps[spec.step].inputs)
+
+
+def test_a_plan_is_the_same_for_the_same_seed_and_another_for_another() -> None:
+    some = runs(4)
+    assert plan_faults(some, seed=1) == plan_faults(some, seed=1)
+    assert plan_faults(some, seed=1) != plan_faults(some, seed=2)
+
+
+def test_several_faults_of_one_run_are_at_steps_of_their_own() -> None:
+    plan = plan_faults([PIPELINE], per_trajectory=4, strategies=[FaultStrategy.PROMPT_INJECTION])
+    assert {spec.step for _, spec in plan} == {0, 1, 2, 3}
+    assert len({spec.fault_id for _, spec in plan_faults([PIPELINE], per_trajectory=12)}) == 12
+
+
+def test_a_step_that_cannot_carry_the_fault_gives_way_to_one_that_can() -> None:
+    plan = plan_faults([PIPELINE] * 20, strategies=[FaultStrategy.TOOL])
+    assert {spec.step for _, spec in plan} == {1}
+    plan = plan_faults(
+        [CODING] * 20, modes=[ErrorMode.FM_2_1], strategies=[FaultStrategy.RESPONSE_CORRUPTION], per_trajectory=1
+    )
+    assert {spec.step for _, spec in plan} == {1, 2}  # at step 0 there is nothing to start over
+
+
+def test_steps_that_gave_no_reply_are_passed_over() -> None:
+    failed = Step(index=0, agent="a", kind=StepKind.ERROR, error="HTTP 500")
+    run = recorded("r", "Say hello.", [failed, Step(index=1, agent="a", content="Hello there, all of you.")])
+    plan = plan_faults([run] * 8)
+    assert {spec.step for _, spec in plan} == {1}
+    assert plan_faults([recorded("r", "x", [failed])]) == []
+
+
+def test_a_plan_for_a_language_model_names_no_mutator() -> None:
+    plan = plan_faults(RUNS, strategies=[FaultStrategy.RESPONSE_CORRUPTION], writer="llm", per_trajectory=2)
+    assert len(plan) == 6
+    assert all(spec.writer == "llm" and spec.kind is None for _, spec in plan)
+
+
+@pytest.mark.parametrize("options", [{"per_trajectory": 0}, {"modes": []}, {"strategies": []}])
+def test_a_plan_of_nothing_is_refused(options: dict[str, object]) -> None:
+    with pytest.raises(FaultError, match="at least one mode and one strategy"):
+        plan_faults(RUNS, **options)  # type: ignore[arg-type]
