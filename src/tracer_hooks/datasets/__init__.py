@@ -1,21 +1,49 @@
 """Trajectories from files of many kinds, and labelled sets that are built from one's own teams."""
 
+from tracer_hooks.datasets._audit import (
+    AuditOptions,
+    Check,
+    DatasetAudit,
+    Finding,
+    audit,
+    audit_markdown,
+    audit_tables,
+)
 from tracer_hooks.datasets._building import BuildOptions, DatasetBuilder, Journal, Progress, Subject
+from tracer_hooks.datasets._card import HowBuilt, write_card
+from tracer_hooks.datasets._export import EXPORT_FORMATS, ExportReport, export
 from tracer_hooks.datasets._labeled import LabeledSet, Pair, read_parquet, write_parquet
 from tracer_hooks.datasets._load import FORMATS, load
 from tracer_hooks.datasets._record import LoadedRecord
+from tracer_hooks.datasets._stats import DatasetStats, stats, stats_markdown, stats_tables
 
 __all__ = [
+    "EXPORT_FORMATS",
     "FORMATS",
+    "AuditOptions",
     "BuildOptions",
+    "Check",
+    "DatasetAudit",
     "DatasetBuilder",
+    "DatasetStats",
+    "ExportReport",
+    "Finding",
+    "HowBuilt",
     "Journal",
     "LabeledSet",
     "LoadedRecord",
     "Pair",
     "Progress",
     "Subject",
+    "audit",
+    "audit_markdown",
+    "audit_tables",
+    "export",
     "load",
     "read_parquet",
+    "stats",
+    "stats_markdown",
+    "stats_tables",
+    "write_card",
     "write_parquet",
 ]

@@ -63,7 +63,9 @@ def audit(
     elif natural:
         notes.append(f"{len(natural)} natural failures have fewer than {folds} questions: too few to measure")
     checks = [check for group in groups for check in _checks(group, judge)]
-    return _result(dataset, [*injected, *natural], injected, checks, _Rest(seed, folds, options, splits, tuple(notes)))
+    return _result(
+        dataset, [*injected, *natural], injected, checks, _Request(seed, folds, options, splits, tuple(notes))
+    )
 
 
 class _Group:
@@ -138,7 +140,7 @@ def _pairwise(group: _Group, judge: Judge) -> list[Check]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rest:
+class _Request:
     seed: int
     folds: int
     options: AuditOptions
@@ -147,23 +149,23 @@ class _Rest:
 
 
 def _result(
-    dataset: LabeledSet, cases: Sequence[Case], injected: Sequence[Case], checks: Sequence[Check], rest: _Rest
+    dataset: LabeledSet, cases: Sequence[Case], injected: Sequence[Case], checks: Sequence[Check], asked: _Request
 ) -> DatasetAudit:
     paired = [case for case in injected if case.clean is not None]
     words = leak_words(paired)
-    doubles = [*duplicate_tasks(dataset, rest.splits, rest.options), *duplicate_steps(paired, rest.options)]
+    doubles = [*duplicate_tasks(dataset, asked.splits, asked.options), *duplicate_steps(paired, asked.options)]
     findings = [
         *(_finding(check) for check in checks if check.verdict == "fail" and check.is_binding),
-        *marker_words(words, len(paired), rest.options),
-        *forbidden_words(injected, rest.options.forbidden),
+        *marker_words(words, len(paired), asked.options),
+        *forbidden_words(injected, asked.options.forbidden),
         *verification_in_runs(injected),
         *duplicate_findings(doubles, pairs=len(paired)),
     ]
     findings.sort(key=lambda finding: finding.severity != "fail")
     return DatasetAudit(
         passed=not any(finding.severity == "fail" for finding in findings),
-        seed=rest.seed,
-        folds=rest.folds,
+        seed=asked.seed,
+        folds=asked.folds,
         runs=len(cases),
         questions=_questions(cases),
         pairs=len([case for case in cases if case.clean is not None]),
@@ -171,7 +173,7 @@ def _result(
         findings=tuple(findings),
         leak_words=tuple(words),
         near_duplicates=tuple(doubles),
-        notes=rest.notes,
+        notes=asked.notes,
     )
 
 

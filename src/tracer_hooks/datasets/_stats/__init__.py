@@ -1,7 +1,7 @@
 """What a labelled set holds, what its faults yielded, and what it cost."""
 
 from tracer_hooks.datasets._stats._compute import stats
-from tracer_hooks.datasets._stats._rate import Rate, wilson
+from tracer_hooks.datasets._stats._rate import Rate, rate_of
 from tracer_hooks.datasets._stats._records import Cost, DatasetStats, Summary, Yield
 from tracer_hooks.datasets._stats._render import stats_markdown, stats_tables
 from tracer_hooks.datasets._stats._text_table import TextTable
@@ -13,8 +13,8 @@ __all__ = [
     "Summary",
     "TextTable",
     "Yield",
+    "rate_of",
     "stats",
     "stats_markdown",
     "stats_tables",
-    "wilson",
 ]

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from tracer_hooks.datasets._labeled import LabeledSet, count_of, number_of, question_groups, text_of
-from tracer_hooks.datasets._stats._rate import Rate, wilson
-from tracer_hooks.datasets._stats._records import Cost, DatasetStats, Summary, Yield
+from tracer_hooks.datasets._stats._rate import Rate, rate_of
+from tracer_hooks.datasets._stats._records import UNKNOWN, Cost, DatasetStats, Summary, Yield
 from tracer_hooks.schema import LabeledTrajectory, LabelSource
 
-_UNKNOWN = "-"
 _FIFTHS = 5
 
 
@@ -34,7 +33,7 @@ def stats(dataset: LabeledSet) -> DatasetStats:
             if items
         },
         yields=yields,
-        injection_yield=wilson(
+        injection_yield=rate_of(
             sum(one.verified.successes for one in yields), sum(one.verified.trials for one in yields)
         ),
         verified_failures=_rate(labeled, "faulty_failures", "faulty_runs"),
@@ -52,7 +51,7 @@ def _counts(dataset: LabeledSet) -> dict[str, dict[str, int]]:
     values: dict[str, Iterable[str]] = {
         "label source": (item.label_source.value for item in labeled),
         "framework": (item.trajectory.framework for item in labeled),
-        **{key: [text_of(item.verification, key) or _UNKNOWN for item in labeled] for key in keys},
+        **{key: [text_of(item.verification, key) or UNKNOWN for item in labeled] for key in keys},
         "mode": (mode for item in labeled for mode in _modes(item)),
         "agent": (agent for item in labeled for agent in _agents(item)),
     }
@@ -61,7 +60,7 @@ def _counts(dataset: LabeledSet) -> dict[str, dict[str, int]]:
     counts["step"] = {str(step): steps[step] for step in sorted(steps)}
     fifths = Counter(fifth for item in labeled if (fifth := _fifth(item)) is not None)
     counts["position"] = {f"{k / _FIFTHS:.0%} to {(k + 1) / _FIFTHS:.0%}": fifths[k] for k in range(_FIFTHS)}
-    reasons = (text_of(one, "reason") or _UNKNOWN for one in dataset.discarded)
+    reasons = (text_of(one, "reason") or UNKNOWN for one in dataset.discarded)
     return {**counts, "reason": dict(Counter(reasons).most_common())}
 
 
@@ -69,7 +68,7 @@ def _modes(item: LabeledTrajectory) -> list[str]:
     modes = [fault.error_mode for fault in item.faults]
     if item.decisive is not None:
         modes = [item.decisive.error_mode]
-    return list(dict.fromkeys(_UNKNOWN if mode is None else mode.value for mode in modes))
+    return list(dict.fromkeys(UNKNOWN if mode is None else mode.value for mode in modes))
 
 
 def _agents(item: LabeledTrajectory) -> list[str]:
@@ -99,14 +98,14 @@ def _yields(dataset: LabeledSet) -> tuple[Yield, ...]:
     verified: Counter[tuple[str, str]] = Counter()
     for item in dataset.labeled:
         if item.label_source is LabelSource.INJECTED:
-            verified[(_modes(item)[0], text_of(item.verification, "strategy") or _UNKNOWN)] += 1
+            verified[(_modes(item)[0], text_of(item.verification, "strategy") or UNKNOWN)] += 1
     attempted = verified.copy()
     for one in dataset.discarded:
-        mode, strategy = text_of(one, "mode"), text_of(one, "strategy")
-        if mode is not None and strategy is not None:
-            attempted[(mode, strategy)] += 1
+        strategy = text_of(one, "strategy")
+        if strategy is not None:
+            attempted[(text_of(one, "mode") or UNKNOWN, strategy)] += 1
     return tuple(
-        Yield(mode=mode, strategy=strategy, verified=wilson(verified[mode, strategy], attempted[mode, strategy]))
+        Yield(mode=mode, strategy=strategy, verified=rate_of(verified[mode, strategy], attempted[mode, strategy]))
         for mode, strategy in sorted(attempted)
     )
 
@@ -119,7 +118,7 @@ def _rate(items: Iterable[LabeledTrajectory], above: str, below: str) -> Rate:
         if number_of(item.verification, above) is not None and number_of(item.verification, below) is not None
     ]
     possible = [(some, all_) for some, all_ in known if 0 <= some <= all_]
-    return wilson(sum(some for some, _ in possible), sum(all_ for _, all_ in possible))
+    return rate_of(sum(some for some, _ in possible), sum(all_ for _, all_ in possible))
 
 
 def _cost(dataset: LabeledSet) -> Cost:

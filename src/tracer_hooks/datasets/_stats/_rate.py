@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from pydantic import Field
 
+from tracer_hooks.replay import wilson
 from tracer_hooks.schema import Record
-
-_Z95 = 1.959963984540054
 
 
 class Rate(Record):
@@ -26,8 +23,8 @@ class Rate(Record):
     """Upper end of the 95 % Wilson interval."""
 
 
-def wilson(successes: int, trials: int) -> Rate:
-    """``successes`` of ``trials`` with the 95 % score interval of Wilson (1927).
+def rate_of(successes: int, trials: int) -> Rate:
+    """``successes`` of ``trials`` with its 95 % interval.
 
     Raises:
         ValueError: There are more successes than trials, or fewer than none.
@@ -36,9 +33,5 @@ def wilson(successes: int, trials: int) -> Rate:
         raise ValueError(f"successes is {successes!r}, expected between 0 and the {trials!r} trials")
     if trials == 0:
         return Rate(successes=0, trials=0)
-    share, square = successes / trials, _Z95**2
-    middle = (share + square / (2 * trials)) / (1 + square / trials)
-    reach = _Z95 * math.sqrt(share * (1 - share) / trials + square / (4 * trials**2)) / (1 + square / trials)
-    low = 0.0 if successes == 0 else max(0.0, middle - reach)
-    high = 1.0 if successes == trials else min(1.0, middle + reach)
-    return Rate(successes=successes, trials=trials, value=share, low=low, high=high)
+    low, high = wilson(successes, trials)
+    return Rate(successes=successes, trials=trials, value=successes / trials, low=low, high=high)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from tracer_hooks.datasets._stats._rate import Rate
 from tracer_hooks.schema import Record
 
+UNKNOWN = "-"
+"""Stands for a value that is not recorded."""
+
 
 class Summary(Record):
     """How some numbers are spread."""
@@ -25,7 +28,7 @@ class Yield(Record):
     """How many attempts to inject one kind of fault became labelled runs."""
 
     mode: str
-    """The error mode's code."""
+    """The error mode's code; ``-`` for faults without one, such as those of tools."""
     strategy: str
     """How the fault was put in."""
     verified: Rate
@@ -33,14 +36,14 @@ class Yield(Record):
 
 
 class Cost(Record):
-    """What a labelled run cost, the discarded attempts included."""
+    """What a labelled run cost, the discarded attempts included where they recorded it."""
 
     runs: float | None = None
     """Runs of a team; None when not recorded."""
     tokens: float | None = None
     """Tokens read and written; None when not recorded."""
     seconds: float | None = None
-    """Seconds; None when not recorded. Discarded attempts record none, so they are in only when timed."""
+    """Seconds; None when not recorded."""
 
 
 class DatasetStats(Record):
@@ -63,7 +66,8 @@ class DatasetStats(Record):
     lengths: dict[str, Summary]
     """Steps of a run: ``labeled`` and ``clean``; a kind that has no runs is not there."""
     yields: tuple[Yield, ...]
-    """Verified injections by mode and strategy; discarded attempts without both are in ``counts["reason"]`` only."""
+    """Verified injections by mode and strategy; discarded attempts without a strategy were no injections, and are in
+    ``counts["reason"]`` only."""
     injection_yield: Rate
     """Verified injections among all of ``yields``."""
     verified_failures: Rate

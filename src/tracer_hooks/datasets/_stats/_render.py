@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracer_hooks.datasets._stats._rate import Rate
-from tracer_hooks.datasets._stats._records import DatasetStats
+from tracer_hooks.datasets._stats._records import UNKNOWN, DatasetStats
 from tracer_hooks.datasets._stats._text_table import TextTable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _MOST_ROWS = 20
+_KINDS = {"labeled": "labelled", "clean": "passing"}
 
 
 def stats_tables(stats: DatasetStats) -> RenderableType:
@@ -27,13 +28,13 @@ def stats_markdown(stats: DatasetStats) -> str:
 
 
 def _tables(stats: DatasetStats) -> list[TextTable]:
-    tables = [_overview(stats), _verification(stats)]
-    if stats.yields:
-        tables.append(_yields(stats))
-    for name, found in stats.counts.items():
-        if any(found.values()):
-            tables.append(_composition(name, found))
-    return tables
+    tables = [_overview(stats), _verification(stats), _yields(stats)]
+    tables += [
+        _composition(name, found)
+        for name, found in stats.counts.items()
+        if any(found.values()) and found.keys() != {UNKNOWN}
+    ]
+    return [table for table in tables if table.rows]
 
 
 def _overview(stats: DatasetStats) -> TextTable:
@@ -45,8 +46,9 @@ def _overview(stats: DatasetStats) -> TextTable:
         ("discarded attempts", f"{stats.discarded:,}"),
     ]
     for kind, one in stats.lengths.items():
+        name = _KINDS[kind]
         rows.append(
-            (f"steps of a {kind} run", f"mean {one.mean:.1f}, median {one.median:g}, {one.low:g} to {one.high:g}")
+            (f"steps of a {name} run", f"mean {one.mean:.1f}, median {one.median:g}, {one.low:g} to {one.high:g}")
         )
     cost = {"team runs": stats.cost.runs, "tokens": stats.cost.tokens, "seconds": stats.cost.seconds}
     rows += [(f"{name} for one labelled run", f"{value:,.1f}") for name, value in cost.items() if value is not None]

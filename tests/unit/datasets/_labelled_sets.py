@@ -23,9 +23,10 @@ from tracer_hooks.schema import (
 
 AGENTS = ("Planner", "Solver", "Checker", "Writer")
 WORDS = (
-    "river table seven lamp orders window train paper carry total basket engine yellow garden number divide market "
-    "signal winter copper village answer column ticket measure bottle"
-).split()
+    "river", "table", "seven", "lamp", "orders", "window", "train", "paper", "carry", "total", "basket", "engine",
+    "yellow", "garden", "number", "divide", "market", "signal", "winter", "copper", "village", "answer", "column",
+    "ticket", "measure", "bottle",
+)  # fmt: skip
 MODES = tuple(ErrorMode)
 START = datetime(2026, 1, 1, tzinfo=UTC)
 Change = Callable[[Step], dict[str, Any]]
@@ -56,7 +57,7 @@ def step(index: int, agent: str, rng: random.Random, **given: Any) -> Step:
 
 
 def labelled_set(
-    questions: int = 60,
+    questions: int = 40,
     *,
     seed: int = 1,
     place: Place = anywhere,
@@ -79,9 +80,7 @@ def labelled_set(
             passing = run(f"run-{name}a", task, steps, RunOutcome.SUCCEEDED)
             failing = run(f"run-{name}b", task, [*steps[:decisive], bad, *after], RunOutcome.FAILED)
             labeled.append(faulty_item(failing, decisive, question, rng, passing.run_id, source))
-            clean.append(
-                LabeledTrajectory(trajectory=passing, label_source=source, question_id=f"q{question}")
-            )
+            clean.append(LabeledTrajectory(trajectory=passing, label_source=source, question_id=f"q{question}"))
     discarded = tuple(
         {"unit": f"u{k}", "reason": "passed with the fault", "mode": "FM-1.1", "strategy": "corruption",
          "question_id": f"q{k}", "runs": 2, "tokens": 100}

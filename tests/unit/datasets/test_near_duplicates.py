@@ -1,0 +1,32 @@
+"""Near-duplicates by MinHash agree with a comparison of all with all."""
+
+from __future__ import annotations
+
+import random
+
+from tracer_hooks.datasets._audit._duplicates import clusters
+
+from ._labelled_sets import sentence
+
+
+def changed(text: str, rng: random.Random) -> str:
+    words = text.split()
+    words[rng.randrange(len(words))] = "other"
+    return " ".join(words)
+
+
+def test_texts_with_one_word_changed_are_found() -> None:
+    rng = random.Random(3)
+    different = [" ".join(sentence(rng) for _ in range(6)) for _ in range(60)]
+    texts = different + [changed(text, rng) for text in different[:20]]
+    found = clusters(texts, similarity=0.8)
+    assert [cluster.members for cluster in found] == [(k, 60 + k) for k in range(20)]
+
+
+def test_copies_are_found_whatever_their_case_and_signs() -> None:
+    found = clusters(["One two, three four.", "unrelated words in here", "one two three FOUR"], similarity=1.0)
+    assert [cluster.members for cluster in found] == [(0, 2)]
+
+
+def test_short_texts_have_nothing_to_compare() -> None:
+    assert clusters(["yes", "yes", "", ""], similarity=0.8) == []

@@ -1,0 +1,118 @@
+"""Counts, yields and cost of a labelled set."""
+
+from __future__ import annotations
+
+import pytest
+from rich.console import Console
+
+from tracer_hooks.datasets._labeled import LabeledSet
+from tracer_hooks.datasets._stats import DatasetStats, rate_of, stats, stats_markdown, stats_tables
+from tracer_hooks.schema import LabelSource
+
+from ._labelled_sets import labelled_set
+
+
+def test_wilson_agrees_with_a_published_example() -> None:
+    rate = rate_of(81, 263)  # Newcombe 1998, table I: 0.2553 to 0.3662
+    assert (rate.low, rate.high) == (pytest.approx(0.2553, abs=5e-5), pytest.approx(0.3662, abs=5e-5))
+    none, every = rate_of(0, 20), rate_of(20, 20)
+    assert (none.low, none.high) == (0.0, pytest.approx(0.1611, abs=5e-5))
+    assert (every.low, every.high) == (pytest.approx(0.8389, abs=5e-5), 1.0)
+    assert rate_of(0, 0).value is None
+    with pytest.raises(ValueError, match="expected between 0 and the 2 trials"):
+        rate_of(3, 2)
+
+
+def test_a_set_is_counted() -> None:
+    found = stats(labelled_set(14))
+    assert (found.labeled, found.clean, found.pairs, found.questions, found.discarded) == (28, 28, 28, 14, 4)
+    assert found.counts["label source"] == {"injected": 28}
+    assert found.counts["mode"]["FM-3.3"] == 2
+    assert found.counts["architecture"] == {"round": 28}
+    assert found.counts["reason"] == {"passed with the fault": 4}
+    assert sum(found.counts["step"].values()) == sum(found.counts["position"].values()) == 28
+    assert list(found.counts["step"]) == sorted(found.counts["step"], key=int)
+    assert 5 <= found.lengths["labeled"].low <= found.lengths["labeled"].median <= found.lengths["labeled"].high <= 8
+    assert (found.verified_failures.successes, found.verified_failures.trials) == (84, 84)
+    assert (found.control_passes.successes, found.control_passes.trials) == (56, 56)
+
+
+def test_yield_counts_what_was_discarded() -> None:
+    found = stats(labelled_set(14))
+    first = found.yields[0]
+    assert (first.mode, first.strategy) == ("FM-1.1", "corruption")
+    assert (first.verified.successes, first.verified.trials) == (2, 6)
+    assert (found.injection_yield.successes, found.injection_yield.trials) == (28, 32)
+
+
+def test_yield_counts_tool_faults_and_no_natural_failures() -> None:
+    dataset = labelled_set(1)
+    item = dataset.labeled[0]
+    assert item.decisive is not None
+    verification = {**item.verification, "strategy": "tool fault"}
+    kept = item.model_copy(
+        update={"decisive": item.decisive.model_copy(update={"error_mode": None}), "verification": verification}
+    )
+    discarded = ({"mode": None, "strategy": "tool fault"}, {"mode": None, "strategy": None, "reason": "none found"})
+    found = stats(LabeledSet(labeled=(kept,), discarded=discarded))
+    assert [(one.mode, one.strategy, one.verified.successes, one.verified.trials) for one in found.yields] == [
+        ("-", "tool fault", 1, 2)
+    ]
+
+
+def test_cost_of_a_labelled_run_includes_the_discarded_attempts() -> None:
+    cost = stats(labelled_set(14)).cost
+    assert cost.runs == pytest.approx((28 * 6 + 4 * 2) / 28)
+    assert cost.tokens == pytest.approx((28 * 1000 + 4 * 100) / 28)
+    assert cost.seconds == pytest.approx(2.5)
+
+
+def test_replay_labels_have_their_own_rates_and_no_yield() -> None:
+    dataset = labelled_set(3, source=LabelSource.COUNTERFACTUAL)
+    counts = {"trials": 4, "flips": 3, "controls": 4, "control_flips": 0, "random_trials": 2, "random_flips": 1}
+    items = tuple(item.model_copy(update={"verification": {**counts}}) for item in dataset.labeled)
+    found = stats(LabeledSet(labeled=items))
+    assert (found.flips.successes, found.flips.trials) == (18, 24)
+    assert (found.control_flips.successes, found.random_flips.successes) == (0, 6)
+    assert found.yields == ()
+    assert found.injection_yield.value is None
+    assert found.counts["writer"] == {"-": 6}
+
+
+def test_missing_and_impossible_counts_are_left_out() -> None:
+    odd = [{}, {"faulty_runs": 3}, {"faulty_runs": 2, "faulty_failures": 5}, {"faulty_runs": 3, "faulty_failures": 2}]
+    items = [item.model_copy(update={"verification": v}) for item, v in zip(labelled_set(2).labeled, odd, strict=True)]
+    found = stats(LabeledSet(labeled=tuple(items)))
+    assert (found.verified_failures.successes, found.verified_failures.trials) == (2, 3)
+    assert found.cost.tokens is None
+
+
+def test_an_empty_set_has_statistics() -> None:
+    found = stats(LabeledSet())
+    assert (found.labeled, found.questions, found.lengths) == (0, 0, {})
+    assert "labelled runs" in stats_markdown(found)
+
+
+def test_what_is_not_recorded_has_no_table() -> None:
+    items = tuple(item.model_copy(update={"verification": {}}) for item in labelled_set(2).labeled)
+    text = stats_markdown(stats(LabeledSet(labeled=items)))
+    assert "Labelled runs by framework" in text
+    assert "Labelled runs by writer" not in text
+    assert "### Verification" not in stats_markdown(stats(LabeledSet()))
+
+
+def test_statistics_survive_json() -> None:
+    found = stats(labelled_set(5))
+    assert DatasetStats.model_validate_json(found.model_dump_json()) == found
+
+
+def test_terminal_and_card_show_the_same_figures() -> None:
+    found = stats(labelled_set(14))
+    console = Console(width=100, record=True, file=None, quiet=False)
+    with console.capture() as shown:
+        console.print(stats_tables(found))
+    for text in (shown.get(), stats_markdown(found)):
+        assert "Injection yield" in text
+        assert "2 / 6" in text
+        assert "33.3 [9.7, 70.0]" in text
+    assert "| FM-1.1 | corruption | 2 / 6 |" in stats_markdown(found)
