@@ -1,5 +1,6 @@
 """The public entry points, wired together: hook, run, diagnose."""
 
+from tracer_hooks._api._calibrating import CalibrateOptions, Calibration, Calibrator, Estimate, calibrate
 from tracer_hooks._api._conductor import RetryBoundary
 from tracer_hooks._api._diagnose import diagnose
 from tracer_hooks._api._hook import hook, last_run, unhook
@@ -10,10 +11,15 @@ from tracer_hooks.adapters import Verdict
 
 __all__ = [
     "Attempt",
+    "CalibrateOptions",
+    "Calibration",
+    "Calibrator",
+    "Estimate",
     "RetryBoundary",
     "TeamRun",
     "Verdict",
     "arun",
+    "calibrate",
     "contrast_attributor",
     "diagnose",
     "hook",

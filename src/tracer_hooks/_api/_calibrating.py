@@ -43,6 +43,8 @@ class CalibrateOptions:
     """Replays of each kind for each step of a natural failure, at most."""
     tools: ToolRules | str | dict[str, str] | None = "rebuilt"
     """What tools may do in replays; by default their state is taken to live in the team's own process."""
+    folds: int = 5
+    """Parts that the tasks are split into for the measurement; each is left out once."""
     workers: int = 2
     """Runs that go on at the same time."""
     cap: CostCap = field(default_factory=CostCap)
@@ -194,7 +196,7 @@ class Calibrator:
                 f"at least {_FEWEST}. Add tasks, or raise --repeats or --faults, and give the same command again"
             )
         attributor = get_attributor(self.options.attributor)
-        report = adaptation(labeled, attributor, seed=self.options.seed, on_fold=on_fold)
+        report = adaptation(labeled, attributor, folds=self.options.folds, seed=self.options.seed, on_fold=on_fold)
         assert isinstance(attributor, Fittable), "looked at in the constructor"
         fitted, _ = attributor.fit(labeled, seed=self.options.seed)
         card = team_card([one.trajectory for one in labeled])

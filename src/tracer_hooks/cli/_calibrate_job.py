@@ -1,0 +1,138 @@
+"""The work of ``tracer-hooks calibrate``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from tracer_hooks._api import CalibrateOptions, Calibration, Calibrator, Estimate
+from tracer_hooks.cli._console import err, out, print_json
+from tracer_hooks.cli._exit import DONE
+from tracer_hooks.cli._load_object import load_function, load_object
+from tracer_hooks.config import DEFAULT_STORE, store_path
+from tracer_hooks.datasets import Progress as Built
+from tracer_hooks.evaluation import AdaptationRow, Measure
+from tracer_hooks.suites import load_tasks
+
+_PHASES = {
+    "runs": "running the team",
+    "faults": "injecting faults",
+    "failures": "replaying failures",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrateJob:
+    """One call of the command."""
+
+    team: str
+    tasks: Path
+    check: str | None
+    out: Path | None
+    options: CalibrateOptions
+    dry_run: bool
+    as_json: bool
+
+    def run(self) -> int:
+        """Estimate, build, fit, and show; gives the exit code."""
+        tasks = load_tasks(self.tasks)
+        target = load_object(self.team, option="MODULE:build_team")
+        check = load_function(self.check, option="--check")
+        with _bars() as bars:
+            calibrator = Calibrator(
+                target, tasks, check=check, folder=self._folder(), options=self.options, on_progress=_Shown(bars).show
+            )
+            estimate = calibrator.estimate()
+            bars.console.print(_words(estimate), soft_wrap=True)
+            if self.dry_run:
+                if self.as_json:
+                    print_json({**asdict(estimate), "seconds": estimate.seconds, "tokens": estimate.tokens})
+                return DONE
+            data = calibrator.build()
+            fold = bars.add_task("measuring on tasks left out", total=None)
+            result = calibrator.fit(data, on_fold=lambda done, of: bars.update(fold, completed=done, total=of))
+        self._show(result)
+        return DONE
+
+    def _folder(self) -> Path:
+        if self.out is not None:
+            return self.out
+        name = self.team.rpartition(":")[0].replace("/", "-").removesuffix(".py").strip("-.")
+        return (store_path() or DEFAULT_STORE).absolute().parent / "calibration" / name
+
+    def _show(self, result: Calibration) -> None:
+        if self.as_json:
+            print_json(_document(result))
+            return
+        labels = ", ".join(f"{count} {group}" for group, count in result.report.labels.items())
+        table = Table(title=f"{labels}; {result.report.questions} tasks", title_justify="left")
+        for column in ("failures", "who answers", "exact step", "exact agent", "gain in steps"):
+            table.add_column(column, justify="left" if column in ("failures", "who answers") else "right")
+        for row in result.report.rows:
+            table.add_row(row.group, row.method, _figure(row.step), _figure(row.agent), _gain(row))
+        out().print(table)
+        out().print(
+            "Each failure was judged without any label of its own task; 95 % intervals over tasks.", style="dim"
+        )
+        out().print(
+            f"The fitted attributor lies in {result.folder}. hook() uses it for this team from now on; elsewhere: "
+            f"tracer-hooks diagnose PATH --attributor {result.folder}",
+            markup=False,
+            soft_wrap=True,
+        )
+
+
+class _Shown:
+    """Progress of a build as bars."""
+
+    def __init__(self, bars: Progress) -> None:
+        self._bars = bars
+        self._tasks: dict[str, TaskID] = {}
+
+    def show(self, progress: Built) -> None:
+        if progress.phase not in self._tasks:
+            self._tasks[progress.phase] = self._bars.add_task(_PHASES[progress.phase])
+        words = f"{_PHASES[progress.phase]}, {progress.kept} kept"
+        self._bars.update(self._tasks[progress.phase], description=words, completed=progress.done, total=progress.total)
+
+
+def _bars() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=err()
+    )
+
+
+def _words(estimate: Estimate) -> str:
+    parts = [f"about {estimate.runs} runs of the team at most, replays counted as half a run"]
+    if estimate.tokens:
+        parts.append(f"{estimate.tokens:,} tokens")
+    if estimate.seconds is not None:
+        parts.append(f"{estimate.seconds / 60:.0f} minutes with one worker")
+    return "Estimate: " + ", ".join(parts) + ". Ctrl-C is safe: the same command goes on."
+
+
+def _figure(measure: Measure) -> str:
+    interval = "" if measure.low is None or measure.high is None else f" [{measure.low:.0%}, {measure.high:.0%}]"
+    return f"{measure.value:.0%}{interval}"
+
+
+def _gain(row: AdaptationRow) -> str:
+    gain = row.step_gain
+    if gain is None:
+        return ""
+    interval = "" if gain.low is None or gain.high is None else f" [{gain.low:+.0%}, {gain.high:+.0%}]"
+    return f"{gain.value:+.0%}{interval}"
+
+
+def _document(result: Calibration) -> dict[str, Any]:
+    return {
+        "team": result.card.model_dump(mode="json"),
+        "folder": str(result.folder),
+        "clean": len(result.data.clean),
+        "discarded": len(result.data.discarded),
+        "report": result.report.model_dump(mode="json"),
+    }

@@ -1,0 +1,160 @@
+"""What fitting to a team's own labels gains, measured on questions that were left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pytest
+
+from tracer_hooks.attribution import Attributor, FitReport
+from tracer_hooks.errors import AttributionError, ConfigError
+from tracer_hooks.evaluation import adaptation
+from tracer_hooks.evaluation._adaptation import (
+    AGENT,
+    INJECTED,
+    NATURAL,
+    ON_BOTH,
+    ON_INJECTED,
+    ON_NATURAL,
+    POSITION,
+    SHIPPED,
+)
+from tracer_hooks.schema import (
+    Attribution,
+    Candidate,
+    DecisiveStep,
+    LabeledTrajectory,
+    LabelSource,
+    RunOutcome,
+    Step,
+    Trajectory,
+)
+
+AGENTS = ("planner", "solver", "checker")
+
+
+def failed(question: str, gold: int, source: LabelSource = LabelSource.INJECTED) -> LabeledTrajectory:
+    steps = tuple(Step(index=i, agent=agent, content=f"{agent} on {question}") for i, agent in enumerate(AGENTS))
+    run = Trajectory(
+        run_id=f"{question}-{source}",
+        team="team",
+        task=question,
+        steps=steps,
+        outcome=RunOutcome.FAILED,
+        reference="the expected answer",
+    )
+    return LabeledTrajectory(
+        trajectory=run,
+        decisive=DecisiveStep(agent=AGENTS[gold], step=gold),
+        label_source=source,
+        question_id=question,
+    )
+
+
+class Learner:
+    """Names the step that it was told for a question, else a fixed one; remembers what it was fitted to."""
+
+    name = "learner"
+
+    def __init__(self, answer: int = 0, seen: Sequence[LabeledTrajectory] = ()) -> None:
+        self.answer = answer
+        self.seen = {one.question_id for one in seen}
+        self.judged: set[str] = set()
+
+    def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
+        assert reference is None
+        assert trajectory.reference is None, "the expected answer is withheld"
+        assert trajectory.task not in self.seen, "it was fitted to this very question"
+        step = trajectory.steps[self.answer]
+        return Attribution(
+            run_id=trajectory.run_id,
+            abstained=True,
+            candidates=(Candidate(agent=step.agent, step=step.index, score=0.4),),
+        )
+
+    def attribute_many(self, trajectories: Iterable[Trajectory]) -> list[Attribution]:
+        return [self.attribute(one) for one in trajectories]
+
+    def fit(self, labeled: Sequence[LabeledTrajectory], *, seed: int = 0) -> tuple[Attributor, FitReport]:
+        if len({one.question_id for one in labeled}) < 2:
+            raise AttributionError("too few questions")
+        steps = [one.decisive.step for one in labeled if one.decisive is not None]
+        report = FitReport(
+            trajectories=len(labeled),
+            questions=1,
+            shipped_step=0,
+            shipped_agent=0,
+            fitted_step=0,
+            fitted_agent=0,
+            chosen="the most frequent",
+        )
+        return Learner(max(set(steps), key=steps.count), labeled), report
+
+    def save(self, directory: Path) -> None:
+        raise AssertionError("nothing is to be saved")
+
+
+def labels() -> list[LabeledTrajectory]:
+    """Injected faults at the solver; natural failures of the checker."""
+    injected = [failed(f"q{i}", 1) for i in range(12)]
+    return injected + [failed(f"n{i}", 2, LabelSource.COUNTERFACTUAL) for i in range(10)]
+
+
+def test_every_failure_is_judged_by_what_was_learnt_from_other_questions() -> None:
+    report = adaptation(labels(), Learner(), folds=4, draws=200)
+    assert report.labels == {INJECTED: 12, NATURAL: 10}
+    assert (report.questions, report.folds) == (22, 4)
+    values = {(row.method, row.group): (row.step.value, row.agent.value) for row in report.rows}
+    assert values[SHIPPED, INJECTED] == (0.0, 0.0)
+    assert values[ON_INJECTED, INJECTED] == (1.0, 1.0)
+    assert values[ON_INJECTED, NATURAL] == (0.0, 0.0)
+    assert values[ON_NATURAL, NATURAL] == (1.0, 1.0)
+    assert values[ON_BOTH, INJECTED] == (1.0, 1.0)
+    assert values[POSITION, INJECTED] == values[AGENT, INJECTED] == (1.0, 1.0)
+
+
+def test_the_gain_is_over_the_attributor_as_shipped() -> None:
+    report = adaptation(labels(), Learner(1), folds=4, draws=200)
+    row = report.row(ON_NATURAL, NATURAL)
+    assert row is not None
+    assert row.step_gain is not None
+    assert (row.step_gain.value, row.step_gain.low, row.step_gain.high) == (1.0, 1.0, 1.0)
+    shipped = report.row(SHIPPED, NATURAL)
+    assert shipped is not None
+    assert shipped.step_gain is None
+
+
+def test_one_kind_of_labels_is_not_called_both() -> None:
+    report = adaptation(labels()[:12], Learner(), folds=3, draws=50)
+    assert report.row(ON_BOTH, INJECTED) is None
+    assert report.row(ON_NATURAL, INJECTED) is None
+    assert report.row(ON_INJECTED, INJECTED) is not None
+
+
+def test_the_same_seed_gives_the_same_report() -> None:
+    assert adaptation(labels(), Learner(), seed=3, draws=50) == adaptation(labels(), Learner(), seed=3, draws=50)
+
+
+def test_there_are_no_more_folds_than_questions() -> None:
+    assert adaptation(labels()[:3], Learner(), folds=5, draws=10).folds == 3
+
+
+def test_each_fold_is_reported() -> None:
+    seen: list[tuple[int, int]] = []
+    adaptation(labels(), Learner(), folds=2, draws=10, on_fold=lambda done, of: seen.append((done, of)))
+    assert seen == [(1, 2), (2, 2)]
+
+
+def test_an_attributor_that_cannot_be_fitted_is_refused() -> None:
+    class Fixed:
+        name = "fixed"
+
+        def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
+            return Attribution(run_id=trajectory.run_id)
+
+        def attribute_many(self, trajectories: Iterable[Trajectory]) -> list[Attribution]:
+            return []
+
+    with pytest.raises(ConfigError, match="'fixed' cannot be fitted"):
+        adaptation(labels(), Fixed())
