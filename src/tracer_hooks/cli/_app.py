@@ -9,6 +9,10 @@ from typing import Annotated, Optional
 import typer
 
 from tracer_hooks._version import __version__
+from tracer_hooks.cli._calibrate import calibrate
+from tracer_hooks.cli._dataset import dataset_app
+from tracer_hooks.cli._inject import inject
+from tracer_hooks.cli._replay import replay
 from tracer_hooks.cli._train import train_app
 
 app = typer.Typer(
@@ -19,6 +23,7 @@ app = typer.Typer(
 )
 runs_app = typer.Typer(help="The local run store.", invoke_without_command=True)
 app.add_typer(runs_app, name="runs")
+app.add_typer(dataset_app, name="dataset")
 app.add_typer(train_app, name="train")
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
@@ -226,3 +231,8 @@ def export_run(
     from tracer_hooks.cli._runs import export_run as work
 
     raise typer.Exit(work(store, run, file_format=str(file_format), out=out))
+
+
+app.command()(replay)
+app.command()(inject)
+app.command()(calibrate)

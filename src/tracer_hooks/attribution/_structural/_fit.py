@@ -19,6 +19,8 @@ from tracer_hooks.schema import LabeledTrajectory
 
 FEWEST = 5
 """Labelled decisive steps below which nothing can be learnt."""
+FEWEST_QUESTIONS = 2
+"""Questions below which nothing can be measured."""
 
 
 def fit_structural(
@@ -27,7 +29,7 @@ def fit_structural(
     """A model adapted to the trajectories that have a decisive step, and what it gained on questions it had not seen.
 
     Raises:
-        AttributionError: There are fewer than :data:`FEWEST` such trajectories.
+        AttributionError: There are fewer than :data:`FEWEST` such trajectories, or they all have one question.
         MissingExtraError: scikit-learn or scipy is not installed.
     """
     require("sklearn", extra="fit", feature="fitting an attributor")
@@ -39,6 +41,12 @@ def fit_structural(
             "Label more of them (schema: LabeledTrajectory.decisive), or use the attributor as it is shipped"
         )
     cases = [_case(one) for one in usable]
+    questions = len({case.group for case in cases})
+    if questions < FEWEST_QUESTIONS:
+        raise AttributionError(
+            f"the {len(cases)} trajectories belong to {questions} question, expected at least {FEWEST_QUESTIONS}: what "
+            "is learnt from one has to be tried on another. Label runs of other questions as well"
+        )
     adapted = adapt(cases, seed=seed)
     before = [shipped.logits(case.table) for case in cases]
     step_before, agent_before = _accuracy(usable, before)
@@ -49,7 +57,7 @@ def fit_structural(
     step_after, agent_after = _accuracy(usable, after)
     report = FitReport(
         trajectories=len(cases),
-        questions=len({case.group for case in cases}),
+        questions=questions,
         shipped_step=step_before,
         shipped_agent=agent_before,
         fitted_step=step_after,

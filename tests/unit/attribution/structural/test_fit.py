@@ -96,3 +96,9 @@ def test_damaged_and_newer_files_say_what_to_do(tmp_path, content, message):
 def test_a_directory_without_an_attributor(tmp_path):
     with pytest.raises(ConfigError, match="no fitted attributor in"):
         get_attributor(str(tmp_path))
+
+
+def test_labels_of_a_single_question_are_refused():
+    one = [labelled.model_copy(update={"question_id": "the same"}) for labelled in labelled_runs(12)]
+    with pytest.raises(AttributionError, match="belong to 1 question, expected at least 2"):
+        StructuralAttributor().fit(one)
