@@ -28,6 +28,7 @@ class Generation:
         sampling: How to draw.
         ends: Tokens that end an answer.
         accept: Called in the engine's thread with each token but an ending one; true stops the answer.
+        ended: Called once, in the engine's thread, when the request has ended in whatever way.
     """
 
     prompt: Sequence[int]
@@ -35,6 +36,7 @@ class Generation:
     sampling: Sampling
     ends: frozenset[int]
     accept: Callable[[int], bool]
+    ended: Callable[[], None] = lambda: None
 
 
 @dataclass
@@ -55,6 +57,12 @@ class Ticket:
     cached: int = 0
     failure: BaseException | None = None
     cancelled: bool = False
+
+    def end(self, failure: BaseException | None = None) -> None:
+        """Called by the engine when it is done with the request."""
+        self.failure = failure
+        self.done.set()
+        self.generation.ended()
 
 
 @dataclass
@@ -154,7 +162,7 @@ class Engine:
         while self._waiting and len(self._running) < self._slots:
             ticket, prompt = self._waiting.popleft()
             if ticket.cancelled:
-                ticket.done.set()
+                ticket.end()
             elif self._rows.awaited(prompt, self._rows.longest(prompt)[1]):
                 later.append((ticket, prompt))
             else:
@@ -210,7 +218,7 @@ class Engine:
                 ticket.reason = "length"
         if ticket.reason or ticket.cancelled:
             self._rows.free(one.row, one.tokens, one.row.filled)
-            ticket.done.set()
+            ticket.end()
 
     def _count(self, pieces: Sequence[Piece], forward: float, sampling: float) -> None:
         counts = self.counts
@@ -225,12 +233,11 @@ class Engine:
 
     def _fail(self, error: BaseException) -> None:
         for one in self._running:
-            self._rows.free(one.row, [], 0)
-            one.ticket.failure = error
-            one.ticket.done.set()
+            if not one.ticket.done.is_set():
+                self._rows.free(one.row, [], 0)
+                one.ticket.end(error)
         self._running.clear()
         while self._closing and (self._waiting or not self._inbox.empty()):
             ticket = self._waiting.popleft()[0] if self._waiting else self._inbox.get()
             if ticket is not None:
-                ticket.failure = error
-                ticket.done.set()
+                ticket.end(error)

@@ -62,12 +62,11 @@ class Int8Linear:
         self._weight = torch.ops.onednn.qlinear_prepack(whole, None)
         self._zero = torch.zeros(len(full), dtype=torch.int32)
         self._bias = None if bias is None else bias.float()
-        self._middle = torch.tensor(128.5)
 
     def __call__(self, rows: torch.Tensor) -> torch.Tensor:
-        scale = torch.linalg.vector_norm(rows, float("inf"), dim=1, keepdim=True).clamp_min_(1e-8).div_(127)
+        scale = rows.abs().amax(1, keepdim=True).clamp_min_(1e-8).div_(127)
         # The conversion cuts the fraction off, so that adding 128.5 rounds.
-        whole = torch.addcmul(self._middle, rows, scale.reciprocal()).to(torch.uint8)
+        whole = torch.mul(rows, scale.reciprocal()).add_(128.5).to(torch.uint8)
         out: torch.Tensor = torch.ops.onednn.qlinear_pointwise(
             whole, 1.0, 128, self._weight, self._scale, self._zero, None, 1.0, 0, torch.float32, "none", [], ""
         )

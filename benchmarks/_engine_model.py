@@ -69,6 +69,22 @@ def read_model(path: Path, dtype: torch.dtype) -> Model:
     return Model(config=config, tensors=tensors, tokenizer=tokenizer)
 
 
+def write_model(model: Model, folder: Path) -> None:
+    """Write ``model`` as a folder that transformers reads; it loads much faster than a GGUF file."""
+    from safetensors.torch import save_file
+
+    tensors = dict(model.tensors)
+    tied = tensors["lm_head.weight"].data_ptr() == tensors["model.embed_tokens.weight"].data_ptr()
+    if tied:
+        del tensors["lm_head.weight"]
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    model.config.tie_word_embeddings = tied
+    model.config.dtype = str(next(iter(tensors.values())).dtype).removeprefix("torch.")
+    model.config.save_pretrained(folder)
+    model.tokenizer.save_pretrained(folder)
+
+
 def _read_gguf(path: Path, config: Any, dtype: torch.dtype) -> dict[str, torch.Tensor]:
     import gguf
 

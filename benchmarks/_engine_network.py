@@ -71,7 +71,9 @@ class Network:
         self._layers = [self._layer(model, at, number_format) for at in range(config.num_hidden_layers)]
         self._head = linear(model.tensors.pop("lm_head.weight").to(kept), None, number_format)
         self._cos, self._sin = _rotary(config, context, self._dtype)
-        self.store = torch.empty(len(self._layers), 2, rows, context, self.kv_heads, self.size, dtype=kept)
+        # Attention over small heads is twice as fast in float32; over larger ones the memory it reads decides.
+        stored = self._dtype if self.size <= 64 else kept
+        self.store = torch.empty(len(self._layers), 2, rows, context, self.kv_heads, self.size, dtype=stored)
         self.context = context
 
     def _layer(self, model: Model, at: int, number_format: str) -> Layer:
@@ -158,7 +160,9 @@ def _attention(
     keys, values = keys.transpose(0, 1)[None], values.transpose(0, 1)[None]
     if mask is None:
         # The heads that share keys stand where several tokens would: keys are read once.
-        found = functional.scaled_dot_product_attention(queries.view(1, kv_heads, heads // kv_heads, size), keys, values)
+        found = functional.scaled_dot_product_attention(
+            queries.view(1, kv_heads, heads // kv_heads, size), keys, values
+        )
         return found.reshape(1, heads * size)
     shared = heads // kv_heads
     folded = queries.view(count, kv_heads, shared, size).permute(1, 2, 0, 3).reshape(1, kv_heads, shared * count, size)
@@ -176,9 +180,7 @@ def _mask(piece: Piece, dtype: torch.dtype) -> torch.Tensor | None:
 
 def _rotate(heads: torch.Tensor, places: Places) -> torch.Tensor:
     first, second = heads.chunk(2, dim=-1)
-    return torch.cat(
-        (first * places.cos - second * places.sin, second * places.cos + first * places.sin), dim=-1
-    )
+    return torch.cat((first * places.cos - second * places.sin, second * places.cos + first * places.sin), dim=-1)
 
 
 def _rotary(config: Any, context: int, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:

@@ -52,4 +52,5 @@ class Sampler:
             near = torch.arange(len(weights))
         order = near[weights[near].argsort(descending=True, stable=True)]
         sums = weights[order].double().cumsum(0)
-        return order[: int(torch.searchsorted(sums, wanted)) + 1]
+        count = int(torch.searchsorted(sums, wanted)) + 1
+        return order[:count]
