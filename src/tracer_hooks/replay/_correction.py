@@ -81,7 +81,8 @@ class TapedRequest:
         if not calls:
             steps = sorted({call.step for call in tape.model_calls})
             raise ReplayError(
-                f"step {step} of run {tape.run_id!r} has no model call on the tape, expected one of the steps {steps}"
+                f"step {step} of run {tape.run_id!r} has no model call on the tape, expected one of the steps {steps}. "
+                f"Run: tracer-hooks runs show {tape.run_id}"
             )
         return cls(calls[0])
 
@@ -99,10 +100,15 @@ class Corrector(Intervention):
         correction: What to do.
         at: The request to do it at. A lenient replay may not see the very request: the step's number counts, too.
         lenient: Whether it does.
+
+    Attributes:
+        is_applied: Whether the request came.
+        missed: The first other request of the same agent before it came.
     """
 
     def __init__(self, correction: Correction, at: TapedRequest, *, lenient: bool = False) -> None:
         self.is_applied = False
+        self.missed: ModelRequest | None = None
         self._correction = correction
         self._at = at
         self._lenient = lenient
@@ -112,6 +118,8 @@ class Corrector(Intervention):
     def before_model(self, request: ModelRequest) -> ModelRequest | ChatReply | None:
         with self._lock:
             if not self._is_meant(request):
+                if not self.is_applied and self.missed is None and request.agent == self._at.call.agent:
+                    self.missed = request
                 return None
             self.is_applied, self._step = True, request.step
         if self._correction.is_reply:

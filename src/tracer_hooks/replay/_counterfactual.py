@@ -9,9 +9,10 @@ from typing import Self
 from pydantic import Field
 
 from tracer_hooks.adapters import Intervention, Interventions
-from tracer_hooks.errors import ReplayError
+from tracer_hooks.errors import ReplayError, TapeMismatchError
 from tracer_hooks.replay._correction import Correction, Corrector, TapedRequest
 from tracer_hooks.replay._cost_cap import Spending
+from tracer_hooks.replay._mismatch import model_divergence
 from tracer_hooks.replay._options import ReplayOptions
 from tracer_hooks.replay._player import TapeMode, TapePlayer
 from tracer_hooks.replay._runner import TeamRunner, Trial
@@ -44,7 +45,8 @@ class Counterfactual(Record):
     """What came of replaying a failed run with one step corrected.
 
     Three kinds of runs, all with the steps before the corrected one fixed from the tape and live after it: with the
-    correction; without it, the recorded reply standing in its place; and with a correction at a random other step.
+    correction; without it, the recorded reply standing in its place; and with a correction at another step after it,
+    chosen at random.
     """
 
     run_id: Text
@@ -60,9 +62,10 @@ class Counterfactual(Record):
     control: Arm = Arm()
     """Runs without it."""
     placebo: Arm = Arm()
-    """Runs with a correction at :attr:`placebo_step`."""
+    """Runs with a correction at :attr:`placebo_step`, the step itself being as it was recorded. When they succeed as
+    well, it is not this step that matters: the correction gives the answer away, or the run can be saved later, too."""
     placebo_step: int | None = None
-    """The random other step; None when there was none, or it was not tried."""
+    """A random later step; None when there was none, or it was not tried."""
     interval: tuple[float, float] = (-1.0, 1.0)
     """95 % interval of the flip rate minus the control's, from their Wilson intervals."""
     e_value: float = 1.0
@@ -119,18 +122,24 @@ class StepReplay:
         """One run with the correction.
 
         Raises:
-            ReplayError: The step has no model call, or the correction found no place.
-            TapeMismatchError: The team did something else before the step.
+            ReplayError: The step has no model call.
+            TapeMismatchError: The team did something else at or before the step.
         """
         lenient = self.options.mode is TapeMode.LENIENT
-        corrector = Corrector(correction, TapedRequest.at_step(self.recorded.tape, step), lenient=lenient)
+        tape = self.recorded.tape
+        at = TapedRequest.at_step(tape, step)
+        corrector = Corrector(correction, at, lenient=lenient)
         trial = self._run(step, corrector)
-        if not corrector.is_applied:
-            raise ReplayError(
-                f"the replay of run {self.recorded.tape.run_id!r} never reached step {step}; expected the team to ask "
-                "there as it did when it was recorded"
-            )
-        return trial
+        if corrector.is_applied:
+            return trial
+        if corrector.missed is not None:
+            where = str(model_divergence(tape, at.call, corrector.missed))
+        else:
+            where = f"step {step}: agent {at.call.agent!r} asks nothing there"
+        raise TapeMismatchError(
+            f"the replay differs from the recording at {where}. Build the team as it was recorded, or use "
+            "mode='lenient'"
+        )
 
     def control(self, step: int) -> Trial:
         """One run in which the recorded reply of the step stands, and all after it is live."""
@@ -139,8 +148,11 @@ class StepReplay:
 
     def _run(self, until: int, change: Intervention | None = None) -> Trial:
         player = TapePlayer(self.recorded.tape, until=until, mode=self.options.mode, tools=self.options.tools)
-        trial = self._runner.run(Interventions([player] if change is None else [player, change]))
-        self.spending.add(live_usage(trial, until))
+        trial: Trial | None = None
+        try:
+            trial = self._runner.run(Interventions([player] if change is None else [player, change]))
+        finally:  # a run that left the tape has cost something as well
+            self.spending.add(live_usage(trial, until) if trial is not None else Usage())
         player.finish()
         if self._on_trial is not None:
             self._on_trial(trial)
@@ -160,6 +172,7 @@ def examine_step(replay: StepReplay, step: int, correction_of: CorrectionOf) -> 
         ReplayError: The step cannot be corrected, or the replay left the tape.
     """
     options, spending = replay.options, replay.spending
+    agent = TapedRequest.at_step(replay.recorded.tape, step).call.agent
     correction = correction_of(step)
     before_runs, before_usage = spending.runs, spending.usage
     test = SequentialTest(alpha=options.alpha, max_pairs=options.trials)
@@ -184,7 +197,7 @@ def examine_step(replay: StepReplay, step: int, correction_of: CorrectionOf) -> 
     return Counterfactual(
         run_id=replay.recorded.tape.run_id,
         step=step,
-        agent=replay.recorded.trajectory.steps[step].agent,
+        agent=agent,
         correction=correction,
         corrected=corrected,
         control=control,
@@ -204,8 +217,11 @@ def examine_step(replay: StepReplay, step: int, correction_of: CorrectionOf) -> 
 
 
 def _placebo(replay: StepReplay, step: int, correction_of: CorrectionOf, trials: int) -> tuple[Arm, int | None]:
-    """Correct a random other step as often. An effect there as well says that the step is not what matters."""
-    others = [other for other in replay.steps if other != step]
+    """Correct a random later step as often.
+
+    Not an earlier one: everything after it is live, the step in question included.
+    """
+    others = [other for other in replay.steps if other > step]
     if not others:
         return Arm(), None
     other = random.Random(f"{replay.options.seed}:{replay.recorded.tape.run_id}").choice(others)

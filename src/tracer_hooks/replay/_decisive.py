@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 
 from tracer_hooks.errors import ReplayError
 from tracer_hooks.replay._correction import Correction
@@ -12,6 +13,9 @@ from tracer_hooks.schema import Attribution, DecisiveStep, Record, Text, Usage
 
 _PASSES = 0.5
 """A control that succeeds more often than this says that nothing decisive had gone wrong up to its step."""
+
+_TRUST = 0.5
+"""How much of the suspicion is the attributor's; the rest is spread over all steps."""
 
 
 class Untested(Record):
@@ -31,7 +35,7 @@ class DecisiveSearch(Record):
     decisive: DecisiveStep | None = None
     """The earliest step whose correction turns failure into success; None when there is none."""
     reason: Text
-    """Why the search ended as it did."""
+    """Why the search ended as it did, and what it left open."""
     tested: tuple[Counterfactual, ...] = ()
     """The steps that were tested, in that order."""
     untested: tuple[Untested, ...] = ()
@@ -49,25 +53,52 @@ class DecisiveSearch(Record):
 
 
 class _Bounds:
-    """What the tests so far say about where the decisive step can be."""
+    """What the tests so far say about where the decisive step can be.
 
-    def __init__(self, steps: Sequence[int]) -> None:
+    Attributes:
+        cleared: The run succeeds with every step up to this one as it was, so none of them decided it.
+        found: The earliest step so far whose correction makes the run succeed.
+    """
+
+    def __init__(self, steps: Sequence[int], suspicion: Mapping[int, float]) -> None:
         self.cleared = -1
         self.found: int | None = None
-        self._left = list(steps)
+        self._left = sorted(steps)
+        self._suspicion = suspicion
+        self._settled = max(steps, default=-1) + 1
 
+    @property
     def open(self) -> list[int]:
+        """The steps that may still be decisive, in order."""
         return [s for s in self._left if s > self.cleared and (self.found is None or s < self.found)]
 
-    def drop(self, step: int) -> None:
+    def take(self) -> int:
+        """The step to test next; it is open no more."""
+        step = self._next(self.open)
         self._left.remove(step)
+        return step
 
     def learn(self, result: Counterfactual) -> None:
+        """Take a test into account."""
         if result.is_significant:
             self.found = result.step
-        elif result.control.trials and result.control.rate > _PASSES:
-            # With everything up to this step as it was, the run succeeds: no step up to here decided it.
+            if _is_resample(result.correction) and result.corrected.rate > _PASSES:
+                # To ask again at a step is to keep what came before it: a control of the step before.
+                self.cleared = max(self.cleared, result.step - 1)
+        elif result.control.rate > _PASSES:
             self.cleared = max(self.cleared, result.step)
+        elif result.control.flips == result.corrected.flips == 0:
+            self._settled = min(self._settled, result.step)
+
+    def _next(self, options: list[int]) -> int:
+        if self.found is not None:
+            return options[-1]  # if the step before it clears, all before it do
+        # Where the run fails without and with a correction, it was probably lost before.
+        before = [step for step in options if step < self._settled] or options
+        # Each test says whether the error lies before, at or after its step, so halve what is suspected.
+        half = sum(self._suspicion[step] for step in before) / 2
+        reached = accumulate(self._suspicion[step] for step in before)
+        return next(step for step, sum_to_here in zip(before, reached, strict=True) if sum_to_here >= half)
 
 
 def find_decisive_step(
@@ -80,10 +111,11 @@ def find_decisive_step(
 ) -> DecisiveSearch:
     """Verify by replays which step decided the failure.
 
-    Steps are tested in the order in which the attributor suspects them, then from the last to the first. A step whose
-    correction succeeds significantly more often than its control is a cause; the steps before it are then tested from
-    there backwards, since only the earliest counts. A control that succeeds clears every step up to its own: all of
-    them were as in the failed run.
+    The search halves, again and again, what the attributor suspects (every step alike without one): a control that
+    succeeds clears every step up to its own, since all of them were as in the failed run, and a step where nothing
+    helps says to look before it first. A step whose correction succeeds significantly more often than its control is a
+    cause; the steps before it are then tested from there backwards, since only the earliest counts. Before the answer
+    is "none", every step that was not cleared has been tested.
 
     Args:
         replay: The failed run, and how to replay it.
@@ -97,22 +129,20 @@ def find_decisive_step(
 
     Raises:
         TapeMismatchError: No step at all could be tested, since the team does not repeat itself.
+        ReplayError: No step at all could be tested for another reason.
     """
-    proposer = proposer or ResampleProposer()
-    trajectory = replay.recorded.trajectory.model_copy(update={"reference": None})
+    writer = proposer or ResampleProposer()
 
     def correction_of(step: int) -> Correction:
-        return proposer.propose(
-            Proposal(trajectory=trajectory, step=step, attribution=attribution, reference=reference)
-        )
+        run = replay.recorded.trajectory
+        return writer.propose(Proposal.of(run, step, attribution=attribution, reference=reference))
 
-    bounds, order = _Bounds(replay.steps), _order(replay.steps, attribution)
+    bounds = _Bounds(replay.steps, _suspicion(replay.steps, attribution))
     tested: list[Counterfactual] = []
     untested: list[Untested] = []
     failure: ReplayError | None = None
-    while bounds.open() and replay.spending.refusal is None:
-        step = next(s for s in order if s in bounds.open()) if bounds.found is None else max(bounds.open())
-        bounds.drop(step)
+    while bounds.open and replay.spending.refusal is None:
+        step = bounds.take()
         try:
             result = examine_step(replay, step, correction_of)
         except ReplayError as error:
@@ -128,33 +158,60 @@ def find_decisive_step(
     return _answer(replay, bounds, tested, untested)
 
 
-def _order(steps: Sequence[int], attribution: Attribution | None) -> list[int]:
-    suspected = [c.step for c in attribution.candidates] if attribution is not None else []
-    if attribution is not None and attribution.step is not None:
-        suspected = [attribution.step, *suspected]
-    return list(dict.fromkeys([*(s for s in suspected if s in steps), *sorted(steps, reverse=True)]))
+def _suspicion(steps: Sequence[int], attribution: Attribution | None) -> dict[int, float]:
+    """How much each step is suspected; they sum to 1, and no step goes without."""
+    scores: dict[int, float] = dict.fromkeys(steps, 0.0)
+    if attribution is not None:
+        named = [(attribution.step, attribution.confidence)]
+        named += [(candidate.step, candidate.score) for candidate in attribution.candidates]
+        for step, score in named:
+            if step in scores:
+                scores[step] = max(scores[step], score)
+    total = sum(scores.values())
+    trust = _TRUST if total > 0 else 0.0
+    return {step: trust * score / (total or 1.0) + (1 - trust) / len(steps) for step, score in scores.items()}
+
+
+def _is_resample(correction: Correction) -> bool:
+    return not correction.is_reply and not correction.guidance
 
 
 def _answer(
     replay: StepReplay, bounds: _Bounds, tested: Sequence[Counterfactual], untested: Sequence[Untested]
 ) -> DecisiveSearch:
     found = next((item for item in tested if item.step == bounds.found), None)
-    refusal = replay.spending.refusal
     decisive = None
     if found is not None:
         reason = f"{found.corrected.flips} of {found.corrected.trials} runs succeed with step {found.step} corrected, "
         reason += f"{found.control.flips} of {found.control.trials} without"
         decisive = DecisiveStep(agent=found.agent, step=found.step, reason=reason)
-        if refusal is not None and bounds.open():
-            reason += f"; earlier steps were not all tested: {refusal}"
+    elif replay.steps and bounds.cleared >= max(replay.steps):
+        reason = "the run succeeds with every step as it was recorded: what failed it is not on the tape, or the check "
+        reason += "is another one"
     else:
-        reason = refusal or "no step was found whose correction turns the failure into success"
+        reason = "no step was found whose correction turns the failure into success"
     return DecisiveSearch(
         run_id=replay.recorded.tape.run_id,
         decisive=decisive,
-        reason=reason,
+        reason="; ".join([reason, *_left_open(replay, bounds, tested, untested)]),
         tested=tuple(tested),
         untested=tuple(untested),
         runs=replay.spending.runs,
         usage=replay.spending.usage,
     )
+
+
+def _left_open(
+    replay: StepReplay, bounds: _Bounds, tested: Sequence[Counterfactual], untested: Sequence[Untested]
+) -> list[str]:
+    """What the answer does not know."""
+    notes = []
+    refusal = replay.spending.refusal
+    if refusal is not None and (bounds.open or any(item.stopped == refusal for item in tested)):
+        notes.append(f"not every step was tested to the end: {refusal}")
+    before = [item for item in untested if bounds.found is None or item.step < bounds.found]
+    open_still = [item for item in before if item.step > bounds.cleared]
+    if open_still:
+        steps = ", ".join(str(item.step) for item in open_still)
+        notes.append(f"step {steps} could not be tested: {open_still[0].reason}")
+    return notes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tracer_hooks.adapters import ModelRequest, ToolRequest
-from tracer_hooks.replay._tape import Tape, TapedModelCall, TapedToolCall
+from tracer_hooks.replay._tape import Tape, TapedModelCall, TapedToolCall, timeless
 from tracer_hooks.telemetry import Message, message_text
 
 _SHOWN = 60
@@ -49,7 +49,7 @@ def tool_divergence(expected: TapedToolCall | None, request: ToolRequest) -> Div
 
 def _difference(recorded: list[Message], asked: list[Message]) -> str:
     for position, (old, new) in enumerate(zip(recorded, asked, strict=False)):
-        if old != new:
+        if timeless(old) != timeless(new):
             return f"message {position} ({new.get('role')}) differs: {_texts(message_text(old), message_text(new))}"
     if len(recorded) != len(asked):
         return f"it shows {len(asked)} messages where the tape has {len(recorded)}"

@@ -19,13 +19,14 @@ class ReplayOptions:
     """
 
     trials: int = 6
-    """How many runs with the correction at most; there are as many controls without it."""
+    """How many runs with the correction at most; there are as many controls without it. At ``alpha=0.05`` it takes 3 to
+    show a clean effect; a team that errs at random needs 12 or more."""
     alpha: float = 0.05
     """Probability of taking chance for an effect, for each step that is tested."""
     early_stop: bool = True
     """Whether trials end as soon as their result is certain, either way."""
     placebo: bool = True
-    """Whether the correction is also tried at a random other step, as often as at the step itself."""
+    """Whether a correction that makes a difference is also tried at a random later step, as often."""
     mode: TapeMode = TapeMode.STRICT
     """What happens when the team does not do before the step what it did when it was recorded."""
     tools: ToolRules = field(default_factory=ToolRules)

@@ -22,13 +22,32 @@ class Proposal:
     """What a proposer is given."""
 
     trajectory: Trajectory
-    """The failed run; without the expected answer."""
+    """The failed run; without the expected answer, and without the check's reason, which may quote it."""
     step: int
     """The step to correct."""
     attribution: Attribution | None = None
     """The diagnosis, if there is one."""
     reference: str | None = None
     """The expected answer; None unless the caller asked for it to be shown."""
+
+    @classmethod
+    def of(
+        cls, run: Trajectory, step: int, *, attribution: Attribution | None = None, reference: str | None = None
+    ) -> Proposal:
+        """A proposal without anything that gives the expected answer away.
+
+        Args:
+            run: The failed run.
+            step: The step to correct.
+            attribution: The diagnosis; evidence whose explanation names the run's expected answer is left out.
+            reference: The expected answer, when it is to be shown after all.
+        """
+        if attribution is not None and reference is None and run.reference:
+            told = run.reference.casefold()
+            kept = tuple(item for item in attribution.evidence if told not in item.why.casefold())
+            attribution = attribution.model_copy(update={"evidence": kept})
+        hidden = run.model_copy(update={"reference": None, "outcome_reason": None})
+        return cls(trajectory=hidden, step=step, attribution=attribution, reference=reference)
 
     @property
     def error_mode(self) -> ErrorMode | None:

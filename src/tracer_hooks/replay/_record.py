@@ -14,7 +14,8 @@ from tracer_hooks.replay._tape import (
     TapedToolCall,
     TapedToolRequest,
     decoded,
-    model_digest,
+    message_digest,
+    request_digest,
     tool_digest,
 )
 from tracer_hooks.schema import to_json_value
@@ -46,17 +47,29 @@ def tape_of(run: RunInvocation) -> Tape:
 
 
 class _Messages:
-    """Messages, each kept once."""
+    """Messages, each kept, and hashed, once: a conversation is shown again with every call."""
 
     def __init__(self) -> None:
         self.kept: list[dict[str, Any]] = []
         self._places: dict[str, int] = {}
+        self._hashed: dict[int, tuple[Message, str]] = {}
+
+    def digests(self, messages: Iterable[Message]) -> list[str]:
+        """The digest of each message."""
+        return [self._digest(message) for message in messages]
 
     def places(self, messages: Iterable[Message]) -> tuple[int, ...]:
+        """Where each message is kept."""
         return tuple(self._place(message) for message in messages)
 
+    def _digest(self, message: Message) -> str:
+        known = self._hashed.get(id(message))
+        if known is None or known[0] is not message:  # held on to, since ids are given out again
+            known = self._hashed[id(message)] = (message, message_digest(message))
+        return known[1]
+
     def _place(self, message: Message) -> int:
-        key = model_digest("", [message])
+        key = self._digest(message)
         if key not in self._places:
             self._places[key] = len(self.kept)
             plain = to_json_value(message)
@@ -87,10 +100,10 @@ def _model_call(chat: ChatInvocation, messages: _Messages) -> TapedModelCall:
     return TapedModelCall(
         agent=agent,
         step=chat.step,
-        digest=model_digest(agent, shown),
+        digest=request_digest(agent, messages.digests(shown)),
         messages=messages.places(shown),
         content=reply.content,
-        chunks=chat.chunks if chat.chunks and "".join(chat.chunks) == reply.content else (),
+        chunks=chat.chunks if chat.reply is not None else (),
         tool_calls=tuple(
             TapedToolRequest(name=c.name, arguments=to_json_value(c.arguments), id=c.id) for c in reply.tool_calls
         ),
@@ -99,26 +112,33 @@ def _model_call(chat: ChatInvocation, messages: _Messages) -> TapedModelCall:
         model=reply.model,
         response_id=reply.response_id,
         latency_s=_seconds(chat),
-        error=None if chat.error is None else f"{type(chat.error).__name__}: {chat.error}",
+        error=None if chat.error is None else _error(chat.error),
     )
 
 
 def _tool_call(tool: ToolInvocation, is_around_agents: bool) -> TapedToolCall:
     attributes = tool.attributes
     arguments = to_json_value(decoded(attributes.get(semconv.TOOL_CALL_ARGUMENTS)))
-    failed = tool.error is not None
+    shown = attributes.get(semconv.TOOL_CALL_RESULT)
+    raised = tool.error if shown is None else None  # where it is known what the agent saw, that is what counts
     return TapedToolCall(
         agent=str(attributes.get(semconv.AGENT_NAME, "")),
         name=tool.name,
         step=tool.step,
         digest=tool_digest(tool.name, arguments),
         arguments=arguments,
-        content=str(tool.error) if failed else attributes.get(semconv.TOOL_CALL_RESULT) or "",
-        is_error=failed or semconv.ERROR_TYPE in attributes,
-        value=to_json_value(tool.value),
+        content=str(raised) if raised is not None else shown or "",
+        is_error=tool.error is not None or semconv.ERROR_TYPE in attributes,
+        value=None if tool.value is ToolInvocation.NONE else to_json_value(tool.value),
+        is_none=tool.value is ToolInvocation.NONE,
+        error=None if raised is None else _error(raised),
         is_routing=is_around_agents or semconv.TRANSFER_TARGET in attributes,
         latency_s=_seconds(tool),
     )
+
+
+def _error(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def _seconds(invocation: Invocation) -> float:

@@ -24,6 +24,11 @@ class Replayed:
     divergences: tuple[Divergence, ...]
     """Where the run left the tape; empty in strict mode, which stops there."""
 
+    @property
+    def is_from_tape(self) -> bool:
+        """Whether every model call was answered by the tape, and none asked for anything else."""
+        return self.live == 0 and not self.divergences
+
 
 def replay_tape(
     runner: TeamRunner,

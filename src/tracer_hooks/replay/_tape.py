@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import builtins
 import hashlib
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pydantic import Field
 
 from tracer_hooks.adapters import ToolReply
+from tracer_hooks.errors import RecordedFailureError
 from tracer_hooks.schema import SCHEMA_VERSION, Json, Record, Text, Usage, to_json_value
-from tracer_hooks.telemetry import ChatReply, Message, RequestedTool
+from tracer_hooks.telemetry import ChatReply, Message, RequestedTool, ToolInvocation, message_text
 
 
 class TapedToolRequest(Record):
@@ -39,7 +42,7 @@ class TapedModelCall(Record):
     content: Text = ""
     """The text of the reply."""
     chunks: tuple[Text, ...] = ()
-    """The text as it was streamed; empty when it came in one piece."""
+    """What the model wrote, as it was streamed; empty when it came in one piece and :attr:`content` is all of it."""
     tool_calls: tuple[TapedToolRequest, ...] = ()
     """The tools that the reply calls."""
     usage: Usage | None = None
@@ -56,7 +59,13 @@ class TapedModelCall(Record):
     """Type and text of the error when the call failed; there is no reply then."""
 
     def reply(self) -> ChatReply:
-        """The reply as adapters take it."""
+        """The reply as adapters take it.
+
+        Raises:
+            RecordedFailureError: The call failed.
+        """
+        if self.error is not None:
+            raise recorded_failure(self.error)
         return ChatReply(
             content=self.content,
             chunks=self.chunks,
@@ -87,6 +96,10 @@ class TapedToolCall(Record):
     """Whether the tool failed."""
     value: Json = None
     """What the tool returned, where the caller is plain Python and it is plain data other than text."""
+    is_none: bool = False
+    """Whether a tool in plain Python returned None."""
+    error: Text | None = None
+    """Type and text of what the tool raised, where its caller made of that what the agent saw."""
     is_routing: bool = False
     """Whether it hands control to another agent, or agents acted inside it: a replay runs such a call anew, since its
     effect is on the run itself; what the agents in it ask for is on the tape."""
@@ -94,8 +107,15 @@ class TapedToolCall(Record):
     """How long the call took, in seconds."""
 
     def reply(self) -> ToolReply:
-        """The reply as adapters take it."""
-        return ToolReply(content=self.content, is_error=self.is_error, value=self.value)
+        """The reply as adapters take it.
+
+        Raises:
+            RecordedFailureError: The tool raised.
+        """
+        if self.error is not None:
+            raise recorded_failure(self.error)
+        value = ToolInvocation.NONE if self.is_none else self.value
+        return ToolReply(content=self.content, is_error=self.is_error, value=value)
 
 
 class Tape(Record):
@@ -126,12 +146,67 @@ class Tape(Record):
 
 def model_digest(agent: str, messages: Sequence[Message]) -> str:
     """A hash of who asks and what it shows the model; equal requests have equal digests in every process."""
+    return request_digest(agent, map(message_digest, messages))
+
+
+def request_digest(agent: str, messages: Iterable[str]) -> str:
+    """:func:`model_digest` from the digests of the messages."""
     return _digest([agent, *messages])
+
+
+def message_digest(message: Message) -> str:
+    """A hash of one message."""
+    text = _encoded(message)
+    return _hashed(_encoded(timeless(message)) if _DATED in text else text)
+
+
+# CrewAI 1.15 ends an agent's prompt with this line where ``inject_date`` is set; the same tape fits tomorrow.
+_DATED = "Current Date: "
+_DATE = re.compile(rf"^{_DATED}.*$", re.MULTILINE)
+
+
+def timeless(message: Message) -> Message:
+    """``message`` without what is another at another time."""
+    if _DATED not in message_text(message):
+        return message
+    parts = [
+        {**part, "content": _DATE.sub("Current Date:", part["content"])}
+        if isinstance(part.get("content"), str)
+        else part
+        for part in message.get("parts") or ()
+    ]
+    return {**message, "parts": parts}
 
 
 def tool_digest(name: str, arguments: Any) -> str:
     """A hash of a tool and its arguments; arguments that are JSON text count as what they say."""
     return _digest([name, decoded(arguments)])
+
+
+def recorded_failure(error: str) -> RecordedFailureError:
+    """A recorded error, to be raised again.
+
+    Frameworks show an error's type and text to agents and callers, and some handle errors by their type. So it has the
+    recorded text and a class with the recorded name, which is also an error of Python's own where there is such a one.
+    The classes of client libraries cannot be made again: code that waits for one of them does not see this as one.
+
+    Args:
+        error: Type and text, ``"TimeoutError: no answer"``.
+    """
+    name, _, text = error.partition(": ")
+    known = getattr(builtins, name, None)
+    bases: tuple[type, ...] = (RecordedFailureError,)
+    if isinstance(known, type) and issubclass(known, Exception) and not issubclass(known, _ENDS_LOOPS):
+        bases = (RecordedFailureError, known) if known is not Exception else bases
+    members = {"__str__": lambda _: text, "__module__": RecordedFailureError.__module__}
+    try:
+        failure: RecordedFailureError = type(name, bases, members)(text)
+    except TypeError:  # it wants other arguments than a text
+        failure = type(name, (RecordedFailureError,), members)(text)
+    return failure
+
+
+_ENDS_LOOPS = (StopIteration, StopAsyncIteration)
 
 
 def decoded(arguments: Any) -> Any:
@@ -144,6 +219,19 @@ def decoded(arguments: Any) -> Any:
     return arguments
 
 
+_encode = json.JSONEncoder(sort_keys=True, ensure_ascii=True, allow_nan=False).encode
+
+
 def _digest(parts: Sequence[Any]) -> str:
-    text = json.dumps([to_json_value(part) for part in parts], sort_keys=True, ensure_ascii=True)
+    return _hashed(_encoded(parts))
+
+
+def _encoded(value: Any) -> str:
+    try:
+        return _encode(value)  # nearly always plain data already, and converting it takes three times as long
+    except (TypeError, ValueError):
+        return _encode(to_json_value(value))
+
+
+def _hashed(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from opentelemetry import context as otel_context
 from opentelemetry.trace import Span, SpanKind
@@ -186,9 +186,25 @@ class ChatInvocation(Invocation):
         if text:
             self._partial.append(text)
 
+    def worded(self, text: str) -> None:
+        """Note what the model wrote in so many words, where the reply's text is only a part of that (ReAct)."""
+        if not self._partial and not self.ended:
+            self._partial.append(text)
+
+    def stream_anew(self, reply: ChatReply) -> tuple[str, ...]:
+        """Take ``reply``, which was supplied or changed, as what is streamed; gives the pieces for the caller.
+
+        They are the reply's own where they still say what it says, else its text in one piece.
+        """
+        self._partial.clear()
+        fitting = "".join(reply.chunks) == reply.content
+        for piece in reply.chunks if fitting else (reply.content,):
+            self.chunk(piece)
+        return self.chunks
+
     @property
     def chunks(self) -> tuple[str, ...]:
-        """The text as it was streamed; empty when it came in one piece."""
+        """The text as it was streamed; empty when it came in one piece, unless that was :meth:`worded`."""
         return tuple(self._partial)
 
     def hand_off(self, recipient: str) -> None:
@@ -244,8 +260,12 @@ class ToolInvocation(Invocation):
 
     Attributes:
         step: Index of the step that it belongs to.
-        value: What a tool in plain Python returned, when that is plain data and not text; else None.
+        value: What a tool in plain Python returned, when that is plain data and not text; :attr:`NONE` when it
+            returned None; else None.
     """
+
+    NONE: ClassVar[Any] = object()
+    """Stands for a result that is None, where None itself says that there is nothing to say."""
 
     operation = semconv.OP_EXECUTE_TOOL
     openinference_kind = semconv.OI_KIND_TOOL

@@ -227,7 +227,9 @@ class Teams(ContractTeams):
     def plain(self, result: Any) -> Any:
         """Texts of a result's tasks, of a chunk, or the result itself."""
         if hasattr(result, "tasks_output"):
-            return [result.raw, [(one.agent, one.raw, one.description) for one in result.tasks_output]]
+            said = [(one.agent, one.raw, one.description) for one in result.tasks_output]
+            usage = result.token_usage
+            return [result.raw, said, (usage.prompt_tokens, usage.completion_tokens, usage.successful_requests)]
         if hasattr(result, "chunk_type"):
             call = result.tool_call
             asked = call and [call.tool_name, call.arguments]
@@ -235,6 +237,16 @@ class Teams(ContractTeams):
         if hasattr(result, "channel"):
             return [result.type, result.channel]
         return json.loads(json.dumps(result, default=lambda _: type(result).__name__))
+
+    def joined(self, items: Sequence[Any]) -> Sequence[Any]:
+        """Of the chunks of one tool call only the last, which holds all of it."""
+        kept: list[Any] = []
+        for item in items:
+            kind = item[1] if isinstance(item, list) and len(item) == 4 else None
+            if kind == "tool_call" and kept and kept[-1][1] == "tool_call" and kept[-1][3][0] == item[3][0]:
+                kept.pop()
+            kept.append(["", *item[1:]] if kind == "tool_call" else item)
+        return kept
 
     def parts(self, team: Any) -> Sequence[Any]:
         """Agents, models and tools, and every class with a method that the adapter replaces."""

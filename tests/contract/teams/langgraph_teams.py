@@ -207,6 +207,19 @@ class Teams(ContractTeams):
         """``graph.astream(...)`` in its default mode."""
         return team.astream(*self._call(team, task))  # type: ignore[no-any-return]
 
+    def tokens(self, team: Any, task: str) -> Iterator[Any]:
+        """``graph.stream(..., stream_mode="messages", subgraphs=True)``, without what is said about each chunk."""
+        inputs, config = self._call(team, task)
+        for _where, (message, _about) in team.stream(inputs, config, stream_mode="messages", subgraphs=True):
+            yield message
+
+    async def atokens(self, team: Any, task: str) -> AsyncIterator[Any]:
+        """``graph.astream(..., stream_mode="messages")`` likewise."""
+        inputs, config = self._call(team, task)
+        stream = team.astream(inputs, config, stream_mode="messages", subgraphs=True)
+        async for _where, (message, _about) in stream:
+            yield message
+
     # --- looking ---------------------------------------------------------------------------------------------------
     def plain(self, result: Any) -> Any:
         """Messages as role, text and calls; everything else as it is."""
@@ -218,6 +231,10 @@ class Teams(ContractTeams):
         if isinstance(result, (list, tuple)):
             return [self.plain(item) for item in result]
         return result
+
+    def joined(self, items: Sequence[Any]) -> Sequence[Any]:
+        """Without chunks that hold no text: LangChain makes some for what a provider says beside the text."""
+        return [item for item in items if not (isinstance(item, list) and item[0] == "AIMessageChunk" and not item[2])]
 
     def parts(self, team: Any) -> Sequence[Any]:
         """The graphs, and every class with a method that the adapter replaces."""

@@ -59,18 +59,12 @@ async def stream_under_intervention(
                         chat.chunk(item)
                     else:
                         native = item
-        result = _finish(chat, asked, native)
+        result = _finish(chat, asked, native, streams=True)
     except BaseException as error:
         chat.fail(error)
         raise
-    if result is native:
-        for item in items:
-            yield item
-        return
-    text = result.content if isinstance(result.content, str) else result.thought
-    if text:
-        yield text
-    yield result
+    for item in items if result is native else (*chat.chunks, result):
+        yield item
 
 
 def _ask_before(chat: ChatInvocation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Asked:
@@ -89,13 +83,17 @@ def _ask_before(chat: ChatInvocation, args: tuple[Any, ...], kwargs: dict[str, A
     if answer is None:
         return _Asked(request, None, natives)
     changed = changed_texts(request.messages, answer.messages)
+    if answer.covert:
+        return _Asked(request, None, with_texts(natives, changed))
     chat.set(semconv.INPUT_MESSAGES, list(answer.messages))
     return _Asked(answer, None, with_texts(natives, changed))
 
 
-def _finish(chat: ChatInvocation, asked: _Asked, native: Any) -> Any:
+def _finish(chat: ChatInvocation, asked: _Asked, native: Any, *, streams: bool = False) -> Any:
     before = asked.reply if asked.reply is not None else from_create_result(native)
     reply = after_model(chat.run, asked.request, before)
+    if streams and (native is None or reply is not before):
+        chat.stream_anew(reply)
     if reply.tool_calls and isinstance(chat.agent, AgentTurn):
         chat.agent.requested = {call.id: call for call in reply.tool_calls if call.id}
     chat.stop(reply)

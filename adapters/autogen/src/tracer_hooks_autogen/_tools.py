@@ -124,17 +124,20 @@ def loses_context(tool: Any) -> bool:
 async def _stream(call: ToolInvocation, tool: Any, original: Any, bound: dict[str, Any]) -> AsyncIterator[Any]:
     last: list[Any] = [None]
     if call.run.intervention is not None:
+        inside: list[Any] = []
 
         async def run_through(**arguments: Any) -> Any:
-            async for item in original(**arguments):
-                last[0] = item
-            return last[0]
+            inside.extend([item async for item in original(**arguments)])
+            return inside.pop() if inside else None
 
         try:
-            yield await run_under_intervention(call, tool, run_through, bound)
+            value = await run_under_intervention(call, tool, run_through, bound)
         except BaseException as error:
             call.fail(error)
             raise
+        for item in inside:  # what the agents in the tool said; the last item is the tool's result
+            yield item
+        yield value
         return
 
     def keep(item: Any) -> None:

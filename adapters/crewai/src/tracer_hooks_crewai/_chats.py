@@ -16,7 +16,7 @@ from typing import Any
 from tracer_hooks import semconv
 from tracer_hooks._guard import guard, report
 from tracer_hooks.adapters import ModelRequest, after_model, before_model
-from tracer_hooks.errors import ReplayError
+from tracer_hooks.errors import RecordedFailureError, ReplayError
 from tracer_hooks.schema import Usage
 from tracer_hooks.telemetry import ChatInvocation, ChatReply, Message, RunInvocation, current_run
 from tracer_hooks_crewai import _scope, _signals
@@ -24,6 +24,7 @@ from tracer_hooks_crewai._control_flow import is_control_flow
 from tracer_hooks_crewai._replies import to_messages, to_native, to_reply, with_changed_texts
 from tracer_hooks_crewai._roster import tool_name
 from tracer_hooks_crewai._scope import OpenChat
+from tracer_hooks_crewai._supplied_events import SuppliedCall
 
 
 def wrap_call(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -98,6 +99,9 @@ class _ModelCall:
             return
         try:
             self._ask_before()
+        except RecordedFailureError as error:
+            self._not_made().tell_failure(error)
+            raise
         except ReplayError:
             raise
         except Exception as error:
@@ -116,6 +120,8 @@ class _ModelCall:
             self.supplied = answer
         elif answer is not None:
             self._change(self.request.messages, answer.messages)
+            if answer.covert:
+                return
             self.request = replace(answer, messages=tuple(answer.messages))
             self.chat.set(semconv.INPUT_MESSAGES, list(answer.messages))
 
@@ -125,6 +131,14 @@ class _ModelCall:
             self.kwargs = {**self.kwargs, "messages": changed}
         else:
             self.args = (changed, *self.args[1:])
+
+    def _not_made(self) -> SuppliedCall:
+        return SuppliedCall(
+            llm=self.llm,
+            messages=self._argument("messages", 0),
+            tools=self._argument("tools", 1),
+            about={"from_task": self._argument("from_task", 4), "from_agent": self._argument("from_agent", 5)},
+        )
 
     def received(self, native: Any) -> None:
         """Note what the model returned."""
@@ -149,6 +163,10 @@ class _ModelCall:
         if self.supplied is not None or final is not reply:
             response_model = self._argument("response_model", 6)
             native = to_native(final, native_tools=bool(self.tools), response_model=response_model)
+        if self.supplied is not None:
+            self._not_made().tell_reply(final, native)
+        if isinstance(native, str) and native != final.content:
+            self.chat.worded(native)
         if self.turn is not None:
             self.turn.requested = list(final.tool_calls)
         self.chat.stop(final)

@@ -85,14 +85,26 @@ def to_native(reply: ChatReply, *, native_tools: bool, response_model: Any = Non
     """A reply that an intervention supplied or changed, as CrewAI expects it from a model."""
     if reply.tool_calls and native_tools:
         return [_native_call(call, number) for number, call in enumerate(reply.tool_calls)]
+    if response_model is None and (text := wording(reply)) is not None:
+        return text
     if reply.tool_calls:
         action = reply.tool_calls[0]  # ReAct has one action a reply
-        return f"Thought: {reply.content}\nAction: {action.name}\nAction Input: {_as_json(action.arguments)}"
+        return f"Thought: {reply.content}\nAction: {action.name}\nAction Input: {as_json(action.arguments)}"
     if response_model is not None and (parsed := _parsed(reply.content, response_model)) is not None:
         return parsed
     if native_tools or not _reads_as_action(reply.content):
         return reply.content
     return f"{FINAL_ANSWER} {reply.content}"
+
+
+def wording(reply: ChatReply) -> str | None:
+    """What the model wrote in so many words, as far as it is known and the reply still says the same."""
+    text = "".join(reply.chunks)
+    if not text:
+        return None
+    read = _from_text(text)
+    asked, said = ([(call.name, call.arguments) for call in one.tool_calls] for one in (read, reply))
+    return text if read.content == reply.content and asked == said else None
 
 
 def requested_tools(native: Sequence[Any]) -> Sequence[RequestedTool]:
@@ -161,11 +173,12 @@ def _reads_as_action(text: str) -> bool:
 
 
 def _native_call(call: RequestedTool, number: int) -> dict[str, Any]:
-    function = {"name": call.name, "arguments": _as_json(call.arguments)}
+    function = {"name": call.name, "arguments": as_json(call.arguments)}
     return {"id": call.id or f"call_{number}", "type": "function", "function": function}
 
 
-def _as_json(arguments: Any) -> str:
+def as_json(arguments: Any) -> str:
+    """Tool arguments as the text that a provider sends."""
     return arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False, default=str)
 
 

@@ -176,6 +176,17 @@ def as_chunk(message: BaseMessage) -> BaseMessage:
     return AIMessageChunk(**fields, tool_call_chunks=list(_call_chunks(message)), chunk_position="last")
 
 
+def as_chunks(message: BaseMessage, pieces: Sequence[str]) -> Iterator[BaseMessage]:
+    """A whole reply as a stream whose text comes in ``pieces``; the last chunk holds the rest, tool calls included."""
+    fitting = isinstance(message, AIMessage) and "".join(pieces) == message.content
+    if not pieces or not fitting:
+        yield as_chunk(message)
+        return
+    for piece in pieces:
+        yield AIMessageChunk(content=piece, id=message.id)
+    yield as_chunk(message.model_copy(update={"content": ""}))
+
+
 def _call_chunks(message: AIMessage) -> Iterator[Any]:
     for index, call in enumerate(message.tool_calls):
         text = json.dumps(call["args"], ensure_ascii=False, default=str)

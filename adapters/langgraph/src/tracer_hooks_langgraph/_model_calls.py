@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage
-from langchain_core.outputs import ChatResult
+from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
 
 from tracer_hooks import semconv
 from tracer_hooks.adapters import ModelRequest, after_model, before_model, changed_texts
 from tracer_hooks.telemetry import ChatInvocation, ChatReply, current_run
 from tracer_hooks_langgraph._callbacks import observation, offered_tools
 from tracer_hooks_langgraph._class_patches import ClassPatches
-from tracer_hooks_langgraph._convert import as_chunk, reply_to_result, result_to_reply
+from tracer_hooks_langgraph._convert import as_chunks, reply_to_result, result_to_reply
 
 
 def _wrap_generate(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -33,7 +34,10 @@ def _wrap_generate(original: Callable[..., Any]) -> Callable[..., Any]:
                 return original(self, messages, stop, run_manager, **kwargs)  # type: ignore[no-any-return]
             request, answer = _ask(chat, kwargs)
             if isinstance(answer, ChatReply):
-                return _supply(chat, request, answer)
+                supplied = _supply(chat, request, answer, run_manager)
+                for chunk in supplied.chunks():
+                    run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+                return supplied.result
             shown = _rewritten(messages, request, answer)
             return _change(chat, request, answer, original(_whole(self), shown, stop, run_manager, **kwargs))
 
@@ -53,7 +57,10 @@ def _wrap_agenerate(original: Callable[..., Any]) -> Callable[..., Any]:
                 return await original(self, messages, stop, run_manager, **kwargs)  # type: ignore[no-any-return]
             request, answer = _ask(chat, kwargs)
             if isinstance(answer, ChatReply):
-                return _supply(chat, request, answer)
+                supplied = _supply(chat, request, answer, run_manager)
+                for chunk in supplied.chunks():
+                    await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+                return supplied.result
             shown = _rewritten(messages, request, answer)
             return _change(chat, request, answer, await original(_whole(self), shown, stop, run_manager, **kwargs))
 
@@ -65,7 +72,8 @@ def _wrap_stream(original: Callable[..., Any]) -> Callable[..., Any]:
     def stream(self: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
         if not _is_intervened():
             return original(self, *args, **kwargs)  # type: ignore[no-any-return]
-        return (as_chunk(message) for message in original(_whole(self), *args, **kwargs))
+        replies = original(_whole(self), *args, **kwargs)
+        return (chunk for reply in replies for chunk in as_chunks(reply, _pieces_of(reply)))
 
     return stream
 
@@ -75,7 +83,8 @@ def _wrap_astream(original: Callable[..., Any]) -> Callable[..., Any]:
     def astream(self: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         if not _is_intervened():
             return original(self, *args, **kwargs)  # type: ignore[no-any-return]
-        return (as_chunk(message) async for message in original(_whole(self), *args, **kwargs))
+        replies = original(_whole(self), *args, **kwargs)
+        return (chunk async for reply in replies for chunk in as_chunks(reply, _pieces_of(reply)))
 
     return astream
 
@@ -106,8 +115,36 @@ def _ask(chat: ChatInvocation, kwargs: Mapping[str, Any]) -> tuple[ModelRequest,
     return request, before_model(chat.run, request)
 
 
-def _supply(chat: ChatInvocation, request: ModelRequest, answer: ChatReply) -> ChatResult:
-    return reply_to_result(after_model(chat.run, request, answer))
+@dataclass(frozen=True)
+class _Supplied:
+    """A reply in place of the model's."""
+
+    result: ChatResult
+    pieces: tuple[str, ...]
+
+    def chunks(self) -> Iterator[ChatGenerationChunk]:
+        """What callbacks are told of it while it is streamed; nothing where it comes in one piece."""
+        if self.pieces:
+            for message in as_chunks(self.result.generations[0].message, self.pieces):
+                yield ChatGenerationChunk(message=cast(AIMessageChunk, message))
+
+
+def _supply(chat: ChatInvocation, request: ModelRequest, answer: ChatReply, run_manager: Any) -> _Supplied:
+    reply = after_model(chat.run, request, answer)
+    result = reply_to_result(reply)
+    message = result.generations[0].message
+    # As LangChain names replies: by this id LangGraph knows which replies it has streamed already.
+    message.id = f"lc_run--{run_manager.run_id}"
+    pieces = reply.chunks if "".join(reply.chunks) == reply.content else ()
+    seen = observation()
+    if pieces and seen is not None:
+        seen.pieces[message.id] = pieces
+    return _Supplied(result, pieces)
+
+
+def _pieces_of(reply: BaseMessage) -> tuple[str, ...]:
+    seen = observation()
+    return seen.pieces.pop(reply.id, ()) if seen is not None and reply.id is not None else ()
 
 
 def _rewritten(messages: Sequence[Any], request: ModelRequest, answer: ModelRequest | None) -> list[Any]:
@@ -122,10 +159,11 @@ def _rewritten(messages: Sequence[Any], request: ModelRequest, answer: ModelRequ
 
 
 def _change(chat: ChatInvocation, request: ModelRequest, answer: ModelRequest | None, result: ChatResult) -> ChatResult:
-    if answer is not None:
+    if answer is not None and not answer.covert:
+        request = answer
         chat.set(semconv.INPUT_MESSAGES, list(answer.messages) or None)
     reply = result_to_reply(result)
-    changed = after_model(chat.run, answer or request, reply)
+    changed = after_model(chat.run, request, reply)
     return result if changed is reply else reply_to_result(changed, result)
 
 

@@ -49,6 +49,8 @@ class Observation:
         self.turns = Turns(run)
         self.tools = ToolActs(self.turns)
         self.chats: dict[UUID, ChatInvocation] = {}
+        self.pieces: dict[str, tuple[str, ...]] = {}
+        """How supplied replies are streamed, by the id of the message."""
         self._chat_scopes: dict[UUID, Scope | None] = {}
         self._scopes: dict[UUID, Scope] = {}
         self._handed_by: dict[str, str] = {}

@@ -99,6 +99,8 @@ class _Asking:
 
     def before(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """The arguments to use; sets ``supplied`` when the tool is not to be called."""
+        if self._earlier is not None and self._earlier.failure is not None:
+            raise self._earlier.failure
         if self._request is not None:
             return kwargs
         self._request = request = self._build(kwargs)

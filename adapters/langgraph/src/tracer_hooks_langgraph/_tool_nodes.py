@@ -16,6 +16,7 @@ from langchain_core.messages import ToolMessage
 
 from tracer_hooks._guard import guard
 from tracer_hooks.adapters import ToolReply, ToolRequest, after_tool, before_tool
+from tracer_hooks.errors import RecordedFailureError
 from tracer_hooks.schema import to_json_value
 from tracer_hooks.telemetry import RunInvocation, current_run
 from tracer_hooks_langgraph._callbacks import observation
@@ -28,11 +29,13 @@ HAND_OVER = re.compile(r"^(?:transfer|hand_?off)_to_")
 class Asked:
     """A tool call that an intervention was asked about before a ``ToolNode`` made it."""
 
-    __slots__ = ("done", "node", "request")
+    __slots__ = ("done", "failure", "node", "request")
 
-    def __init__(self, request: ToolRequest, node: Any) -> None:
+    def __init__(self, request: ToolRequest, node: Any, failure: Exception | None = None) -> None:
         self.request = request
         self.node = node
+        self.failure = failure
+        """What is to be raised in place of the tool's own code."""
         self.done = False
         """Whether it was asked about the result too."""
 
@@ -89,9 +92,11 @@ def _ask_first(node: Any, call: Any) -> tuple[RunInvocation | None, Asked | None
     request = _node_request(call)
     if request is None or HAND_OVER.match(request.name):
         return None, None, None
-    answer = before_tool(run, request)
-    asked = Asked(answer if isinstance(answer, ToolRequest) else request, node)
-    return run, asked, answer
+    try:
+        answer = before_tool(run, request)
+    except RecordedFailureError as error:
+        return run, Asked(request, node, error), None  # the node is to word it, or to let it pass, as it did
+    return run, Asked(answer if isinstance(answer, ToolRequest) else request, node), answer
 
 
 def _node_request(call: Any) -> ToolRequest | None:

@@ -12,6 +12,7 @@ from tracer_hooks.adapters._intervention import RewriteInstructions
 from tracer_hooks.adapters.plain._answer import answer_text
 from tracer_hooks.adapters.plain._model_seam import ModelSeam
 from tracer_hooks.adapters.plain._seam import seamed
+from tracer_hooks.adapters.plain._stream_seam import seamed_stream
 from tracer_hooks.adapters.plain._tool_seam import ToolSeam, plain_value
 from tracer_hooks.adapters.plain._wrapping import wrap
 from tracer_hooks.schema import AgentSpec, Usage, to_json_value
@@ -68,7 +69,11 @@ def tool(function: F, /) -> F: ...
 @overload
 def tool(*, name: str | None = None) -> Callable[[F], F]: ...
 def tool(function: Callable[..., Any] | None = None, /, *, name: str | None = None) -> Any:
-    """Mark a function or method as a tool: its arguments, result and exception are recorded; a run can intervene."""
+    """Mark a function or method as a tool: its arguments, result and exception are recorded; a run can intervene.
+
+    A supplied result is the text, or the value where that is plain data. Nothing intervenes in a generator: its text is
+    recorded, and a replay runs it.
+    """
 
     def decorate(target: F) -> F:
         seam = ToolSeam(target, name or target.__name__)
@@ -85,8 +90,13 @@ def model(function: Callable[..., Any] | None = None, /, *, name: str = "") -> A
     """Mark the function that calls a language model.
 
     Its first argument (``self`` left out) is the prompt: text, or messages as ``{"role", "content"}``. It returns text,
-    a mapping in the shape of OpenAI's assistant message (``content``, ``tool_calls``, ``usage``), or a
-    :class:`~tracer_hooks.telemetry.ChatReply`.
+    a mapping in the shape of OpenAI's assistant message (``content``, ``tool_calls``, ``usage``), a
+    :class:`~tracer_hooks.telemetry.ChatReply`, or an object in the shape of OpenAI's completion or message. A generator
+    yields text.
+
+    A supplied reply (of a replay, for one) comes in the shape that the return annotation names, else in that of the
+    last real reply. In a new process a function without annotation has shown none: it then gives text, or a mapping
+    where the reply calls tools. Annotate functions that return mappings or a client's objects.
 
     Args:
         function: The function, when the decorator is used without arguments.
@@ -95,7 +105,9 @@ def model(function: Callable[..., Any] | None = None, /, *, name: str = "") -> A
 
     def decorate(target: F) -> F:
         seam = ModelSeam(target, name, to_messages=_prompt, to_reply=_reply)
-        return cast(F, wrap(seamed(seam.shape.learning(target), seam), _ModelCall(target, name or target.__name__)))
+        return cast(
+            F, wrap(seamed_stream(seam.shape.learning(target), seam), _ModelCall(target, name or target.__name__))
+        )
 
     return decorate if function is None else decorate(cast(Any, function))
 

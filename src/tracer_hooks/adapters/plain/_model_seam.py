@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tracer_hooks import semconv
 from tracer_hooks.adapters._intervention import ModelRequest, after_model, before_model, changed_texts
 from tracer_hooks.adapters.plain._reply_shape import ReplyShape, in_shape_of
-from tracer_hooks.adapters.plain._seam import Arguments, Seam, agent_of
+from tracer_hooks.adapters.plain._seam import Arguments, agent_of
+from tracer_hooks.adapters.plain._stream_seam import StreamSeam
 from tracer_hooks.telemetry import ChatInvocation, ChatReply, Message, current_invocation
 
 
-class ModelSeam(Seam[ModelRequest, ChatReply]):
+class ModelSeam(StreamSeam[ModelRequest, ChatReply]):
     """Around the function that calls a model; a supplied reply reaches the caller in the shape of a real one.
 
     Args:
@@ -58,6 +60,8 @@ class ModelSeam(Seam[ModelRequest, ChatReply]):
         bound = self._bound(args, kwargs)
         texts = changed_texts(request.messages, changed.messages)
         bound.arguments[self._prompt_name()] = _with_texts(self._prompt(bound), texts)
+        if not changed.covert and (current := current_invocation()) is not None:
+            current.set(semconv.INPUT_MESSAGES, list(changed.messages))
         return bound.args, bound.kwargs
 
     def supplied(self, answer: ModelRequest | ChatReply | None) -> ChatReply | None:
@@ -71,6 +75,9 @@ class ModelSeam(Seam[ModelRequest, ChatReply]):
 
     def give(self, reply: ChatReply, value: Any) -> Any:
         return self.shape.of(reply) if value is None else in_shape_of(reply, value)
+
+    def pieces(self, reply: ChatReply) -> Sequence[str]:
+        return reply.chunks if "".join(reply.chunks) == reply.content else (reply.content,)
 
     def _other_than(self, request: ModelRequest, reply: ChatReply) -> ChatReply | None:
         current = current_invocation()

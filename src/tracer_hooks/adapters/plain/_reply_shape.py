@@ -24,18 +24,23 @@ def in_shape_of(reply: ChatReply, before: Any) -> Any:
         return {**before, **_assistant_message(reply)}
     if isinstance(before, Mapping) and (key := answer_key(before)) is not None:
         return {**before, key: reply.content}
-    return reply.content
+    return _as_object(reply, type(before)) or reply.content
 
 
 class ReplyShape:
-    """In what shape a function gives a reply: as its return annotation says, or as it did at its last call."""
+    """In what shape a function gives a reply: as its return annotation says, or as it did at its last call.
+
+    Text, a mapping in the shape of OpenAI's assistant message (with ``usage``, ``finish_reason`` and ``model`` where
+    they are known), a ``ChatReply``, or a pydantic class in the shape of OpenAI's completion or message. A function
+    without annotation that has not been called in this process gives text, or where the reply calls tools, a mapping.
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._like: Any = ""
+        self._kind: type = object
         with contextlib.suppress(Exception):  # an annotation may name what exists only for type checkers
-            hint = typing.get_type_hints(function).get("return", str)
+            hint = typing.get_type_hints(function).get("return", object)
             kind = typing.get_origin(hint) or hint
-            self._like = ChatReply() if kind is ChatReply else {"content": ""} if issubclass(kind, Mapping) else ""
+            self._kind = kind if isinstance(kind, type) else object
 
     def learning(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """``function``, from whose replies the shape is learnt; streams have none."""
@@ -59,14 +64,37 @@ class ReplyShape:
 
     def learn(self, value: Any) -> None:
         """Note a reply that the function really gave, without keeping it."""
-        if isinstance(value, ChatReply):
-            self._like = ChatReply()
-        else:
-            self._like = {"content": ""} if isinstance(value, Mapping) else ""
+        self._kind = type(value)
 
     def of(self, reply: ChatReply) -> Any:
         """A supplied reply in that shape."""
-        return reply if isinstance(self._like, ChatReply) else in_shape_of(reply, self._like)
+        if issubclass(self._kind, ChatReply):
+            return reply
+        if issubclass(self._kind, Mapping) or (self._kind is object and reply.tool_calls):
+            return {**_assistant_message(reply), **_about(reply)}
+        return _as_object(reply, self._kind) or reply.content
+
+
+def _as_object(reply: ChatReply, kind: type) -> Any:
+    """A reply as an object of a client's class; None where that is not in the shape of OpenAI's."""
+    fields, validate = getattr(kind, "model_fields", None), getattr(kind, "model_validate", None)
+    if not isinstance(fields, Mapping) or not callable(validate):
+        return None
+    message = _assistant_message(reply)
+    message["tool_calls"] = message["tool_calls"] or None
+    try:
+        if "choices" in fields:
+            return validate(_completion(reply, message))
+        return validate(message) if "content" in fields else None
+    except ValueError:  # it wants more than there is
+        return None
+
+
+def _completion(reply: ChatReply, message: Mapping[str, Any]) -> dict[str, Any]:
+    reason = reply.finish_reason or ("tool_calls" if reply.tool_calls else "stop")
+    choice = {"index": 0, "finish_reason": reason, "logprobs": None, "message": message}
+    head = {"id": reply.response_id or "chatcmpl-supplied", "object": "chat.completion", "created": 0}
+    return {**head, "model": reply.model or "", "choices": [choice], "usage": _about(reply).get("usage")}
 
 
 def _assistant_message(reply: ChatReply) -> dict[str, Any]:
@@ -76,6 +104,17 @@ def _assistant_message(reply: ChatReply) -> dict[str, Any]:
         for call in reply.tool_calls
     ]
     return {"role": "assistant", "content": reply.content, "tool_calls": calls}
+
+
+def _about(reply: ChatReply) -> dict[str, Any]:
+    """What a provider says of a reply beside the message."""
+    usage = reply.usage
+    counts = None
+    if usage is not None:
+        read, written = usage.input_tokens, usage.output_tokens
+        counts = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+    told = {"usage": counts, "finish_reason": reply.finish_reason, "model": reply.model}
+    return {key: value for key, value in told.items() if value is not None}
 
 
 def _arguments(value: Any) -> str:

@@ -54,13 +54,16 @@ class Seam(ABC, Generic[Request, Reply]):
 
 
 def seamed(function: Callable[..., Any], seam: Seam[Any, Any]) -> Callable[..., Any]:
-    """``function`` with the run's intervention asked before and after; generators are passed through."""
+    """``function`` with the run's intervention asked before and after; generators are passed through.
+
+    (A generator may be endless, so its items cannot be held back until the intervention has seen them all.)
+    """
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         return function
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        request, reply, (args, kwargs) = _before(seam, args, kwargs)
+        request, reply, (args, kwargs) = asked_before(seam, args, kwargs)
         if request is None:
             return function(*args, **kwargs)
         if reply is not None:
@@ -75,7 +78,7 @@ def seamed(function: Callable[..., Any], seam: Seam[Any, Any]) -> Callable[..., 
 
     @functools.wraps(function)
     async def acall(*args: Any, **kwargs: Any) -> Any:
-        request, reply, (args, kwargs) = _before(seam, args, kwargs)
+        request, reply, (args, kwargs) = asked_before(seam, args, kwargs)
         if request is None:
             return await function(*args, **kwargs)
         if reply is not None:
@@ -90,18 +93,18 @@ def agent_of(invocation: ChatInvocation | ToolInvocation) -> str:
     return str(invocation.attributes.get(semconv.AGENT_NAME, ""))
 
 
-def _before(seam: Seam[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Arguments]:
+def asked_before(seam: Seam[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Arguments]:
     """The request, or None where nothing intervenes; the reply in place of the call, if any; the arguments."""
-    asked = _ours(lambda: seam.ask(args, kwargs), None)
+    asked = ours(lambda: seam.ask(args, kwargs), None)
     if asked is None:
         return None, None, (args, kwargs)
     request, answer = asked
     reply = seam.supplied(answer)
     if reply is not None:
-        return request, _ours(lambda: seam.replaced(request, reply), reply), (args, kwargs)
+        return request, ours(lambda: seam.replaced(request, reply), reply), (args, kwargs)
     if answer is None:
         return request, None, (args, kwargs)
-    return request, None, _ours(lambda: seam.change(args, kwargs, request, answer), (args, kwargs))
+    return request, None, ours(lambda: seam.change(args, kwargs, request, answer), (args, kwargs))
 
 
 async def _finished(seam: Seam[Any, Any], request: Any, coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -113,18 +116,18 @@ async def _finished(seam: Seam[Any, Any], request: Any, coroutine: Coroutine[Any
 
 
 def _after(seam: Seam[Any, Any], request: Any, value: Any) -> Any:
-    reply = _ours(lambda: seam.returned(request, value), None)
+    reply = ours(lambda: seam.returned(request, value), None)
     return value if reply is None else seam.give(reply, value)
 
 
 def _after_error(seam: Seam[Any, Any], request: Any, error: Exception) -> Any:
-    reply = _ours(lambda: seam.raised(request, error), None)
+    reply = ours(lambda: seam.raised(request, error), None)
     if reply is None:
         raise error
     return seam.give(reply, None)
 
 
-def _ours(work: Callable[[], Any], fallback: Any) -> Any:
+def ours(work: Callable[[], Any], fallback: Any) -> Any:
     try:
         return work()
     except ReplayError:

@@ -17,7 +17,12 @@ _ABSENT = object()
 
 
 def plain_value(value: Any) -> Any:
-    """``value`` where it is plain data that its text does not say; None for text, and for objects of the user's."""
+    """``value`` where it is plain data that its text does not say; None for text, and for objects of the user's.
+
+    A value that is None itself is ``ToolInvocation.NONE``.
+    """
+    if value is None:
+        return ToolInvocation.NONE
     if isinstance(value, str):
         return None
     plain = to_json_value(value)
@@ -74,6 +79,8 @@ class ToolSeam(Seam[ToolRequest, ToolReply]):
     def give(self, reply: ToolReply, value: Any) -> Any:
         if reply.is_error:  # in plain Python a tool fails by raising
             raise RuntimeError(reply.content)
+        if reply.value is ToolInvocation.NONE:
+            return reply.content or None  # text, where an intervention has put some
         return reply.content if reply.value is None else reply.value
 
     def _other_than(self, request: ToolRequest, reply: ToolReply) -> ToolReply | None:

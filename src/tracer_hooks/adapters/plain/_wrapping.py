@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from typing import Any, Protocol
 
 from tracer_hooks._guard import guard
-from tracer_hooks.telemetry import Invocation, drive, drive_async
+from tracer_hooks.telemetry import ChatInvocation, Invocation, drive, drive_async
 
 
 class Operation(Protocol):
@@ -94,8 +94,10 @@ def _wrap_generator(function: Callable[..., Any], operation: Operation) -> Calla
         if invocation is None:
             return (yield from function(*args, **kwargs))
         items: list[Any] = []
-        returned = yield from drive(_started(function, args, kwargs, invocation), invocation, on_item=items.append)
-        operation.end(invocation, _joined(items) if items else returned)
+        returned = yield from drive(
+            _started(function, args, kwargs, invocation), invocation, on_item=_watch(invocation, items)
+        )
+        operation.end(invocation, joined(items) if items else returned)
         return returned
 
     return call
@@ -110,15 +112,29 @@ def _wrap_async_generator(function: Callable[..., Any], operation: Operation) ->
                 yield item
             return
         items: list[Any] = []
-        source = drive_async(_started(function, args, kwargs, invocation), invocation, on_item=items.append)
+        source = drive_async(
+            _started(function, args, kwargs, invocation), invocation, on_item=_watch(invocation, items)
+        )
         try:
             async for item in source:
                 yield item
         finally:
             await source.aclose()
-        operation.end(invocation, _joined(items))
+        operation.end(invocation, joined(items))
 
     return call
+
+
+def _watch(invocation: Invocation, items: list[Any]) -> Callable[[Any], None]:
+    """Keeps a stream's items; those of a model are chunks of its reply."""
+    if not isinstance(invocation, ChatInvocation):
+        return items.append
+
+    def see(item: Any) -> None:
+        items.append(item)
+        invocation.chunk(item if isinstance(item, str) else "")
+
+    return see
 
 
 def _started(
@@ -132,5 +148,6 @@ def _started(
         raise
 
 
-def _joined(items: list[Any]) -> Any:
+def joined(items: list[Any]) -> Any:
+    """What a stream gave in all: its text, or the last item of one that is not text."""
     return "".join(items) if items and all(isinstance(item, str) for item in items) else (items[-1] if items else None)

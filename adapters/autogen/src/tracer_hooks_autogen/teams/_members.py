@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import httpx
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.base import TerminationCondition
 from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, StopMessage
 from autogen_agentchat.teams import SelectorGroupChat
-from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import ModelFamily, ModelInfo
 from autogen_ext.models.openai import OpenAIChatCompletionClient
 
 from tracer_hooks.suites.architectures import Blueprint, Said
+from tracer_hooks_autogen.teams._context import PlannedContext
 
 MAX_TOOL_REPLIES = 3
 """How many replies of one turn may call tools; the model is then asked without tools."""
@@ -26,6 +27,8 @@ def model_client(plan: Blueprint) -> OpenAIChatCompletionClient:
     endpoint = plan.endpoint
     given = {"temperature": endpoint.temperature, "max_tokens": endpoint.max_tokens}
     options: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    # A connection that is kept belongs to one event loop: the team's next run may be in another.
+    options["http_client"] = httpx.AsyncClient(limits=httpx.Limits(max_keepalive_connections=0))
     return OpenAIChatCompletionClient(
         model=endpoint.model,
         base_url=endpoint.base_url,
@@ -40,10 +43,12 @@ def model_client(plan: Blueprint) -> OpenAIChatCompletionClient:
     )
 
 
-def assistant(
-    plan: Blueprint, name: str, client: OpenAIChatCompletionClient, context: ChatCompletionContext | None = None
-) -> AssistantAgent:
-    """One of the plan's agents."""
+def assistants(plan: Blueprint, client: OpenAIChatCompletionClient) -> list[AssistantAgent]:
+    """The plan's agents on one model client."""
+    return [_assistant(plan, name, client) for name in plan.instructions]
+
+
+def _assistant(plan: Blueprint, name: str, client: OpenAIChatCompletionClient) -> AssistantAgent:
     tools: list[Any] = list(plan.tools_of(name))
     return AssistantAgent(
         name,
@@ -53,13 +58,8 @@ def assistant(
         tools=tools or None,
         max_tool_iterations=MAX_TOOL_REPLIES,
         reflect_on_tool_use=bool(tools),
-        model_context=context,
+        model_context=PlannedContext(plan, name),
     )
-
-
-def assistants(plan: Blueprint, client: OpenAIChatCompletionClient) -> list[AssistantAgent]:
-    """All of the plan's agents on one model client."""
-    return [assistant(plan, name, client) for name in plan.instructions]
 
 
 def planned_chat(
@@ -76,15 +76,22 @@ def planned_chat(
 
 
 def said(plan: Blueprint, thread: Sequence[Item]) -> list[Said]:
-    """What the plan's agents said, tool calls left out."""
-    spoken = [item for item in thread if isinstance(item, BaseChatMessage) and item.source in plan.instructions]
-    return [Said(item.source, item.to_text()) for item in spoken]
+    """What the plan's agents said since the last task, tool calls left out.
+
+    A team that runs again without a reset goes on with its conversation.
+    """
+    spoken: list[Said] = []
+    for item in thread:
+        if isinstance(item, BaseChatMessage):
+            if item.source in plan.instructions:
+                spoken.append(Said(item.source, item.to_text()))
+            else:
+                spoken.clear()
+    return spoken
 
 
 class PlanEnds(TerminationCondition):
     """Stops a team when nobody is to act next."""
-
-    component_config_schema = None
 
     def __init__(self, plan: Blueprint) -> None:
         self._plan = plan

@@ -58,6 +58,6 @@ def crew(plan: Blueprint, agents: Sequence[Agent], tasks: Sequence[Task]) -> Cre
     return Crew(name=plan.name, agents=list(agents), tasks=list(tasks), cache=False, memory=False, verbose=False)
 
 
-def part(agent: Agent, **options: Any) -> dict[str, Any]:
-    """What makes a task of an agent's part: the team's task, to which the agent gives its own kind of reply."""
-    return {"description": "{task}", "expected_output": "The reply that your role demands.", "agent": agent, **options}
+def part(agent: Agent, expected: str, **options: Any) -> dict[str, Any]:
+    """What makes a task of an agent's part: the team's task, and what the agent is asked for."""
+    return {"description": "{task}", "expected_output": expected, "agent": agent, **options}

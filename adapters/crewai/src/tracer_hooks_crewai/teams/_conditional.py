@@ -23,20 +23,22 @@ def planned_crew(plan: Blueprint, first: Sequence[str], again: Sequence[str]) ->
     agents = crew_agents(plan)
     tasks: list[Task] = []
     for name in first:
-        tasks.append(Task(**part(agents[name], context=[*tasks])))
-    for name in [*again] * plan.rounds:
-        tasks.append(_when_chosen(plan, agents[name], [*tasks]))
+        tasks.append(Task(**part(agents[name], plan.cue(name, []), context=[*tasks])))
+    for left in reversed(range(plan.rounds)):
+        for name in again:
+            cue = plan.cue(name, []) if left or name != again[-1] else plan.architecture.last_cue
+            tasks.append(_when_chosen(plan, agents[name], [*tasks], cue))
     return crew(plan, list(agents.values()), tasks)
 
 
-def _when_chosen(plan: Blueprint, agent: Agent, before: list[Task]) -> Task:
+def _when_chosen(plan: Blueprint, agent: Agent, before: list[Task], cue: str) -> Task:
     def is_chosen(previous: Any) -> bool:
         chosen = plan.next_agent(_said(before)) == agent.role
         if not chosen:
             task.output = None  # CrewAI keeps that of an earlier kickoff
         return chosen
 
-    task = ConditionalTask(condition=is_chosen, **part(agent, context=before))
+    task = ConditionalTask(condition=is_chosen, **part(agent, cue, context=before))
     return task
 
 

@@ -16,6 +16,6 @@ def debate(plan: Blueprint) -> Crew:
     while (name := plan.next_agent(said)) is not None:
         seen = {id(one) for one in plan.seen_by(name, said)}
         context = [task for task, one in zip(tasks, said, strict=True) if id(one) in seen]
-        tasks.append(Task(**part(agents[name], context=context)))
+        tasks.append(Task(**part(agents[name], plan.cue(name, said), context=context)))
         said.append(Said(name, ""))
     return crew(plan, list(agents.values()), tasks)

@@ -11,4 +11,5 @@ from tracer_hooks_crewai.teams._agents import crew, crew_agents, part
 def sop_pipeline(plan: Blueprint) -> Crew:
     """Each hands its document on to the next."""
     agents = crew_agents(plan)
-    return crew(plan, list(agents.values()), [Task(**part(agent)) for agent in agents.values()])
+    tasks = [Task(**part(agent, plan.cue(name, []))) for name, agent in agents.items()]
+    return crew(plan, list(agents.values()), tasks)

@@ -1,0 +1,101 @@
+"""Corrections as users write them, and what agents and models see of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tracer_hooks.adapters import ModelRequest
+from tracer_hooks.errors import ConfigError, ReplayError
+from tracer_hooks.replay import (
+    Correction,
+    ReplayOptions,
+    StepReplay,
+    TapedRequest,
+    TapedToolRequest,
+    Trial,
+    with_guidance,
+)
+from tracer_hooks.telemetry import text_message
+
+from ._sums import Sums
+
+
+def replay_of(team: Sums, faults: dict[int, str]) -> StepReplay:
+    run = team.record(faults)
+    assert run.again is not None
+    return StepReplay(run.again(), Trial(trajectory=run.trajectory, tape=run.tape), ReplayOptions())
+
+
+def test_of_takes_a_text_a_mapping_and_itself() -> None:
+    assert Correction.of("nine") == Correction(content="nine")
+    assert Correction.of({"guidance": "Add again."}).guidance == "Add again."
+    made = Correction(tool_calls=(TapedToolRequest(name="look", arguments={"x": 1}),))
+    assert Correction.of(made) is made
+    assert made.is_reply
+    assert made.reply().tool_calls[0].id == "call_corrected_0"
+    assert not Correction().is_reply
+
+
+@pytest.mark.parametrize("wrong", [{"text": "nine"}, 9])
+def test_anything_else_is_refused(wrong: object) -> None:
+    with pytest.raises(ConfigError, match="expected the reply as text, or a mapping"):
+        Correction.of(wrong)  # type: ignore[arg-type]
+
+
+def test_a_given_reply_stands_at_the_step_and_all_after_it_is_live() -> None:
+    team = Sums()
+    trial = replay_of(team, {1: "I get 11"}).corrected(1, Correction(content="I get 21"))
+    assert [step.content for step in trial.trajectory.steps] == [
+        "I get 5",
+        "I get 21",
+        "I get 20",
+        "The answer is 20 .",
+    ]
+    assert [name for name, _ in team.asked] == ["taker", "writer"]
+
+
+def test_guidance_reaches_the_model_at_its_step_only_and_stays_out_of_the_record() -> None:
+    team = Sums()
+    trial = replay_of(team, {1: "I get 11"}).corrected(1, Correction(guidance="Be careful."))
+    assert trial.passed
+    told = {name: messages[0]["content"] for name, messages in team.asked}
+    assert told == {
+        "doubler": "You are the doubler.\n\nBe careful.",
+        "taker": "You are the taker.",
+        "writer": "You are the writer.",
+    }
+    assert "Be careful" not in trial.trajectory.model_dump_json()
+    assert "Be careful" not in trial.tape.model_dump_json()
+
+
+def test_an_empty_correction_asks_the_very_same_again() -> None:
+    team = Sums()
+    assert replay_of(team, {1: "I get 11"}).corrected(1, Correction()).passed
+    assert [name for name, _ in team.asked] == ["doubler", "taker", "writer"]
+
+
+def test_an_unknown_step_is_refused_with_the_known_ones() -> None:
+    replay = replay_of(Sums(), {1: "I get 11"})
+    expected = r"step 7 .* expected one of the steps \[0, 1, 2, 3\]\. Run: tracer-hooks runs show"
+    with pytest.raises(ReplayError, match=expected):
+        replay.corrected(7, Correction())
+    with pytest.raises(ReplayError, match=expected):
+        replay.control(7)
+
+
+def test_a_taped_request_is_known_by_agent_and_messages() -> None:
+    tape = Sums().record().tape
+    request = TapedRequest.at_step(tape, 2)
+    messages = tuple(tape.messages_of(request.call))
+    assert request.matches(ModelRequest(agent="taker", messages=messages, step=9))
+    assert not request.matches(ModelRequest(agent="writer", messages=messages, step=2))
+    assert not request.matches(ModelRequest(agent="taker", messages=messages[:1], step=2))
+
+
+def test_guidance_without_a_system_message_ends_the_last_message() -> None:
+    request = ModelRequest(agent="a", messages=(text_message("user", "first"), text_message("user", "second")))
+    changed = with_guidance(request, "Mind the sign.")
+    assert changed.covert
+    assert changed.messages[0] == request.messages[0]
+    assert changed.messages[1] == text_message("user", "second\n\nMind the sign.")
+    assert with_guidance(ModelRequest(agent="a"), "x") == ModelRequest(agent="a")

@@ -1,0 +1,181 @@
+"""The search for the decisive step, on teams where it is known."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tracer_hooks.errors import ReplayError, TapeMismatchError
+from tracer_hooks.replay import (
+    Correction,
+    CostCap,
+    Counterfactual,
+    DecisiveSearch,
+    Proposal,
+    ReplayOptions,
+    StepReplay,
+    Trial,
+    find_decisive_step,
+)
+from tracer_hooks.schema import Attribution, Candidate
+
+from ._sums import Sums, right
+
+
+def replay_of(team: Sums, faults: dict[int, str], **options: Any) -> StepReplay:
+    run = team.record(faults)
+    assert run.again is not None
+    options = {"placebo": False, **options}
+    return StepReplay(run.again(), Trial(trajectory=run.trajectory, tape=run.tape), ReplayOptions(**options))
+
+
+def find(team: Sums, faults: dict[int, str], attribution: Attribution | None = None, **options: Any) -> DecisiveSearch:
+    return find_decisive_step(replay_of(team, faults, **options), attribution=attribution)
+
+
+def suspecting(*steps: int) -> Attribution:
+    scores = [0.6 * 0.5**place for place in range(len(steps))]
+    candidates = tuple(Candidate(agent="a", step=s, score=w) for s, w in zip(steps, scores, strict=True))
+    return Attribution(run_id="r", agent="a", step=steps[0], confidence=0.6, candidates=candidates)
+
+
+FAULTS = {0: "I get 6", 1: "I get 11", 2: "I get 8", 3: "The answer is 8 ."}
+
+
+@pytest.mark.parametrize("planted", FAULTS)
+@pytest.mark.parametrize("suspected", [None, (0, 1, 2, 3), (3, 2, 1, 0), (2,), (7,)])
+def test_the_planted_step_is_found_whoever_is_suspected(planted: int, suspected: tuple[int, ...] | None) -> None:
+    found = find(Sums(), {planted: FAULTS[planted]}, suspecting(*suspected) if suspected else None)
+    assert found.decisive is not None
+    assert found.decisive.step == planted
+    assert found.decisive.agent == ("adder", "doubler", "taker", "writer")[planted]
+    assert found.evidence is not None
+    assert found.evidence.control.flips == 0
+    assert found.evidence.corrected.rate == 1.0
+    assert found.reason == found.decisive.reason
+    assert found.reason.endswith(f"3 of 3 runs succeed with step {planted} corrected, 0 of 3 without")
+
+
+def test_a_right_suspicion_costs_one_test() -> None:
+    found = find(Sums(), {1: FAULTS[1]}, suspecting(1))
+    assert [test.step for test in found.tested] == [1]
+    assert found.runs == 6
+
+
+def test_without_a_suspicion_the_steps_are_halved() -> None:
+    found = find(Sums(), {2: FAULTS[2]})
+    assert [test.step for test in found.tested] == [1, 2]
+
+
+def test_the_earliest_of_two_faults_that_must_both_be_absent_is_not_found_alone() -> None:
+    """Two faults, each of which fails the run: after the first one everything is live, so it is the decisive one."""
+    found = find(Sums(), {0: FAULTS[0], 2: FAULTS[2]})
+    assert found.decisive is not None
+    assert found.decisive.step == 0
+
+
+class Given:
+    """A proposer that knows the right reply of every step."""
+
+    name = "given"
+    replies = ("I get 5", "I get 10", "I get 9", "The answer is 9 .")
+
+    def propose(self, proposal: Proposal) -> Correction:
+        return Correction(content=self.replies[proposal.step], source=self.name)
+
+
+@pytest.mark.parametrize("planted", FAULTS)
+def test_where_later_corrections_save_the_run_too_the_earliest_counts(planted: int) -> None:
+    heard: list[Counterfactual] = []
+    replay = replay_of(Sums(), {planted: FAULTS[planted]})
+    found = find_decisive_step(replay, proposer=Given(), attribution=suspecting(3), on_test=heard.append)
+    assert found.decisive is not None
+    assert found.decisive.step == planted
+    assert tuple(heard) == found.tested
+    assert found.tested[0].is_significant == (found.tested[0].step >= planted)
+
+
+def always_wrong(name: str) -> Callable[[str, str], str]:
+    return lambda agent, shown: "I get 77" if agent == name else right(agent, shown)
+
+
+@pytest.mark.parametrize("agent", ["adder", "doubler", "taker", "writer"])
+def test_an_agent_that_is_wrong_every_time_is_no_decisive_step_for_another_try(agent: str) -> None:
+    found = find(Sums(always_wrong(agent)), {})
+    assert found.decisive is None
+    assert found.evidence is None
+    assert found.reason == "no step was found whose correction turns the failure into success"
+    assert sorted(test.step for test in found.tested) == [0, 1, 2, 3], "none is said only after every step was tested"
+
+
+def test_a_failure_that_does_not_happen_again_is_not_blamed_on_a_step() -> None:
+    team = Sums()
+    verdicts = iter([False])
+    run = team.record({}, check=lambda result: next(verdicts, True))
+    assert run.again is not None
+    replay = StepReplay(run.again(), Trial(trajectory=run.trajectory, tape=run.tape), ReplayOptions())
+    found = find_decisive_step(replay)
+    assert found.decisive is None
+    assert "succeeds with every step as it was recorded" in found.reason
+
+
+def test_the_cap_ends_the_search_and_the_answer_says_so() -> None:
+    found = find(Sums(always_wrong("writer")), {}, cap=CostCap(max_runs=6))
+    assert found.decisive is None
+    assert found.runs <= 7
+    assert found.reason.endswith("not every step was tested to the end: the cap of 6 runs is reached")
+    complete = find(Sums(always_wrong("writer")), {}, cap=CostCap(max_runs=16))
+    assert complete.runs == 16
+    assert "cap" not in complete.reason
+
+
+class Refusing:
+    """A proposer without a correction for some steps."""
+
+    name = "refusing"
+
+    def __init__(self, *refused: int) -> None:
+        self.refused = refused
+
+    def propose(self, proposal: Proposal) -> Correction:
+        if proposal.step in self.refused:
+            raise ReplayError(f"nothing better comes to mind for step {proposal.step}")
+        return Correction(source=self.name)
+
+
+def test_a_step_that_could_not_be_tested_is_named_where_it_matters() -> None:
+    replay = replay_of(Sums(), {1: FAULTS[1]})
+    found = find_decisive_step(replay, proposer=Refusing(1))
+    assert found.decisive is None
+    assert [item.step for item in found.untested] == [1]
+    assert "step 1 could not be tested: nothing better comes to mind for step 1" in found.reason
+    later = find_decisive_step(replay_of(Sums(), {1: FAULTS[1]}), proposer=Refusing(2))
+    assert later.decisive is not None
+    assert "could not" not in later.reason
+
+
+def test_when_no_step_can_be_tested_the_first_reason_is_raised() -> None:
+    with pytest.raises(ReplayError, match="nothing better comes to mind"):
+        find_decisive_step(replay_of(Sums(), {1: FAULTS[1]}), proposer=Refusing(0, 1, 2, 3))
+
+
+def test_a_team_that_does_not_repeat_itself() -> None:
+    team = Sums()
+    replay = replay_of(team, {1: FAULTS[1]})
+    days = itertools.count()
+    built = team.build_team
+
+    class Anew:
+        task = "2 3"
+
+        def run(self, intervention: Any = None, **kind: Any) -> Trial:
+            from tracer_hooks._api._rerun_target import rerunner
+
+            told = {"adder": f"You are the adder. Today is {next(days)}."}
+            return rerunner(lambda prompts=None: built(told), "2 3", check=bool).run(intervention)
+
+    with pytest.raises(TapeMismatchError, match="step 0, agent 'adder': message 0"):
+        find_decisive_step(StepReplay(Anew(), replay.recorded, ReplayOptions()))

@@ -1,0 +1,216 @@
+"""What the player serves, and where it says that a run has left its tape."""
+
+from __future__ import annotations
+
+import pytest
+
+from tracer_hooks.adapters import ModelRequest, ToolReply, ToolRequest
+from tracer_hooks.errors import RecordedFailureError, ReplayError, TapeMismatchError
+from tracer_hooks.replay import (
+    Tape,
+    TapedModelCall,
+    TapedToolCall,
+    TapeMode,
+    TapePlayer,
+    ToolRules,
+    model_digest,
+    tool_digest,
+)
+from tracer_hooks.telemetry import ChatReply, Message, text_message
+
+
+def asks(agent: str, text: str, step: int | None = None) -> ModelRequest:
+    return ModelRequest(agent=agent, messages=tuple(shown(text)), step=step)
+
+
+def shown(text: str) -> list[Message]:
+    return [text_message("user", text)]
+
+
+def call(agent: str, step: int, text: str, content: str, **fields: object) -> TapedModelCall:
+    digest = model_digest(agent, shown(text))
+    named = {"agent": agent, "step": step, "digest": digest, "messages": (step,), "content": content}
+    return TapedModelCall.model_validate({**named, **fields})
+
+
+def used(name: str, step: int, arguments: object, content: str, **fields: object) -> TapedToolCall:
+    digest = tool_digest(name, arguments)
+    named = {"agent": "a", "name": name, "step": step, "digest": digest, "arguments": arguments, "content": content}
+    return TapedToolCall.model_validate({**named, **fields})
+
+
+def uses(name: str, arguments: object, step: int | None = None) -> ToolRequest:
+    return ToolRequest(agent="a", name=name, arguments=arguments, step=step)
+
+
+TAPE = Tape(
+    run_id="r",
+    messages=(*shown("zero"), *shown("one"), *shown("two")),
+    model_calls=(call("a", 0, "zero", "A"), call("b", 1, "one", "B"), call("a", 2, "two", "C")),
+    tool_calls=(used("look", 0, {"at": 1}, "seen"), used("write", 2, {"to": "x"}, "written")),
+)
+
+
+def content(player: TapePlayer, request: ModelRequest) -> str | None:
+    reply = player.before_model(request)
+    return reply.content if isinstance(reply, ChatReply) else None
+
+
+def result(player: TapePlayer, request: ToolRequest) -> str | None:
+    reply = player.before_tool(request)
+    return reply.content if isinstance(reply, ToolReply) else None
+
+
+# --- models ---------------------------------------------------------------------------------------------------------
+def test_the_whole_tape_is_served() -> None:
+    player = TapePlayer(TAPE)
+    said = [content(player, asks(*of)) for of in (("a", "zero"), ("b", "one"), ("a", "two"))]
+    player.finish()
+    assert (said, player.served, player.live, player.divergences) == (["A", "B", "C"], 3, 0, [])
+
+
+def test_branches_come_in_any_order() -> None:
+    player = TapePlayer(TAPE)
+    assert [content(player, asks(*of)) for of in (("a", "two"), ("b", "one"), ("a", "zero"))] == ["C", "B", "A"]
+
+
+def test_equal_requests_are_served_in_the_order_of_the_tape() -> None:
+    tape = Tape(run_id="r", messages=tuple(shown("x")), model_calls=tuple(call("a", 0, "x", c) for c in "123"))
+    player = TapePlayer(tape)
+    assert [content(player, asks("a", "x")) for _ in range(3)] == ["1", "2", "3"]
+
+
+def test_from_the_fork_on_nothing_is_served() -> None:
+    player = TapePlayer(TAPE, until=1)
+    said = [content(player, asks(*of)) for of in (("a", "zero", 0), ("b", "one", 1), ("b", "something new", 2))]
+    player.finish()
+    assert (said, player.served, player.live) == (["A", None, None], 1, 2)
+
+
+def test_a_branch_past_the_fork_waits_for_no_other() -> None:
+    player = TapePlayer(TAPE, until=1)
+    assert content(player, asks("b", "new", 1)) is None
+    assert player.divergences == []
+    assert content(player, asks("a", "zero", 0)) == "A"
+
+
+def test_a_recorded_failure_is_raised() -> None:
+    tape = Tape(run_id="r", model_calls=(call("a", 0, "x", "", error="Teapot: 418"), call("a", 0, "x", "tea")))
+    player = TapePlayer(tape)
+    with pytest.raises(RecordedFailureError, match=r"^418$"):
+        player.before_model(asks("a", "x"))
+    assert content(player, asks("a", "x")) == "tea"
+    assert player.failure is None
+
+
+def test_strict_stops_at_the_first_difference_and_names_it() -> None:
+    player = TapePlayer(TAPE)
+    player.before_model(asks("a", "zero"))
+    with pytest.raises(
+        TapeMismatchError, match=r"step 1, agent 'b': message 0 \(user\) differs: recorded 'one', now 'ons'"
+    ):
+        player.before_model(asks("b", "ons"))
+    with pytest.raises(TapeMismatchError, match="step 1, agent 'b'"):
+        player.finish()  # whatever the framework made of the error
+
+
+def test_strict_knows_an_agent_that_has_no_call_left() -> None:
+    with pytest.raises(TapeMismatchError, match="step 3, agent 'c': the tape holds no further model call of 'c'"):
+        TapePlayer(TAPE).before_model(asks("c", "zero", 3))
+
+
+def test_lenient_serves_the_agent_s_next_reply_and_notes_it() -> None:
+    player = TapePlayer(TAPE, mode=TapeMode.LENIENT)
+    said = [content(player, asks(*of)) for of in (("a", "other"), ("b", "one"), ("a", "two"), ("a", "more"))]
+    player.finish()
+    assert (said, player.served, player.live) == (["A", "B", "C", None], 3, 1)
+    assert [(d.step, d.agent) for d in player.divergences] == [(0, "a"), (None, "a")]
+
+
+@pytest.mark.parametrize(("mode", "fails"), [("strict", True), ("lenient", False)])
+def test_what_is_left_on_the_tape(mode: str, fails: bool) -> None:
+    player = TapePlayer(TAPE, mode=mode)
+    player.before_model(asks("a", "zero"))
+    if fails:
+        with pytest.raises(TapeMismatchError, match="ended before step 1, where the tape has a model call of 'b'"):
+            player.finish()
+    else:
+        player.finish()
+
+
+def test_calls_after_the_fork_may_be_left() -> None:
+    player = TapePlayer(TAPE, until=1)
+    player.before_model(asks("a", "zero"))
+    player.finish()
+
+
+# --- tools ----------------------------------------------------------------------------------------------------------
+def test_tools_of_fixed_steps_are_served_whatever_the_rules_say() -> None:
+    for rules in (None, "live", "blocked", "replayable"):
+        assert result(TapePlayer(TAPE, until=1, tools=ToolRules.of(rules)), uses("look", '{"at": 1}', 0)) == "seen"
+
+
+def test_another_call_of_a_fixed_step_is_a_difference() -> None:
+    with pytest.raises(TapeMismatchError, match=r"calls 'look' with \{'at': 2\} where the tape has \{'at': 1\}"):
+        TapePlayer(TAPE).before_tool(uses("look", {"at": 2}, 0))
+    player = TapePlayer(TAPE, mode="lenient")
+    assert result(player, uses("look", {"at": 2}, 0)) == "seen"
+    assert len(player.divergences) == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "taped", "new"),
+    [
+        ("live", None, None),
+        ("replayable", "written", None),
+        ("blocked", "written", "the tool write cannot be used now"),
+        ("rebuilt", None, None),
+    ],
+)
+def test_what_a_tool_may_do_after_the_fork(rule: str, taped: str | None, new: str | None) -> None:
+    player = TapePlayer(TAPE, until=1, tools=ToolRules.of({"write": rule}))
+    assert result(player, uses("write", {"to": "x"}, 2)) == taped
+    assert result(player, uses("write", {"to": "y"}, 2)) == new
+
+
+def test_a_tool_that_nobody_declared_stops_the_replay() -> None:
+    player = TapePlayer(TAPE, until=1, tools=ToolRules.of({"look": "live"}))
+    with pytest.raises(ReplayError, match="write"):
+        player.before_tool(uses("write", {"to": "y"}, 2))
+    with pytest.raises(ReplayError, match="write"):
+        player.finish()
+
+
+def test_a_rebuilt_tool_runs_and_has_to_give_the_same() -> None:
+    player = TapePlayer(TAPE, tools=ToolRules.of({"look": "rebuilt"}))
+    request = uses("look", {"at": 1}, 0)
+    assert player.before_tool(request) is None
+    served = player.after_tool(request, ToolReply(content="seen"))
+    assert served is not None
+    assert served.content == "seen"
+
+    other = TapePlayer(TAPE, tools=ToolRules.of({"look": "rebuilt"}))
+    other.before_tool(request)
+    with pytest.raises(TapeMismatchError, match="the tool 'look' gave 'gone' where the tape has 'seen'"):
+        other.after_tool(request, ToolReply(content="gone"))
+
+
+def test_a_rebuilt_tool_that_failed_may_fail_again() -> None:
+    tape = TAPE.model_copy(update={"tool_calls": (used("look", 0, {}, "gone", is_error=True, error="OSError: gone"),)})
+    player = TapePlayer(tape, tools=ToolRules.of("rebuilt"))
+    request = uses("look", {}, 0)
+    assert player.before_tool(request) is None
+    assert player.after_tool(request, ToolReply(content="gone", is_error=True)) is None
+    assert player.divergences == []
+
+
+def test_a_recorded_tool_failure_is_raised() -> None:
+    tape = TAPE.model_copy(update={"tool_calls": (used("look", 0, {}, "gone", is_error=True, error="OSError: gone"),)})
+    with pytest.raises(RecordedFailureError, match="gone"):
+        TapePlayer(tape).before_tool(uses("look", {}, 0))
+
+
+def test_routing_runs_anew() -> None:
+    tape = TAPE.model_copy(update={"tool_calls": (used("transfer", 0, {}, "passed", is_routing=True),)})
+    assert TapePlayer(tape).before_tool(uses("transfer", {}, 0)) is None
+    assert TapePlayer(tape, until=0).before_tool(uses("transfer", {}, 3)) is None  # without a rule

@@ -1,0 +1,275 @@
+"""Tapes of plain Python runs, and what the teams give when they are made again from them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+import tracer_hooks
+from tracer_hooks.adapters.plain import PlainAdapter, PlainTeam
+from tracer_hooks.config import CaptureConfig, ContentCapture
+from tracer_hooks.errors import ReplayError
+from tracer_hooks.replay import Tape, TapePlayer, tape_of
+from tracer_hooks.testing import Observer, observed
+
+Work = Callable[[str], Any]
+
+
+def conduct(work: Work, tape: Tape | None = None, capture: CaptureConfig | None = None) -> tuple[Any, Observer]:
+    """Run ``work`` as the turn of one agent; gives what came of it, an error included."""
+    turn = tracer_hooks.agent(name="solo")(work)
+    team = PlainTeam(turn, "team")
+    player = TapePlayer(tape) if tape is not None else None
+    with observed(team, adapter=PlainAdapter(), capture=capture, intervention=player) as observer:
+        try:
+            value = team.run("What?")
+            value = asyncio.run(value) if asyncio.iscoroutine(value) else value
+        except Exception as error:
+            value = (type(error).__name__, str(error))
+    if player is not None:
+        player.finish()
+    return value, observer
+
+
+def again(build: Callable[[], tuple[Work, list[Any]]]) -> tuple[Any, Any, Tape]:
+    """What a run gave, what its replay gives, and the tape; nothing may be called in the replay."""
+    work, _ = build()
+    first, observer = conduct(work)
+    tape = Tape.model_validate_json(tape_of(observer.runs[0]).model_dump_json())
+    work, called = build()
+    second, _ = conduct(work, tape)
+    assert called == []
+    return first, second, tape
+
+
+# --- what is on the tape --------------------------------------------------------------------------------------------
+def test_each_message_is_kept_once() -> None:
+    def build() -> tuple[Work, list[Any]]:
+        called: list[Any] = []
+
+        @tracer_hooks.model
+        def ask(messages: list[dict[str, str]]) -> str:
+            called.append(messages)
+            return f"reply {len(messages)}"
+
+        def work(task: str) -> str:
+            messages = [{"role": "system", "content": "Be right."}, {"role": "user", "content": task}]
+            messages.append({"role": "user", "content": ask(messages)})
+            return ask(messages)
+
+        return work, called
+
+    first, second, tape = again(build)
+    assert (first, second) == ("reply 3", "reply 3")
+    assert [call.messages for call in tape.model_calls] == [(0, 1), (0, 1, 2)]
+    assert len(tape.messages) == 3
+
+
+@pytest.mark.parametrize("record", [ContentCapture.OFF, ContentCapture.REDACTED])
+def test_a_run_without_content_has_no_tape(record: ContentCapture) -> None:
+    _, observer = conduct(lambda task: "done", capture=CaptureConfig(record=record))
+    with pytest.raises(ReplayError, match=f"recorded with content '{record.value}', expected 'full'"):
+        tape_of(observer.runs[0])
+
+
+# --- models ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+def test_a_streamed_reply_is_streamed_again_in_its_pieces(asynchronous: bool) -> None:
+    def build() -> tuple[Work, list[Any]]:
+        called: list[Any] = []
+
+        @tracer_hooks.model
+        def ask(prompt: str) -> Iterator[str]:
+            called.append(prompt)
+            yield from ("It ", "is", " 42")
+
+        @tracer_hooks.model
+        async def aask(prompt: str) -> AsyncIterator[str]:
+            called.append(prompt)
+            for piece in ("It ", "is", " 42"):
+                yield piece
+
+        async def awork(task: str) -> str:
+            return "|".join([piece async for piece in aask(task)])
+
+        return awork if asynchronous else lambda task: "|".join(ask(task)), called
+
+    first, second, tape = again(build)
+    assert (first, second) == ("It |is| 42", "It |is| 42")
+    assert (tape.model_calls[0].content, tape.model_calls[0].chunks) == ("It is 42", ("It ", "is", " 42"))
+
+
+def test_what_a_live_stream_gives_is_untouched_by_a_recording_intervention() -> None:
+    @tracer_hooks.model
+    def ask(prompt: str) -> Any:
+        yield "a"
+        yield "b"
+        return "returned"
+
+    def work(task: str) -> list[str]:
+        stream, items = ask(task), []
+        while True:
+            try:
+                items.append(next(stream))
+            except StopIteration as stop:
+                return [*items, stop.value]
+
+    first, observer = conduct(work)
+    assert first == ["a", "b", "returned"]
+    unserved = tape_of(observer.runs[0]).model_copy(update={"model_calls": (), "tool_calls": ()})
+    team = PlainTeam(tracer_hooks.agent(name="solo")(work), "team")
+    with observed(team, adapter=PlainAdapter(), intervention=TapePlayer(unserved, mode="lenient")):
+        assert team.run("What?") == first
+
+
+def test_a_model_that_failed_fails_again() -> None:
+    def build() -> tuple[Work, list[Any]]:
+        called: list[Any] = []
+
+        @tracer_hooks.model
+        def ask(prompt: str) -> str:
+            called.append(prompt)
+            raise TimeoutError("no answer")
+
+        def work(task: str) -> str:
+            try:
+                return ask(task)
+            except TimeoutError as error:
+                return f"given up: {error!r}"
+
+        return work, called
+
+    first, second, tape = again(build)
+    assert first == second == "given up: TimeoutError('no answer')"
+    assert tape.model_calls[0].error == "TimeoutError: no answer"
+
+
+def give_mapping(content: str) -> Mapping[str, Any]:
+    return {
+        "role": "assistant",
+        "content": content,
+        "tool_calls": [],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5},
+        "finish_reason": "stop",
+        "model": "m-1",
+    }
+
+
+def test_a_mapping_comes_with_what_was_said_beside_it() -> None:
+    def build() -> tuple[Work, list[Any]]:
+        called: list[Any] = []
+
+        @tracer_hooks.model
+        def ask(prompt: str) -> Mapping[str, Any]:
+            called.append(prompt)
+            return give_mapping("42")
+
+        return lambda task: dict(ask(task)), called
+
+    first, second, _ = again(build)
+    assert first == second == give_mapping("42")
+
+
+def test_a_client_s_completion_is_made_again_as_its_class() -> None:
+    chat = pytest.importorskip("openai.types.chat")
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    data = {
+        "id": "x",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m-1",
+        "choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}],
+    }
+    real = chat.ChatCompletion.model_validate(data)
+
+    def build() -> tuple[Work, list[Any]]:
+        called: list[Any] = []
+
+        def ask(prompt: str) -> Any:
+            called.append(prompt)
+            return real
+
+        ask.__annotations__["return"] = chat.ChatCompletion
+        asked = tracer_hooks.model(ask)
+        return lambda task: asked(task).choices[0].message.tool_calls[0].function.name, called
+
+    first, second, _ = again(build)
+    assert first == second == "look"
+
+
+def test_without_annotation_a_reply_with_tools_is_a_mapping() -> None:
+    def build() -> tuple[Work, list[Any]]:
+        called: list[Any] = []
+
+        def unannotated(prompt):  # type: ignore[no-untyped-def]
+            called.append(prompt)
+            return {"content": "", "tool_calls": [{"id": "c1", "function": {"name": "look", "arguments": "{}"}}]}
+
+        ask: Callable[[str], Any] = tracer_hooks.model(unannotated)
+        return lambda task: ask(task)["tool_calls"][0]["function"]["name"], called
+
+    first, second, _ = again(build)
+    assert first == second == "look"
+
+
+# --- tools ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("value", [None, "", "text", 7, 0, False, [1, "x"], {"a": None}], ids=repr)
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+def test_a_tool_gives_what_it_gave(value: Any, asynchronous: bool) -> None:
+    def build() -> tuple[Work, list[Any]]:
+        called: list[Any] = []
+
+        @tracer_hooks.tool
+        def look(at: int) -> Any:
+            called.append(at)
+            return value
+
+        @tracer_hooks.tool
+        async def alook(at: int) -> Any:
+            called.append(at)
+            return value
+
+        async def awork(task: str) -> Any:
+            return [await alook(1)]
+
+        return awork if asynchronous else lambda task: [look(1)], called
+
+    first, second, _ = again(build)
+    assert first == second == [value]
+    assert type(second[0]) is type(value)
+
+
+def test_a_tool_that_failed_fails_again() -> None:
+    def build() -> tuple[Work, list[Any]]:
+        called: list[Any] = []
+
+        @tracer_hooks.tool
+        def look(at: int) -> str:
+            called.append(at)
+            raise LookupError("nothing there")
+
+        return lambda task: look(1), called
+
+    first, second, tape = again(build)
+    assert first == second == ("LookupError", "nothing there")
+    (call,) = tape.tool_calls
+    assert (call.content, call.is_error, call.error) == ("nothing there", True, "LookupError: nothing there")
+
+
+def test_a_tool_in_which_agents_act_is_routing() -> None:
+    @tracer_hooks.model
+    def ask(prompt: str) -> str:
+        return f"heard {prompt}"
+
+    @tracer_hooks.tool
+    def ask_expert(question: str) -> str:
+        return tracer_hooks.agent(name="expert")(lambda text: ask(text))(question)
+
+    first, observer = conduct(lambda task: ask_expert(task))
+    tape = tape_of(observer.runs[0])
+    assert [call.is_routing for call in tape.tool_calls] == [True]
+    assert conduct(lambda task: ask_expert(task), tape)[0] == first
