@@ -1,4 +1,4 @@
-"""``tracer_hooks.replay``, ``counterfactual`` and ``find_decisive_step``: what would have come of another step?"""
+"""``tracer_hooks.replay_run``, ``counterfactual`` and ``find_decisive_step``: what would have come of another step?"""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def counterfactual(
         step: The index of the step.
         correction: The reply that the agent gives instead; a mapping with ``content``, ``tool_calls`` or ``guidance``
             (what the agent is told before it tries again); or None, and the proposer writes it.
-        **options: See :class:`~tracer_hooks.replay.ReplayOptions` and ``ReplayArguments``.
+        **options: See ``ReplayArguments``.
 
     Returns:
         How often the run succeeded with and without the correction, the interval of the difference, and its cost.
@@ -80,7 +80,7 @@ def find_decisive_step(
     Args:
         run: A run of a hooked team, a run of the run store, or the id of one, or its beginning.
         attributor: Says where to look first. The default is the run's own diagnosis, and a new one where there is none.
-        **options: See :class:`~tracer_hooks.replay.ReplayOptions` and ``ReplayArguments``.
+        **options: See ``ReplayArguments``.
 
     Returns:
         The step with all evidence; ``decisive`` is None when no step was found, and ``reason`` says why.
@@ -104,7 +104,7 @@ def find_decisive_step(
     return _off_the_loop(search)
 
 
-def replay(
+def replay_run(
     run: Recorded,
     *,
     until: int | None = None,

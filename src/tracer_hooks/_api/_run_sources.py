@@ -63,7 +63,7 @@ class StoredRuns:
         if loaded is not None and loaded.outcome is summary.outcome:
             return loaded
         try:
-            stored = self._store.get(summary.run_id)
+            stored = self._store.get(summary.run_id, with_tape=False)
         except StoreError as error:
             logger.warning("tracer-hooks leaves out a stored run that cannot be read: %s", error)
             return None

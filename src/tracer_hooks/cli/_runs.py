@@ -103,7 +103,7 @@ def _get(store: Path | None, run_id: str) -> StoredRun:
     with _open(store) as runs:
         if not runs.path.exists():
             raise StoreError(f"there is no run store at {str(runs.path)!r}. Hook a team, or run: tracer-hooks demo")
-        return runs.get(run_id)
+        return runs.get(run_id, with_tape=False)
 
 
 def _outcome(value: str | None) -> RunOutcome | None:

@@ -33,7 +33,8 @@ CREATE INDEX ix_runs_session_id ON runs (session_id);
 INSERT INTO runs VALUES (
     'old-1', 's', 1, 'live', 'maths', 'plain', 'what?', 'failed', 'check: no', 1000000, 2000000, 1, 7, 3,
     NULL, NULL, NULL, NULL, 0,
-    CAST('{"run_id": "old-1", "team": "maths", "steps": [{"index": 0, "agent": "solver", "content": "six"}]}' AS BLOB), NULL, NULL
+    CAST('{"run_id": "old-1", "team": "maths", "steps": [' ||
+         '{"index": 0, "agent": "solver", "content": "six"}]}' AS BLOB), NULL, NULL
 );
 """
 
