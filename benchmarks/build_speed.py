@@ -2,8 +2,9 @@
 
     python benchmarks/build_speed.py --framework python --framework langgraph --tasks 6 --out build_speed.json
 
-The model reads the last answer that it is shown and hands it on, so a wrong one travels to the end of the run. It never
-follows an instruction, which makes the yield of prompt injections a lower bound: 0.
+The model hands on the last answer that it is shown, so a wrong one travels to the end of the run; it has none where the
+others gave none, and gives a wrong one when its instructions are longer than they were. The yields are those of this
+model: they say which faults reach the answer, not what a real model would make of them.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from tracer_hooks.suites import Endpoint, SuiteTask, get_suite
 from tracer_hooks.testing import ScriptedLLM, ScriptedRequest, When
 
 ARCHITECTURES = ("planner_solver_checker", "sop_pipeline", "debate")
+_PROMPT_ALONE = 150
+"""Characters of a prompt besides the task when no one has said anything yet."""
 PACKAGES = {"autogen": "tracer_hooks_autogen", "crewai": "tracer_hooks_crewai", "langgraph": "tracer_hooks_langgraph"}
 
 
@@ -67,10 +70,20 @@ def _arguments() -> argparse.Namespace:
 
 
 def _hand_on(tasks: Sequence[SuiteTask]) -> Any:
+    known: set[str] = set()
+
     def reply(request: ScriptedRequest) -> str:
         task = next(task for task in tasks if task.text in request.text)
-        answers = re.findall(r"ANSWER: (\S+)", request.text.replace(task.text, ""))
-        answer = answers[-1] if answers else task.reference
+        told = request.system
+        is_misled = any(told != one and told.startswith(one) for one in known)
+        if not is_misled:
+            known.add(told)
+        rest = request.text.replace(task.text, "").replace(told, "")
+        answers = re.findall(r"ANSWER: (\S+)", rest)
+        alone = len(rest) < _PROMPT_ALONE
+        answer = answers[-1] if answers else task.reference if alone else "unknown"
+        if is_misled:
+            return "I would rather look at how such numbers came about.\nANSWER: 0"
         return f"The numbers that are given lead to {answer}.\nANSWER: {answer}"
 
     return reply

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tracer_hooks._api._hooked_functions import factory_of
+from tracer_hooks._api._hooked_teams import conductor_of
 from tracer_hooks._api._rerun_target import rerunner
 from tracer_hooks._api._verdict import Check
 from tracer_hooks.adapters import Intervention
 from tracer_hooks.errors import ConfigError, MissingExtraError
 from tracer_hooks.replay import TeamRunner, Trial
-from tracer_hooks.schema import RunKind
+from tracer_hooks.schema import Json, RunKind
 from tracer_hooks.suites import Endpoint, SuiteTask, check_of, get_suite
 from tracer_hooks.suites.architectures import ARCHITECTURES
 
@@ -29,15 +31,32 @@ class OwnTeam:
     name: str
     """Identifies the team in the data set."""
     check: Check | None = None
-    """Decides whether a run succeeded; default what the team was hooked with, else the task's reference."""
+    """Decides whether a run succeeded; default what the team was hooked with, else the grader of the task."""
     architecture: str = ""
     """How the team is organised, if that has a name."""
 
     def runner(self, task: SuiteTask) -> TeamRunner:
-        """What runs the team on ``task``."""
-        return rerunner(
-            self.target, task.text, check=self.check, expected=task.reference if self.check is None else None
-        )
+        """What runs the team on ``task``.
+
+        Raises:
+            ConfigError: Nothing says whether a run succeeded.
+            AdapterError: The target is no team, and gave none.
+        """
+        return rerunner(self.target, task.text, check=self.check_of(task))
+
+    def check_of(self, task: SuiteTask) -> Check | None:
+        """What decides about runs on ``task``; None where that is what the team was hooked with.
+
+        Raises:
+            ConfigError: There is no check, and the task has no reference.
+        """
+        if self.check is not None or is_judged(self.target):
+            return self.check
+        return check_of(task)
+
+    def described(self) -> dict[str, Json]:
+        """What of it shapes the data."""
+        return {"architecture": self.architecture} if self.architecture else {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +86,11 @@ class SuiteTeam:
     def name(self) -> str:
         """``framework/architecture``."""
         return f"{self.framework}/{self.architecture}"
+
+    def described(self) -> dict[str, Json]:
+        """What of it shapes the data; not where the model is, which may move."""
+        place = self.endpoint
+        return {"model": place.model, "temperature": place.temperature, "max_tokens": place.max_tokens}
 
     def runner(self, task: SuiteTask) -> TeamRunner:
         """What runs the team on ``task``, each time with an environment of its own.
@@ -99,6 +123,13 @@ class _FreshEnvironments:
 
         check = check_of(self.suite_task, environment)
         return rerunner(build, self.task, check=check).run(intervention, kind=kind)
+
+
+def is_judged(target: Any) -> bool:
+    """Whether it was hooked with something that says whether a run succeeded."""
+    factory, conductor = factory_of(target), conductor_of(target)
+    options = factory.options if factory is not None else conductor.options if conductor is not None else None
+    return options is not None and (options.check is not None or options.expected is not None)
 
 
 def _builder(framework: str) -> Callable[..., Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import ValidationError
+
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.schema import Record, Usage
 
@@ -20,8 +22,14 @@ class VerificationRule(Record):
     controls: int = 3
     """Runs without it; all of them have to succeed."""
 
-    def model_post_init(self, context: object) -> None:
+    def __init__(self, **fields: object) -> None:
         """Refuse rules that every fault, or none, would pass."""
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            raise ConfigError(
+                f"VerificationRule: {error.errors(include_url=False)[0]['msg']}, got {fields!r}"
+            ) from error
         if not 1 <= self.failures <= self.trials:
             raise ConfigError(
                 f"{self.failures} failures of {self.trials} trials cannot be asked for, expected 1 up to the trials"

@@ -2,57 +2,58 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+import contextlib
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tracer_hooks.datasets._building._collected import collected
+from tracer_hooks.datasets._building._fault_plan import planned_faults
 from tracer_hooks.datasets._building._journal import Journal
 from tracer_hooks.datasets._building._labels import (
-    clean_record,
     discarded_failure,
     discarded_fault,
+    discarded_run,
     injected_label,
     natural_label,
 )
 from tracer_hooks.datasets._building._options import BuildOptions
+from tracer_hooks.datasets._building._progress import Progress
 from tracer_hooks.datasets._building._recorded import (
     FAULT,
     NATURAL,
-    PLAN,
     RUN,
     RecordedRun,
     RunUnit,
-    broken_result,
+    broken_off,
+    is_broken,
+    left_over,
+    lost_call,
     recorded_run,
     run_result,
 )
 from tracer_hooks.datasets._building._subject import Subject
 from tracer_hooks.datasets._building._work import Work
 from tracer_hooks.datasets._labeled import LabeledSet
-from tracer_hooks.errors import ConfigError, DatasetError, FaultError, ReplayError
-from tracer_hooks.faults import FaultSpec, Injector, plan_faults
-from tracer_hooks.replay import DecisiveSearch, Spending, StepReplay, find_decisive_step
-from tracer_hooks.schema import LabeledTrajectory, RunKind, Usage
+from tracer_hooks.errors import ConfigError, DatasetError, FaultError, ReplayError, TracerHooksError
+from tracer_hooks.faults import FaultSpec, Injector
+from tracer_hooks.replay import (
+    DecisiveSearch,
+    Spending,
+    StepReplay,
+    Tape,
+    TapePlayer,
+    ToolRules,
+    ToolUse,
+    Trial,
+    find_decisive_step,
+)
+from tracer_hooks.schema import RunKind, Usage
 from tracer_hooks.suites import SuiteTask
 
-_BROKEN_IN_A_ROW = 8
-"""So many broken runs one after the other say that there is no point in going on."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Progress:
-    """How far a phase of a build is."""
-
-    phase: str
-    """``runs``, ``faults`` or ``failures``."""
-    done: int
-    """Units that are done, earlier sessions included."""
-    total: int
-    """All units of the phase."""
-    kept: int
-    """Of those, how many gave what was wanted: runs that succeeded, verified faults, labelled failures."""
+_TOO_MANY_BROKEN = 8
+"""So many broken units, in a row or more of them than others, say that there is no point in going on."""
 
 
 class DatasetBuilder:
@@ -65,9 +66,15 @@ class DatasetBuilder:
         options: How.
         on_progress: Told after every unit.
 
+    Attributes:
+        units: The runs that are planned.
+        journal: What is done.
+        spending: What this session has cost.
+        broken_off: How many units of this session came to nothing, for want of a model; the next one does them again.
+
     Raises:
         DatasetError: The folder cannot be used.
-        ConfigError: There is no team, or a team has no task.
+        ConfigError: There is no team, or a team has no task, or two have one name.
     """
 
     def __init__(
@@ -81,56 +88,72 @@ class DatasetBuilder:
     ) -> None:
         self.folder = folder
         self.options = options
-        self.journal = Journal(folder)
-        self.spending = Spending(options.cap)
-        self._units = [
+        self.units = [
             RunUnit(subject=subject, task=task, repeat=repeat)
             for repeat in range(options.repeats)
             for subject in subjects
             for task in tasks(subject)
         ]
-        if not self._units:
+        if not self.units:
             raise ConfigError("there is nothing to run: expected at least one team and one task")
+        names = [unit.name for unit in self.units]
+        if len(set(names)) < len(names):
+            double = next(name for name in names if names.count(name) > 1)
+            raise ConfigError(f"two runs would be called {double!r}: expected teams and tasks with names of their own")
+        self.journal = Journal(folder)
+        self.spending = Spending(options.cap)
         self._on_progress = on_progress or (lambda progress: None)
-        self._broken = 0
+        self.broken_off = self._broken = 0
 
     def build(self) -> LabeledSet:
         """Do what is left to do, within the caps, and write what there is; gives the whole data set.
 
+        What was found is also written when the build is broken off, by an exception or by the user.
+
         Raises:
             DatasetError: Nothing but broken runs comes, or the disk is full; what was done is kept.
         """
-        self._run_teams()
-        if self.options.faults_per_run:
-            self._inject_faults()
-        if self.options.natural:
-            self._replay_failures()
-        found = self.collected()
-        found.save(self.folder)
-        return found
+        with self.journal.held():
+            try:
+                self._run_teams()
+                if self.options.faults_per_run:
+                    self._inject_faults()
+                if self.options.natural:
+                    self._replay_failures()
+            except BaseException:
+                with contextlib.suppress(DatasetError):  # the first error says more
+                    self.collected().save(self.folder)
+                raise
+            found = self.collected()
+            found.save(self.folder)
+            return found
+
+    def collected(self) -> LabeledSet:
+        """Everything that was found so far."""
+        return collected(self.journal, self.units, self.runs(), seed=self.options.seed, path=self.folder)
 
     # --- runs ------------------------------------------------------------------------------------------------------
     def _run_teams(self) -> None:
-        units = [(RUN + unit.name, unit) for unit in self._units]
-        for _name, result in self._watched("runs", units, self._run_team, _is_success):
-            self._broken = self._broken + 1 if result["broken"] else 0
-            if self._broken >= _BROKEN_IN_A_ROW:
-                raise DatasetError(
-                    f"the last {self._broken} runs were broken off: {_reason(result)}. Expected a model that answers "
-                    "and a check that judges; see to that, and give the same command again"
-                )
+        units = [(RUN + unit.name, unit) for unit in self.units]
+        last: dict[str, Any] = {}
+        with self._watched("runs", units, self._run_team, _is_success) as results:
+            for result in results:
+                last = result
+        if is_broken(last) and not any(self.runs()):
+            raise DatasetError(f"no run could be made: {last['again']}. See to that, and give the same command again")
 
     def _run_team(self, unit: RunUnit) -> dict[str, Any]:
         try:
-            trial = unit.subject.runner(unit.task).run(kind=RunKind.LIVE)
+            trial = unit.subject.runner(unit.task).run(_watching(), kind=RunKind.LIVE)
         except ReplayError as error:  # the check raised
-            return broken_result(str(error))
+            return {**broken_off(str(error)), "discarded": discarded_run(unit, str(error))}
         self.spending.add(trial.trajectory.usage)
-        return run_result(unit, trial)
+        result = run_result(unit, trial)
+        return {**result, "discarded": discarded_run(unit, result["again"])} if is_broken(result) else result
 
     def runs(self) -> Iterator[RecordedRun]:
         """The runs that were made so far, in the order of the plan."""
-        for unit in self._units:
+        for unit in self.units:
             if RUN + unit.name in self.journal:
                 run = recorded_run(unit, self.journal[RUN + unit.name])
                 if run is not None:
@@ -138,101 +161,110 @@ class DatasetBuilder:
 
     # --- faults ----------------------------------------------------------------------------------------------------
     def _inject_faults(self) -> None:
-        planned = self._planned([run for run in self.runs() if run.passed])
-        wanted = self.options.wanted_injected
-        for _ in self._watched("faults", planned, self._inject_fault, _is_label):
-            if wanted is not None and self._found(FAULT) >= wanted:
-                return
+        planned = planned_faults(self.journal, [run for run in self.runs() if run.passed], self.options)
+        self._until_found(FAULT, self.options.wanted_injected, "faults", planned, self._inject_fault)
 
-    def _planned(self, runs: Sequence[RecordedRun]) -> list[tuple[str, tuple[RecordedRun, FaultSpec]]]:
-        """Faults for each run; a plan is kept, so that a build which goes on tries the same ones."""
-        new = [run for run in runs if PLAN + run.unit.name not in self.journal]
-        options = self.options
-        plan = plan_faults(
-            [run.trial.trajectory for run in new],
-            modes=options.modes,
-            strategies=options.strategies,
-            per_trajectory=options.faults_per_run,
-            seed=options.seed + len(runs) - len(new),
-            writer=options.writer,
-        )
-        specs: dict[str, list[FaultSpec]] = {run.trial.trajectory.run_id: [] for run in new}
-        for trajectory, spec in plan:
-            specs[trajectory.run_id].append(spec)
-        for run in new:
-            chosen = [spec.model_dump(mode="json") for spec in specs[run.trial.trajectory.run_id]]
-            self.journal.add(PLAN + run.unit.name, {"specs": chosen})
-        return [
-            (f"{FAULT}{run.unit.name}/{spec.fault_id}", (run, spec))
-            for run in runs
-            for spec in map(FaultSpec.model_validate, self.journal[PLAN + run.unit.name]["specs"])
-        ]
-
-    def _inject_fault(self, unit: tuple[RecordedRun, FaultSpec]) -> dict[str, Any]:
-        run, spec = unit
-        injector = Injector(
-            run.unit.subject.runner(run.unit.task), run.trial, self.options.inject, spending=self.spending
-        )
-        injection = injector.inject(spec)
+    def _inject_fault(self, planned: tuple[RecordedRun, FaultSpec]) -> dict[str, Any]:
+        run, spec = planned
+        runner = run.unit.subject.runner(run.unit.task)
+        injection = Injector(runner, run.trial, self.options.inject, spending=self.spending).inject(spec)
+        if injection.is_broken_off:
+            reason = injection.discarded or ""
+            if self.spending.refusal is not None:
+                return left_over(reason)
+            return {**broken_off(reason), "discarded": discarded_fault(run.unit, injection)}
         if not injection.is_verified:
             return {"discarded": discarded_fault(run.unit, injection)}
-        return {"labeled": injected_label(run.unit, injection, seed=spec.seed).model_dump(mode="json")}
+        return {"labeled": injected_label(run.unit, injection).model_dump(mode="json")}
 
     # --- failures --------------------------------------------------------------------------------------------------
     def _replay_failures(self) -> None:
         failed = [run for run in self.runs() if run.failed][: self.options.max_natural]
         units = [(NATURAL + run.unit.name, run) for run in failed]
-        wanted = self.options.wanted_natural
-        for _ in self._watched("failures", units, self._replay_failure, _is_label):
-            if wanted is not None and self._found(NATURAL) >= wanted:
-                return
-
-    def _found(self, prefix: str) -> int:
-        return sum(map(_is_label, self.journal.results(prefix)))
+        self._until_found(NATURAL, self.options.wanted_natural, "failures", units, self._replay_failure)
 
     def _replay_failure(self, run: RecordedRun) -> dict[str, Any]:
-        begun = time.monotonic()
         own = _Shared(self.spending)
-        runner = run.unit.subject.runner(run.unit.task)
-        replay = StepReplay(runner, run.trial, replace(self.options.replay, cap=self.options.cap), spending=own)
-        trajectory = run.trial.trajectory.model_copy(update={"reference": None})
         try:
-            attribution = self.options.attribute(trajectory) if self.options.attribute is not None else None
-            search = find_decisive_step(replay, attribution=attribution, proposer=self.options.proposer)
+            search = self._search(run, own)
+        except _LostRunError as error:
+            return {**broken_off(str(error)), "discarded": discarded_failure(run.unit, str(error), own)}
         except (ReplayError, FaultError) as error:
-            return {"discarded": discarded_failure(run, str(error), own, seconds=time.monotonic() - begun)}
-        seconds = time.monotonic() - begun
+            return {"discarded": discarded_failure(run.unit, str(error), own)}
         if search.decisive is None:
-            return {
-                "discarded": discarded_failure(run, search.reason, own, seconds=seconds),
-                "search": _summary(search),
-            }
-        label = natural_label(run, search, seed=self.options.seed, seconds=seconds)
+            if own.refusal is not None:
+                return left_over(own.refusal)
+            return {"discarded": discarded_failure(run.unit, search.reason, own), "search": _summary(search)}
+        label = natural_label(run, search, seed=self.options.seed, seconds=own.seconds)
         return {"labeled": label.model_dump(mode="json"), "search": _summary(search)}
 
-    # --- the data set ----------------------------------------------------------------------------------------------
-    def collected(self) -> LabeledSet:
-        """Everything that was found so far."""
-        results = [result for prefix in (FAULT, NATURAL) for result in self.journal.results(prefix)]
-        labeled = [LabeledTrajectory.model_validate(r["labeled"]) for r in results if "labeled" in r]
-        discarded = [r["discarded"] for r in results if "discarded" in r]
-        clean = [clean_record(run, seed=self.options.seed) for run in self.runs() if run.passed]
-        return LabeledSet(labeled=tuple(labeled), clean=tuple(clean), discarded=tuple(discarded), path=self.folder)
+    def _search(self, run: RecordedRun, own: Spending) -> DecisiveSearch:
+        runner = run.unit.subject.runner(run.unit.task)
+        options = replace(self.options.replay, cap=self.options.cap)
+        replay = StepReplay(runner, run.trial, options, spending=own, on_trial=_expect_answers)
+        trajectory = run.trial.trajectory.model_copy(update={"reference": None})
+        attribution = self.options.attribute(trajectory) if self.options.attribute is not None else None
+        return find_decisive_step(replay, attribution=attribution, proposer=self.options.proposer)
 
+    # --- units -----------------------------------------------------------------------------------------------------
+    def _until_found(
+        self,
+        prefix: str,
+        wanted: int | None,
+        phase: str,
+        units: Sequence[tuple[str, Any]],
+        work: Callable[[Any], dict[str, Any]],
+    ) -> None:
+        found = sum(map(_is_label, self.journal.results(prefix)))
+        with self._watched(phase, units, work, _is_label) as results:
+            if wanted is not None and found >= wanted:
+                return
+            for result in results:
+                found += _is_label(result)
+                if wanted is not None and found >= wanted:
+                    return
+
+    @contextlib.contextmanager
     def _watched(
         self,
         phase: str,
         units: Sequence[tuple[str, Any]],
         work: Callable[[Any], dict[str, Any]],
         is_kept: Callable[[dict[str, Any]], bool],
-    ) -> Iterator[tuple[str, dict[str, Any]]]:
+    ) -> Iterator[Iterator[dict[str, Any]]]:
+        """The results of units as they come, told to the display; leaving it ends the work."""
         known = [self.journal[name] for name, _ in units if name in self.journal]
-        done, kept = len(known), sum(map(is_kept, known))
-        self._on_progress(Progress(phase=phase, done=done, total=len(units), kept=kept))
-        for name, result in Work[Any](self.journal, self.spending, workers=self.options.workers).do(units, work):
-            done, kept = done + 1, kept + is_kept(result)
-            self._on_progress(Progress(phase=phase, done=done, total=len(units), kept=kept))
-            yield name, result
+        state = Progress(
+            phase=phase, done=len(known), total=len(units), kept=sum(map(is_kept, known)), resumed=len(known)
+        )
+        self._on_progress(state)
+        done = Work[Any](self.journal, self.spending, workers=self.options.workers).do(units, _never_raising(work))
+
+        def told() -> Generator[dict[str, Any], None, None]:
+            now = state
+            for _, result in done:
+                now = replace(now, done=now.done + 1, kept=now.kept + is_kept(result))
+                self._on_progress(now)
+                self._expect_sense(result)
+                yield result
+
+        # Closed by hand: the frames of an exception would keep the generators, and with them the work, alive.
+        with contextlib.closing(done), contextlib.closing(told()) as results:
+            yield results
+
+    def _expect_sense(self, result: dict[str, Any]) -> None:
+        # Units that need no model succeed all the same, so one of them does not make up for all that were broken off.
+        self._broken = self._broken + 1 if is_broken(result) else max(0, self._broken - 1)
+        self.broken_off += is_broken(result)
+        if self._broken >= _TOO_MANY_BROKEN:
+            raise DatasetError(
+                f"run after run was broken off, the last one so: {result['again']}. Expected a model that answers, a "
+                "team that can be built and a check that judges; see to that, and give the same command again"
+            )
+
+
+class _LostRunError(Exception):
+    """A replay ended for want of a model: whatever it was to test, nothing came of it."""
 
 
 class _Shared(Spending):
@@ -251,16 +283,40 @@ class _Shared(Spending):
         return self._whole.refusal
 
 
+def _watching() -> TapePlayer:
+    """A player that has nothing to play.
+
+    Runs with a fault are made under one, and what that takes of their time must not tell them from runs without.
+    """
+    return TapePlayer(Tape(run_id="none"), until=0, tools=ToolRules(default=ToolUse.LIVE))
+
+
+def _expect_answers(trial: Trial) -> None:
+    lost = lost_call(trial)
+    if lost is not None:
+        raise _LostRunError(lost)
+
+
+def _never_raising(work: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[str, Any]]:
+    """``work``, with an error of the user's factory or writer as a broken unit: one of them ends no long build."""
+
+    def done(unit: Any) -> dict[str, Any]:
+        try:
+            return work(unit)
+        except TracerHooksError:
+            raise
+        except Exception as error:
+            return broken_off(f"{type(error).__name__}: {error}")
+
+    return done
+
+
 def _is_success(result: dict[str, Any]) -> bool:
-    return bool(result["outcome"] == "succeeded")
+    return result.get("outcome") == "succeeded"
 
 
 def _is_label(result: dict[str, Any]) -> bool:
     return "labeled" in result
-
-
-def _reason(result: dict[str, Any]) -> str:
-    return str(result.get("reason") or result.get("trajectory", {}).get("outcome_reason"))
 
 
 def _summary(search: DecisiveSearch) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
@@ -12,13 +13,17 @@ from typing import Any
 from tracer_hooks.errors import DatasetError
 
 NAME = "journal.jsonl"
+LOCK = ".lock"
+AGAIN = "again"
+"""Key of a result that says why its unit is to be done again in a later session."""
 
 
 class Journal:
     """Append-only results of units, by unit id.
 
     Each line is written and flushed to the disk as a whole before the unit counts as done. A line that a crash cut off
-    is removed when the journal is opened again, and its unit is done anew: nothing is lost, nothing doubled.
+    is removed when the journal is opened again, and its unit is done anew: nothing is lost, nothing doubled. So is a
+    unit whose result says, under :data:`AGAIN`, that it was broken off.
 
     Args:
         folder: Where the data set is built; made if needed.
@@ -46,6 +51,32 @@ class Journal:
     def __len__(self) -> int:
         return len(self._done)
 
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other processes from building in the same folder meanwhile, where the system can.
+
+        Raises:
+            DatasetError: Another process is at it.
+        """
+        try:
+            import fcntl
+        except ImportError:  # not on this system
+            yield
+            return
+        place = self.path.with_name(LOCK)
+        try:
+            file = place.open("ab")
+        except OSError as error:
+            raise self._unusable(error) from error
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise DatasetError(
+                    f"another process is building in {str(place.parent)!r}; wait for it, or take another folder"
+                ) from error
+            yield
+
     def add(self, unit: str, result: dict[str, Any]) -> None:
         """Note that ``unit`` is done.
 
@@ -57,7 +88,7 @@ class Journal:
             if unit in self._done:
                 return
             try:
-                self._append(line.encode())
+                self._append(line.encode("utf-8", "surrogatepass"))
             except OSError as error:
                 raise self._unusable(error) from error
             self._done[unit] = {"unit": unit, **result}
@@ -70,14 +101,15 @@ class Journal:
 
     def _append(self, line: bytes) -> None:
         size = self.path.stat().st_size if self.path.exists() else 0
-        with self.path.open("ab") as file:
-            try:
+        try:
+            with self.path.open("ab") as file:
                 file.write(line)
                 file.flush()
                 os.fsync(file.fileno())
-            except OSError:
-                file.truncate(size)  # half a line would stand in the way of the next one
-                raise
+        except OSError:
+            with contextlib.suppress(OSError):  # half a line would stand in the way of the next one
+                os.truncate(self.path, size)
+            raise
 
     def _load(self) -> None:
         if not self.path.exists():
@@ -85,17 +117,18 @@ class Journal:
         data = self.path.read_bytes()
         whole = data[: data.rfind(b"\n") + 1]
         if len(whole) < len(data):
-            with self.path.open("r+b") as file:
-                file.truncate(len(whole))
-        for number, line in enumerate(whole.splitlines(), start=1):
+            os.truncate(self.path, len(whole))
+        for number, line in enumerate(whole.split(b"\n")[:-1], start=1):
             try:
-                result = json.loads(line)
-                self._done[str(result["unit"])] = result
+                result = json.loads(line.decode("utf-8", "surrogatepass"))
+                unit = str(result["unit"])
             except (ValueError, KeyError, TypeError) as error:
                 raise DatasetError(
                     f"line {number} of {str(self.path)!r} is damaged ({error}); expected one JSON object with 'unit'. "
                     "Remove the line, and its unit is done again"
                 ) from error
+            if AGAIN not in result:
+                self._done[unit] = result
 
     def _unusable(self, error: OSError) -> DatasetError:
         return DatasetError(

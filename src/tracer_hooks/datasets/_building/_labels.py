@@ -5,45 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from tracer_hooks.datasets._building._recorded import RecordedRun, RunUnit
+from tracer_hooks.datasets._building._times import evened
 from tracer_hooks.faults import Injection
 from tracer_hooks.replay import DecisiveSearch, Spending
-from tracer_hooks.schema import AgentFault, DecisiveStep, Json, LabeledTrajectory, LabelSource, Trajectory
-
-_REASON_CHARS = 300
+from tracer_hooks.schema import DecisiveStep, Json, LabeledTrajectory, LabelSource, Trajectory
 
 
-def injected_label(unit: RunUnit, injection: Injection, *, seed: int) -> LabeledTrajectory:
+def injected_label(unit: RunUnit, injection: Injection) -> LabeledTrajectory:
     """The failed run of a verified fault, with its label."""
-    spec, checked, applied = injection.spec, injection.verification, injection.applied
-    assert applied is not None, "only verified faults are labels"
-    assert applied.step is not None, "a fault without a step is never verified"
-    assert injection.faulty is not None, "a verified fault has its failed run"
-    faults = (AgentFault(agent=applied.agent, error_mode=spec.mode),)
-    reason = f"{applied.kind}: {applied.before[:_REASON_CHARS]!r} -> {applied.after[:_REASON_CHARS]!r}"
-    verification: dict[str, Json] = {
-        **_origin(unit),
-        "strategy": spec.strategy.value,
-        "kind": applied.kind,
-        "writer": spec.writer,
-        "clean_run_id": injection.clean.run_id,
-        "faulty_runs": checked.faulty_runs,
-        "faulty_failures": checked.faulty_failures,
-        "control_runs": checked.control_runs,
-        "control_passes": checked.control_passes,
-        "runs": checked.runs,
-        "tokens": checked.usage.input_tokens + checked.usage.output_tokens,
-        "seconds": round(checked.seconds, 3),
-    }
-    return LabeledTrajectory(
-        trajectory=_with_reference(injection.faulty, unit),
-        decisive=DecisiveStep(agent=applied.agent, step=applied.step, error_mode=spec.mode, reason=reason),
-        faults=faults,
-        label_source=LabelSource.INJECTED,
-        question_id=unit.task.id,
-        seed=seed,
-        fault_id=spec.fault_id,
-        verification=verification,
-    )
+    labeled = injection.labeled(question_id=unit.task.id, reference=unit.task.reference, origin=_origin(unit))
+    return labeled.model_copy(update={"trajectory": evened(labeled.trajectory)})
 
 
 def natural_label(run: RecordedRun, search: DecisiveSearch, *, seed: int, seconds: float) -> LabeledTrajectory:
@@ -91,34 +62,42 @@ def discarded_fault(unit: RunUnit, injection: Injection) -> dict[str, Any]:
     """An attempt that gave no label, for ``discarded.jsonl``."""
     spec, checked = injection.spec, injection.verification
     return {
-        **_origin(unit),
+        **_discarded(unit, injection.discarded or "", runs=checked.runs, tokens=checked.tokens),
         "unit": f"{unit.name}/{spec.fault_id}",
-        "reason": injection.discarded,
         "mode": spec.mode.value if spec.mode is not None else None,
         "strategy": spec.strategy.value,
+        "kind": spec.kind,
         "agent": spec.agent,
         "step": spec.step,
-        "question_id": unit.task.id,
-        "runs": checked.runs,
-        "tokens": checked.usage.input_tokens + checked.usage.output_tokens,
         "seconds": round(checked.seconds, 3),
     }
 
 
-def discarded_failure(run: RecordedRun, reason: str, spent: Spending, *, seconds: float) -> dict[str, Any]:
+def discarded_failure(unit: RunUnit, reason: str, spent: Spending) -> dict[str, Any]:
     """A failure that replays could not explain, for ``discarded.jsonl``."""
+    found = _discarded(unit, reason, runs=spent.runs, tokens=spent.tokens)
+    return {**found, "seconds": round(spent.seconds, 3)}
+
+
+def discarded_run(unit: RunUnit, reason: str) -> dict[str, Any]:
+    """A run that could not be made or judged, for ``discarded.jsonl``."""
+    return _discarded(unit, reason, runs=1, tokens=0)
+
+
+def _discarded(unit: RunUnit, reason: str, *, runs: int, tokens: int) -> dict[str, Any]:
     return {
-        **_origin(run.unit),
-        "unit": run.unit.name,
+        **_origin(unit),
+        "unit": unit.name,
         "reason": reason,
         "mode": None,
         "strategy": None,
+        "kind": None,
         "agent": None,
         "step": None,
-        "question_id": run.unit.task.id,
-        "runs": spent.runs,
-        "tokens": spent.tokens,
-        "seconds": round(seconds, 3),
+        "question_id": unit.task.id,
+        "runs": runs,
+        "tokens": tokens,
+        "seconds": 0.0,
     }
 
 
@@ -127,4 +106,4 @@ def _origin(unit: RunUnit) -> dict[str, Any]:
 
 
 def _with_reference(trajectory: Trajectory, unit: RunUnit) -> Trajectory:
-    return trajectory.model_copy(update={"reference": unit.task.reference})
+    return evened(trajectory.model_copy(update={"reference": unit.task.reference}))

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.faults import FaultStrategy, InjectOptions
-from tracer_hooks.replay import CostCap, Proposer, ReplayOptions, ResampleProposer
+from tracer_hooks.replay import CostCap, Proposer, ReplayOptions, ResampleProposer, ToolRules
 from tracer_hooks.schema import Attribution, ErrorMode, Trajectory
 
 BOTH = (FaultStrategy.RESPONSE_CORRUPTION, FaultStrategy.PROMPT_INJECTION)
@@ -59,19 +59,30 @@ class BuildOptions:
         for name, least in (("repeats", 1), ("faults_per_run", 0), ("workers", 1)):
             if getattr(self, name) < least:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected {least} or more")
+        if self.faults_per_run and not (self.modes and self.strategies):
+            raise ConfigError("there is no mode or no strategy to inject, expected at least one of each")
+        if self.faults_per_run and self.writer == "llm" and self.inject.writer is None:
+            raise ConfigError("writer is 'llm', expected who that is: inject=InjectOptions(writer=LLMWriter(...))")
 
     def described(self) -> dict[str, Any]:
-        """The choices that shape the data, for its card."""
+        """The choices that shape the data: for its card, and to tell whether a build goes on with the same ones."""
         return {
             "repeats": self.repeats,
             "faults_per_run": self.faults_per_run,
             "modes": [mode.value for mode in self.modes],
             "strategies": [strategy.value for strategy in self.strategies],
             "writer": self.writer,
-            "verification": self.inject.rule.model_dump(),
+            "verification": self.inject.rule.model_dump(mode="json"),
+            "tools": _described_tools(self.inject.tools),
             "natural": self.natural,
             "trials": self.replay.trials,
             "alpha": self.replay.alpha,
+            "replay_tools": _described_tools(self.replay.tools),
             "proposer": self.proposer.name,
             "seed": self.seed,
         }
+
+
+def _described_tools(rules: ToolRules) -> dict[str, str]:
+    default = {"*": str(rules.default)} if rules.default is not None else {}
+    return {**default, **{name: str(use) for name, use in sorted(rules.named.items())}}

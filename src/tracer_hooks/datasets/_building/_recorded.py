@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tracer_hooks.datasets._building._journal import AGAIN
 from tracer_hooks.datasets._building._subject import Subject
 from tracer_hooks.replay import Tape, Trial
-from tracer_hooks.schema import RunOutcome, Trajectory
+from tracer_hooks.schema import Trajectory
 from tracer_hooks.suites import SuiteTask
 
 RUN = "run/"
@@ -37,8 +38,6 @@ class RecordedRun:
 
     unit: RunUnit
     trial: Trial
-    is_broken: bool
-    """Whether something else than the team's work ended it: a model that could not be reached, a check that raised."""
 
     @property
     def passed(self) -> bool:
@@ -47,30 +46,49 @@ class RecordedRun:
 
     @property
     def failed(self) -> bool:
-        """Whether the team failed by itself."""
-        return self.trial.failed and not self.is_broken
+        """Whether the team failed."""
+        return self.trial.failed
 
 
 def run_result(unit: RunUnit, trial: Trial) -> dict[str, Any]:
-    """A run for the journal."""
+    """A run for the journal; one that a model call broke off is to be made again."""
     trajectory = trial.trajectory.model_copy(update={"reference": unit.task.reference})
+    lost = lost_call(trial)
     return {
+        **({} if lost is None else broken_off(lost)),
         "outcome": trajectory.outcome.value,
-        "broken": any(call.error for call in trial.tape.model_calls) and trial.error is not None,
         "trajectory": trajectory.model_dump(mode="json"),
         "tape": trial.tape.model_dump(mode="json", exclude_defaults=True),
         "seconds": trial.duration_s,
     }
 
 
-def broken_result(reason: str) -> dict[str, Any]:
-    """A run that could not be made or judged, for the journal."""
-    return {"outcome": RunOutcome.UNKNOWN.value, "broken": True, "reason": reason}
+def lost_call(trial: Trial, *, since: int = 0) -> str | None:
+    """The failed model call that ended a run, from step ``since`` on; None where the team ended it itself."""
+    if trial.error is None:
+        return None
+    lost = next((call for call in trial.tape.model_calls if call.step >= since and call.error), None)
+    return None if lost is None else f"a model call of step {lost.step} failed: {lost.error}"
+
+
+def broken_off(reason: str) -> dict[str, Any]:
+    """A unit that came to nothing for a reason outside the team's work: it is done again in the next session."""
+    return {AGAIN: reason, "broken": True}
+
+
+def left_over(reason: str) -> dict[str, Any]:
+    """A unit that a cap has stopped: it is done again in the next session, and nothing is wrong with it."""
+    return {AGAIN: reason, "broken": False}
+
+
+def is_broken(result: Mapping[str, Any]) -> bool:
+    """Whether a unit was broken off."""
+    return bool(result.get("broken"))
 
 
 def recorded_run(unit: RunUnit, result: Mapping[str, Any]) -> RecordedRun | None:
-    """The run as it was; None where there was none."""
-    if "trajectory" not in result:
+    """The run as it was; None where something else than the team's work ended it."""
+    if is_broken(result):
         return None
     trajectory = Trajectory.model_validate(result["trajectory"])
     trial = Trial(
@@ -79,4 +97,4 @@ def recorded_run(unit: RunUnit, result: Mapping[str, Any]) -> RecordedRun | None
         output=trajectory.final_output or "",
         duration_s=float(result["seconds"]),
     )
-    return RecordedRun(unit=unit, trial=trial, is_broken=bool(result["broken"]))
+    return RecordedRun(unit=unit, trial=trial)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, Generic, TypeVar
 
@@ -28,10 +28,11 @@ class Work(Generic[Unit]):
 
     def do(
         self, units: Iterable[tuple[str, Unit]], work: Callable[[Unit], dict[str, Any]]
-    ) -> Iterator[tuple[str, dict[str, Any]]]:
+    ) -> Generator[tuple[str, dict[str, Any]], None, None]:
         """Do what has not been done yet, and give each result after it was noted.
 
-        An exception of ``work`` ends the phase: what it means to go on is for ``work`` to say, in its result.
+        An exception of ``work`` ends the phase: what it means to go on is for ``work`` to say, in its result. Close the
+        generator to end early; units that are being worked on are then finished and noted.
         """
         left = iter([(name, unit) for name, unit in units if name not in self._journal])
         running: dict[Future[dict[str, Any]], str] = {}

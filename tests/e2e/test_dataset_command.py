@@ -1,0 +1,106 @@
+"""``tracer-hooks dataset build | stats | audit | export``."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tracer_hooks.datasets import LabeledSet, load
+from tracer_hooks.testing import ScriptedLLM, ScriptedRequest, When
+
+from ._command import Command
+from .test_inject_command import TEAM
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> tuple[str | Path, ...]:
+    (tmp_path / "my_team.py").write_text(TEAM)
+    lines = [json.dumps({"task": f"Add {n + 2} and {3 * n + 1}.", "reference": 4 * n + 3}) for n in range(6)]
+    (tmp_path / "tasks.jsonl").write_text("\n".join(lines) + "\n")
+    return (
+        "dataset", "build", "my_team:build_team", "--tasks", "tasks.jsonl", "--out", "set",
+        "--strategies", "response_corruption", "--workers", "2",
+    )  # fmt: skip
+
+
+def test_a_set_is_built_counted_audited_exported_and_goes_on(command: Command, build: tuple[str, ...], tmp_path: Path):
+    done = command(*build, "--json")
+    assert done.code == 0, done.err
+    assert "6 runs (teams 1 x tasks 6 x repeats 1); up to 12 faults" in done.err
+    assert done.json["clean"] == 6
+    assert done.json["labeled"] + done.json["discarded"] == 12
+    again = command(*build, "--json")
+    assert again.json["session"]["runs"] == 0
+    assert "6 of 6, 6 succeeded (6 done before)" in again.err
+    refused = command(*build, "--seed", "3")
+    assert refused.code == 2
+    assert "seed was 0 and is 3" in refused.err
+
+    counted = command("dataset", "stats", "set", "--json")
+    assert counted.json["labeled"] == done.json["labeled"]
+    audited = command("dataset", "audit", "set", "--folds", "2", "--json")
+    assert audited.code == (0 if audited.json["passed"] else 1)
+    for finding in audited.json["findings"]:
+        assert finding["severity"] == "note" or finding["message"] in audited.err
+
+    exported = command("dataset", "export", "set", "--format", "whowhen", "--out", "ww", "--json")
+    assert exported.code == 0, exported.err
+    assert exported.json["parts"][0]["written"] == len(list((tmp_path / "ww").glob("*.json")))
+    assert all(record.error is None for record in load(tmp_path / "ww"))
+    parts = command("dataset", "export", "set", "--format", "jsonl", "--split", "train=0.5,test=0.5", "--out", "parts")
+    assert parts.code == 0, parts.err
+    train, test = (LabeledSet.load(tmp_path / "parts" / f"{name}.jsonl") for name in ("train", "test"))
+    questions = [{item.question_id for item in [*part.labeled, *part.clean]} for part in (train, test)]
+    assert questions[0].isdisjoint(questions[1])
+    assert len(questions[0] | questions[1]) == 6
+
+
+def test_an_interrupt_leaves_a_set_and_says_how_to_go_on(command: Command, build: tuple[str, ...], tmp_path: Path):
+    at_its_fifth_call = (
+        "calls.append(1); len(calls) == 5 and not once.exists() and (once.touch(), os.kill(os.getpid(), signal.SIGINT))"
+    )
+    head = "import os, pathlib, signal\ncalls, once = [], pathlib.Path('interrupted')\n"
+    (tmp_path / "my_team.py").write_text(head + TEAM.replace('print("the team talks")', at_its_fifth_call))
+    stopped = command(*build)
+    assert stopped.code == 130, stopped.err
+    assert "stopping; runs that have begun are finished first" in stopped.err
+    assert "can be used as it is; the same command goes on" in stopped.err
+    assert LabeledSet.load(tmp_path / "set").clean
+    done = command(*build, "--json")
+    assert done.json["labeled"] + done.json["discarded"] == 12
+
+
+def test_a_suite_is_built_with_the_teams_that_come_with_it(command: Command, tmp_path: Path):
+    def hand_on(request: ScriptedRequest) -> str:
+        answers = re.findall(r"ANSWER: ([0-9]+)", request.text)
+        return f"The numbers that are given lead to it.\nANSWER: {answers[-1] if answers else 5}"
+
+    with ScriptedLLM(rules=[When().then(hand_on)]) as llm:
+        done = command(
+            "dataset", "build", "--suite", "word_sums", "--count", "2", "--architecture", "debate", "--base-url",
+            llm.base_url, "--model", "scripted", "--out", "set", "--trials", "1", "--json",
+        )  # fmt: skip
+        url = llm.base_url
+    assert done.code == 0, done.err
+    assert done.json["clean"] + done.json["natural"] + done.json["discarded"] >= 2
+    gone = command("dataset", "build", "--suite", "word_sums", "--base-url", url, "--model", "scripted", "--out", "s2")
+    assert gone.code == 2
+    assert "gives no answer" in gone.err
+
+
+def test_mistakes_are_said_in_one_line(command: Command, build: tuple[str, ...]):
+    for arguments, said in (
+        (("dataset", "build", "--out", "x"), "expected either your team"),
+        (build[:3] + build[5:], "expected --tasks FILE"),
+        (("dataset", "build", "--suite", "word_sums", "--out", "x"), "expected --base-url URL and --model NAME"),
+        (("dataset", "export", "set", "--out", "y", "--split", "train"), "expected parts and shares"),
+    ):
+        done = command(*arguments)
+        assert done.code in (1, 2)
+        assert said in done.err or "set" in done.err
+    missing = command("dataset", "stats", "nowhere")
+    assert missing.code == 1
+    assert "nowhere" in missing.err

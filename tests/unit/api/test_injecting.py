@@ -1,0 +1,148 @@
+"""``tracer_hooks.inject``: what it is given, and what it fills in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+import tracer_hooks
+from tracer_hooks._api._injecting import inject
+from tracer_hooks.errors import AdapterError, ConfigError, FaultError
+from tracer_hooks.faults import FaultSpec, FaultStrategy, LLMWriter
+from tracer_hooks.replay import CostCap, Trial
+from tracer_hooks.schema import ErrorMode
+
+TASK = "A shop has 3 red and 4 blue pens."
+
+
+@tracer_hooks.model(name="rules")
+def ask(messages: list[dict[str, str]]) -> str:
+    found = [int(one) for one in re.findall(r"\d+", messages[-1]["content"])]
+    if messages[0]["content"] == "adder":
+        return f"The sum of all the numbers is {sum(found)}."
+    return f"The sum of both is {2 * found[-1]}."
+
+
+def member(name: str) -> Callable[[str], str]:
+    @tracer_hooks.agent(name=name, instructions=name)
+    def act(shown: str) -> str:
+        return ask([{"role": "system", "content": name}, {"role": "user", "content": shown}])
+
+    return act
+
+
+def build_team(prompts: object = None) -> Callable[[str], str]:
+    adder, doubler = member("adder"), member("doubler")
+    return lambda task: doubler(adder(task))
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "FM-2.6",
+        ErrorMode.FM_2_6,
+        {"mode": "FM-2.6", "seed": 3},
+        FaultSpec(mode=ErrorMode.FM_2_6, strategy=FaultStrategy.RESPONSE_CORRUPTION),
+    ],
+)
+def test_a_fault_is_a_mode_its_fields_or_a_spec(fault: object):
+    found = inject(build_team, TASK, fault, expected="14")  # type: ignore[arg-type]
+    assert found.is_verified, found.discarded
+    assert found.spec.mode is ErrorMode.FM_2_6
+    assert found.spec.agent in ("adder", "doubler")
+    assert found.spec.step is not None
+
+
+@pytest.mark.parametrize(("agent", "step"), [("adder", 0), ("doubler", 1)])
+def test_an_agent_gets_a_step_of_its_own_and_a_step_its_agent(agent: str, step: int):
+    by_agent = inject(build_team, TASK, {"mode": "FM-2.6", "agent": agent}, expected="14")
+    by_step = inject(build_team, TASK, {"mode": "FM-2.6", "step": step}, expected="14")
+    assert (by_agent.spec.step, by_step.spec.agent) == (step, agent)
+
+
+def test_the_kind_that_is_asked_for_is_the_one_that_is_applied():
+    first = inject(build_team, TASK, "FM-2.6", expected="14").applied
+    assert first is not None
+    found = inject(build_team, TASK, {"mode": "FM-2.6", "kind": first.kind, "seed": 99}, expected="14")
+    assert found.applied is not None
+    assert found.applied.kind == first.kind
+
+
+def test_what_is_not_there_is_named_with_what_is():
+    with pytest.raises(
+        FaultError, match=r"no step of the run is one of 'critic'; .*'adder' \(at 0\), 'doubler' \(at 1"
+    ):
+        inject(build_team, TASK, {"mode": "FM-2.6", "agent": "critic"}, expected="14")
+    with pytest.raises(FaultError, match=r"no step 5, expected 0 to 1"):
+        inject(build_team, TASK, {"mode": "FM-2.6", "step": 5}, expected="14")
+    with pytest.raises(FaultError, match="step 1 is one of 'doubler', not of 'adder'"):
+        inject(build_team, TASK, {"mode": "FM-2.6", "agent": "adder", "step": 1}, expected="14")
+    with pytest.raises(FaultError, match=r"unknown error mode 'FM-9\.9', expected one of FM-1\.1"):
+        inject(build_team, TASK, "FM-9.9", expected="14")
+    with pytest.raises(FaultError, match="no step of the run can carry a fault by tool"):
+        inject(build_team, TASK, {"strategy": "tool"}, expected="14")
+
+
+def test_options_that_cannot_be_used_are_refused_before_any_run():
+    seen: list[Trial] = []
+    with pytest.raises(ConfigError, match="nothing says whether a run succeeded"):
+        inject(build_team, TASK, "FM-2.6", on_trial=seen.append)
+    with pytest.raises(ConfigError, match="unknown option 'chekc'"):
+        inject(build_team, TASK, "FM-2.6", chekc=None)  # type: ignore[call-arg]
+    with pytest.raises(ConfigError, match="4 failures of 3 trials"):
+        inject(build_team, TASK, "FM-2.6", expected="14", rule={"failures": 4})
+    with pytest.raises(ConfigError, match="clean_runs is 0"):
+        inject(build_team, TASK, "FM-2.6", expected="14", clean_runs=0)
+    with pytest.raises(FaultError, match="expected writer=LLMWriter"):
+        inject(build_team, TASK, {"mode": "FM-2.6", "writer": "llm"}, expected="14")
+    assert seen == []
+
+
+def test_the_check_of_a_hooked_team_counts():
+    hooked = tracer_hooks.hook(build_team, check=lambda result: "14" in result.text, store="off")
+    assert inject(hooked, TASK, "FM-2.6").is_verified
+
+
+def test_a_team_that_never_succeeds_is_an_error_with_the_reason():
+    seen: list[Trial] = []
+    with pytest.raises(FaultError, match=r"failed all 2 runs without any fault.*expected '15'.*--clean-runs"):
+        inject(build_team, TASK, "FM-2.6", expected="15", clean_runs=2, on_trial=seen.append)
+    assert [trial.passed for trial in seen] == [False, False]
+
+
+def test_a_team_that_succeeds_at_last_is_enough():
+    tries: list[int] = []
+
+    def check(result: object) -> bool:
+        tries.append(1)
+        return len(tries) != 1 and "14" in result.text  # type: ignore[attr-defined]
+
+    assert inject(build_team, TASK, "FM-2.6", check=check).is_verified
+
+
+def test_what_is_no_team_and_what_cannot_be_built_is_an_error():
+    with pytest.raises(AdapterError):
+        inject(lambda: 42, TASK, "FM-2.6", expected="14")
+    with pytest.raises(AdapterError):
+        inject(object(), TASK, "FM-2.6", expected="14")
+
+
+def test_the_cap_counts_the_clean_runs():
+    found = inject(build_team, TASK, "FM-2.6", expected="14", cap=CostCap(max_runs=2))
+    assert found.is_broken_off
+    with pytest.raises(FaultError, match="cap of 1 runs is reached before a run succeeded"):
+        inject(build_team, TASK, "FM-2.6", expected="15", cap=CostCap(max_runs=1))
+
+
+def test_a_writer_writes():
+    writer = LLMWriter(lambda messages: "The sum of all the numbers is 70.")
+    found = inject(build_team, TASK, {"mode": "FM-3.3", "writer": "llm", "step": 0}, expected="14", writer=writer)
+    assert found.is_verified, found.discarded
+    assert found.applied is not None
+    assert found.applied.after == "The sum of all the numbers is 70."
+
+
+async def test_it_works_where_an_event_loop_is_running():
+    assert inject(build_team, TASK, "FM-2.6", expected="14").is_verified

@@ -1,0 +1,307 @@
+"""Builds: what they make, how they go on, and what ends them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tracer_hooks._api._subjects import OwnTeam
+from tracer_hooks.datasets import DatasetBuilder, LabeledSet, Progress
+from tracer_hooks.datasets._audit import AuditOptions, audit
+from tracer_hooks.errors import AdapterError, ConfigError, DatasetError
+from tracer_hooks.faults import FaultStrategy, InjectOptions, LLMWriter
+from tracer_hooks.replay import CostCap
+from tracer_hooks.schema import LabelSource, RunOutcome
+
+from ._team import Chain, builder, comparable, options, tasks
+
+
+def journal_units(folder: Path) -> Counter[str]:
+    import json
+
+    return Counter(json.loads(line)["unit"] for line in (folder / "journal.jsonl").read_text().splitlines())
+
+
+# --- what a build makes -----------------------------------------------------------------------------------------------
+def test_a_build_gives_labelled_and_clean_runs_and_counts_what_it_discards(tmp_path: Path):
+    found = builder(tmp_path, count=6).build()
+    assert len(found.clean) == 6
+    assert len(found.labeled) + len(found.discarded) == 12
+    assert len(found.labeled) >= 3
+    assert len(found.pairs()) == len(found.labeled)
+    for item in found.labeled:
+        assert item.label_source is LabelSource.INJECTED
+        assert item.trajectory.outcome is RunOutcome.FAILED
+        assert item.trajectory.reference is not None
+        assert item.decisive is not None
+        assert item.trajectory.steps[item.decisive.step].agent == item.decisive.agent
+        assert item.verification["control_passes"] == item.verification["control_runs"] == 3
+    assert all(one["reason"] and one["mode"] and one["strategy"] for one in found.discarded)
+    assert comparable(LabeledSet.load(tmp_path).labeled) == comparable(found.labeled)
+
+
+def test_nothing_but_the_words_of_a_step_tells_where_the_fault_is(tmp_path: Path):
+    found = builder(tmp_path, count=12, faults_per_run=3).build()
+    for item in [*found.labeled, *found.clean]:
+        for step in item.trajectory.steps:
+            assert step.started_at is not None
+            assert step.ended_at is not None
+            assert (step.ended_at - step.started_at).total_seconds() >= 0.01
+    checked = audit(found, folds=3, options=AuditOptions(permutations=200, draws=200))
+    by_words = ("bag of words", "few words", "all words")  # in a team that always says the same, a change shows
+    failed = [check.name for check in checked.checks if check.verdict == "fail" and check.name not in by_words]
+    assert failed == []
+    assert [one for one in checked.findings if one.kind in ("forbidden word", "verification", "structure")] == []
+
+
+def test_failures_of_the_team_are_labelled_by_replay(tmp_path: Path):
+    doubled: list[str] = []
+
+    def sometimes(name: str, shown: str) -> str | None:
+        if name != "doubler" or "is 4." not in shown:  # the sum of task 0
+            return None
+        doubled.append(shown)
+        return "The sum of both is 3." if len(doubled) == 1 else None
+
+    work = builder(tmp_path, Chain(before=sometimes), count=3, faults_per_run=0)
+    found = work.build()
+    natural = [item for item in found.labeled if item.label_source is LabelSource.COUNTERFACTUAL]
+    assert [(item.decisive.step, item.decisive.agent) for item in natural if item.decisive] == [(1, "doubler")]
+    assert len(found.clean) == 2
+    assert natural[0].verification["flips"] == natural[0].verification["trials"]
+    assert natural[0].verification["control_flips"] == 0
+
+
+def test_a_failure_that_no_step_explains_is_discarded_with_its_cost(tmp_path: Path):
+    found = builder(tmp_path, Chain(before=lambda name, shown: "The sum in the end is 3."), count=1).build()
+    assert found.labeled == ()
+    assert "no step was found" in found.discarded[0]["reason"]
+    assert found.discarded[0]["runs"] > 0
+
+
+def test_the_order_of_the_set_is_that_of_the_plan_whatever_the_workers(tmp_path: Path):
+    one = builder(tmp_path / "one", count=6).build()
+    four = builder(tmp_path / "four", count=6, workers=4).build()
+    assert comparable(one.labeled) == comparable(four.labeled)
+    assert [item.question_id for item in one.clean] == [item.question_id for item in four.clean]
+
+
+def test_progress_tells_each_phase_and_what_was_done_before(tmp_path: Path):
+    seen: list[Progress] = []
+    builder(tmp_path, count=3, on_progress=seen.append).build()
+    assert list(dict.fromkeys(one.phase for one in seen)) == ["runs", "faults", "failures"]
+    last = [one for one in seen if one.phase == "runs"][-1]
+    assert (last.done, last.total, last.kept, last.resumed) == (3, 3, 3, 0)
+    seen.clear()
+    builder(tmp_path, count=5, on_progress=seen.append).build()
+    runs = [one for one in seen if one.phase == "runs"]
+    assert (runs[0].done, runs[0].resumed, runs[-1].done, runs[-1].total) == (3, 3, 5, 5)
+
+
+# --- going on ---------------------------------------------------------------------------------------------------------
+def test_a_build_that_is_killed_goes_on_and_loses_and_doubles_nothing(tmp_path: Path):
+    whole = builder(tmp_path / "whole").build()
+    folder = tmp_path / "killed"
+    script = Path(__file__).with_name("_killed_build.py")
+    done = subprocess.run([sys.executable, str(script), str(folder), "8"], check=False, timeout=100)
+    assert done.returncode == -signal.SIGKILL
+    begun = journal_units(folder)
+    assert 0 < len(begun) < len(journal_units(tmp_path / "whole"))
+    found = builder(folder).build()
+    assert comparable(found.labeled) == comparable(whole.labeled)
+    assert len(found.discarded) == len(whole.discarded)
+    assert journal_units(folder) == journal_units(tmp_path / "whole")
+    assert set(journal_units(folder).values()) == {1}
+
+
+def test_a_build_that_is_done_does_nothing_again(tmp_path: Path):
+    first = builder(tmp_path).build()
+    team = Chain()
+    again = builder(tmp_path, team).build()
+    assert team.runs == []
+    assert comparable(again.labeled) == comparable(first.labeled)
+
+
+def test_more_faults_a_run_are_planned_beside_the_earlier_ones(tmp_path: Path):
+    first = builder(tmp_path, faults_per_run=1).build()
+    more = builder(tmp_path, faults_per_run=3).build()
+    assert len(more.labeled) + len(more.discarded) == 3 * (len(first.labeled) + len(first.discarded))
+    assert {item.fault_id for item in first.labeled} <= {item.fault_id for item in more.labeled}
+
+
+def test_a_cap_ends_a_session_and_the_next_one_goes_on(tmp_path: Path):
+    whole = builder(tmp_path / "whole").build()
+    sessions = 0
+    while True:
+        work = builder(tmp_path / "capped", cap=CostCap(max_runs=9))
+        found = work.build()
+        sessions += 1
+        if work.spending.refusal is None:
+            break
+        assert work.spending.runs <= 9
+    assert sessions > 2
+    assert {item.question_id for item in found.clean} == {item.question_id for item in whole.clean}
+    assert len(found.labeled) + len(found.discarded) == len(whole.labeled) + len(whole.discarded)
+
+
+def test_what_is_wanted_ends_a_phase_and_is_not_passed(tmp_path: Path):
+    found = builder(tmp_path, count=6, wanted_injected=2).build()
+    assert len(found.labeled) == 2
+    team = Chain()
+    assert len(builder(tmp_path, team, count=6, wanted_injected=2).build().labeled) == 2
+    assert team.runs == []
+
+
+def test_an_interrupt_keeps_what_was_done_and_leaves_a_set_that_loads(tmp_path: Path):
+    def interrupt(progress: Progress) -> None:
+        if progress.phase == "faults" and progress.done == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        builder(tmp_path, on_progress=interrupt).build()
+    left = LabeledSet.load(tmp_path)
+    assert len(left.clean) == 4
+    assert len(left.labeled) + len(left.discarded) == 5
+    assert comparable(builder(tmp_path).build().labeled) == comparable(builder(tmp_path / "whole").build().labeled)
+
+
+def test_a_disk_that_fills_ends_the_build_with_nothing_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    real, writes = os.fsync, []
+
+    def filling(descriptor: int) -> None:
+        writes.append(descriptor)
+        if len(writes) > 6:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(descriptor)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", filling)
+        with pytest.raises(DatasetError, match="No space left on device"):
+            builder(tmp_path / "full").build()
+    assert len(journal_units(tmp_path / "full")) == 6
+    found = builder(tmp_path / "full").build()
+    assert comparable(found.labeled) == comparable(builder(tmp_path / "whole").build().labeled)
+    assert set(journal_units(tmp_path / "full").values()) == {1}
+
+
+# --- what goes wrong --------------------------------------------------------------------------------------------------
+def gone(name: str, shown: str) -> str:
+    raise ConnectionError("connection refused")
+
+
+def test_a_model_that_is_gone_ends_the_build_and_its_runs_are_made_again(tmp_path: Path):
+    with pytest.raises(DatasetError, match=r"run after run was broken off.*connection refused.*same command again"):
+        builder(tmp_path, Chain(before=gone), count=10).build()
+    assert len(LabeledSet.load(tmp_path).discarded) == 8
+    found = builder(tmp_path, count=10, faults_per_run=0).build()
+    assert len(found.clean) == 10
+    assert not any("refused" in one["reason"] for one in found.discarded)
+
+
+def test_a_model_that_goes_while_faults_are_tried_takes_none_of_them_along(tmp_path: Path):
+    team = Chain()
+
+    def leave(progress: Progress) -> None:
+        if progress.phase == "faults" and progress.done == 2:
+            team.before = gone
+
+    with pytest.raises(DatasetError, match="connection refused"):
+        builder(tmp_path, team, count=8, faults_per_run=4, on_progress=leave).build()
+    found = builder(tmp_path, count=8, faults_per_run=4).build()
+    assert len(found.labeled) + len(found.discarded) == 32
+    assert not any("refused" in one["reason"] for one in found.discarded)
+
+
+def test_a_model_that_goes_while_failures_are_replayed_explains_none_of_them(tmp_path: Path):
+    team = Chain(before=lambda name, shown: "The sum in the end is 3." if name == "writer" else None)
+
+    def leave(progress: Progress) -> None:
+        if progress.phase == "failures":
+            team.before = gone
+
+    with pytest.raises(DatasetError, match="connection refused"):
+        builder(tmp_path, team, count=9, on_progress=leave).build()
+    found = builder(tmp_path, count=9).build()  # the writer is well now: asked again, it saves each run
+    assert {item.decisive.step for item in found.labeled if item.decisive} == {2}
+    assert len(found.labeled) == 9
+
+
+def test_few_runs_that_are_all_broken_are_an_error_as_well(tmp_path: Path):
+    with pytest.raises(DatasetError, match="no run could be made"):
+        builder(tmp_path, Chain(before=gone), count=2).build()
+
+
+def test_a_check_that_raises_is_counted_and_judged_again_in_the_next_session(tmp_path: Path):
+    def fragile(result: object, task: str) -> bool:
+        if "Shelf 1 " in task:
+            raise ValueError("cannot read that")
+        return True
+
+    found = builder(tmp_path, check=fragile, faults_per_run=0).build()
+    assert [one["reason"][:32] for one in found.discarded] == ["the check raised ValueError: can"]
+    assert len(found.clean) == 3
+    assert len(builder(tmp_path, check=lambda result: True, faults_per_run=0).build().clean) == 4
+
+
+def test_a_factory_that_raises_now_and_then_is_counted(tmp_path: Path):
+    team, calls = Chain(), []
+
+    def build_team(prompts: object = None) -> Callable[[str], str]:
+        calls.append(prompts)
+        if len(calls) == 2:
+            raise OSError("no such file")
+        return team()
+
+    found = builder(tmp_path, build_team, faults_per_run=0).build()
+    assert len(found.clean) == 3
+    assert journal_units(tmp_path)["run/chain/user/t1/0"] == 1
+    assert len(builder(tmp_path, build_team, faults_per_run=0).build().clean) == 4
+
+
+def test_what_is_no_team_is_an_error_at_once(tmp_path: Path):
+    with pytest.raises(AdapterError, match="expected a team"):
+        builder(tmp_path, lambda: 42).build()
+
+
+def test_a_team_that_never_asks_the_same_is_discarded_fault_by_fault(tmp_path: Path):
+    def vary(name: str, shown: str) -> str | None:
+        return None
+
+    class Moody(Chain):
+        def __call__(self, prompts: object = None) -> Callable[[str], str]:
+            team = super().__call__()
+            return lambda task: team(f"{task} Hint: {random.choice('abcdefgh')}{random.random():.9f}".replace(".", "z"))
+
+    found = builder(tmp_path, Moody(before=vary), check=lambda result: True, count=2).build()
+    assert found.labeled == ()
+    assert len(found.discarded) == 4
+    assert all(one["reason"] for one in found.discarded)
+
+
+def test_a_writer_that_refuses_is_a_counted_discard(tmp_path: Path):
+    writer = LLMWriter(lambda messages: "I'm sorry, I cannot help with that.", attempts=1)
+    found = builder(tmp_path, writer="llm", inject=InjectOptions(writer=writer), count=2).build()
+    assert found.labeled == ()
+    assert len(found.discarded) == 4
+    assert all("nothing usable" in one["reason"] for one in found.discarded)
+
+
+def test_options_that_cannot_work_are_refused(tmp_path: Path):
+    with pytest.raises(ConfigError, match="writer is 'llm'"):
+        options(writer="llm")
+    with pytest.raises(ConfigError, match="no mode"):
+        options(modes=())
+    with pytest.raises(ConfigError, match="nothing to run"):
+        builder(tmp_path, count=0)
+    subjects = [OwnTeam(target=Chain(), name="chain")] * 2
+    with pytest.raises(ConfigError, match="two runs would be called 'chain/user/t0/0'"):
+        DatasetBuilder(tmp_path, subjects, lambda _: tasks(1), options(strategies=(FaultStrategy.CHANNEL,)))

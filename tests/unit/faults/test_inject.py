@@ -1,0 +1,369 @@
+"""Injection with a fixed prefix, controls and verification; each gap of the literature's code is a test here."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+import tracer_hooks
+from tracer_hooks._api._injecting import clean_run
+from tracer_hooks._api._rerun_target import rerunner
+from tracer_hooks.errors import ConfigError, FaultError
+from tracer_hooks.faults import (
+    FaultSpec,
+    FaultStrategy,
+    Injection,
+    InjectOptions,
+    Injector,
+    LLMWriter,
+    ToolFault,
+    VerificationRule,
+)
+from tracer_hooks.replay import CostCap, Spending, ToolRules
+from tracer_hooks.schema import ErrorMode, LabelSource, RunOutcome, StepKind, Trajectory
+
+TASK = "A shop has 3 red and 4 blue pens."
+ANSWER = "14"
+
+
+@dataclass
+class Chain:
+    """A team of three that calculates with what it is shown: a wrong number really travels on."""
+
+    asked: list[str] = field(default_factory=list)
+    """Who asked the model, live."""
+    before: Callable[[str, str], str | None] = lambda name, shown: None
+    """May answer, or raise, in the model's place."""
+    names: tuple[str, ...] = ("adder", "doubler", "writer")
+    told: Callable[[str], str] = str
+    """What stands in an agent's instructions."""
+
+    def build(self, prompts: object = None) -> Callable[[str], str]:
+        adder, doubler, writer = (self._member(name, number) for number, name in enumerate(self.names))
+        return lambda task: writer(doubler(adder(task)))
+
+    def _member(self, name: str, number: int) -> Callable[[str], str]:
+        @tracer_hooks.model(name="rules")
+        def ask(messages: list[dict[str, str]]) -> str:
+            self.asked.append(name)
+            shown = messages[-1]["content"]
+            said = self.before(name, shown)
+            return said if said is not None else answer(number, shown)
+
+        @tracer_hooks.agent(name=name, instructions=f"You are {name}.")
+        def act(shown: str) -> str:
+            return ask([{"role": "system", "content": self.told(name)}, {"role": "user", "content": shown}])
+
+        return act
+
+    def injector(self, options: InjectOptions | None = None, spending: Spending | None = None) -> Injector:
+        runner = rerunner(self.build, TASK, expected=ANSWER)
+        return Injector(runner, clean_run(runner), options, spending=spending)
+
+
+def answer(number: int, shown: str) -> str:
+    found = [int(one) for one in re.findall(r"\d+", shown)]
+    if number == 0:
+        return f"The sum of all the numbers is {sum(found)}."
+    if number == 1:
+        return f"The sum of both is {2 * found[-1]}."
+    return f"The sum in the end is {found[-1]}."
+
+
+def corruption(step: int, **fields: object) -> FaultSpec:
+    fields = {"mode": ErrorMode.FM_2_6, "strategy": FaultStrategy.RESPONSE_CORRUPTION, **fields}
+    return FaultSpec.model_validate({**fields, "step": step})
+
+
+def instruction(step: int) -> FaultSpec:
+    return FaultSpec(strategy=FaultStrategy.PROMPT_INJECTION, mode=ErrorMode.FM_2_3, step=step)
+
+
+def _both(found: Injection) -> tuple[Trajectory, Trajectory]:
+    assert found.faulty is not None
+    return found.faulty, found.clean
+
+
+# --- what is fixed, and what is not -----------------------------------------------------------------------------------
+def test_steps_before_the_fault_are_those_of_the_clean_run_and_ask_no_model():
+    team = Chain()
+    injector = team.injector()
+    team.asked.clear()
+    found = injector.inject(corruption(1))
+    assert found.is_verified, found.discarded
+    assert found.faulty is not None
+    first, clean = (run.steps[0].model_dump(exclude={"span_id", "started_at", "ended_at"}) for run in _both(found))
+    assert first == clean
+    assert set(team.asked) == {"writer"}  # two runs with the fault and three controls
+    assert len(team.asked) == 5
+
+
+@pytest.mark.parametrize("step", [0, 1, 2])
+def test_every_step_can_be_injected_the_first_ones_too(step: int):
+    found = Chain().injector().inject(corruption(step))
+    assert found.is_verified, found.discarded
+    label = found.labeled(question_id="q1", reference=ANSWER)
+    assert label.decisive is not None
+    assert (label.decisive.step, label.decisive.agent) == (step, ("adder", "doubler", "writer")[step])
+    assert label.decisive.error_mode is ErrorMode.FM_2_6
+    assert label.label_source is LabelSource.INJECTED
+    assert (label.question_id, label.trajectory.reference) == ("q1", ANSWER)
+    assert label.trajectory.outcome is RunOutcome.FAILED
+
+
+def test_the_label_is_at_the_turn_that_acts_with_the_corrupted_text_word_for_word():
+    found = Chain().injector().inject(corruption(1))
+    assert found.faulty is not None
+    assert found.applied is not None
+    step = found.faulty.steps[found.applied.step]
+    assert step.kind is StepKind.MESSAGE
+    assert step.content == found.applied.after != found.applied.before
+    assert found.applied.after in found.faulty.steps[2].inputs[-1].text
+
+
+def test_only_one_call_of_the_agent_is_corrupted():
+    @tracer_hooks.model(name="rules")
+    def ask(messages: list[dict[str, str]]) -> str:
+        return f"The sum of all the numbers is {int(re.findall(r'[0-9]+', messages[-1]['content'])[-1]) + 1}."
+
+    @tracer_hooks.agent(name="counter", instructions="Count.")
+    def count(shown: str) -> str:
+        return ask([{"role": "user", "content": shown}])
+
+    runner = rerunner(lambda: lambda task: count(count(count(task))), "Begin at 5.", expected="8")
+    found = Injector(runner, clean_run(runner)).inject(corruption(1))
+    assert found.is_verified, found.discarded
+    assert found.faulty is not None
+    numbers = [int(re.findall(r"\d+", step.content)[-1]) for step in found.faulty.steps]
+    assert numbers[0] == 6
+    assert numbers[1] != 7
+    assert numbers[2] == numbers[1] + 1  # the third call works with what it is shown
+
+
+def test_agents_keep_the_names_that_the_team_gave_them():
+    names = ("Zoë's planner №1", "assistant", "assistant (2)")
+    found = Chain(names=names).injector().inject(corruption(0))
+    assert found.labeled().decisive.agent == names[0]  # type: ignore[union-attr]
+    assert found.labeled().trajectory.agent_names == names
+
+
+def test_no_step_of_the_faulty_run_takes_no_time_where_the_clean_one_did():
+    found = Chain().injector().inject(corruption(2))
+    assert found.faulty is not None
+    for step, clean in zip(found.faulty.steps, found.clean.steps, strict=True):
+        assert step.ended_at is not None
+        assert step.started_at is not None
+        assert clean.ended_at is not None
+        assert clean.started_at is not None
+        assert step.ended_at - step.started_at == clean.ended_at - clean.started_at
+
+
+def test_the_same_seed_gives_the_same_fault():
+    first, again = (Chain().injector().inject(corruption(0, seed=5)) for _ in range(2))
+    assert first.applied == again.applied
+
+
+# --- verification -----------------------------------------------------------------------------------------------------
+def test_a_team_that_fails_without_the_fault_is_discarded():
+    team = Chain()
+    injector = team.injector()
+    team.before = lambda name, shown: "ANSWER: 99" if name == "writer" else None
+    found = injector.inject(corruption(1))
+    assert found.discarded == "the run fails without the fault"
+    assert (found.verification.control_runs, found.verification.control_passes) == (1, 0)
+    with pytest.raises(FaultError, match="discarded"):
+        found.labeled()
+
+
+def test_a_fault_without_effect_is_discarded_without_controls():
+    team = Chain(before=lambda name, shown: f"ANSWER: {ANSWER}" if name == "writer" else None)
+    found = team.injector().inject(corruption(0))
+    assert found.discarded == "the run succeeds with the fault"
+    assert found.verification.control_runs == 0
+    assert found.verification.faulty_runs == 2  # two successes, and a third run could not make up for them
+    assert found.applied is not None
+
+
+def test_the_rule_says_how_many_runs_there_are():
+    rule = VerificationRule(trials=5, failures=4, controls=1)
+    found = Chain().injector(InjectOptions(rule=rule)).inject(corruption(0))
+    assert (found.verification.faulty_failures, found.verification.control_runs) == (4, 1)
+    with pytest.raises(ConfigError, match="failures"):
+        VerificationRule(trials=1, failures=2)
+
+
+def test_a_model_that_follows_the_instruction_gives_a_label_and_no_trace_of_it():
+    @tracer_hooks.model(name="rules")
+    def ask(messages: list[dict[str, str]]) -> str:
+        is_misled = messages[0]["content"] != "Work."
+        return "Pens were first made in 1827." if is_misled else answer(1, messages[-1]["content"])
+
+    @tracer_hooks.agent(name="doubler", instructions="Work.")
+    def act(shown: str) -> str:
+        return ask([{"role": "system", "content": "Work."}, {"role": "user", "content": shown}])
+
+    runner = rerunner(lambda: act, "There are 7.", expected=ANSWER)
+    found = Injector(runner, clean_run(runner)).inject(instruction(0))
+    assert found.is_verified, found.discarded
+    assert found.applied is not None
+    said = found.applied.after.removeprefix(found.applied.before).strip()
+    assert said
+    assert said not in found.labeled().trajectory.model_dump_json()
+
+
+def test_a_model_that_ignores_the_instruction_is_no_error_of_the_agent_whatever_comes_after():
+    team = Chain()
+    injector = team.injector()
+    coins = iter([True, True, True, False, False, False])
+    team.before = lambda name, shown: "ANSWER: 99" if name == "writer" and next(coins) else None
+    found = injector.inject(instruction(1))  # the doubler does what it did before; the writer errs by chance
+    assert found.discarded == "the run succeeds with the fault"
+
+
+def test_a_team_that_never_asks_the_same_twice_is_a_counted_discard():
+    team = Chain(told=lambda name: f"Your lucky number is {random.random()}.")
+    found = team.injector().inject(corruption(2))
+    assert found.discarded is not None
+    assert "the replay differs from the recording" in found.discarded
+    assert not found.is_broken_off
+    assert found.verification.runs == 0 or found.faulty is None
+
+
+def test_a_check_that_raises_is_a_counted_discard():
+    calls = []
+
+    def check(result: object) -> bool:
+        calls.append(result)
+        if len(calls) > 1:
+            raise ValueError("cannot read that")
+        return True
+
+    runner = rerunner(Chain().build, TASK, check=check)
+    found = Injector(runner, clean_run(runner)).inject(corruption(0))
+    assert found.discarded is not None
+    assert "the check raised ValueError: cannot read that" in found.discarded
+
+
+def test_a_model_that_goes_away_says_nothing_of_the_fault():
+    team = Chain()
+    injector = team.injector()
+
+    def gone(name: str, shown: str) -> str:
+        raise ConnectionError("refused")
+
+    team.before = gone
+    found = injector.inject(corruption(0))
+    assert found.is_broken_off
+    assert found.discarded is not None
+    assert "ConnectionError: refused" in found.discarded
+
+
+def test_a_model_call_that_fails_only_with_the_fault_is_a_discard():
+    def strict(name: str, shown: str) -> str | None:
+        if name == "doubler" and "is 7." not in shown:
+            raise ValueError("bad request")
+        return None
+
+    team = Chain(before=strict)
+    found = team.injector().inject(corruption(0))
+    assert found.discarded is not None
+    assert found.discarded.startswith("with the fault, and not without it, a model call of step 1 failed")
+    assert not found.is_broken_off
+
+
+def test_a_cap_breaks_off():
+    spending = Spending(CostCap(max_runs=3))
+    found = Chain().injector(spending=spending).inject(corruption(0))
+    assert found.is_broken_off
+    assert found.discarded == "the cap of 3 runs is reached"
+    assert spending.runs == 3
+
+
+# --- places and writers -----------------------------------------------------------------------------------------------
+def test_a_step_or_agent_that_is_not_there_is_an_error():
+    injector = Chain().injector()
+    with pytest.raises(FaultError, match="no step 9, expected 0 to 2"):
+        injector.inject(corruption(9))
+    with pytest.raises(FaultError, match=r"step 1 is one of 'doubler', not of 'writer'.*'adder', 'doubler', 'writer'"):
+        injector.inject(corruption(1, agent="writer"))
+
+
+def test_a_run_that_failed_takes_no_fault():
+    runner = rerunner(Chain().build, TASK, expected="another answer")
+    with pytest.raises(FaultError, match="expected one that succeeded"):
+        Injector(runner, runner.run())
+
+
+@pytest.mark.parametrize(("said", "why"), [("I'm sorry, but I can't help with that.", "declines"), ("", "empty")])
+def test_a_writer_that_refuses_is_a_counted_discard(said: str, why: str):
+    asked: list[object] = []
+
+    def refuse(messages: list[dict[str, str]]) -> str:
+        asked.append(messages)
+        return said
+
+    options = InjectOptions(writer=LLMWriter(refuse, attempts=2))
+    found = Chain().injector(options).inject(corruption(0, writer="llm"))
+    assert found.discarded is not None
+    assert why in found.discarded
+    assert len(asked) == 2
+    assert found.verification.faulty_runs == 1
+
+
+def test_all_runs_of_one_fault_have_the_text_that_was_written_first():
+    asked: list[object] = []
+
+    def write(messages: list[dict[str, str]]) -> str:
+        asked.append(messages)
+        return f"The sum of all the numbers is {70 + len(asked)}."
+
+    found = Chain().injector(InjectOptions(writer=LLMWriter(write))).inject(corruption(0, writer="llm"))
+    assert found.is_verified, found.discarded
+    assert len(asked) == 1
+    assert found.labeled().verification["writer"] == "llm"
+
+
+def with_tool(rules: str) -> tuple[Injection, list[str]]:
+    calls: list[str] = []
+
+    @tracer_hooks.tool
+    def stock(colour: str) -> str:
+        calls.append(colour)
+        return "There are 7 in stock."
+
+    @tracer_hooks.model(name="rules")
+    def ask(messages: list[dict[str, str]]) -> str:
+        return answer(1, messages[-1]["content"])
+
+    @tracer_hooks.agent(name="clerk", instructions="Look it up.")
+    def clerk(task: str) -> str:
+        first = ask([{"role": "user", "content": "Look at shelf 1."}])
+        found = stock("red")
+        return ask([{"role": "user", "content": f"{first} {found}"}])
+
+    runner = rerunner(lambda: clerk, "How many red pens, twice?", expected=ANSWER)
+    options = InjectOptions(tools=ToolRules.of(rules))
+    injector = Injector(runner, clean_run(runner), options)
+    at = next(step.index for step in injector.clean.trajectory.steps if step.tool_calls)
+    calls.clear()
+    spec = FaultSpec(strategy=FaultStrategy.TOOL, kind=ToolFault.WRONG_RESULT.value, step=at)
+    return injector.inject(spec), calls
+
+
+def test_a_wrong_tool_result_is_a_fault_of_its_step():
+    found, calls = with_tool("replayable")
+    assert found.is_verified, found.discarded
+    assert found.applied is not None
+    assert found.applied.before == "There are 7 in stock." != found.applied.after
+    assert found.applied.after in found.labeled().trajectory.model_dump_json()
+    assert calls == []  # it came from the tape
+
+
+def test_a_tool_that_is_rebuilt_runs_for_its_effect():
+    found, calls = with_tool("rebuilt")
+    assert found.is_verified, found.discarded
+    assert len(calls) == found.verification.runs
