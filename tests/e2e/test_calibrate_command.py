@@ -11,7 +11,7 @@ from ._command import Command
 
 pytest.importorskip("sklearn")
 
-TEAM = '''
+TEAM = """
 import tracer_hooks
 
 
@@ -42,7 +42,7 @@ def check(result, task):
 
 def broken(result, task):
     raise KeyError("answer")
-'''
+"""
 
 
 @pytest.fixture
