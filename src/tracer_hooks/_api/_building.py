@@ -29,16 +29,16 @@ class BuildArguments(TypedDict, total=False):
     """Options of :func:`build_dataset`.
 
     ``check``: says whether a run succeeded; default what the team was hooked with, else the grader of the task.
-    ``name``: the team's name in the data set. ``title``: the title of its card. ``repeats``: how often each team is run
-    on each task. ``faults``: faults that are tried in each run that succeeds; 0 for none. ``modes``, ``strategies``:
-    what is injected, in balance. ``writer``: who writes faults; default the mutators. ``rule``: when a fault counts.
-    ``natural``: whether runs that fail by themselves are labelled by replay. ``proposer``: who writes corrections for
-    them, ``"resample"`` (default), ``"template"`` or a :class:`~tracer_hooks.replay.Proposer`. ``attributor``: says
-    where a replay looks first; None for no one. ``trials``: replays of each kind for each step, at most. ``tools``:
-    what tools may do in runs that are replayed, default ``"rebuilt"``. ``workers``: runs that go on at the same time.
-    ``wanted_injected``, ``wanted_natural``: stop when there are so many. ``cap``: what this call may cost; the next one
-    goes on. ``seed``: of every random choice. ``command``: what the card gives as the command.
-    ``on_progress``: called after every unit.
+    ``name``: the team's name in the data set. ``title``: the title of its card. ``repeats``: how often each team is
+    run on each task. ``faults``: faults that are tried in each run that succeeds; 0 for none. ``modes``,
+    ``strategies``: what is injected, in balance; ``kinds``: the mutators that may be used, default all. ``writer``:
+    who writes faults; default the mutators. ``rule``: when a fault counts. ``natural``: whether runs that fail by
+    themselves are labelled by replay. ``proposer``: who writes corrections for them, ``"resample"`` (default),
+    ``"template"`` or a :class:`~tracer_hooks.replay.Proposer`. ``attributor``: says where a replay looks first; None
+    for no one. ``trials``: replays of each kind for each step, at most. ``tools``: what tools may do in runs that are
+    replayed, default ``"rebuilt"``. ``workers``: runs that go on at the same time. ``wanted_injected``,
+    ``wanted_natural``: stop when there are so many. ``cap``: what this call may cost; the next one goes on. ``seed``:
+    of every random choice. ``command``: what the card gives as the command. ``on_progress``: called after every unit.
     """
 
     check: Check | None
@@ -47,6 +47,7 @@ class BuildArguments(TypedDict, total=False):
     repeats: int
     faults: int
     modes: Iterable[ErrorMode | str]
+    kinds: Iterable[str]
     strategies: Iterable[FaultStrategy | str]
     writer: FaultWriter | None
     rule: VerificationRule
@@ -164,6 +165,7 @@ def _build_options(given: BuildArguments) -> BuildOptions:
         repeats=given.get("repeats", 1),
         faults_per_run=given.get("faults", 2),
         modes=tuple(_mode(mode) for mode in given.get("modes", tuple(ErrorMode))),
+        kinds=tuple(given.get("kinds", ())),
         strategies=tuple(_strategy(one) for one in given.get("strategies", BuildOptions.strategies)),
         writer=_writer_name(writer),
         inject=InjectOptions(rule=given.get("rule", VerificationRule()), tools=tools, writer=writer),

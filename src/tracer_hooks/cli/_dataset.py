@@ -90,6 +90,14 @@ def build(
     modes: Annotated[
         list[str], typer.Option(help="Error modes; may be repeated; default all.", metavar="FM-x.y", show_default=False)
     ] = [],  # noqa: B006
+    kinds: Annotated[
+        list[str],
+        typer.Option(
+            help="Mutators that may be used, such as own_number_for_theirs; may be repeated; default all.",
+            metavar="KIND",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
     strategies: Annotated[list[Strategy], typer.Option(help="How faults are put in; may be repeated.")] = [*BOTH],  # noqa: B006
     writer: Annotated[WriterName, typer.Option(help="Who writes faults.")] = WriterName.PROGRAMMATIC,
     natural: Annotated[bool, typer.Option(help="Whether failures are labelled by replay.")] = True,
@@ -146,6 +154,7 @@ def build(
             "repeats": repeats,
             "faults": faults,
             **({"modes": modes} if modes else {}),
+            "kinds": kinds,
             "strategies": [str(one) for one in strategies],
             "natural": natural,
             "proposer": proposer,

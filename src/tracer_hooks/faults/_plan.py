@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Literal, NamedTuple, TypeVar
 
@@ -18,6 +18,7 @@ from tracer_hooks.schema import ErrorMode, Step, StepKind, Trajectory
 from tracer_hooks.telemetry import text_message
 
 T = TypeVar("T", bound=Hashable)
+Modes = Sequence[ErrorMode] | Mapping[ErrorMode, Collection[str]]
 
 
 class PlannedFault(NamedTuple):
@@ -32,7 +33,7 @@ class PlannedFault(NamedTuple):
 def plan_faults(
     trajectories: Iterable[Trajectory],
     *,
-    modes: Sequence[ErrorMode] = tuple(ErrorMode),
+    modes: Modes = tuple(ErrorMode),
     strategies: Sequence[FaultStrategy] = tuple(FaultStrategy),
     per_trajectory: int = 1,
     seed: int = 0,
@@ -47,7 +48,7 @@ def plan_faults(
 
     Args:
         trajectories: Runs that succeeded.
-        modes: Error modes to use.
+        modes: Error modes to use; a mapping says which mutators each mode may use.
         strategies: Strategies to use; tool and channel faults have no mode.
         per_trajectory: Faults for each run, each at a step of its own while there is one; fewer where no more fit.
         seed: Seed of the plan; equal arguments give equal plans.
@@ -58,7 +59,7 @@ def plan_faults(
     """
     if per_trajectory < 1 or not strategies or not modes:
         raise FaultError("expected per_trajectory of 1 or more, and at least one mode and one strategy")
-    planner = _Planner(tuple(modes), tuple(strategies), writer, Random(seed))
+    planner = _Planner(modes, tuple(strategies), writer, Random(seed))
     return [PlannedFault(run, spec) for run in trajectories for spec in planner.faults_of(run, per_trajectory)]
 
 
@@ -67,12 +68,13 @@ class _Planner:
 
     def __init__(
         self,
-        modes: tuple[ErrorMode, ...],
+        modes: Modes,
         strategies: tuple[FaultStrategy, ...],
         writer: Literal["programmatic", "llm"],
         rng: Random,
     ) -> None:
-        self._modes = modes
+        self._modes = tuple(modes)
+        self._allowed = modes if isinstance(modes, Mapping) else {}
         self._strategies = strategies
         self._writer: Literal["programmatic", "llm"] = writer
         self._rng = rng
@@ -149,7 +151,8 @@ class _Planner:
             return [kind.value for kind in ChannelFault if _carries_channel_fault(kind, context, seed)]
         if strategy is FaultStrategy.PROMPT_INJECTION or self._writer == "llm" or mode is None:
             return [None]
-        return [*fitting_kinds(context, mode, seed=seed)]
+        allowed = self._allowed.get(mode)
+        return [kind for kind in fitting_kinds(context, mode, seed=seed) if allowed is None or kind in allowed]
 
     def _least_used(self, items: Sequence[T], *key: Hashable) -> list[T]:
         """``items``, the least used first, in an order of chance where they are equal."""

@@ -105,6 +105,14 @@ def test_tool_and_channel_faults_go_only_where_there_is_something_to_lose(plan: 
             assert any(given.source != spec.agent for given in run.steps[spec.step].inputs)
 
 
+def test_a_mapping_says_which_mutators_a_mode_may_use() -> None:
+    modes = {ErrorMode.FM_2_6: ("other_conclusion",), ErrorMode.FM_3_3: ("wrong_working", "wrong_recount")}
+    strategies = [FaultStrategy.RESPONSE_CORRUPTION]
+    kinds = {spec.kind for _, spec in plan_faults(runs(20), modes=modes, strategies=strategies, per_trajectory=2)}
+    assert kinds
+    assert kinds <= {"other_conclusion", "wrong_working", "wrong_recount"}
+
+
 def test_a_plan_is_the_same_for_the_same_seed_and_another_for_another() -> None:
     some = runs(4)
     assert plan_faults(some, seed=1) == plan_faults(some, seed=1)

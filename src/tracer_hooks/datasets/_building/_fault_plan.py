@@ -51,7 +51,7 @@ def _plan(journal: Journal, runs: Sequence[RecordedRun], count: int, options: Bu
     number = len(list(journal.results(PLAN)))
     plan = plan_faults(
         [run.trial.trajectory for run in runs],
-        modes=options.modes,
+        modes=options.mutators,
         strategies=options.strategies,
         per_trajectory=count,
         seed=options.seed + number,

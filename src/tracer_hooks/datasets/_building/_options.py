@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.faults import FaultStrategy, InjectOptions
+from tracer_hooks.faults import FaultStrategy, InjectOptions, mutators_of
 from tracer_hooks.replay import CostCap, Proposer, ReplayOptions, ResampleProposer, ToolRules
 from tracer_hooks.schema import Attribution, ErrorMode, Trajectory
 
@@ -28,6 +28,8 @@ class BuildOptions:
     """Faults that are tried in each run that succeeded; 0 for none."""
     modes: tuple[ErrorMode, ...] = tuple(ErrorMode)
     """Error modes that are injected, in balance."""
+    kinds: tuple[str, ...] = ()
+    """Mutators that may be used, by name; empty: all. Modes that have none of them are left out."""
     strategies: tuple[FaultStrategy, ...] = BOTH
     """Ways in which they are, in balance."""
     writer: Literal["programmatic", "llm"] = "programmatic"
@@ -61,8 +63,27 @@ class BuildOptions:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected {least} or more")
         if self.faults_per_run and not (self.modes and self.strategies):
             raise ConfigError("there is no mode or no strategy to inject, expected at least one of each")
+        if self.kinds:
+            self.mutators  # noqa: B018 - an unknown name is noticed here, not after hours of running
         if self.faults_per_run and self.writer == "llm" and self.inject.writer is None:
             raise ConfigError("writer is 'llm', expected who that is: inject=InjectOptions(writer=LLMWriter(...))")
+
+    @property
+    def mutators(self) -> dict[ErrorMode, tuple[str, ...]]:
+        """The mutators that may be used, by mode.
+
+        Raises:
+            ConfigError: A name is that of no mutator of these modes.
+        """
+        known = {mode: tuple(one.kind for one in mutators_of(mode)) for mode in self.modes}
+        names = {kind for kinds in known.values() for kind in kinds}
+        unknown = sorted(set(self.kinds) - names)
+        if unknown:
+            raise ConfigError(f"there is no mutator {unknown[0]!r} of these modes, expected some of: {sorted(names)}")
+        if not self.kinds:
+            return known
+        chosen = {mode: tuple(kind for kind in kinds if kind in self.kinds) for mode, kinds in known.items()}
+        return {mode: kinds for mode, kinds in chosen.items() if kinds}
 
     def described(self) -> dict[str, Any]:
         """The choices that shape the data: for its card, and to tell whether a build goes on with the same ones."""
@@ -70,6 +91,7 @@ class BuildOptions:
             "repeats": self.repeats,
             "faults_per_run": self.faults_per_run,
             "modes": [mode.value for mode in self.modes],
+            **({"kinds": list(self.kinds)} if self.kinds else {}),
             "strategies": [strategy.value for strategy in self.strategies],
             "writer": self.writer,
             "verification": self.inject.rule.model_dump(mode="json"),
