@@ -199,11 +199,22 @@ def export(
     split: Annotated[
         str, typer.Option(help="Parts and their shares; no question is torn apart.", metavar="train=0.8,test=0.2")
     ] = "",
-    seed: Annotated[int, typer.Option(help="Of the split.")] = 0,
+    balanced: Annotated[
+        bool, typer.Option("--balanced", help="As many injected faults at each step of a kind of run as at its rarest.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Of the split and the balance.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Write a data set as Who&When, Aegis, Parquet or one JSONL file, whole or in parts."""
     from tracer_hooks.cli._dataset_read import ExportJob
 
-    job = ExportJob(folder=folder, out=out, file_format=str(file_format), split=split, seed=seed, as_json=as_json)
+    job = ExportJob(
+        folder=folder,
+        out=out,
+        file_format=str(file_format),
+        split=split,
+        balanced=balanced,
+        seed=seed,
+        as_json=as_json,
+    )
     raise typer.Exit(job.work())

@@ -52,12 +52,15 @@ class ExportJob:
     out: Path
     file_format: str
     split: str
+    balanced: bool
     seed: int
     as_json: bool
 
     def work(self) -> int:
         """Write the data set, or its parts; gives the exit code: 1 when a labelled run could not be written."""
         dataset = LabeledSet.load(self.folder)
+        if self.balanced:
+            dataset = dataset.balanced(self.seed)
         if self.file_format == "whowhen" and dataset.clean:
             err().print(f"Who&When holds failed runs only: {len(dataset.clean)} passing runs are not written")
             dataset = replace(dataset, clean=())

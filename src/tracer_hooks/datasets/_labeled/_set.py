@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from tracer_hooks._json_files import JsonPiece, json_pieces
 from tracer_hooks.datasets._labeled._atomic import write_atomically
+from tracer_hooks.datasets._labeled._balance import balanced
 from tracer_hooks.datasets._labeled._parquet import read_parquet
 from tracer_hooks.datasets._labeled._questions import dealt_out, is_clean, question_groups
 from tracer_hooks.datasets._labeled._verification import text_of
@@ -67,6 +68,13 @@ class LabeledSet:
             discarded=tuple(_objects(place / _DISCARDED)),
             path=place,
         )
+
+    def balanced(self, seed: int = 0) -> LabeledSet:
+        """This set with as many injected faults at each step of a kind of run as at its rarest step.
+
+        Verified faults are mostly late ones; see the audit's findings on position. Labels of other sources all stay.
+        """
+        return replace(self, labeled=balanced(self.labeled, seed=seed))
 
     def save(self, folder: str | Path) -> None:
         """Write the three files to ``folder``, all of them or none.
