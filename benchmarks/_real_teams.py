@@ -1,4 +1,4 @@
-"""The three teams of the real data set: short instructions that a model of 1.5 billion parameters can follow."""
+"""The teams of the real data set: short instructions that a model of 1.5 billion parameters can follow."""
 
 from __future__ import annotations
 
@@ -57,7 +57,12 @@ INSTRUCTIONS: Mapping[str, Mapping[str, str]] = {
 }
 """By architecture and agent."""
 
-TEAMS = (("langgraph", "planner_solver_checker"), ("autogen", "sop_pipeline"), ("langgraph", "debate"))
+TEAMS = (
+    ("langgraph", "planner_solver_checker"),
+    ("autogen", "planner_solver_checker"),
+    ("autogen", "sop_pipeline"),
+    ("langgraph", "debate"),
+)
 """Framework and architecture: three architectures in two frameworks."""
 ROUNDS = {"planner_solver_checker": 0, "debate": 0}
 """Nobody is sent back, and the debaters speak once: every run has three or four steps."""

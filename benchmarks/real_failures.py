@@ -21,6 +21,23 @@ from tracer_hooks.replay import CostCap, ReplayOptions
 from tracer_hooks.suites import Endpoint
 
 EVERY_S = 30.0
+IN_PLACE = (
+    "changed_given",
+    "dropped_constraint",
+    "turned_condition",
+    "other_unit",
+    "older_value",
+    "own_older_result",
+    "leaves_a_fact_out",
+    "leaves_a_clause_out",
+    "own_number_for_theirs",
+    "stays_with_its_reply",
+    "other_conclusion",
+    "opposite_conclusion",
+    "wrong_working",
+    "first_number_as_result",
+)
+"""Mutators that change what a reply says and write nothing of their own: the teams speak in formulas."""
 
 
 def main() -> None:
@@ -33,7 +50,8 @@ def main() -> None:
     tasks = short_tasks(asked.tasks, asked.seed)
     options = BuildOptions(
         faults_per_run=asked.faults,
-        strategies=(FaultStrategy.RESPONSE_CORRUPTION, FaultStrategy.PROMPT_INJECTION),
+        kinds=() if asked.every_mutator else IN_PLACE,
+        strategies=(FaultStrategy.RESPONSE_CORRUPTION,),
         wanted_injected=asked.injected,
         wanted_natural=asked.natural,
         replay=ReplayOptions(trials=asked.trials, placebo=False),
@@ -53,9 +71,9 @@ def describe(data: LabeledSet, asked: argparse.Namespace) -> None:
         f"--tasks {asked.tasks} --faults {asked.faults} --trials {asked.trials} --seed {asked.seed}",
         model=asked.describe_model,
         seeds=(asked.seed,),
-        summary="Three teams (planner, solver and checker; a document pipeline; a debate) in LangGraph and AutoGen on "
-        "short word sums. Faults were injected at one step of runs that succeeded; runs that failed by themselves were "
-        "labelled by counterfactual replay.",
+        summary="Teams of three architectures (planner, solver and checker; a document pipeline; a debate) in LangGraph "
+        "and AutoGen, on short word sums. Faults were injected at one step of runs that succeeded; runs that failed by "
+        "themselves were labelled by counterfactual replay.",
         limits=(
             "One small model, one kind of task, teams of three or four steps.",
             "A natural failure that no single correction saves has no label: those that have one are the easier ones.",
@@ -91,6 +109,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--describe-model", default="Qwen2.5-Coder-1.5B-Instruct Q4_K_M, int8 on CPU, temperature 0.7")
     parser.add_argument("--tasks", type=int, default=100)
     parser.add_argument("--faults", type=int, default=3)
+    parser.add_argument("--every-mutator", action="store_true")
     parser.add_argument("--trials", type=int, default=4)
     parser.add_argument("--injected", type=int, default=None)
     parser.add_argument("--natural", type=int, default=None)
