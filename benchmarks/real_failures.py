@@ -71,9 +71,9 @@ def describe(data: LabeledSet, asked: argparse.Namespace) -> None:
         f"--tasks {asked.tasks} --faults {asked.faults} --trials {asked.trials} --seed {asked.seed}",
         model=asked.describe_model,
         seeds=(asked.seed,),
-        summary="Teams of three architectures (planner, solver and checker; a document pipeline; a debate) in LangGraph "
-        "and AutoGen, on short word sums. Faults were injected at one step of runs that succeeded; runs that failed by "
-        "themselves were labelled by counterfactual replay.",
+        summary="Teams of three architectures (planner, solver and checker; a document pipeline; a debate) in "
+        "LangGraph and AutoGen, on short word sums. Faults were injected at one step of runs that succeeded; runs that "
+        "failed by themselves were labelled by counterfactual replay.",
         limits=(
             "One small model, one kind of task, teams of three or four steps.",
             "A natural failure that no single correction saves has no label: those that have one are the easier ones.",
