@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -38,6 +39,13 @@ COURSE = {
 every_team = pytest.mark.parametrize(
     ("framework", "architecture"), [(framework, name) for framework in FRAMEWORKS for name in ARCHITECTURES]
 )
+
+
+@pytest.fixture(autouse=True)
+def nothing_hooked_is_left() -> Iterator[None]:
+    """LangGraph's classes are restored with the last hooked graph, and graphs are in cycles: collect them here."""
+    yield
+    gc.collect()
 
 
 class PriceList:

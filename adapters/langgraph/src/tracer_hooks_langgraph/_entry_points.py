@@ -39,7 +39,7 @@ _TASK_ID = "__pregel_task_id"
 class _Hook:
     """That a graph, and its copies, go through a host."""
 
-    __slots__ = ("active", "host")
+    __slots__ = ("__weakref__", "active", "host")
 
     def __init__(self, host: RunHost) -> None:
         self.host = host
@@ -73,7 +73,10 @@ def hook_graph(graph: Any, host: RunHost) -> PatchSet:
     with guard("let LangChain's callbacks report"):
         register_observer()
     for shared in (_graph_patches, tool_patches, model_patches):
-        patches.on_undo(shared.acquire())
+        # Let go once: when the set is undone, or when the graph and all its copies are gone without that.
+        let_go = weakref.finalize(hook, shared.acquire())
+        let_go.atexit = False
+        patches.on_undo(let_go)
     patches.on_undo(unhook)
     return patches
 
