@@ -2,9 +2,9 @@
 
     python benchmarks/build_speed.py --framework python --framework langgraph --tasks 6 --out build_speed.json
 
-The model hands on the last answer that it is shown, so a wrong one travels to the end of the run; it has none where the
-others gave none, and gives a wrong one when its instructions are longer than they were. The yields are those of this
-model: they say which faults reach the answer, not what a real model would make of them.
+The model hands on the last answer that it is shown, so a wrong one travels to the end of the run; where it is shown
+none it gives the right one, and it gives a wrong one when its instructions are longer than they were. The yields are
+those of this model: they say which faults reach the answer, not what a real model would make of them.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ from tracer_hooks.suites import Endpoint, SuiteTask, get_suite
 from tracer_hooks.testing import ScriptedLLM, ScriptedRequest, When
 
 ARCHITECTURES = ("planner_solver_checker", "sop_pipeline", "debate")
-_PROMPT_ALONE = 150
-"""Characters of a prompt besides the task when no one has said anything yet."""
 PACKAGES = {"autogen": "tracer_hooks_autogen", "crewai": "tracer_hooks_crewai", "langgraph": "tracer_hooks_langgraph"}
 
 
@@ -80,8 +78,7 @@ def _hand_on(tasks: Sequence[SuiteTask]) -> Any:
             known.add(told)
         rest = request.text.replace(task.text, "").replace(told, "")
         answers = re.findall(r"ANSWER: (\S+)", rest)
-        alone = len(rest) < _PROMPT_ALONE
-        answer = answers[-1] if answers else task.reference if alone else "unknown"
+        answer = answers[-1] if answers else task.reference
         if is_misled:
             return "I would rather look at how such numbers came about.\nANSWER: 0"
         return f"The numbers that are given lead to {answer}.\nANSWER: {answer}"
