@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from tracer_hooks.evaluation._measure import Measure
 from tracer_hooks.evaluation._names import fold
 from tracer_hooks.evaluation._resampling import Resampling
 from tracer_hooks.evaluation._step_scores import ranked_steps
-from tracer_hooks.schema import LabeledTrajectory, LabelSource, Record
+from tracer_hooks.schema import DecisiveStep, LabeledTrajectory, LabelSource, Record
 
 SHIPPED = "as shipped"
 ON_INJECTED = "fitted to injected faults"
@@ -91,7 +91,7 @@ def adaptation(
 
     Every failure is judged by what was learnt from other questions only: by the attributor as shipped, fitted to the
     injected faults, to the natural failures, and to both; and beside them by two priors that read nothing, the step
-    and the agent that were to blame most often in the same team. An attributor that abstains is taken at its first
+    and the agent that were to blame most often in failures of the same kind and team. An attributor that abstains is taken at its first
     candidate.
 
     Args:
@@ -169,14 +169,11 @@ def _by(attributor: Attributor) -> _Answer:
 
 
 def _position_prior(training: Sequence[LabeledTrajectory]) -> _Answer:
-    counts: dict[str, Counter[int]] = {}
-    for one in training:
-        if one.decisive is not None:
-            counts.setdefault(_team(one), Counter())[one.decisive.step] += 1
+    counts = _Counts(training, lambda gold: gold.step)
 
     def answer(case: LabeledTrajectory) -> tuple[int, str] | None:
         steps = case.trajectory.steps
-        known = counts.get(_team(case), Counter())
+        known = counts.of(case)
         best = max(range(len(steps)), key=lambda place: (known[place], -place))
         return best, steps[best].agent
 
@@ -184,17 +181,30 @@ def _position_prior(training: Sequence[LabeledTrajectory]) -> _Answer:
 
 
 def _agent_prior(training: Sequence[LabeledTrajectory]) -> _Answer:
-    counts: dict[str, Counter[str]] = {}
-    for one in training:
-        if one.decisive is not None:
-            counts.setdefault(_team(one), Counter())[fold(one.decisive.agent)] += 1
+    counts = _Counts(training, lambda gold: fold(gold.agent))
 
     def answer(case: LabeledTrajectory) -> tuple[int, str] | None:
-        known = counts.get(_team(case), Counter())
+        known = counts.of(case)
         best = max(case.trajectory.steps, key=lambda step: (known[fold(step.agent)], -step.index))
         return best.index, best.agent
 
     return answer
+
+
+class _Counts:
+    """What was to blame how often, in the same kind of failures: of the same team, or of all where it has none."""
+
+    def __init__(self, training: Sequence[LabeledTrajectory], what: Callable[[DecisiveStep], Hashable]) -> None:
+        self._by_team: defaultdict[tuple[str, str], Counter[Hashable]] = defaultdict(Counter)
+        self._by_group: defaultdict[str, Counter[Hashable]] = defaultdict(Counter)
+        for one in training:
+            if one.decisive is not None:
+                self._by_team[_team(one), _group(one)][what(one.decisive)] += 1
+                self._by_group[_group(one)][what(one.decisive)] += 1
+
+    def of(self, case: LabeledTrajectory) -> Counter[Hashable]:
+        """How often each was to blame."""
+        return self._by_team.get((_team(case), _group(case))) or self._by_group[_group(case)]
 
 
 def _team(one: LabeledTrajectory) -> str:

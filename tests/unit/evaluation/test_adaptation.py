@@ -112,6 +112,7 @@ def test_every_failure_is_judged_by_what_was_learnt_from_other_questions() -> No
     assert values[ON_NATURAL, NATURAL] == (1.0, 1.0)
     assert values[ON_BOTH, INJECTED] == (1.0, 1.0)
     assert values[POSITION, INJECTED] == values[AGENT, INJECTED] == (1.0, 1.0)
+    assert values[POSITION, NATURAL] == values[AGENT, NATURAL] == (1.0, 1.0), "counted among natural failures alone"
 
 
 def test_the_gain_is_over_the_attributor_as_shipped() -> None:
