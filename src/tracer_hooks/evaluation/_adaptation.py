@@ -91,8 +91,8 @@ def adaptation(
 
     Every failure is judged by what was learnt from other questions only: by the attributor as shipped, fitted to the
     injected faults, to the natural failures, and to both; and beside them by two priors that read nothing, the step
-    and the agent that were to blame most often in failures of the same kind and team. An attributor that abstains is taken at its first
-    candidate.
+    and the agent that were to blame most often in failures of the same kind and team. An attributor that abstains is
+    taken at its first candidate.
 
     Args:
         labeled: Failed runs with a decisive step; the expected answers are withheld.
