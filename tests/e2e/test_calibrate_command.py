@@ -66,6 +66,8 @@ def test_a_team_is_calibrated(team: Command) -> None:
     assert document["team"]["agents"] == ["reader", "solver", "checker"]
     assert document["clean"] == 12
     assert document["report"]["labels"]["injected faults"] >= 10
+    assert document["judged_on"] == "injected faults"
+    assert document["kept"] == "fitted to injected faults"
     folder = Path(document["folder"])
     assert folder.is_relative_to(team.folder / ".tracer_hooks" / "attributors")
     assert (folder / "structural.json").is_file()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,17 @@ class CalibratedAttributors:
         except (OSError, ValueError, ValidationError, TracerHooksError) as error:
             logger.warning("tracer-hooks does not use the fitted attributor in %s: %s", folder, error)
             return None
+
+
+def forget_calibrated(folder: Path, card: TeamCard) -> None:
+    """Remove the attributor that was fitted to this team earlier, if there is one.
+
+    Raises:
+        OSError: It cannot be removed.
+    """
+    target = folder / card.fingerprint
+    if (target / CARD).is_file():
+        shutil.rmtree(target)
 
 
 def save_calibrated(folder: Path, attributor: Any, card: TeamCard) -> Path:

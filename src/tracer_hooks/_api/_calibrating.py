@@ -7,13 +7,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tracer_hooks._api._calibrated import TeamCard, attributors_folder, save_calibrated, team_card
+from tracer_hooks._api._calibrated import (
+    TeamCard,
+    attributors_folder,
+    forget_calibrated,
+    save_calibrated,
+    team_card,
+)
 from tracer_hooks._api._subjects import OwnTeam
 from tracer_hooks._api._verdict import Check
 from tracer_hooks.attribution import Fittable, get_attributor
 from tracer_hooks.datasets import BuildOptions, DatasetBuilder, LabeledSet, Progress, Subject
 from tracer_hooks.errors import ConfigError, DatasetError
-from tracer_hooks.evaluation import AdaptationReport, adaptation
+from tracer_hooks.evaluation import SHIPPED, AdaptationReport, adaptation, training_labels
 from tracer_hooks.faults import FaultStrategy
 from tracer_hooks.replay import CostCap, ReplayOptions, ToolRules
 from tracer_hooks.schema import LabeledTrajectory, Trajectory
@@ -81,8 +87,13 @@ class Calibration:
     """The labelled data that was built."""
     report: AdaptationReport
     """Accuracy before and after, on tasks that were left out."""
-    folder: Path
-    """Where the fitted attributor lies; ``hook`` uses it by itself."""
+    folder: Path | None
+    """Where the fitted attributor lies; ``hook`` uses it by itself. None when no fit was better than none."""
+
+    @property
+    def kept(self) -> str:
+        """What was kept: what the attributor was fitted to, or ``"as shipped"``."""
+        return self.report.best
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +190,11 @@ class Calibrator:
     def fit(
         self, data: LabeledSet, *, out: Path | None = None, on_fold: Callable[[int, int], None] | None = None
     ) -> Calibration:
-        """Fit, measure on tasks that were left out, and store the fitted attributor under the team's fingerprint.
+        """Fit, measure on tasks that were left out, and store the best fit under the team's fingerprint.
+
+        It is fitted to the injected faults, to the natural failures, and to both. What names most steps in natural
+        failures is kept (with fewer than ten of those: in injected faults), and nothing where no fit beats the
+        attributor as shipped; what an earlier calibration stored is then removed.
 
         Args:
             data: What :meth:`build` gave.
@@ -198,11 +213,15 @@ class Calibrator:
         attributor = get_attributor(self.options.attributor)
         report = adaptation(labeled, attributor, folds=self.options.folds, seed=self.options.seed, on_fold=on_fold)
         assert isinstance(attributor, Fittable), "looked at in the constructor"
-        fitted, _ = attributor.fit(labeled, seed=self.options.seed)
         card = team_card([one.trajectory for one in labeled])
+        home, folder = out or attributors_folder(), None
         try:
-            folder = save_calibrated(out or attributors_folder(), fitted, card)
-            for place in (folder, self.folder):
+            if report.best == SHIPPED:
+                forget_calibrated(home, card)
+            else:
+                fitted, _ = attributor.fit(training_labels(labeled, report.best), seed=self.options.seed)
+                folder = save_calibrated(home, fitted, card)
+            for place in filter(None, (folder, self.folder)):
                 (place / REPORT).write_text(report.model_dump_json(indent=2) + "\n", encoding="utf-8")
         except OSError as error:
             raise DatasetError(f"cannot write the fitted attributor: {error.strerror or error}") from error
@@ -233,7 +252,7 @@ def calibrate(
 
     Returns:
         The labelled data, the accuracy before and after on tasks that were left out, and where the fitted attributor
-        lies. :func:`tracer_hooks.hook` uses it for this team from now on.
+        lies. :func:`tracer_hooks.hook` uses it for this team from now on. Nothing is stored where no fit was better.
 
     Raises:
         ConfigError: There are too few tasks.

@@ -15,7 +15,7 @@ from tracer_hooks.cli._exit import DONE
 from tracer_hooks.cli._load_object import load_function, load_object
 from tracer_hooks.config import DEFAULT_STORE, store_path
 from tracer_hooks.datasets import Progress as Built
-from tracer_hooks.evaluation import AdaptationRow, Measure
+from tracer_hooks.evaluation import NATURAL, AdaptationRow, Measure
 from tracer_hooks.suites import load_tasks
 
 _PHASES = {
@@ -78,6 +78,9 @@ class CalibrateJob:
         out().print(
             "Each failure was judged without any label of its own task; 95 % intervals over tasks.", style="dim"
         )
+        out().print(_choice(result), markup=False, soft_wrap=True)
+        if result.folder is None:
+            return
         out().print(
             f"The fitted attributor lies in {result.folder}. hook() uses it for this team from now on; elsewhere: "
             f"tracer-hooks diagnose PATH --attributor {result.folder}",
@@ -115,6 +118,15 @@ def _words(estimate: Estimate) -> str:
     return "Estimate: " + ", ".join(parts) + ". Ctrl-C is safe: the same command goes on."
 
 
+def _choice(result: Calibration) -> str:
+    report = result.report
+    told = f"Judged on {report.judged_on}: "
+    if result.folder is None:
+        return told + "no fit is better than the attributor as shipped, so hook() goes on with that one."
+    note = "" if report.judged_on == NATURAL else " There are too few natural failures to judge on; mind that."
+    return f"{told}kept is the attributor {report.best}.{note}"
+
+
 def _figure(measure: Measure) -> str:
     interval = "" if measure.low is None or measure.high is None else f" [{measure.low:.0%}, {measure.high:.0%}]"
     return f"{measure.value:.0%}{interval}"
@@ -131,7 +143,9 @@ def _gain(row: AdaptationRow) -> str:
 def _document(result: Calibration) -> dict[str, Any]:
     return {
         "team": result.card.model_dump(mode="json"),
-        "folder": str(result.folder),
+        "folder": None if result.folder is None else str(result.folder),
+        "kept": result.kept,
+        "judged_on": result.report.judged_on,
         "clean": len(result.data.clean),
         "discarded": len(result.data.discarded),
         "report": result.report.model_dump(mode="json"),

@@ -1,7 +1,14 @@
 """How good an attributor is, measured so that the figure can be trusted."""
 
 from tracer_hooks.evaluation import baselines
-from tracer_hooks.evaluation._adaptation import AdaptationReport, AdaptationRow, adaptation
+from tracer_hooks.evaluation._adaptation import (
+    NATURAL,
+    SHIPPED,
+    AdaptationReport,
+    AdaptationRow,
+    adaptation,
+    training_labels,
+)
 from tracer_hooks.evaluation._calibration import Calibration, CalibrationBin, calibrate
 from tracer_hooks.evaluation._case import Case, EvaluationData, Problem, SecondLabel
 from tracer_hooks.evaluation._evaluate import POOLED, evaluate
@@ -27,7 +34,9 @@ from tracer_hooks.evaluation._terminal import evaluation_tables
 
 __all__ = [
     "DATASETS",
+    "NATURAL",
     "POOLED",
+    "SHIPPED",
     "AdaptationReport",
     "AdaptationRow",
     "Calibration",
@@ -58,4 +67,5 @@ __all__ = [
     "read_data",
     "read_second_labels",
     "render_evaluation",
+    "training_labels",
 ]

@@ -27,8 +27,12 @@ AGENT = "most frequent agent, first step"
 INJECTED = "injected faults"
 NATURAL = "natural failures"
 
+FITTED = (ON_INJECTED, ON_NATURAL, ON_BOTH)
+
 _FEWEST = 5
 """Labels below which nothing is fitted."""
+_ENOUGH_TO_JUDGE = 10
+"""Natural failures from which on they decide what is kept."""
 
 Answers = list[tuple[int, str] | None]
 """Step and agent for each run; None where there is no answer."""
@@ -64,6 +68,19 @@ class AdaptationReport(Record):
     """Folds of whole questions."""
     seed: int
     """Of the folds and the draws."""
+
+    @property
+    def judged_on(self) -> str:
+        """The failures that decide: the natural ones, which are what is to be diagnosed, where there are enough."""
+        return NATURAL if self.labels.get(NATURAL, 0) >= _ENOUGH_TO_JUDGE else INJECTED
+
+    @property
+    def best(self) -> str:
+        """The method that names most steps in those failures; the attributor as shipped where no fit is better."""
+        rows = [row for row in self.rows if row.group == self.judged_on and row.method in FITTED]
+        found = max(rows, key=lambda row: row.step.value, default=None)
+        is_gain = found is not None and found.step_gain is not None and found.step_gain.value > 0
+        return found.method if found is not None and is_gain else SHIPPED
 
     def row(self, method: str, group: str) -> AdaptationRow | None:
         """One row; None when it was not measured."""
@@ -131,16 +148,19 @@ def adaptation(
     )
 
 
+def training_labels(labeled: Sequence[LabeledTrajectory], method: str) -> list[LabeledTrajectory]:
+    """The labels that ``method``, one of :data:`FITTED`, is fitted to."""
+    if method == ON_BOTH:
+        return list(labeled)
+    return [one for one in labeled if _group(one) == (INJECTED if method == ON_INJECTED else NATURAL)]
+
+
 _Answer = Callable[[LabeledTrajectory], tuple[int, str] | None]
 
 
 def _methods(fold_: _Fold, attributor: Attributor, seed: int) -> Iterator[tuple[str, _Answer]]:
     yield SHIPPED, _by(attributor)
-    groups = {
-        ON_INJECTED: [one for one in fold_.training if _group(one) == INJECTED],
-        ON_NATURAL: [one for one in fold_.training if _group(one) == NATURAL],
-        ON_BOTH: fold_.training,
-    }
+    groups = {method: training_labels(fold_.training, method) for method in FITTED}
     for method, labels in groups.items():
         if method == ON_BOTH and len(labels) in map(len, (groups[ON_INJECTED], groups[ON_NATURAL])):
             continue  # there is only one kind

@@ -15,6 +15,7 @@ import tracer_hooks
 from tracer_hooks._api import CalibrateOptions, Calibration, Calibrator, calibrate
 from tracer_hooks._api._calibrated import CARD, CalibratedAttributors, TeamCard, fingerprint
 from tracer_hooks.errors import ConfigError, DatasetError
+from tracer_hooks.evaluation import SHIPPED, AdaptationReport
 from tracer_hooks.schema import LabelSource, Step, Trajectory
 from tracer_hooks.suites import SuiteTask
 
@@ -93,6 +94,7 @@ def test_one_call_builds_fits_measures_and_stores(calibrated: Calibration, monke
     assert sources[LabelSource.COUNTERFACTUAL] >= 2
     natural = [one.decisive for one in result.data.labeled if one.label_source is LabelSource.COUNTERFACTUAL]
     assert {(one.agent, one.step) for one in natural if one is not None} == {("solver", 1)}
+    assert result.kept.startswith("fitted to")
     assert result.folder == home / ".tracer_hooks" / "attributors" / fingerprint("python", "sums")
     assert {"structural.json", CARD, "calibration.json"} <= {path.name for path in result.folder.iterdir()}
     assert result.card.agents == ("planner", "solver", "checker")
@@ -150,6 +152,20 @@ def test_too_few_labels_are_an_error_that_keeps_the_data(here: Path) -> None:
 def run_of(*agents: str) -> Trajectory:
     steps = tuple(Step(index=i, agent=agent, content="said") for i, agent in enumerate(agents))
     return Trajectory(run_id="r", framework="python", team="sums", steps=steps)
+
+
+def test_where_no_fit_is_better_nothing_is_stored_and_what_was_is_removed(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = here / ".tracer_hooks" / "attributors" / fingerprint("python", "sums")
+    old.mkdir(parents=True)
+    (old / CARD).write_text(TeamCard(framework="python", team="sums", agents=("planner",)).model_dump_json())
+    monkeypatch.setattr(AdaptationReport, "best", property(lambda report: SHIPPED))
+    result = calibrate(team_builder(), TASKS, check=is_right, folder=here / "data", options=OPTIONS)
+    assert result.folder is None
+    assert result.kept == "as shipped"
+    assert not old.exists()
+    assert (here / "data" / "calibration.json").is_file()
 
 
 def test_only_the_team_itself_is_judged_by_it(calibrated: Calibration, caplog: pytest.LogCaptureFixture) -> None:

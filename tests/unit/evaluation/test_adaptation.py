@@ -9,7 +9,7 @@ import pytest
 
 from tracer_hooks.attribution import Attributor, FitReport
 from tracer_hooks.errors import AttributionError, ConfigError
-from tracer_hooks.evaluation import adaptation
+from tracer_hooks.evaluation import adaptation, training_labels
 from tracer_hooks.evaluation._adaptation import (
     AGENT,
     INJECTED,
@@ -124,6 +124,25 @@ def test_the_gain_is_over_the_attributor_as_shipped() -> None:
     shipped = report.row(SHIPPED, NATURAL)
     assert shipped is not None
     assert shipped.step_gain is None
+
+
+def test_natural_failures_decide_what_is_kept_where_there_are_enough() -> None:
+    report = adaptation(labels(), Learner(), folds=4, draws=50)
+    assert report.judged_on == NATURAL
+    assert report.best == ON_NATURAL
+    few = adaptation(labels()[:-1], Learner(), folds=4, draws=50)
+    assert few.judged_on == INJECTED
+    assert few.best == ON_INJECTED
+
+
+def test_a_fit_that_is_no_better_is_not_kept() -> None:
+    report = adaptation(labels(), Learner(2), folds=4, draws=50)
+    assert report.best == SHIPPED, "it names the step of all natural failures as it is"
+
+
+def test_each_method_has_its_labels() -> None:
+    counts = [len(training_labels(labels(), method)) for method in (ON_INJECTED, ON_NATURAL, ON_BOTH)]
+    assert counts == [12, 10, 22]
 
 
 def test_one_kind_of_labels_is_not_called_both() -> None:
