@@ -82,7 +82,7 @@ def _tape(attempt: Attempt) -> dict[str, Any] | None:
     """The tape as plain data; a run that was recorded without content has none, and is stored all the same."""
     with guard("make the tape"):
         try:
-            return attempt.tape.model_dump(mode="json")
+            return attempt.tape.model_dump(mode="json", exclude_defaults=True)
         except ReplayError:
             return None
     return None
