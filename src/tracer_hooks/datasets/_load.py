@@ -12,19 +12,22 @@ from pydantic import ValidationError
 from tracer_hooks._json_files import READ_ERRORS, JsonPiece, json_pieces, open_bytes
 from tracer_hooks.datasets._aegis import read_aegis
 from tracer_hooks.datasets._agentrx import is_agentrx_trajectory, read_agentrx
+from tracer_hooks.datasets._labeled import read_parquet
 from tracer_hooks.datasets._pairs import PAIRED, load_pairs
 from tracer_hooks.datasets._record import LoadedRecord
 from tracer_hooks.datasets._traces import is_trace, read_traces
 from tracer_hooks.datasets._trail import is_trail_row, is_trail_trace, read_trail
 from tracer_hooks.datasets._whowhen import read_whowhen
-from tracer_hooks.errors import ConfigError, TrajectoryError
+from tracer_hooks.errors import ConfigError, DatasetError, TrajectoryError
 from tracer_hooks.schema import LabeledTrajectory, Trajectory, from_dict
 
 Format = Literal["auto", "trajectory", "whowhen", "aegis", "agentrx", "trail", "otlp"]
 FORMATS: tuple[str, ...] = get_args(Format)
 """Names that ``format`` may have."""
 
-_SUFFIXES = {".json", ".jsonl", ".ndjson", ".pb", ".otlp", ".bin"}
+_SUFFIXES = {".json", ".jsonl", ".ndjson", ".parquet", ".pb", ".otlp", ".bin"}
+_BESIDE_RUNS = {"discarded.jsonl", "journal.jsonl", "build.json", "stats.json", "audit.json", "calibration.json"}
+"""What `tracer-hooks dataset build` and `calibrate` write beside the runs of a labelled set."""
 _PACKED = {".xz", ".gz"}
 _EXPECTED = (
     "expected a trajectory ('run_id', 'steps'), a labelled one ('trajectory'), Who&When ('history'), "
@@ -42,11 +45,13 @@ def load(path: str | Path, *, format: Format = "auto") -> Iterator[LoadedRecord]
     annotations of AgentRx and TRAIL that stand in different files come together when ``format`` names the data set.
 
     Args:
-        path: A file (.json, .jsonl, .pb, .otlp or .bin, also packed as .gz or .xz) or a folder of them.
+        path: A file (.json, .jsonl, .parquet, .pb, .otlp or .bin, also packed as .gz or .xz) or a folder of them. Of a
+            labelled set that was built here, the files without runs are passed over.
         format: What the files hold; by default that is seen from each record.
 
     Raises:
         ConfigError: ``format`` is not one of :data:`FORMATS`.
+        MissingExtraError: A file is Parquet, and ``tracer-hooks[parquet]`` is not installed.
     """
     if format not in FORMATS:
         raise ConfigError(f"format is {format!r}, expected one of {', '.join(FORMATS)}")
@@ -69,8 +74,9 @@ def _files_below(folder: Path) -> Iterator[Path]:
         entries = sorted(folder.iterdir(), key=_natural_key)
     except OSError:  # said by the caller, since it finds no file
         return
+    is_labelled_set = any(entry.name == "labeled.jsonl" or entry.suffix == ".parquet" for entry in entries)
     for entry in entries:
-        if entry.name.startswith("."):
+        if entry.name.startswith(".") or (is_labelled_set and entry.name in _BESIDE_RUNS):
             continue
         if entry.is_dir():
             if not entry.is_symlink():  # which may lead back up
@@ -86,12 +92,24 @@ def _natural_key(path: Path) -> list[tuple[int, str]]:
 
 def _load_file(path: Path, format: str) -> Iterator[LoadedRecord]:
     try:
-        if format == "otlp" or (format == "auto" and not _is_text(path)):
+        if path.suffix == ".parquet":
+            yield from _load_parquet(path)
+        elif format == "otlp" or (format == "auto" and not _is_text(path)):
             yield from read_traces(path)
         else:
             yield from _load_json(path, format)
     except TrajectoryError as error:
         yield LoadedRecord(source=str(path), error=error)
+
+
+def _load_parquet(path: Path) -> Iterator[LoadedRecord]:
+    try:
+        items = read_parquet(path)
+    except DatasetError as error:
+        yield _failed(path, str(error))
+        return
+    for number, labeled in enumerate(items, start=1):
+        yield LoadedRecord(source=f"{path}:{number}", trajectory=labeled.trajectory, labeled=labeled)
 
 
 def _is_text(path: Path) -> bool:

@@ -1,0 +1,57 @@
+"""Labelled sets that were built here, read like any other data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracer_hooks.datasets import LabeledSet, load, write_parquet
+from tracer_hooks.schema import DecisiveStep, LabeledTrajectory, LabelSource, RunOutcome, Step, Trajectory
+
+
+def run(number: int, outcome: RunOutcome) -> Trajectory:
+    step = Step(index=0, agent="solver", content=f"It makes {number}.")
+    return Trajectory(run_id=f"run{number}", team="team", task=f"task {number}", steps=(step,), outcome=outcome)
+
+
+def built() -> LabeledSet:
+    failed = LabeledTrajectory(
+        trajectory=run(1, RunOutcome.FAILED),
+        decisive=DecisiveStep(agent="solver", step=0),
+        label_source=LabelSource.INJECTED,
+        verification={"clean_run_id": "run2"},
+    )
+    clean = LabeledTrajectory(trajectory=run(2, RunOutcome.SUCCEEDED), label_source=LabelSource.COUNTERFACTUAL)
+    return LabeledSet(labeled=(failed,), clean=(clean,), discarded=({"unit": "x", "reason": "no"},))
+
+
+def test_a_folder_gives_its_runs_and_nothing_beside_them(tmp_path: Path) -> None:
+    built().save(tmp_path)
+    for name in ("journal.jsonl", "build.json", "stats.json", "audit.json", "calibration.json"):
+        (tmp_path / name).write_text('{"unit": "run/x"}\n')
+    records = list(load(tmp_path))
+    assert [record.error for record in records] == [None, None]
+    assert {record.trajectory.run_id for record in records if record.trajectory is not None} == {"run1", "run2"}
+
+
+def test_the_same_names_elsewhere_are_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "stats.json").write_text('{"unit": "run/x"}\n')
+    (record,) = load(tmp_path)
+    assert "unknown format" in str(record.error)
+
+
+def test_parquet_is_read_with_its_labels(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    write_parquet(tmp_path / "set.parquet", [*built().labeled, *built().clean])
+    first, second = load(tmp_path)
+    assert first.labeled == built().labeled[0]
+    assert second.labeled == built().clean[0]
+    assert first.source.endswith("set.parquet:1")
+
+
+def test_a_damaged_parquet_file_is_set_apart(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    (tmp_path / "set.parquet").write_bytes(b"PAR1 but no more")
+    (record,) = load(tmp_path)
+    assert "set.parquet" in str(record.error)
