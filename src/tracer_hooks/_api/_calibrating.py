@@ -19,10 +19,9 @@ from tracer_hooks._api._verdict import Check
 from tracer_hooks.attribution import Fittable, get_attributor
 from tracer_hooks.datasets import BuildOptions, DatasetBuilder, LabeledSet, Progress, Subject
 from tracer_hooks.errors import ConfigError, DatasetError
-from tracer_hooks.evaluation import SHIPPED, AdaptationReport, adaptation, training_labels
+from tracer_hooks.evaluation import SHIPPED, AdaptationReport, adaptation, training_labels, without_reference
 from tracer_hooks.faults import FaultStrategy
 from tracer_hooks.replay import CostCap, ReplayOptions, ToolRules
-from tracer_hooks.schema import LabeledTrajectory, Trajectory
 from tracer_hooks.suites import SuiteTask
 
 REPORT = "calibration.json"
@@ -204,7 +203,7 @@ class Calibrator:
         Raises:
             DatasetError: There are too few labels to learn from, or the result cannot be written.
         """
-        labeled = [withheld(one) for one in data.labeled if one.decisive is not None]
+        labeled = [without_reference(one) for one in data.labeled if one.decisive is not None]
         if len(labeled) < _FEWEST:
             raise DatasetError(
                 f"the build gave {len(labeled)} labelled failures of {len(data.clean)} runs that succeeded, expected "
@@ -263,12 +262,6 @@ def calibrate(
     ]
     calibrator = Calibrator(target, given, check=check, folder=Path(folder), options=options)
     return calibrator.fit(calibrator.build())
-
-
-def withheld(labeled: LabeledTrajectory) -> LabeledTrajectory:
-    """Without the expected answer, as runs will be judged later on."""
-    trajectory: Trajectory = labeled.trajectory.model_copy(update={"reference": None})
-    return labeled.model_copy(update={"trajectory": trajectory})
 
 
 def _name(target: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from tracer_hooks._api._awaiting import run_awaitable
 from tracer_hooks._api._hooked_functions import factory_of
 from tracer_hooks._api._hooked_teams import conductor_of, is_built_team
+from tracer_hooks._api._options import HookOptions
 from tracer_hooks._api._rerunner import Judge, Made, Rerunner, replaying_emitter
 from tracer_hooks._api._source import TeamSource
 from tracer_hooks._api._verdict import Check, Expected
@@ -29,8 +30,7 @@ def rerunner(target: Any, task: str, *, check: Check | None = None, expected: Ex
     Raises:
         AdapterError: ``target`` is no team, and gave none.
     """
-    factory, conductor = factory_of(target), conductor_of(target)
-    options = factory.options if factory is not None else conductor.options if conductor is not None else None
+    factory, conductor, options = factory_of(target), conductor_of(target), hooked_options(target)
     if options is not None and check is None and expected is None:
         check, expected = options.check, options.expected
     judge = Judge(check, expected)
@@ -49,6 +49,12 @@ def rerunner(target: Any, task: str, *, check: Check | None = None, expected: Ex
         return _made(adapter, target, task, is_hooked=conductor is not None)
 
     return Rerunner(reset, task, judge, emitter, is_shared=True)
+
+
+def hooked_options(target: Any) -> HookOptions | None:
+    """What ``target``, a factory or a team, was hooked with; ``None`` if it was not hooked."""
+    factory, conductor = factory_of(target), conductor_of(target)
+    return factory.options if factory is not None else conductor.options if conductor is not None else None
 
 
 def _is_runner(function: Any, *, is_factory: bool) -> bool:

@@ -7,9 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tracer_hooks._api._hooked_functions import factory_of
-from tracer_hooks._api._hooked_teams import conductor_of
-from tracer_hooks._api._rerun_target import rerunner
+from tracer_hooks._api._rerun_target import hooked_options, rerunner
 from tracer_hooks._api._verdict import Check
 from tracer_hooks.adapters import Intervention
 from tracer_hooks.errors import ConfigError, MissingExtraError
@@ -127,8 +125,7 @@ class _FreshEnvironments:
 
 def is_judged(target: Any) -> bool:
     """Whether it was hooked with something that says whether a run succeeded."""
-    factory, conductor = factory_of(target), conductor_of(target)
-    options = factory.options if factory is not None else conductor.options if conductor is not None else None
+    options = hooked_options(target)
     return options is not None and (options.check is not None or options.expected is not None)
 
 

@@ -24,13 +24,13 @@ class WriterName(StrEnum):
     LLM = "llm"
 
 
-def tool_rules(given: Sequence[str]) -> dict[str, str]:
-    """Rules from ``NAME=USE``; tools that are not named are rebuilt.
+def tool_rules(given: Sequence[str], *, others: str | None = "rebuilt") -> dict[str, str]:
+    """Rules from ``NAME=USE``; tools that are not named are used as ``others`` says, or have no rule if it is ``None``.
 
     Raises:
         ConfigError: One of them is not of that form.
     """
-    rules = {"*": "rebuilt"}
+    rules = {} if others is None else {"*": others}
     for rule in given:
         name, separator, use = rule.rpartition("=")
         if not separator or not name:

@@ -15,6 +15,7 @@ from tracer_hooks.cli._console import err, out, print_json
 from tracer_hooks.cli._exit import DONE, FAILED
 from tracer_hooks.datasets import LoadedRecord, load
 from tracer_hooks.errors import ConfigError, TracerHooksError
+from tracer_hooks.evaluation import without_reference
 from tracer_hooks.schema import LabeledTrajectory
 
 REPORT = "fit.json"
@@ -44,7 +45,7 @@ class FitJob:
         bad = [record for record in records if record.error is not None and record not in others]
         for record in others:
             err().print(f"passed over, no run: {record.source}", style="dim", markup=False, soft_wrap=True)
-        labeled = [_withheld(record.labeled) for record in records if record.labeled is not None]
+        labeled = [without_reference(record.labeled) for record in records if record.labeled is not None]
         with err().status(f"fitting {self.attributor!r} to {len(labeled)} labelled trajectories"):
             fitted, report = attributor.fit(labeled, seed=self.seed)
             self._save(fitted, report)
@@ -90,8 +91,3 @@ def _is_something_else(record: LoadedRecord) -> bool:
 
 def _figures(report: FitReport) -> dict[str, Any]:
     return {**asdict(report), "gain": report.gain}
-
-
-def _withheld(labeled: LabeledTrajectory) -> LabeledTrajectory:
-    """Without the expected answer, as runs will be judged later on."""
-    return labeled.model_copy(update={"trajectory": labeled.trajectory.model_copy(update={"reference": None})})

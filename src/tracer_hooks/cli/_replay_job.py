@@ -14,6 +14,7 @@ from rich.text import Text
 from tracer_hooks._api._replaying import counterfactual, find_decisive_step, replay_run
 from tracer_hooks.cli._console import err, out, print_json
 from tracer_hooks.cli._exit import DONE, FAILED
+from tracer_hooks.cli._fault_options import tool_rules
 from tracer_hooks.cli._load_object import load_function, load_object
 from tracer_hooks.cli._replay_shown import TrialProgress, counterfactual_shown, search_shown, tested_line
 from tracer_hooks.config import store_path
@@ -89,7 +90,7 @@ class ReplayJob:
             "build_team": load_object(team, option="--team"),
             "check": load_function(self.check, option="--check"),
             "expected": self.expected,
-            "tools": _rules(self.tools) or None,
+            "tools": tool_rules(self.tools, others=None) or None,
             "mode": "lenient" if self.lenient else "strict",
         }
 
@@ -171,16 +172,6 @@ def _text_of(file: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
         raise ConfigError(f"--correction-file: {str(file)!r} cannot be read: {reason}. Run: ls -l {file}") from error
-
-
-def _rules(tools: Sequence[str]) -> dict[str, str]:
-    rules: dict[str, str] = {}
-    for rule in tools:
-        name, separator, use = rule.rpartition("=")
-        if not separator or not name:
-            raise ConfigError(f"--tool is {rule!r}, expected NAME=USE, as in --tool search=replayable")
-        rules[name] = use
-    return rules
 
 
 def _answer_of(replayed: Replayed) -> str:

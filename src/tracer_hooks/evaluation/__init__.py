@@ -12,7 +12,7 @@ from tracer_hooks.evaluation._adaptation import (
 from tracer_hooks.evaluation._calibration import Calibration, CalibrationBin, calibrate
 from tracer_hooks.evaluation._case import Case, EvaluationData, Problem, SecondLabel
 from tracer_hooks.evaluation._evaluate import POOLED, evaluate
-from tracer_hooks.evaluation._folds import cross_validate, grouped_folds
+from tracer_hooks.evaluation._folds import cross_validate, grouped_folds, without_reference
 from tracer_hooks.evaluation._measure import Measure
 from tracer_hooks.evaluation._options import EvaluationOptions
 from tracer_hooks.evaluation._page import render_evaluation
@@ -68,4 +68,5 @@ __all__ = [
     "read_second_labels",
     "render_evaluation",
     "training_labels",
+    "without_reference",
 ]

@@ -71,6 +71,6 @@ def question_of(labeled: LabeledTrajectory) -> str:
 
 
 def without_reference(labeled: LabeledTrajectory) -> LabeledTrajectory:
-    """The same label and run without the expected answer."""
+    """The same label and run without the expected answer, as runs will be judged later on."""
     trajectory = labeled.trajectory.model_copy(update={"reference": None})
     return labeled.model_copy(update={"trajectory": trajectory})
