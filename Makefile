@@ -17,10 +17,10 @@ TEST_ENV := env -u OTEL_SDK_DISABLED OMP_NUM_THREADS=1 CREWAI_DISABLE_TELEMETRY=
 	AUTOGEN_DISABLE_RUNTIME_TRACING=true TRACER_HOOKS_STRICT=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench docs clean
+.PHONY: help setup demo test test-all lint format bench docs clean
 
 help: ## List these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## Create .venv and install everything; a no-op when nothing changed
 	@$(PYTHON) scripts/setup_venv.py
@@ -28,7 +28,10 @@ setup: ## Create .venv and install everything; a no-op when nothing changed
 demo: setup ## Run a failing team in each framework: trace, diagnose, repair, report
 	@$(BIN)/tracer-hooks demo $(ARGS)
 
-test: setup ## Run the tests
+test: setup ## Run the tests, all but the slow ones
+	@$(TEST_ENV) $(BIN)/python -m pytest -m "not slow" $(ARGS)
+
+test-all: setup ## Run all tests
 	@$(TEST_ENV) $(BIN)/python -m pytest $(ARGS)
 
 lint: setup ## Check style, formatting, types and layers

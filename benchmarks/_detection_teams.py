@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from tracer_hooks.adapters.plain import PlainTeam, agent, tool
+from tracer_hooks.frameworks.plain import PlainTeam, agent, tool
 from tracer_hooks.schema import Trajectory
 from tracer_hooks.testing import observed
 

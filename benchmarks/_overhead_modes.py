@@ -164,7 +164,7 @@ def make(name: str, framework: str, scratch: Path) -> Bare:
 
 
 def _our_problem(framework: str) -> str | None:
-    from tracer_hooks.adapters import find_adapters
+    from tracer_hooks.frameworks import find_adapters
 
     for found in find_adapters():
         if found.name == framework:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracer_hooks import rerunner
-from tracer_hooks.adapters import Intervention
+from tracer_hooks.frameworks import Intervention
 from tracer_hooks.replay import TeamRunner, Trial
 from tracer_hooks.schema import Json, RunKind
 from tracer_hooks.suites import Endpoint, SuiteTask, check_of, get_suite

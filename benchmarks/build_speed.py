@@ -1,6 +1,6 @@
 """How many labelled trajectories a minute a build gives with a scripted model, and the yield of each kind of fault.
 
-    python benchmarks/build_speed.py --framework python --framework langgraph --tasks 6 --out build_speed.json
+    python benchmarks/build_speed.py --framework python --framework langgraph --tasks 6
 
 The model hands on the last answer that it is shown, so a wrong one travels to the end of the run; where it is shown
 none it gives the right one, and it gives a wrong one when its instructions are longer than they were. The yields are
@@ -23,13 +23,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from tracer_hooks._api._subjects import SuiteTeam
+from tracer_hooks._api.rerunning._subjects import SuiteTeam
 from tracer_hooks.datasets import BuildOptions, DatasetBuilder, LabeledSet
 from tracer_hooks.faults import FaultStrategy
 from tracer_hooks.suites import Endpoint, SuiteTask, get_suite
 from tracer_hooks.testing import ScriptedLLM, ScriptedRequest, When
 
 ARCHITECTURES = ("planner_solver_checker", "sop_pipeline", "debate")
+RESULTS = Path(__file__).with_name("results") / "build_speed.json"
 PACKAGES = {"autogen": "tracer_hooks_autogen", "crewai": "tracer_hooks_crewai", "langgraph": "tracer_hooks_langgraph"}
 
 
@@ -49,7 +50,8 @@ def main() -> None:
         {"strategy": strategy, "mode": mode, "attempts": one.total(), "verified": one["verified"]}
         for (strategy, mode), one in sorted(yields.items())
     ]
-    arguments.out.write_text(json.dumps({"speed": found, "yields": rows}, indent=2) + "\n", encoding="utf-8")
+    arguments.json.parent.mkdir(parents=True, exist_ok=True)
+    arguments.json.write_text(json.dumps({"speed": found, "yields": rows}, indent=2) + "\n", encoding="utf-8")
     _show(found, rows)
 
 
@@ -61,7 +63,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--faults", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=Path("build_speed.json"))
+    parser.add_argument("--json", "--out", type=Path, default=RESULTS, metavar="FILE", help="where the results go")
     arguments = parser.parse_args()
     arguments.framework = arguments.framework or installed
     return arguments

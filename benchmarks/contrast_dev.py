@@ -165,7 +165,7 @@ def graded(tasks: Sequence[Task]) -> list[Graded]:
                 told: not attributor.attribute(run.model_copy(update={"outcome": told})).abstained
                 for told in (RunOutcome.UNKNOWN, RunOutcome.FAILED if is_failing else RunOutcome.SUCCEEDED)
             }
-            rows.append(Graded(task.key, is_failing, divergences.strongest, blamed))
+            rows.append(Graded(task.key, is_failing, divergences.alarm, blamed))
     return rows
 
 

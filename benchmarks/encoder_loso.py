@@ -24,15 +24,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tracer_hooks.attribution._encoder._backbone import StepEncoder
-from tracer_hooks.attribution._encoder._head import HeadConfig
-from tracer_hooks.attribution._encoder._model import EncoderModel
-from tracer_hooks.attribution._encoder._stack import stack
-from tracer_hooks.attribution._encoder._tokens import StepTokenizer
-from tracer_hooks.attribution._encoder._towers import TrajectoryHead
-from tracer_hooks.attribution._encoder._weights import WEIGHTS, load_model
-from tracer_hooks.attribution._features import features_of
-from tracer_hooks.schema import Step, Trajectory
+from tracer_hooks.attribution.encoder import (
+    WEIGHTS,
+    EncoderModel,
+    HeadConfig,
+    StepEncoder,
+    StepTokenizer,
+    TrajectoryHead,
+    feature_names,
+    load_model,
+    stack,
+)
 from tracer_hooks.training._data import drawn, examples_of, is_held_out, labeled_in
 from tracer_hooks.training._evaluation import vectors_of
 from tracer_hooks.training._examples import ARCHITECTURES, Example
@@ -50,7 +52,7 @@ def main() -> None:
     ours = (options.base / WEIGHTS).is_file()
     backbone = load_model(options.base)[0].backbone if ours else StepEncoder.from_base(options.base)
     backbone.requires_grad_(False)
-    names = features_of(Trajectory(run_id="names", steps=(Step(index=0, agent="a", content="b"),))).names
+    names = feature_names()
     config = HeadConfig(vectors=backbone.width, features=names)
     labeled = drawn(labeled_in(options.data), options.per_architecture, 0)
     examples = examples_of(labeled, StepTokenizer(options.base), names)

@@ -17,7 +17,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from tracer_hooks.adapters import get_adapter
+from tracer_hooks.frameworks import get_adapter
 from tracer_hooks.replay import TapePlayer, tape_of
 from tracer_hooks.testing import Reply, ScriptedLLM, ToolCallReply, When, lookup, observed
 

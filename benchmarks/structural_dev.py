@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tracer_hooks.attribution import get_attributor
+from tracer_hooks.attribution._reading._roles import fold
 from tracer_hooks.datasets import load
 from tracer_hooks.schema import Attribution, RunOutcome, Step, Trajectory
 
@@ -33,10 +34,6 @@ class Labelled:
     trajectory: Trajectory
     agent: str
     step: int
-
-
-def fold(name: str) -> str:
-    return "".join(char for char in name.casefold() if char.isalnum())
 
 
 def read_labelled(folder: Path) -> Iterator[Labelled]:

@@ -1,4 +1,4 @@
-"""Which agent, at which step, made a run of your LLM agents fail; and a better prompt for it.
+"""Which agent, at which step, made a run of your LLM agents fail; and what recovers it.
 
 >>> import tracer_hooks
 >>> @tracer_hooks.hook(check=lambda result: "42" in result.text, retries=2)      # doctest: +SKIP
@@ -17,6 +17,11 @@ from tracer_hooks._version import __version__
 if TYPE_CHECKING:
     from tracer_hooks._api import (
         Attempt,
+        CalibrateOptions,
+        Calibration,
+        HookOptions,
+        Improvement,
+        ImproveOptions,
         RetryBoundary,
         TeamRun,
         Verdict,
@@ -27,21 +32,28 @@ if TYPE_CHECKING:
         diagnose,
         find_decisive_step,
         hook,
+        improve,
         inject,
         last_run,
         replay_run,
         rerunner,
+        resume,
         run,
         unhook,
     )
-    from tracer_hooks.adapters import RunResult
-    from tracer_hooks.adapters.plain import agent, hand_off, instructions, model, tool
     from tracer_hooks.errors import TracerHooksError
+    from tracer_hooks.frameworks import RunResult
+    from tracer_hooks.frameworks.plain import agent, hand_off, instructions, model, tool
     from tracer_hooks.schema import Attribution, ErrorMode, RunOutcome, Step, Trajectory
 
 _HOMES = {
     "tracer_hooks._api": (
         "Attempt",
+        "CalibrateOptions",
+        "Calibration",
+        "HookOptions",
+        "ImproveOptions",
+        "Improvement",
         "RetryBoundary",
         "TeamRun",
         "Verdict",
@@ -52,15 +64,17 @@ _HOMES = {
         "diagnose",
         "find_decisive_step",
         "hook",
+        "improve",
         "inject",
         "last_run",
         "replay_run",
         "rerunner",
+        "resume",
         "run",
         "unhook",
     ),
-    "tracer_hooks.adapters": ("RunResult",),
-    "tracer_hooks.adapters.plain": ("agent", "hand_off", "instructions", "model", "tool"),
+    "tracer_hooks.frameworks": ("RunResult",),
+    "tracer_hooks.frameworks.plain": ("agent", "hand_off", "instructions", "model", "tool"),
     "tracer_hooks.errors": ("TracerHooksError",),
     "tracer_hooks.schema": ("Attribution", "ErrorMode", "RunOutcome", "Step", "Trajectory"),
 }
@@ -69,7 +83,12 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "Attempt",
     "Attribution",
+    "CalibrateOptions",
+    "Calibration",
     "ErrorMode",
+    "HookOptions",
+    "ImproveOptions",
+    "Improvement",
     "RetryBoundary",
     "RunOutcome",
     "RunResult",
@@ -88,12 +107,14 @@ __all__ = [
     "find_decisive_step",
     "hand_off",
     "hook",
+    "improve",
     "inject",
     "instructions",
     "last_run",
     "model",
     "replay_run",
     "rerunner",
+    "resume",
     "run",
     "tool",
     "unhook",

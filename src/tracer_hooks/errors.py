@@ -17,6 +17,7 @@
     ├── AttributionError                        a diagnosis could not be made
     │   └── OutputParseError                    a judge's reply is not an attribution; ``.raw`` holds the reply
     ├── TrainingError                           a training run cannot start or go on
+    ├── BudgetSpentError                        a job has cost what it may; what was done is kept
     └── StoreError                              the run store cannot be read or written
 
 A message names the thing with ``!r``, says what was expected, and gives the next command. Errors of the user's own
@@ -103,6 +104,10 @@ class OutputParseError(AttributionError):
 
 class TrainingError(TracerHooksError):
     """A training run cannot start or go on."""
+
+
+class BudgetSpentError(TracerHooksError):
+    """What a job may cost is spent; what was done so far is kept, and the same command goes on with a larger budget."""
 
 
 class StoreError(TracerHooksError):

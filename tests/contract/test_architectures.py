@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import tracer_hooks
-from tracer_hooks.adapters import RecordReplies
 from tracer_hooks.errors import ConfigError
+from tracer_hooks.frameworks import RecordReplies
 from tracer_hooks.schema import RunOutcome, StepKind, Trajectory
 from tracer_hooks.suites import Endpoint
 from tracer_hooks.suites.architectures import ARCHITECTURES, roles

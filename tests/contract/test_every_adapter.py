@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks.adapters import Adapter, find_adapters
-from tracer_hooks.adapters._discovery import GROUP
+from tracer_hooks.frameworks import Adapter, find_adapters
+from tracer_hooks.frameworks._discovery import GROUP
 from tracer_hooks.testing import AdapterContract, ContractTeams
 
 OURS = {"autogen", "crewai", "langgraph", "plain"}

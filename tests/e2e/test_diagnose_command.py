@@ -14,8 +14,8 @@ from tracer_hooks.schema import RunOutcome, Step, ToolCall, Trajectory, to_json
 from ._command import Command
 
 KEYS = [
-    "source", "run_id", "agent", "step", "error_mode", "confidence", "candidates", "faults", "evidence", "abstained",
-    "attributor", "elapsed_s",
+    "source", "run_id", "agent", "step", "certainty", "error_mode", "confidence", "candidates", "faults", "evidence",
+    "provenance", "abstained", "abstention_reason", "attributor", "elapsed_s",
 ]  # fmt: skip
 
 
@@ -53,6 +53,8 @@ def test_json_has_exactly_the_promised_keys_in_order(command: Command) -> None:
     assert result["agent"] in ("researcher", "writer")
     assert all(list(candidate) == ["agent", "step", "score"] for candidate in result["candidates"])
     assert all(list(fault) == ["agent", "error_mode", "score"] for fault in result["faults"])
+    assert [list(link) for link in result["provenance"]] == [["value", "step", "origin", "source"]] * 2
+    assert result["provenance"][1] == {"value": "75.00 EUR", "step": 2, "origin": "copied", "source": 1}
     assert done.out.isascii()
 
 
@@ -121,7 +123,7 @@ def test_people_see_the_diagnosis_on_stdout(command: Command) -> None:
     write(command.folder / "run.json", failed_run())
     done = command("diagnose", "run.json")
     assert done.code == 0
-    assert "went wrong at step" in done.out
+    assert "step 2" in done.out
     assert done.err.splitlines()[-1] == "1 input: 1 attributed, 0 abstained, 0 could not be read"
 
 
@@ -222,7 +224,7 @@ def test_results_go_to_stdout_also_when_stderr_is_a_terminal(command: Command) -
     finally:
         os.close(slave)
         os.close(master)
-    assert "went wrong at step" in done.stdout.decode()
+    assert "step 2" in done.stdout.decode()
 
 
 def test_a_terminal_that_cannot_show_a_character(command: Command) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
 
 import tracer_hooks
+from tracer_hooks._api.conducting._recovery import team_of
+from tracer_hooks.store import RunStore
 
 from ._command import Command
 
@@ -67,12 +70,48 @@ def test_the_demo_in_plain_python(command: Command) -> None:
     assert time.monotonic() - began < 20
     assert done.code == 0
     assert "a scripted server on this machine" in done.out
+    said = " ".join(done.out.split())
+    assert "trial 1: told calculator, with its next message, resumed at step 2 (calculator): it passed" in said
+    assert "“An earlier attempt at this task failed: the total leaves the booking fee out." in said
+    assert re.search(r"recovered at step 2 \(calculator\), \d+ tokens for all trials, \d+ saved by the steps", said)
     assert "SUCCEEDED after 2 attempt(s)" in done.out
     assert "1 of 1 teams" in done.out
-    assert "82.50" in (command.folder / "tracer-hooks-demo" / "python.html").read_text(encoding="utf-8")
+    page = (command.folder / "tracer-hooks-demo" / "python.html").read_text(encoding="utf-8")
+    assert "82.50" in page
+    assert "What was tried" in page
     runs = command("runs", "list", "--json").json["runs"]
     assert [(run["attempt"], run["outcome"]) for run in runs] == [(2, "succeeded"), (1, "failed")]
     assert (runs[1]["agent"], runs[1]["step"]) == ("calculator", 2)
+    for run in runs:
+        shown = command("runs", "show", run["run_id"])
+        assert shown.code == 0
+        assert "The run was recovered by the first trial: told calculator" in " ".join(shown.out.split())
+    log = command("runs", "show", runs[0]["run_id"], "--json").json["repair"]
+    assert log["verified"]["step"] == 2
+    assert [trial["outcome"] for trial in log["trials"]] == ["succeeded"]
+    assert command("runs", "show", runs[1]["run_id"], "--json").json["repair"] is None
+
+
+@pytest.mark.slow
+def test_the_demo_recovers_the_run_in_every_framework_that_is_installed(command: Command) -> None:
+    done = command("demo", timeout=170, TRACER_HOOKS_STRICT="1")
+    assert done.code == 0
+    said = " ".join(done.out.split())
+    teams = int(re.search(r"(\d) of \1 teams were repaired or passed", said)[1])  # type: ignore[index]
+    assert len(re.findall(r"recovered at step 2 \(calculator\), \d+ tokens for all trials, \d+ saved", said)) == teams
+    assert "skipped" in said or teams == 4
+
+
+def test_a_second_demo_tries_the_same_and_leaves_no_counts(command: Command) -> None:
+    lines = []
+    for _ in range(2):
+        done = command("demo", "--framework", "python")
+        lines.append([line for line in done.out.splitlines() if line.startswith(("trial ", "recovered "))])
+    assert lines[0]
+    assert lines[0] == lines[1]
+    with RunStore(command.folder / ".tracer_hooks" / "runs.sqlite") as store:
+        team = team_of(store.get(store.list()[0].run_id).trajectory)
+        assert not store.repair_counts(team), "a script teaches nothing about a real team of that name"
 
 
 def test_the_demo_of_an_unknown_framework(command: Command) -> None:

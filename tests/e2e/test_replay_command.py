@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tracer_hooks.cli._main import _run
+from tracer_hooks.testing import ScriptedLLM
 
 from ._command import Command, Done
 
@@ -236,6 +237,26 @@ def test_none_found_is_an_answer(command: InProcess, run_id: str) -> None:
     assert done.code == 0
     assert "no decisive step found" in done.out
     assert replay(command, run_id, "--find", "--check", "office:never", "--json").json["decisive"] is None
+
+
+def test_several_proposers_are_tried_one_after_the_other(command: InProcess, run_id: str) -> None:
+    arguments = (run_id, "--find", "--check", "office:never", "--json")
+    for several in (("--proposer", "resample,template"), ("--proposer", "resample", "--proposer", "template")):
+        document = replay(command, *arguments, *several).json
+        assert [test["correction"]["source"] for test in document["tested"]] == ["resample"] * 2 + ["template"] * 2
+    refused(replay(command, run_id, "--from", "0", "--proposer", "resample,template"), 2, "one proposer")
+    refused(replay(command, run_id, "--find", "--proposer", "guidance"), 2, "--base-url URL and --model NAME")
+    refused(replay(command, run_id, "--find", "--proposer", "resample,oracle"), 2, "unknown proposer 'oracle'")
+
+
+def test_a_model_writes_guidance(command: InProcess, run_id: str) -> None:
+    with ScriptedLLM(["Mind the sum."] * 20) as llm:
+        where = ("--base-url", llm.base_url, "--model", "m")
+        document = replay(
+            command, run_id, "--from", "0", "--check", "office:check", "--proposer", "guidance", *where, "--json"
+        ).json
+    assert document["correction"]["message"] == "Mind the sum."
+    assert document["correction"]["source"] == "guidance"
 
 
 def test_the_cap_is_kept_and_said(command: InProcess, run_id: str) -> None:

@@ -52,6 +52,18 @@ def test_show(command: Command, stored: tracer_hooks.TeamRun) -> None:
     assert data["trajectory"]["steps"][0]["agent"] == "researcher"
 
 
+def test_show_tells_what_was_tried_with_any_attempt_of_the_call(command: Command, stored: tracer_hooks.TeamRun) -> None:
+    for run_id in ids(stored):
+        said = " ".join(command("runs", "show", run_id).out.split())
+        assert "What was tried The one trial did not help." in said
+        assert "Why it stopped 1 of 1 retries used." in said
+    logs = [command("runs", "show", run_id, "--json").json["repair"] for run_id in ids(stored)]
+    assert logs[0] is None
+    assert (logs[1]["stopped"], len(logs[1]["trials"])) == ("1 of 1 retries used", 1)
+    page = command("runs", "export", ids(stored)[0], "--format", "html").out
+    assert "What was tried" in page
+
+
 def test_export_in_every_format(command: Command, stored: tracer_hooks.TeamRun) -> None:
     first = stored.attempts[0].trajectory
     assert from_json(command("runs", "export", first.run_id).out, Trajectory) == first

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks.adapters import get_adapter
+from tracer_hooks.frameworks import get_adapter
 from tracer_hooks.schema import Step, Trajectory
 from tracer_hooks.testing import TASK, ContractTeams, Observer, Scenario, ScriptedLLM, observed, span_tree
 

@@ -27,6 +27,8 @@ from tracer_hooks.schema import (
     ToolCall,
     Trajectory,
     Usage,
+    ValueLink,
+    ValueOrigin,
     from_json,
     load_jsonl,
     save_jsonl,
@@ -104,6 +106,17 @@ trajectories = st.builds(
 modes = st.none() | st.sampled_from(ErrorMode)
 faults = st.lists(st.builds(AgentFault, agent=text, error_mode=modes, score=share), max_size=2).map(tuple)
 evidence = st.lists(st.builds(Evidence, step=position, quote=text, why=text), max_size=2).map(tuple)
+links = st.lists(
+    st.builds(
+        ValueLink,
+        value=text,
+        step=position,
+        origin=st.sampled_from(ValueOrigin),
+        source=st.none() | position,
+        note=text,
+    ),
+    max_size=2,
+).map(tuple)
 attributions = st.builds(
     Attribution,
     run_id=text,
@@ -115,6 +128,7 @@ attributions = st.builds(
     faults=faults,
     evidence=evidence,
     spread=evidence,
+    provenance=links,
     abstained=st.booleans(),
     abstained_reason=optional,
     attributor=text,

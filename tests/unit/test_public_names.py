@@ -13,18 +13,25 @@ import tracer_hooks
 
 PACKAGES = (
     "tracer_hooks",
-    "tracer_hooks.adapters",
-    "tracer_hooks.adapters.plain",
     "tracer_hooks.attribution",
+    "tracer_hooks.attribution.encoder",
     "tracer_hooks.datasets",
     "tracer_hooks.evaluation",
     "tracer_hooks.evaluation.baselines",
+    "tracer_hooks.faults",
     "tracer_hooks.feedback",
+    "tracer_hooks.frameworks",
+    "tracer_hooks.frameworks.plain",
+    "tracer_hooks.improvement",
+    "tracer_hooks.replay",
     "tracer_hooks.report",
     "tracer_hooks.schema",
     "tracer_hooks.store",
+    "tracer_hooks.suites",
+    "tracer_hooks.suites.architectures",
     "tracer_hooks.telemetry",
     "tracer_hooks.testing",
+    "tracer_hooks.training.encoder",
 )
 HEAVY = (
     "torch", "transformers", "numpy", "pydantic", "sqlalchemy", "jinja2", "rich", "typer", "opentelemetry.sdk",
@@ -79,3 +86,21 @@ def test_hooking_a_function_loads_no_framework_and_no_torch() -> None:
 def test_importing_is_fast() -> None:
     code = "import time; t = time.perf_counter(); import tracer_hooks; print(time.perf_counter() - t)"
     assert min(float(python(code)) for _ in range(3)) < 0.3
+
+
+def test_the_encoder_package_loads_torch_at_the_first_use_only() -> None:
+    code = "import sys, tracer_hooks.attribution.encoder; print('torch' in sys.modules)"
+    assert python(code) == "False"
+
+
+def test_the_former_name_of_the_frameworks_package_still_works() -> None:
+    import tracer_hooks.adapters.plain
+
+    import tracer_hooks.adapters
+    from tracer_hooks import frameworks
+
+    with pytest.warns(DeprecationWarning, match=r"tracer_hooks\.frameworks\.PatchSet"):
+        from tracer_hooks.adapters import PatchSet
+    assert PatchSet is frameworks.PatchSet
+    assert tracer_hooks.adapters.plain is frameworks.plain
+    assert dir(tracer_hooks.adapters) == sorted(frameworks.__all__)

@@ -1,17 +1,11 @@
 """The public entry points, wired together: hook, run, diagnose."""
 
-from tracer_hooks._api._building import build_dataset
-from tracer_hooks._api._calibrating import CalibrateOptions, Calibration, Calibrator, Estimate, calibrate
-from tracer_hooks._api._conductor import RetryBoundary
-from tracer_hooks._api._diagnose import diagnose
-from tracer_hooks._api._hook import hook, last_run, unhook
-from tracer_hooks._api._injecting import inject
-from tracer_hooks._api._replaying import counterfactual, find_decisive_step, replay_run
-from tracer_hooks._api._rerun_target import rerunner
-from tracer_hooks._api._run import arun, run
-from tracer_hooks._api._run_sources import contrast_attributor
-from tracer_hooks._api._team_run import Attempt, TeamRun, report_run
-from tracer_hooks.adapters import Verdict
+from tracer_hooks._api.building import CalibrateOptions, Calibration, Calibrator, Estimate, build_dataset, calibrate
+from tracer_hooks._api.conducting import HookOptions, RetryBoundary, arun, diagnose, hook, last_run, run, unhook
+from tracer_hooks._api.improving import Improvement, ImproveOptions, improve
+from tracer_hooks._api.rerunning import counterfactual, find_decisive_step, inject, replay_run, rerunner, resume
+from tracer_hooks._api.runs import Attempt, TeamRun, contrast_attributor, report_run
+from tracer_hooks.frameworks import Verdict
 
 __all__ = [
     "Attempt",
@@ -19,6 +13,9 @@ __all__ = [
     "Calibration",
     "Calibrator",
     "Estimate",
+    "HookOptions",
+    "ImproveOptions",
+    "Improvement",
     "RetryBoundary",
     "TeamRun",
     "Verdict",
@@ -30,11 +27,13 @@ __all__ = [
     "diagnose",
     "find_decisive_step",
     "hook",
+    "improve",
     "inject",
     "last_run",
     "replay_run",
     "report_run",
     "rerunner",
+    "resume",
     "run",
     "unhook",
 ]

@@ -3,7 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tracer_hooks.attribution._diagnose import diagnose_trajectory
+from tracer_hooks.attribution._abstaining import ENVIRONMENT_FAULT, blames_environment, is_environment_fault
+from tracer_hooks.attribution._diagnose import diagnose_trajectory, fault_of_answer
 from tracer_hooks.attribution._ensemble import EnsembleAttributor
 from tracer_hooks.attribution._fitting import FitReport, Fittable
 from tracer_hooks.attribution._protocol import Attributor
@@ -14,11 +15,12 @@ from tracer_hooks.attribution._structural import StructuralAttributor
 
 if TYPE_CHECKING:
     from tracer_hooks.attribution._contrast import ContrastAttributor, ContrastOptions, RunSource
-    from tracer_hooks.attribution._encoder import EncoderAttributor
     from tracer_hooks.attribution._judge import JudgeAttributor, JudgeBudget, JudgeOptions
     from tracer_hooks.attribution._prefill import PrefillAttributor, PrefillOptions
+    from tracer_hooks.attribution.encoder import EncoderAttributor
 
 __all__ = [
+    "ENVIRONMENT_FAULT",
     "Attributor",
     "ContrastAttributor",
     "ContrastOptions",
@@ -36,9 +38,12 @@ __all__ = [
     "StepScores",
     "StructuralAttributor",
     "attributor_names",
+    "blames_environment",
     "diagnose_trajectory",
     "expected_values",
+    "fault_of_answer",
     "get_attributor",
+    "is_environment_fault",
     "register_attributor",
 ]
 
@@ -46,7 +51,7 @@ __all__ = [
 _LATER = {
     "ContrastAttributor": "_contrast",
     "ContrastOptions": "_contrast",
-    "EncoderAttributor": "_encoder",
+    "EncoderAttributor": "encoder",
     "JudgeAttributor": "_judge",
     "JudgeBudget": "_judge",
     "JudgeOptions": "_judge",

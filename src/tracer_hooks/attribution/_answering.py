@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tracer_hooks.attribution._abstaining import Refusal
+from tracer_hooks.attribution._abstaining import ENVIRONMENT_FAULT, Refusal
 from tracer_hooks.attribution._reading._trace import Trace
-from tracer_hooks.attribution._reasons import ENVIRONMENT
-from tracer_hooks.attribution._rules._combine import MAX_CANDIDATES, faults_of
-from tracer_hooks.attribution._rules._signal import Signal
+from tracer_hooks.attribution._rules._combine import MAX_CANDIDATES, faults_of, mode_in
+from tracer_hooks.attribution._rules._signal import Family, Signal
 from tracer_hooks.attribution._rules._spread import spread_of
 from tracer_hooks.attribution._scores import StepScores
+from tracer_hooks.attribution._value_links import value_links
+from tracer_hooks.attribution._wording import grouped
 from tracer_hooks.schema import AgentFault, Attribution, Candidate, ErrorMode, Evidence, Trajectory
 
 _MAX_EVIDENCE = 5
-_FAULT = 0.5
+_NOTHING = "Nothing that was said or done in this step stands out."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +61,7 @@ def attribution_of(trace: Trace, answer: Answer, *, attributor: str) -> Attribut
         faults=answer.faults or faults_of(trace, answer.signals),
         evidence=_evidence(trace, answer, step),
         spread=spread_of(trace, step, answer.signals),
+        provenance=value_links(trace, step),
         usage=answer.scores.usage,
     )
 
@@ -74,7 +76,7 @@ def abstention(
         abstained=True,
         abstained_reason=refused.reason,
         evidence=refused.evidence,
-        candidates=_candidates(trajectory, belief) if refused.reason == ENVIRONMENT else (),
+        candidates=_candidates(trajectory, belief) if refused.reason == ENVIRONMENT_FAULT else (),
     )
 
 
@@ -85,9 +87,9 @@ def has_content(trajectory: Trajectory) -> bool:
 
 def mode_of(answer: Answer, step: int, agent: str) -> ErrorMode:
     """How the agent went wrong: as the rules say of this very step, else the likeliest mode of the agent."""
-    own = [signal for signal in answer.signals if signal.step == step and signal.weight >= 1.0]
-    if own:
-        return max(own, key=lambda signal: signal.weight).mode
+    told = mode_in([signal for signal in answer.signals if signal.step == step and signal.weight >= 1.0])
+    if told is not None:
+        return told
     modes = {mode: odds for (name, mode), odds in answer.scores.modes.items() if name == agent}
     if modes:
         return max(modes, key=lambda mode: modes[mode])
@@ -105,15 +107,11 @@ def _candidates(trajectory: Trajectory, belief: Sequence[float]) -> tuple[Candid
 
 
 def _evidence(trace: Trace, answer: Answer, step: int) -> tuple[Evidence, ...]:
-    own = sorted((one for one in answer.signals if one.step == step and one.quote), key=lambda one: -one.weight)
-    quoted = [Evidence(step=step, quote=one.quote, why=one.why) for one in own if one.quote]
-    given = [one for one in answer.scores.evidence if one.step == step]
+    """What speaks for the step, findings before signs; when nothing does, that its place is why it is listed."""
+    own = sorted((one for one in answer.signals if one.step == step), key=lambda one: -one.weight)
+    found = [one.evidence for one in own if one.family is not Family.POSITION]
+    found += (one for one in answer.scores.evidence if one.step == step)
     others = [*(one for one in answer.scores.evidence if one.step != step), *answer.symptoms]
-    found: dict[tuple[int, str, str], Evidence] = {}
-    for one in (*quoted, *given, *others):
-        found.setdefault((one.step, one.quote, one.why), one)
     if not found:
-        words = trace.first_words(step)
-        if words:
-            found[step, words, ""] = Evidence(step=step, quote=words, why="the step itself; nothing in it stands out")
-    return tuple(found.values())[:_MAX_EVIDENCE]
+        found = [one.evidence for one in own][:1] or [Evidence(step=step, why=_NOTHING)]
+    return grouped((*found, *others), most=_MAX_EVIDENCE)

@@ -20,25 +20,34 @@ def diagnose_trajectory(
 
     Raises:
         ConfigError: ``attributor`` is not known.
-        AttributionError: The attributor named an agent or a step that the trajectory does not have.
+        AttributionError: The attributor gave no attribution, or named an agent or a step that the trajectory does not
+            have.
     """
     chosen = get_attributor(attributor)
-    attribution = chosen.attribute(trajectory, reference=reference)
-    _check_names(attribution, trajectory, by=chosen.name)
-    return attribution
+    answer: object = chosen.attribute(trajectory, reference=reference)
+    fault = fault_of_answer(answer, trajectory)
+    if fault is not None or not isinstance(answer, Attribution):
+        raise AttributionError(f"attributor {chosen.name!r} {fault}")
+    return answer
 
 
-def _check_names(attribution: Attribution, trajectory: Trajectory, *, by: str) -> None:
+def fault_of_answer(answer: object, trajectory: Trajectory) -> str | None:
+    """What is wrong with an attributor's answer: it is none, or names an agent or a step that the run does not have.
+
+    Returns:
+        The end of a sentence that begins with the attributor, such as "named step 9, expected one below 4"; None for an
+        answer that is about the run.
+    """
+    if not isinstance(answer, Attribution):
+        return f"gave {type(answer).__name__!r}, expected an Attribution"
+    agents = {answer.agent, *(one.agent for one in answer.candidates), *(one.agent for one in answer.faults)}
+    steps = {answer.step, *(one.step for one in answer.candidates)}
+    steps |= {one.step for one in (*answer.evidence, *answer.spread)}
+    steps |= {step for one in answer.provenance for step in (one.step, one.source)}
     names, count = set(trajectory.agent_names), len(trajectory.steps)
-    agents = {
-        attribution.agent,
-        *(one.agent for one in attribution.candidates),
-        *(one.agent for one in attribution.faults),
-    }
-    steps = {attribution.step, *(one.step for one in attribution.candidates)}
-    steps |= {one.step for one in (*attribution.evidence, *attribution.spread)}
     for agent in agents - names - {None}:
-        raise AttributionError(f"attributor {by!r} named the agent {agent!r}, expected one of {sorted(names)}")
+        return f"named the agent {agent!r}, expected one of {sorted(names)}"
     for step in steps - {None}:
-        if step is not None and step >= count:
-            raise AttributionError(f"attributor {by!r} named step {step}, expected one below {count}")
+        if step is not None and not 0 <= step < count:
+            return f"named step {step}, expected one from 0 and below {count}"
+    return None

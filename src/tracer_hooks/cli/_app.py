@@ -11,7 +11,9 @@ import typer
 from tracer_hooks._version import __version__
 from tracer_hooks.cli._calibrate import calibrate
 from tracer_hooks.cli._dataset import dataset_app
+from tracer_hooks.cli._improve import improve
 from tracer_hooks.cli._inject import inject
+from tracer_hooks.cli._prompts import prompts_app
 from tracer_hooks.cli._replay import replay
 from tracer_hooks.cli._train import train_app
 
@@ -23,6 +25,7 @@ app = typer.Typer(
 )
 runs_app = typer.Typer(help="The local run store.", invoke_without_command=True)
 app.add_typer(runs_app, name="runs")
+app.add_typer(prompts_app, name="prompts")
 app.add_typer(dataset_app, name="dataset")
 app.add_typer(train_app, name="train")
 
@@ -236,3 +239,4 @@ def export_run(
 app.command()(replay)
 app.command()(inject)
 app.command()(calibrate)
+app.command()(improve)

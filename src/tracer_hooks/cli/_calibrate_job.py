@@ -10,8 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 
 from tracer_hooks._api import CalibrateOptions, Calibration, Calibrator, Estimate
-from tracer_hooks.cli._console import err, out, print_json
-from tracer_hooks.cli._exit import DONE
+from tracer_hooks.cli._console import DONE, err, out, print_json
 from tracer_hooks.cli._load_object import load_function, load_object
 from tracer_hooks.config import DEFAULT_STORE, store_path
 from tracer_hooks.datasets import Progress as Built

@@ -1,24 +1,39 @@
-"""Consoles: results to stdout, everything else to stderr."""
+"""What the command line gives back: results on stdout, everything else on stderr, and an exit code."""
 
 from __future__ import annotations
 
 import functools
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
-from rich.console import Console
+if TYPE_CHECKING:  # at run time it is imported by those who print: usage errors and --version need no console
+    from rich.console import Console
+
+# Exit codes, part of the command line's contract.
+DONE: Final = 0
+"""Everything was done."""
+FAILED: Final = 1
+"""Some inputs failed; the rest was done."""
+USAGE: Final = 2
+"""The command was called wrongly."""
+MISSING_EXTRA: Final = 3
+"""Something is not installed; the message gives the install line."""
 
 
 @functools.cache
 def out() -> Console:
     """Where results go."""
+    from rich.console import Console
+
     return Console(highlight=False)
 
 
 @functools.cache
 def err() -> Console:
     """Where progress, warnings and errors go."""
+    from rich.console import Console
+
     return Console(stderr=True, highlight=False)
 
 

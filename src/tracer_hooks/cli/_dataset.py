@@ -101,7 +101,9 @@ def build(
     strategies: Annotated[list[Strategy], typer.Option(help="How faults are put in; may be repeated.")] = [*BOTH],  # noqa: B006
     writer: Annotated[WriterName, typer.Option(help="Who writes faults.")] = WriterName.PROGRAMMATIC,
     natural: Annotated[bool, typer.Option(help="Whether failures are labelled by replay.")] = True,
-    proposer: Annotated[str, typer.Option(help="Who writes corrections for them: resample or template.")] = "resample",
+    proposer: Annotated[
+        str, typer.Option(help="Who writes corrections for them: resample, template or feedback; several with commas.")
+    ] = "resample",
     trials: Annotated[int, typer.Option(help="Replays of each kind for each step of a failure.", min=1)] = 6,
     tool: Annotated[
         list[str],
@@ -125,7 +127,7 @@ def build(
 
     Ctrl-C leaves a folder that can be used; the same command goes on in it.
     """
-    from tracer_hooks.cli._dataset_build_job import BuildJob, SuiteChoice
+    from tracer_hooks.cli._dataset_job import BuildJob, SuiteChoice
 
     job = BuildJob(
         out=out,

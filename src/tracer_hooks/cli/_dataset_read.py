@@ -9,13 +9,20 @@ from typing import Any, cast
 
 from rich.text import Text
 
-from tracer_hooks.cli._console import err, out, print_json
-from tracer_hooks.cli._exit import DONE, FAILED
-from tracer_hooks.datasets import LabeledSet, write_parquet
-from tracer_hooks.datasets._audit import DatasetAudit, audit, audit_tables
-from tracer_hooks.datasets._export import EXPORT_FORMATS, ExportFormat, export
-from tracer_hooks.datasets._labeled import write_atomically
-from tracer_hooks.datasets._stats import stats, stats_tables
+from tracer_hooks.cli._console import DONE, FAILED, err, out, print_json
+from tracer_hooks.datasets import (
+    EXPORT_FORMATS,
+    DatasetAudit,
+    ExportFormat,
+    LabeledSet,
+    audit,
+    audit_tables,
+    export,
+    stats,
+    stats_tables,
+    write_atomically,
+    write_parquet,
+)
 from tracer_hooks.errors import ConfigError, DatasetError
 from tracer_hooks.schema import to_json
 

@@ -1,11 +1,11 @@
-"""``tracer-hooks demo``: a team that fails, its diagnosis, a rewritten prompt, and a retry that passes."""
+"""``tracer-hooks demo``: a team that fails, its diagnosis, and the search for a repair that it passes with."""
 
 from __future__ import annotations
 
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -13,23 +13,27 @@ from typing import Any
 
 from opentelemetry.sdk.trace import TracerProvider
 from rich.panel import Panel
-from rich.syntax import Syntax
 from rich.text import Text
 
 import tracer_hooks
+from tracer_hooks._api.runs import Archive
 from tracer_hooks._guard import is_strict
-from tracer_hooks.cli._console import out
-from tracer_hooks.cli._exit import DONE, FAILED
+from tracer_hooks.attribution import get_attributor
+from tracer_hooks.cli._console import DONE, FAILED, out
 from tracer_hooks.cli._live import LiveSteps
 from tracer_hooks.cli._plain_demo import build_team as build_plain_team
+from tracer_hooks.config import store_path
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.feedback import PromptRewrite, TemplateRewriter, prompt_diff
-from tracer_hooks.report import diagnosis_text
+from tracer_hooks.feedback import RetryPolicy
+from tracer_hooks.report import diagnosis_text, repair_line, repair_reason
 from tracer_hooks.schema import Attribution, RunOutcome, Trajectory
 from tracer_hooks.testing import ScriptedLLM
-from tracer_hooks.testing.ticket_office import ANSWER, TASK, Endpoint, script
+from tracer_hooks.testing.ticket_office import ANSWER, FEEDBACK, TASK, Endpoint, script
 
 GROUP = "tracer_hooks.demos"
+_WITHOUT_FEE = "75.00"
+_POLICY = RetryPolicy(max_retries=3, seed=24)
+"""Seeded, so that every demo tries the same."""
 
 # The frameworks phone home, print panels and trace on their own unless told otherwise; a demo should not.
 _QUIET = {
@@ -66,7 +70,9 @@ def judge(result: tracer_hooks.RunResult, task: str) -> tracer_hooks.Verdict:
     """The demo's check: the right total stands in the answer."""
     if ANSWER in result.text:
         return tracer_hooks.Verdict(passed=True)
-    return tracer_hooks.Verdict(passed=False, reason=f"expected {ANSWER} EUR, got {result.text[:200]!r}")
+    told = FEEDBACK if _WITHOUT_FEE in result.text else "the total does not follow from the price and the fee"
+    reason = f"expected {ANSWER} EUR, got {result.text[:200]!r}"
+    return tracer_hooks.Verdict(passed=False, reason=reason, feedback=told)
 
 
 def _builders(wanted: Sequence[str]) -> dict[str, Callable[[], Build]]:
@@ -115,7 +121,7 @@ def _show(name: str, load: Callable[[], Build], endpoint: Endpoint, folder: Path
             raise
         console.print(Text(f"cannot be shown: {type(error).__name__}: {error}. Run: tracer-hooks doctor", style="red"))
         return False
-    _show_decisions(run)
+    _show_recovery(run)
     path = _write_report(run, folder / f"{name}.html")
     passed = run.outcome is RunOutcome.SUCCEEDED
     mark = Text("SUCCEEDED" if passed else str(run.outcome).upper(), style="bold green" if passed else "bold red")
@@ -141,40 +147,74 @@ def _run(build: Build, endpoint: Endpoint) -> tracer_hooks.TeamRun:
         return build(endpoint, prompts)
 
     try:
-        return tracer_hooks.run(
+        run = tracer_hooks.run(
             build_team,
             TASK,
             check=judge,
-            retries=2,
-            rewriter=ShowingRewriter(),
+            retries=_POLICY,
+            attributor=ShowingAttributor(),
+            on_attempt=_show_trial,
             tracer_provider=provider,
             capture="full",
+            store="off",
         )
     finally:
         provider.shutdown()
+    # Kept afterwards, without what the search learned: what a script heeds must not count for a team of the same name.
+    Archive(store_path(None)).save(run)
+    return run
 
 
-class ShowingRewriter(TemplateRewriter):
-    """Shows each diagnosis and rewrite as it is made, between the attempts."""
+class ShowingAttributor:
+    """Shows the diagnosis of the failed run when it is made, before anything is tried; those of failed trials not."""
 
-    def rewrite(
-        self, trajectory: Trajectory, attribution: Attribution, instructions: str | None
-    ) -> PromptRewrite | None:
-        """Rewrite, and show why and how."""
-        rewrite = super().rewrite(trajectory, attribution, instructions)
-        out().print(Panel(diagnosis_text(trajectory, attribution), title="diagnosis", title_align="left"))
-        if rewrite is not None:
-            diff = prompt_diff(rewrite.before or "", rewrite.after)
-            title = Text(f"{rewrite.agent}'s prompt, rewritten")
-            out().print(Panel(Syntax(diff, "diff", word_wrap=True), title=title, title_align="left"))
-        return rewrite
+    name = "auto"
+
+    def __init__(self) -> None:
+        self._attributor = get_attributor("auto")
+        self._has_shown = False
+
+    def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
+        """Diagnose, and show the first diagnosis."""
+        found = self._attributor.attribute(trajectory, reference=reference)
+        if not self._has_shown:
+            self._has_shown = True
+            out().print(Panel(diagnosis_text(trajectory, found), title="diagnosis", title_align="left"))
+        return found
+
+    def attribute_many(self, trajectories: Iterable[Trajectory]) -> list[Attribution]:
+        """Diagnose several runs."""
+        return [self.attribute(each) for each in trajectories]
 
 
-def _show_decisions(run: tracer_hooks.TeamRun) -> None:
-    for attempt in run.attempts:
-        if attempt.rewrite is not None:
-            fate = Text("kept", style="green") if attempt.kept else Text("dropped", style="yellow")
-            out().print(Text.assemble(f"rewrite of {attempt.rewrite.agent}'s prompt: ", fate, f", {attempt.decision}"))
+def _show_trial(attempt: tracer_hooks.Attempt) -> None:
+    """A line for each trial, when it has ended."""
+    repair = attempt.repair
+    if repair is None:
+        return
+    said = repair_line(repair, attempt.trajectory)
+    passed = attempt.outcome is RunOutcome.SUCCEEDED
+    ended = Text("it passed" if passed else "it did not help", style="green" if passed else "yellow")
+    out().print(Text.assemble((f"trial {attempt.number - 1}: ", "bold"), f"{said}: ", ended))
+    if repair.text:
+        out().print(Text(f"  “{repair.text}”", style="italic"))
+    if why := repair_reason(repair):
+        out().print(Text(f"  {why}", style="dim"))
+
+
+def _show_recovery(run: tracer_hooks.TeamRun) -> None:
+    log = run.repair
+    if log is None:
+        return
+    spent = f"{log.usage.total:,} tokens"
+    saved = f"{log.kept_usage.total:,} saved by the steps that were kept"
+    if log.verified is not None:
+        where = f"at step {log.verified.step} ({log.verified.agent})"
+        out().print(Text(f"recovered {where}, {spent} for all trials, {saved}", style="green"))
+    elif log.recovered:
+        out().print(Text(f"recovered from scratch, {spent} for all trials", style="green"))
+    else:
+        out().print(Text(f"not recovered: {log.stopped}; {spent} for all trials", style="yellow"))
 
 
 def _conclude(passed: Sequence[bool], names: Sequence[str], is_scripted: bool) -> None:

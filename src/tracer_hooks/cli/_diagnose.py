@@ -13,8 +13,7 @@ from rich.progress import Progress
 
 from tracer_hooks._optional import require
 from tracer_hooks.attribution import Attributor, EnsembleAttributor, Scorer, get_attributor
-from tracer_hooks.cli._console import err, out, print_json
-from tracer_hooks.cli._exit import DONE, FAILED
+from tracer_hooks.cli._console import DONE, FAILED, err, out, print_json
 from tracer_hooks.datasets import LoadedRecord, load
 from tracer_hooks.errors import ConfigError, TracerHooksError, TrajectoryError
 from tracer_hooks.report import IndexEntry, ReportAttempt, ReportRun, diagnosis_text, write_html, write_index
@@ -37,23 +36,36 @@ class Diagnosed:
         if self.attribution is None:
             return {"source": self.source, "error": self.error or "no diagnosis"}
         data = self.attribution.model_dump(mode="json", include=_KEYS)
+        data["certainty"] = self.attribution.certainty
+        data["abstention_reason"] = self.attribution.abstained_reason
+        data["provenance"] = [{key: one[key] for key in _LINK} for one in data["provenance"]]
+        data["evidence"] = [self._with_agent(one) for one in data["evidence"]]
         return {"source": self.source, **{key: data[key] for key in _ORDER}}
+
+    def _with_agent(self, evidence: dict[str, Any]) -> dict[str, Any]:
+        steps = self.trajectory.steps if self.trajectory is not None else ()
+        place = evidence.pop("step")
+        return {"step": place, "agent": steps[place].agent if place < len(steps) else None, **evidence}
 
 
 _ORDER = (
     "run_id",
     "agent",
     "step",
+    "certainty",
     "error_mode",
     "confidence",
     "candidates",
     "faults",
     "evidence",
+    "provenance",
     "abstained",
+    "abstention_reason",
     "attributor",
     "elapsed_s",
 )
-_KEYS = set(_ORDER)
+_LINK = ("value", "step", "origin", "source")
+_KEYS = set(_ORDER) & set(Attribution.model_fields)
 
 
 @dataclass(frozen=True, kw_only=True)

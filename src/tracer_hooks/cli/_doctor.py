@@ -9,12 +9,11 @@ from rich.table import Table
 from rich.text import Text
 
 from tracer_hooks._version import __version__
-from tracer_hooks.adapters import find_adapters
 from tracer_hooks.attribution import attributor_names, get_attributor
-from tracer_hooks.cli._console import out, print_json
-from tracer_hooks.cli._exit import DONE
+from tracer_hooks.cli._console import DONE, out, print_json
 from tracer_hooks.config import store_path
 from tracer_hooks.errors import TracerHooksError
+from tracer_hooks.frameworks import find_adapters
 
 _KNOWN_ADAPTERS = ("autogen", "crewai", "langgraph")
 

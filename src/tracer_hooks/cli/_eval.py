@@ -12,8 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tracer_hooks.attribution import get_attributor
-from tracer_hooks.cli._console import err, out, print_json
-from tracer_hooks.cli._exit import DONE, FAILED
+from tracer_hooks.cli._console import DONE, FAILED, err, out, print_json
 from tracer_hooks.errors import TracerHooksError
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from typing import Any
 from rich.table import Table
 
 from tracer_hooks.attribution import Attributor, FitReport, Fittable, get_attributor
-from tracer_hooks.cli._console import err, out, print_json
-from tracer_hooks.cli._exit import DONE, FAILED
+from tracer_hooks.cli._console import DONE, FAILED, err, out, print_json
 from tracer_hooks.datasets import LoadedRecord, load
 from tracer_hooks.errors import ConfigError, TracerHooksError
 from tracer_hooks.evaluation import without_reference

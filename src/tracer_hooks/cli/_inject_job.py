@@ -13,9 +13,8 @@ from typing import Any
 
 from rich.text import Text
 
-from tracer_hooks._api._injecting import inject
-from tracer_hooks.cli._console import err, out, print_json
-from tracer_hooks.cli._exit import DONE, FAILED
+from tracer_hooks._api.rerunning import inject
+from tracer_hooks.cli._console import DONE, FAILED, err, out, print_json
 from tracer_hooks.cli._fault_options import tool_rules
 from tracer_hooks.cli._load_object import load_function, load_object
 from tracer_hooks.cli._replay_shown import TrialProgress

@@ -9,7 +9,7 @@ import sys
 
 from tracer_hooks._guard import is_strict
 from tracer_hooks.cli._app import app
-from tracer_hooks.cli._exit import DONE, FAILED, MISSING_EXTRA, USAGE
+from tracer_hooks.cli._console import DONE, FAILED, MISSING_EXTRA, USAGE
 from tracer_hooks.errors import ConfigError, MissingExtraError, TracerHooksError
 
 _INTERRUPTED = 130

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
-
-
-class ProposerName(StrEnum):
-    """Who writes corrections."""
-
-    RESAMPLE = "resample"
-    TEMPLATE = "template"
 
 
 def replay(
@@ -55,8 +47,16 @@ def replay(
     ] = [],  # noqa: B006
     lenient: Annotated[bool, typer.Option("--lenient", help="Go on where the team leaves the tape.")] = False,
     proposer: Annotated[
-        ProposerName, typer.Option(help="Who writes the correction: ask again, or with a word of guidance.")
-    ] = ProposerName.RESAMPLE,
+        list[str],
+        typer.Option(
+            help="Who writes the correction: resample (ask again), template (a word of care), feedback (what the check "
+            "said), guidance (a language model). With --find several, with commas or repeated: the next one is asked "
+            "where those before it show no step. [default: resample]",
+            metavar="WHO",
+        ),
+    ] = [],  # noqa: B006
+    base_url: Annotated[str, typer.Option(help="Address of the model that writes guidance.", metavar="URL")] = "",
+    model: Annotated[str, typer.Option(help="Name of the model that writes guidance.", metavar="NAME")] = "",
     max_runs: Annotated[Optional[int], typer.Option(help="Stop after so many runs.", min=1)] = None,  # noqa: UP045
     max_tokens: Annotated[Optional[int], typer.Option(help="Stop after so many live tokens.", min=1)] = None,  # noqa: UP045
     max_seconds: Annotated[Optional[float], typer.Option(help="Stop after so long.", min=0.0)] = None,  # noqa: UP045
@@ -83,7 +83,9 @@ def replay(
         trials=trials,
         tools=tuple(tool),
         lenient=lenient,
-        proposer=str(proposer),
+        proposer=",".join(proposer) or "resample",
+        base_url=base_url,
+        model=model,
         max_runs=max_runs,
         max_tokens=max_tokens,
         max_seconds=max_seconds,

@@ -11,16 +11,17 @@ from typing import Any
 
 from rich.text import Text
 
-from tracer_hooks._api._replaying import counterfactual, find_decisive_step, replay_run
-from tracer_hooks.cli._console import err, out, print_json
-from tracer_hooks.cli._exit import DONE, FAILED
+from tracer_hooks._api.rerunning import counterfactual, find_decisive_step, replay_run
+from tracer_hooks.cli._console import DONE, FAILED, err, out, print_json
 from tracer_hooks.cli._fault_options import tool_rules
 from tracer_hooks.cli._load_object import load_function, load_object
 from tracer_hooks.cli._replay_shown import TrialProgress, counterfactual_shown, search_shown, tested_line
 from tracer_hooks.config import store_path
 from tracer_hooks.errors import ConfigError, ReplayError, StoreError, TapeMismatchError, TracerHooksError
-from tracer_hooks.replay import Correction, CostCap, Replayed
+from tracer_hooks.faults import openai_chat
+from tracer_hooks.replay import Correction, CostCap, GuidanceProposer, Proposer, Replayed, proposers_of
 from tracer_hooks.store import RunStore, StoredRun
+from tracer_hooks.suites import Endpoint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +42,8 @@ class ReplayJob:
     tools: Sequence[str]
     lenient: bool
     proposer: str
+    base_url: str
+    model: str
     max_runs: int | None
     max_tokens: int | None
     max_seconds: float | None
@@ -51,7 +54,9 @@ class ReplayJob:
         """Replay, and show what came of it; gives the exit code."""
         if self.find and self.step is not None:
             raise ConfigError("--find looks for the step itself; expected either --find or --from K, not both")
-        correction = self._correction()
+        correction, proposers = self._correction(), self._proposers()
+        if self.step is not None and len(proposers) > 1:
+            raise ConfigError(f"--from K has one correction, expected one proposer, not {self.proposer!r}")
         stored = _stored(self.run, self.store)
         if self.task is not None:
             stored = stored.model_copy(update={"task": self.task})
@@ -85,6 +90,19 @@ class ReplayJob:
             return Correction(content=_text_of(self.correction_file))
         return None if self.correction is None else Correction(content=self.correction)
 
+    def _proposers(self) -> tuple[Proposer, ...]:
+        """Those who write corrections, in order."""
+        names = [name.strip() for name in self.proposer.split(",")]
+        return proposers_of([self._writer() if name == GuidanceProposer.name else name for name in names])
+
+    def _writer(self) -> Proposer:
+        if not self.base_url or not self.model:
+            raise ConfigError(
+                "--proposer guidance needs the model that writes, expected --base-url URL and --model NAME"
+            )
+        chat = openai_chat(Endpoint.from_env(base_url=self.base_url, model=self.model))
+        return GuidanceProposer(lambda messages: chat(list(messages)))
+
     def _arguments(self, team: str) -> dict[str, Any]:
         return {
             "build_team": load_object(team, option="--team"),
@@ -96,7 +114,7 @@ class ReplayJob:
 
     def _searching(self, arguments: Mapping[str, Any], progress: TrialProgress) -> dict[str, Any]:
         cap = CostCap(max_runs=self.max_runs, max_tokens=self.max_tokens, max_seconds=self.max_seconds)
-        more = {"trials": self.trials, "proposer": self.proposer, "cap": cap, "on_trial": progress.trial_ended}
+        more = {"trials": self.trials, "proposer": self._proposers(), "cap": cap, "on_trial": progress.trial_ended}
         return {**arguments, **more}
 
     def _whole(self, stored: StoredRun, arguments: Mapping[str, Any]) -> int:

@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tracer_hooks.cli._console import err, out, print_json
-from tracer_hooks.cli._exit import DONE
+from tracer_hooks.cli._console import DONE, err, out, print_json
 from tracer_hooks.config import store_path
 from tracer_hooks.errors import ConfigError, StoreError
-from tracer_hooks.report import ReportAttempt, ReportRun, diagnosis_text, render_html
+from tracer_hooks.repairs import RepairLog
+from tracer_hooks.report import ReportAttempt, ReportRun, diagnosis_text, render_html, repair_text
 from tracer_hooks.schema import RunOutcome, to_json
 from tracer_hooks.store import RunStore, RunSummary, StoredRun
 
@@ -46,6 +46,7 @@ def show_run(store: Path | None, run_id: str, *, as_json: bool) -> int:
     if as_json:
         print_json(run.model_dump(mode="json"))
         return DONE
+    log = _repairs(store, run)
     console = out()
     console.print(
         Text(f"{run.team} ({run.framework}), attempt {run.attempt}: {run.outcome}", style=_STYLES[run.outcome])
@@ -53,6 +54,8 @@ def show_run(store: Path | None, run_id: str, *, as_json: bool) -> int:
     if run.outcome_reason:
         console.print(Text(run.outcome_reason))
     console.print(Text(f"task: {run.task}", style="dim"))
+    if run.prompts is not None:
+        console.print(Text(f"prompts: {run.prompts.words}", style="dim"))
     for step in run.trajectory.steps:
         marked = run.attribution is not None and run.attribution.step == step.index
         line = Text(
@@ -62,6 +65,9 @@ def show_run(store: Path | None, run_id: str, *, as_json: bool) -> int:
         console.print(line, soft_wrap=True)
     if run.attribution is not None:
         console.print(diagnosis_text(run.trajectory, run.attribution))
+    if log is not None:
+        console.print()
+        console.print(repair_text(log, run.trajectory))
     return DONE
 
 
@@ -106,6 +112,14 @@ def _get(store: Path | None, run_id: str) -> StoredRun:
         return runs.get(run_id, with_tape=False)
 
 
+def _repairs(store: Path | None, run: StoredRun) -> RepairLog | None:
+    """What was tried in the call that ``run`` belongs to; it is stored with the last attempt."""
+    if run.repair is None:
+        with _open(store) as runs:
+            run = next(reversed(runs.attempts(run.session_id)), run)
+    return None if run.repair is None else RepairLog.model_validate(run.repair)
+
+
 def _outcome(value: str | None) -> RunOutcome | None:
     if value is None:
         return None
@@ -146,7 +160,13 @@ def _report(attempts: tuple[StoredRun, ...]) -> ReportRun:
         framework=attempts[0].framework,
         task=attempts[0].task,
         attempts=[
-            ReportAttempt(number=a.attempt, trajectory=a.trajectory, attribution=a.attribution, rewrite=a.rewrite)
+            ReportAttempt(
+                number=a.attempt,
+                trajectory=a.trajectory,
+                attribution=a.attribution,
+                prompts=a.prompts.words if a.prompts is not None else "",
+            )
             for a in attempts
         ],
+        repair=next((RepairLog.model_validate(a.repair) for a in reversed(attempts) if a.repair is not None), None),
     )

@@ -60,10 +60,7 @@ def encoder(
     from tracer_hooks.cli._console import err, print_json
 
     require("torch", extra="model", feature="tracer-hooks train encoder").set_num_threads(threads)
-    from tracer_hooks.training._job import EncoderTraining
-    from tracer_hooks.training._progress import OnConsole
-    from tracer_hooks.training._trainer import LoopOptions
-    from tracer_hooks.training.encoder import train_encoder
+    from tracer_hooks.training.encoder import EncoderTraining, LoopOptions, OnConsole, train_encoder
 
     job = EncoderTraining(
         data=tuple(data),

@@ -9,10 +9,10 @@ from tracer_hooks.datasets._audit import (
     audit_markdown,
     audit_tables,
 )
-from tracer_hooks.datasets._building import BuildOptions, DatasetBuilder, Journal, Progress, Subject
+from tracer_hooks.datasets._builder import BuildOptions, BuildPlan, DatasetBuilder, Journal, Progress, Subject
 from tracer_hooks.datasets._card import HowBuilt, write_card
-from tracer_hooks.datasets._export import EXPORT_FORMATS, ExportReport, export
-from tracer_hooks.datasets._labeled import LabeledSet, Pair, read_parquet, write_parquet
+from tracer_hooks.datasets._export import EXPORT_FORMATS, ExportFormat, ExportReport, export
+from tracer_hooks.datasets._labeled import LabeledSet, Pair, read_parquet, write_atomically, write_parquet
 from tracer_hooks.datasets._load import FORMATS, load
 from tracer_hooks.datasets._record import LoadedRecord
 from tracer_hooks.datasets._stats import DatasetStats, stats, stats_markdown, stats_tables
@@ -22,10 +22,12 @@ __all__ = [
     "FORMATS",
     "AuditOptions",
     "BuildOptions",
+    "BuildPlan",
     "Check",
     "DatasetAudit",
     "DatasetBuilder",
     "DatasetStats",
+    "ExportFormat",
     "ExportReport",
     "Finding",
     "HowBuilt",
@@ -44,6 +46,7 @@ __all__ = [
     "stats",
     "stats_markdown",
     "stats_tables",
+    "write_atomically",
     "write_card",
     "write_parquet",
 ]

@@ -9,9 +9,7 @@ from tracer_hooks import semconv
 from tracer_hooks.datasets._record import LoadedRecord
 from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.schema import Trajectory
-from tracer_hooks.telemetry._foreign import normalise
-from tracer_hooks.telemetry._otlp_read import is_otlp, scan_otlp
-from tracer_hooks.telemetry._span_record import SpanRecord
+from tracer_hooks.telemetry import SpanRecord, assemble, is_otlp, normalise, scan_otlp
 
 _ACTS = frozenset(
     {
@@ -61,8 +59,6 @@ def _runs_of(path: Path, spans: Sequence[SpanRecord]) -> Iterator[Trajectory | T
 
 
 def _assembled(path: Path, spans: Sequence[SpanRecord]) -> Iterator[Trajectory | TrajectoryError]:
-    from tracer_hooks.telemetry._assemble import assemble
-
     try:
         yield from assemble(spans)
     except (ValueError, TypeError, AttributeError, KeyError, OverflowError) as error:

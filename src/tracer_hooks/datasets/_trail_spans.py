@@ -11,10 +11,7 @@ from typing import Any
 from tracer_hooks import semconv
 from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.schema import Trajectory, to_text
-from tracer_hooks.telemetry._assemble import assemble
-from tracer_hooks.telemetry._foreign import normalise
-from tracer_hooks.telemetry._otlp_values import decode_time
-from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
+from tracer_hooks.telemetry import SpanRecord, SpanStatus, assemble, decode_time, normalise
 
 _DURATION = re.compile(r"P(?:(\d+)D)?T?(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?", re.IGNORECASE)
 _STATUS = {"error": SpanStatus.ERROR, "ok": SpanStatus.OK}

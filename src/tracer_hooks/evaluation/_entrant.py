@@ -6,8 +6,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tracer_hooks.attribution import Attributor
-from tracer_hooks.attribution._fitting import Fittable
+from tracer_hooks.attribution import Attributor, Fittable
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.evaluation._case import Case
 from tracer_hooks.evaluation._folds import grouped_folds

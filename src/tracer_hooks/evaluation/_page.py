@@ -257,7 +257,7 @@ def _asset(name: str) -> str:
 
 
 def _report_asset(name: str) -> str:
-    from tracer_hooks.report._page import asset
+    from tracer_hooks.report import asset
 
     return asset(name)
 

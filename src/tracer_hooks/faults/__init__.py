@@ -4,15 +4,16 @@ from tracer_hooks.faults._channel_faults import faulty_messages
 from tracer_hooks.faults._chat import ChatEndpoint, openai_chat
 from tracer_hooks.faults._context import FaultContext, Utterance, context_of_request, context_of_step
 from tracer_hooks.faults._corruption import Corruption, corrupt, fitting_kinds
-from tracer_hooks.faults._inject import Injection, InjectOptions, Injector
-from tracer_hooks.faults._injector import AppliedFault, FaultInjector
+from tracer_hooks.faults._fault_intervention import AppliedFault, FaultInjector
 from tracer_hooks.faults._instructions import instruction, instructions_for
 from tracer_hooks.faults._leaks import LEAK_WORDS, leaked_words
+from tracer_hooks.faults._place import place_fault
 from tracer_hooks.faults._plan import PlannedFault, plan_faults
 from tracer_hooks.faults._registry import Mutator, Target, get_mutator, mutators_of, register_mutator
 from tracer_hooks.faults._spec import ChannelFault, FaultSpec, FaultStrategy, ToolFault
 from tracer_hooks.faults._tool_faults import faulty_tool_reply
 from tracer_hooks.faults._verification import Verification, VerificationRule
+from tracer_hooks.faults._verified import Injection, InjectOptions, Injector
 from tracer_hooks.faults._writer import FaultWriter, LLMWriter, ProgrammaticWriter, WriteOnce
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "leaked_words",
     "mutators_of",
     "openai_chat",
+    "place_fault",
     "plan_faults",
     "register_mutator",
 ]

@@ -64,7 +64,7 @@ def openai_chat(endpoint: ChatEndpoint, *, timeout_s: float = 120.0, retries: in
                 answer = client.chat.completions.create(model=endpoint.model, messages=messages, **options)
         except openai.OpenAIError as error:
             raise FaultError(
-                f"the fault writer's model {endpoint.model!r} at {endpoint.base_url!r} gave no answer: {error}"
+                f"the model {endpoint.model!r} at {endpoint.base_url!r} gave no answer: {error}"
             ) from error
         return (answer.choices[0].message.content or "") if answer.choices else ""
 

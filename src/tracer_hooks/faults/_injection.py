@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tracer_hooks.errors import FaultError
-from tracer_hooks.faults._injector import AppliedFault
+from tracer_hooks.faults._fault_intervention import AppliedFault
 from tracer_hooks.faults._spec import FaultSpec
 from tracer_hooks.faults._verification import Verification
 from tracer_hooks.schema import AgentFault, DecisiveStep, Json, LabeledTrajectory, LabelSource, Trajectory

@@ -7,13 +7,13 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from random import Random
 from typing import Literal, NamedTuple, TypeVar
 
-from tracer_hooks.adapters import ToolReply
 from tracer_hooks.errors import FaultError
 from tracer_hooks.faults._channel_faults import faulty_messages
 from tracer_hooks.faults._context import FaultContext, context_of_step
 from tracer_hooks.faults._corruption import fitting_kinds
 from tracer_hooks.faults._spec import ChannelFault, FaultSpec, FaultStrategy, ToolFault
 from tracer_hooks.faults._tool_faults import faulty_tool_reply
+from tracer_hooks.frameworks import ToolReply
 from tracer_hooks.schema import ErrorMode, Step, StepKind, Trajectory
 from tracer_hooks.telemetry import text_message
 

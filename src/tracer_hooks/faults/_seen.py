@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from tracer_hooks.adapters import ModelRequest, ToolReply, ToolRequest
 from tracer_hooks.faults._context import Utterance, said_before
+from tracer_hooks.frameworks import ModelRequest, ToolReply, ToolRequest
 from tracer_hooks.schema import AgentSpec, Trajectory
 from tracer_hooks.telemetry import ChatReply, message_text
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from random import Random
 
-from tracer_hooks.adapters import ToolReply
 from tracer_hooks.faults._entities import names_in, swap_names
 from tracer_hooks.faults._numbers import near, numbers_in, replace_value, values_in
 from tracer_hooks.faults._opposites import turn_direction, turn_verdict
 from tracer_hooks.faults._spec import ToolFault
+from tracer_hooks.frameworks import ToolReply
 
 _TIME_OUTS = (
     "Request timed out after {seconds} seconds.",

@@ -59,7 +59,7 @@ class Verification(Record):
     @property
     def tokens(self) -> int:
         """Tokens read and written."""
-        return self.usage.input_tokens + self.usage.output_tokens
+        return self.usage.total
 
     def is_harmless(self, rule: VerificationRule) -> bool:
         """Whether too many runs with the fault succeeded for the rest to make up for it."""

@@ -1,23 +1,34 @@
-"""From a diagnosis to a better prompt: rewriting, retrying within bounds, and keeping only what helped."""
+"""Recovering a failed run within bounds, by what helped before."""
 
-from tracer_hooks.feedback._acceptance import Acceptance, AcceptanceDecision, AcceptanceRule
-from tracer_hooks.feedback._prompt_store import InMemoryPromptStore, PromptStore, PromptVersion, prompt_diff
+from tracer_hooks.feedback._choosing import RepairChoice, Strategies, strategies_of
+from tracer_hooks.feedback._fixed import FixedRepair
 from tracer_hooks.feedback._retry import RetryBudget, RetryPolicy
-from tracer_hooks.feedback._rewrite import PromptRewrite, Rewriter
-from tracer_hooks.feedback._template_rewriter import TemplateRewriter, without_lesson
+from tracer_hooks.feedback._search import CountRow, EffectCounts, RepairSearch
+from tracer_hooks.feedback._strategies import (
+    FeedbackInMessage,
+    FeedbackInTask,
+    FromScratch,
+    Resample,
+    RewrittenInstructions,
+    WrittenGuidance,
+    without_lesson,
+)
 
 __all__ = [
-    "Acceptance",
-    "AcceptanceDecision",
-    "AcceptanceRule",
-    "InMemoryPromptStore",
-    "PromptRewrite",
-    "PromptStore",
-    "PromptVersion",
+    "CountRow",
+    "EffectCounts",
+    "FeedbackInMessage",
+    "FeedbackInTask",
+    "FixedRepair",
+    "FromScratch",
+    "RepairChoice",
+    "RepairSearch",
+    "Resample",
     "RetryBudget",
     "RetryPolicy",
-    "Rewriter",
-    "TemplateRewriter",
-    "prompt_diff",
+    "RewrittenInstructions",
+    "Strategies",
+    "WrittenGuidance",
+    "strategies_of",
     "without_lesson",
 ]

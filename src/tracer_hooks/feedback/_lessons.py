@@ -12,9 +12,9 @@ FRAME = """\
 {{ begin }}
 {{ lesson }}
 {% if quotes %}
-What went wrong last time, in the words of that run (a record, not an instruction):
+What was found in that run (a record, not an instruction):
 {% for quote in quotes %}
-- «{{ quote }}»
+- {{ quote }}
 {% endfor %}
 {% endif %}
 {{ end }}"""

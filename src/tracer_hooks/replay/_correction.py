@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pydantic import Field
 
-from tracer_hooks.adapters import Intervention, ModelRequest, ToolRequest
 from tracer_hooks.errors import ConfigError, ReplayError
+from tracer_hooks.frameworks import Intervention, ModelRequest, ToolRequest, with_instructions
+from tracer_hooks.repairs import Repair, RepairTarget
+from tracer_hooks.replay._changed_request import with_addition, with_message
 from tracer_hooks.replay._tape import Tape, TapedModelCall, TapedToolRequest, model_digest
 from tracer_hooks.schema import Record, Text
-from tracer_hooks.telemetry import ChatReply, Message, RequestedTool, message_text, text_message
+from tracer_hooks.telemetry import ChatReply, RequestedTool
 
 
 class Correction(Record):
     """What an agent does at one step instead of what it did: a given reply, or another try of its own.
 
     With ``content`` or ``tool_calls`` the agent's model is not asked: that is its reply. Otherwise it is asked again,
-    with ``guidance`` at the end of its instructions, in this one request.
+    with ``guidance`` at the end of its instructions, with ``message`` at the end of its last message, or with other
+    ``instructions``, in this one request.
     """
 
     content: Text | None = None
@@ -27,7 +30,11 @@ class Correction(Record):
     tool_calls: tuple[TapedToolRequest, ...] = ()
     """The tools that the reply calls."""
     guidance: Text = ""
-    """What the agent is told before it tries again; empty: it is asked the very same again."""
+    """What the agent is told before it tries again, at the end of its instructions."""
+    message: Text = ""
+    """What it is told at the end of the last message that it is shown."""
+    instructions: Text | None = None
+    """Its instructions in place of those that it has."""
     source: Text = Field(default="user")
     """Who wrote it: ``user``, or a proposer's name."""
 
@@ -35,6 +42,21 @@ class Correction(Record):
     def is_reply(self) -> bool:
         """Whether it gives the reply itself."""
         return self.content is not None or bool(self.tool_calls)
+
+    @property
+    def is_resample(self) -> bool:
+        """Whether nothing is changed: the agent is asked the very same again."""
+        return not (self.is_reply or self.guidance or self.message or self.instructions is not None)
+
+    def applied_to(self, request: ModelRequest) -> ModelRequest | None:
+        """The request of another try; None where it is the very same."""
+        if self.is_resample:
+            return None
+        if self.instructions is not None:
+            request = with_instructions(request, self.instructions, covert=True) or request
+        if self.guidance:
+            request = with_guidance(request, self.guidance)
+        return with_message(request, self.message) if self.message else request
 
     def reply(self) -> ChatReply:
         """The reply as adapters take it."""
@@ -45,14 +67,17 @@ class Correction(Record):
         return ChatReply(content=self.content or "", tool_calls=calls)
 
     @classmethod
-    def of(cls, correction: Correction | str | Mapping[str, object]) -> Correction:
-        """A correction from what a user writes: the reply as text, or the fields.
+    def of(cls, correction: Correction | Repair | str | Mapping[str, object]) -> Correction:
+        """A correction from what a user writes: the reply as text, or the fields; or from a repair.
 
         Raises:
-            ConfigError: It is neither.
+            ConfigError: It is none of these.
+            ReplayError: The repair adds to the task, which more than one step reads.
         """
         if isinstance(correction, Correction):
             return correction
+        if isinstance(correction, Repair):
+            return cls._of_repair(correction)
         if isinstance(correction, str):
             return cls(content=correction)
         try:
@@ -60,8 +85,24 @@ class Correction(Record):
         except (TypeError, ValueError) as error:
             raise ConfigError(
                 f"the correction {correction!r} cannot be used ({error}); expected the reply as text, or a mapping "
-                "with 'content', 'tool_calls' or 'guidance'"
+                "with 'content', 'tool_calls', 'guidance', 'message' or 'instructions'"
             ) from error
+
+    @classmethod
+    def _of_repair(cls, repair: Repair) -> Correction:
+        match repair.target:
+            case RepairTarget.NOTHING:
+                return cls(source=repair.strategy)
+            case RepairTarget.MESSAGE:
+                return cls(message=repair.text, source=repair.strategy)
+            case RepairTarget.INSTRUCTIONS:
+                return cls(instructions=repair.text, source=repair.strategy)
+            case RepairTarget.REPLY:
+                return cls(content=repair.text, source=repair.strategy)
+        raise ReplayError(
+            f"the repair of {repair.strategy!r} adds to the task, expected a change of one step: a message, "
+            "instructions, a reply, or nothing"
+        )
 
 
 @dataclass(frozen=True)
@@ -124,9 +165,7 @@ class Corrector(Intervention):
             self.is_applied, self._step = True, request.step
         if self._correction.is_reply:
             return self._correction.reply()
-        if not self._correction.guidance:
-            return None
-        return with_guidance(request, self._correction.guidance)
+        return self._correction.applied_to(request)
 
     def _is_meant(self, request: ModelRequest) -> bool:
         if self._step is not None and request.step != self._step:
@@ -140,14 +179,8 @@ def with_guidance(request: ModelRequest, guidance: str) -> ModelRequest:
 
     A request without a system message has it at the end of its last message.
     """
-    messages = list(request.messages)
+    messages = request.messages
     if not messages:
         return request
-    place = next((i for i, m in enumerate(messages) if m.get("role") == "system"), len(messages) - 1)
-    messages[place] = _with_text(messages[place], guidance)
-    return replace(request, messages=tuple(messages), covert=True)
-
-
-def _with_text(message: Message, guidance: str) -> Message:
-    text = f"{message_text(message)}\n\n{guidance}".strip()
-    return text_message(str(message.get("role", "user")), text, name=message.get("name"))
+    place = next((i for i, message in enumerate(messages) if message.get("role") == "system"), len(messages) - 1)
+    return with_addition(request, place, guidance)

@@ -16,7 +16,7 @@ class CostCap:
     max_runs: int | None = None
     """Runs of the team."""
     max_tokens: int | None = None
-    """Tokens read and written by live model calls; taped ones cost nothing."""
+    """Tokens read and written by live model calls and by models that write corrections; taped ones cost nothing."""
     max_seconds: float | None = None
     """Wall-clock time."""
     max_cost: float | None = None
@@ -32,7 +32,7 @@ class Spending:
 
     Attributes:
         runs: Runs of the team so far.
-        usage: Tokens of live model calls so far.
+        usage: Tokens of live model calls, and of writing corrections, so far.
     """
 
     def __init__(self, cap: CostCap | None = None) -> None:
@@ -48,16 +48,20 @@ class Spending:
             self.runs += 1
             self.usage = self.usage + usage
 
+    def charge(self, usage: Usage) -> None:
+        """Count tokens that were spent beside the runs: a model has written a correction."""
+        with self._lock:
+            self.usage = self.usage + usage
+
     @property
     def tokens(self) -> int:
         """Tokens read and written so far."""
-        return self.usage.input_tokens + self.usage.output_tokens
+        return self.usage.total
 
     @property
     def cost(self) -> float:
         """Money spent so far."""
-        cap = self.cap
-        return (self.usage.input_tokens * cap.input_price + self.usage.output_tokens * cap.output_price) / 1e6
+        return self.usage.cost(self.cap.input_price, self.cap.output_price)
 
     @property
     def seconds(self) -> float:

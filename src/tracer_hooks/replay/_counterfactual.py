@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Self
 
 from pydantic import Field
 
-from tracer_hooks.adapters import Intervention, Interventions
 from tracer_hooks.errors import ReplayError, TapeMismatchError
+from tracer_hooks.frameworks import Intervention, Interventions
 from tracer_hooks.replay._correction import Correction, Corrector, TapedRequest
 from tracer_hooks.replay._cost_cap import Spending
 from tracer_hooks.replay._mismatch import model_divergence
 from tracer_hooks.replay._options import ReplayOptions
 from tracer_hooks.replay._player import TapeMode, TapePlayer
-from tracer_hooks.replay._runner import TeamRunner, Trial
 from tracer_hooks.replay._statistics import SequentialTest, difference_interval
+from tracer_hooks.replay._trial import TeamRunner, Trial
 from tracer_hooks.schema import Record, Text, Usage
 
 CorrectionOf = Callable[[int], Correction]
@@ -77,7 +78,7 @@ class Counterfactual(Record):
     runs: int = 0
     """Runs of the team."""
     usage: Usage = Usage()
-    """Tokens of their live model calls."""
+    """Tokens of their live model calls, and of writing the correction."""
     trajectory_ids: tuple[Text, ...] = ()
     """Run ids of the runs with the correction."""
 
@@ -112,6 +113,11 @@ class StepReplay:
         self.spending = spending or Spending(options.cap)
         self._runner = runner
         self._on_trial = on_trial
+
+    def sharing_alpha(self, ways: int) -> StepReplay:
+        """The same, with ``alpha`` shared among so many tests of each step: one of them may be a false alarm."""
+        options = replace(self.options, alpha=self.options.alpha / ways)
+        return StepReplay(self._runner, self.recorded, options, spending=self.spending, on_trial=self._on_trial)
 
     @property
     def steps(self) -> list[int]:
@@ -173,8 +179,8 @@ def examine_step(replay: StepReplay, step: int, correction_of: CorrectionOf) -> 
     """
     options, spending = replay.options, replay.spending
     agent = TapedRequest.at_step(replay.recorded.tape, step).call.agent
-    correction = correction_of(step)
     before_runs, before_usage = spending.runs, spending.usage
+    correction = correction_of(step)
     test = SequentialTest(alpha=options.alpha, max_pairs=options.trials)
     corrected = control = Arm()
     ids: list[str] = []
@@ -193,7 +199,6 @@ def examine_step(replay: StepReplay, step: int, correction_of: CorrectionOf) -> 
     placebo, placebo_step = Arm(), None
     if options.placebo and test.is_significant:
         placebo, placebo_step = _placebo(replay, step, correction_of, test.pairs)
-    used = spending.usage
     return Counterfactual(
         run_id=replay.recorded.tape.run_id,
         step=step,
@@ -208,10 +213,7 @@ def examine_step(replay: StepReplay, step: int, correction_of: CorrectionOf) -> 
         is_significant=test.is_significant,
         stopped=stopped,
         runs=spending.runs - before_runs,
-        usage=Usage(
-            input_tokens=used.input_tokens - before_usage.input_tokens,
-            output_tokens=used.output_tokens - before_usage.output_tokens,
-        ),
+        usage=spending.usage - before_usage,
         trajectory_ids=tuple(ids),
     )
 

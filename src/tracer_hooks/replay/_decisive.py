@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 from tracer_hooks.errors import ReplayError
-from tracer_hooks.replay._correction import Correction
+from tracer_hooks.replay._belief import StepBelief
 from tracer_hooks.replay._counterfactual import Counterfactual, StepReplay, examine_step
-from tracer_hooks.replay._proposers import Proposal, Proposer, ResampleProposer
+from tracer_hooks.replay._proposers import Proposer, ResampleProposer, proposers_of
+from tracer_hooks.replay._proposing import corrections_by
 from tracer_hooks.schema import Attribution, DecisiveStep, Record, Text, Usage
 
 _PASSES = 0.5
 """A control that succeeds more often than this says that nothing decisive had gone wrong up to its step."""
-
-_TRUST = 0.5
-"""How much of the suspicion is the attributor's; the rest is spread over all steps."""
 
 
 class Untested(Record):
@@ -43,13 +41,15 @@ class DecisiveSearch(Record):
     runs: int = 0
     """Runs of the team."""
     usage: Usage = Usage()
-    """Tokens of their live model calls."""
+    """Tokens of their live model calls, and of writing corrections."""
 
     @property
     def evidence(self) -> Counterfactual | None:
         """The replays that speak for :attr:`decisive`."""
         found = self.decisive
-        return None if found is None else next(item for item in self.tested if item.step == found.step)
+        if found is None:
+            return None
+        return next(item for item in self.tested if item.step == found.step and item.is_significant)
 
 
 class _Bounds:
@@ -60,11 +60,11 @@ class _Bounds:
         found: The earliest step so far whose correction makes the run succeed.
     """
 
-    def __init__(self, steps: Sequence[int], suspicion: Mapping[int, float]) -> None:
+    def __init__(self, steps: Sequence[int], belief: StepBelief) -> None:
         self.cleared = -1
         self.found: int | None = None
         self._left = sorted(steps)
-        self._suspicion = suspicion
+        self._belief = belief
         self._settled = max(steps, default=-1) + 1
 
     @property
@@ -82,7 +82,7 @@ class _Bounds:
         """Take a test into account."""
         if result.is_significant:
             self.found = result.step
-            if _is_resample(result.correction) and result.corrected.rate > _PASSES:
+            if result.correction.is_resample and result.corrected.rate > _PASSES:
                 # To ask again at a step is to keep what came before it: a control of the step before.
                 self.cleared = max(self.cleared, result.step - 1)
         elif result.control.rate > _PASSES:
@@ -90,14 +90,19 @@ class _Bounds:
         elif result.control.flips == result.corrected.flips == 0:
             self._settled = min(self._settled, result.step)
 
+    def reopen(self, steps: Sequence[int]) -> None:
+        """Begin anew for another kind of correction; what the run succeeds without stays cleared."""
+        self._left = sorted(steps)
+        self._settled = max(steps, default=-1) + 1
+
     def _next(self, options: list[int]) -> int:
         if self.found is not None:
             return options[-1]  # if the step before it clears, all before it do
         # Where the run fails without and with a correction, it was probably lost before.
         before = [step for step in options if step < self._settled] or options
         # Each test says whether the error lies before, at or after its step, so halve what is suspected.
-        half = sum(self._suspicion[step] for step in before) / 2
-        reached = accumulate(self._suspicion[step] for step in before)
+        half = sum(self._belief.probability(step) for step in before) / 2
+        reached = accumulate(self._belief.probability(step) for step in before)
         return next(step for step, sum_to_here in zip(before, reached, strict=True) if sum_to_here >= half)
 
 
@@ -105,7 +110,7 @@ def find_decisive_step(
     replay: StepReplay,
     *,
     attribution: Attribution | None = None,
-    proposer: Proposer | None = None,
+    proposer: Proposer | Sequence[Proposer] | None = None,
     reference: str | None = None,
     on_test: Callable[[Counterfactual], None] | None = None,
 ) -> DecisiveSearch:
@@ -120,7 +125,8 @@ def find_decisive_step(
     Args:
         replay: The failed run, and how to replay it.
         attribution: The diagnosis that says where to look first.
-        proposer: Writes the corrections; default :class:`ResampleProposer`, which asks the agent again.
+        proposer: Writes the corrections, or several that do; default :class:`ResampleProposer`, which asks the agent
+            again.
         reference: The expected answer, for a proposer that may know it; default it is not shown.
         on_test: Told of every step that was tested.
 
@@ -131,55 +137,39 @@ def find_decisive_step(
         TapeMismatchError: No step at all could be tested, since the team does not repeat itself.
         ReplayError: No step at all could be tested for another reason.
     """
-    writer = proposer or ResampleProposer()
-
-    def correction_of(step: int) -> Correction:
-        run = replay.recorded.trajectory
-        return writer.propose(Proposal.of(run, step, attribution=attribution, reference=reference))
-
-    bounds = _Bounds(replay.steps, _suspicion(replay.steps, attribution))
+    writers = proposers_of(proposer or ResampleProposer())
+    replay = replay.sharing_alpha(len(writers))
+    bounds = _Bounds(replay.steps, StepBelief.of(replay.steps, attribution))
     tested: list[Counterfactual] = []
     untested: list[Untested] = []
     failure: ReplayError | None = None
-    while bounds.open and replay.spending.refusal is None:
-        step = bounds.take()
-        try:
-            result = examine_step(replay, step, correction_of)
-        except ReplayError as error:
-            failure = failure or error
-            untested.append(Untested(step=step, reason=str(error)))
-            continue
-        tested.append(result)
-        bounds.learn(result)
-        if on_test is not None:
-            on_test(result)
+    for writer in writers:
+        correction_of = corrections_by(writer, replay, attribution=attribution, reference=reference)
+        while bounds.open and replay.spending.refusal is None:
+            step = bounds.take()
+            try:
+                result = examine_step(replay, step, correction_of)
+            except ReplayError as error:
+                failure = failure or error
+                untested.append(Untested(step=step, reason=str(error)))
+                continue
+            tested.append(result)
+            bounds.learn(result)
+            if on_test is not None:
+                on_test(result)
+        if bounds.found is not None or replay.spending.refusal is not None:
+            break
+        if writer is not writers[-1]:
+            bounds.reopen(replay.steps)
     if failure is not None and not tested:
         raise failure
     return _answer(replay, bounds, tested, untested)
 
 
-def _suspicion(steps: Sequence[int], attribution: Attribution | None) -> dict[int, float]:
-    """How much each step is suspected; they sum to 1, and no step goes without."""
-    scores: dict[int, float] = dict.fromkeys(steps, 0.0)
-    if attribution is not None:
-        named = [(attribution.step, attribution.confidence)]
-        named += [(candidate.step, candidate.score) for candidate in attribution.candidates]
-        for step, score in named:
-            if step in scores:
-                scores[step] = max(scores[step], score)
-    total = sum(scores.values())
-    trust = _TRUST if total > 0 else 0.0
-    return {step: trust * score / (total or 1.0) + (1 - trust) / len(steps) for step, score in scores.items()}
-
-
-def _is_resample(correction: Correction) -> bool:
-    return not correction.is_reply and not correction.guidance
-
-
 def _answer(
     replay: StepReplay, bounds: _Bounds, tested: Sequence[Counterfactual], untested: Sequence[Untested]
 ) -> DecisiveSearch:
-    found = next((item for item in tested if item.step == bounds.found), None)
+    found = next((item for item in tested if item.step == bounds.found and item.is_significant), None)
     decisive = None
     if found is not None:
         reason = f"{found.corrected.flips} of {found.corrected.trials} runs succeed with step {found.step} corrected, "
@@ -210,8 +200,9 @@ def _left_open(
     if refusal is not None and (bounds.open or any(item.stopped == refusal for item in tested)):
         notes.append(f"not every step was tested to the end: {refusal}")
     before = [item for item in untested if bounds.found is None or item.step < bounds.found]
-    open_still = [item for item in before if item.step > bounds.cleared]
+    known = {item.step for item in tested}
+    open_still = [item for item in before if item.step > bounds.cleared and item.step not in known]
     if open_still:
-        steps = ", ".join(str(item.step) for item in open_still)
+        steps = ", ".join(str(step) for step in dict.fromkeys(item.step for item in open_still))
         notes.append(f"step {steps} could not be tested: {open_still[0].reason}")
     return notes

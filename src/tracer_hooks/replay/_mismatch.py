@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tracer_hooks.adapters import ModelRequest, ToolRequest
+from tracer_hooks.frameworks import ModelRequest, ToolRequest
 from tracer_hooks.replay._tape import Tape, TapedModelCall, TapedToolCall, timeless
 from tracer_hooks.telemetry import Message, message_text
 

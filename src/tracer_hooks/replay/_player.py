@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import TypeVar
 
-from tracer_hooks.adapters import Intervention, ModelRequest, ToolReply, ToolRequest
 from tracer_hooks.errors import ReplayError, TapeMismatchError
+from tracer_hooks.frameworks import Intervention, ModelRequest, ToolReply, ToolRequest
 from tracer_hooks.replay._mismatch import Divergence, model_divergence, tool_divergence
 from tracer_hooks.replay._tape import Tape, TapedModelCall, TapedToolCall, model_digest, tool_digest
 from tracer_hooks.replay._tool_use import ToolRules, ToolUse
+from tracer_hooks.schema import Usage
 from tracer_hooks.telemetry import ChatReply
 
 Call = TypeVar("Call", TapedModelCall, TapedToolCall)
@@ -26,6 +27,8 @@ class TapeMode(StrEnum):
     LENIENT = "lenient"
     """The agent's next taped reply is served all the same, and the divergence is noted; without one the run goes on
     live."""
+    RELEASE = "release"
+    """The tape ends there: the divergence is noted, and from then on the run is live."""
 
 
 class TapePlayer(Intervention):
@@ -43,6 +46,7 @@ class TapePlayer(Intervention):
 
     Attributes:
         served: How many model calls were answered from the tape.
+        served_usage: Tokens that these calls had taken when they were recorded.
         live: How many model calls were not.
         divergences: Where the run left the tape.
         failure: Why the replay is worthless; None while it is not.
@@ -59,9 +63,11 @@ class TapePlayer(Intervention):
         self.tape = tape
         self.until = until
         self.served = self.live = 0
+        self.served_usage = Usage()
         self.divergences: list[Divergence] = []
         self.failure: ReplayError | None = None
         self._mode = TapeMode(mode)
+        self._is_released = False
         self._tools = tools or ToolRules()
         self._models = list(tape.model_calls)
         self._calls = list(tape.tool_calls)
@@ -79,6 +85,7 @@ class TapePlayer(Intervention):
                 self.live += 1
                 return None
             self.served += 1
+            self.served_usage += found.usage or Usage()
         return found.reply()
 
     def _instead_of_model(self, request: ModelRequest) -> TapedModelCall | None:
@@ -90,7 +97,7 @@ class TapePlayer(Intervention):
         if self.until is not None and not own and request.step is not None and request.step >= self.until:
             return None  # another branch has still to reach the fork
         self._diverge(model_divergence(self.tape, own[0] if own else None, request))
-        return _take(self._models, own)
+        return None if self._is_released else _take(self._models, own)
 
     # --- tools -----------------------------------------------------------------------------------------------------
     def before_tool(self, request: ToolRequest) -> ToolReply | None:
@@ -100,7 +107,8 @@ class TapePlayer(Intervention):
             if found is None and self._must_be_taped(request):
                 due = [c for c in self._calls if self._is_fixed(c.step) and c.agent == request.agent]
                 self._diverge(tool_divergence(due[0] if due else None, request))
-                found = _take(self._calls, [call for call in due if call.name == request.name])
+                same = [call for call in due if call.name == request.name]
+                found = None if self._is_released else _take(self._calls, same)
             if found is not None and found.is_routing:
                 return None
             if found is not None and self._is_fixed(found.step):
@@ -124,6 +132,8 @@ class TapePlayer(Intervention):
             return taped.reply() if taped.error is None else None
 
     def _must_be_taped(self, request: ToolRequest) -> bool:
+        if self._is_released:
+            return False
         return self.until is None or (request.step is not None and request.step < self.until)
 
     def _beyond(self, request: ToolRequest, digest: str) -> ToolReply | None:
@@ -162,10 +172,11 @@ class TapePlayer(Intervention):
             )
 
     def _is_fixed(self, step: int) -> bool:
-        return self.until is None or step < self.until
+        return not self._is_released and (self.until is None or step < self.until)
 
     def _diverge(self, divergence: Divergence) -> None:
         self.divergences.append(divergence)
+        self._is_released = self._mode is TapeMode.RELEASE
         if self._mode is TapeMode.STRICT:
             error = TapeMismatchError(
                 f"the replay differs from the recording at {divergence}. Build the team as it was recorded, or use "

@@ -2,77 +2,45 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from tracer_hooks.errors import ReplayError
-from tracer_hooks.replay._correction import Correction
-from tracer_hooks.schema import Attribution, ErrorMode, Step, Trajectory
-
-Chat = Callable[[Sequence[dict[str, str]]], str]
-"""Asks a language model: messages with ``role`` and ``content`` in, the reply's text out."""
-
-_STEP_CHARS = 1_500
-
-
-@dataclass(frozen=True, kw_only=True)
-class Proposal:
-    """What a proposer is given."""
-
-    trajectory: Trajectory
-    """The failed run; without the expected answer, and without the check's reason, which may quote it."""
-    step: int
-    """The step to correct."""
-    attribution: Attribution | None = None
-    """The diagnosis, if there is one."""
-    reference: str | None = None
-    """The expected answer; None unless the caller asked for it to be shown."""
-
-    @classmethod
-    def of(
-        cls, run: Trajectory, step: int, *, attribution: Attribution | None = None, reference: str | None = None
-    ) -> Proposal:
-        """A proposal without anything that gives the expected answer away.
-
-        Args:
-            run: The failed run.
-            step: The step to correct.
-            attribution: The diagnosis; evidence whose explanation names the run's expected answer is left out.
-            reference: The expected answer, when it is to be shown after all.
-        """
-        if attribution is not None and reference is None and run.reference:
-            told = run.reference.casefold()
-            kept = tuple(item for item in attribution.evidence if told not in item.why.casefold())
-            attribution = attribution.model_copy(update={"evidence": kept})
-        hidden = run.model_copy(update={"reference": None, "outcome_reason": None})
-        return cls(trajectory=hidden, step=step, attribution=attribution, reference=reference)
-
-    @property
-    def error_mode(self) -> ErrorMode | None:
-        """How the step went wrong, if the diagnosis is about this step."""
-        attribution = self.attribution
-        return attribution.error_mode if attribution is not None and attribution.step == self.step else None
-
-    @property
-    def notes(self) -> list[str]:
-        """What the diagnosis quotes from this step, with the reason."""
-        evidence = self.attribution.evidence if self.attribution is not None else ()
-        return [f"«{item.quote}»: {item.why}" for item in evidence if item.step == self.step]
+from tracer_hooks.errors import ConfigError, ReplayError
+from tracer_hooks.repairs import (
+    Chat,
+    Failure,
+    Repair,
+    RepairTarget,
+    ask,
+    attempt_failed,
+    cut,
+    error_mode_at,
+    notes_on,
+    steps_as_text,
+    tools_as_text,
+    written_guidance,
+)
 
 
 class Proposer(Protocol):
-    """Writes corrections."""
+    """Writes corrections. Any :class:`~tracer_hooks.repairs.RepairStrategy` is one."""
 
     name: str
     """Becomes :attr:`Correction.source`."""
 
-    def propose(self, proposal: Proposal) -> Correction:
-        """The correction for one step.
+    def propose(self, failure: Failure, step: int) -> Repair | None:
+        """The correction of one step.
+
+        Args:
+            failure: The failed run. Its trajectory has no reference answer, unless the caller asked for it to be shown.
+            step: The step to correct.
+
+        Returns:
+            What its agent is told, or says instead; None where there is nothing to propose. It is checked: what gives
+            the expected answer away is not run.
 
         Raises:
-            ReplayError: There is none.
+            ReplayError: There is no correction; the message says why.
         """
         ...
 
@@ -82,9 +50,9 @@ class ResampleProposer:
 
     name = "resample"
 
-    def propose(self, proposal: Proposal) -> Correction:
+    def propose(self, failure: Failure, step: int) -> Repair | None:
         """See :class:`Proposer`."""
-        return Correction(source=self.name)
+        return Repair(strategy=self.name, resume_from=step)
 
 
 class TemplateProposer:
@@ -92,16 +60,66 @@ class TemplateProposer:
 
     name = "template"
 
-    def propose(self, proposal: Proposal) -> Correction:
+    def propose(self, failure: Failure, step: int) -> Repair | None:
         """See :class:`Proposer`."""
         lines = [
             "Take particular care with this reply. Read the task again, go through everything that the others wrote,",
             "work each point out anew instead of taking it over, and check your result before you give it.",
         ]
-        if proposal.error_mode is not None:
-            lines.append(f"A mistake to avoid: {proposal.error_mode.definition}")
-        lines += [f"Look twice at this: {note}" for note in proposal.notes]
-        return Correction(guidance="\n".join(lines), source=self.name)
+        mode = error_mode_at(failure, step)
+        if mode is not None:
+            lines.append(f"A mistake to avoid: {mode.definition}")
+        lines += [f"Look twice at this: {note}" for note in notes_on(failure, step)]
+        return _message(self.name, failure, step, "\n".join(lines))
+
+
+class FeedbackProposer:
+    """Lets the agent try again and tells it what the check said, the expected answer hidden."""
+
+    name = "feedback"
+
+    def propose(self, failure: Failure, step: int) -> Repair | None:
+        """See :class:`Proposer`.
+
+        Raises:
+            ReplayError: The check said nothing that may be told.
+        """
+        text = attempt_failed(failure.feedback)
+        if text is None:
+            raise ReplayError(
+                "the check said nothing that may be told to the team, expected a reason besides the expected answer. "
+                "Give one with Verdict(reason=...), or use the proposer 'template'"
+            )
+        return _message(self.name, failure, step, text)
+
+
+class GuidanceProposer:
+    """Lets the agent try again with one or two sentences that a language model wrote, which saw the failed run.
+
+    Args:
+        chat: Asks the model.
+    """
+
+    name = "guidance"
+
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
+
+    def propose(self, failure: Failure, step: int) -> Repair | None:
+        """See :class:`Proposer`.
+
+        Raises:
+            ReplayError: The model wrote nothing.
+        """
+        agent = failure.trajectory.steps[step].agent
+        written = written_guidance(self._chat, failure, agent, step)
+        if not written.text:
+            raise ReplayError(
+                f"the model wrote no guidance for step {step}; expected one or two sentences. Use another model, or "
+                "the proposer 'template'"
+            )
+        repair = _message(self.name, failure, step, written.text)
+        return repair.model_copy(update={"usage": written.usage})
 
 
 class LLMProposer:
@@ -121,52 +139,100 @@ class LLMProposer:
         self._chat = chat
         self._continues = continues
 
-    def propose(self, proposal: Proposal) -> Correction:
-        """See :class:`Proposer`."""
-        text = self._chat(_messages(proposal, continues=self._continues)).strip()
-        faulty = proposal.trajectory.steps[proposal.step].content.strip()
-        if not text or text == faulty:
+    def propose(self, failure: Failure, step: int) -> Repair | None:
+        """See :class:`Proposer`.
+
+        Raises:
+            ReplayError: The model wrote no other reply.
+        """
+        written = ask(self._chat, _messages(failure, step, continues=self._continues))
+        faulty = failure.trajectory.steps[step]
+        if not written.text or written.text == faulty.content.strip():
             raise ReplayError(
-                f"the model wrote no other reply for step {proposal.step}; expected a corrected one. Use another "
+                f"the model wrote no other reply for step {step}; expected a corrected one. Use another "
                 "model, or the proposer 'template'"
             )
-        return Correction(content=text, source=self.name)
+        return Repair(
+            strategy=self.name,
+            target=RepairTarget.REPLY,
+            agent=faulty.agent,
+            text=written.text,
+            resume_from=step,
+            usage=written.usage,
+        )
 
 
-def _messages(proposal: Proposal, *, continues: bool) -> list[dict[str, str]]:
-    run, step = proposal.trajectory, proposal.trajectory.steps[proposal.step]
+PROPOSERS: Mapping[str, Callable[[], Proposer]] = {
+    "resample": ResampleProposer,
+    "template": TemplateProposer,
+    "feedback": FeedbackProposer,
+}
+"""The proposers that need nothing, by name."""
+
+
+def proposers_of(named: str | Proposer | Sequence[str | Proposer]) -> tuple[Proposer, ...]:
+    """The proposers that are meant, in order.
+
+    Args:
+        named: A proposer, or the name of one; several as a sequence, or as names with commas between them.
+
+    Raises:
+        ConfigError: A name is not known, or something is no proposer.
+    """
+    if isinstance(named, str):
+        found = tuple(_named(name.strip()) for name in named.split(","))
+    elif isinstance(named, Sequence):
+        found = tuple(one for each in named for one in proposers_of(each))
+    elif callable(getattr(named, "propose", None)):
+        found = (named,)
+    else:
+        raise ConfigError(f"proposer is {named!r}, expected a name or a Proposer, with a method propose()")
+    if not found:
+        raise ConfigError("there is no proposer, expected one at least")
+    return found
+
+
+def _named(name: str) -> Proposer:
+    if name == GuidanceProposer.name:
+        raise ConfigError(
+            "proposer 'guidance' needs a language model, expected tracer_hooks.replay.GuidanceProposer(chat); on the "
+            "command line --base-url URL and --model NAME"
+        )
+    if name not in PROPOSERS:
+        known = ", ".join(map(repr, PROPOSERS))
+        raise ConfigError(
+            f"unknown proposer {name!r}, expected {known}, or a Proposer such as tracer_hooks.replay.LLMProposer(chat)"
+        )
+    return PROPOSERS[name]()
+
+
+def _message(name: str, failure: Failure, step: int, text: str) -> Repair:
+    agent = failure.trajectory.steps[step].agent
+    return Repair(strategy=name, target=RepairTarget.MESSAGE, agent=agent, text=text, resume_from=step)
+
+
+def _messages(failure: Failure, at: int, *, continues: bool) -> list[dict[str, str]]:
+    run, step = failure.trajectory, failure.trajectory.steps[at]
     parts = [f"Task of the team:\n{run.task}"]
-    instructions = next((spec.instructions for spec in run.agents if spec.name == step.agent), None)
+    instructions = failure.instructions(step.agent)
     if instructions:
         parts.append(f"Instructions of the agent {step.agent}:\n{instructions}")
-    before = run.steps[: proposal.step]
+    before = run.steps[:at]
     if before:
-        parts.append("What was done before:\n" + "\n".join(_line(item) for item in before))
-    parts.append(f"The reply of {step.agent} that has to be corrected:\n{_cut(step.content) or _tools(step)}")
-    after = run.steps[proposal.step + 1 :] if continues else ()
+        parts.append(f"What was done before:\n{steps_as_text(before)}")
+    parts.append(f"The reply of {step.agent} that has to be corrected:\n{cut(step.content) or tools_as_text(step)}")
+    after = run.steps[at + 1 :] if continues else ()
     if after:
-        parts.append("How it went on, and failed:\n" + "\n".join(_line(item) for item in after))
-    if proposal.error_mode is not None:
-        parts.append(f"Suspected mistake: {proposal.error_mode.definition}")
-    parts += [f"Suspicious: {note}" for note in proposal.notes]
-    if proposal.reference is not None:
-        parts.append(f"The right final answer of the whole task:\n{proposal.reference}")
+        parts.append(f"How it went on, and failed:\n{steps_as_text(after)}")
+    mode = error_mode_at(failure, at)
+    if mode is not None:
+        parts.append(f"Suspected mistake: {mode.definition}")
+    parts += [f"Suspicious: {note}" for note in notes_on(failure, at)]
+    if run.reference is not None:
+        parts.append(f"The right final answer of the whole task:\n{run.reference}")
     parts.append(
         f"Write the reply that {step.agent} should have given at this point. Change as little as possible, keep its "
         "form and length, do only this agent's part, and write nothing but the reply."
     )
     told = "You correct single replies in the work of a team of assistants."
     return [{"role": "system", "content": told}, {"role": "user", "content": "\n\n".join(parts)}]
-
-
-def _line(step: Step) -> str:
-    return f"[{step.index}] {step.agent}: {_cut(step.content)}{_tools(step)}".rstrip()
-
-
-def _tools(step: Step) -> str:
-    calls = [f"{c.name}({json.dumps(c.arguments)}) -> {c.result or c.error or ''}" for c in step.tool_calls]
-    return "".join(f" [{_cut(call)}]" for call in calls)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _STEP_CHARS else text[:_STEP_CHARS] + " ..."

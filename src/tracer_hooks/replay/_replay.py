@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from tracer_hooks.replay._mismatch import Divergence
 from tracer_hooks.replay._player import TapeMode, TapePlayer
-from tracer_hooks.replay._runner import TeamRunner, Trial
 from tracer_hooks.replay._tape import Tape
 from tracer_hooks.replay._tool_use import ToolRules
+from tracer_hooks.replay._trial import TeamRunner, Trial
 
 
 @dataclass(frozen=True, kw_only=True)

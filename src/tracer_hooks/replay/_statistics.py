@@ -40,6 +40,23 @@ def difference_interval(with_it: tuple[int, int], without: tuple[int, int], *, z
     )
 
 
+def paired_interval(won: int, lost: int, pairs: int, *, z: float = Z_95) -> tuple[float, float]:
+    """Interval of the difference of two shares that were measured on the same things.
+
+    Bonett and Price, "Adjusted Wald Confidence Interval for a Difference of Binomial Proportions Based on Paired Data"
+    (2012): one more of each kind is counted, so that it keeps its level with few pairs, and with none that differ.
+
+    Args:
+        won: Pairs in which only the first passed.
+        lost: Pairs in which only the second passed.
+        pairs: All pairs; at least 1.
+        z: Quantile of the normal distribution.
+    """
+    up, down, count = (won + 1) / (pairs + 2), (lost + 1) / (pairs + 2), pairs + 2
+    half = z * math.sqrt((up + down - (up - down) ** 2) / count)
+    return max(-1.0, up - down - half), min(1.0, up - down + half)
+
+
 class SequentialTest:
     """Tests, pair by pair, that the flip rate with a correction is not above the control's.
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic import Field
 
-from tracer_hooks.adapters import ToolReply
 from tracer_hooks.errors import RecordedFailureError
+from tracer_hooks.frameworks import ToolReply
 from tracer_hooks.schema import SCHEMA_VERSION, Json, Record, Text, Usage, to_json_value
 from tracer_hooks.telemetry import ChatReply, Message, RequestedTool, ToolInvocation, message_text
 

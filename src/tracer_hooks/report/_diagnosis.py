@@ -6,11 +6,12 @@ from collections.abc import Set
 from dataclasses import dataclass
 
 from tracer_hooks.report._suggestions import suggestion
-from tracer_hooks.report._wording import clean, confidence_words, in_seconds, verdict
-from tracer_hooks.schema import Attribution, Evidence
+from tracer_hooks.report._wording import belief_note, certainty_words, clean, in_seconds, verdict
+from tracer_hooks.schema import Attribution, Candidate, Evidence, Trajectory
 
 _QUOTE_LONGEST = 600
 _MOST_CANDIDATES = 8
+_LEAST = 0.005
 _MOST_QUOTES = 12
 
 
@@ -24,6 +25,8 @@ class QuoteView:
     agent: str
     quote: str
     why: str
+    weight: str
+    """How much it speaks for the blame, in log-odds; empty when nothing weighs it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +47,8 @@ class DiagnosisView:
 
     verdict: str
     abstained: bool
+    certainty: str
+    """``clear``, ``likely``, ``weak``, or empty when nobody is named."""
     agent: str
     step: int | None
     linked: bool
@@ -58,23 +63,31 @@ class DiagnosisView:
     evidence: tuple[QuoteView, ...]
     spread: tuple[QuoteView, ...]
     candidates: tuple[CandidateView, ...]
+    note: str
+    """Why the beliefs do not add up to 100 %; empty when they do."""
     faults: tuple[str, ...]
+    fault_numbers: tuple[str, ...]
+    """The same with the belief in each, which is no share of the belief in the step."""
     source: str
     """Which attributor answered, how long it took and which tokens it used."""
 
 
-def diagnosis_view(attribution: Attribution, agents: dict[int, str], shown: Set[int]) -> DiagnosisView:
+def diagnosis_view(
+    attribution: Attribution, agents: dict[int, str], shown: Set[int], trajectory: Trajectory | None = None
+) -> DiagnosisView:
     """``attribution`` for the template.
 
     Args:
         attribution: The diagnosis.
         agents: The agent of every step.
         shown: Indices of the steps in the page: only those can be linked.
+        trajectory: The run, so that the advice can name its tools and errors.
     """
     mode = attribution.error_mode
     return DiagnosisView(
         verdict=verdict(attribution),
-        abstained=attribution.abstained or attribution.agent is None,
+        abstained=attribution.certainty is None,
+        certainty=attribution.certainty or "",
         agent=clean(attribution.agent or ""),
         step=attribution.step,
         linked=attribution.step in shown,
@@ -84,8 +97,8 @@ def diagnosis_view(attribution: Attribution, agents: dict[int, str], shown: Set[
         mode_group="" if mode is None else mode.group,
         percent=f"{attribution.confidence:.0%}",
         width=_width(attribution.confidence),
-        words=confidence_words(attribution.confidence),
-        suggestion=suggestion(attribution),
+        words=certainty_words(attribution),
+        suggestion=clean(suggestion(attribution, trajectory)),
         evidence=tuple(_quote(each, agents, shown) for each in attribution.evidence[:_MOST_QUOTES]),
         spread=tuple(_quote(each, agents, shown) for each in attribution.spread[:_MOST_QUOTES]),
         candidates=tuple(
@@ -96,11 +109,18 @@ def diagnosis_view(attribution: Attribution, agents: dict[int, str], shown: Set[
                 percent=f"{each.score:.0%}",
                 width=_width(each.score),
             )
-            for each in attribution.candidates[:_MOST_CANDIDATES]
+            for each in _listed(attribution)
         ),
-        faults=tuple(_fault(attribution)),
+        note=belief_note([each.score for each in _listed(attribution)], steps=len(agents)),
+        faults=_faults(attribution),
+        fault_numbers=_fault_numbers(attribution),
         source=_source(attribution),
     )
+
+
+def _listed(attribution: Attribution) -> list[Candidate]:
+    """The candidates that the page lists; none that would be shown with 0%."""
+    return [each for each in attribution.candidates[:_MOST_CANDIDATES] if each.score >= _LEAST]
 
 
 def _quote(evidence: Evidence, agents: dict[int, str], shown: Set[int]) -> QuoteView:
@@ -113,25 +133,35 @@ def _quote(evidence: Evidence, agents: dict[int, str], shown: Set[int]) -> Quote
         agent=clean(agents.get(evidence.step, "")),
         quote=quote,
         why=clean(evidence.why),
+        weight="" if evidence.weight is None else f"{evidence.weight:+.2f}",
     )
 
 
-def _fault(attribution: Attribution) -> list[str]:
-    """Every faulty agent with its mode, when there is more to tell than the answer itself."""
+def _faults(attribution: Attribution) -> tuple[str, ...]:
+    """Every faulty agent with its modes, when there is more to tell than the answer itself."""
     if len(attribution.faults) < 2:
-        return []
-    return [
-        clean(fault.agent)
-        + ("" if fault.error_mode is None else f": {fault.error_mode.value} {fault.error_mode.title}")
-        + f" ({fault.score:.0%})"
+        return ()
+    modes: dict[str, list[str]] = {}
+    for fault in attribution.faults:
+        known = modes.setdefault(clean(fault.agent), [])
+        if fault.error_mode is not None:
+            known.append(f"{fault.error_mode.title} ({fault.error_mode.value})")
+    return tuple(agent + (f": {', '.join(known)}" if known else "") for agent, known in modes.items())
+
+
+def _fault_numbers(attribution: Attribution) -> tuple[str, ...]:
+    if len(attribution.faults) < 2:
+        return ()
+    return tuple(
+        f"{clean(fault.agent)}{'' if fault.error_mode is None else f', {fault.error_mode.value}'}: {fault.score:.0%}"
         for fault in attribution.faults
-    ]
+    )
 
 
 def _source(attribution: Attribution) -> str:
     parts = [clean(attribution.attributor) or "unnamed attributor", in_seconds(attribution.elapsed_s)]
     if attribution.usage is not None:
-        parts.append(f"{attribution.usage.input_tokens + attribution.usage.output_tokens:,} tokens")
+        parts.append(f"{attribution.usage.total:,} tokens")
     return ", ".join(part for part in parts if part)
 
 

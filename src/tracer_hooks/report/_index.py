@@ -85,7 +85,7 @@ def _row(entry: IndexEntry, page: str) -> _Row:
         agent=one_line(answer.agent or "", 120),
         step="" if answer.step is None else str(answer.step),
         mode=f"{answer.error_mode} {answer.error_mode.title}" if answer.error_mode is not None else "",
-        confidence=f"{answer.confidence:.0%}",
+        confidence=f"{answer.confidence:.0%}, {answer.certainty}",
     )
 
 

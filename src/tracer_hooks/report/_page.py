@@ -6,18 +6,21 @@ import base64
 import functools
 import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from tracer_hooks.repairs import PastTrial
 from tracer_hooks.report._diagnosis import DiagnosisView, diagnosis_view
 from tracer_hooks.report._excerpts import Excerpt, excerpt, fair_limit
-from tracer_hooks.report._prompt_diff import RewriteView, rewrite_view
 from tracer_hooks.report._records import ReportAttempt, ReportRun
 from tracer_hooks.report._steps import StepView, shown_steps, step_views, texts_of
 from tracer_hooks.report._timeline import Timeline, timeline
+from tracer_hooks.report._tried import tried_view
+from tracer_hooks.report._values import ValuesView, values_view
 from tracer_hooks.report._wording import OUTCOMES, clean, duration, in_seconds, one_line
 from tracer_hooks.schema import RunOutcome, Trajectory, Usage
 
@@ -41,10 +44,10 @@ class _AttemptView:
     reference: Excerpt | None
     diagnosis: DiagnosisView | None
     timeline: Timeline | None
+    values: ValuesView | None
     steps: list[StepView]
     shown: frozenset[int]
     step_count: int
-    rewrite: RewriteView | None
 
 
 def render_html(run: ReportRun) -> str:
@@ -54,7 +57,12 @@ def render_html(run: ReportRun) -> str:
     cut, with a note that says so. Everything from the run is escaped.
     """
     limit = _limit(run)
-    attempts = [_attempt_view(attempt, position, limit) for position, attempt in enumerate(run.attempts, start=1)]
+    trials = _trials(run)
+    attempts = [
+        _attempt_view(attempt, position, limit, trials.get(attempt.number))
+        for position, attempt in enumerate(run.attempts, start=1)
+    ]
+    shown = {attempt.key: attempt.shown for attempt in attempts}
     first = run.attempts[0].trajectory if run.attempts else None
     last = run.attempts[-1].trajectory if run.attempts else None
     outcome = last.outcome if last is not None else RunOutcome.UNKNOWN
@@ -70,7 +78,13 @@ def render_html(run: ReportRun) -> str:
             outcome=outcome.value,
             outcome_word=OUTCOMES[outcome],
             attempts=attempts,
-            facts=_facts([attempt.trajectory for attempt in run.attempts]),
+            tried=None
+            if run.repair is None
+            else tried_view(run.repair, run.attempts, lambda key, step: step in shown.get(key, ())),
+            facts=(
+                *_facts([_Spent.of(each.trajectory, trials.get(each.number)) for each in run.attempts]),
+                *_prompts(run.attempts),
+            ),
             generated_at=run.generated_at,
             style=asset("report.css"),
             script=script,
@@ -92,7 +106,7 @@ def write_html(path: str | os.PathLike[str], run: ReportRun) -> Path:
     return target
 
 
-def _attempt_view(attempt: ReportAttempt, position: int, limit: int) -> _AttemptView:
+def _attempt_view(attempt: ReportAttempt, position: int, limit: int, trial: PastTrial | None) -> _AttemptView:
     trajectory, attribution = attempt.trajectory, attempt.attribution
     steps = shown_steps(trajectory, attribution)
     shown = frozenset(step.index for step in steps)
@@ -102,16 +116,16 @@ def _attempt_view(attempt: ReportAttempt, position: int, limit: int) -> _Attempt
         outcome=trajectory.outcome.value,
         outcome_word=OUTCOMES[trajectory.outcome],
         reason=one_line(trajectory.outcome_reason or "", 600),
-        facts=_facts([trajectory]),
+        facts=_facts([_Spent.of(trajectory, trial)]),
         run_id=one_line(trajectory.run_id, 80),
         output=_short(trajectory.final_output),
         reference=_short(trajectory.reference),
         diagnosis=_diagnosis(attempt, shown),
         timeline=timeline(trajectory, steps, attribution) if steps else None,
+        values=values_view(trajectory, attribution, shown),
         steps=step_views(trajectory, steps, attribution, limit=limit),
         shown=shown,
         step_count=len(trajectory.steps),
-        rewrite=None if attempt.rewrite is None else rewrite_view(attempt.rewrite),
     )
 
 
@@ -119,7 +133,7 @@ def _diagnosis(attempt: ReportAttempt, shown: frozenset[int]) -> DiagnosisView |
     if attempt.attribution is None:
         return None
     agents = {step.index: step.agent for step in attempt.trajectory.steps}
-    return diagnosis_view(attempt.attribution, agents, shown)
+    return diagnosis_view(attempt.attribution, agents, shown, attempt.trajectory)
 
 
 def _limit(run: ReportRun) -> int:
@@ -131,17 +145,43 @@ def _short(text: str | None) -> Excerpt | None:
     return excerpt(text, limit=4000, fold_from=400) if text and text.strip() else None
 
 
-def _facts(trajectories: list[Trajectory]) -> tuple[str, ...]:
-    steps = sum(len(trajectory.steps) for trajectory in trajectories)
-    usage = sum((trajectory.usage for trajectory in trajectories), Usage())
-    spent = [duration(trajectory) for trajectory in trajectories]
-    known = [seconds for seconds in spent if seconds is not None]
+class _Spent(NamedTuple):
+    """What one attempt took."""
+
+    steps: int
+    seconds: float | None
+    usage: Usage
+
+    @classmethod
+    def of(cls, trajectory: Trajectory, trial: PastTrial | None) -> _Spent:
+        """Of a trial what was live: the steps that it kept cost nothing, and have the times of the failed run."""
+        if trial is None:
+            return cls(len(trajectory.steps), duration(trajectory), trajectory.usage)
+        is_whole = trial.repair.resume_from is None
+        return cls(len(trajectory.steps), duration(trajectory) if is_whole else trial.seconds or None, trial.usage)
+
+
+def _trials(run: ReportRun) -> dict[int, PastTrial]:
+    """The trials by the number of their attempt."""
+    trials = run.repair.trials if run.repair is not None else ()
+    return {trial.attempt: trial for trial in trials if trial.attempt is not None}
+
+
+def _facts(spent: list[_Spent]) -> tuple[str, ...]:
+    steps = sum(one.steps for one in spent)
+    usage = sum((one.usage for one in spent), Usage())
+    known = [one.seconds for one in spent if one.seconds is not None]
     facts = [f"{steps:,} step{'' if steps == 1 else 's'}"]
     if known:
         facts.append(in_seconds(sum(known)))
     if usage != Usage():
         facts.append(f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out")
     return tuple(clean(fact) for fact in facts if fact)
+
+
+def _prompts(attempts: Sequence[ReportAttempt]) -> list[str]:
+    """Which accepted prompts the call was made on; all its attempts are on the same."""
+    return [clean(f"prompts: {attempt.prompts}") for attempt in attempts[:1] if attempt.prompts]
 
 
 @functools.cache

@@ -1,16 +1,15 @@
-"""What a prompt rewrite changed, line by line and word by word."""
+"""What new instructions change, line by line and word by word."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import groupby
 
 from tracer_hooks.report._excerpts import Passage
 from tracer_hooks.report._wording import clean
-from tracer_hooks.schema import ErrorMode
 
 _LONGEST = 40_000  # characters of a prompt that are compared; matching is quadratic in the worst case
 _MOST_LINES = 800
@@ -29,36 +28,20 @@ class DiffLine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RewriteView:
-    """A prompt rewrite as the page shows it."""
+class PromptDiff:
+    """Old and new instructions as the page compares them."""
 
-    agent: str
-    mode: str
-    reason: str
-    decision: str
-    kept: bool | None
     lines: tuple[DiffLine, ...]
     note: str
     """What was left out of the comparison; empty when nothing was."""
 
-    @property
-    def verdict(self) -> str:
-        """Kept, dropped, or undecided."""
-        return {True: "Kept", False: "Dropped", None: "Not decided"}[self.kept]
 
-
-def rewrite_view(rewrite: Mapping[str, object] | object) -> RewriteView:
-    """A rewrite, given as a mapping or an object; a field that it lacks is empty."""
-    before, after = clean(_text(rewrite, "before")), clean(_text(rewrite, "after"))
-    kept = _field(rewrite, "kept")
-    cut = max(len(before), len(after)) > _LONGEST or max(before.count("\n"), after.count("\n")) >= _MOST_LINES
-    return RewriteView(
-        agent=clean(_text(rewrite, "agent")),
-        mode=_mode(_field(rewrite, "error_mode")),
-        reason=clean(_text(rewrite, "reason")),
-        decision=clean(_text(rewrite, "decision")),
-        kept=kept if isinstance(kept, bool) else None,
-        lines=tuple(diff_lines(before, after)),
+def prompt_diff(before: str, after: str) -> PromptDiff:
+    """The comparison of two prompts."""
+    old, new = clean(before), clean(after)
+    cut = max(len(old), len(new)) > _LONGEST or max(old.count("\n"), new.count("\n")) >= _MOST_LINES
+    return PromptDiff(
+        lines=tuple(diff_lines(old, new)),
         note=f"Only the beginning of each prompt is compared ({_LONGEST:,} characters)." if cut else "",
     )
 
@@ -117,20 +100,3 @@ def _words(old: str, new: str) -> tuple[tuple[Passage, ...], tuple[Passage, ...]
 def _joined(passages: Sequence[Passage]) -> tuple[Passage, ...]:
     groups = groupby((each for each in passages if each.text), key=lambda each: each.marked)
     return tuple(Passage("".join(each.text for each in group), marked=marked) for marked, group in groups)
-
-
-def _field(rewrite: Mapping[str, object] | object, name: str) -> object:
-    return rewrite.get(name) if isinstance(rewrite, Mapping) else getattr(rewrite, name, None)
-
-
-def _text(rewrite: Mapping[str, object] | object, name: str) -> str:
-    value = _field(rewrite, name)
-    return "" if value is None else str(value)
-
-
-def _mode(value: object) -> str:
-    try:
-        mode = ErrorMode(str(value))
-    except ValueError:
-        return "" if value is None else clean(value)
-    return f"{mode.value} {mode.title}"

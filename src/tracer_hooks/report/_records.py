@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from tracer_hooks.repairs import RepairLog
 from tracer_hooks.schema import Attribution, Trajectory
 
 
@@ -19,9 +20,8 @@ class ReportAttempt:
     """What happened."""
     attribution: Attribution | None = None
     """The diagnosis, when one was made."""
-    rewrite: Mapping[str, object] | object | None = None
-    """The prompt rewrite that followed: a mapping or an object with ``agent``, ``before``, ``after``,
-    ``error_mode``, ``reason``, ``kept`` (None while undecided) and ``decision``; what is missing is left out."""
+    prompts: str = ""
+    """Which accepted prompts it was made on, in words; empty where there were none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +30,8 @@ class ReportRun:
 
     attempts: Sequence[ReportAttempt]
     """The attempts, the first one first."""
+    repair: RepairLog | None = None
+    """What was tried to recover the run; None when nothing failed, or no retry was asked for."""
     team: str = ""
     """The team's name; the first trajectory's when empty."""
     framework: str = ""

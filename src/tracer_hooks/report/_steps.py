@@ -47,7 +47,7 @@ class StepView:
     kind: str
     css: str
     role: str
-    """``decisive``, ``evidence``, ``spread`` or empty."""
+    """``decisive``, ``start``, ``evidence``, ``spread`` or empty."""
     content: Excerpt | None
     error: Excerpt | None
     inputs: tuple[InputView, ...]
@@ -130,7 +130,7 @@ def _view(step: Step, attribution: Attribution | None, limit: int, *, colour: in
         recipient=clean(step.recipient or ""),
         facts=tuple(_facts(step)),
         skipped=skipped,
-        open_inputs=role == "decisive" and len(step.inputs) <= 4,
+        open_inputs=role in ("decisive", "start") and len(step.inputs) <= 4,
     )
 
 
@@ -171,14 +171,14 @@ def _facts(step: Step) -> Iterator[str]:
 def _quotes(attribution: Attribution | None, index: int) -> list[str]:
     if attribution is None:
         return []
-    return [each.quote for each in (*attribution.evidence, *attribution.spread) if each.step == index]
+    return [each.quote for each in (*attribution.evidence, *attribution.spread) if each.step == index and each.quote]
 
 
 def _role(attribution: Attribution | None, index: int) -> str:
     if attribution is None:
         return ""
-    if attribution.step == index and not attribution.abstained:
-        return "decisive"
+    if attribution.step == index and attribution.certainty is not None:
+        return "start" if attribution.certainty == "weak" else "decisive"
     if any(each.step == index for each in attribution.spread):
         return "spread"
     return "evidence" if any(each.step == index for each in attribution.evidence) else ""

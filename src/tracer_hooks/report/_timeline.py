@@ -29,7 +29,7 @@ class Mark:
     colour: int
     label: str
     role: str
-    """``decisive``, ``spread``, ``candidate``, or empty."""
+    """``decisive``, ``start``, ``spread``, ``candidate``, or empty."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,8 @@ class Timeline:
     marks: tuple[Mark, ...]
     moves: tuple[Move, ...]
     ticks: tuple[tuple[float, int], ...]
-    decisive: Mark | None
+    focus: Mark | None
+    """The step that the diagnosis names: the decisive one, or a place to start."""
     idle: tuple[str, ...]
     """Members of the team that never acted."""
     shapes: tuple[tuple[str, str], ...]
@@ -75,10 +76,18 @@ class Timeline:
 
     @property
     def flag_anchor(self) -> str:
-        """Text anchor of the decisive step's flag, so that it stays inside at both edges."""
-        if self.decisive is None or 8 <= self.decisive.x <= 92:
+        """Text anchor of the named step's flag, so that it stays inside at both edges."""
+        if self.focus is None or 8 <= self.focus.x <= 92:
             return "middle"
-        return "start" if self.decisive.x < 8 else "end"
+        return "start" if self.focus.x < 8 else "end"
+
+    @property
+    def flag(self) -> str:
+        """What the flag of the named step says."""
+        if self.focus is None:
+            return ""
+        what = "decisive error" if self.focus.role == "decisive" else "place to start"
+        return f"{what}, step {self.focus.index}"
 
 
 def colours_of(trajectory: Trajectory) -> dict[str, int]:
@@ -92,7 +101,7 @@ def timeline(trajectory: Trajectory, steps: Sequence[Step], attribution: Attribu
     acted = {step.agent for step in steps}
     agents = [agent for agent in trajectory.agent_names if agent in acted]
     roles = _roles(attribution)
-    top = TOP if "decisive" in roles.values() else TOP // 4
+    top = TOP if _FOCUS & set(roles.values()) else TOP // 4
     rows = {agent: top + LANE_HEIGHT * row + LANE_HEIGHT // 2 for row, agent in enumerate(agents)}
     places = {step.index: _place(position, len(steps)) for position, step in enumerate(steps)}
     marks = tuple(
@@ -123,7 +132,7 @@ def timeline(trajectory: Trajectory, steps: Sequence[Step], attribution: Attribu
         marks=marks,
         moves=tuple(_moves(steps, places, rows)),
         ticks=_ticks(steps, places),
-        decisive=next((mark for mark in marks if mark.role == "decisive"), None),
+        focus=next((mark for mark in marks if mark.role in _FOCUS), None),
         idle=tuple(one_line(agent, 80) for agent in trajectory.agent_names if agent not in acted),
         shapes=tuple(each for each in _SHAPES.items() if any(mark.shape == each[0] for mark in marks)),
         roles=tuple(each for each in _RINGS.items() if any(mark.role == each[0] for mark in marks)),
@@ -140,12 +149,18 @@ def _roles(attribution: Attribution | None) -> dict[int, str]:
         return {}
     roles = {candidate.step: "candidate" for candidate in attribution.candidates[:5]}
     roles.update({evidence.step: "spread" for evidence in attribution.spread})
-    if attribution.step is not None and not attribution.abstained:
-        roles[attribution.step] = "decisive"
+    if attribution.step is not None and attribution.certainty is not None:
+        roles[attribution.step] = "start" if attribution.certainty == "weak" else "decisive"
     return roles
 
 
-_RINGS = {"decisive": "decisive error step", "spread": "took the error over", "candidate": "other candidate"}
+_FOCUS = {"decisive", "start"}
+_RINGS = {
+    "decisive": "decisive error step",
+    "start": "place to start",
+    "spread": "took it over",
+    "candidate": "other candidate",
+}
 _SHAPES = {
     "message": "message",
     "tool_call": "tool call",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from tracer_hooks.schema import Attribution, RunOutcome, StepKind, Trajectory, to_text
@@ -68,22 +69,31 @@ def lasted(started_at: datetime | None, ended_at: datetime | None) -> float | No
     return None if started_at is None or ended_at is None else (ended_at - started_at).total_seconds()
 
 
-def confidence_words(confidence: float) -> str:
-    """What a confidence means for the reader."""
-    if confidence >= 0.8:
-        return "high confidence"
-    if confidence >= 0.5:
-        return "moderate confidence"
-    if confidence >= 0.25:
-        return "low confidence: check the other candidates, too"
-    return "very low confidence: a place to start reading, no more"
+def certainty_words(attribution: Attribution) -> str:
+    """What the certainty of a diagnosis means for the reader."""
+    words = {
+        "clear": "clear: the step holds a wrong value, an error or a contradiction that you can check",
+        "likely": "likely: check the other candidates, too",
+        "weak": "weak: a place to start reading, no more",
+    }
+    return words.get(attribution.certainty or "", "")
+
+
+def belief_note(shown: Sequence[float], *, steps: int) -> str:
+    """Why the beliefs in a list do not add up to 100 %; empty when they do.
+
+    Args:
+        shown: The beliefs in the list.
+        steps: How many steps the run has.
+    """
+    total = sum(shown)
+    if not shown or total >= 0.995:
+        return ""
+    kept = "causes that leave no trace in the run"
+    rest = f"is kept back for {kept}" if len(shown) >= steps else f"is for steps that are not listed, or for {kept}"
+    return f"These beliefs add up to {total:.0%}; the rest {rest}."
 
 
 def verdict(attribution: Attribution) -> str:
     """The diagnosis in one sentence."""
-    if attribution.abstained or attribution.agent is None:
-        reason = clean(attribution.abstained_reason or "no agent stands out")
-        return f"No agent is named: {reason}."
-    place = "" if attribution.step is None else f" at step {attribution.step}"
-    mode = "" if attribution.error_mode is None else f": {attribution.error_mode.title}"
-    return f"{clean(attribution.agent)} went wrong{place}{mode}."
+    return clean(attribution.headline)

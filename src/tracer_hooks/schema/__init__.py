@@ -1,6 +1,15 @@
 """The records of tracer-hooks: what happened in a run, what was wrong with it, and how we know."""
 
-from tracer_hooks.schema._attribution import AgentFault, Attribution, Candidate, Evidence
+from tracer_hooks.schema._attribution import (
+    AgentFault,
+    Attribution,
+    Candidate,
+    Certainty,
+    Evidence,
+    EvidenceKind,
+    ValueLink,
+    ValueOrigin,
+)
 from tracer_hooks.schema._codec import from_dict, from_json, load_jsonl, save_jsonl, to_json
 from tracer_hooks.schema._error_modes import ErrorMode
 from tracer_hooks.schema._json import Json, Text, to_json_value, to_text
@@ -25,9 +34,11 @@ __all__ = [
     "AgentSpec",
     "Attribution",
     "Candidate",
+    "Certainty",
     "DecisiveStep",
     "ErrorMode",
     "Evidence",
+    "EvidenceKind",
     "Json",
     "LabelSource",
     "LabeledTrajectory",
@@ -41,6 +52,8 @@ __all__ = [
     "ToolCall",
     "Trajectory",
     "Usage",
+    "ValueLink",
+    "ValueOrigin",
     "from_dict",
     "from_json",
     "load_jsonl",

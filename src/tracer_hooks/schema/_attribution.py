@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+from typing import Literal
+
 from pydantic import Field
 
 from tracer_hooks.schema._error_modes import ErrorMode
 from tracer_hooks.schema._json import Text
 from tracer_hooks.schema._trajectory import SCHEMA_VERSION, Record, Usage
+
+EvidenceKind = Literal["value", "error", "contradiction", "sign"]
+"""What sort of finding a passage is: it names a wrong value, an error or failed tool, two texts of the run that
+contradict each other, or any other sign."""
+
+Certainty = Literal["clear", "likely", "weak"]
+"""How sure a diagnosis is, in one word."""
+
+CLEAR_FROM = 0.6
+"""Belief from which a diagnosis with a finding that can be checked is clear."""
+LIKELY_FROM = 0.3
+"""Belief from which a diagnosis is likely; below, it names places to start."""
+_MOST_PLACES = 3
+_NEAR = 0.25
+"""Share of the first step's belief from which another step is named beside it."""
 
 
 class Candidate(Record):
@@ -32,14 +50,59 @@ class AgentFault(Record):
 
 
 class Evidence(Record):
-    """A passage of a step that speaks for the diagnosis."""
+    """A true sentence about a step that speaks for the diagnosis, with the passage that bears it out."""
 
     step: int = Field(ge=0)
     """The step that the passage stands in."""
-    quote: Text
-    """Text that stands in the step word for word: in its content, error, tool arguments, result or tool error."""
+    quote: Text = ""
+    """Text that stands in the step word for word: in its content, error, tool arguments, result or tool error. Empty
+    when no single passage shows what is said."""
     why: Text
-    """What the passage shows."""
+    """What is true of the step, in one or more plain sentences."""
+    weight: float | None = None
+    """How much it speaks for the blame, in log-odds; None when the attributor weighs nothing."""
+    kind: EvidenceKind = "sign"
+    """What sort of finding it is."""
+
+
+class ValueOrigin(StrEnum):
+    """Where a value of a step comes from."""
+
+    GIVEN = "given"
+    """The task, a person or the agent's instructions."""
+    OBSERVED = "observed"
+    """What a tool returned."""
+    COPIED = "copied"
+    """An earlier step, which says the same."""
+    DERIVED = "derived"
+    """Worked out from other values, correctly."""
+    CONTRADICTING = "contradicting"
+    """It says something else than what it rests on: a sum that does not come out, a reply read wrongly."""
+    DROPPED = "dropped"
+    """It was handed over, and the step leaves it out."""
+    UNSUPPORTED = "unsupported"
+    """Nothing before it in the run gives it."""
+
+    @property
+    def is_departure(self) -> bool:
+        """Whether the step departs here from what it was given and shown."""
+        return self in (ValueOrigin.CONTRADICTING, ValueOrigin.DROPPED, ValueOrigin.UNSUPPORTED)
+
+
+class ValueLink(Record):
+    """One stretch of the way that a value took to the final answer."""
+
+    value: Text
+    """The value as the step that brought it in writes it; of a dropped one, as its source writes it."""
+    step: int = Field(ge=0)
+    """The step that states, uses or leaves out the value."""
+    origin: ValueOrigin
+    """Where the step has it from."""
+    source: int | None = Field(default=None, ge=0)
+    """The earlier step that it comes from, or should have come from; None where there is no such step: the value comes
+    from the task, from a tool that the step itself called, or from nowhere."""
+    note: Text = ""
+    """What it was worked out from, which tool returned it, or what is wrong with it; no full stop. May be empty."""
 
 
 class Attribution(Record):
@@ -65,6 +128,8 @@ class Attribution(Record):
     """Why, with quotations."""
     spread: tuple[Evidence, ...] = ()
     """How the error travelled on: later steps that took it over, in order."""
+    provenance: tuple[ValueLink, ...] = ()
+    """The way of the final answer's values through the run, in order of the steps; empty when none was followed."""
     abstained: bool = False
     """Whether no agent is named."""
     abstained_reason: Text | None = None
@@ -75,3 +140,38 @@ class Attribution(Record):
     """Seconds that the diagnosis took."""
     usage: Usage | None = None
     """Tokens that the attributor itself used; None when it uses no language model."""
+
+    @property
+    def certainty(self) -> Certainty | None:
+        """How sure the diagnosis is; None when nobody is named.
+
+        ``clear`` takes a belief of 60 % and, on the named step, a wrong value, an error or a contradiction that a
+        reader can check; ``likely`` takes 30 %; all else is ``weak``: places to start.
+        """
+        if self.abstained or self.agent is None:
+            return None
+        shown = any(one.step == self.step and one.kind != "sign" for one in self.evidence)
+        if self.confidence >= CLEAR_FROM and shown:
+            return "clear"
+        return "likely" if self.confidence >= LIKELY_FROM else "weak"
+
+    @property
+    def headline(self) -> str:
+        """The diagnosis in one sentence that is no surer than it is."""
+        certainty = self.certainty
+        if certainty is None:
+            return f"No agent is named: {self.abstained_reason or 'no agent stands out'}."
+        if certainty == "weak":
+            return f"No clear sign. Places to start: {', '.join(self._places())}."
+        place = "" if self.step is None else f" at step {self.step}"
+        mode = "" if self.error_mode is None else self.error_mode.title
+        if certainty == "likely":
+            return f"Probably: {self.agent}{place}{mode and f' ({mode})'}."
+        return f"{self.agent} went wrong{place}{mode and f': {mode}'}."
+
+    def _places(self) -> list[str]:
+        """The answer and the candidates next to it, as places to read first."""
+        first = [] if self.step is None else [(self.step, self.agent)]
+        near = [one for one in self.candidates if one.score >= _NEAR * self.confidence]
+        places = dict.fromkeys([*first, *((one.step, one.agent) for one in near)])
+        return [f"step {step} ({agent})" for step, agent in list(places)[:_MOST_PLACES]] or [str(self.agent)]

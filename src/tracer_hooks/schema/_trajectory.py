@@ -66,6 +66,22 @@ class Usage(Record):
             output_tokens=self.output_tokens + other.output_tokens,
         )
 
+    def __sub__(self, other: Usage) -> Usage:
+        """What is left without ``other``; never below 0."""
+        return Usage(
+            input_tokens=max(0, self.input_tokens - other.input_tokens),
+            output_tokens=max(0, self.output_tokens - other.output_tokens),
+        )
+
+    @property
+    def total(self) -> int:
+        """Tokens read and written."""
+        return self.input_tokens + self.output_tokens
+
+    def cost(self, input_price: float, output_price: float) -> float:
+        """What they cost, at these prices of a million tokens."""
+        return (self.input_tokens * input_price + self.output_tokens * output_price) / 1e6
+
 
 class AgentSpec(Record):
     """One member of the team."""
@@ -190,6 +206,10 @@ class Trajectory(Record):
     def usage(self) -> Usage:
         """Tokens of the whole run: the sum over its steps."""
         return sum((step.usage for step in self.steps if step.usage is not None), Usage())
+
+    def instructions_of(self, agent: str | None) -> str | None:
+        """The instructions of a member of the team; None where they are not known."""
+        return next((spec.instructions for spec in self.agents if spec.name == agent), None)
 
     @property
     def agent_names(self) -> tuple[str, ...]:

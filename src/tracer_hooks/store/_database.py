@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
+from tracer_hooks._forking import no_fork
 from tracer_hooks.errors import StoreError
 from tracer_hooks.store._location import make_directory
 from tracer_hooks.store._tables import prepare, read_version
@@ -21,7 +22,7 @@ class Database:
     """The store's file.
 
     Every block opens a connection of its own and closes it. That costs about a millisecond and leaves nothing
-    that a forked process or another thread could share by accident.
+    that a forked process or another thread could share by accident. No fork happens within a block.
 
     Args:
         path: The SQLite file.
@@ -130,7 +131,8 @@ class Database:
     @contextmanager
     def _errors(self, doing: str) -> Iterator[None]:
         try:
-            yield
+            with no_fork:
+                yield
         except (SQLAlchemyError, sqlite3.Error, OSError, OverflowError) as error:
             self._refuse(doing, error)
 

@@ -15,7 +15,7 @@ from tracer_hooks.store._records import RunSummary, StoredRun
 from tracer_hooks.store._rows import (
     SUMMARY_TASK_CHARS,
     attribution_columns,
-    rewrite_columns,
+    repair_columns,
     row_of,
     run_of,
     summary_of,
@@ -33,8 +33,8 @@ def upsert(connection: sa.Connection, run: StoredRun) -> None:
     kept = {"run_id"}
     if run.attribution is None:
         kept |= attribution_columns(None).keys()
-    if run.rewrite is None:
-        kept |= rewrite_columns(None).keys()
+    if run.repair is None:
+        kept |= repair_columns(None).keys()
     if run.tape is None:
         kept |= tape_columns(None).keys()
     changed = {name: value for name, value in values.items() if name not in kept}
@@ -124,4 +124,4 @@ def _summary_columns(connection: sa.Connection) -> list[sa.ColumnElement[Any]]:
     light = _columns(connection, but={"task", "trajectory", "attribution", "rewrite", "tape"})
     tape = next(column for column in _columns(connection) if column.name == "tape")
     task = sa.func.substr(runs.c.task, 1, SUMMARY_TASK_CHARS).label("task")
-    return [*light, task, runs.c.rewrite.is_not(None).label("rewritten"), tape.is_not(None).label("has_tape")]
+    return [*light, task, runs.c.rewrite.is_not(None).label("has_repair"), tape.is_not(None).label("has_tape")]

@@ -5,6 +5,26 @@ from __future__ import annotations
 from pydantic import AwareDatetime, Field, SkipValidation
 
 from tracer_hooks.schema import Attribution, ErrorMode, Json, Record, RunKind, RunOutcome, Text, Trajectory, Usage
+from tracer_hooks.store._prompt_records import PromptArm
+
+
+class RunPrompts(Record):
+    """Which of a team's prompts a run was made on, where a version of them is accepted."""
+
+    version: int = Field(ge=1)
+    """The version that was current: the run counts for or against it."""
+    arm: PromptArm
+    """Whether the agents were told its texts, or what was current before it."""
+    told: int | None = Field(default=None, ge=1)
+    """The version whose texts they were told; None for the team's own prompts."""
+
+    @property
+    def words(self) -> str:
+        """In words, for people."""
+        if self.arm is PromptArm.NEW:
+            return f"version {self.version} (accepted)"
+        told = "the team's own" if self.told is None else f"version {self.told}"
+        return f"{told} (compared with version {self.version})"
 
 
 class _RunHead(Record):
@@ -32,6 +52,8 @@ class _RunHead(Record):
     """Position among the attempts of the call, from 1."""
     kind: RunKind = RunKind.LIVE
     """Why the run was made."""
+    prompts: RunPrompts | None = None
+    """Which accepted prompts it was made on; None where there were none, or they were not asked for."""
 
 
 class StoredRun(_RunHead):
@@ -41,8 +63,9 @@ class StoredRun(_RunHead):
     """What happened."""
     attribution: Attribution | None = None
     """The diagnosis, when one was made."""
-    rewrite: dict[str, Json] | None = None
-    """The prompt rewrite that followed: agent, before, after, error_mode, reason, kept, decision."""
+    repair: dict[str, Json] | None = None
+    """What was tried to recover the call, as :class:`~tracer_hooks.repairs.RepairLog` writes it; with the last attempt
+    of a call alone."""
     tape: SkipValidation[dict[str, Json] | None] = None
     """Every model and tool reply as plain data, for replays; ``tracer_hooks.replay.Tape.model_validate`` reads it. None
     when the run was recorded without full content."""
@@ -65,7 +88,7 @@ class RunSummary(_RunHead):
     """The diagnosis' confidence; None when there is no diagnosis."""
     abstained: bool = False
     """Whether the diagnosis names no agent."""
-    rewritten: bool = False
-    """Whether a prompt rewrite followed this attempt."""
+    has_repair: bool = False
+    """Whether something was tried to recover the call; said with its last attempt."""
     has_tape: bool = False
     """Whether the run can be replayed."""

@@ -12,13 +12,13 @@ from pydantic import ValidationError
 from tracer_hooks.errors import StoreError, TrajectoryError
 from tracer_hooks.schema import Attribution, Json, Trajectory, Usage, from_json, to_json, to_json_value
 from tracer_hooks.store._packing import pack, unpack
-from tracer_hooks.store._records import RunSummary, StoredRun
+from tracer_hooks.store._records import RunPrompts, RunSummary, StoredRun
 
 SUMMARY_TASK_CHARS = 500
 """Characters of the task that a summary keeps."""
 
 _HEAD = ["run_id", "session_id", "attempt", "kind", "team", "framework", "task", "outcome", "outcome_reason"]
-_SUMMARY = ["steps", "agent", "step", "error_mode", "confidence", "abstained", "rewritten", "has_tape"]
+_SUMMARY = ["steps", "agent", "step", "error_mode", "confidence", "abstained", "has_repair", "has_tape"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -54,8 +54,9 @@ def row_of(run: StoredRun) -> dict[str, Any]:
         "input_tokens": min(usage.input_tokens, _LARGEST),
         "output_tokens": min(usage.output_tokens, _LARGEST),
         "trajectory": pack(to_json(run.trajectory)),
+        "prompts": None if run.prompts is None else run.prompts.model_dump_json(),
         **attribution_columns(run.attribution),
-        **rewrite_columns(run.rewrite),
+        **repair_columns(run.repair),
         **tape_columns(run.tape),
     }
 
@@ -75,9 +76,22 @@ def attribution_columns(attribution: Attribution | None) -> dict[str, Any]:
     }
 
 
-def rewrite_columns(rewrite: Mapping[str, Json] | None) -> dict[str, Any]:
-    """The column that holds a rewrite."""
-    return {"rewrite": None if rewrite is None else pack(json.dumps(to_json_value(rewrite)))}
+def repair_columns(repair: Mapping[str, Json] | None) -> dict[str, Any]:
+    """The column that holds what was tried."""
+    return {"rewrite": None if repair is None else pack(json.dumps(to_json_value(repair)))}
+
+
+def _repair_of(packed: bytes | None) -> dict[str, Any] | None:
+    """What was tried; of a run that was stored before there were repairs, its prompt rewrite in the same shape."""
+    if not packed:
+        return None
+    data: dict[str, Any] = json.loads(unpack(packed))
+    if "after" not in data:
+        return data
+    told = {"target": "instructions", "agent": data.get("agent"), "text": data["after"], "reason": data.get("reason")}
+    repair = {"strategy": "instructions", **{key: value for key, value in told.items() if value is not None}}
+    trial = {"repair": repair, "outcome": "succeeded" if data.get("kept") else "failed"}
+    return {"trials": [trial], "stopped": data.get("decision") or ""}
 
 
 def tape_columns(tape: Mapping[str, Json] | None) -> dict[str, Any]:
@@ -96,7 +110,7 @@ def run_of(row: Mapping[Any, Any]) -> StoredRun:
             **_head_of(row),
             trajectory=from_json(unpack(row["trajectory"]), Trajectory),
             attribution=from_json(unpack(row["attribution"]), Attribution) if row["attribution"] else None,
-            rewrite=json.loads(unpack(row["rewrite"])) if row["rewrite"] else None,
+            repair=_repair_of(row["rewrite"]),
             tape=json.loads(unpack(row["tape"])) if row["tape"] else None,
         )
     except (TrajectoryError, ValidationError, ValueError, OverflowError) as error:
@@ -122,6 +136,7 @@ def summary_of(row: Mapping[Any, Any]) -> RunSummary:
 def _head_of(row: Mapping[Any, Any]) -> dict[str, Any]:
     return {
         **{name: row[name] for name in _HEAD},
+        "prompts": RunPrompts.model_validate_json(row["prompts"]) if row["prompts"] else None,
         "started_at": from_microseconds(row["started_us"]),
         "ended_at": None if row["ended_us"] is None else from_microseconds(row["ended_us"]),
     }

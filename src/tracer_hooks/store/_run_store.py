@@ -1,24 +1,17 @@
-"""The store as callers see it. SQLAlchemy is imported at its first use, not with this module."""
+"""The runs as callers see them. SQLAlchemy is imported at its first use, not with this module."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
 
 from tracer_hooks.errors import StoreError
 from tracer_hooks.schema import Attribution, Json, RunOutcome
-from tracer_hooks.store._location import default_path, store_file
 from tracer_hooks.store._records import RunSummary, StoredRun
-
-if TYPE_CHECKING:
-    from tracer_hooks.store._database import Database
+from tracer_hooks.store._store_file import StoreFile
 
 
-class RunStore:
+class RunStore(StoreFile):
     """Runs on disk, safe to use from several threads and processes at once.
 
     Nothing is opened or created before the first call of a method. Every method raises :class:`StoreError`
@@ -35,27 +28,10 @@ class RunStore:
         StoreError: No path is given and ``TRACER_HOOKS_STORE`` is ``off``.
     """
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        busy_timeout_s: float = 5.0,
-        read_only: bool = False,
-    ) -> None:
-        self._path = default_path() if path is None else store_file(path)
-        self._busy_timeout_s = busy_timeout_s
-        self._read_only = read_only
-        self._opened: Database | None = None
-
-    @property
-    def path(self) -> Path:
-        """The SQLite file, absolute."""
-        return self._path
-
     def save(self, run: StoredRun) -> None:
         """Write ``run``, over an earlier one with the same id.
 
-        A diagnosis, a rewrite or a tape that the store already has stays when ``run`` has none, so that a diagnosis
+        A diagnosis, a repair log or a tape that the store already has stays when ``run`` has none, so that a diagnosis
         made in the background is not lost to a later save of the run.
         """
         from tracer_hooks.store import _queries
@@ -118,12 +94,38 @@ class RunStore:
             found = _queries.find_id(connection, run_id)
             _queries.update(connection, found, _rows.attribution_columns(attribution))
 
-    def set_rewrite(self, run_id: str, rewrite: Mapping[str, Json] | None) -> None:
-        """Put the prompt rewrite that followed the run in place of the present one; None removes it."""
+    def set_repair(self, run_id: str, repair: Mapping[str, Json] | None) -> None:
+        """Put what was tried to recover the call in place of what is kept with the run; None removes it."""
         from tracer_hooks.store import _queries, _rows
 
-        with self._database.write("save the prompt rewrite") as connection:
-            _queries.update(connection, _queries.find_id(connection, run_id), _rows.rewrite_columns(rewrite))
+        with self._database.write("save what was tried") as connection:
+            _queries.update(connection, _queries.find_id(connection, run_id), _rows.repair_columns(repair))
+
+    def repair_counts(self, team: str) -> tuple[tuple[str, int, int, str, int, int], ...]:
+        """How often each kind of repair was tried for a team, and passed; empty for a team that is not known.
+
+        Each row is the strategy's name, the part of the run that was kept, the part of the belief in it, the error
+        mode (empty without one), trials and passes.
+
+        Args:
+            team: The team's fingerprint.
+        """
+        from tracer_hooks.store import _repair_counts
+
+        with self._database.read("read which repairs helped") as connection:
+            return _repair_counts.read(connection, team)
+
+    def add_repair_counts(self, team: str, rows: Iterable[tuple[str, int, int, str, int, int]]) -> None:
+        """Add trials and passes to a team's counts, all rows or none; other processes may do the same at once.
+
+        Args:
+            team: The team's fingerprint.
+            rows: As :meth:`repair_counts` gives them; those of one kind are added up.
+        """
+        from tracer_hooks.store import _repair_counts
+
+        with self._database.write("save which repairs helped") as connection:
+            _repair_counts.add(connection, team, rows)
 
     def delete(self, run_id: str) -> None:
         """Remove the run with this id, or whose id alone begins with it."""
@@ -131,28 +133,3 @@ class RunStore:
 
         with self._database.write("delete the run") as connection:
             _queries.remove(connection, _queries.find_id(connection, run_id))
-
-    def close(self) -> None:
-        """Let go of the file; the store may be used again, which opens it anew."""
-        opened, self._opened = self._opened, None
-        if opened is not None:
-            opened.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    @property
-    def _database(self) -> Database:
-        from tracer_hooks.store._database import Database
-
-        # Two threads may both get here first: both then open the same file, and one of the objects is let go.
-        opened = self._opened
-        if opened is None:
-            opened = Database(self._path, busy_timeout_s=self._busy_timeout_s, read_only=self._read_only)
-            self._opened = opened
-        return opened

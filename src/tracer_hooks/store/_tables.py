@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from tracer_hooks.errors import StoreError
 
-STORE_VERSION = 2
+STORE_VERSION = 4
 """Version of the tables; raised with every change of them, with a migration."""
 
 
@@ -16,11 +16,44 @@ def _add_tapes(connection: sa.Connection) -> None:
     connection.exec_driver_sql("ALTER TABLE runs ADD COLUMN tape BLOB")
 
 
-MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {1: _add_tapes}
+def _add_repair_counts(connection: sa.Connection) -> None:
+    connection.exec_driver_sql(
+        "CREATE TABLE repair_counts (team TEXT NOT NULL, strategy TEXT NOT NULL, kept INTEGER NOT NULL, "
+        "holds INTEGER NOT NULL, error_mode TEXT NOT NULL, trials BIGINT NOT NULL, passes BIGINT NOT NULL, "
+        "PRIMARY KEY (team, strategy, kept, holds, error_mode))"
+    )
+
+
+def _add_prompts(connection: sa.Connection) -> None:
+    # In the words of this version of the tables: those of the library may change once more, this step may not.
+    for statement in (
+        "CREATE TABLE prompt_versions (team TEXT NOT NULL, number INTEGER NOT NULL, parent INTEGER, "
+        "team_name TEXT NOT NULL, framework TEXT NOT NULL, state TEXT NOT NULL, reason TEXT NOT NULL, "
+        "created_us BIGINT NOT NULL, changed_us BIGINT NOT NULL, accepted_us BIGINT, content BLOB NOT NULL, "
+        "evidence BLOB NOT NULL, PRIMARY KEY (team, number))",
+        "CREATE TABLE prompt_teams (team TEXT NOT NULL, current INTEGER, pinned INTEGER, PRIMARY KEY (team))",
+        "CREATE TABLE prompt_outcomes (position INTEGER NOT NULL, team TEXT NOT NULL, number INTEGER NOT NULL, "
+        "run_id TEXT NOT NULL, arm TEXT NOT NULL, phase TEXT NOT NULL, passed BOOLEAN NOT NULL, score FLOAT NOT NULL, "
+        "counted_us BIGINT NOT NULL, task TEXT NOT NULL, PRIMARY KEY (position), UNIQUE (team, number, run_id))",
+        "CREATE TABLE prompt_tallies (team TEXT NOT NULL, number INTEGER NOT NULL, phase TEXT NOT NULL, "
+        "arm TEXT NOT NULL, runs BIGINT NOT NULL, passes BIGINT NOT NULL, score FLOAT NOT NULL, "
+        "PRIMARY KEY (team, number, phase, arm))",
+        "CREATE TABLE prompt_events (position INTEGER NOT NULL, team TEXT NOT NULL, number INTEGER, "
+        "what TEXT NOT NULL, reason TEXT NOT NULL, at_us BIGINT NOT NULL, PRIMARY KEY (position))",
+        "CREATE INDEX ix_prompt_events_team ON prompt_events (team)",
+        "ALTER TABLE runs ADD COLUMN prompts TEXT",
+    ):
+        connection.exec_driver_sql(statement)
+
+
+MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {1: _add_tapes, 2: _add_repair_counts, 3: _add_prompts}
 """``MIGRATIONS[n]`` turns tables of version n into version n + 1; it runs inside the opening transaction."""
 
-ADDED_IN = {"tape": 2}
+ADDED_IN = {"tape": 2, "prompts": 4}
 """Columns with the version that brought them: an older file that may not be changed is read without them."""
+
+PROMPTS_SINCE = 4
+"""The version that brought the tables of prompts."""
 
 metadata = sa.MetaData()
 
@@ -52,8 +85,89 @@ runs = sa.Table(
     # The whole records, packed JSON.
     sa.Column("trajectory", sa.LargeBinary, nullable=False),
     sa.Column("attribution", sa.LargeBinary),
+    # What was tried to recover the call. The column is named for what it held up to version 2 of the library's store.
     sa.Column("rewrite", sa.LargeBinary),
     sa.Column("tape", sa.LargeBinary),
+    sa.Column("prompts", sa.Text),  # which accepted prompts the run was made on: short JSON
+)
+
+# Which repairs helped which team: numbers alone, added up over all runs.
+repair_counts = sa.Table(
+    "repair_counts",
+    metadata,
+    sa.Column("team", sa.Text, primary_key=True),  # the team's fingerprint
+    sa.Column("strategy", sa.Text, primary_key=True),
+    sa.Column("kept", sa.Integer, primary_key=True),
+    sa.Column("holds", sa.Integer, primary_key=True),
+    sa.Column("error_mode", sa.Text, primary_key=True),
+    sa.Column("trials", sa.BigInteger, nullable=False),
+    sa.Column("passes", sa.BigInteger, nullable=False),
+)
+
+# Prompts of a team: versions that are never deleted, which of them is used, and what was counted and done.
+prompt_versions = sa.Table(
+    "prompt_versions",
+    metadata,
+    sa.Column("team", sa.Text, primary_key=True),  # the team's fingerprint
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("parent", sa.Integer),
+    sa.Column("team_name", sa.Text, nullable=False),
+    sa.Column("framework", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("created_us", sa.BigInteger, nullable=False),
+    sa.Column("changed_us", sa.BigInteger, nullable=False),
+    sa.Column("accepted_us", sa.BigInteger),
+    sa.Column("content", sa.LargeBinary, nullable=False),  # texts and where they come from: packed JSON, never changed
+    sa.Column("evidence", sa.LargeBinary, nullable=False),  # packed JSON
+)
+
+prompt_teams = sa.Table(
+    "prompt_teams",
+    metadata,
+    sa.Column("team", sa.Text, primary_key=True),
+    sa.Column("current", sa.Integer),
+    sa.Column("pinned", sa.Integer),
+)
+
+prompt_outcomes = sa.Table(
+    "prompt_outcomes",
+    metadata,
+    sa.Column("position", sa.Integer, primary_key=True),
+    sa.Column("team", sa.Text, nullable=False),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("run_id", sa.Text, nullable=False),
+    sa.Column("arm", sa.Text, nullable=False),
+    sa.Column("phase", sa.Text, nullable=False),
+    sa.Column("passed", sa.Boolean, nullable=False),
+    sa.Column("score", sa.Float, nullable=False),
+    sa.Column("counted_us", sa.BigInteger, nullable=False),
+    sa.Column("task", sa.Text, nullable=False),
+    sa.UniqueConstraint("team", "number", "run_id"),
+)
+
+# Sums of the outcomes, so that a version with a million runs is read as fast as a new one.
+prompt_tallies = sa.Table(
+    "prompt_tallies",
+    metadata,
+    sa.Column("team", sa.Text, primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("phase", sa.Text, primary_key=True),
+    sa.Column("arm", sa.Text, primary_key=True),
+    sa.Column("runs", sa.BigInteger, nullable=False),
+    sa.Column("passes", sa.BigInteger, nullable=False),
+    sa.Column("score", sa.Float, nullable=False),
+)
+
+prompt_events = sa.Table(
+    "prompt_events",
+    metadata,
+    sa.Column("position", sa.Integer, primary_key=True),
+    sa.Column("team", sa.Text, nullable=False, index=True),
+    sa.Column("number", sa.Integer),
+    sa.Column("what", sa.Text, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("at_us", sa.BigInteger, nullable=False),
 )
 
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tracer_hooks.adapters import RunResult, Verdict
 from tracer_hooks.errors import ConfigError
+from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.suites._drawing import number_from
 from tracer_hooks.suites._exercises import EASY, HARD, MEDIUM, Exercise
 from tracer_hooks.suites._grading import failed

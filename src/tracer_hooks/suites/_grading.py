@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Final, Literal
 
-from tracer_hooks.adapters import Verdict
 from tracer_hooks.errors import ConfigError
+from tracer_hooks.frameworks import Verdict
 from tracer_hooks.suites._answers import final_answer, items_in, number_in
 from tracer_hooks.suites._task import SuiteTask
 

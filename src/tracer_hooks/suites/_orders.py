@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from pydantic import JsonValue
 
-from tracer_hooks.adapters import RunResult, Verdict
 from tracer_hooks.errors import ConfigError
+from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.suites._answers import final_answer, number_in
 from tracer_hooks.suites._desk import OrderDesk, World, differences
 from tracer_hooks.suites._desk_requests import ANSWERS, CITIES, POLICY, REQUESTS, STREETS, Request, order_in

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tracer_hooks.adapters import RunResult, Verdict
+from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.schema import Json
 from tracer_hooks.suites._drawing import different_tasks, number_from
 from tracer_hooks.suites._grading import HOW_TO_ANSWER, AnswerKind, check_value

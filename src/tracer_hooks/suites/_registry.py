@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from tracer_hooks.adapters import RunResult, Verdict
 from tracer_hooks.errors import ConfigError
+from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.suites._arithmetic import ARITHMETIC
 from tracer_hooks.suites._code import CODE
 from tracer_hooks.suites._grading import check_reference

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, get_args
 
-from tracer_hooks.adapters import RunResult, Verdict
 from tracer_hooks.errors import ConfigError
+from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.suites._task import SuiteTask
 
 Difficulty = Literal["easy", "medium", "hard"]

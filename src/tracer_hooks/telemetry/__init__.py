@@ -21,7 +21,8 @@ from tracer_hooks.telemetry._operations import (
     ToolInvocation,
     enclosing_agent,
 )
-from tracer_hooks.telemetry._otlp_read import read_otlp
+from tracer_hooks.telemetry._otlp_read import OtlpContent, is_otlp, read_otlp, scan_otlp
+from tracer_hooks.telemetry._otlp_values import decode_time
 from tracer_hooks.telemetry._otlp_write import export_request, write_otlp_json, write_otlp_protobuf
 from tracer_hooks.telemetry._run import RunInvocation, RunStart
 from tracer_hooks.telemetry._span_record import SpanEvent, SpanLink, SpanRecord, SpanStatus
@@ -41,6 +42,7 @@ __all__ = [
     "Invocation",
     "Message",
     "OTLPFileExporter",
+    "OtlpContent",
     "RequestedTool",
     "RunInvocation",
     "RunStart",
@@ -53,15 +55,18 @@ __all__ = [
     "assistant_message",
     "current_invocation",
     "current_run",
+    "decode_time",
     "drive",
     "drive_async",
     "emit_diagnosis",
     "enclosing_agent",
     "export_request",
+    "is_otlp",
     "is_suppressed",
     "message_text",
     "normalise",
     "read_otlp",
+    "scan_otlp",
     "suppressed",
     "text_message",
     "to_spans",

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from tracer_hooks import semconv
+from tracer_hooks._cached_property import cached_property
 from tracer_hooks.schema import Step, StepInput, StepKind, ToolCall, Usage, to_json_value, to_text
 from tracer_hooks.telemetry._messages import Message, message_text
 from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
@@ -89,11 +92,19 @@ class _Acts:
         self._tree = tree
         self._default_agent = default_agent
         self._all: list[Act] = []
+        self._inside: dict[int, list[Act]] = defaultdict(list)
+        """The acts right inside each turn, those outside of every turn under None."""
+        self._chats: dict[int, list[Act]] = defaultdict(list)
+        """Of them those that begin with a model call, in order of time."""
+        self._own: dict[int, Act] = {}
+        """The act that a turn itself is."""
         self._by_index: dict[int, Act] = {}
         self._by_call: dict[str, Act] = {}
 
     def add_chat(self, chat: SpanRecord) -> None:
         act = self._act(chat)
+        if not act.chats:
+            self._chats[id(act.outer_turn)].append(act)
         act.chats.append(chat)
         act.recipient = _recipient(chat) or act.recipient
         for part in act.reply.get("parts") or ():
@@ -108,7 +119,7 @@ class _Acts:
     def add_turn(self, turn: SpanRecord) -> None:
         index = _index(turn)
         if index is None:
-            inside = [act for act in self._all if act.outer_turn is turn]
+            inside = self._inside[id(turn)]
             output = message_text((messages_of(turn, semconv.OUTPUT_MESSAGES) or [{}])[-1])
             spoke = any(act.chats for act in inside) or self._has_inner_turn(turn)
             if semconv.RUN_ID in turn.attributes or spoke or (inside and not output):
@@ -117,10 +128,12 @@ class _Acts:
                 return
         act = self._act(turn, start_ns=turn.end_ns)
         act.turn = turn
+        self._own[id(turn)] = act
 
     def pass_control(self, turn: SpanRecord) -> None:
         recipient = turn.attributes.get(semconv.STEP_RECIPIENT)
-        acts = [act for act in self._all if act.outer_turn is turn or act.turn is turn]
+        own = self._own.get(id(turn))
+        acts = [*self._inside[id(turn)], *([own] if own is not None and own.turn is turn else [])]
         if recipient and acts:
             last = max(acts, key=lambda act: (act.index if act.index is not None else -1, act.start_ns))
             last.recipient = last.recipient or to_text(recipient)
@@ -143,6 +156,7 @@ class _Acts:
             outer_turn=outer,
         )
         self._all.append(act)
+        self._inside[id(outer)].append(act)
         if act.index is not None:
             self._by_index[act.index] = act
         return act
@@ -157,13 +171,19 @@ class _Acts:
         call_id = tool.attributes.get(semconv.TOOL_CALL_ID)
         if call_id and str(call_id) in self._by_call:
             return self._by_call[str(call_id)]
-        turn = self._tree.agent_of(tool)
-        before = [a for a in self._all if a.chats and a.outer_turn is turn and a.start_ns <= tool.start_ns]
-        return max(before, key=lambda act: act.start_ns) if before else None
+        chats = self._chats[id(self._tree.agent_of(tool))]
+        before = bisect_right(chats, tool.start_ns, key=lambda act: act.start_ns)
+        if not before:
+            return None
+        return chats[bisect_left(chats, chats[before - 1].start_ns, key=lambda act: act.start_ns)]
 
     def _has_inner_turn(self, turn: SpanRecord) -> bool:
+        return id(turn) in self._with_inner_turn
+
+    @cached_property
+    def _with_inner_turn(self) -> set[int]:
         inner = self._tree.of_operation(semconv.OP_INVOKE_AGENT)
-        return any(self._tree.agent_of(other) is turn for other in inner)
+        return {id(self._tree.agent_of(other)) for other in inner}
 
 
 def to_step(act: Act, index: int, inputs: tuple[StepInput, ...]) -> Step:

@@ -34,7 +34,7 @@ def _group_by_run(records: Sequence[SpanRecord]) -> list[list[SpanRecord]]:
     keys: dict[tuple[str, str], str] = {}
 
     def key_of(record: SpanRecord) -> str:
-        path: list[tuple[str, str]] = []
+        path: dict[tuple[str, str], None] = {}
         current: SpanRecord | None = record
         key = f"trace {record.trace_id}"
         while current is not None:
@@ -44,7 +44,7 @@ def _group_by_run(records: Sequence[SpanRecord]) -> list[list[SpanRecord]]:
                 break
             if place in path:  # a damaged file may hold a cycle
                 break
-            path.append(place)
+            path[place] = None
             run_id = current.attributes.get(semconv.RUN_ID)
             if run_id is not None and current.attributes.get(semconv.OPERATION_NAME) != semconv.OP_DIAGNOSE:
                 key = f"run {run_id}"

@@ -64,7 +64,9 @@ def _label(attribution: Attribution) -> str:
 
 
 def _explanation(attribution: Attribution) -> str:
-    return "; ".join(f"{item.why}: {item.quote!r}" for item in attribution.evidence)
+    """The headline, then each finding with its passage."""
+    found = (item.why + (f" {item.quote!r}" if item.quote else "") for item in attribution.evidence)
+    return " ".join([attribution.headline, *found])
 
 
 def _evaluation(attribution: Attribution) -> dict[str, object]:
@@ -83,6 +85,7 @@ def _attributes(trajectory: Trajectory, attribution: Attribution) -> dict[str, o
         semconv.WORKFLOW_NAME: trajectory.team,
         semconv.DIAGNOSIS_AGENT: attribution.agent,
         semconv.DIAGNOSIS_STEP: attribution.step,
+        semconv.DIAGNOSIS_CERTAINTY: attribution.certainty,
         semconv.DIAGNOSIS_ERROR_MODE: str(attribution.error_mode) if attribution.error_mode is not None else None,
         semconv.DIAGNOSIS_ATTRIBUTOR: attribution.attributor,
         semconv.DIAGNOSIS_ABSTAINED: attribution.abstained,

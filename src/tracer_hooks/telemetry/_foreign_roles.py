@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from tracer_hooks import semconv
@@ -57,16 +57,43 @@ class SpanTree:
     def parent(self, record: SpanRecord) -> SpanRecord | None:
         return self._by_id.get((record.trace_id, record.parent_id)) if record.parent_id else None
 
-    def ancestors(self, record: SpanRecord) -> Iterator[SpanRecord]:
-        seen = {record.span_id}
-        above = self.parent(record)
-        while above is not None and above.span_id not in seen:  # a damaged file may hold a circle
-            yield above
-            seen.add(above.span_id)
-            above = self.parent(above)
+    def above(self, wanted: Container[int]) -> SpansAbove:
+        """For every span those around it that are ``wanted``, each given by its ``id``."""
+        nearest: dict[int, SpanRecord | None] = {}
+        for record in self.records:
+            path: dict[int, SpanRecord] = {}
+            current, found = record, None
+            while id(current) not in path:  # a damaged file may hold a circle
+                if id(current) in nearest:
+                    found = nearest[id(current)]
+                    break
+                path[id(current)] = current
+                parent = self.parent(current)
+                if parent is None or id(parent) in wanted:
+                    found = parent
+                    break
+                current = parent
+            nearest.update(dict.fromkeys(path, found))
+        return SpansAbove(nearest)
 
     def is_leaf(self, record: SpanRecord) -> bool:
         return (record.trace_id, record.span_id) not in self._with_children
+
+
+class SpansAbove:
+    """Some of the spans around each span, so that long chains of parents are walked once and not for every span."""
+
+    def __init__(self, nearest: Mapping[int, SpanRecord | None]) -> None:
+        self._nearest = nearest
+
+    def around(self, record: SpanRecord) -> Iterator[SpanRecord]:
+        """Those around ``record``, innermost first."""
+        seen = {id(record)}
+        found = self._nearest[id(record)]
+        while found is not None and id(found) not in seen:
+            yield found
+            seen.add(id(found))
+            found = self._nearest[id(found)]
 
 
 def is_own(record: SpanRecord) -> bool:
@@ -114,17 +141,19 @@ def find_agents(tree: SpanTree, operations: dict[int, str | None]) -> dict[int, 
             name = _agent_name(record, is_agent=operations[id(record)] == semconv.OP_INVOKE_AGENT)
             if name:
                 names[id(record)] = name
+    kinds = (semconv.OP_INVOKE_AGENT, PLUMBING)
+    parts = tree.above({key for key, operation in operations.items() if operation in kinds})
     for record in tree.records:
         if operations[id(record)] in MODEL_OPERATIONS and id(record) in names:
-            _promote_ancestor(record, names, tree, operations)
+            _promote_ancestor(record, names, tree, parts, operations)
     return names
 
 
 def _promote_ancestor(
-    record: SpanRecord, names: dict[int, str], tree: SpanTree, operations: dict[int, str | None]
+    record: SpanRecord, names: dict[int, str], tree: SpanTree, parts: SpansAbove, operations: dict[int, str | None]
 ) -> None:
     name = names[id(record)]
-    for above in tree.ancestors(record):
+    for above in parts.around(record):
         if operations[id(above)] == semconv.OP_INVOKE_AGENT:
             return
         called = above.attributes.get(TRACELOOP_NAME, above.name)
@@ -137,18 +166,21 @@ def _promote_ancestor(
 def settle_teams(tree: SpanTree, operations: dict[int, str | None]) -> None:
     """Make the topmost framework span the team, and a second span of the same graph plumbing."""
     foreign = [record for record in tree.records if not is_own(record)]
+    edges = {id(record) for record in foreign if _LANGGRAPH_EDGES in record.attributes}
+    known = tree.above(edges | {key for key, operation in operations.items() if operation is not None})
     for record in foreign:
-        if _LANGGRAPH_EDGES in record.attributes:
+        if id(record) in edges:
             operations[id(record)] = PLUMBING
         elif operations[id(record)] == PLUMBING and not tree.is_leaf(record):
-            is_topmost = all(operations[id(above)] is None for above in tree.ancestors(record))
+            is_topmost = not any(known.around(record))
             operations[id(record)] = semconv.OP_INVOKE_WORKFLOW if is_topmost else PLUMBING
     teams = {
         id(record): team_name(record) for record in tree.records if operations[id(record)] == semconv.OP_INVOKE_WORKFLOW
     }
+    outer = tree.above(teams)
     for record in foreign:
         name = teams.get(id(record))
-        if name is not None and any(teams.get(id(above)) == name for above in tree.ancestors(record)):
+        if name is not None and any(teams[id(above)] == name for above in outer.around(record)):
             operations[id(record)] = PLUMBING
 
 

@@ -29,14 +29,14 @@ def words_from_teams(
     found: dict[int, Message] = {}
     turns: dict[tuple[int, str], list[SpanRecord]] = {}
     teams: dict[int, SpanRecord] = {}
+    outer = tree.above({key for key, operation in operations.items() if operation == semconv.OP_INVOKE_WORKFLOW})
     for record in sorted(tree.records, key=lambda record: record.start_ns):
         if operations[id(record)] != semconv.OP_INVOKE_AGENT or _said(record):
             continue
-        for above in tree.ancestors(record):
-            if operations[id(above)] == semconv.OP_INVOKE_WORKFLOW:
-                teams[id(above)] = above
-                turns.setdefault((id(above), agents.get(id(record), "")), []).append(record)
-                break
+        above = next(outer.around(record), None)
+        if above is not None:
+            teams[id(above)] = above
+            turns.setdefault((id(above), agents.get(id(record), "")), []).append(record)
     for (team, agent), spans in turns.items():
         words = [message for message in _said(teams[team]) if message.get("name") == agent and message_text(message)]
         # counted from the end: what an earlier call of the same team object said may stand before it

@@ -90,7 +90,11 @@ class Invocation:
             **run.common_attributes,
             **(attributes or {}),
         }
-        self.span = adopt if adopt is not None else self._start_span()
+        if run is not self and not run.is_begun:
+            run.begin()
+        # A run that may be none has no span yet; see RunStart.tentative.
+        is_begun = adopt is None and run.is_begun
+        self.span = adopt if adopt is not None else self._start_span() if is_begun else INVALID_SPAN
         self.trace_id, self.span_id = self._identify()
         run.opened(self)
 

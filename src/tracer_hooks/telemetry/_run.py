@@ -26,7 +26,7 @@ from tracer_hooks.telemetry._invocation import (
     current_invocation,
 )
 from tracer_hooks.telemetry._messages import Message
-from tracer_hooks.telemetry._operations import AgentInvocation
+from tracer_hooks.telemetry._operations import AgentInvocation, ChatInvocation, prompt_id
 from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
 
 CHECK_FAILED = "check: not passed"
@@ -59,6 +59,9 @@ class RunStart:
     shows_span: bool = True
     """Whether the run's span is made OpenTelemetry's current one; the spans of its agents, models and tools always
     are, and have it as their ancestor."""
+    tentative: bool = False
+    """Whether this may turn out to be no run. Its span is then begun with the first operation in it, or with its end,
+    and is not made the current one: code that only builds a team has no span of ours around it."""
 
 
 class RunInvocation(Invocation):
@@ -66,7 +69,7 @@ class RunInvocation(Invocation):
 
     Attributes:
         intervention: What the adapter's seam asks before and after every model and tool call; see
-            :mod:`tracer_hooks.adapters`.
+            :mod:`tracer_hooks.frameworks`.
         adapter_state: Whatever the adapter wants to keep for as long as the run lasts; forgotten when it ends.
     """
 
@@ -92,11 +95,14 @@ class RunInvocation(Invocation):
         self._lock = threading.RLock()
         self._open: dict[int, Invocation] = {}
         self._agents: dict[str, AgentSpec] = {spec.name: spec for spec in start.agents}
+        self._used_instructions: dict[str, str] = {}
         self._step_owners: list[str] = []
         self._expected: dict[tuple[int | None, str], int] = {}
         self._seen_errors: dict[int, BaseException] = {}
         self._input_tokens = self._output_tokens = 0
         self._manager: AgentInvocation | None = None
+        self._is_begun = not start.tentative
+        self._around = otel_context.get_current() if start.tentative else None
         super().__init__(self, start.team, attributes=self._root_attributes(start))
 
     def _root_attributes(self, start: RunStart) -> dict[str, Any]:
@@ -113,9 +119,30 @@ class RunInvocation(Invocation):
 
     def context(self) -> otel_context.Context:
         """See :class:`Invocation`; without the span where the framework is better off without one."""
-        return super().context() if self.start.shows_span else otel_context.set_value(CURRENT, self)
+        shown = self.start.shows_span and not self.start.tentative
+        return super().context() if shown else otel_context.set_value(CURRENT, self)
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether the run's span was begun: at once, or with the first operation of a tentative run."""
+        return self._is_begun
 
     # --- used by the other operations ------------------------------------------------------------------------------
+    def begin(self) -> None:
+        """Begin the span of a tentative run, where and when the run began."""
+        with self._lock:
+            if self._is_begun or self.ended:
+                return
+            self._is_begun = True
+            here = otel_context.get_current()
+            otel_context.attach(here if self._around is None else self._around)
+            try:
+                self.span = self._start_span()
+                self.trace_id, self.span_id = self._identify()
+            finally:
+                otel_context.attach(here)
+                self._around = None
+
     def opened(self, invocation: Invocation) -> None:
         """Remember an open operation, so that it is ended with the run at the latest."""
         with self._lock:
@@ -132,6 +159,12 @@ class RunInvocation(Invocation):
         with self._lock:
             self._step_owners.append(agent)
             return len(self._step_owners) - 1
+
+    @property
+    def acted(self) -> frozenset[str]:
+        """The agents that have made a step so far."""
+        with self._lock:
+            return frozenset(self._step_owners)
 
     def expect_tool(self, agent: AgentInvocation, call_id: str | None, step: int) -> None:
         """Remember that a reply of ``agent`` asked for a tool call."""
@@ -160,6 +193,27 @@ class RunInvocation(Invocation):
                 self._agents[spec.name] = spec
             elif known.instructions is None and spec.instructions is not None:
                 self._agents[spec.name] = spec.model_copy(update={"tools": spec.tools or known.tools})
+
+    def instructions_of(self, agent: str) -> str | None:
+        """The team's own instructions of an agent, as far as they are known."""
+        known = self._agents.get(agent)
+        return known.instructions if known is not None else None
+
+    def use_instructions(self, agent: str, text: str) -> None:
+        """Note that an agent was told ``text`` in place of the team's own instructions: the record shows it."""
+        with self._lock:
+            if self._used_instructions.get(agent) != text:
+                self._used_instructions[agent] = text
+            turns = [one for one in self._open.values() if isinstance(one, AgentInvocation) and one.spec.name == agent]
+        for turn in turns:
+            turn.set(semconv.PROMPT_ID, prompt_id(text))
+
+    def show_request(self, agent: str, step: int | None, messages: Sequence[Message]) -> None:
+        """Put what a model call that goes on was asked in place of what is recorded of it."""
+        with self._lock:
+            for one in self._open.values():
+                if isinstance(one, ChatInvocation) and one.step == step and one.agent.spec.name == agent:
+                    one.set(semconv.INPUT_MESSAGES, list(messages))
 
     def count(self, usage: Usage) -> None:
         """Add the tokens of one model call."""
@@ -207,8 +261,12 @@ class RunInvocation(Invocation):
             self._subjects.append(team)
 
     def on_end(self, action: Callable[[], None]) -> None:
-        """Do ``action`` when the run has ended, however it ended."""
-        self._at_end.append(action)
+        """Do ``action`` when the run has ended, however it ended; at once if it has."""
+        with self._lock:
+            if not self.ended:
+                self._at_end.append(action)
+                return
+        action()
 
     # --- used by whoever runs the team -----------------------------------------------------------------------------
     def set_outcome(self, outcome: RunOutcome, reason: str | None = None) -> None:
@@ -229,6 +287,7 @@ class RunInvocation(Invocation):
         if self.ended:
             return
         with guard("close the run"):
+            self.begin()
             self._sweep(error)
             self._set_end_attributes(output, stop_reason)
         outcome, reason = self.attributes.get(semconv.RUN_OUTCOME), self.attributes.get(semconv.RUN_OUTCOME_REASON)
@@ -241,21 +300,27 @@ class RunInvocation(Invocation):
             self.abandon(reason)
         else:
             self._end(SpanStatus.UNSET, "", None)
-        self._seen_errors.clear()  # exceptions hold frames, and frames hold the user's objects
-        self.intervention = self.adapter_state = None
-        self._subjects.clear()
+        self._wind_up()
 
     def discard(self) -> None:
-        """Forget the run: nothing more of it is recorded, and its own span is never exported."""
+        """Forget a run that turned out to be none; a span of its own is begun only if something happened in it."""
+        if self._is_begun:
+            with guard("close what was open"):
+                self._sweep(GeneratorExit())
+            self.abandon()
         self.ended = True
         self._open.clear()
         self._wind_up()
 
     def _wind_up(self) -> None:
+        self._seen_errors.clear()  # exceptions hold frames, and frames hold the user's objects
+        self.intervention = self.adapter_state = None
         self._subjects.clear()
-        while self._at_end:
+        with self._lock:
+            actions, self._at_end = self._at_end, []
+        for action in reversed(actions):
             with guard("wind up the run"):
-                self._at_end.pop()()
+                action()
 
     @property
     def invocations(self) -> list[Invocation]:
@@ -289,11 +354,19 @@ class RunInvocation(Invocation):
             stopped = isinstance(error, (asyncio.CancelledError, KeyboardInterrupt))
             invocation.abandon(CANCELLED if stopped else ABANDONED)
 
+    def _roster(self) -> list[AgentSpec]:
+        """The members, each with the instructions that it was told."""
+        used = self._used_instructions
+        return [
+            spec.model_copy(update={"instructions": used[spec.name]}) if spec.name in used else spec
+            for spec in self._agents.values()
+        ]
+
     def _set_end_attributes(self, output: object, stop_reason: str | None) -> None:
         text = None if output is None else to_text(output)
         self.set(semconv.RUN_FINAL_OUTPUT, text)
         self.set(semconv.RUN_STOP_REASON, stop_reason)
-        self.set(semconv.RUN_AGENTS, [spec.model_dump(mode="json") for spec in self._agents.values()] or None)
+        self.set(semconv.RUN_AGENTS, [spec.model_dump(mode="json") for spec in self._roster()] or None)
         self.set(semconv.RUN_USAGE_INPUT_TOKENS, self._input_tokens or None)
         self.set(semconv.RUN_USAGE_OUTPUT_TOKENS, self._output_tokens or None)
 

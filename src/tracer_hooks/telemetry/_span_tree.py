@@ -40,6 +40,7 @@ class SpanTree:
     def __init__(self, records: Sequence[SpanRecord]) -> None:
         self.records = sorted(records, key=lambda record: (record.start_ns, record.end_ns, record.span_id))
         self._by_id = {record.span_id: record for record in self.records}
+        self._turns: dict[int, SpanRecord | None] = {}
         self.root = self._find_root()
 
     @property
@@ -62,10 +63,18 @@ class SpanTree:
 
     def agent_of(self, record: SpanRecord) -> SpanRecord | None:
         """The innermost agent turn around ``record``."""
+        passed, ended = [record], False
+        found: SpanRecord | None = None
         for ancestor in self.ancestors(record):
-            if ancestor.attributes.get(semconv.OPERATION_NAME) == semconv.OP_INVOKE_AGENT:
-                return ancestor
-        return None
+            ended = _is_turn(ancestor) or id(ancestor) in self._turns
+            if ended:
+                found = ancestor if _is_turn(ancestor) else self._turns[id(ancestor)]
+                break
+            passed.append(ancestor)
+        if found is record or not (ended or self._is_top(passed[-1])):  # a damaged file may hold a circle
+            return next((one for one in self.ancestors(record) if _is_turn(one)), None)
+        self._turns.update((id(one), found) for one in passed)
+        return found
 
     def agent_name(self, record: SpanRecord, default: str) -> str:
         """The agent that ``record`` belongs to: its own attribute, else the turn around it, else ``default``."""
@@ -83,6 +92,9 @@ class SpanTree:
                 prompts[name] = prompt
         return prompts
 
+    def _is_top(self, record: SpanRecord) -> bool:
+        return not record.parent_id or record.parent_id not in self._by_id
+
     def _find_root(self) -> SpanRecord:
         for record in self.records:
             if record.attributes.get(semconv.OPERATION_NAME) == semconv.OP_INVOKE_WORKFLOW and not any(
@@ -91,6 +103,10 @@ class SpanTree:
             ):
                 return record
         return next((r for r in self.records if r.parent_id not in self._by_id), self.records[0])
+
+
+def _is_turn(record: SpanRecord) -> bool:
+    return record.attributes.get(semconv.OPERATION_NAME) == semconv.OP_INVOKE_AGENT
 
 
 def _system_prompt(chat: SpanRecord) -> str:

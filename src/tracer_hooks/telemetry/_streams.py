@@ -62,16 +62,25 @@ async def drive_async(
     The caller ends the invocation after a normal end, and with ``fails=False`` after any end. ``on_item`` sees each
     item first.
     """
-    steps = AsyncSteps(source, invocation, on_item)
     try:
-        async for item in steps:
+        while True:
+            try:
+                with invocation.active():
+                    item = await anext(source)  # not by AsyncSteps, which would be one more frame in every traceback
+            except StopAsyncIteration:
+                return
+            if on_item is not None:
+                with guard("look at a streamed item"):
+                    on_item(item)
             yield item
     except BaseException as error:
         if fails:
             invocation.fail(error)
         raise
     finally:
-        await steps.aclose()
+        close = getattr(source, "aclose", None)
+        if close is not None:
+            await close()
 
 
 def drive(

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-_PARTS = ("base", "endings", "intervene", "isolation", "payloads", "replay", "restore", "safety", "steps")
+_PARTS = (
+    "base",
+    "endings",
+    "intervene",
+    "isolation",
+    "lifecycle",
+    "payloads",
+    "prompts",
+    "recovery",
+    "replay",
+    "restore",
+    "safety",
+    "steps",
+)
 pytest.register_assert_rewrite(*(f"tracer_hooks.testing._contract_{part}" for part in _PARTS))
 
 # The parts are imported after that, so that a failing assertion shows its values.
@@ -12,7 +25,10 @@ pytest.register_assert_rewrite(*(f"tracer_hooks.testing._contract_{part}" for pa
 from tracer_hooks.testing._contract_endings import EndingsContract
 from tracer_hooks.testing._contract_intervene import InterveneContract
 from tracer_hooks.testing._contract_isolation import IsolationContract
+from tracer_hooks.testing._contract_lifecycle import LifecycleContract
 from tracer_hooks.testing._contract_payloads import PayloadsContract
+from tracer_hooks.testing._contract_prompts import PromptsContract
+from tracer_hooks.testing._contract_recovery import RecoveryContract
 from tracer_hooks.testing._contract_replay import ReplayContract
 from tracer_hooks.testing._contract_restore import RestoreContract
 from tracer_hooks.testing._contract_safety import SafetyContract
@@ -25,9 +41,12 @@ class AdapterContract(
     StepsContract,
     EndingsContract,
     IsolationContract,
+    LifecycleContract,
     PayloadsContract,
     InterveneContract,
     ReplayContract,
+    PromptsContract,
+    RecoveryContract,
 ):
     """Everything that an adapter owes its users, as pytest tests; ours pass it, and so should a third party's.
 

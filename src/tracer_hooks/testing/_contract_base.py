@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -13,14 +12,14 @@ from typing import Any, ClassVar
 
 import pytest
 from opentelemetry import trace
-from opentelemetry.context import Context
-from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
+from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import StatusCode
 
 from tracer_hooks import semconv
-from tracer_hooks.adapters import Adapter, Capability, Intervention, PatchSet, RunHost, get_adapter
 from tracer_hooks.config import CaptureConfig
+from tracer_hooks.frameworks import Adapter, Capability, Intervention, PatchSet, RunHost, get_adapter
 from tracer_hooks.schema import Step, Trajectory
+from tracer_hooks.testing._balance import Balance
 from tracer_hooks.testing._contract_teams import ContractTeams, NotOfferedError
 from tracer_hooks.testing._observing import Observer, observed
 from tracer_hooks.testing._scenarios import TASK, Scenario
@@ -38,22 +37,6 @@ class Ending:
     items: tuple[Any, ...] = ()
     kinds: tuple[type, ...] = ()
     error: tuple[type, str] | None = None
-
-
-class _Balance(SpanProcessor):
-    """Counts the spans that were started and not ended."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self.open: dict[int, str] = {}
-
-    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        with self._lock:
-            self.open[id(span.get_span_context())] = span.name
-
-    def on_end(self, span: ReadableSpan) -> None:
-        with self._lock:
-            self.open.pop(id(span.get_span_context()), None)
 
 
 class _DetachErrors(logging.Handler):
@@ -123,7 +106,7 @@ class ContractBase:
         self, team: Any, *, capture: CaptureConfig | None = None, intervention: Intervention | None = None
     ) -> Iterator[Observer]:
         """Hook ``team`` within the block; afterwards every run and every span has to be ended."""
-        balance = _Balance()
+        balance = Balance()
         with observed(team, adapter=self.adapter, capture=capture, intervention=intervention) as observer:
             observer.tracer_provider.add_span_processor(balance)
             yield observer

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
-from tracer_hooks.adapters import (
+from tracer_hooks import semconv
+from tracer_hooks.errors import TapeMismatchError
+from tracer_hooks.frameworks import (
     Capability,
     Intervention,
+    Interventions,
     ModelRequest,
     RecordReplies,
     ReplaceModelReply,
@@ -18,13 +22,18 @@ from tracer_hooks.adapters import (
     ToolReply,
     ToolRequest,
 )
-from tracer_hooks.errors import TapeMismatchError
 from tracer_hooks.telemetry import ChatReply, RequestedTool
-from tracer_hooks.testing._contract_base import ContractBase, every_way
+from tracer_hooks.testing._contract_base import ContractBase, attribute, every_way, spans_of
 from tracer_hooks.testing._contract_safety import FAULTY_SCRIPT, LOOKUP_SCRIPT, faulty
-from tracer_hooks.testing._scenarios import PROMPTS, TOOL_RESULT, Scenario, lookup
+from tracer_hooks.testing._scenarios import PROMPTS, TASK, TOOL_RESULT, Scenario, lookup
+from tracer_hooks.testing._scripted_replies import Reply
+from tracer_hooks.testing._scripted_rules import When
 
 _REWRITTEN = "You are the writer. Write the number in Roman numerals."
+_TOLD_ANEW = {"solo": "Say the number, and no more."}
+_SAID = "The answer is 42, as always."
+_PAUSE_S = 0.3
+_STREAMED = [When().then(Reply(text=_SAID, chunks=["The ", "answer is", " 42, as always."], usage=(11, 7)))]
 
 
 @dataclass
@@ -217,6 +226,62 @@ class InterveneContract(ContractBase):
             self.run(team)
         assert asked == ["something else"]
         assert observer.trajectory.steps[0].tool_calls[0].arguments == {"query": "something else"}
+
+    # --- streams ---------------------------------------------------------------------------------------------------
+    @pytest.mark.parametrize("looks", [False, True], ids=["rewritten", "rewritten and recorded"])
+    @pytest.mark.parametrize("way", ["stream", "astream", "tokens", "atokens"])
+    def test_a_changed_request_leaves_the_pieces_of_the_reply_alone(self, way: str, looks: bool) -> None:
+        self.needs(Capability.INTERVENE_MODEL)
+        llm = self.llm(_STREAMED)
+        bare = self.conduct(way, self.build("single", llm, streaming=True))
+        team = self.build("single", llm, streaming=True)
+        record, rewrite = RecordReplies(), RewriteInstructions(_TOLD_ANEW)
+        with self.observe(team, intervention=Interventions([record, rewrite]) if looks else rewrite) as observer:
+            items = self.conduct(way, team)
+        assert _TOLD_ANEW["solo"] in llm.requests[-1].system
+        assert [type(item) for item in items] == [type(item) for item in bare]
+        assert [self.teams.plain(item) for item in items] == [self.teams.plain(item) for item in bare]
+        assert [reply.content for _, reply in record.models] == [_SAID] * looks
+        (chat,) = spans_of(observer, semconv.OP_CHAT)
+        assert _TOLD_ANEW["solo"] in str(attribute(chat, semconv.INPUT_MESSAGES))
+        assert observer.trajectory.final_output == _SAID
+        if way in ("tokens", "atokens"):
+            assert len(items) > 2, "the team did not stream"
+            assert attribute(chat, semconv.RESPONSE_TIME_TO_FIRST_CHUNK) is not None
+
+    @pytest.mark.parametrize("way", ["tokens", "atokens"])
+    def test_a_changed_request_holds_no_piece_back(self, way: str) -> None:
+        self.needs(Capability.INTERVENE_MODEL)
+        slow = [When().then(Reply(text=_SAID, chunks=["The ", "answer is", " 42, as always."], pause_s=_PAUSE_S))]
+        team = self.build("single", self.llm(slow), streaming=True)
+        with self.observe(team, intervention=RewriteInstructions(_TOLD_ANEW)):
+            came = self.conduct_timed(way, team)
+        first = [at for at, item in came if "The " in str(item) and _SAID not in str(item)]
+        assert first, "the team did not stream"
+        # Two more pieces follow the first, each after a pause; much of that may be lost on a busy machine.
+        assert came[-1][0] - first[0] > _PAUSE_S / 3, "pieces were held back until the reply was complete"
+
+    @pytest.mark.parametrize("way", ["stream", "astream", "tokens", "atokens"])
+    def test_a_changed_reply_is_the_result_of_a_stream(self, way: str) -> None:
+        self.needs(Capability.INTERVENE_MODEL)
+        team = self.build("single", self.llm(_STREAMED), streaming=True)
+        with self.observe(team, intervention=ReplaceModelReply.at_step(0, "Make it 41.")) as observer:
+            self.conduct(way, team)
+        assert [step.content for step in observer.trajectory.steps] == ["Make it 41."]
+        assert observer.trajectory.final_output == "Make it 41."
+
+    def conduct_timed(self, way: str, team: Any) -> list[tuple[float, Any]]:
+        """Every item of a stream of tokens in plain form, and when it came."""
+
+        def timed(item: Any) -> tuple[float, Any]:
+            return time.monotonic(), self.teams.plain(item)
+
+        async def collect() -> list[tuple[float, Any]]:
+            return [timed(item) async for item in self.teams.atokens(team, TASK)]
+
+        if way == "atokens":
+            return list(self.run_async(collect()))
+        return [timed(item) for item in self.offered(self.teams.tokens, team, TASK)]
 
     # --- instructions ----------------------------------------------------------------------------------------------
     def test_instructions_can_be_read_before_a_run(self) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tracer_hooks import semconv
-from tracer_hooks.adapters import Capability, Intervention, Interventions, ModelRequest
 from tracer_hooks.errors import TapeMismatchError
+from tracer_hooks.frameworks import Capability, Intervention, Interventions, ModelRequest
 from tracer_hooks.replay import (
     Correction,
     Corrector,

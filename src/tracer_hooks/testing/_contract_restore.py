@@ -23,23 +23,23 @@ class RestoreContract(ContractBase):
     @pytest.mark.parametrize("scenario", list(Scenario))
     def test_undo_restores_every_attribute(self, scenario: Scenario) -> None:
         team = self.build(scenario, self.llm(scenario))
-        before = _attributes(team, *self.teams.parts(team))
+        before = attributes(team, *self.teams.parts(team))
         self.hook(team, Observer(self.adapter)).undo()
-        after = _attributes(team, *self.teams.parts(team))
-        assert _changes(before, after) == []
+        after = attributes(team, *self.teams.parts(team))
+        assert changes(before, after) == []
 
     def test_nothing_of_ours_is_left_after_a_run(self) -> None:
         team = self.build("pipeline", self.llm(Scenario.PIPELINE))
         with self.observe(team):
             self.run(team)
-        left = _changes({}, _attributes(team, *self.teams.parts(team)), only_ours=True)
+        left = changes({}, attributes(team, *self.teams.parts(team)), only_ours=True)
         assert left == []
 
     def test_undo_after_a_failed_run_restores_too(self) -> None:
         team = self.build("single", self.llm([]))  # every request is refused
         with self.observe(team):
             self.ending("run", team)
-        assert _changes({}, _attributes(team, *self.teams.parts(team)), only_ours=True) == []
+        assert changes({}, attributes(team, *self.teams.parts(team)), only_ours=True) == []
 
     def test_undoing_twice_does_no_harm(self) -> None:
         team = self.build("single", self.llm(Scenario.SINGLE))
@@ -76,15 +76,15 @@ class RestoreContract(ContractBase):
     def test_hooking_twice_doubles_nothing(self) -> None:
         llm = self.llm(Scenario.PIPELINE)
         team = self.build("pipeline", llm)
-        before = _attributes(team, *self.teams.parts(team))
+        before = attributes(team, *self.teams.parts(team))
         with self.observe(team) as outer, self.observe(team) as inner:
             self.run(team)
         # The newest hook conducts the run; whatever the older one adds must not double an operation.
         seen = [*spans_of(outer, semconv.OP_CHAT), *spans_of(inner, semconv.OP_CHAT)]
         assert len(seen) == llm.calls
         assert len(inner.trajectory.steps) == 4
-        after = _attributes(team, *self.teams.parts(team))
-        assert _changes({key: before[key] for key in before.keys() & after.keys()}, after, only_ours=True) == []
+        after = attributes(team, *self.teams.parts(team))
+        assert changes({key: before[key] for key in before.keys() & after.keys()}, after, only_ours=True) == []
 
     def test_two_teams_of_one_class_are_hooked_apart(self) -> None:
         llm = self.llm(Scenario.PIPELINE)
@@ -98,15 +98,15 @@ class RestoreContract(ContractBase):
     def test_hooks_of_two_teams_may_be_undone_in_any_order(self) -> None:
         llm = self.llm(Scenario.PIPELINE)
         first, second = self.build("pipeline", llm), self.build("pipeline", llm)
-        before = _attributes(*self.teams.parts(first), *self.teams.parts(second))
+        before = attributes(*self.teams.parts(first), *self.teams.parts(second))
         observers = [Observer(self.adapter), Observer(self.adapter)]
         one, two = (self.hook(team, host) for team, host in zip((first, second), observers, strict=True))
         one.undo()
         self.run(second)
         assert len(observers[1].trajectory.steps) == 4
         two.undo()
-        after = _attributes(*self.teams.parts(first), *self.teams.parts(second))
-        assert _changes({key: before[key] for key in before.keys() & after.keys()}, after, only_ours=True) == []
+        after = attributes(*self.teams.parts(first), *self.teams.parts(second))
+        assert changes({key: before[key] for key in before.keys() & after.keys()}, after, only_ours=True) == []
 
     @every_way
     def test_results_are_the_frameworks_own(self, way: str) -> None:
@@ -132,7 +132,7 @@ class RestoreContract(ContractBase):
         assert observer.trajectory.final_output
 
 
-def _attributes(*owners: Any) -> dict[tuple[str, int], tuple[Any, dict[str, Any]]]:
+def attributes(*owners: Any) -> dict[tuple[str, int], tuple[Any, dict[str, Any]]]:
     """``vars()`` of the objects and of what they hold, each with the object itself, so that no id is used twice."""
     found: dict[tuple[str, int], tuple[Any, dict[str, Any]]] = {}
     level = list(owners)
@@ -160,7 +160,7 @@ def _followed(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _changes(
+def changes(
     before: dict[tuple[str, int], tuple[Any, dict[str, Any]]],
     after: dict[tuple[str, int], tuple[Any, dict[str, Any]]],
     *,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tracer_hooks import semconv
-from tracer_hooks.adapters import Capability
+from tracer_hooks.frameworks import Capability
 from tracer_hooks.schema import StepKind, Usage
 from tracer_hooks.testing._contract_base import ContractBase, attribute, every_way, root_of, spans_of, steps_by
 from tracer_hooks.testing._contract_teams import ContractTeams

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
-from tracer_hooks.adapters import Capability
+from tracer_hooks.frameworks import Capability
 from tracer_hooks.testing._scenarios import SCRIPTS, Scenario, lookup
 from tracer_hooks.testing._scripted_llm import ScriptedLLM
 from tracer_hooks.testing._scripted_rules import Rule
@@ -38,6 +38,9 @@ class ContractTeams:
 
     tested_elsewhere: frozenset[Capability] = frozenset()
     """Capabilities of the adapter that another set of teams shows, for frameworks whose teams run in one way only."""
+
+    runs_at_once: bool = False
+    """Whether one team object may run several times at the same time."""
 
     tools_know_their_call: bool = True
     """Whether a tool can be told the model's id of the call that it carries out."""
@@ -119,6 +122,10 @@ class ContractTeams:
     async def arun(self, team: Any, task: str) -> Any:
         """The same through the framework's asynchronous entry point."""
         self.not_offered("no asynchronous entry point")
+
+    def cancellable(self, team: Any, task: str) -> Coroutine[Any, Any, Any]:
+        """A run that is cancelled with its task; override where :meth:`arun` shields it. Default :meth:`arun`."""
+        return self.arun(team, task)
 
     def stream(self, team: Any, task: str) -> Iterator[Any]:
         """The framework's own generator."""

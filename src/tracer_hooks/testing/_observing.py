@@ -10,15 +10,15 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from tracer_hooks.adapters import Adapter, Intervention, RunResult, TeamCall, adapter_for
 from tracer_hooks.config import CaptureConfig, ContentCapture
+from tracer_hooks.frameworks import Adapter, Intervention, RunResult, TeamCall, adapter_for
 from tracer_hooks.schema import Trajectory
 from tracer_hooks.telemetry import Emitter, RunInvocation, RunStart, drive, drive_async
 from tracer_hooks.testing._spans import CountingIds
 
 
 class Observer:
-    """A :class:`~tracer_hooks.adapters.RunHost` that only observes.
+    """A :class:`~tracer_hooks.frameworks.RunHost` that only observes.
 
     Attributes:
         runs: Every run, in the order in which they began.

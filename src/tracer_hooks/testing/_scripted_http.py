@@ -18,6 +18,8 @@ from typing import Any, TypeAlias
 _log = logging.getLogger(__name__)
 _JOIN_S = 2.0
 _MAX_BODY = 64 * 1024 * 1024
+_PORT_TRIES = 32
+_ports_given: set[int] = set()
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,9 @@ class HttpReply:
     delay_s: float = 0.0
     """Seconds before the first byte."""
 
+    pause_s: float = 0.0
+    """Seconds between one frame and the next."""
+
     sent: float = 1.0
     """Part of the body, or of the frames, that is sent; below 1 the connection breaks off there, at 0
     unanswered.
@@ -70,7 +75,11 @@ Respond: TypeAlias = Callable[[HttpRequest], HttpReply]
 
 
 class LoopbackServer:
-    """Serves `respond` on a free port of 127.0.0.1, in daemon threads, from construction to `stop`."""
+    """Serves `respond` on a free port of 127.0.0.1, in daemon threads, from construction to `stop`.
+
+    The port is one that this process has not had before: LangChain and LiteLLM keep their HTTP clients by address, and
+    the client of a server that is gone holds connections of an event loop that is closed.
+    """
 
     def __init__(self, respond: Respond) -> None:
         """Open the port and start to serve.
@@ -78,7 +87,7 @@ class LoopbackServer:
         Raises:
             OSError: No loopback port is free.
         """
-        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server = _on_new_port()
         self._server.respond = respond
         self._owner = os.getpid()
         self._stopping = threading.Lock()
@@ -115,6 +124,22 @@ class LoopbackServer:
         self._server.server_close()
         self._server.end_connections()
         self._thread.join(_JOIN_S)
+
+
+def _on_new_port() -> _Server:
+    """A server on a port that was not given before; one of those if the system has hardly another."""
+    refused: list[_Server] = []
+    try:
+        while True:
+            # Those refused stay open until the end, so that the system names another.
+            server = _Server(("127.0.0.1", 0), _Handler)
+            if server.server_port not in _ports_given or len(refused) == _PORT_TRIES:
+                _ports_given.add(server.server_port)
+                return server
+            refused.append(server)
+    finally:
+        for server in refused:
+            server.server_close()
 
 
 class _Server(ThreadingHTTPServer):
@@ -219,7 +244,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Cache-Control", "no-cache")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        for frame in frames[: int(len(frames) * reply.sent)]:
+        for position, frame in enumerate(frames[: int(len(frames) * reply.sent)]):
+            if position and reply.pause_s:
+                self.server.closing.wait(reply.pause_s)
             self.wfile.write(b"%x\r\n%b\r\n" % (len(frame), frame))
         if reply.sent >= 1:
             self.wfile.write(b"0\r\n\r\n")

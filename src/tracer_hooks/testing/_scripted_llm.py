@@ -231,7 +231,9 @@ def _encode(answer: Answer, request: ScriptedRequest, key: str) -> HttpReply:
     headers = {"x-request-id": f"req_{key}"}
     if request.stream:
         frames = list(events(wire))
-        return HttpReply(200, b"", frames, "text/event-stream", headers, answer.delay_s, sent)
+        return HttpReply(
+            200, b"", frames, "text/event-stream", headers, delay_s=answer.delay_s, pause_s=answer.pause_s, sent=sent
+        )
     return _json(200, body(wire), headers=headers, delay_s=answer.delay_s, sent=sent)
 
 

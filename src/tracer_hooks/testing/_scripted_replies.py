@@ -83,12 +83,17 @@ class Reply:
     chunks: int | Sequence[str] | None = None
     """How a streamed reply is split: number of pieces, or the pieces. None: one piece a word."""
 
+    pause_s: float = 0.0
+    """Seconds between the pieces of a streamed reply. Closing the server ends the wait."""
+
     model: str | None = None
     """Model name in the reply. None: the name which the request asked for."""
 
     def __post_init__(self) -> None:
         """Check what could only fail later, inside the server."""
         _check_delay(self)
+        if self.pause_s < 0:
+            raise ConfigError(f"Reply(pause_s={self.pause_s!r}): expected seconds >= 0")
         if self.usage is not None and min(self.usage) < 0:
             raise ConfigError(f"Reply(usage={self.usage!r}): expected (input, output) tokens, both >= 0")
         if isinstance(self.chunks, int):

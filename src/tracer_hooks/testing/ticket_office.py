@@ -1,4 +1,4 @@
-"""The demo's scenario: three agents work out a price, and the middle one forgets the fee until it is told."""
+"""The demo's scenario: three agents work out a price, and the middle one forgets the fee until it is told of it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from tracer_hooks.suites import Endpoint
 from tracer_hooks.testing._scripted_replies import Reply, ToolCallReply
 from tracer_hooks.testing._scripted_rules import Rule, When
 
-__all__ = ["ANSWER", "INSTRUCTIONS", "TASK", "Endpoint", "instructions", "script", "ticket_price"]
+__all__ = ["ANSWER", "FEEDBACK", "INSTRUCTIONS", "TASK", "Endpoint", "instructions", "script", "ticket_price"]
 
 TASK: Final = "What do 3 train tickets from Lisbon to Porto cost, booking fee included? Give the total in EUR."
 ANSWER: Final = "82.50"
+FEEDBACK: Final = "the total leaves the booking fee out"
+"""What the check says of the wrong total. It names the mistake and not the answer."""
 
 INSTRUCTIONS: Final[Mapping[str, str]] = {
     "researcher": "You are the researcher. Call ticket_price for the route, then report the price and the fee exactly.",
     "calculator": "You are the calculator. Work out the total from what the researcher reports, in one line.",
     "writer": "You are the writer. Answer the customer in one sentence with the total that the calculator gives.",
 }
-"""What each agent is told before any rewrite."""
+"""What each agent is told."""
 
 
 def ticket_price(origin: str, destination: str) -> str:
@@ -33,15 +35,15 @@ def ticket_price(origin: str, destination: str) -> str:
 
 
 def instructions(prompts: Mapping[str, str] | None) -> dict[str, str]:
-    """The agents' instructions, rewritten ones laid over the original ones."""
+    """The agents' instructions, those of ``prompts`` laid over the original ones."""
     return {**INSTRUCTIONS, **(prompts or {})}
 
 
 def script() -> list[Rule]:
     """What the scripted model answers.
 
-    The calculator leaves the fee out, unless its instructions hold a lesson from a failed run: the script stands for a
-    model that follows its prompt, not for one that is clever.
+    The calculator leaves the fee out, however often it is asked, unless it is told that it did so. The script stands
+    for a model that heeds what it is told; it is no sign of how often real ones do.
     """
     return [
         When(agent="researcher", tool_result="25").then(
@@ -50,7 +52,7 @@ def script() -> list[Rule]:
         When(agent="researcher").then(
             Reply(tool_calls=[ToolCallReply("ticket_price", {"origin": "Lisbon", "destination": "Porto"})])
         ),
-        When(agent="calculator", system="lesson from a failed run").then(
+        When(agent="calculator", contains=FEEDBACK).then(
             "3 x 25.00 EUR = 75.00 EUR; with the booking fee of 10 % (7.50 EUR) the total is 82.50 EUR."
         ),
         When(agent="calculator").then("3 x 25.00 EUR: the total is 75.00 EUR."),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from tracer_hooks.attribution._encoder._stack import padded
+from tracer_hooks.attribution.encoder import padded
 from tracer_hooks.training._examples import Labels
 from tracer_hooks.training._losses import Targets
 

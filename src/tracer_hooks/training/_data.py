@@ -7,8 +7,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from tracer_hooks.attribution._encoder._given import read
-from tracer_hooks.attribution._encoder._tokens import StepTokenizer
+from tracer_hooks.attribution.encoder import StepTokenizer, read
 from tracer_hooks.datasets import load
 from tracer_hooks.errors import TrainingError
 from tracer_hooks.schema import LabeledTrajectory

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tracer_hooks.attribution._encoder._model import EncoderModel
+from tracer_hooks.attribution.encoder import EncoderModel
 from tracer_hooks.training._examples import Example
 from tracer_hooks.training._metrics import area_within, pair_f1
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tracer_hooks.attribution._encoder._given import Reading
+from tracer_hooks.attribution.encoder import Reading
 from tracer_hooks.schema import ErrorMode, LabeledTrajectory
 
 _MODES = {mode: k for k, mode in enumerate(ErrorMode)}

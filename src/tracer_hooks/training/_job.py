@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracer_hooks.attribution._encoder._head import HeadConfig
-from tracer_hooks.attribution._encoder._tokens import TOKENIZER
-from tracer_hooks.attribution._encoder._weights import CONFIG, WEIGHTS
+from tracer_hooks.attribution.encoder import CONFIG, TOKENIZER, WEIGHTS, HeadConfig
 from tracer_hooks.errors import TrainingError
 from tracer_hooks.training._examples import ARCHITECTURES
 from tracer_hooks.training._trainer import LoopOptions

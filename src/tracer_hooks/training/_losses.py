@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from tracer_hooks.attribution._encoder._head import HeadOutput
+from tracer_hooks.attribution.encoder import HeadOutput
 
 
 class Targets(NamedTuple):

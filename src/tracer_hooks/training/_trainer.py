@@ -13,9 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tracer_hooks.attribution._encoder._head import HeadOutput
-from tracer_hooks.attribution._encoder._model import EncoderModel
-from tracer_hooks.attribution._encoder._stack import stack
+from tracer_hooks.attribution.encoder import EncoderModel, HeadOutput, stack
 from tracer_hooks.errors import TrainingError
 from tracer_hooks.training._batches import stack_labels
 from tracer_hooks.training._examples import Example

@@ -11,20 +11,26 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tracer_hooks.attribution._encoder._backbone import StepEncoder
-from tracer_hooks.attribution._encoder._head import HeadConfig
-from tracer_hooks.attribution._encoder._model import EncoderModel
-from tracer_hooks.attribution._encoder._tokens import TOKENIZER, StepTokenizer
-from tracer_hooks.attribution._encoder._towers import TrajectoryHead
-from tracer_hooks.attribution._encoder._weights import WEIGHTS, load_model, save_model
-from tracer_hooks.attribution._features import features_of
-from tracer_hooks.schema import Step, Trajectory
+from tracer_hooks.attribution.encoder import (
+    TOKENIZER,
+    WEIGHTS,
+    EncoderModel,
+    HeadConfig,
+    StepEncoder,
+    StepTokenizer,
+    TrajectoryHead,
+    feature_names,
+    load_model,
+    save_model,
+)
 from tracer_hooks.training._data import drawn, examples_of, labeled_in, split
 from tracer_hooks.training._evaluation import figures_of, mode_threshold_of, scores_of, vectors_of
 from tracer_hooks.training._examples import Example
 from tracer_hooks.training._job import CHECKPOINT, METRICS, EncoderTraining
-from tracer_hooks.training._progress import Progress, Silent
-from tracer_hooks.training._trainer import Trainer
+from tracer_hooks.training._progress import OnConsole, Progress, Silent
+from tracer_hooks.training._trainer import LoopOptions, Trainer
+
+__all__ = ["EncoderTraining", "HeadConfig", "LoopOptions", "OnConsole", "Progress", "Silent", "train_encoder"]
 
 
 def train_encoder(job: EncoderTraining, progress: Progress | None = None) -> dict[str, Any]:
@@ -75,8 +81,7 @@ def _fresh(job: EncoderTraining) -> tuple[EncoderModel, tuple[str, ...]]:
     earlier = load_model(job.base)[0] if (job.base / WEIGHTS).is_file() else None
     backbone = earlier.backbone if earlier is not None else StepEncoder.from_base(job.base)
     backbone.freeze(len(backbone.bert.encoder.layer) if job.heads_only else job.freeze)
-    blank = Trajectory(run_id="names", task="", steps=(Step(index=0, agent="agent", content="text"),))
-    names = features_of(blank).names if job.features else ()
+    names = feature_names() if job.features else ()
     head = HeadConfig(**{**asdict(job.head), "vectors": backbone.width, "features": names})
     model = EncoderModel(backbone, TrajectoryHead(head))
     if earlier is not None:

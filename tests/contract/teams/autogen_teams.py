@@ -175,6 +175,10 @@ class Teams(ContractTeams):
         return team
 
     # --- running ---------------------------------------------------------------------------------------------------
+    async def cancellable(self, team: Any, task: str) -> Any:
+        """``team.run(...)`` itself: its task is the one that is cancelled."""
+        return await team.run(task=task)
+
     async def arun(self, team: Any, task: str) -> Any:
         """``team.run(...)``, from the start."""
         await _start_anew(team)

@@ -99,6 +99,7 @@ class Teams(ContractTeams):
     """LangGraph's teams."""
 
     adapter = "langgraph"
+    runs_at_once = True
 
     def single(
         self,

@@ -10,8 +10,8 @@ from typing import Any
 
 import openai
 
-from tracer_hooks.adapters import Capability
-from tracer_hooks.adapters.plain import PlainTeam, agent, hand_off, instructions, model, tool
+from tracer_hooks.frameworks import Capability
+from tracer_hooks.frameworks.plain import PlainTeam, agent, hand_off, instructions, model, tool
 from tracer_hooks.testing import PROMPTS, ContractTeams, ScriptedLLM, lookup
 
 Tool = Callable[..., Any]
@@ -96,6 +96,7 @@ class Teams(ContractTeams):
     """Teams of functions."""
 
     adapter = "plain"
+    runs_at_once = True
     tested_elsewhere = frozenset({Capability.ASYNC, Capability.STREAM})  # tests/unit/adapters/test_plain.py
     tools_know_their_call = False  # a function is not told which call of the model it carries out
 

@@ -3,9 +3,9 @@ import shutil
 import pytest
 
 from tracer_hooks.attribution import Attributor
-from tracer_hooks.attribution._encoder import EncoderAttributor
 from tracer_hooks.attribution._fitting import Fittable
 from tracer_hooks.attribution._scores import Scorer
+from tracer_hooks.attribution.encoder import EncoderAttributor
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import RunOutcome, Step, Trajectory
 

@@ -1,8 +1,8 @@
 import pytest
 
-from tracer_hooks.attribution._encoder._given import read
-from tracer_hooks.attribution._encoder._texts import text_of
-from tracer_hooks.attribution._encoder._tokens import Budget, StepTokenizer
+from tracer_hooks.attribution.encoder._given import read
+from tracer_hooks.attribution.encoder._texts import text_of
+from tracer_hooks.attribution.encoder._tokens import Budget, StepTokenizer
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import Step, StepInput, ToolCall, Trajectory
 

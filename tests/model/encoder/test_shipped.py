@@ -5,9 +5,9 @@ import shutil
 import pytest
 
 from tracer_hooks.attribution import get_attributor
-from tracer_hooks.attribution._encoder import EncoderAttributor, _shipped
-from tracer_hooks.attribution._encoder._weights import load_config, sha256
 from tracer_hooks.attribution._features import features_of
+from tracer_hooks.attribution.encoder import EncoderAttributor, _weights
+from tracer_hooks.attribution.encoder._weights import SHIPPED, SHIPPED_SHA256, load_config, sha256
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import Step, Trajectory
 
@@ -31,14 +31,14 @@ def run(steps):
 
 
 def test_the_weights_are_those_that_the_code_names_and_fit_the_wheel():
-    assert sha256(_shipped.DIRECTORY / "encoder.safetensors") == _shipped.SHA256
-    assert load_config(_shipped.DIRECTORY)["weights_sha256"] == _shipped.SHA256
-    assert sum(path.stat().st_size for path in _shipped.DIRECTORY.iterdir()) < 35e6
+    assert sha256(SHIPPED / "encoder.safetensors") == SHIPPED_SHA256
+    assert load_config(SHIPPED)["weights_sha256"] == SHIPPED_SHA256
+    assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 35e6
 
 
 def test_the_features_that_they_read_are_computed():
     names = features_of(run(WORK)).names
-    assert set(load_config(_shipped.DIRECTORY)["head"]["features"]) <= set(names)
+    assert set(load_config(SHIPPED)["head"]["features"]) <= set(names)
 
 
 def test_they_find_the_agent_that_talks_nonsense(shipped):
@@ -53,9 +53,9 @@ def test_the_registry_gives_them():
 
 def test_weights_of_another_version_are_refused(shipped, tmp_path, monkeypatch):
     folder = tmp_path / "weights"
-    shutil.copytree(_shipped.DIRECTORY, folder)
+    shutil.copytree(SHIPPED, folder)
     with (folder / "encoder.safetensors").open("ab") as file:
         file.write(b"\0")
-    monkeypatch.setattr(_shipped, "DIRECTORY", folder)
+    monkeypatch.setattr(_weights, "SHIPPED", folder)
     with pytest.raises(AttributionError, match="force-reinstall"):
         EncoderAttributor().score(run(WORK))

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from tracer_hooks.attribution._encoder._head import HeadConfig, HeadInput
-from tracer_hooks.attribution._encoder._towers import TrajectoryHead
+from tracer_hooks.attribution.encoder._head import HeadConfig, HeadInput
+from tracer_hooks.attribution.encoder._towers import TrajectoryHead
 
 SPEAKERS = [[0, 1, 0, 2], [0, 1, -1, -1]]
 

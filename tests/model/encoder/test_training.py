@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tracer_hooks.attribution._encoder._tokens import StepTokenizer
+from tracer_hooks.attribution.encoder._tokens import StepTokenizer
 from tracer_hooks.errors import TrainingError
 from tracer_hooks.training._data import examples_of, labeled_in
 from tracer_hooks.training._job import CHECKPOINT, EncoderTraining

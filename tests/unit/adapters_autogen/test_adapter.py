@@ -13,8 +13,8 @@ from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_core import Image
 from PIL import Image as Picture
 
-from tracer_hooks.adapters import Adapter, TeamCall, _release
 from tracer_hooks.errors import UnsupportedVersionError
+from tracer_hooks.frameworks import Adapter, TeamCall, _release
 from tracer_hooks.testing import observed
 from tracer_hooks_autogen import AutoGenAdapter
 

@@ -10,7 +10,8 @@ from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_agentchat.tools import AgentTool
 from autogen_core.models import SystemMessage
 
-from tracer_hooks.adapters import (
+from tracer_hooks.errors import TapeMismatchError
+from tracer_hooks.frameworks import (
     Intervention,
     RecordReplies,
     ReplaceModelReply,
@@ -18,7 +19,6 @@ from tracer_hooks.adapters import (
     RewriteInstructions,
     ToolReply,
 )
-from tracer_hooks.errors import TapeMismatchError
 from tracer_hooks.telemetry import ChatReply, RequestedTool
 from tracer_hooks.testing import observed
 

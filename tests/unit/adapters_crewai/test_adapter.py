@@ -12,8 +12,8 @@ import pytest
 from crewai.flow import Flow, start
 from pydantic import BaseModel
 
-from tracer_hooks.adapters import Adapter, Capability, TeamCall, _release
 from tracer_hooks.errors import MissingExtraError, UnsupportedVersionError
+from tracer_hooks.frameworks import Adapter, Capability, TeamCall, _release
 from tracer_hooks.testing._observing import observed
 from tracer_hooks_crewai import CrewAIAdapter, _adapter
 

@@ -12,14 +12,14 @@ from crewai.hooks import HookAborted, InterceptionPoint, register_hook, unregist
 from crewai.llms import base_llm
 from pydantic import BaseModel
 
-from tracer_hooks.adapters import (
+from tracer_hooks.errors import TapeMismatchError
+from tracer_hooks.frameworks import (
     Intervention,
     ModelRequest,
     RecordReplies,
     ReplaceModelReply,
     RewriteInstructions,
 )
-from tracer_hooks.errors import TapeMismatchError
 from tracer_hooks.schema import StepKind, Usage
 from tracer_hooks.telemetry import ChatReply, RequestedTool, message_text
 from tracer_hooks.testing import ErrorReply, Reply, ScriptedLLM, ToolCallReply, When
@@ -305,8 +305,23 @@ def test_rewritten_instructions_reach_the_model_and_not_the_agent() -> None:
     built = team(llm, "ann")
     with observed(built, adapter=ADAPTER, intervention=RewriteInstructions({"ann": "Be brief."})):
         built.kickoff(inputs={"task": "x"})
-    assert (llm.seen[0][0]["role"], llm.seen[0][0]["content"]) == ("system", "Be brief.")
+    system = llm.seen[0][0]
+    assert system["role"] == "system"
+    assert system["content"].startswith("You are ann. Be brief.\nYour personal goal is:"), "its other parts stay"
     assert "backstory of ann" in built.agents[0].backstory
+
+
+def test_placeholders_of_rewritten_instructions_are_filled_in_with_the_inputs_of_the_run() -> None:
+    llm = Scripted.of(any="done")
+    built = crew([agent("ann", llm, backstory="You solve this for a living: {task}")])
+    rewrite = RewriteInstructions({"ann": "Of {task} you solve each line alone."})
+    with observed(built, adapter=ADAPTER, intervention=rewrite) as seen:
+        for task in ("one\ntwo", "three"):
+            built.kickoff(inputs={"task": task})
+            assert llm.seen[-1][0]["content"].startswith(
+                f"You are ann. Of {task} you solve each line alone.\nYour personal goal is:"
+            )
+    assert [run.trajectory().instructions_of("ann") for run in seen.runs] == [rewrite.instructions["ann"]] * 2
 
 
 def test_a_replay_that_left_its_record_stops_the_run() -> None:

@@ -10,8 +10,8 @@ import pytest
 from crewai.hooks import HookAborted, InterceptionPoint, register_hook, unregister_hook
 from crewai.tools import BaseTool, tool
 
-from tracer_hooks.adapters import Intervention, RecordReplies, ReplaceToolReply, ToolReply, ToolRequest
 from tracer_hooks.errors import TapeMismatchError
+from tracer_hooks.frameworks import Intervention, RecordReplies, ReplaceToolReply, ToolReply, ToolRequest
 from tracer_hooks.schema import StepKind
 from tracer_hooks.telemetry import current_invocation
 from tracer_hooks.testing._observing import observed

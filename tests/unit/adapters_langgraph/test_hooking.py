@@ -15,7 +15,7 @@ from langgraph.graph import MessagesState
 from langgraph.prebuilt import ToolNode
 from langgraph.pregel import Pregel
 
-from tracer_hooks.adapters import get_adapter
+from tracer_hooks.frameworks import get_adapter
 from tracer_hooks.telemetry import current_run
 from tracer_hooks.testing import Observer, observed
 

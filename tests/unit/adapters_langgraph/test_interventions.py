@@ -12,7 +12,7 @@ from langchain_core.tools import tool
 from langgraph.graph import MessagesState
 from langgraph.prebuilt import ToolNode
 
-from tracer_hooks.adapters import (
+from tracer_hooks.frameworks import (
     Intervention,
     ModelRequest,
     RecordReplies,

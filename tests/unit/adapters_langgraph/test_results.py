@@ -11,8 +11,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 from langgraph.types import Command
 
-from tracer_hooks.adapters import TeamCall, get_adapter
 from tracer_hooks.errors import AdapterError, UnsupportedVersionError
+from tracer_hooks.frameworks import TeamCall, get_adapter
 from tracer_hooks.telemetry import message_text
 from tracer_hooks.testing import observed
 from tracer_hooks_langgraph._convert import to_message
@@ -102,7 +102,7 @@ def test_odd_messages_are_converted(message: object) -> None:
 
 
 def test_versions_outside_the_range_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tracer_hooks.adapters import _release
+    from tracer_hooks.frameworks import _release
 
     _release.supported_version.cache_clear()
     monkeypatch.setattr(_release, "version", lambda name: "0.6.1")

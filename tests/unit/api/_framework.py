@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import tracer_hooks
-from tracer_hooks.adapters import (
+from tracer_hooks.frameworks import (
     Capability,
     EntryKind,
     PatchSet,

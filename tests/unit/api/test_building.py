@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 import tracer_hooks
-from tracer_hooks._api._building import build_dataset, dataset_build
-from tracer_hooks._api._probe import probe_endpoint
-from tracer_hooks._api._subjects import OwnTeam, SuiteTeam
+from tracer_hooks._api.building._build_dataset import build_dataset, dataset_build
+from tracer_hooks._api.rerunning._subjects import OwnTeam, SuiteTeam, probe_endpoint
 from tracer_hooks.datasets import Progress
 from tracer_hooks.errors import ConfigError, DatasetError, FaultError
 from tracer_hooks.suites import Endpoint, SuiteTask

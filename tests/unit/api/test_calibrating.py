@@ -13,10 +13,11 @@ import pytest
 
 import tracer_hooks
 from tracer_hooks._api import CalibrateOptions, Calibration, Calibrator, calibrate
-from tracer_hooks._api._calibrated import CARD, CalibratedAttributors, TeamCard, fingerprint
+from tracer_hooks._api.conducting._calibrated import CARD, CalibratedAttributors, TeamCard
 from tracer_hooks.errors import ConfigError, DatasetError
 from tracer_hooks.evaluation import SHIPPED, AdaptationReport
 from tracer_hooks.schema import LabelSource, Step, Trajectory
+from tracer_hooks.store import fingerprint
 from tracer_hooks.suites import SuiteTask
 
 pytest.importorskip("sklearn")

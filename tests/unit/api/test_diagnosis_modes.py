@@ -203,7 +203,7 @@ def test_a_run_inside_a_users_span_stays_there() -> None:
     assert seen.root.parent.span_id == request.get_span_context().span_id
 
 
-def test_what_the_attributor_and_rewriter_do_is_not_traced_as_the_users() -> None:
+def test_what_the_attributor_does_is_not_traced_as_the_users() -> None:
     seen = Recording()
 
     @tracer_hooks.model

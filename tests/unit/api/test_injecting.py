@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 import tracer_hooks
-from tracer_hooks._api._injecting import inject
+from tracer_hooks._api.rerunning._inject import inject
 from tracer_hooks.errors import AdapterError, ConfigError, FaultError
 from tracer_hooks.faults import FaultSpec, FaultStrategy, LLMWriter
 from tracer_hooks.replay import CostCap, Trial
@@ -107,7 +107,7 @@ def test_the_check_of_a_hooked_team_counts():
 
 def test_a_team_that_never_succeeds_is_an_error_with_the_reason():
     seen: list[Trial] = []
-    with pytest.raises(FaultError, match=r"failed all 2 runs without any fault.*expected '15'.*--clean-runs"):
+    with pytest.raises(FaultError, match=r"failed all 2 runs without any fault.*expected 15, got 14.*--clean-runs"):
         inject(build_team, TASK, "FM-2.6", expected="15", clean_runs=2, on_trial=seen.append)
     assert [trial.passed for trial in seen] == [False, False]
 

@@ -25,8 +25,9 @@ async def acallback(run: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"retrys": 2}, "unknown option 'retrys', expected one of: acceptance, attributor, capture, check, diagnose, "
-                        "expected, intervention, on_failure, retries, retry_streams, rewriter, store, tracer_provider"),
+        ({"retrys": 2}, "unknown option 'retrys', expected one of: attributor, capture, check, diagnose, expected, "
+                        "feedback, intervention, on_attempt, on_failure, prompt_control, prompts, repair, retries, "
+                        "retry_streams, store, tools, tracer_provider"),
         ({"config": 1}, "unknown option 'config'"),
         ({"retries": -1}, "retries is -1, expected a number, 0 or more, or a RetryPolicy"),
         ({"retries": True}, "retries is True"),
@@ -41,8 +42,18 @@ async def acallback(run: Any) -> None:
         ({"on_failure": acallback}, "on_failure is .*expected a plain function"),
         ({"attributor": "oracle"}, "unknown attributor 'oracle', expected one of 'auto'"),
         ({"attributor": 3}, "expected the name of an attributor"),
-        ({"rewriter": "template"}, "rewriter is 'template', expected a Rewriter"),
-        ({"acceptance": 0.5}, "acceptance is 0.5, expected an Acceptance"),
+        ({"repair": "template"}, "repair is 'template', expected one of: 'search', 'plain', 'from_scratch', "),
+        ({"repair": []}, "repair is \\[\\], expected one strategy or more"),
+        ({"repair": "guidance"}, "repair is 'guidance', expected WrittenGuidance"),
+        ({"repair": RetryPolicy}, "repair is the class 'RetryPolicy', expected an object of it"),
+        ({"repair": 3}, "repair is 3, expected a name, or a RepairStrategy"),
+        ({"repair": ["plain", 3]}, "repair is 'plain', expected one of"),
+        ({"feedback": "all"}, "feedback is 'all', expected 'masked', 'reason' or 'none'"),
+        ({"tools": "never"}, "the tool rule 'never' is unknown, expected one of: 'live'"),
+        ({"tools": {"book": 3}}, "the tool rule 3 is unknown"),
+        ({"tools": 3}, "tools is 3, expected a word"),
+        ({"on_attempt": 3}, "on_attempt is 3"),
+        ({"on_attempt": acallback}, "on_attempt is .*expected a plain function"),
         ({"intervention": "x"}, "intervention is 'x', expected an Intervention"),
         ({"tracer_provider": "x"}, "tracer_provider is 'x', expected a TracerProvider"),
         ({"capture": "some"}, "capture= is 'some', expected 'off', 'redacted' or 'full'"),

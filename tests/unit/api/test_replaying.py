@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 import tracer_hooks
-from tracer_hooks._api._replaying import counterfactual, find_decisive_step, replay_run
+from tracer_hooks._api.rerunning._replay import counterfactual, find_decisive_step, replay_run
+from tracer_hooks._api.runs._rerunner import _Watch
 from tracer_hooks.errors import ConfigError, ReplayError, StoreError, TapeMismatchError
-from tracer_hooks.replay import Correction, CostCap, Counterfactual, Proposal, Tape, Trial
+from tracer_hooks.frameworks import Interventions, RecordReplies, ReplaceModelReply, RewriteInstructions
+from tracer_hooks.repairs import Failure, Repair, RepairTarget
+from tracer_hooks.replay import Correction, CostCap, Counterfactual, Tape, Trial
 from tracer_hooks.schema import Attribution, Candidate, Trajectory
 from tracer_hooks.store import RunStore, StoredRun
 
@@ -115,13 +118,14 @@ def test_a_run_that_failed_its_check_is_not_replayed_without_one(duo: Duo, store
     assert find_decisive_step(run_id, build_team=duo.build_team, expected="10", store=store).decisive is not None
 
 
-def test_an_earlier_attempt_is_taken_where_the_last_one_tried_a_dropped_prompt(duo: Duo) -> None:
+def test_an_earlier_attempt_is_taken_where_the_last_one_was_told_something(duo: Duo) -> None:
     duo.bad = {"adder": "7"}
-    hooked = tracer_hooks.hook(check=passes, retries=1, store="off")(duo.build_team)
+    hooked = tracer_hooks.hook(check=passes, retries=1, repair="instructions", store="off")(duo.build_team)
     run = tracer_hooks.run(hooked, "2 3")
     duo.bad = {}
     assert [attempt.outcome for attempt in run.attempts] == [tracer_hooks.RunOutcome.FAILED] * 2
-    assert run.attempts[0].kept is not True
+    assert run.attempts[1].repair is not None
+    assert run.attempts[1].repair.target == "instructions"
     assert counterfactual(run, step=0).is_significant
 
 
@@ -196,7 +200,7 @@ def test_an_unknown_run_and_a_store_that_is_off(store: Path, duo: Duo) -> None:
     ("options", "said"),
     [
         ({"mode": "loose"}, "'strict' or 'lenient'"),
-        ({"proposer": "oracle"}, "'resample', 'template', or a Proposer"),
+        ({"proposer": "oracle"}, "'resample', 'template', 'feedback', or a Proposer"),
         ({"proposer": 3}, "method propose"),
         ({"tools": "maybe"}, "'replayable'"),
         ({"trials": 0}, "trials"),
@@ -264,11 +268,11 @@ class Curious:
     name = "curious"
 
     def __init__(self) -> None:
-        self.given: list[Proposal] = []
+        self.given: list[Failure] = []
 
-    def propose(self, proposal: Proposal) -> Correction:
-        self.given.append(proposal)
-        return Correction(content="5", source=self.name)
+    def propose(self, failure: Failure, step: int) -> Repair:
+        self.given.append(failure)
+        return Repair(strategy=self.name, target=RepairTarget.REPLY, agent=failure.agent_at(step), text="5")
 
 
 @pytest.mark.parametrize("show", [False, True])
@@ -279,9 +283,36 @@ def test_the_proposer_sees_the_expected_answer_only_when_asked(duo: Duo, store: 
         run_id, step=0, build_team=duo.build_team, proposer=proposer, show_reference=show, store=store
     )
     assert result.correction.source == "curious"
-    assert [one.reference for one in proposer.given[:1]] == ["10" if show else None]
-    assert all(one.trajectory.reference is None for one in proposer.given)
+    assert {one.trajectory.reference for one in proposer.given} == {"10" if show else None}
     assert all("10" not in (one.trajectory.outcome_reason or "") for one in proposer.given)
+
+
+class Leaking(Curious):
+    """A proposer that tells the answer."""
+
+    name = "leaking"
+
+    def propose(self, failure: Failure, step: int) -> Repair:
+        repair = super().propose(failure, step)
+        return repair.model_copy(update={"text": "The answer is ten."})
+
+
+def test_a_proposer_that_tells_the_answer_is_not_run(duo: Duo) -> None:
+    run = duo.fail(check=None, expected="10")
+    with pytest.raises(ReplayError, match="'leaking' wrote for step 0 gives the expected answer away"):
+        counterfactual(run, step=0, proposer=Leaking())
+    assert duo.asked == []
+    assert counterfactual(run, step=0, proposer=Leaking(), show_reference=True).corrected.trials > 0
+    assert counterfactual(run, step=0, correction="10").corrected.trials > 0, "what the caller gives is the caller's"
+
+
+def test_a_search_takes_several_proposers_and_one_step_takes_one(duo: Duo) -> None:
+    run = duo.fail()
+    found = find_decisive_step(run, proposer=["resample", Curious()])
+    assert found.decisive is not None
+    assert {test.correction.source for test in found.tested} == {"resample"}
+    with pytest.raises(ConfigError, match="one of: resample, curious"):
+        counterfactual(run, step=0, proposer=["resample", Curious()])
 
 
 class Pointing:
@@ -328,3 +359,8 @@ def test_the_tape_in_the_store_is_the_runs_own(duo: Duo, store: Path) -> None:
     run = duo.fail(store=store)
     stored: StoredRun = RunStore(store).get(run.trajectory.run_id)
     assert Tape.model_validate(stored.tape) == run.tape
+
+
+def test_a_run_made_again_streams_unless_a_part_of_it_changes_replies() -> None:
+    assert not _Watch([Interventions([RewriteInstructions({}), RecordReplies()])]).changes_replies
+    assert _Watch([Interventions([ReplaceModelReply.prefix(0, "a")])]).changes_replies

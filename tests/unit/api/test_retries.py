@@ -1,4 +1,4 @@
-"""Rewrite, retry, keep or drop; and who gets what in the end."""
+"""Another attempt with other instructions, or without; and who gets what in the end."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 
 import tracer_hooks
 from tracer_hooks import RetryBoundary, Verdict
-from tracer_hooks.feedback import PromptRewrite, RetryPolicy
-from tracer_hooks.schema import Attribution, RunOutcome, Trajectory, Usage
+from tracer_hooks.feedback import RetryPolicy
+from tracer_hooks.repairs import Failure, Repair, RepairTarget
+from tracer_hooks.schema import RunOutcome, Usage
 from tracer_hooks.telemetry import ChatReply
 
 from ._framework import BenchAdapter, BenchTeam, Blame
@@ -27,13 +28,15 @@ class Teach:
         self._lessons = lessons or ("lesson",)
         self.asked: list[tuple[str | None, str | None]] = []
 
-    def rewrite(
-        self, trajectory: Trajectory, attribution: Attribution, instructions: str | None
-    ) -> PromptRewrite | None:
+    def propose(self, failure: Failure, step: int | None) -> Repair | None:
+        agent = failure.agent
+        if step is not None or agent is None:
+            return None
         lesson = self._lessons[min(len(self.asked), len(self._lessons) - 1)]
-        self.asked.append((attribution.agent, instructions))
-        assert attribution.agent is not None
-        return PromptRewrite(agent=attribution.agent, before=instructions or "", after=f"{instructions} {lesson}")
+        told = failure.instructions(agent)
+        self.asked.append((agent, told))
+        text = f"{told} {lesson}"
+        return Repair(strategy=self.name, target=RepairTarget.INSTRUCTIONS, agent=agent, text=text)
 
 
 def learns(told: str, task: str) -> str:
@@ -45,7 +48,7 @@ def never(told: str, task: str) -> str:
 
 
 def options(*lessons: str, **more: Any) -> dict[str, Any]:
-    return {"expected": "42", "retries": 1, "attributor": Blame(("solo",)), "rewriter": Teach(*lessons), **more}
+    return {"expected": "42", "retries": 1, "attributor": Blame(("solo",)), "repair": Teach(*lessons), **more}
 
 
 def run_of(target: Any) -> tracer_hooks.TeamRun:
@@ -64,43 +67,34 @@ def factory(say: Any, built: list[Any], **opts: Any) -> Any:
     return build_team
 
 
-def test_a_rewrite_that_helps_is_kept_for_later_runs_and_teams(bench: BenchAdapter) -> None:
+def test_instructions_that_help_serve_their_own_attempt_and_no_other(bench: BenchAdapter) -> None:
     built: list[Any] = []
     build = factory(learns, built, **options())
     team = build()
-    assert team.run("x") == {"answer": "It is 42."}
-    first, second = run_of(team).attempts
-    assert (first.outcome, second.outcome) == (RunOutcome.FAILED, RunOutcome.SUCCEEDED)
-    assert first.rewrite is not None
-    assert (first.rewrite.agent, first.rewrite.after) == ("solo", "Be right. lesson")
-    assert (first.kept, second.kept) == (True, None)
-    assert run_of(team).outcome is RunOutcome.SUCCEEDED
-    assert run_of(team).trajectory.agents[0].instructions == "Be right. lesson"
-    assert team.told == "Be right.", "the user's own team is as it was"
-
-    assert team.run("y") == {"answer": "It is 42."}, "a kept rewrite serves the same team's next run"
-    assert len(run_of(team).attempts) == 1
-    assert team.told == "Be right."
-    assert build().told == "Be right. lesson", "and the factory's next team"
-    assert built == [{}, {"solo": "Be right. lesson"}, {"solo": "Be right. lesson"}]
+    for _ in range(2):
+        assert team.run("x") == {"answer": "It is 42."}
+        first, second = run_of(team).attempts
+        assert (first.outcome, second.outcome) == (RunOutcome.FAILED, RunOutcome.SUCCEEDED)
+        assert first.repair is None
+        assert second.repair is not None
+        assert (second.repair.agent, second.repair.text) == ("solo", "Be right. lesson")
+        assert run_of(team).outcome is RunOutcome.SUCCEEDED
+        assert run_of(team).trajectory.agents[0].instructions == "Be right. lesson"
+        assert team.told == "Be right.", "the user's own team is as it was"
+    assert build().told == "Be right.", "and so is the factory's next team"
+    assert built == [{}, {"solo": "Be right. lesson"}, {"solo": "Be right. lesson"}, {}]
 
 
-def test_a_rewrite_that_does_not_help_is_dropped(bench: BenchAdapter) -> None:
+def test_every_attempt_begins_from_the_teams_own_instructions(bench: BenchAdapter) -> None:
     built: list[Any] = []
     build = factory(never, built, **options("one", "two", retries=2))
     team = build()
     assert team.run("x") == {"answer": "It is 41 for 'Be right.'."}, "the earliest among equals"
-    attempts = run_of(team).attempts
-    assert [attempt.kept for attempt in attempts] == [False, False, None]
-    assert [attempt.decision for attempt in attempts] == [
-        "the run with the new prompt failed again",
-        "the run with the new prompt failed again",
-        "no retry: 2 of 2 retries used",
-    ]
-    assert built == [{}, {"solo": "Be right. one"}, {"solo": "Be right. two"}], (
-        "each rewrite begins with the kept prompt"
-    )
-    assert build().told == "Be right.", "nothing is kept"
+    run = run_of(team)
+    assert run.repair is not None
+    assert [trial.passed for trial in run.repair.trials] == [False, False]
+    assert (run.repair.stopped, run.repair.recovered) == ("2 of 2 retries used", False)
+    assert built == [{}, {"solo": "Be right. one"}, {"solo": "Be right. two"}]
 
 
 async def test_async_calls_and_async_factories_retry_in_the_callers_loop(bench: BenchAdapter) -> None:
@@ -114,8 +108,6 @@ async def test_async_calls_and_async_factories_retry_in_the_callers_loop(bench: 
     team = await build_team()
     assert await team.arun("x") == {"answer": "It is 42."}
     assert loops == [asyncio.get_running_loop()] * 2
-    again = await build_team({"other": "as I like it"})
-    assert again.told == "Be right. lesson"
 
 
 def test_prompts_of_the_user_stay_under_ours(bench: BenchAdapter) -> None:
@@ -137,9 +129,6 @@ def test_a_factory_without_prompts_is_rewritten_on_the_team(bench: BenchAdapter)
     team = build_team("Mine.")
     assert team.run("x") == {"answer": "It is 42."}
     assert [one.told for one in built] == ["Mine.", "Mine."], "put back after the run"
-    later = build_team("Later.")
-    assert later.run("y") == {"answer": "It is 42."}
-    assert len(run_of(later).attempts) == 1
 
 
 def test_a_factory_that_cannot_build_again_costs_the_retry_alone(
@@ -156,8 +145,10 @@ def test_a_factory_that_cannot_build_again_costs_the_retry_alone(
 
     team = build_team()
     assert team.run("x") == {"answer": "It is 41 for 'Be right.'."}
-    (only,) = run_of(team).attempts
-    assert only.decision == "no retry: the team could not be made ready again (KeyError: 'solo')"
+    run = run_of(team)
+    assert len(run.attempts) == 1
+    assert run.repair is not None
+    assert run.repair.stopped == "the team could not be made ready again (KeyError: 'solo')"
     assert len(caplog.messages) == 1
 
 
@@ -166,8 +157,7 @@ def test_a_ready_team_is_rewritten_for_the_run_and_put_back(bench: BenchAdapter)
     team = tracer_hooks.hook(BenchTeam(learns), **options())
     assert team.run("x") == {"answer": "It is 42."}
     assert (team.told, team.resets) == ("Be right.", 1)
-    assert team.run("y") == {"answer": "It is 42."}
-    assert len(run_of(team).attempts) == 1
+    assert len(run_of(team).attempts) == 2
 
 
 def plain_team(say: Any, **opts: Any) -> Any:
@@ -189,8 +179,6 @@ def test_a_plain_function_gets_the_rewrite_by_instructions() -> None:
     assert [attempt.outcome for attempt in run.attempts] == [RunOutcome.FAILED, RunOutcome.SUCCEEDED]
     told = [attempt.trajectory.agents[0].instructions for attempt in run.attempts]
     assert told == ["Be right.", "Be right. lesson"], "each trajectory shows the prompt that was in force"
-    assert solve("y") == "It is 42."
-    assert len(run_of(solve).attempts) == 1
 
 
 def test_without_instructions_the_system_message_of_each_request_is_rewritten() -> None:
@@ -269,64 +257,13 @@ def test_a_score_out_of_range_puts_no_exception_before_a_result(score: float) ->
     assert hooked("x") == "an answer"
 
 
-# --- whom to rewrite -------------------------------------------------------------------------------------------------
-def two_agents(**opts: Any) -> Any:
-    @tracer_hooks.agent
-    def silent(task: str) -> str:
-        return "nothing"
-
-    @tracer_hooks.agent
-    def solo(task: str) -> str:
-        return learns(tracer_hooks.instructions("solo", "Be right."), task)
-
-    @tracer_hooks.hook(**opts)
-    def solve(task: str) -> str:
-        silent(task)
-        return solo(task)
-
-    return solve
-
-
-def test_the_next_candidate_is_tried_when_the_first_ones_prompt_is_not_known() -> None:
-    teach = Teach()
-    solve = two_agents(**options(attributor=Blame(("silent", "solo")), rewriter=teach))
-    assert solve("x") == "It is 42."
-    assert teach.asked == [("solo", "Be right.")]
-
-
-def test_the_next_candidate_is_tried_when_a_rewrite_was_tried_before() -> None:
-    class Same(Teach):
-        def rewrite(self, trajectory: Any, attribution: Any, instructions: Any) -> PromptRewrite:
-            return PromptRewrite(agent=attribution.agent, after="always the same")
-
-    @tracer_hooks.agent
-    def first(task: str) -> str:
-        return tracer_hooks.instructions("first", "One.")
-
-    @tracer_hooks.agent
-    def second(task: str) -> str:
-        return tracer_hooks.instructions("second", "Two.")
-
-    def solve(task: str) -> str:
-        return first(task) + second(task)
-
-    hooked = tracer_hooks.hook(solve, expected="42", retries=3, attributor=Blame(("first", "second")), rewriter=Same())
-    hooked("x")
-    attempts = run_of(hooked).attempts
-    assert [attempt.rewrite.agent if attempt.rewrite else None for attempt in attempts] == [
-        "first",
-        "second",
-        None,
-        None,
-    ]
-    assert attempts[2].decision == "no new rewrite of a known prompt: the retry is a plain one"
-
-
 def test_nobody_to_blame_means_a_plain_retry() -> None:
     answers = iter(["It is 41.", "It is 42."])
     hooked = tracer_hooks.hook(lambda task: next(answers), expected="42", retries=1, attributor=Blame())
     assert hooked("x") == "It is 42."
-    assert run_of(hooked).attempts[0].decision == "no agent to blame: the retry is a plain one"
+    repair = run_of(hooked).attempts[1].repair
+    assert repair is not None
+    assert repair.is_plain
 
 
 def test_a_run_that_passes_or_is_unknown_is_not_retried() -> None:
@@ -350,19 +287,22 @@ def test_tokens_of_the_retries_are_bounded() -> None:
     def solve(task: str) -> str:
         return ask(task).content
 
-    hooked = tracer_hooks.hook(solve, expected="42", retries=RetryPolicy(max_retries=9, max_tokens=100))
+    hooked = tracer_hooks.hook(solve, expected="42", retries=RetryPolicy(max_retries=9, max_tokens=100), repair="plain")
     hooked("x")
-    attempts = run_of(hooked).attempts
-    assert len(attempts) == 3
-    assert attempts[-1].decision == "no retry: 100 of 100 tokens used"
+    run = run_of(hooked)
+    assert len(run.attempts) == 3
+    assert run.repair is not None
+    assert run.repair.stopped == "100 of 100 tokens used"
+    assert run.repair.usage == Usage(input_tokens=80, output_tokens=20)
 
 
 def test_seconds_are_bounded() -> None:
     hooked = tracer_hooks.hook(lambda task: "41", expected="42", retries=RetryPolicy(max_retries=9, max_seconds=0))
     hooked("x")
-    (only,) = run_of(hooked).attempts
-    assert only.decision is not None
-    assert only.decision.startswith("no retry: 0.")
+    run = run_of(hooked)
+    assert len(run.attempts) == 1
+    assert run.repair is not None
+    assert run.repair.stopped.startswith("0.")
 
 
 # --- streams ---------------------------------------------------------------------------------------------------------
@@ -395,42 +335,23 @@ def has(number: str) -> Any:
     return lambda result: number in result.text
 
 
-def test_a_stream_is_never_replayed_and_the_rewrite_is_tried_in_the_next_run() -> None:
+def test_a_failed_stream_is_diagnosed_and_not_repeated() -> None:
     stream = stream_team(**options(expected=None, check=has("42")))
-    assert list(stream("x")) == ["It", "is", "41."]
-    failed = run_of(stream)
-    (only,) = failed.attempts
-    assert only.rewrite is not None
-    assert (only.kept, only.decision) == (None, "tried in the next run")
-    assert list(stream("x")) == ["It", "is", "42."]
-    assert only.kept is True
-    assert only.decision == "the run failed with the old prompt and passes with the new one"
-    assert list(stream("x")) == ["It", "is", "42."], "and kept from then on"
+    for _ in range(2):
+        assert list(stream("x")) == ["It", "is", "41."]
+        run = run_of(stream)
+        assert len(run.attempts) == 1
+        assert run.attribution is not None
+        assert run.repair is not None
+        assert run.repair.trials == ()
+        assert "retry_streams=True" in run.repair.stopped
 
 
 async def test_the_same_for_async_streams() -> None:
     stream = astream_team(**options(expected=None, check=has("42")))
-    assert [word async for word in stream("x")] == ["It", "is", "41."]
-    await run_of(stream).diagnosed()
-    assert [word async for word in stream("x")] == ["It", "is", "42."]
-
-
-def test_a_cancelled_trial_leaves_the_rewrite_for_the_next_run() -> None:
-    stream = stream_team(**options(expected=None, check=has("42")))
-    list(stream("x"))
-    broken_off = stream("x")
-    next(broken_off)
-    broken_off.close()
-    assert list(stream("x")) == ["It", "is", "42."]
-    assert list(stream("x")) == ["It", "is", "42."]
-
-
-def test_the_rewrite_waits_for_the_factorys_next_team(bench: BenchAdapter) -> None:
-    built: list[Any] = []
-    build = factory(learns, built, **options())
-    assert list(build().stream("x")) == ["It", "is", "41."]
-    assert list(build().stream("x")) == ["It", "is", "42."]
-    assert build().told == "Be right. lesson"
+    for _ in range(2):
+        assert [word async for word in stream("x")] == ["It", "is", "41."]
+        assert len((await run_of(stream).diagnosed()).attempts) == 1
 
 
 @pytest.mark.parametrize("closes", [False, True])
@@ -443,14 +364,16 @@ def test_retry_streams_go_on_after_a_boundary(closes: bool) -> None:
     assert before == ["It", "is", "41."]
     assert isinstance(boundary, RetryBoundary)
     assert (boundary.attempt, boundary.reason) == (2, "check: the check returned False")
-    assert boundary.rewrite is not None
-    assert boundary.rewrite.agent == "solo"
+    assert boundary.repair is not None
+    assert boundary.repair.agent == "solo"
     if closes:
         items.close()
         assert len(run_of(stream).attempts) == 1
     else:
         assert list(items) == ["It", "is", "42."]
-        assert [attempt.kept for attempt in run_of(stream).attempts] == [True, None]
+    log = run_of(stream).repair
+    assert log is not None
+    assert log.stopped == ("the call was broken off" if closes else "the run was recovered")
     assert not seen.open
     assert run_of(stream).wait(timeout=5)
 

@@ -12,7 +12,7 @@ import pytest
 import tracer_hooks
 from tracer_hooks import _guard
 from tracer_hooks.errors import ReplayError
-from tracer_hooks.feedback import AcceptanceDecision, PromptRewrite
+from tracer_hooks.repairs import RepairLog
 from tracer_hooks.schema import Attribution, RunOutcome
 from tracer_hooks.store import RunStore
 
@@ -40,16 +40,11 @@ class Broken(Blame):
         raise RuntimeError("no weights")
 
 
-class BrokenRewriter:
+class BrokenStrategy:
     name = "broken"
 
-    def rewrite(self, *about: Any) -> PromptRewrite:
+    def propose(self, failure: Any, step: Any) -> Any:
         raise RuntimeError("no words")
-
-
-class BrokenAcceptance:
-    def accept(self, before: Any, after: Any) -> AcceptanceDecision:
-        raise RuntimeError("no rule")
 
 
 class BrokenProvider:
@@ -67,11 +62,7 @@ def run_of(target: Any) -> tracer_hooks.TeamRun:
     ("options", "lines"),
     [
         ({"attributor": Broken()}, ["diagnose the run"]),
-        ({"attributor": Blame(("solo",)), "rewriter": BrokenRewriter(), "retries": 1}, ["rewrite the prompt"]),
-        (
-            {"attributor": Blame(("solo",)), "acceptance": BrokenAcceptance(), "retries": 1},
-            ["decide about the rewrite"],
-        ),
+        ({"attributor": Blame(("solo",)), "repair": BrokenStrategy(), "retries": 1}, ["choose a repair"]),
     ],
 )
 def test_what_is_broken_costs_one_line(
@@ -84,6 +75,56 @@ def test_what_is_broken_costs_one_line(
     assert len(got) == len(lines)
     assert all(f"could not {line}" in message for line, message in zip(lines, got, strict=True))
     assert run_of(hooked).wait(timeout=5)
+
+
+class Answers:
+    """An attributor and a strategy that answer with whatever they are given."""
+
+    name = "odd"
+
+    def __init__(self, answer: Any) -> None:
+        self.attribute = self.propose = lambda *about, **more: answer
+
+    def attribute_many(self, trajectories: Any) -> Any:
+        return [self.attribute(trajectory) for trajectory in trajectories]
+
+
+def of_nobody(**changes: Any) -> Attribution:
+    given: dict[str, Any] = {"agent": "solo", "step": 0, "confidence": 0.9, "attributor": "odd/1", **changes}
+    return Attribution(run_id="", **given)
+
+
+@pytest.mark.parametrize(
+    "answer", ["x", {}, 5, object(), None, of_nobody(step=99), of_nobody(agent="nobody", step=None)], ids=repr
+)
+@pytest.mark.parametrize("strict", ["", "1"])
+def test_an_odd_answer_of_an_attributor_is_no_diagnosis_and_one_warning(
+    answer: Any, strict: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACER_HOOKS_STRICT", strict)
+    hooked = tracer_hooks.hook(solve, expected="42", attributor=Answers(answer), retries=1)
+    assert [hooked("x"), hooked("x")] == ["It is 41.", "It is 41."]
+    run = run_of(hooked).wait(timeout=5)
+    assert [(attempt.outcome, attempt.attribution) for attempt in run.attempts] == [(RunOutcome.FAILED, None)] * 2
+    assert [attempt.repair is None or attempt.repair.is_plain for attempt in run.attempts] == [True, True]
+    assert len(caplog.messages) == 1
+    assert caplog.messages[0].startswith("tracer-hooks leaves out a diagnosis: the attributor 'odd' ")
+
+
+@pytest.mark.parametrize("answer", ["text", 5, object()], ids=repr)
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_an_odd_answer_of_a_strategy_makes_the_retry_a_plain_one(
+    answer: Any, is_alone: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    odd = Answers(answer)
+    repair = odd if is_alone else [odd]
+    hooked = tracer_hooks.hook(solve, expected="42", attributor=Blame(("solo",)), repair=repair, retries=1)
+    assert hooked("x") == "It is 41."
+    tried = run_of(hooked).attempts[1].repair
+    assert tried is not None
+    assert tried.is_plain
+    said = len([line for line in caplog.messages if "expected a Repair" in line])
+    assert said == 1 if is_alone else said <= 1, "a search may not come to it"
 
 
 def test_strict_raises_our_bugs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,23 +208,9 @@ def test_runs_are_stored_with_their_attempts(tmp_path: Path) -> None:
     assert [one.attempt for one in stored] == [1, 2]
     assert stored[0].trajectory == run_of(hooked).attempts[0].trajectory
     assert stored[0].attribution is not None
-    assert stored[0].rewrite is not None
-
-
-def test_the_fate_of_a_streams_rewrite_is_stored_too(tmp_path: Path) -> None:
-    path = tmp_path / "runs.sqlite"
-
-    @tracer_hooks.hook(expected="42", retries=1, attributor=Blame(("solo",)), store=path)
-    def stream(task: str) -> Iterator[str]:
-        yield solo(task)
-
-    list(stream("x"))
-    first = run_of(stream)
-    list(stream("x"))
-    with RunStore(path, read_only=True) as store:
-        (stored,) = store.attempts(first.session_id)
-    assert stored.rewrite is not None
-    assert stored.rewrite["kept"] is False
+    assert stored[0].repair is None
+    assert stored[1].repair is not None
+    assert RepairLog.model_validate(stored[1].repair) == run_of(hooked).repair
 
 
 @pytest.mark.parametrize("where", ["below a file", "not a database"])
@@ -214,7 +241,7 @@ def test_a_store_that_is_off_makes_no_file(tmp_path: Path, monkeypatch: pytest.M
 
 # --- on purpose ------------------------------------------------------------------------------------------------------
 def test_a_replay_that_left_its_record_stops_the_run() -> None:
-    from tracer_hooks.adapters import Intervention, ModelRequest
+    from tracer_hooks.frameworks import Intervention, ModelRequest
 
     class Tape(Intervention):
         def before_model(self, request: ModelRequest) -> None:

@@ -70,7 +70,7 @@ def test_many_answers_keep_the_order():
     ("fields", "message"),
     [
         ({"agent": "nobody", "step": 0}, "'fixed' named the agent 'nobody'"),
-        ({"agent": "a", "step": 1}, "named step 1, expected one below 1"),
+        ({"agent": "a", "step": 1}, "named step 1, expected one from 0 and below 1"),
         ({"candidates": (Candidate(agent="a", step=7, score=0.1),)}, "named step 7"),
     ],
 )

@@ -450,7 +450,7 @@ class TestAbstention:
         )
         answer = judge(trajectory)
         assert answer.step == 0
-        assert [(one.step, one.quote) for one in answer.spread] == [(1, "All is well with the order.")]
+        assert [(one.step, one.quote, one.why) for one in answer.spread] == [(1, "", "It was shown what step 0 says.")]
 
 
 class TestAnswerWithoutReason:

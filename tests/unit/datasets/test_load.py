@@ -19,8 +19,7 @@ from tracer_hooks.schema import (
     save_jsonl,
     to_json,
 )
-from tracer_hooks.telemetry._otlp_write import write_otlp_json, write_otlp_protobuf
-from tracer_hooks.telemetry._span_record import SpanRecord
+from tracer_hooks.telemetry import SpanRecord, write_otlp_json, write_otlp_protobuf
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "otlp"
 WHOWHEN = {"question": "q", "history": [{"name": "A", "role": "user", "content": "x"}]}
@@ -224,7 +223,7 @@ def test_one_trace_that_cannot_be_assembled_does_not_hide_the_others(
             raise ValueError("odd")
         return assemble(records)
 
-    monkeypatch.setattr("tracer_hooks.telemetry._assemble.assemble", failing)
+    monkeypatch.setattr("tracer_hooks.datasets._traces.assemble", failing)
     write_otlp_json(tmp_path / "x.json", [chat("1"), chat("2")])
     first, second = whole(tmp_path / "x.json")
     assert "1" * 32 in error_of(first)

@@ -14,7 +14,7 @@ import typer.main
 
 import tracer_hooks
 from tracer_hooks import config, errors, semconv
-from tracer_hooks._api import _options
+from tracer_hooks._api.conducting import _options
 from tracer_hooks.cli._app import app
 from tracer_hooks.schema import ErrorMode
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tracer_hooks
-from tracer_hooks.adapters import Intervention
+from tracer_hooks.frameworks import Intervention
 from tracer_hooks.testing import Reply, ScriptedLLM, ToolCallReply, When
 
 from ._runs import SOLVED, TICKETS

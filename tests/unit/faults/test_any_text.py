@@ -7,7 +7,6 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracer_hooks.adapters import ToolReply
 from tracer_hooks.faults import (
     ChannelFault,
     FaultContext,
@@ -19,6 +18,7 @@ from tracer_hooks.faults import (
     leaked_words,
     mutators_of,
 )
+from tracer_hooks.frameworks import ToolReply
 from tracer_hooks.schema import ErrorMode
 from tracer_hooks.telemetry import ChatReply, RequestedTool, message_text, text_message
 

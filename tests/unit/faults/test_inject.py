@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import pytest
 
 import tracer_hooks
-from tracer_hooks._api._injecting import clean_run
-from tracer_hooks._api._rerun_target import rerunner
+from tracer_hooks._api.rerunning._inject import clean_run
+from tracer_hooks._api.rerunning._targets import rerunner
 from tracer_hooks.errors import ConfigError, FaultError
 from tracer_hooks.faults import (
     FaultSpec,

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks.adapters import Intervention, Interventions, ModelRequest, RecordReplies
 from tracer_hooks.errors import FaultError
 from tracer_hooks.faults import (
     Corruption,
@@ -19,6 +18,7 @@ from tracer_hooks.faults import (
     FaultStrategy,
     instructions_for,
 )
+from tracer_hooks.frameworks import Intervention, Interventions, ModelRequest, RecordReplies
 from tracer_hooks.schema import ErrorMode
 from tracer_hooks.telemetry import ChatReply, message_text, text_message
 from tracer_hooks.testing import ScriptedLLM
@@ -77,6 +77,13 @@ def test_every_position_can_be_hit_the_first_one_included(llm: ScriptedLLM, step
     assert injector.applied.agent == clean.steps[step].agent == faulty.steps[step].agent
     assert [s.content for s in faulty.steps[:step]] == [s.content for s in clean.steps[:step]]
     assert faulty.steps[step].content != clean.steps[step].content or step == 2
+
+
+@pytest.mark.parametrize("strategy", FaultStrategy)
+def test_only_a_corrupted_reply_holds_streams_back(strategy: FaultStrategy) -> None:
+    kind = {"tool": "error", "channel": "dropped"}.get(strategy.value)
+    spec = FaultSpec(strategy=strategy, mode=MODE if kind is None else None, step=3, kind=kind)
+    assert FaultInjector(spec).changes_replies == (strategy is FaultStrategy.RESPONSE_CORRUPTION)
 
 
 def test_changed_arguments_reach_the_tool(llm: ScriptedLLM) -> None:

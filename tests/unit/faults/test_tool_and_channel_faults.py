@@ -8,7 +8,6 @@ from random import Random
 
 import pytest
 
-from tracer_hooks.adapters import ModelRequest, ToolReply, ToolRequest
 from tracer_hooks.faults import (
     ChannelFault,
     FaultInjector,
@@ -20,6 +19,7 @@ from tracer_hooks.faults import (
     faulty_tool_reply,
     leaked_words,
 )
+from tracer_hooks.frameworks import ModelRequest, ToolReply, ToolRequest
 from tracer_hooks.telemetry import ChatReply, assistant_message, message_text, text_message
 from tracer_hooks.testing import ScriptedLLM
 

@@ -222,3 +222,21 @@ def test_a_name_that_cannot_be_made_costs_one_line(
 
     assert tracer_hooks.run(solo, "x").native == "done"
     assert len(caplog.messages) == 1
+
+
+@pytest.mark.parametrize("decorate", [tracer_hooks.agent, tracer_hooks.model, tracer_hooks.tool])
+async def test_outside_of_a_run_closing_a_stream_closes_the_users_generator_at_once(decorate: Any) -> None:
+    closed = []
+
+    @decorate
+    async def words(task: str) -> AsyncIterator[str]:
+        try:
+            yield "one"
+            yield "two"
+        finally:
+            closed.append(task)
+
+    stream: Any = words("x")
+    assert await anext(stream) == "one"
+    await stream.aclose()
+    assert closed == ["x"]

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import tracer_hooks
-from tracer_hooks.adapters import (
+from tracer_hooks.errors import ReplayError
+from tracer_hooks.frameworks import (
     Intervention,
     ModelRequest,
     RecordReplies,
@@ -20,7 +21,6 @@ from tracer_hooks.adapters import (
     ToolReply,
     ToolRequest,
 )
-from tracer_hooks.errors import ReplayError
 from tracer_hooks.telemetry import ChatReply, text_message
 
 MESSAGES = [{"role": "system", "content": "Be right."}, {"role": "user", "content": "What?"}]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import tracer_hooks
-from tracer_hooks.adapters import Intervention, ReplaceModelReply
-from tracer_hooks.adapters import Interventions as Several
+from tracer_hooks.frameworks import Intervention, ReplaceModelReply
+from tracer_hooks.frameworks import Interventions as Several
 from tracer_hooks.schema import Usage
 from tracer_hooks.telemetry import ChatReply
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tracer_hooks.adapters import ModelRequest
 from tracer_hooks.errors import ConfigError, ReplayError
+from tracer_hooks.frameworks import ModelRequest
+from tracer_hooks.repairs import Repair, RepairTarget
 from tracer_hooks.replay import (
     Correction,
     ReplayOptions,
@@ -34,6 +35,32 @@ def test_of_takes_a_text_a_mapping_and_itself() -> None:
     assert made.is_reply
     assert made.reply().tool_calls[0].id == "call_corrected_0"
     assert not Correction().is_reply
+
+
+@pytest.mark.parametrize(
+    ("target", "correction"),
+    [
+        (RepairTarget.MESSAGE, Correction(message="Add.", source="own")),
+        (RepairTarget.INSTRUCTIONS, Correction(instructions="Add.", source="own")),
+        (RepairTarget.REPLY, Correction(content="Add.", source="own")),
+    ],
+)
+def test_of_takes_a_repair(target: RepairTarget, correction: Correction) -> None:
+    made = Correction.of(Repair(strategy="own", target=target, agent="adder", text="Add."))
+    assert made == correction
+    assert not made.is_resample
+    assert Correction.of(Repair(strategy="own")) == Correction(source="own")
+    assert Correction.of(Repair(strategy="own")).is_resample
+
+
+def test_a_message_reaches_the_model_at_its_step_only_and_stays_out_of_the_record() -> None:
+    team = Sums()
+    trial = replay_of(team, {1: "I get 11"}).corrected(1, Correction(message="Be careful."))
+    assert trial.passed
+    told = {name: messages[1]["content"] for name, messages in team.asked}
+    assert told == {"doubler": "I get 5\n\nBe careful.", "taker": "I get 10", "writer": "I get 9"}
+    assert "Be careful" not in trial.trajectory.model_dump_json()
+    assert "Be careful" not in trial.tape.model_dump_json()
 
 
 @pytest.mark.parametrize("wrong", [{"text": "nine"}, 9])

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from tracer_hooks.errors import ReplayError, TapeMismatchError
+from tracer_hooks.repairs import Failure, Repair, RepairTarget
 from tracer_hooks.replay import (
-    Correction,
     CostCap,
     Counterfactual,
     DecisiveSearch,
-    Proposal,
     ReplayOptions,
     StepReplay,
     Trial,
@@ -77,14 +76,19 @@ def test_the_earliest_of_two_faults_that_must_both_be_absent_is_not_found_alone(
     assert found.decisive.step == 0
 
 
+def reply(name: str, failure: Failure, step: int, text: str) -> Repair:
+    agent = failure.agent_at(step)
+    return Repair(strategy=name, target=RepairTarget.REPLY, agent=agent, text=text, resume_from=step)
+
+
 class Given:
     """A proposer that knows the right reply of every step."""
 
     name = "given"
     replies = ("I get 5", "I get 10", "I get 9", "The answer is 9 .")
 
-    def propose(self, proposal: Proposal) -> Correction:
-        return Correction(content=self.replies[proposal.step], source=self.name)
+    def propose(self, failure: Failure, step: int) -> Repair:
+        return reply(self.name, failure, step, self.replies[step])
 
 
 @pytest.mark.parametrize("planted", FAULTS)
@@ -140,10 +144,10 @@ class Refusing:
     def __init__(self, *refused: int) -> None:
         self.refused = refused
 
-    def propose(self, proposal: Proposal) -> Correction:
-        if proposal.step in self.refused:
-            raise ReplayError(f"nothing better comes to mind for step {proposal.step}")
-        return Correction(source=self.name)
+    def propose(self, failure: Failure, step: int) -> Repair:
+        if step in self.refused:
+            raise ReplayError(f"nothing better comes to mind for step {step}")
+        return Repair(strategy=self.name)
 
 
 def test_a_step_that_could_not_be_tested_is_named_where_it_matters() -> None:
@@ -172,7 +176,7 @@ def test_a_team_that_does_not_repeat_itself() -> None:
         task = "2 3"
 
         def run(self, intervention: Any = None, **kind: Any) -> Trial:
-            from tracer_hooks._api._rerun_target import rerunner
+            from tracer_hooks._api.rerunning._targets import rerunner
 
             told = {"adder": f"You are the adder. Today is {next(days)}."}
             return rerunner(lambda prompts=None: built(told), "2 3", check=bool).run(intervention)

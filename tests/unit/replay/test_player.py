@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tracer_hooks.adapters import ModelRequest, ToolReply, ToolRequest
 from tracer_hooks.errors import RecordedFailureError, ReplayError, TapeMismatchError
+from tracer_hooks.frameworks import ModelRequest, ToolReply, ToolRequest
 from tracer_hooks.replay import (
     Tape,
     TapedModelCall,

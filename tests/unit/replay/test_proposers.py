@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from tracer_hooks.errors import ReplayError
-from tracer_hooks.replay import Correction, LLMProposer, Proposal, ResampleProposer, TemplateProposer
+from tracer_hooks.errors import ConfigError, ReplayError
+from tracer_hooks.feedback import Resample, WrittenGuidance
+from tracer_hooks.repairs import Failure, Repair, RepairTarget, masked_feedback
+from tracer_hooks.replay import (
+    FeedbackProposer,
+    GuidanceProposer,
+    LLMProposer,
+    Proposer,
+    ResampleProposer,
+    TemplateProposer,
+    proposers_of,
+)
 from tracer_hooks.schema import AgentSpec, Attribution, ErrorMode, Evidence, RunOutcome, Step, ToolCall, Trajectory
 
 ANSWER = "82.50 EUR"
@@ -22,7 +33,7 @@ RUN = Trajectory(
         Step(index=2, agent="writer", content="It is 75.00 EUR."),
     ),
     outcome=RunOutcome.FAILED,
-    outcome_reason=f"check: expected '{ANSWER}', got '75.00 EUR'",
+    outcome_reason=f"check: the fee is missing: {ANSWER}, got 75.00 EUR",
     reference=ANSWER,
 )
 DIAGNOSIS = Attribution(
@@ -39,57 +50,83 @@ DIAGNOSIS = Attribution(
 )
 
 
+def failure(attribution: Attribution | None = None, *, reference: str | None = None) -> Failure:
+    told = masked_feedback(RUN.outcome_reason, RUN.reference)
+    made = Failure.of(RUN, attribution, feedback=told.text, steps=(1, 2))
+    shown = made.trajectory.model_copy(update={"reference": reference})
+    return Failure(trajectory=shown, attribution=made.attribution, feedback=made.feedback, steps=made.steps)
+
+
+def proposed(proposer: Proposer, given: Failure, step: int = 1) -> Repair:
+    repair = proposer.propose(given, step)
+    assert repair is not None
+    assert repair.strategy == proposer.name
+    return repair
+
+
 class Model:
     """A language model that notes what it was shown."""
 
-    def __init__(self, reply: str) -> None:
+    def __init__(self, reply: Any) -> None:
         self.reply = reply
         self.shown = ""
 
-    def __call__(self, messages: Sequence[dict[str, str]]) -> str:
+    def __call__(self, messages: Sequence[dict[str, str]]) -> Any:
         self.shown = json.dumps(messages, ensure_ascii=False)
         return self.reply
 
 
-def test_a_proposal_holds_nothing_that_gives_the_answer_away() -> None:
-    proposal = Proposal.of(RUN, 1, attribution=DIAGNOSIS)
-    assert proposal.reference is None
-    everything = proposal.trajectory.model_dump_json() + (proposal.attribution or DIAGNOSIS).model_dump_json()
-    assert ANSWER.lower() not in everything.lower()
-    assert proposal.notes == ["«3 * 25 = 75.00 EUR»: the fee is missing"]
+def test_resample_changes_nothing() -> None:
+    assert proposed(ResampleProposer(), failure()) == Repair(strategy="resample", resume_from=1)
 
 
-def test_a_proposal_shows_the_answer_where_the_caller_wants_it() -> None:
-    proposal = Proposal.of(RUN, 1, attribution=DIAGNOSIS, reference=ANSWER)
-    assert proposal.reference == ANSWER
-    assert len(proposal.notes) == 2
+def test_template_adds_to_the_message_from_the_diagnosis() -> None:
+    plain = proposed(TemplateProposer(), failure())
+    guided = proposed(TemplateProposer(), failure(DIAGNOSIS))
+    assert (guided.target, guided.agent) == (RepairTarget.MESSAGE, "calculator")
+    assert plain.text in guided.text
+    assert ErrorMode.FM_3_2.definition in guided.text
+    assert "the fee is missing" in guided.text
+    assert ANSWER not in guided.text
 
 
 def test_a_diagnosis_of_another_step_says_no_mode_of_this_one() -> None:
-    assert Proposal.of(RUN, 1, attribution=DIAGNOSIS).error_mode is ErrorMode.FM_3_2
-    assert Proposal.of(RUN, 2, attribution=DIAGNOSIS).error_mode is None
-    assert Proposal.of(RUN, 2).notes == []
+    other = proposed(TemplateProposer(), failure(DIAGNOSIS), 2)
+    assert "A mistake to avoid" not in other.text
+    assert "it takes the sum over" in other.text
 
 
-def test_resample_changes_nothing() -> None:
-    assert ResampleProposer().propose(Proposal.of(RUN, 1)) == Correction(source="resample")
+def test_feedback_is_what_the_check_said_without_the_answer() -> None:
+    repair = proposed(FeedbackProposer(), failure())
+    assert (repair.target, repair.agent) == (RepairTarget.MESSAGE, "calculator")
+    assert repair.text == (
+        "An earlier attempt at this task failed: the fee is missing: [hidden], got 75.00 EUR. "
+        "Do not make the same mistake."
+    )
+    with pytest.raises(ReplayError, match="said nothing that may be told"):
+        FeedbackProposer().propose(Failure.of(RUN), 1)
 
 
-def test_template_gives_guidance_from_the_diagnosis_and_no_reply() -> None:
-    plain = TemplateProposer().propose(Proposal.of(RUN, 1))
-    guided = TemplateProposer().propose(Proposal.of(RUN, 1, attribution=DIAGNOSIS))
-    assert not guided.is_reply
-    assert plain.guidance in guided.guidance
-    assert ErrorMode.FM_3_2.definition in guided.guidance
-    assert "the fee is missing" in guided.guidance
-    assert ANSWER not in guided.guidance
-    assert guided.source == "template"
+def test_guidance_is_written_by_a_model_that_does_not_see_the_answer() -> None:
+    model = Model({"text": "Mind the fee. Add it last. Good luck.", "usage": {"input_tokens": 7, "output_tokens": 5}})
+    repair = proposed(GuidanceProposer(model), failure(DIAGNOSIS))
+    assert (repair.target, repair.agent, repair.text) == (
+        RepairTarget.MESSAGE,
+        "calculator",
+        "Mind the fee. Add it last.",
+    )
+    assert (repair.usage.input_tokens, repair.usage.output_tokens) == (7, 5)
+    assert "[hidden], got 75.00 EUR" in model.shown
+    assert ANSWER not in model.shown
+    with pytest.raises(ReplayError, match="no guidance for step 1"):
+        GuidanceProposer(Model(" ")).propose(failure(), 1)
 
 
 def test_the_llm_writes_the_reply_and_sees_the_run_but_not_the_answer() -> None:
     model = Model(" 3 * 25 + 10 % = 82.50 EUR ")
-    correction = LLMProposer(model).propose(Proposal.of(RUN, 1, attribution=DIAGNOSIS))
-    assert (correction.content, correction.source) == ("3 * 25 + 10 % = 82.50 EUR", "llm")
+    repair = proposed(LLMProposer(model), failure(DIAGNOSIS))
+    assert (repair.target, repair.text) == (RepairTarget.REPLY, "3 * 25 + 10 % = 82.50 EUR")
+    assert repair.usage.output_tokens > 0
     for shown in (
         "What do 3 tickets cost?",
         "You calculate.",
@@ -105,7 +142,7 @@ def test_the_llm_writes_the_reply_and_sees_the_run_but_not_the_answer() -> None:
 
 def test_the_llm_sees_the_answer_when_it_is_shown_and_not_how_it_went_on_when_that_is_off() -> None:
     model = Model("82.50")
-    LLMProposer(model, continues=False).propose(Proposal.of(RUN, 1, reference=ANSWER))
+    LLMProposer(model, continues=False).propose(failure(reference=ANSWER), 1)
     assert ANSWER in model.shown
     assert "It is 75.00 EUR." not in model.shown
 
@@ -113,4 +150,28 @@ def test_the_llm_sees_the_answer_when_it_is_shown_and_not_how_it_went_on_when_th
 @pytest.mark.parametrize("reply", ["", "  \n", "3 * 25 = 75.00 EUR "])
 def test_an_llm_that_writes_nothing_new_is_an_error(reply: str) -> None:
     with pytest.raises(ReplayError, match="no other reply for step 1"):
-        LLMProposer(Model(reply)).propose(Proposal.of(RUN, 1))
+        LLMProposer(Model(reply)).propose(failure(), 1)
+
+
+def test_proposers_are_named_or_given_alone_or_several() -> None:
+    own = LLMProposer(Model(""))
+    assert [one.name for one in proposers_of("resample")] == ["resample"]
+    assert [one.name for one in proposers_of("resample, feedback")] == ["resample", "feedback"]
+    assert [one.name for one in proposers_of(["template", own])] == ["template", "llm"]
+    assert proposers_of(own) == (own,)
+    assert [one.name for one in proposers_of([Resample(), WrittenGuidance(Model(""))])] == ["resample", "guidance"]
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ("oracle", "unknown proposer 'oracle', expected 'resample', 'template', 'feedback', or a Proposer"),
+        ("resample,,feedback", "unknown proposer ''"),
+        ("guidance", "needs a language model"),
+        (3, "method propose"),
+        ([], "expected one at least"),
+    ],
+)
+def test_what_is_no_proposer_is_refused(named: Any, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        proposers_of(named)

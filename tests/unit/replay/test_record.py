@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import tracer_hooks
-from tracer_hooks.adapters.plain import PlainAdapter, PlainTeam
 from tracer_hooks.config import CaptureConfig, ContentCapture
 from tracer_hooks.errors import ReplayError
+from tracer_hooks.frameworks.plain import PlainAdapter, PlainTeam
 from tracer_hooks.replay import Tape, TapePlayer, tape_of
 from tracer_hooks.testing import Observer, observed
 

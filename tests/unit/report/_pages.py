@@ -150,10 +150,10 @@ def diagnosis(**fields: Any) -> Attribution:
         "confidence": 0.62,
         "candidates": (Candidate(agent="writer", step=2, score=0.62), Candidate(agent="scout", step=1, score=0.2)),
         "evidence": (
-            Evidence(step=2, quote="It is sunny", why="the tool said rain"),
-            Evidence(step=1, quote="rain, 7 degrees", why="what it was shown"),
+            Evidence(step=2, quote="It is sunny", why="The tool said rain.", weight=1.5, kind="contradiction"),
+            Evidence(step=1, quote="rain, 7 degrees", why="It was shown this."),
         ),
-        "spread": (Evidence(step=3, quote="RuntimeError", why="went on from it"),),
+        "spread": (Evidence(step=3, quote="RuntimeError", why="It went on from it."),),
         "attributor": "structural 1.0",
         "elapsed_s": 0.004,
     }

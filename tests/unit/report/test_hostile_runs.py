@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from tracer_hooks.repairs import PastTrial, Repair, RepairLog, RepairTarget
 from tracer_hooks.report import ReportAttempt, ReportRun, render_html
 from tracer_hooks.schema import (
     AgentSpec,
     Attribution,
     Candidate,
+    DecisiveStep,
     Evidence,
+    RunOutcome,
     Step,
     StepInput,
     StepKind,
@@ -66,11 +69,35 @@ def poisoned(bad: str) -> ReportRun:
         spread=(quote,),
         attributor=bad,
     )
-    fields = ("agent", "before", "after", "error_mode", "reason", "decision", "kept")
-    attempt = ReportAttempt(
-        number=1, trajectory=trajectory, attribution=attribution, rewrite=dict.fromkeys(fields, bad)
+    attempts = [ReportAttempt(number=n, trajectory=trajectory, attribution=attribution) for n in (1, 2)]
+    return ReportRun(
+        attempts=attempts, repair=poisoned_repairs(bad), team=bad, framework=bad, task=bad, generated_at=NOON
     )
-    return ReportRun(attempts=[attempt], team=bad, framework=bad, task=bad, generated_at=NOON)
+
+
+def poisoned_repairs(bad: str) -> RepairLog:
+    """Trials of every kind, with ``bad`` in every text."""
+    trials = [
+        PastTrial(
+            repair=Repair(
+                strategy=bad,
+                target=target,
+                agent=bad,
+                text="" if target is RepairTarget.NOTHING else bad,
+                resume_from=step,
+                reason=bad,
+            ),
+            outcome=RunOutcome.FAILED,
+            note=bad,
+            attempt=attempt,
+        )
+        for target in RepairTarget
+        for step in (None, 1)
+        for attempt in (None, 2)
+    ]
+    passed = trials[-1].model_copy(update={"outcome": RunOutcome.SUCCEEDED})
+    verified = DecisiveStep(agent=bad, step=1, reason=bad)
+    return RepairLog(trials=(*trials, passed), stopped=bad, verified=verified)
 
 
 @pytest.mark.parametrize("bad", ATTACKS)
@@ -82,6 +109,7 @@ def test_markup_in_every_field_stays_text(bad: str) -> None:
         assert not [name for name in element.attributes if name.startswith("on")]
         assert element.attributes.get("href", "#").startswith("#")
     assert bad in page.by_id("a1-s0").text
+    assert page.one("section", "tried").text.count(bad) > 20
     assert bad in page.one("head").one("title").text
 
 

@@ -10,26 +10,16 @@ from pathlib import Path
 import pytest
 
 from tracer_hooks.report import ReportAttempt, ReportRun, render_html, write_html
-from tracer_hooks.schema import Attribution, RunOutcome, Step, StepKind, Trajectory
+from tracer_hooks.schema import Attribution, Evidence, RunOutcome, Step, StepKind, Trajectory
 
 from ._pages import NOON, Element, diagnosis, failed_run, page_of, parse
-
-REWRITE = {
-    "agent": "writer",
-    "before": "Write.\nBe short.",
-    "after": "Write.\nUse the weather that you are given.\nBe short.",
-    "error_mode": "FM-2.5",
-    "reason": "ignored the tool",
-    "kept": True,
-    "decision": "the retry passed",
-}
 
 
 @pytest.fixture(scope="module")
 def page() -> Element:
     second = failed_run(run_id="run-2", outcome=RunOutcome.SUCCEEDED, outcome_reason=None)
     return page_of(
-        ReportAttempt(number=1, trajectory=failed_run(), attribution=diagnosis(), rewrite=REWRITE),
+        ReportAttempt(number=1, trajectory=failed_run(), attribution=diagnosis()),
         ReportAttempt(number=2, trajectory=second),
     )
 
@@ -66,11 +56,11 @@ def test_the_diagnosis_names_agent_step_mode_and_confidence(page: Element) -> No
     assert "FM-2.5" in text
     assert "The agent disregards what another agent or a tool told it." in text
     assert "62%" in text
-    assert "moderate confidence" in text
+    assert "clear: the step holds a wrong value, an error or a contradiction" in text
     assert card.one("div", "confidence").one("div", "bar").one("span").attributes["style"] == "width:62.0%"
     assert "structural 1.0, 4 ms" in text
     assert [quote.text for quote in card.all("blockquote")] == ["It is sunny", "rain, 7 degrees"]
-    assert "went on from it" in card.one("ol", "spread").text
+    assert "It went on from it." in card.one("ol", "spread").text
     assert [row.all("td")[0].text for row in card.one("tbody").all("tr")] == ["step 2", "step 1"]
 
 
@@ -88,6 +78,32 @@ def test_exactly_one_decisive_mark_stands_in_the_timeline_and_leads_to_the_step(
     assert marks[0].one("use", "mark").attributes["href"] == "#m-message"
     assert "decisive" in page.by_id("a1-s2").classes
     assert page.one("text", "flag").text == "decisive error, step 2"
+
+
+def test_a_weak_diagnosis_names_places_to_start_and_nothing_decisive() -> None:
+    page = page_of(ReportAttempt(number=1, trajectory=failed_run(), attribution=diagnosis(confidence=0.1)))
+    assert "No clear sign. Places to start: step 2 (writer), step 1 (scout)." in " ".join(page.text.split())
+    assert page.all("", "decisive") == []
+    assert "went wrong at" not in page.text
+    assert page.one("text", "flag").text == "place to start, step 2"
+    assert "start" in page.by_id("a1-s2").classes
+    assert "weak" in page.one("div", "diagnosis").classes
+
+
+def test_numbers_stand_behind_a_fold_and_beliefs_are_explained(page: Element) -> None:
+    card = page.one("div", "diagnosis")
+    fold = card.one("details", "numbers")
+    assert "+1.50" in fold.text
+    assert "log-odds" not in card.text.replace(fold.text, "")
+    assert "These beliefs add up to 82%" in card.text
+
+
+def test_evidence_without_a_passage_has_no_quotation() -> None:
+    said = (Evidence(step=2, why="It is empty."), Evidence(step=2, quote="It is sunny", why="It says so."))
+    page = page_of(ReportAttempt(number=1, trajectory=failed_run(), attribution=diagnosis(evidence=said)))
+    card = page.one("div", "diagnosis")
+    assert [quote.text for quote in card.all("blockquote")] == ["It is sunny"]
+    assert "It is empty." in card.text
 
 
 def test_the_timeline_has_a_lane_per_acting_agent_and_a_mark_per_step(page: Element) -> None:
@@ -119,36 +135,6 @@ def test_a_step_shows_what_was_received_called_and_handed_over(page: Element) ->
     assert "2 model calls" in page.by_id("a1-s3").text
 
 
-def test_the_rewrite_is_shown_as_a_comparison_with_its_fate(page: Element) -> None:
-    card = page.one("div", "rewrite")
-    assert card.one("span", "badge").text == "Kept"
-    assert "the retry passed" in card.text
-    assert "FM-2.5 ignored other agent's input" in card.text
-    kinds = [(row.classes - {"row"}).pop() for row in card.one("div", "diff").all("div", "row")]
-    assert kinds == ["same", "added", "same"]
-
-
-@pytest.mark.parametrize(("kept", "word"), [(False, "Dropped"), (None, "Not decided"), ("odd", "Not decided")])
-def test_a_rewrite_that_was_not_kept(kept: object, word: str) -> None:
-    page = page_of(ReportAttempt(number=1, trajectory=failed_run(), rewrite={**REWRITE, "kept": kept}))
-    assert page.one("div", "rewrite").one("span", "badge").text == word
-
-
-def test_a_rewrite_may_be_an_object_and_may_lack_fields() -> None:
-    class Rewrite:
-        agent = "writer"
-        kept = False
-
-    page = page_of(ReportAttempt(number=1, trajectory=failed_run(), rewrite=Rewrite()))
-    assert page.one("div", "rewrite").one("span", "badge").text == "Dropped"
-    assert "The prompts are not recorded." in page.text
-
-
-def test_a_rewrite_that_empties_the_prompt_still_shows_what_went() -> None:
-    page = page_of(ReportAttempt(number=1, trajectory=failed_run(), rewrite={"before": "a\nb", "after": ""}))
-    assert len(page.all("div", "removed")) == 2
-
-
 @pytest.mark.parametrize("reason", ["no fault found", "environment fault", "trace too incomplete"])
 def test_an_abstention_names_nobody(reason: str) -> None:
     abstained = Attribution(run_id="run-1", abstained=True, abstained_reason=reason, attributor="x")
@@ -162,7 +148,7 @@ def test_an_abstention_names_nobody(reason: str) -> None:
 
 def test_a_diagnosis_of_a_step_that_does_not_exist_is_told_without_a_link() -> None:
     page = page_of(ReportAttempt(number=1, trajectory=failed_run(), attribution=diagnosis(step=77)))
-    assert "went wrong at step 77" in page.text
+    assert "Probably: writer at step 77" in page.text
     assert "#a1-s77" not in [each.attributes.get("href") for each in page.all("a")]
 
 

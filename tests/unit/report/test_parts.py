@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tracer_hooks.report import suggestion
 from tracer_hooks.report._excerpts import LONGEST, NO_LIMIT, SHORTEST, excerpt, fair_limit
 from tracer_hooks.report._prompt_diff import diff_lines
-from tracer_hooks.report._wording import clean, confidence_words, in_bytes, in_seconds, one_line
-from tracer_hooks.schema import Attribution, ErrorMode
+from tracer_hooks.report._wording import belief_note, certainty_words, clean, in_bytes, in_seconds, one_line
+from tracer_hooks.schema import Attribution, Candidate, ErrorMode, Evidence, EvidenceKind
 
 
 @given(st.text(max_size=400), st.lists(st.text(min_size=1, max_size=20), max_size=3))
@@ -119,14 +119,53 @@ def test_one_line_cuts_and_joins() -> None:
     assert one_line("abcdefghij" * 9, 5) == "abcd…"
 
 
-def test_confidence_gets_weaker_words_as_it_falls() -> None:
-    words = [confidence_words(value) for value in (0.9, 0.6, 0.3, 0.1)]
-    assert [word.split(" confidence")[0] for word in words] == ["high", "moderate", "low", "very low"]
+@pytest.mark.parametrize(
+    ("confidence", "kind", "certainty", "headline"),
+    [
+        (0.6, "value", "clear", "writer went wrong at step 2: step repetition."),
+        (0.9, "sign", "likely", "Probably: writer at step 2 (step repetition)."),
+        (0.59, "error", "likely", "Probably: writer at step 2 (step repetition)."),
+        (0.3, "contradiction", "likely", "Probably: writer at step 2 (step repetition)."),
+        (0.29, "value", "weak", "No clear sign. Places to start: step 2 (writer), step 0 (scout)."),
+    ],
+)
+def test_the_heading_is_no_surer_than_the_diagnosis(
+    confidence: float, kind: EvidenceKind, certainty: str, headline: str
+) -> None:
+    attribution = Attribution(
+        run_id="r",
+        agent="writer",
+        step=2,
+        confidence=confidence,
+        error_mode=ErrorMode.FM_1_3,
+        candidates=(Candidate(agent="writer", step=2, score=confidence), Candidate(agent="scout", step=0, score=0.1)),
+        evidence=(Evidence(step=2, quote="x", why="It says x.", kind=kind),),
+    )
+    assert attribution.certainty == certainty
+    assert attribution.headline == headline
+    assert certainty_words(attribution).startswith(certainty)
+
+
+def test_a_finding_on_another_step_makes_nothing_clear() -> None:
+    elsewhere = Evidence(step=1, quote="x", why="It says x.", kind="error")
+    assert Attribution(run_id="r", agent="a", step=0, confidence=0.9, evidence=(elsewhere,)).certainty == "likely"
+    assert Attribution(run_id="r", abstained=True, confidence=0.9, evidence=(elsewhere,)).certainty is None
+
+
+def test_beliefs_that_do_not_add_up_are_explained() -> None:
+    assert belief_note([0.7, 0.3], steps=2) == ""
+    assert belief_note([0.2, 0.1], steps=2).endswith("is kept back for causes that leave no trace in the run.")
+    assert "30%" in belief_note([0.2, 0.1], steps=9)
+    assert "steps that are not listed" in belief_note([0.2, 0.1], steps=9)
+    assert belief_note([], steps=9) == ""
 
 
 def test_every_mode_and_every_abstention_has_a_suggestion() -> None:
-    named = {suggestion(Attribution(run_id="r", agent="a", step=0, error_mode=mode)) for mode in ErrorMode}
+    named = {
+        suggestion(Attribution(run_id="r", agent="a", step=0, error_mode=mode, confidence=0.5)) for mode in ErrorMode
+    }
     assert len(named) == len(ErrorMode)
+    assert suggestion(Attribution(run_id="r", agent="a", step=0, confidence=0.5)) not in named
     assert suggestion(Attribution(run_id="r", agent="a", step=0)) not in named
     reasons = ("no fault found", "environment fault", "trace too incomplete")
     told = {suggestion(Attribution(run_id="r", abstained=True, abstained_reason=each)) for each in reasons}

@@ -24,15 +24,16 @@ def test_the_answer_comes_first_then_how_it_spread_then_the_alternatives() -> No
     text = shown(failed_run(), diagnosis())
     parts = [
         "writer went wrong at step 2: ignored other agent's input.",
-        "62%, moderate confidence",
+        "62%, clear: the step holds a wrong value, an error or a contradiction",
         "FM-2.5 ignored other agent's input. The agent disregards",
-        "step 2, writer: the tool said rain",
+        "step 2, writer: The tool said rain.",
         "“It is sunny”",
-        "What to try  Tell this agent to answer or use each message",
+        "What to try  Have 'writer' copy values word for word",
         "How it spread",
-        "step 3, writer: went on from it",
+        "step 3, writer: It went on from it.",
         "Other candidates",
         "20%  step 1, scout",
+        "These beliefs add up to 82%; the rest is for steps that are not listed",
         "by structural 1.0, 4 ms",
     ]
     places = [text.find(part) for part in parts]
@@ -51,7 +52,7 @@ def test_brackets_in_what_agents_wrote_are_shown_as_they_are(text: str) -> None:
         attributor=text,
     )
     out = shown(failed_run(team=text, outcome_reason=text), attribution)
-    assert out.count(text) == 7
+    assert out.count(text) == 8
 
 
 def test_escape_sequences_do_not_reach_the_terminal() -> None:

@@ -10,6 +10,8 @@ from tracer_hooks.schema import (
     LabeledTrajectory,
     Step,
     Trajectory,
+    ValueLink,
+    ValueOrigin,
     _codec,
     from_dict,
     from_json,
@@ -84,3 +86,19 @@ def test_kinds_are_not_mixed_up() -> None:
         from_json(to_json(RUN), LabeledTrajectory)
     with pytest.raises(TrajectoryError, match="not a valid Attribution"):
         from_json(to_json(RUN), Attribution)
+
+
+def test_a_diagnosis_that_was_stored_before_values_were_followed_is_read() -> None:
+    link = ValueLink(value="430 EUR", step=1, origin=ValueOrigin.CONTRADICTING, source=0, note="it is 470 EUR")
+    answer = Attribution(run_id="r", agent="A", step=1, provenance=(link,))
+    assert from_json(to_json(answer), Attribution) == answer
+    old = json.loads(to_json(answer))
+    del old["provenance"]
+    assert from_dict(old, Attribution) == answer.model_copy(update={"provenance": ()})
+
+
+@pytest.mark.parametrize("bad", [{"origin": "guessed"}, {"step": -1}, {"source": -1}, {"where": 1}])
+def test_a_link_that_makes_no_sense_is_refused(bad: dict[str, object]) -> None:
+    link = {"value": "1 EUR", "step": 1, "origin": "copied", "source": 0, **bad}
+    with pytest.raises(TrajectoryError, match="provenance"):
+        from_dict({"run_id": "r", "provenance": [link]}, Attribution)

@@ -11,6 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from tracer_hooks.errors import StoreError
+from tracer_hooks.repairs import RepairLog
 from tracer_hooks.schema import Attribution, RunKind, RunOutcome, Step, ToolCall, Trajectory, Usage
 from tracer_hooks.store import RunStore, default_path
 from tracer_hooks.store._packing import COMPRESS_FROM, pack, unpack
@@ -24,8 +25,9 @@ def store(tmp_path: Path) -> RunStore:
 
 
 def test_a_run_comes_back_as_it_was_saved(store: RunStore) -> None:
-    rewrite = {"agent": "solver", "before": "a", "after": "b", "kept": None, "decision": "pending"}
-    run = make_run(attribution=make_attribution(), rewrite=rewrite, attempt=2, kind=RunKind.RETRY)
+    trial = {"repair": {"strategy": "from_scratch"}, "outcome": "failed"}
+    repair = {"trials": [trial], "stopped": "1 of 1 retries used"}
+    run = make_run(attribution=make_attribution(), repair=repair, attempt=2, kind=RunKind.RETRY)
     store.save(run)
     assert store.get("run-1") == run
 
@@ -50,26 +52,26 @@ def test_saving_twice_is_the_same_as_saving_once(store: RunStore) -> None:
 def test_a_later_save_replaces_the_run_but_keeps_a_diagnosis_it_lacks(store: RunStore) -> None:
     store.save(make_run(outcome=RunOutcome.UNKNOWN))
     store.set_attribution("run-1", make_attribution())
-    store.set_rewrite("run-1", {"agent": "solver", "kept": True})
+    store.set_repair("run-1", {"stopped": "x"})
     store.save(make_run(outcome=RunOutcome.SUCCEEDED, text="forty-two"))
     found = store.get("run-1")
     assert found.outcome is RunOutcome.SUCCEEDED
     assert found.trajectory.steps[0].content == "forty-two"
     assert found.attribution == make_attribution()
-    assert found.rewrite == {"agent": "solver", "kept": True}
+    assert found.repair == {"stopped": "x"}
 
 
-def test_diagnosis_and_rewrite_can_be_set_and_removed(store: RunStore) -> None:
+def test_diagnosis_and_repair_can_be_set_and_removed(store: RunStore) -> None:
     store.save(make_run())
     store.set_attribution("run-1", make_attribution())
     assert store.list()[0].agent == "solver"
     store.set_attribution("run-1", None)
-    store.set_rewrite("run-1", {"odd": {1, 2}, "number": 2**70})  # type: ignore[dict-item]
+    store.set_repair("run-1", {"odd": {1, 2}, "number": 2**70})  # type: ignore[dict-item]
     found = store.get("run-1")
     assert found.attribution is None
-    assert found.rewrite == {"odd": [1, 2], "number": 2**70}
-    store.set_rewrite("run-1", None)
-    assert store.get("run-1").rewrite is None
+    assert found.repair == {"odd": [1, 2], "number": 2**70}
+    store.set_repair("run-1", None)
+    assert store.get("run-1").repair is None
 
 
 def test_a_unique_beginning_finds_the_run_and_a_shared_one_names_the_choices(store: RunStore) -> None:
@@ -109,12 +111,12 @@ def test_list_refuses_what_it_cannot_mean(store: RunStore) -> None:
 
 
 def test_a_summary_tells_the_diagnosis_without_the_trajectory(store: RunStore) -> None:
-    store.save(make_run(attribution=make_attribution(), task="t" * 9000, rewrite={"agent": "solver"}))
+    store.save(make_run(attribution=make_attribution(), task="t" * 9000, repair={"stopped": "x"}))
     (summary,) = store.list()
     assert (summary.agent, summary.step, summary.error_mode) == ("solver", 0, "FM-3.2")
     assert summary.confidence == 0.625
     assert (summary.steps, summary.usage) == (1, Usage(input_tokens=7, output_tokens=3))
-    assert (summary.rewritten, summary.abstained) == (True, False)
+    assert (summary.has_repair, summary.abstained) == (True, False)
     assert summary.task == "t" * 500
 
 
@@ -212,3 +214,14 @@ def test_a_run_without_a_time_zone_is_refused() -> None:
 def test_the_package_is_imported_without_sqlalchemy() -> None:
     code = "import sys, tracer_hooks.store; sys.exit('sqlalchemy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_rewrite_of_an_older_version_is_read_as_a_repair(store: RunStore) -> None:
+    older = {"agent": "solver", "before": "Be right.", "after": "Be right. Check."}
+    older |= {"kept": True, "decision": "it helped"}
+    store.save(make_run(repair=older))
+    found = store.get("run-1").repair
+    assert found is not None
+    log = RepairLog.model_validate(found)
+    assert (log.trials[0].repair.agent, log.trials[0].repair.text) == ("solver", "Be right. Check.")
+    assert (log.recovered, log.stopped) == (True, "it helped")

@@ -35,7 +35,7 @@ def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
         lambda store: store.save(make_run("new")),
         lambda store: store.delete("run-1"),
         lambda store: store.set_attribution("run-1", None),
-        lambda store: store.set_rewrite("run-1", {}),
+        lambda store: store.set_repair("run-1", {}),
     ],
 )
 def test_a_read_only_store_reads_and_refuses_every_change(tmp_path: Path, change: Callable[[RunStore], None]) -> None:

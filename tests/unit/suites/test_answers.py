@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracer_hooks.adapters import RunResult
+from tracer_hooks.frameworks import RunResult
 from tracer_hooks.suites import SuiteTask, check_of
 
 

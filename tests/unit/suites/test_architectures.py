@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import tracer_hooks
-from tracer_hooks.adapters import Intervention, ToolRequest
 from tracer_hooks.errors import ConfigError, ReplayError
+from tracer_hooks.frameworks import Intervention, ToolRequest
 from tracer_hooks.suites import Endpoint
 from tracer_hooks.suites.architectures import ARCHITECTURES, Said, blueprint, build_team, roles
 from tracer_hooks.testing import ErrorReply, Garbage, Reply, ScriptedLLM, ToolCallReply, When

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from tracer_hooks.adapters import RunResult, Verdict
 from tracer_hooks.errors import ConfigError
+from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.suites import Difficulty, SuiteTask, get_suite
 
 CODE = get_suite("code")

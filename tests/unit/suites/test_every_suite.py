@@ -9,8 +9,8 @@ from typing import get_args
 
 import pytest
 
-from tracer_hooks.adapters import RunResult, Verdict
 from tracer_hooks.errors import ConfigError, MissingExtraError
+from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.suites import Difficulty, SuiteTask, check_of, get_suite, load_tasks, save_tasks, suite_names
 
 WITHOUT_EXTRA = ("code", "orders", "word_sums")

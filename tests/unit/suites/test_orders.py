@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks.adapters import RunResult, Verdict
 from tracer_hooks.errors import ConfigError
+from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.suites import Difficulty, Environment, SuiteTask, check_of, get_suite
 
 ORDERS = get_suite("orders")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tracer_hooks.adapters import RunResult
 from tracer_hooks.errors import DatasetError
+from tracer_hooks.frameworks import RunResult
 from tracer_hooks.suites import SuiteTask, check_of, load_tasks, save_tasks
 
 

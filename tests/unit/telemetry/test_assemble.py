@@ -22,9 +22,11 @@ from tracer_hooks.telemetry import (
     ToolInvocation,
     assemble,
     assistant_message,
+    normalise,
     text_message,
     tool_message,
 )
+from tracer_hooks.telemetry._span_tree import SpanTree
 
 from ._runs import Recorded
 
@@ -228,6 +230,62 @@ def test_lost_and_looping_parents_do_not_stop_the_rest(run: RunInvocation) -> No
     for records in (loop, lost):
         (trajectory,) = assemble(records)
         assert len(trajectory.steps) == 3
+
+
+@pytest.mark.parametrize("operation", [semconv.OP_CHAT, semconv.OP_EXECUTE_TOOL, semconv.OP_INVOKE_AGENT])
+def test_a_long_chain_of_parents_is_not_walked_again_for_every_span(operation: str) -> None:
+    class Counted(dict[str, Any]):
+        asked = 0
+
+        def get(self, key: str, default: Any = None) -> Any:
+            Counted.asked += 1
+            return super().get(key, default)
+
+    def questions(count: int) -> int:
+        Counted.asked = 0
+        operations = [semconv.OP_INVOKE_AGENT, *[operation] * (count - 1)]
+        records = [
+            SpanRecord(
+                trace_id="t",
+                span_id=str(number),
+                parent_id=str(number - 1) if number else None,
+                name=f"span {number}",
+                start_ns=number + 1,
+                end_ns=number + 2,
+                attributes=Counted({semconv.OPERATION_NAME: kind, semconv.OUTPUT_MESSAGES: []}),
+            )
+            for number, kind in enumerate(operations)
+        ]
+        normalise(records)
+        assemble(records)
+        return Counted.asked
+
+    assert questions(800) < 5 * questions(200)
+
+
+def test_a_turn_is_found_through_chains_that_meet_and_through_circles() -> None:
+    def span(name: str, parent: str | None, operation: str | None = None) -> SpanRecord:
+        attributes = {} if operation is None else {semconv.OPERATION_NAME: operation}
+        return SpanRecord(trace_id="t", span_id=name, parent_id=parent, start_ns=1, end_ns=2, attributes=attributes)
+
+    spans = [
+        span("top", None, semconv.OP_INVOKE_AGENT),
+        span("inner", "top", semconv.OP_INVOKE_AGENT),
+        *(span(f"a{k}", f"a{k - 1}" if k else "inner") for k in range(5)),
+        *(span(f"b{k}", f"b{k - 1}" if k else "a2") for k in range(5)),
+        span("c0", "c2"),
+        span("c1", "c0", semconv.OP_INVOKE_AGENT),
+        span("c2", "c1"),
+        span("c3", "c2"),
+        span("lost", "nowhere"),
+    ]
+    tree = SpanTree(spans)
+    for order in (spans, spans[::-1]):
+        found = {one.span_id: getattr(tree.agent_of(one), "span_id", None) for one in order}
+        inner = {f"{chain}{k}": "inner" for chain in "ab" for k in range(5)}
+        expected = {"top": None, "inner": "top", **inner, "c0": "c1", "c1": None, "c2": "c1", "c3": "c1", "lost": None}
+        assert found == expected
+        tree = SpanTree(spans)
 
 
 def test_nothing_gives_nothing() -> None:

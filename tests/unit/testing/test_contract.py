@@ -13,8 +13,8 @@ TEAMS = Path(__file__).parents[2] / "contract" / "teams" / "plain_teams.py"
 MODULE = """
 import importlib.util
 from opentelemetry import context, trace
-from tracer_hooks.adapters import EntryKind, wrap_entry
-from tracer_hooks.adapters.plain import PlainAdapter
+from tracer_hooks.frameworks import EntryKind, wrap_entry
+from tracer_hooks.frameworks.plain import PlainAdapter
 from tracer_hooks.telemetry import ChatInvocation, ChatReply, current_run
 from tracer_hooks.testing import AdapterContract
 

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from tracer_hooks.adapters import ModelRequest, RecordReplies
-from tracer_hooks.adapters.plain import PlainAdapter, PlainTeam, agent, model
 from tracer_hooks.config import CaptureConfig
+from tracer_hooks.frameworks import ModelRequest, RecordReplies
+from tracer_hooks.frameworks.plain import PlainAdapter, PlainTeam, agent, model
 from tracer_hooks.schema import RunOutcome
 from tracer_hooks.testing import observed, span_tree
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import socketserver
 import subprocess
 import sys
 import threading
@@ -16,7 +17,7 @@ import httpx
 import pytest
 
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.testing import Drop, ErrorReply, Garbage, Reply, ScriptedLLM
+from tracer_hooks.testing import Drop, ErrorReply, Garbage, Reply, ScriptedLLM, When
 
 BODY: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "x"}]}
 
@@ -96,6 +97,14 @@ def test_a_delay_holds_the_reply_back():
         begin = time.perf_counter()
         assert post(llm).status_code == 200
         assert time.perf_counter() - begin >= 0.1
+
+
+def test_a_pause_comes_between_the_pieces_of_a_stream_alone():
+    with ScriptedLLM([Reply("a b", pause_s=0.1), Reply("a b", pause_s=600)]) as llm:
+        begin = time.perf_counter()
+        assert post(llm, stream=True).status_code == 200
+        assert time.perf_counter() - begin >= 0.2
+        assert post(llm).status_code == 200
 
 
 def test_a_client_that_gives_up_leaves_the_server_working_and_close_ends_the_wait():
@@ -245,3 +254,23 @@ print([name for name in heavy if name in sys.modules])
 """
     )
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
+
+
+def test_a_port_is_not_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ScriptedLLM(rules=[When().then("42")]) as first:
+        used = first.base_url
+    # The system is free to name the same port again; a client that is kept for it would hold dead connections.
+    port = int(used.rpartition(":")[2].partition("/")[0])
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        free = other.getsockname()[1]
+    wanted = iter([port, port, free])
+    bind = socketserver.TCPServer.server_bind
+
+    def bind_as_wanted(server: socketserver.TCPServer) -> None:
+        server.server_address = ("127.0.0.1", next(wanted, 0))
+        bind(server)
+
+    monkeypatch.setattr(socketserver.TCPServer, "server_bind", bind_as_wanted)
+    monkeypatch.setattr(socketserver.TCPServer, "allow_reuse_port", True, raising=False)
+    with ScriptedLLM(rules=[When().then("42")]) as second:
+        assert second.base_url != used

@@ -209,6 +209,7 @@ def test_equal_runs_give_equal_bytes():
         (lambda: Reply("a", chunks=0), "at least 1 piece"),
         (lambda: Reply("a", usage=(1, -1)), "usage"),
         (lambda: Reply("a", delay_s=-1), "delay_s=-1"),
+        (lambda: Reply("a", pause_s=-1), "pause_s=-1"),
         (lambda: ToolCallReply(""), "name of a tool"),
         (lambda: ToolCallReply("f", {"a": {1}}), "expected JSON values"),
     ],

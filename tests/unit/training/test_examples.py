@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tracer_hooks.attribution._encoder._given import read
+from tracer_hooks.attribution.encoder import read
 from tracer_hooks.schema import AgentFault, DecisiveStep, ErrorMode, LabeledTrajectory, LabelSource, Step, Trajectory
 from tracer_hooks.training._data import is_held_out
 from tracer_hooks.training._examples import architecture_of, find_agent, labels_of

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tracer_hooks.adapters import (
+from tracer_hooks.frameworks import (
     Capability,
     PatchSet,
     RunHost,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from tracer_hooks import semconv
-from tracer_hooks._guard import guard, guarded
+from tracer_hooks.frameworks import guard, guarded
 from tracer_hooks.telemetry import (
     AgentInvocation,
     ChatInvocation,
@@ -20,11 +20,10 @@ from tracer_hooks.telemetry import (
 from tracer_hooks_autogen._autogen import types
 from tracer_hooks_autogen._convert import conversions_of, from_create_result
 from tracer_hooks_autogen._home import Home, run_for
-from tracer_hooks_autogen._intervene_model import create_under_intervention, stream_under_intervention
+from tracer_hooks_autogen._intervene_model import create_under_intervention, end_chat, stream_under_intervention
 from tracer_hooks_autogen._layers import Make
 from tracer_hooks_autogen._managers import manager_turn
 from tracer_hooks_autogen._members import model_name
-from tracer_hooks_autogen._turns import AgentTurn
 
 _PROVIDERS = {
     "openai": "openai",
@@ -98,10 +97,7 @@ def observe_create_stream(client: Any) -> Make:
 
 
 def _end_chat(chat: ChatInvocation, result: Any) -> None:
-    reply = from_create_result(result)
-    if reply.tool_calls and isinstance(chat.agent, AgentTurn):
-        chat.agent.requested = {call.id: call for call in reply.tool_calls if call.id}
-    chat.stop(reply)
+    end_chat(chat, from_create_result(result))
 
 
 @guarded("begin a model call", cast("ChatInvocation | None", None))

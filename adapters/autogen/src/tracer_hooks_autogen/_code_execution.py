@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from tracer_hooks import semconv
-from tracer_hooks._guard import guard, guarded
-from tracer_hooks.adapters import ToolReply, after_tool, before_tool
+from tracer_hooks.frameworks import ToolReply, after_tool, before_tool, guard, guarded
 from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry import ToolInvocation, enclosing_agent
 from tracer_hooks_autogen._home import Home, parent_in, run_for

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tracer_hooks.adapters import PatchSet
+from tracer_hooks.frameworks import PatchSet
 from tracer_hooks.telemetry import Invocation, RunInvocation, current_invocation, current_run
 
 

@@ -7,8 +7,7 @@ import importlib
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from tracer_hooks._guard import guard, warn_once
-from tracer_hooks.adapters import EntryKind, PatchSet, RunHost, wrap_entry
+from tracer_hooks.frameworks import EntryKind, PatchSet, RunHost, guard, warn_once, wrap_entry
 from tracer_hooks.telemetry import RunInvocation, current_run
 from tracer_hooks_autogen._autogen import types
 from tracer_hooks_autogen._chats import observe_create, observe_create_stream

@@ -8,9 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracer_hooks import semconv
-from tracer_hooks.adapters import ModelRequest, after_model, before_model, changed_texts
+from tracer_hooks.frameworks import (
+    ModelRequest,
+    after_model,
+    after_stream,
+    before_model,
+    changed_texts,
+    guard,
+    may_change_replies,
+)
 from tracer_hooks.schema import to_json_value
-from tracer_hooks.telemetry import ChatInvocation, ChatReply, RequestedTool
+from tracer_hooks.telemetry import AsyncSteps, ChatInvocation, ChatReply, RequestedTool
 from tracer_hooks_autogen._autogen import types
 from tracer_hooks_autogen._convert import conversions_of, from_create_result
 from tracer_hooks_autogen._turns import AgentTurn
@@ -40,31 +48,65 @@ async def create_under_intervention(
     native = None
     if asked.reply is None:
         with chat.active():
-            native = await original(asked.natives, *args[1:], **_without_messages(kwargs))
+            native = await _live(asked, original, args, kwargs)
     return _finish(chat, asked, native)
 
 
 async def stream_under_intervention(
     chat: ChatInvocation, original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> AsyncIterator[Any]:
-    """``create_stream`` likewise; the chunks are held back until it is known whether the reply stays as it is."""
+    """``create_stream`` likewise. The items go on as they come, unless the reply that they make may yet be changed."""
     try:
         asked = _ask_before(chat, args, kwargs)
-        native, items = None, []
-        if asked.reply is None:
-            with chat.active():
-                async for item in original(asked.natives, *args[1:], **_without_messages(kwargs)):
-                    items.append(item)
-                    if isinstance(item, str):
-                        chat.chunk(item)
-                    else:
-                        native = item
-        result = _finish(chat, asked, native, streams=True)
+        if asked.reply is None and not may_change_replies(chat.run):
+            steps = AsyncSteps(_live(asked, original, args, kwargs), chat)
+            try:
+                async for item in steps:
+                    _see(chat, asked, item)
+                    yield item
+            finally:
+                await steps.aclose()
+            return
+        items = await _held_back(chat, asked, original, args, kwargs)
     except BaseException as error:
         chat.fail(error)
         raise
-    for item in items if result is native else (*chat.chunks, result):
+    for item in items:
         yield item
+
+
+def _live(asked: _Asked, original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return original(asked.natives, *args[1:], **_without_messages(kwargs))
+
+
+def _see(chat: ChatInvocation, asked: _Asked, item: Any) -> None:
+    """Note an item that is about to be handed out; the last one ends the chat."""
+    reply = None
+    with guard("look at a streamed item"):
+        if isinstance(item, str):
+            chat.chunk(item)
+        elif isinstance(item, types().create_result):
+            reply = from_create_result(item)
+    if reply is not None:
+        after_stream(chat.run, asked.request, reply)
+        end_chat(chat, reply)
+
+
+async def _held_back(
+    chat: ChatInvocation, asked: _Asked, original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Sequence[Any]:
+    """The items of a stream, once it is known whether the reply stays as it is."""
+    native, items = None, []
+    if asked.reply is None:
+        with chat.active():
+            async for item in _live(asked, original, args, kwargs):
+                items.append(item)
+                if isinstance(item, str):
+                    chat.chunk(item)
+                else:
+                    native = item
+    result = _finish(chat, asked, native, streams=True)
+    return items if result is native else (*chat.chunks, result)
 
 
 def _ask_before(chat: ChatInvocation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Asked:
@@ -94,12 +136,17 @@ def _finish(chat: ChatInvocation, asked: _Asked, native: Any, *, streams: bool =
     reply = after_model(chat.run, asked.request, before)
     if streams and (native is None or reply is not before):
         chat.stream_anew(reply)
-    if reply.tool_calls and isinstance(chat.agent, AgentTurn):
-        chat.agent.requested = {call.id: call for call in reply.tool_calls if call.id}
-    chat.stop(reply)
+    end_chat(chat, reply)
     if native is not None and reply is before:
         return native
     return to_create_result(reply, native)
+
+
+def end_chat(chat: ChatInvocation, reply: ChatReply) -> None:
+    """End a model call, and have the agent's turn know which tools it asked for."""
+    if reply.tool_calls and isinstance(chat.agent, AgentTurn):
+        chat.agent.requested = {call.id: call for call in reply.tool_calls if call.id}
+    chat.stop(reply)
 
 
 def with_texts(natives: Sequence[Any], changed: Mapping[int, str]) -> list[Any]:

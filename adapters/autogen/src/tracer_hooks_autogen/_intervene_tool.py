@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from tracer_hooks import semconv
-from tracer_hooks.adapters import ToolReply, ToolRequest, after_tool, before_tool
+from tracer_hooks.frameworks import ToolReply, ToolRequest, after_tool, before_tool
 from tracer_hooks.schema import to_json_value, to_text
 from tracer_hooks.telemetry import ToolInvocation, enclosing_agent
 from tracer_hooks_autogen._autogen import types

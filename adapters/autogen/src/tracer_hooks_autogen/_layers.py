@@ -7,14 +7,15 @@ there comes back, itself, when the last team has let go.
 
 from __future__ import annotations
 
-import threading
+import functools
+import inspect
 import weakref
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from types import ModuleType
+from dataclasses import dataclass
+from types import MethodType, ModuleType
 from typing import Any, Protocol
 
-from tracer_hooks.adapters import PatchSet
+from tracer_hooks.frameworks import PatchSet, process_lock
 
 
 class Wanting(Protocol):
@@ -30,7 +31,7 @@ Make = Callable[[Any, list[Any]], Any]
 _MARK = "__tracer_hooks_method__"
 """Attribute of a replacement that holds its :class:`_Method`, which so lives no longer than the owner."""
 
-_lock = threading.RLock()
+_lock = process_lock()
 
 
 @dataclass
@@ -40,22 +41,73 @@ class _Layer:
     homes: list[Wanting]
 
 
-@dataclass
 class _Method:
-    owner: Any
-    name: str
-    layers: list[_Layer] = field(default_factory=list)
-    patches: PatchSet = field(default_factory=PatchSet)
+    """One replaced method. Its replacement is changed in one step, so that no call in another thread meets a gap."""
 
-    def rebuild(self) -> None:
-        self.patches.undo()
+    def __init__(self, owner: Any, name: str) -> None:
+        self.owner = owner
+        self.name = name
+        self.layers: list[_Layer] = []
+        self.patches = PatchSet()
+        self._original: Any = None
+        self._is_own = False
+
+    def add(self, layer: _Layer) -> None:
+        """Put a layer on top."""
         if not self.layers:
-            return
-        method = getattr(self.owner, self.name)
+            self._original = getattr(self.owner, self.name)
+            self._is_own = self.name in vars(self.owner)
+        self.layers.append(layer)
+        self._replace()
+
+    def remove(self, layer: _Layer) -> None:
+        """Take a layer off; with the last one the method that was there comes back."""
+        self.layers.remove(layer)
+        if self.layers:
+            self._replace()
+        else:
+            self.patches.undo()
+            self._original = None
+
+    def _replace(self) -> None:
+        method = self._original
         for layer in self.layers:
             method = layer.make(method, layer.homes)
-        setattr(method, _MARK, self)
-        self.patches.patch(self.owner, self.name, method)
+        replacement = method if isinstance(self.owner, (type, ModuleType)) else self._bound(method)
+        setattr(getattr(replacement, "__func__", replacement), _MARK, self)
+        patches = PatchSet()
+        patches.patch(self.owner, self.name, replacement)
+        self.patches.undo()  # the former replacement, which is below the new one now
+        self.patches = patches
+
+    def _bound(self, method: Any) -> Any:
+        """``method`` as a bound method, so that a copy or a pickle of the owner is not tied to the owner.
+
+        ``copy.deepcopy`` binds a method anew to the copy, which then runs its class's own code; a pickle keeps the
+        method's name alone. A function in the instance would have the copy run the original object.
+        """
+        owner = self.owner
+        replacement: Any
+        if inspect.iscoroutinefunction(method):
+
+            async def call_async(self: Any, *args: Any, **kwargs: Any) -> Any:
+                return await (method if self is owner else original(self))(*args, **kwargs)
+
+            replacement = call_async
+        else:
+
+            def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+                return (method if self is owner else original(self))(*args, **kwargs)
+
+            replacement = call
+        name, own = self.name, self._original if self._is_own else None
+
+        def original(copy: Any) -> Any:
+            return own if own is not None else getattr(type(copy), name).__get__(copy)
+
+        # Of the function, not of the bound method, whose signature would lose its first parameter twice.
+        functools.update_wrapper(replacement, getattr(self._original, "__func__", self._original))
+        return MethodType(replacement, owner)
 
 
 def put_layer(owner: Any, name: str, key: str, make: Make, *, home: Wanting) -> None:
@@ -65,9 +117,8 @@ def put_layer(owner: Any, name: str, key: str, make: Make, *, home: Wanting) -> 
         layer = next((layer for layer in method.layers if layer.key == key), None)
         if layer is None:
             layer = _Layer(key, make, LiveHomes() if isinstance(owner, (type, ModuleType)) else [])
-            method.layers.append(layer)
             layer.homes.append(home)
-            method.rebuild()
+            method.add(layer)
         elif home not in layer.homes:
             layer.homes.append(home)
         else:
@@ -100,7 +151,7 @@ class LiveHomes(list[Any]):
 
 def _method_of(owner: Any, name: str) -> _Method:
     known = getattr(vars(owner).get(name), _MARK, None)
-    return known if isinstance(known, _Method) else _Method(owner, name)
+    return known if isinstance(known, _Method) and known.owner is owner else _Method(owner, name)
 
 
 def _take_off(method: _Method, layer: _Layer, home: Wanting) -> None:
@@ -112,5 +163,4 @@ def _take_off(method: _Method, layer: _Layer, home: Wanting) -> None:
 def _take_off_if_idle(method: _Method, layer: _Layer) -> None:
     with _lock:
         if not layer.homes and layer in method.layers:
-            method.layers.remove(layer)
-            method.rebuild()
+            method.remove(layer)

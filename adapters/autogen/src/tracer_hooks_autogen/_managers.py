@@ -10,7 +10,7 @@ import functools
 from contextvars import ContextVar
 from typing import Any
 
-from tracer_hooks._guard import guard
+from tracer_hooks.frameworks import guard
 from tracer_hooks.schema import AgentSpec, to_text
 from tracer_hooks.telemetry import AgentInvocation, RunInvocation, current_invocation
 from tracer_hooks_autogen._autogen import types

@@ -17,7 +17,7 @@ from typing import Any
 from opentelemetry import trace
 from opentelemetry.trace import INVALID_SPAN, NoOpTracerProvider, ProxyTracerProvider
 
-from tracer_hooks._guard import guarded
+from tracer_hooks.frameworks import guarded
 from tracer_hooks.telemetry import RunInvocation, ToolInvocation, current_invocation, current_run
 from tracer_hooks_autogen._home import Home
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tracer_hooks.adapters import RunResult, TeamCall
+from tracer_hooks.frameworks import RunResult, TeamCall
 from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry import Message, text_message
 from tracer_hooks_autogen._autogen import types

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any, cast
 
 from tracer_hooks import semconv
-from tracer_hooks._guard import guard, guarded
+from tracer_hooks.frameworks import guard, guarded
 from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry import ToolInvocation, current_invocation, drive_async, enclosing_agent
 from tracer_hooks_autogen._autogen import types

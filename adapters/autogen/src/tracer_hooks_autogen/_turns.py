@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from tracer_hooks import semconv
-from tracer_hooks._guard import guard, guarded
+from tracer_hooks.frameworks import guard, guarded
 from tracer_hooks.schema import AgentSpec, to_text
 from tracer_hooks.telemetry import (
     AgentInvocation,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tracer_hooks._guard import guard
-from tracer_hooks.adapters import (
+from tracer_hooks.frameworks import (
     Capability,
     PatchSet,
     RunHost,
@@ -14,6 +13,7 @@ from tracer_hooks.adapters import (
     StreamCollector,
     TeamCall,
     TeamInfo,
+    guard,
     supported_version,
 )
 from tracer_hooks.schema import to_text
@@ -53,7 +53,7 @@ class CrewAIAdapter:
         return TeamInfo(name=to_text(name), agents=tuple(specs.values()))
 
     def hook(self, team: Any, host: RunHost) -> PatchSet:
-        """Make every kickoff of ``team`` a run of ``host``. Nothing is stored on the team itself."""
+        """Make every kickoff of ``team`` a run of ``host``. The team itself keeps who its host is, and nothing else."""
         self.framework_version()
         return installation.hook(team, host)
 

@@ -14,15 +14,14 @@ from dataclasses import replace
 from typing import Any
 
 from tracer_hooks import semconv
-from tracer_hooks._guard import guard, report
-from tracer_hooks.adapters import ModelRequest, after_model, before_model
 from tracer_hooks.errors import RecordedFailureError, ReplayError
+from tracer_hooks.frameworks import ModelRequest, after_model, before_model, guard, report
 from tracer_hooks.schema import Usage
 from tracer_hooks.telemetry import ChatInvocation, ChatReply, Message, RunInvocation, current_run
 from tracer_hooks_crewai import _scope, _signals
 from tracer_hooks_crewai._control_flow import is_control_flow
 from tracer_hooks_crewai._replies import to_messages, to_native, to_reply, with_changed_texts
-from tracer_hooks_crewai._roster import tool_name
+from tracer_hooks_crewai._roster import agent_name, instructions, tool_name
 from tracer_hooks_crewai._scope import OpenChat
 from tracer_hooks_crewai._supplied_events import SuppliedCall
 
@@ -114,6 +113,7 @@ class _ModelCall:
             messages=self.messages,
             tools=self.tools,
             step=self.chat.step,
+            told=self._told(),
         )
         answer = before_model(self.run, self.request)
         if isinstance(answer, ChatReply):
@@ -124,6 +124,13 @@ class _ModelCall:
                 return
             self.request = replace(answer, messages=tuple(answer.messages))
             self.chat.set(semconv.INPUT_MESSAGES, list(answer.messages))
+
+    def _told(self) -> tuple[str, ...]:
+        """The backstory as it was written, and with the crew's inputs filled in, as it stands in the messages."""
+        if self.turn is None or agent_name(self.turn.agent) != self.chat.agent.spec.name:
+            return ()
+        texts = (instructions(self.turn.agent), getattr(self.turn.agent, "backstory", None))
+        return tuple(dict.fromkeys(text for text in texts if isinstance(text, str)))
 
     def _change(self, before: tuple[Message, ...], after: tuple[Message, ...]) -> None:
         changed = with_changed_texts(self._argument("messages", 0), before, after)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
@@ -11,10 +10,21 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from tracer_hooks._guard import guard, guarded
-from tracer_hooks.adapters import EntryKind, RunHost, TeamCall, wrap_entry
+from tracer_hooks.frameworks import (
+    EntryKind,
+    RunHost,
+    SelectiveHost,
+    TeamCall,
+    attach,
+    attached,
+    detach,
+    guard,
+    guarded,
+    passes_through,
+    process_lock,
+    wrap_entry,
+)
 from tracer_hooks.telemetry import current_run
-from tracer_hooks.telemetry._suppress import is_suppressed
 from tracer_hooks_crewai._kickoffs import task_text
 from tracer_hooks_crewai._roster import is_team
 from tracer_hooks_crewai._streams import stream_through
@@ -27,13 +37,20 @@ _made_for: ContextVar[Any] = ContextVar("tracer_hooks_crewai_made_for", default=
 """The team whose entry point is making a stream; a flow's ``akickoff`` has ``kickoff_async`` make it."""
 
 
+_HOOKED = "__tracer_hooks__"
+"""What is attached to a team under this name: what is known of it, the newest hook last."""
+
+
 class Hooked:
     """A hooked team, or a copy that one made of itself for ``kickoff_for_each``."""
 
     def __init__(self, team: Any, host: RunHost, *, original: Hooked | None = None) -> None:
         self.own_host = host
         self.original = original
+        self.copies: weakref.WeakSet[Hooked] = weakref.WeakSet()
         self._team = weakref.ref(team)
+        if original is not None:
+            original.copies.add(self)
 
     @property
     def host(self) -> RunHost:
@@ -46,46 +63,38 @@ class Hooked:
 
     def passes(self) -> bool:
         """Whether the call is the inside of a run of this very team, or one that is not to be seen."""
-        run = current_run()
-        return (
-            is_suppressed() or _made_for.get() is self._team() or (run is not None and run.is_subject(self.subject()))
-        )
+        return _made_for.get() is self._team() or passes_through(self.subject(), self.host)
 
-    def is_of(self, team: Any) -> bool:
-        """Whether this is about ``team``, and not about a dead object that had the same address."""
-        return self._team() is team
+    def take_off(self) -> None:
+        """Forget the team."""
+        detach(self._team(), _HOOKED, self)
 
 
 class HookedTeams:
-    """Which teams are hooked, by identity; a team is forgotten when it is garbage collected."""
+    """Which teams are hooked; each knows it itself, so that nothing here keeps one alive."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # a finalizer may run while this thread holds it
-        self._hooked: dict[int, tuple[Hooked, ...]] = {}
+        self._lock = process_lock()
         self.watchers: list[Callable[[Any], None]] = []
         """Called with every team that is not hooked and about to run; they may hook it."""
 
     def add(self, team: Any, hooked: Hooked, on_loss: Callable[[], None] | None = None) -> None:
-        """Remember a team; ``on_loss`` is called when it is garbage collected."""
+        """Remember a team; ``on_loss``, which must not refer to it, is called when it is garbage collected."""
         with self._lock:
-            known = self._hooked.get(id(team), ())
-            self._hooked[id(team)] = (*(one for one in known if one.is_of(team)), hooked)
-        weakref.finalize(team, self._lose, hooked, on_loss).atexit = False
+            attach(team, _HOOKED, hooked)
+        if on_loss is not None:
+            weakref.finalize(team, on_loss).atexit = False
 
     def remove(self, hooked: Hooked) -> None:
         """Forget a team and the copies it made."""
         with self._lock:
-            for key, known in list(self._hooked.items()):
-                left = tuple(one for one in known if one is not hooked and one.original is not hooked)
-                if left:
-                    self._hooked[key] = left
-                else:
-                    del self._hooked[key]
+            for one in (hooked, *hooked.copies):
+                one.take_off()
 
     def find(self, team: Any) -> Hooked | None:
         """What is known of a team, from the newest of its hooks; None when it is not hooked."""
-        known = self._hooked.get(id(team), ())
-        return known[-1] if known and known[-1].is_of(team) else None
+        known = attached(team, _HOOKED)
+        return known[-1] if known else None
 
     def about_to_run(self, team: Any) -> Hooked | None:
         """What is known of a team whose entry point is called, after those who watch have had a look at it."""
@@ -96,11 +105,6 @@ class HookedTeams:
                     watcher(team)
             found = self.find(team)
         return found
-
-    def _lose(self, hooked: Hooked, on_loss: Callable[[], None] | None) -> None:
-        self.remove(hooked)
-        if on_loss is not None:
-            on_loss()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +122,9 @@ class _CopyHost:
 
     def __init__(self, host: RunHost, copy: Any) -> None:
         self._host, self._copy = host, copy
+
+    def lets_pass(self, team: Any) -> bool:
+        return isinstance(self._host, SelectiveHost) and self._host.lets_pass(team)
 
     def call(self, call: TeamCall) -> Any:
         return self._host.call(self._of_copy(call))

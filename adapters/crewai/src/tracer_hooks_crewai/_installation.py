@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from tracer_hooks._guard import guard, warn_once
-from tracer_hooks.adapters import PatchSet, RunHost
 from tracer_hooks.errors import AdapterError
+from tracer_hooks.frameworks import ClassPatches, PatchSet, RunHost, guard, process_lock, warn_once
 from tracer_hooks_crewai import _chats, _entries, _tools, _turns
-from tracer_hooks_crewai._class_patches import ClassPatches
 from tracer_hooks_crewai._entries import Hooked, HookedTeams
 from tracer_hooks_crewai._roster import members, models_of, own_models
 
@@ -21,7 +19,7 @@ class Installation:
     """CrewAI's classes and hooks as long as teams are hooked."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self._lock = process_lock()
         self._count = 0
         self._patches = ClassPatches()
         self._hooks: PatchSet = PatchSet()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tracer_hooks.adapters import RunResult, TeamCall
+from tracer_hooks.frameworks import RunResult, TeamCall
 from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry import Message, assistant_message, message_text
 from tracer_hooks_crewai._replies import plain_text, to_messages

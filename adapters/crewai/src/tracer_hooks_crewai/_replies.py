@@ -13,8 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tracer_hooks._guard import guard, guarded
-from tracer_hooks.adapters import changed_texts
+from tracer_hooks.frameworks import changed_texts, guard, guarded
 from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry import (
     ChatReply,

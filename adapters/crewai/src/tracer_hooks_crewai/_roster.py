@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tracer_hooks.adapters import PatchSet
+from tracer_hooks.frameworks import PatchSet
 from tracer_hooks.schema import AgentSpec, to_text
 
 _MODEL_FIELDS = ("llm", "function_calling_llm", "manager_llm", "planning_llm", "chat_llm")

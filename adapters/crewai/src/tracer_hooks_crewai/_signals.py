@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from tracer_hooks._guard import guard, guarded, warn_once
+from tracer_hooks.frameworks import guard, guarded, warn_once
 from tracer_hooks.schema import Usage
 from tracer_hooks_crewai import _scope
 from tracer_hooks_crewai._scope import OpenChat, OpenTool

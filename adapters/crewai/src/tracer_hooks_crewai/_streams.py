@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracer_hooks._guard import guard
-from tracer_hooks.adapters import RunHost, RunResult, TeamCall
+from tracer_hooks.frameworks import RunHost, RunResult, TeamCall, guard
 from tracer_hooks_crewai._kickoffs import run_result
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tracer_hooks._guard import guard
+from tracer_hooks.frameworks import guard
 from tracer_hooks.telemetry import ChatReply
 from tracer_hooks_crewai._replies import as_json, wording
 

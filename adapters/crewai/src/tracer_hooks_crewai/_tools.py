@@ -15,9 +15,8 @@ from typing import Any
 from opentelemetry import context as otel_context
 
 from tracer_hooks import semconv
-from tracer_hooks._guard import guard, report
-from tracer_hooks.adapters import ToolReply, ToolRequest, after_tool, before_tool
 from tracer_hooks.errors import ReplayError
+from tracer_hooks.frameworks import ToolReply, ToolRequest, after_tool, before_tool, guard
 from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry import RunInvocation, ToolInvocation, current_run
 from tracer_hooks_crewai import _scope
@@ -81,17 +80,16 @@ def _ask_before(run: RunInvocation, opened: OpenTool, context: Any) -> bool:
         call_id=tool.attributes.get(semconv.TOOL_CALL_ID),
         step=tool.step,
     )
-    try:
-        answer = before_tool(run, opened.request)
-        if isinstance(answer, ToolReply):
-            opened.supplied = answer
-        elif answer is not None:
-            opened.request = answer
-            _change_arguments(context, opened, answer.arguments)
-    except ReplayError as error:
-        return _stop_run(opened, error)
-    except Exception as error:
-        report("change a tool call", error)
+    with guard("change a tool call"):
+        try:
+            answer = before_tool(run, opened.request)
+            if isinstance(answer, ToolReply):
+                opened.supplied = answer
+            elif answer is not None:
+                opened.request = answer
+                _change_arguments(context, opened, answer.arguments)
+        except ReplayError as error:
+            return _stop_run(opened, error)
     return opened.supplied is not None
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tracer_hooks._guard import guard
+from tracer_hooks.frameworks import guard
 from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry import AgentInvocation, Message, RunInvocation, current_run, text_message
 from tracer_hooks_crewai import _scope, _signals

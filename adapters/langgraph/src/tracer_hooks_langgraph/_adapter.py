@@ -6,8 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tracer_hooks._guard import guard
-from tracer_hooks.adapters import (
+from tracer_hooks.frameworks import (
     Capability,
     PatchSet,
     RunHost,
@@ -15,6 +14,7 @@ from tracer_hooks.adapters import (
     StreamCollector,
     TeamCall,
     TeamInfo,
+    guard,
     supported_version,
 )
 from tracer_hooks.schema import AgentSpec

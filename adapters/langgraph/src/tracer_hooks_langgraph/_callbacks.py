@@ -14,7 +14,7 @@ from langchain_core.outputs import LLMResult
 from langchain_core.tracers.context import register_configure_hook
 
 from tracer_hooks import semconv
-from tracer_hooks._guard import guarded, is_strict
+from tracer_hooks.frameworks import guarded, is_strict
 from tracer_hooks.telemetry import Message, RunInvocation, current_run, text_message
 from tracer_hooks_langgraph._convert import content_text, result_to_reply
 from tracer_hooks_langgraph._observation import Observation

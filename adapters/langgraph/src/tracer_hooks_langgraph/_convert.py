@@ -188,6 +188,7 @@ def as_chunks(message: BaseMessage, pieces: Sequence[str]) -> Iterator[BaseMessa
 
 
 def _call_chunks(message: AIMessage) -> Iterator[Any]:
-    for index, call in enumerate(message.tool_calls):
-        text = json.dumps(call["args"], ensure_ascii=False, default=str)
+    for index, call in enumerate((*message.tool_calls, *message.invalid_tool_calls)):
+        args = call["args"]
+        text = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False, default=str)
         yield {"name": call["name"], "args": text, "id": call["id"], "index": index, "type": "tool_call_chunk"}

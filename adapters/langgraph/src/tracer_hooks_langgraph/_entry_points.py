@@ -16,13 +16,22 @@ from typing import Any
 from langgraph.errors import GraphBubbleUp
 from langgraph.pregel import Pregel
 
-from tracer_hooks._guard import guard
-from tracer_hooks.adapters import EntryKind, PatchSet, RunHost, wrap_entry
+from tracer_hooks.frameworks import (
+    EntryKind,
+    PatchSet,
+    RunHost,
+    attach,
+    attached,
+    detach,
+    guard,
+    passes_through,
+    wrap_entry,
+)
 from tracer_hooks.telemetry import current_run
 from tracer_hooks_langgraph._callbacks import observation, observe, register_observer, starting_graph
-from tracer_hooks_langgraph._class_patches import ClassPatches
 from tracer_hooks_langgraph._model_calls import model_patches
 from tracer_hooks_langgraph._results import BubbledUp
+from tracer_hooks_langgraph._shared_patches import SharedPatches
 from tracer_hooks_langgraph._tasks import task_text
 from tracer_hooks_langgraph._tool_calls import tool_patches
 
@@ -51,24 +60,20 @@ _awaited: ContextVar[Any] = ContextVar("tracer_hooks_awaited_graph", default=Non
 
 _watchers: list[Callable[[Any], None]] = []
 
-_hooks: weakref.WeakKeyDictionary[Any, _Hook] = weakref.WeakKeyDictionary()
+_HOOKS = "__tracer_hooks__"
+"""What is attached to a graph under this name: its hooks, the newest last; they are undone in any order."""
 
 
 def hook_graph(graph: Any, host: RunHost) -> PatchSet:
     """Make the runs of ``graph`` and of its copies go through ``host``, until the patch set is undone."""
     patches = PatchSet()
-    hook, before = _Hook(host), _hooks.get(graph)
-    _hooks[graph] = hook
-    reference = weakref.ref(graph)  # the host keeps the patches, and ``_hooks`` the host: the graph must be able to die
+    hook = _Hook(host)
+    attach(graph, _HOOKS, hook)
+    reference = weakref.ref(graph)
 
     def unhook() -> None:
         hook.active = False  # for its copies
-        hooked = reference()
-        if hooked is None:
-            return
-        _hooks.pop(hooked, None)
-        if before is not None:
-            _hooks[hooked] = before
+        detach(reference(), _HOOKS, hook)
 
     with guard("let LangChain's callbacks report"):
         register_observer()
@@ -91,8 +96,7 @@ def watch_graphs(on_team: Callable[[Any], None]) -> PatchSet:
 
 
 def _hook_of(graph: Any) -> _Hook | None:
-    hook = _hooks.get(graph)
-    return hook if hook is not None and hook.active else None
+    return next((hook for hook in reversed(attached(graph, _HOOKS)) if hook.active), None)
 
 
 def host_of(graph: Any) -> RunHost | None:
@@ -111,26 +115,22 @@ def _is_node(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
     return isinstance(config, Mapping) and _TASK_ID in (config.get("configurable") or {})
 
 
-def _is_conducted(graph: Any) -> bool:
-    """Whether a run of this graph is in progress, so that the call is a part of it."""
-    run = current_run()
-    if run is None or not run.is_subject(graph):
-        return False
-    observe(run)
-    return True
-
-
 def _conductor(graph: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Hook | None:
     """The hook through which a call has to go; none for a node of an observed graph, which is a part of that."""
-    hook = _hook_of(graph)
-    if hook is None and _watchers and not _is_node(args, kwargs):
+    is_node, hook = _is_node(args, kwargs), _hook_of(graph)
+    if hook is None and _watchers and not is_node:
         for on_team in list(_watchers):
             with guard("look at a graph that is about to run"):
                 on_team(graph)
         hook = _hook_of(graph)
-    if hook is None or _is_conducted(graph) or (_is_node(args, kwargs) and observation() is not None):
+    if hook is None or (is_node and observation() is not None):
         return None
-    return hook
+    if not passes_through(graph, hook.host):
+        return hook
+    run = current_run()
+    if run is not None and run.is_subject(graph):  # the call is a part of this run
+        observe(run)
+    return None
 
 
 def _wrapped(graph: Any, method: str, hook: _Hook, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -211,17 +211,26 @@ def _wrap_streaming(method: str) -> Callable[[Callable[..., Any]], Callable[...,
 def _wrap_copy(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def copy(self: Any, *args: Any, **kwargs: Any) -> Any:
-        made = original(self, *args, **kwargs)
+        made = original(_without_hooks(self), *args, **kwargs)
         with guard("hook a copy of a graph"):
             hook = _hook_of(self)
             if hook is not None:
-                _hooks[made] = hook
+                attach(made, _HOOKS, hook)
         return made
 
     return copy
 
 
-def _install(patches: ClassPatches) -> None:
+def _without_hooks(graph: Any) -> Any:
+    """``graph``, or a stand-in without what is attached to it: langgraph 1 hands every attribute to the constructor."""
+    if not attached(graph, _HOOKS):
+        return graph
+    bare = object.__new__(type(graph))
+    bare.__dict__.update({name: value for name, value in vars(graph).items() if name != _HOOKS})
+    return bare
+
+
+def _install(patches: SharedPatches) -> None:
     patches.wrap(Pregel, "invoke", _wrap_invoke)
     patches.wrap(Pregel, "ainvoke", _wrap_ainvoke)
     patches.wrap(Pregel, "stream", _wrap_streaming("stream"))
@@ -229,4 +238,4 @@ def _install(patches: ClassPatches) -> None:
     patches.wrap(Pregel, "copy", _wrap_copy)
 
 
-_graph_patches = ClassPatches(_install)
+_graph_patches = SharedPatches(_install)

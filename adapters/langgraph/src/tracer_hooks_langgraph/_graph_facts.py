@@ -15,7 +15,7 @@ from langchain_core.runnables import RunnableBinding, RunnableSequence
 from langgraph.prebuilt import ToolNode
 from langgraph.pregel import Pregel
 
-from tracer_hooks._guard import guard
+from tracer_hooks.frameworks import guard
 from tracer_hooks.schema import AgentSpec
 from tracer_hooks_langgraph._convert import content_text
 

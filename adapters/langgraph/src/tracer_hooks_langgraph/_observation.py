@@ -54,6 +54,7 @@ class Observation:
         self._chat_scopes: dict[UUID, Scope | None] = {}
         self._scopes: dict[UUID, Scope] = {}
         self._handed_by: dict[str, str] = {}
+        self._noted_elsewhere: set[int] = set()
 
     # --- graphs, nodes and other runnables -------------------------------------------------------------------------
     def enter(
@@ -64,9 +65,10 @@ class Observation:
         namespace = metadata.get("langgraph_checkpoint_ns") or ""
         # Every task has a namespace of its own, and all that runs in it shares that.
         is_node = bool(namespace) and (parent is None or namespace != parent.namespace)
-        is_graph = graph is not None and (not is_node or graph.get_name() == name)
+        started = self._graph_that_starts(graph, name, parent, is_node)
+        is_graph = started is not None
         kind = ScopeKind.GRAPH if is_graph else ScopeKind.NODE if is_node else ScopeKind.OTHER
-        facts = graph_facts(graph) if is_graph else None
+        facts = graph_facts(started) if is_graph else None
         if kind is ScopeKind.OTHER and metadata.get("lc_agent_name") == name and not (parent and parent.is_agent):
             kind, facts = ScopeKind.GRAPH, GraphFacts(True, name, True)  # its entry points could not be patched
         scope = Scope(kind, name, parent)
@@ -75,6 +77,21 @@ class Observation:
             scope.inputs = inputs
         self._scopes[run_id] = scope
         return is_graph
+
+    def _graph_that_starts(self, noted: Any, name: str, parent: Scope | None, is_node: bool) -> Any:
+        """The compiled graph that a runnable is; ``noted`` is the one that the calling context was told of.
+
+        A node that is streamed, as under ``astream_events``, has its graph called in one context and run in another:
+        the graph is then known from the node, and what was noted would be taken for whatever starts next.
+        """
+        if noted is not None and noted.get_name() == name:
+            return noted
+        facts = parent.node_facts if parent is not None and parent.kind is ScopeKind.NODE else None
+        if facts is not None and facts.graph is not None and facts.graph.get_name() == name:
+            self._noted_elsewhere.add(id(facts.graph))
+            return facts.graph
+        is_called_otherwise = noted is not None and not is_node  # by a ``run_name``
+        return noted if is_called_otherwise and id(noted) not in self._noted_elsewhere else None
 
     def leave(self, run_id: UUID, output: Any) -> None:
         """A runnable ends."""
@@ -253,7 +270,8 @@ def _close_pending(scope: Scope, next_agent: str | None = None) -> None:
 
 def _may_speak(scope: Scope) -> bool:
     facts = scope.node_facts
-    return scope.node != START and (facts is None or facts.kind is not NodeKind.TOOLS)
+    # In a sub-graph its own nodes speak; when it goes on after an interrupt, they may have done so in an earlier run.
+    return scope.node != START and (facts is None or facts.kind not in (NodeKind.TOOLS, NodeKind.GRAPH))
 
 
 def _has_messages(scope: Scope) -> bool:

@@ -8,8 +8,7 @@ from typing import Any, overload
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
-from tracer_hooks._guard import guarded
-from tracer_hooks.adapters import RunResult, TeamCall
+from tracer_hooks.frameworks import RunResult, TeamCall, guarded
 from tracer_hooks.telemetry import Message, message_text
 from tracer_hooks_langgraph._convert import content_text, to_message
 from tracer_hooks_langgraph._state import as_mapping, last_speech, messages_in, state_messages, state_text

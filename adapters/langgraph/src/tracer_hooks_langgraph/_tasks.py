@@ -9,8 +9,8 @@ from typing import Any, get_type_hints
 from langchain_core.messages import BaseMessage
 from langgraph.types import Command
 
-from tracer_hooks.adapters import TeamCall
 from tracer_hooks.errors import AdapterError
+from tracer_hooks.frameworks import TeamCall
 from tracer_hooks.telemetry import message_text
 from tracer_hooks_langgraph._convert import to_message
 from tracer_hooks_langgraph._graph_facts import START

@@ -13,11 +13,11 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt import ToolNode
 
 from tracer_hooks import semconv
-from tracer_hooks.adapters import ToolReply, ToolRequest, after_tool, before_tool
+from tracer_hooks.frameworks import ToolReply, ToolRequest, after_tool, before_tool
 from tracer_hooks.schema import to_json_value
 from tracer_hooks.telemetry import RunInvocation, current_run
-from tracer_hooks_langgraph._class_patches import ClassPatches
 from tracer_hooks_langgraph._convert import content_text
+from tracer_hooks_langgraph._shared_patches import SharedPatches
 from tracer_hooks_langgraph._state import messages_in, state_text
 from tracer_hooks_langgraph._tool_context import Call, noted
 from tracer_hooks_langgraph._tool_nodes import HAND_OVER, asked_call, wrap_arun_one, wrap_run_one
@@ -188,11 +188,11 @@ def _text(result: Any) -> str:
     return "\n".join(messages) if messages else state_text(result)
 
 
-def _install(patches: ClassPatches) -> None:
+def _install(patches: SharedPatches) -> None:
     patches.wrap(BaseTool, "run", _wrap_run)
     patches.wrap(BaseTool, "arun", _wrap_arun)
     patches.wrap(ToolNode, "_run_one", wrap_run_one)
     patches.wrap(ToolNode, "_arun_one", wrap_arun_one)
 
 
-tool_patches = ClassPatches(_install)
+tool_patches = SharedPatches(_install)

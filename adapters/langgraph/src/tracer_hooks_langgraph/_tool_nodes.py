@@ -14,9 +14,8 @@ from typing import Any
 
 from langchain_core.messages import ToolMessage
 
-from tracer_hooks._guard import guard
-from tracer_hooks.adapters import ToolReply, ToolRequest, after_tool, before_tool
 from tracer_hooks.errors import RecordedFailureError
+from tracer_hooks.frameworks import ToolReply, ToolRequest, after_tool, before_tool, guard
 from tracer_hooks.schema import to_json_value
 from tracer_hooks.telemetry import RunInvocation, current_run
 from tracer_hooks_langgraph._callbacks import observation

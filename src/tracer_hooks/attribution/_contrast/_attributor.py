@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 
+from tracer_hooks.attribution._abstaining import INCOMPLETE, NO_FAULT
 from tracer_hooks.attribution._contrast._combine import agent_scores, mode_scores, step_scores
 from tracer_hooks.attribution._contrast._comparison import compare
 from tracer_hooks.attribution._contrast._divergence import Divergences
@@ -17,7 +18,6 @@ from tracer_hooks.attribution._contrast._run_view import RunView, view_of
 from tracer_hooks.attribution._contrast._sources import Runs, source_of
 from tracer_hooks.attribution._contrast._spectrum import Spectrum
 from tracer_hooks.attribution._reading._trace import Trace
-from tracer_hooks.attribution._reasons import INCOMPLETE, NO_FAULT
 from tracer_hooks.attribution._scores import StepScores
 from tracer_hooks.schema import Attribution, Candidate, RunOutcome, Trajectory
 
@@ -104,7 +104,8 @@ class ContrastAttributor:
         divergences = self.divergences(trajectory)
         if divergences is None:
             return blank.model_copy(update={"abstained": True, "abstained_reason": NO_COMPARISON})
-        if divergences.strongest < _NEEDED[trajectory.outcome]:
+        failed = trajectory.outcome is RunOutcome.FAILED
+        if (divergences.strongest if failed else divergences.alarm) < _NEEDED[trajectory.outcome]:
             return blank.model_copy(update={"abstained": True, "abstained_reason": NO_FAULT})
         return _answer(blank, divergences, Trace(trajectory))
 

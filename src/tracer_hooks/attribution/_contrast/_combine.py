@@ -43,7 +43,7 @@ def agent_scores(divergences: Divergences) -> dict[str, float]:
         steps.setdefault(run.trajectory.steps[index].agent, []).append(index)
     scores = {}
     for name, own in steps.items():
-        strengths = [divergences.strengths[index] for index in own]
+        strengths = [divergences.overall[index] for index in own]
         unlike = fmean(divergences.by_step[index].get(Divergence.CONTENT, 0.0) for index in own)
         scores[name] = _AGENT_BASE + _CLEAREST * max(strengths) + fmean(strengths) + _UNLIKE * unlike
         if spectrum is not None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
+from tracer_hooks._cached_property import cached_property
 from tracer_hooks.attribution._contrast._comparison import Comparison
 from tracer_hooks.attribution._contrast._marks import VALUES, Divergence, Mark
+from tracer_hooks.attribution._contrast._misplaced import misplaced_values
 from tracer_hooks.attribution._contrast._path_marks import (
     changed_acts,
     extra_steps,
@@ -21,6 +22,7 @@ from tracer_hooks.attribution._contrast._value_marks import foreign_results, for
 
 _RULES = (
     foreign_values,
+    misplaced_values,
     foreign_results,
     missing_values,
     extra_steps,
@@ -32,6 +34,7 @@ _RULES = (
 _MOST: Mapping[Divergence, float] = {
     Divergence.CLAIM: 1.5,
     Divergence.ARGUMENT: 1.5,
+    Divergence.MISPLACED: 2.5,
     Divergence.MISSING_CHECK: 1.2,
     Divergence.EARLY_END: 0.8,
     Divergence.REPEAT: 0.8,
@@ -49,8 +52,10 @@ _CLEAR = 1.5
 """Weight from which a difference is as clear as can be."""
 _FURTHER, _FURTHER_COUNTED = 0.08, 4.0
 """How much each further difference of the same kind counts, and up to what weight of them together."""
-_SPECTRUM = 2.0
+_SPECTRUM = 3.0
 """What the spectrum can add to a step at most, with many runs of either outcome."""
+_SPECTRUM_OVERALL = 2.0
+"""The same where it is not asked which step it is."""
 
 
 @dataclass(frozen=True)
@@ -85,18 +90,46 @@ class Divergences:
     def strengths(self) -> tuple[float, ...]:
         """For each step, how strongly it speaks for being the point of divergence; at least 0.
 
-        The sum over the kinds of difference, each saturating, and what the spectrum adds.
+        The sum over the kinds of difference, each saturating, and what the spectrum adds. As far as the spectrum is to
+        be trusted it stands for the values out of place: other failing runs show better which of them matter.
         """
-        own = [sum(each.values()) for each in self.by_step]
         if self.spectrum is None:
-            return tuple(own)
-        share = _SPECTRUM * spectrum_trust(self.spectrum)
-        return tuple(value + share * extra for value, extra in zip(own, self.spectrum.by_step.tolist(), strict=True))
+            return tuple(sum(each.values()) for each in self.by_step)
+        trust = spectrum_trust(self.spectrum)
+        return tuple(
+            value + (1.0 - trust) * each.get(Divergence.MISPLACED, 0.0) + _SPECTRUM * trust * extra
+            for value, each, extra in zip(
+                self._path_strengths, self.by_step, self.spectrum.by_step.tolist(), strict=True
+            )
+        )
+
+    @cached_property
+    def _path_strengths(self) -> tuple[float, ...]:
+        """The strengths without values out of place and without the spectrum."""
+        misplaced = (each.get(Divergence.MISPLACED, 0.0) for each in self.by_step)
+        return tuple(sum(each.values()) - less for each, less in zip(self.by_step, misplaced, strict=True))
 
     @property
     def strongest(self) -> float:
         """The strength of the clearest difference among the team's acts; 0 for a run like the passing ones."""
         return max((self.strengths[index] for index in self.comparison.run.acts), default=0.0)
+
+    @cached_property
+    def overall(self) -> tuple[float, ...]:
+        """The strengths where it is asked whether the run failed and which agents are at fault, and not which step is.
+
+        Values out of place are left out and the spectrum counts less: passing runs that take another way have such
+        values too, and an agent that is wrong throughout shows it in other ways.
+        """
+        if self.spectrum is None:
+            return self._path_strengths
+        share, extra = _SPECTRUM_OVERALL * spectrum_trust(self.spectrum), self.spectrum.by_step.tolist()
+        return tuple(value + share * more for value, more in zip(self._path_strengths, extra, strict=True))
+
+    @property
+    def alarm(self) -> float:
+        """How much speaks for the run having failed, by the clearest of the team's acts."""
+        return max((self.overall[index] for index in self.comparison.run.acts), default=0.0)
 
     def part_of(self, mark: Mark) -> float:
         """What the differences of a mark's kind add to its step."""

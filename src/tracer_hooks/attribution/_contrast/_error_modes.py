@@ -25,7 +25,7 @@ def error_mode_of(divergences: Divergences, step: int) -> ErrorMode | None:
     kind = divergences.kind_of(step)
     if kind is None:
         return None
-    if kind in VALUES:
+    if kind in (*VALUES, Divergence.MISPLACED):
         marks = [mark for mark in divergences.marks if mark.step == step and mark.divergence in VALUES]
         modes = (_ignored_value(divergences.comparison, mark) for mark in marks)
         return next((mode for mode in modes if mode is not None), None)

@@ -15,6 +15,8 @@ class Divergence(Enum):
     """It says a value that no passing run has."""
     ARGUMENT = "argument"
     """It calls a tool with a value that no passing run used."""
+    MISPLACED = "misplaced"
+    """It has a value in a place where the passing runs have another one."""
     RESULT = "result"
     """It received something that no passing run did, after acting like them."""
     ACT = "act"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tracer_hooks._cached_property import cached_property
 from tracer_hooks.attribution._contrast._alignment import MATCH_FROM, align
 from tracer_hooks.attribution._contrast._run_view import Act, RunView
 from tracer_hooks.attribution._contrast._term_vectors import Rows

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
+from tracer_hooks._cached_property import cached_property
 from tracer_hooks.attribution._contrast._claims import Claim, ClaimKind, argument_claims, parts_of, read_text
+from tracer_hooks.attribution._contrast._customs import Sightings
+from tracer_hooks.attribution._contrast._occurrences import (
+    MOST_TEXT,
+    Occurrence,
+    StepValues,
+    occurrences_in,
+    step_values,
+)
 from tracer_hooks.attribution._reading._roles import Role, fold, roles_of
 from tracer_hooks.schema import Step, StepKind, Trajectory
 
@@ -19,6 +28,10 @@ _LEAST, _MOST = 500, 6_000
 _LEAST_OF_TEXT = 200
 """Characters of each text of a step that are looked at, at least."""
 _TASK_LIMIT = 8_000
+_RUN_VALUES, _LEAST_VALUES, _MOST_VALUES = 8_000, 5, 600
+"""Places of values of one run, and of one step at least and at most, that are looked at."""
+_VALUES_BUDGET = 600_000
+"""Characters of one run in which values are looked for; a long reply of a tool holds what later steps take from it."""
 
 
 class Act(NamedTuple):
@@ -71,6 +84,38 @@ class RunView:
         """The steps of members of the team; all steps when there is no other."""
         own = tuple(step.index for step in self.steps if step.role is Role.AGENT)
         return own or tuple(step.index for step in self.steps)
+
+    @cached_property
+    def values(self) -> tuple[StepValues, ...]:
+        """For each step, the values in it and from outside, each with what is around it."""
+        count = max(1, len(self.steps))
+        most = max(_LEAST_VALUES, min(_MOST_VALUES, _RUN_VALUES // count))
+        limit = max(_LEAST, min(MOST_TEXT, _VALUES_BUDGET // count))
+        pairs = zip(self.trajectory.steps, self.steps, strict=True)
+        return tuple(step_values(step, view.role, most=most, limit=limit) for step, view in pairs)
+
+    @cached_property
+    def given_values(self) -> tuple[Occurrence, ...]:
+        """The values in the task."""
+        return tuple(islice(occurrences_in(self.trajectory.task), _MOST_VALUES))
+
+    @cached_property
+    def sightings(self) -> Sightings:
+        """Which values the run has with what around them."""
+        found = Sightings()
+        found.add(self.given_values)
+        for values in self.values:
+            found.add((*values.own, *values.outside))
+        return found
+
+    @cached_property
+    def own_places(self) -> Mapping[tuple[str, str], Sequence[tuple[int, Occurrence]]]:
+        """For each kind and form of a value, where the team has it: the step, and what is around it."""
+        found: dict[tuple[str, str], list[tuple[int, Occurrence]]] = {}
+        for index in self.acts:
+            for one in self.values[index].own:
+                found.setdefault((one.kind, one.form), []).append((index, one))
+        return found
 
     @cached_property
     def act_counts(self) -> Counter[Act]:

@@ -2,10 +2,12 @@
 
 from tracer_hooks.attribution._detection._detector import Detection, FailureDetector, Reason
 from tracer_hooks.attribution._detection._fitting import Shrinkage, equal_importance, fit_weights, threshold_for
+from tracer_hooks.attribution._detection._sentences import SYMPTOMS
 from tracer_hooks.attribution._detection._signals import SIGNALS, findings_of
 
 __all__ = [
     "SIGNALS",
+    "SYMPTOMS",
     "Detection",
     "FailureDetector",
     "Reason",

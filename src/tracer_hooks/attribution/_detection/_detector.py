@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from tracer_hooks.attribution._detection._signals import SIGNALS, findings_of
-from tracer_hooks.attribution._features import FeatureTable
+from tracer_hooks.attribution._features import FeatureTable, View
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import Trajectory
 
@@ -70,17 +70,20 @@ class FailureDetector:
                 "expected a finite number and one from 0 to 1"
             )
 
-    def probability(self, trajectory: Trajectory, table: FeatureTable | None = None) -> Detection:
+    def probability(
+        self, trajectory: Trajectory, table: FeatureTable | None = None, view: View | None = None
+    ) -> Detection:
         """How likely it is that the run failed.
 
         Args:
             trajectory: With or without steps; its outcome and reference are not looked at.
             table: Its features, when they are at hand; saves reading them again.
+            view: The trajectory as the features see it, when it is at hand; saves reading it again.
         """
         if not trajectory.steps:
             return Detection(_logistic(self.intercept), ())
         reasons = []
-        for name, found in findings_of(trajectory, table).items():
+        for name, found in findings_of(trajectory, table, view).items():
             contribution = self.weights.get(name, 0.0) * found.value
             if contribution > 0:
                 reasons.append(Reason(name, contribution, found.step, found.quote))

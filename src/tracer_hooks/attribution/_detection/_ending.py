@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from tracer_hooks.attribution._detection._reading import NOTHING, Finding, RunReading
+from tracer_hooks.attribution._detection._run_reading import NOTHING, Finding, RunReading
 from tracer_hooks.attribution._reading._roles import fold, is_person
+from tracer_hooks.attribution._rules._errors import ERROR_MARKER
 from tracer_hooks.attribution._rules._repetition import limit_reached
 from tracer_hooks.attribution._rules._signal import Family
 from tracer_hooks.schema import StepKind
@@ -56,7 +57,7 @@ def code_not_run(run: RunReading) -> Finding:
     after = any(run.view.is_report[index] for index in range(last + 1, len(run.steps)))
     if not is_run or after or not texts[last].code:
         return NOTHING
-    return Finding(1.0, last, run.quote(last, re.compile(r"```[^\n]*\n\s*\S")))
+    return Finding(1.0, last, run.quote(last))
 
 
 def request_unanswered(run: RunReading) -> Finding:
@@ -95,7 +96,7 @@ def error_last(run: RunReading) -> Finding:
     last = run.last_step
     wrong = run.columns["failure: error printed here"][last] > 0 or run.steps[last].error is not None
     if (wrong or run.steps[last].failed_tools) and (run.view.is_report[last] or not run.steps[last].content.strip()):
-        return Finding(1.0, last, run.quote(last))
+        return Finding(1.0, last, run.quote(last, ERROR_MARKER))
     return NOTHING
 
 

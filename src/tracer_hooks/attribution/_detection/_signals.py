@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tracer_hooks.attribution._detection import _conduct, _ending
-from tracer_hooks.attribution._detection._reading import Finding, RunReading
-from tracer_hooks.attribution._features import FeatureTable
+from tracer_hooks.attribution._detection import _ending, _work_signals
+from tracer_hooks.attribution._detection._run_reading import Finding, RunReading
+from tracer_hooks.attribution._features import FeatureTable, View
 from tracer_hooks.schema import Trajectory
 
 SIGNALS: dict[str, Callable[[RunReading], Finding]] = {
@@ -20,31 +20,33 @@ SIGNALS: dict[str, Callable[[RunReading], Finding]] = {
     "ends with work left to do": _ending.work_left,
     "ends off the task": _ending.off_the_task,
     "was stopped for its length": _ending.stopped_for_length,
-    "an error that was not overcome": _conduct.error_not_overcome,
-    "many errors": _conduct.errors_reported,
-    "empty-handed": _conduct.empty_handed,
-    "made-up data": _conduct.made_up,
-    "answers from memory": _conduct.from_memory,
-    "claims with nothing to show": _conduct.bare_claims,
-    "late apologies and refusals": _conduct.apologies,
-    "hedges at the end": _conduct.hedged_end,
-    "the last answers differ": _conduct.answers_differ,
-    "answers change": _conduct.answer_changes,
-    "an objection left open": _conduct.objection_open,
-    "objections": _conduct.objections,
-    "no progress, says who leads": _conduct.no_progress,
-    "ends in a loop": _conduct.loops,
-    "no reply at all": _conduct.silent,
-    "leaves something out": _conduct.shortcuts,
-    "rules: errors and tools": _conduct.rule_error,
-    "rules: sums and contradictions": _conduct.rule_value,
-    "rules: corrections not taken up": _conduct.rule_ignored,
-    "rules: transfers": _conduct.rule_handoff,
+    "an error that was not overcome": _work_signals.error_not_overcome,
+    "many errors": _work_signals.errors_reported,
+    "empty-handed": _work_signals.empty_handed,
+    "made-up data": _work_signals.made_up,
+    "answers from memory": _work_signals.from_memory,
+    "claims with nothing to show": _work_signals.bare_claims,
+    "late apologies and refusals": _work_signals.apologies,
+    "hedges at the end": _work_signals.hedged_end,
+    "the last answers differ": _work_signals.answers_differ,
+    "answers change": _work_signals.answer_changes,
+    "an objection left open": _work_signals.objection_open,
+    "objections": _work_signals.objections,
+    "no progress, says who leads": _work_signals.no_progress,
+    "ends in a loop": _work_signals.loops,
+    "no reply at all": _work_signals.silent,
+    "leaves something out": _work_signals.shortcuts,
+    "rules: errors and tools": _work_signals.rule_error,
+    "rules: sums and contradictions": _work_signals.rule_value,
+    "rules: corrections not taken up": _work_signals.rule_ignored,
+    "rules: transfers": _work_signals.rule_handoff,
 }
 """Each is evidence of a failure in any team, whatever its domain, so that none may count against one."""
 
 
-def findings_of(trajectory: Trajectory, table: FeatureTable | None = None) -> dict[str, Finding]:
+def findings_of(
+    trajectory: Trajectory, table: FeatureTable | None = None, view: View | None = None
+) -> dict[str, Finding]:
     """What every signal finds in a run with at least one step."""
-    run = RunReading(trajectory, table)
+    run = RunReading(trajectory, table, view)
     return {name: read(run) for name, read in SIGNALS.items()}

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from tracer_hooks.attribution._abstaining import Refusal, suspicion
+from tracer_hooks.attribution._abstaining import INCOMPLETE, Refusal, suspicion
 from tracer_hooks.attribution._answering import Answer, abstention, attribution_of, has_content
 from tracer_hooks.attribution._ensemble._fit import fit_ensemble
 from tracer_hooks.attribution._ensemble._members import installed_members
 from tracer_hooks.attribution._features import View
 from tracer_hooks.attribution._fitting import FitReport, Fittable
 from tracer_hooks.attribution._pooling import normalised, pool
-from tracer_hooks.attribution._reasons import INCOMPLETE
 from tracer_hooks.attribution._registry import get_attributor
 from tracer_hooks.attribution._saved import read_saved, write_saved
 from tracer_hooks.attribution._scores import Scorer, StepScores
@@ -115,7 +114,7 @@ class EnsembleAttributor:
             return abstention(trajectory, Refusal(INCOMPLETE), attributor=signature)
         view = View(trajectory, reference)
         belief = scores.belief()
-        suspected = suspicion(view.trace, view.signals)
+        suspected = suspicion(view.trace, view.signals, view)
         if suspected.refused is not None:
             return abstention(trajectory, suspected.refused, attributor=signature, belief=belief)
         answer = Answer(belief=belief, scores=scores, signals=view.signals, symptoms=suspected.evidence)

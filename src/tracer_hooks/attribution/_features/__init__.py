@@ -1,7 +1,6 @@
 """Interpretable features of the steps of a trajectory."""
 
-from tracer_hooks.attribution._features._patterns import PATTERNS
 from tracer_hooks.attribution._features._table import FeatureTable, features_of, group_of, table_of
 from tracer_hooks.attribution._features._view import View
 
-__all__ = ["PATTERNS", "FeatureTable", "View", "features_of", "group_of", "table_of"]
+__all__ = ["FeatureTable", "View", "features_of", "group_of", "table_of"]

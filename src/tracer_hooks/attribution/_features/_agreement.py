@@ -6,34 +6,24 @@ from collections import Counter
 
 import numpy as np
 
+from tracer_hooks.attribution._features._likeness import BESIDE, SAME
 from tracer_hooks.attribution._features._marks import first_of, lowest
 from tracer_hooks.attribution._features._view import Column, View
 
-_SAME = 0.9
 _NEAR = 0.6
 
 
 def repetition(view: View) -> dict[str, Column]:
     """How much a step says again what was said."""
-    count, alike = view.count, view.similarity
-    earlier = np.array([alike[i, :i].max(initial=0.0) for i in range(count)])
-    own = np.array(
-        [_largest(alike, i, [j for j in range(i) if view.agents[j] == view.agents[i]]) for i in range(count)]
-    )
-    others = np.array(
-        [_largest(alike, i, [j for j in range(i) if view.agents[j] != view.agents[i]]) for i in range(count)]
-    )
-    own_later = np.array(
-        [_largest(alike, i, [j for j in range(i + 1, count) if view.agents[j] == view.agents[i]]) for i in range(count)]
-    )
+    alike = view.likeness
     return {
-        "repetition: like an earlier step": earlier,
-        "repetition: like the agent's own earlier steps": own,
-        "repetition: like another agent's earlier steps": others,
-        "repetition: the agent says it again later": own_later,
-        "repetition: the same again": (earlier > _SAME).astype(float),
-        "repetition: first of a loop": first_of((own_later > _SAME) & (own < _NEAR)),
-        "repetition: log near copies in the run": np.log1p(((alike > _SAME).sum(axis=1) - 1).clip(0)),
+        "repetition: like an earlier step": alike.earlier,
+        "repetition: like the agent's own earlier steps": alike.own_earlier,
+        "repetition: like another agent's earlier steps": alike.others_earlier,
+        "repetition: the agent says it again later": alike.own_later,
+        "repetition: the same again": (alike.earlier > SAME).astype(float),
+        "repetition: first of a loop": first_of((alike.own_later > SAME) & (alike.own_earlier < _NEAR)),
+        "repetition: log near copies in the run": np.log1p(alike.copies),
     }
 
 
@@ -70,22 +60,17 @@ def agreement(view: View) -> dict[str, Column]:
 
 def _common_ground(view: View) -> dict[str, Column]:
     """How far a step is from the centre of the run, of its neighbours in time, and of others in the same place."""
-    count, alike = view.count, view.similarity
-    off_diagonal = (alike.sum(axis=1) - np.diag(alike)) / max(1, count - 1)
-    peers = view.column()
-    peer_length = view.column()
-    for index in range(count):
-        near = [j for j in range(max(0, index - 3), min(count, index + 4)) if view.agents[j] != view.agents[index]]
-        peers[index] = float(np.mean(alike[index, near])) if near else 0.0
-        lengths = [np.log1p(len(view.texts[j].said)) for j in near]
-        peer_length[index] = np.log1p(len(view.texts[index].said)) - float(np.mean(lengths)) if lengths else 0.0
+    overall, peers, lengths = view.likeness.overall, view.column(), view.column()
+    said = [float(np.log1p(len(text.said))) for text in view.texts]
+    for index, agent in enumerate(view.agents):
+        first = max(0, index - BESIDE)
+        near = [j for j in range(first, min(view.count, index + BESIDE + 1)) if view.agents[j] != agent]
+        if near:
+            peers[index] = sum(view.likeness.beside[index, j - index + BESIDE] for j in near) / len(near)
+            lengths[index] = said[index] - sum(said[j] for j in near) / len(near)
     return {
-        "agreement: like the rest of the run": off_diagonal,
+        "agreement: like the rest of the run": overall,
         "agreement: like its neighbours": peers,
-        "agreement: longer than its neighbours": peer_length,
-        "agreement: least like the rest": lowest(off_diagonal),
+        "agreement: longer than its neighbours": lengths,
+        "agreement: least like the rest": lowest(overall),
     }
-
-
-def _largest(alike: np.ndarray, row: int, columns: list[int]) -> float:
-    return float(alike[row, columns].max()) if columns else 0.0

@@ -10,13 +10,13 @@ from tracer_hooks.attribution._features._marks import first_of, last_of
 from tracer_hooks.attribution._features._view import Column, View
 from tracer_hooks.attribution._rules._errors import ERROR_MARKER
 
-_FETCHES = re.compile(
+FETCHES = re.compile(
     r"requests\.|urlopen|perform_web_search|search\(|fetch|scrape|selenium|api[_.]|http", re.IGNORECASE
 )
-_READS = re.compile(r"read_(?:csv|excel|json)|open\(|load_|Image\.open|PdfReader|extract_", re.IGNORECASE)
-_CALCULATES = re.compile(r"for .+ in range|random|simulat|sum\(|math\.|np\.|sympy|while |def \w+\(", re.IGNORECASE)
-_GUARDS = re.compile(r"\btry:|except\b|if not |is None|\.get\(|assert ")
-_LITERALS = re.compile(r"(?:\[|\{)\s*(?:[\"'\d(\[][^\]\}]{20,})(?:\]|\})")
+READS = re.compile(r"read_(?:csv|excel|json)|open\(|load_|Image\.open|PdfReader|extract_", re.IGNORECASE)
+CALCULATES = re.compile(r"for .+ in range|random|simulat|sum\(|math\.|np\.|sympy|while |def \w+\(", re.IGNORECASE)
+GUARDS = re.compile(r"\btry:|except\b|if not |is None|\.get\(|assert ")
+LITERALS = re.compile(r"(?:\[|\{)\s*(?:[\"'\d(\[][^\]\}]{20,})(?:\]|\})")
 
 
 def code(view: View) -> dict[str, Column]:
@@ -39,12 +39,12 @@ def code(view: View) -> dict[str, Column]:
         "code: first that ran without an error": first_of(ran),
         "code: last that ran without an error": last_of(ran),
         "code: last that failed": last_of(failed),
-        "code: fetches from outside": _found(view, _FETCHES),
-        "code: first to fetch from outside": first_of(_found(view, _FETCHES)),
-        "code: reads a file": _found(view, _READS),
-        "code: calculates": _found(view, _CALCULATES),
-        "code: guards against failure": _found(view, _GUARDS),
-        "code: carries its data inside": _found(view, _LITERALS),
+        "code: fetches from outside": _found(view, FETCHES),
+        "code: first to fetch from outside": first_of(_found(view, FETCHES)),
+        "code: reads a file": _found(view, READS),
+        "code: calculates": _found(view, CALCULATES),
+        "code: guards against failure": _found(view, GUARDS),
+        "code: carries its data inside": _found(view, LITERALS),
         "code: none yet in a run that has some": ((np.cumsum(written) == 0) & (written.sum() > 0)).astype(float),
         "code: none in the whole run": np.full(count, float(written.sum() == 0)),
         "code: first words after the last code": first_of(talk * (np.arange(count) > _last_index(written))),

@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from tracer_hooks.attribution._features._marks import first_of, last_of
+from tracer_hooks.attribution._features._parts import Quick
 from tracer_hooks.attribution._features._view import Column, View, folded
 from tracer_hooks.attribution._rules._errors import ERROR_MARKER
 
@@ -29,6 +30,12 @@ OBJECTS = re.compile(
     r"|instead of|misinterpret\w*|overlook\w*|contradict\w*|discrepanc\w+|disagree"
     r"|needs? (?:to be )?(?:correct|fix|revis)\w*)\b",
     re.IGNORECASE,
+)
+
+_OBJECTS = Quick(
+    OBJECTS,
+    *("correct", "wrong", "mistake", "error in", "accurate", "not right", "not consistent", "flaw", "issue", "should"),
+    *("instead", "interpret", "overlook", "contradict", "discrepanc", "disagree", "need"),
 )
 
 
@@ -71,7 +78,7 @@ def failure(view: View) -> dict[str, Column]:
                 for i in range(view.count)
             ]
         ),
-        "failure: objects to others": view.flags([folded(OBJECTS).search(t.lower) is not None for t in view.texts]),
+        "failure: objects to others": view.flags([_OBJECTS.is_in(t.lower) for t in view.texts]),
         "failure: objected to by the next speaker": objected,
         "failure: first objected to": first_of(objected > 0),
     }
@@ -86,10 +93,12 @@ def _marker(view: View, index: int) -> bool:
 
 def _objections(view: View) -> Column:
     out = view.column()
+    acts = set(view.acts)
     for index in range(view.count):
-        following = next((j for j in view.acts if j > index and view.agents[j] != view.agents[index]), None)
-        if following is not None and following <= index + 2:
-            out[index] = float(folded(OBJECTS).search(view.texts[following].lower[:1_500]) is not None)
+        near = (j for j in (index + 1, index + 2) if j in acts and view.agents[j] != view.agents[index])
+        following = next(near, None)
+        if following is not None:
+            out[index] = float(_OBJECTS.is_in(view.texts[following].lower[:1_500]))
     return out
 
 

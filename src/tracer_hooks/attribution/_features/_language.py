@@ -7,8 +7,9 @@ import re
 import numpy as np
 
 from tracer_hooks.attribution._features._marks import first_of
-from tracer_hooks.attribution._features._view import Column, View, folded
-from tracer_hooks.attribution._rules._language import APPROVES, ENDS, MADE_UP, PLACEHOLDER_IN_CODE, REJECTS
+from tracer_hooks.attribution._features._parts import Quick
+from tracer_hooks.attribution._features._view import Column, View
+from tracer_hooks.attribution._rules._language import APPROVES, ENDS, MADE_UP, MAKES_UP, PLACEHOLDER_IN_CODE, REJECTS
 
 HEDGE = re.compile(
     r"\b(?:might|maybe|perhaps|possibly|probably|likely|appears? to|seems? to|approximately|roughly|i think|i believe"
@@ -48,7 +49,7 @@ VERIFY = re.compile(
 )
 MANUAL = re.compile(r"\b(?:manual(?:ly)?|by hand|visual(?:ly)? inspect\w*|eyeball\w*|mentally)\b", re.IGNORECASE)
 _QUOTED = re.compile(r"[\"\u201c][^\"\u201d\n]{12,200}[\"\u201d]")
-_EQUATION = re.compile(r"=\s*-?\d|\\frac|\\times|\\boxed|\d\s*[*/+\-\u00d7]\s*\d")
+EQUATION = re.compile(r"=\s*-?\d|\\frac|\\times|\\boxed|\d\s*[*/+\-\u00d7]\s*\d")
 REFUSAL = re.compile(
     r"\b(?:i (?:cannot|can't|am not able to|am unable to)|as an ai|i do not have access|beyond my)\b", re.IGNORECASE
 )
@@ -59,39 +60,69 @@ SKIP = re.compile(
     re.IGNORECASE,
 )
 
+_CERTAIN = Quick(
+    CERTAIN, "therefore", "thus", "hence", "clearly", "obviously", "definitely", "conclu", "must", "answer"
+)
+_INTENT = Quick(INTENT, "i'll", "i will", "i am", "we'll", "we will", "let", "proceed", "next,")
+_APOLOGY = Quick(APOLOGY, "sorry", "apolog", "mistake", "an error", "was wrong", "oversight")
+_CORRECTION = Quick(CORRECTION, "actually", "correct", "revis", "eval", "check", "review", "fix")
+_REFUSAL = Quick(REFUSAL, "cannot", "can't", "able to", "as an ai", "access", "beyond")
+_SKIP = Quick(
+    SKIP,
+    *("need", "necessary", "skip", "without", "instead", "ignor", "regardless", "irrelevant", "simpl", "alternatively"),
+    "bypass",
+)
+_MEMORY = Quick(MEMORY, "based on", "memory", "known", "cutoff", "as of my")
+_HEDGE = Quick(
+    HEDGE,
+    *("might", "maybe", "perhaps", "possibl", "probably", "likely", "appear", "seem", "approximately", "roughly"),
+    *("think", "believe", "typically", "generally", "usually", "estimate", "sure", "unclear"),
+)
+_VERIFY = Quick(VERIFY, "verif", "double", "validat", "cross", "confirm", "test")
+_MANUAL = Quick(MANUAL, "manual", "by hand", "inspect", "eyeball", "mentally")
+_ENDS = Quick(ENDS, "terminate", "complete", "done", "finished")
+_APPROVES = Quick(
+    APPROVES,
+    *("approve", "look", "correct", "accurate", "valid", "right", "fine", "verified", "confirm", "lgtm", "no "),
+    "well done",
+)
+_REJECTS = Quick(REJECTS, "not ", "correct", "wrong", "accurate", "error in", "mistake", "reject", "unable", "however")
+_CLAIM = Quick(CLAIM, "i ", "we ", "i've", "we've")
+_MADE_UP = Quick(MADE_UP, *MAKES_UP)
+
 
 def language(view: View) -> dict[str, Column]:
     """Words that give an agent away."""
     prose = [text.prose for text in view.texts]
     lower = [text.lower for text in view.texts]
-    assumed = np.array([float(bool(folded(MADE_UP).search(p))) for p in lower]) * _own(view)
+    assumed = view.flags([_MADE_UP.is_in(text) for text in lower]) * _own(view)
     placeholder = np.array([float(bool(PLACEHOLDER_IN_CODE.search(t.said))) for t in view.texts]) * _own(view)
-    memory = _counts(lower, folded(MEMORY))
+    memory = _MEMORY.times_in(lower)
     return {
         "language: assumes or simulates": assumed,
         "language: first to assume or simulate": first_of((assumed + placeholder) > 0),
         "language: placeholder in code": placeholder,
         "language: from memory": memory,
-        "language: hedges": np.log1p(_counts(lower, folded(HEDGE))),
-        "language: sounds certain": np.log1p(_counts(lower, folded(CERTAIN))),
-        "language: announces what it will do": np.log1p(_counts(lower, folded(INTENT))),
-        "language: apologises": np.minimum(1.0, _counts(lower, folded(APOLOGY))),
-        "language: corrects": np.log1p(_counts(lower, folded(CORRECTION))),
-        "language: refuses": np.minimum(1.0, _counts(lower, folded(REFUSAL))),
-        "language: leaves something out": np.log1p(_counts(lower, folded(SKIP))),
-        "language: by hand": np.minimum(1.0, _counts(lower, folded(MANUAL))),
-        "language: declares the end": np.minimum(1.0, _counts(lower, folded(ENDS))),
-        "language: approves": np.minimum(2.0, _counts(lower, folded(APPROVES))),
-        "language: rejects": np.minimum(2.0, _counts(lower, folded(REJECTS))),
-        "language: speaks of checking": np.log1p(_counts(lower, folded(VERIFY))),
-        "language: calculates": np.log1p(_counts(prose, _EQUATION)),
+        "language: hedges": np.log1p(_HEDGE.times_in(lower)),
+        "language: sounds certain": np.log1p(_CERTAIN.times_in(lower)),
+        "language: announces what it will do": np.log1p(_INTENT.times_in(lower)),
+        "language: apologises": np.minimum(1.0, _APOLOGY.times_in(lower)),
+        "language: corrects": np.log1p(_CORRECTION.times_in(lower)),
+        "language: refuses": np.minimum(1.0, _REFUSAL.times_in(lower)),
+        "language: leaves something out": np.log1p(_SKIP.times_in(lower)),
+        "language: by hand": np.minimum(1.0, _MANUAL.times_in(lower)),
+        "language: declares the end": np.minimum(1.0, _ENDS.times_in(lower)),
+        "language: approves": np.minimum(2.0, _APPROVES.times_in(lower)),
+        "language: rejects": np.minimum(2.0, _REJECTS.times_in(lower)),
+        "language: speaks of checking": np.log1p(_VERIFY.times_in(lower)),
+        "language: calculates": np.log1p(_counts(prose, EQUATION)),
     }
 
 
 def claims(view: View) -> dict[str, Column]:
     """Claims, with and without something that bears them out."""
     texts = view.texts
-    claimed = np.array([float(bool(folded(CLAIM).search(t.lower))) for t in texts]) * _own(view)
+    claimed = view.flags([_CLAIM.is_in(t.lower) for t in texts]) * _own(view)
     backed = np.array(
         [
             float(bool(t.code) or bool(view.steps[i].tool_calls) or (i > 0 and view.is_report[i - 1]))

@@ -50,9 +50,9 @@ def _survival(view: View, fresh: list[tuple[set[str], set[str]]]) -> dict[str, C
     brought = np.array([len(words & answer) / max(1, len(answer)) for words, _ in fresh])
     numbers = np.array([float(len(own & view.final_numbers)) for _, own in fresh])
     reused = view.column()
+    last = {number: index for index, text in enumerate(view.texts) for number in text.numbers}
     for index, (_, own) in enumerate(fresh):
-        later = {number for text in view.texts[index + 1 :] for number in text.numbers}
-        reused[index] = len(own & later) / max(1, len(own))
+        reused[index] = sum(last[number] > index for number in own) / max(1, len(own))
     return {
         "survival: share of the answer's words first said here": brought,
         "survival: says most of the answer first": highest(brought),

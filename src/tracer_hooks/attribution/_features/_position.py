@@ -41,11 +41,11 @@ def turns(view: View) -> dict[str, Column]:
     busiest = spoke.most_common(1)[0][0] if spoke else ""
     seen: Counter[str] = Counter()
     nth = view.column()
+    firsts = view.column()
     for index, agent in enumerate(agents):
         seen[agent] += 1
-        nth[index] = seen[agent]
+        nth[index], firsts[index] = seen[agent], len(seen)
     total = np.array([seen[agent] for agent in agents], dtype=np.float64)
-    firsts = np.array([len({*agents[: index + 1]}) for index in range(count)], dtype=np.float64)
     same_before = view.flags([index > 0 and agents[index - 1] == agents[index] for index in range(count)])
     same_after = view.flags([index + 1 < count and agents[index + 1] == agents[index] for index in range(count)])
     return {
@@ -68,7 +68,8 @@ def turns(view: View) -> dict[str, Column]:
 def roles(view: View) -> dict[str, Column]:
     """What part the agent plays."""
     agents = view.agents
-    is_worker = [view.is_act[i] and agents[i] not in view.planners | view.checkers for i in range(view.count)]
+    apart = view.planners | view.checkers
+    is_worker = [view.is_act[i] and agents[i] not in apart for i in range(view.count)]
     return {
         "role: reports what a machine printed": view.flags(view.is_report),
         "role: a person": view.flags(

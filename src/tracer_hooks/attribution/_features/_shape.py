@@ -6,8 +6,9 @@ import re
 
 import numpy as np
 
+from tracer_hooks.attribution._features._likeness import BESIDE
 from tracer_hooks.attribution._features._marks import first_of
-from tracer_hooks.attribution._features._view import Column, View
+from tracer_hooks.attribution._features._view import Column, View, mentions
 from tracer_hooks.schema import StepKind
 
 _LIST = re.compile(r"^\s*(?:[-*\u2022]|\d{1,2}[.)])\s", re.MULTILINE)
@@ -16,7 +17,10 @@ PLAN = re.compile(
     r"|should)|next step)\b",
     re.IGNORECASE,
 )
-_LEDGER = re.compile(r"updated ledger|initial plan|new plan|stalled|replanning|facts? (?:to|we)", re.IGNORECASE)
+PLANS = ("plan", "step ", "first", "to solve this", "approach", "outline", "strategy", "we ", "next step")
+"""Every match of :data:`PLAN` has one of these, in lower case."""
+LEDGERS = ("ledger", "plan", "stall", "fact")
+LEDGER = re.compile(r"updated ledger|initial plan|new plan|stalled|replanning|facts? (?:to|we)", re.IGNORECASE)
 _QUESTION = re.compile(r"\?\s*(?:$|\n)")
 
 
@@ -41,8 +45,8 @@ def shape(view: View) -> dict[str, Column]:
         "shape: only routes": view.flags(view.is_routing),
         "shape: hands the task on": view.flags([view.trace.is_brief(i) for i in range(view.count)]),
         "shape: list items": np.log1p([float(len(_LIST.findall(text.prose))) for text in texts]),
-        "shape: plans": view.flags([PLAN.search(text.prose[:3_000]) is not None for text in texts]),
-        "shape: keeps a ledger": view.flags([_LEDGER.search(step.content[:300]) is not None for step in steps]),
+        "shape: plans": view.flags([_plans(text.prose[:3_000]) for text in texts]),
+        "shape: keeps a ledger": view.flags([_keeps_ledger(step.content[:300]) for step in steps]),
         "shape: asks a question": view.flags([_QUESTION.search(text.prose) is not None for text in texts]),
         "shape: share of numbers": np.array([len(t.numbers) / max(1, len(t.words)) for t in texts]),
     }
@@ -62,9 +66,7 @@ def flow(view: View) -> dict[str, Column]:
                 break
         code_ran[index] = float(index + 1 < count and view.is_report[index + 1] and bool(view.texts[index].code))
     readers = np.array([float(len({steps[j].agent for j in view.trace.consumers(i)})) for i in range(count)])
-    similar_after = np.array([view.similarity[i, i + 1 :].max(initial=0.0) for i in range(count)])
-    next_similar = np.array([view.similarity[i, i + 1] if i + 1 < count else 0.0 for i in range(count)])
-    before_similar = np.array([view.similarity[i, i - 1] if i else 0.0 for i in range(count)])
+    alike = view.likeness
     return {
         "flow: answers a hand-off": asked,
         "flow: first answer to a hand-off": first_of(asked),
@@ -72,9 +74,9 @@ def flow(view: View) -> dict[str, Column]:
         "flow: first hand-off": first_of(view.flags([step.recipient is not None for step in steps])),
         "flow: its code is run next": code_ran,
         "flow: agents that read it": readers,
-        "flow: taken up by a later step": similar_after,
-        "flow: taken up by the next step": next_similar,
-        "flow: takes up the step before": before_similar,
+        "flow: taken up by a later step": alike.later,
+        "flow: taken up by the next step": alike.beside[:, BESIDE + 1],
+        "flow: takes up the step before": alike.beside[:, BESIDE - 1],
         "flow: followed by a report": view.flags([i + 1 < count and view.is_report[i + 1] for i in range(count)]),
         "flow: after a report": view.flags([i > 0 and view.is_report[i - 1] for i in range(count)]),
         "flow: after a planner": view.flags([i > 0 and view.agents[i - 1] in view.planners for i in range(count)]),
@@ -84,6 +86,14 @@ def flow(view: View) -> dict[str, Column]:
     }
 
 
+def _plans(text: str) -> bool:
+    return mentions(text.lower(), PLANS) and PLAN.search(text) is not None
+
+
+def _keeps_ledger(text: str) -> bool:
+    return mentions(text.lower(), LEDGERS) and LEDGER.search(text) is not None
+
+
 def _standard(values: Column) -> Column:
     spread = float(values.std())
     return (values - values.mean()) / spread if spread > 1e-9 else np.zeros_like(values)
@@ -91,8 +101,10 @@ def _standard(values: Column) -> Column:
 
 def _against_own(view: View, values: Column) -> Column:
     out = view.column()
-    for agent in set(view.agents):
-        own = [index for index, name in enumerate(view.agents) if name == agent]
+    steps_of: dict[str, list[int]] = {}
+    for index, agent in enumerate(view.agents):
+        steps_of.setdefault(agent, []).append(index)
+    for own in steps_of.values():
         out[own] = values[own] - values[own].mean()
     return out
 

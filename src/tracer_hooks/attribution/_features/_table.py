@@ -73,7 +73,7 @@ def table_of(view: View) -> FeatureTable:
     """The features of a trajectory that has been made ready."""
     columns: dict[str, Column] = {}
     for group in _GROUPS:
-        columns.update(group(view))
+        columns.update(view.columns(group))
     values = np.stack(list(columns.values()), axis=1)
     return FeatureTable(tuple(columns), np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0))
 

@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
+from bisect import bisect_left
 from itertools import pairwise
 
 import numpy as np
 
+from tracer_hooks._cached_property import cached_property
 from tracer_hooks.attribution._features._marks import first_of, last_of
-from tracer_hooks.attribution._features._view import Column, View
+from tracer_hooks.attribution._features._view import Column, View, mentions
 from tracer_hooks.attribution._rules._language import ENDS
 from tracer_hooks.attribution._rules._repetition import limit_reached
 from tracer_hooks.schema import StepKind
 
 # The progress ledger of Magentic-One (autogen-agentchat 0.4 and later, and autogen-magentic-one before it).
-_LOOP = re.compile(r'"is_in_loop"\s*:\s*\{[^{}]*"answer"\s*:\s*true', re.IGNORECASE)
-_NO_PROGRESS = re.compile(r'"is_progress_being_made"\s*:\s*\{[^{}]*"answer"\s*:\s*false', re.IGNORECASE)
+LOOP = re.compile(r'"is_in_loop"\s*:\s*\{[^{}]*"answer"\s*:\s*true', re.IGNORECASE)
+NO_PROGRESS = re.compile(r'"is_progress_being_made"\s*:\s*\{[^{}]*"answer"\s*:\s*false', re.IGNORECASE)
 _LIMIT = re.compile(
     r"\bmax(?:imum)?(?: number of)? (?:rounds?|turns?|steps?|time|iterations?|messages?)\b.{0,20}\b(?:reached|exceeded)"
     r"|\b(?:time|step|turn|round|iteration) limit (?:reached|exceeded)",
     re.IGNORECASE,
 )
-_STALLED = re.compile(r"\bstalled|replanning|re-?plan\b|\bnew plan\b|stuck in a loop|going in circles", re.IGNORECASE)
+STALLED = re.compile(r"\bstalled|replanning|re-?plan\b|\bnew plan\b|stuck in a loop|going in circles", re.IGNORECASE)
 _OBSERVATION = re.compile(
     r"screenshot|viewport|^Address:|search results?\b|exitcode:|code output|^Title:"
     r"|metadata was extracted|https?://\S+\s+\S",
     re.I | re.M,
+)
+_OBSERVES = (
+    *("screenshot", "viewport", "address:", "search result", "exitcode:", "code output", "title:"),
+    *("metadata was extracted", "http"),
 )
 _HEAD = 4_000
 _CLOSING = 500
@@ -68,7 +73,7 @@ class _Work:
         heads = [step.content[:_HEAD] for step in view.steps]
         return np.array(
             [
-                float(agent in view.planners and any(p.search(head) for p in (_LOOP, _NO_PROGRESS, _STALLED)))
+                float(agent in view.planners and any(p.search(head) for p in (LOOP, NO_PROGRESS, STALLED)))
                 for agent, head in zip(view.agents, heads, strict=True)
             ]
         )
@@ -98,9 +103,7 @@ def work(view: View) -> dict[str, Column]:
     led = float(bool(view.planners))
     planned = view.flags([agent in view.planners for agent in view.agents])
     before_verdict = (np.cumsum(rounds.verdict) == 0).astype(float)
-    seen = np.array(
-        [float(_OBSERVATION.search(text.said[:_HEAD] + text.shown[:500]) is not None) for text in view.texts]
-    )
+    seen = view.flags([_observes(text.said[:_HEAD] + text.shown[:500]) for text in view.texts])
     is_reply = (nth > 0).astype(float)
     return {
         "work: a reply": is_reply,
@@ -151,6 +154,10 @@ def run(view: View) -> dict[str, Column]:
     return {name: np.full(view.count, value) for name, value in constants.items()}
 
 
+def _observes(text: str) -> bool:
+    return mentions(text.lower(), _OBSERVES) and _OBSERVATION.search(text) is not None
+
+
 def _requests(view: View) -> list[int]:
     return [i for i in range(view.count) if view.steps[i].recipient is not None and not view.is_routing[i]]
 
@@ -159,7 +166,7 @@ def _asked_again(view: View) -> Column:
     out = view.column()
     asked = _requests(view)
     for here, later in pairwise(asked):
-        out[here] = view.similarity[here, later]
+        out[here] = view.likeness.between(here, later)
     return out
 
 
@@ -167,7 +174,7 @@ def _reply_before_repeat(view: View, replies: list[int]) -> Column:
     out = view.column()
     asked = _requests(view)
     for here, later in pairwise(asked):
-        between = [i for i in replies if here < i < later]
-        if between:
-            out[between[-1]] = view.similarity[here, later]
+        last = bisect_left(replies, later) - 1
+        if last >= 0 and replies[last] > here:
+            out[replies[last]] = view.likeness.between(here, later)
     return out

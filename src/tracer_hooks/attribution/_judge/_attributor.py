@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
+from tracer_hooks.attribution._abstaining import INCOMPLETE
 from tracer_hooks.attribution._judge._answer import attribution_of, scores_of
 from tracer_hooks.attribution._judge._budget import BudgetSpentError, Meter
 from tracer_hooks.attribution._judge._cache import ReplyCache
@@ -22,7 +23,6 @@ from tracer_hooks.attribution._judge._prompts import VERSION
 from tracer_hooks.attribution._judge._protocols import all_at_once, binary_search, ranked, step_by_step, windowed
 from tracer_hooks.attribution._judge._protocols._all_at_once import fits
 from tracer_hooks.attribution._judge._verdict import Verdict, with_remark
-from tracer_hooks.attribution._reasons import INCOMPLETE
 from tracer_hooks.attribution._scores import Scorer, StepScores
 from tracer_hooks.errors import AttributionError, ConfigError
 from tracer_hooks.schema import Attribution, Candidate, Trajectory

@@ -50,7 +50,7 @@ class Meter:
         Raises:
             BudgetSpentError: The call would go beyond a limit.
         """
-        budget, used = self._budget, self.usage.input_tokens + self.usage.output_tokens
+        budget, used = self._budget, self.usage.total
         if budget.calls is not None and self.calls >= budget.calls:
             raise BudgetSpentError(f"judge budget spent: {self.calls} calls")
         if budget.tokens is not None and used + prompt_tokens > budget.tokens:

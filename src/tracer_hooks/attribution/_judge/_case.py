@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
+from tracer_hooks._cached_property import cached_property
 from tracer_hooks.attribution._judge._excerpt import cut, shares
 from tracer_hooks.attribution._reading._roles import fold, is_person
 from tracer_hooks.schema import AgentSpec, RunOutcome, Trajectory
 
-FAULT, NO_FAULT, ENVIRONMENT = "fault", "no fault", "environment fault"
+FAULT, NO_FAULT, ENVIRONMENT_FAULT = "fault", "no fault", "environment fault"
 _MOST_AGENTS = 40
 
 
@@ -71,7 +71,7 @@ class Case:
     def verdicts(self) -> tuple[str, ...]:
         """The verdicts that make sense: a run that is known to have failed has a fault somewhere."""
         known = self.trajectory.outcome is RunOutcome.FAILED
-        return (FAULT, ENVIRONMENT) if known else (FAULT, NO_FAULT, ENVIRONMENT)
+        return (FAULT, ENVIRONMENT_FAULT) if known else (FAULT, NO_FAULT, ENVIRONMENT_FAULT)
 
     @property
     def is_failure(self) -> bool:

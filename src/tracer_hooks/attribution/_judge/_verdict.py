@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from tracer_hooks.attribution import _reasons
-from tracer_hooks.attribution._judge._case import ENVIRONMENT, FAULT, NO_FAULT, Case, ReplyError
-from tracer_hooks.attribution._judge._quotes import find_quote, opening
+from tracer_hooks.attribution import _abstaining
+from tracer_hooks.attribution._judge._case import ENVIRONMENT_FAULT, FAULT, NO_FAULT, Case, ReplyError
+from tracer_hooks.attribution._judge._quotes import find_quote
 from tracer_hooks.attribution._judge._replies import Judgement, Quote, VerdictReply
 from tracer_hooks.schema import AgentFault, ErrorMode, Evidence
 
@@ -89,7 +89,9 @@ def with_remark(case: Case, verdict: Verdict, remark: str) -> Verdict:
 
 def abstention_reason(verdict: Verdict) -> str | None:
     """Why the verdict names no agent, in the words of an attribution."""
-    return {NO_FAULT: _reasons.NO_FAULT, ENVIRONMENT: _reasons.ENVIRONMENT}.get(verdict.abstention or "")
+    return {NO_FAULT: _abstaining.NO_FAULT, ENVIRONMENT_FAULT: _abstaining.ENVIRONMENT_FAULT}.get(
+        verdict.abstention or ""
+    )
 
 
 def _shares(beliefs: Mapping[int, float]) -> dict[int, float]:
@@ -122,8 +124,8 @@ def _evidence(case: Case, step: int, reason: str, remark: str, quotes: Iterable[
         if text:
             found.setdefault((each.step, text), each.why.strip())
     said = " ".join(part for part in (reason.strip(), remark and f"({remark})") if part)
-    if said and not any(index == step for index, _ in found) and (words := opening(case.steps[step])):
-        found[step, words] = ""
+    if said and not any(index == step for index, _ in found):
+        found[step, ""] = ""
     ranked = sorted(found.items(), key=lambda item: item[0][0] != step)[:_MOST_EVIDENCE]
     for position, ((index, text), why) in enumerate(ranked):
         shown = said if position == 0 and said else why or "quoted by the judge"

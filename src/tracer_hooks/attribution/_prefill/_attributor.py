@@ -6,11 +6,11 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracer_hooks.attribution._abstaining import Refusal, refusal_of
+from tracer_hooks._cached_property import cached_property
+from tracer_hooks.attribution._abstaining import INCOMPLETE, Refusal, refusal_of
 from tracer_hooks.attribution._answering import has_content
 from tracer_hooks.attribution._prefill import _masprism
 from tracer_hooks.attribution._prefill._cache import DEFAULT_CACHE, cached, reading_name
@@ -22,7 +22,6 @@ from tracer_hooks.attribution._prefill._probe import Floats, Probe
 from tracer_hooks.attribution._prefill._render import step_text
 from tracer_hooks.attribution._prefill._signals import combined, signals_of
 from tracer_hooks.attribution._reading import Trace
-from tracer_hooks.attribution._reasons import INCOMPLETE
 from tracer_hooks.attribution._scores import StepScores
 from tracer_hooks.schema import Attribution, Candidate, LabeledTrajectory, Trajectory, Usage
 

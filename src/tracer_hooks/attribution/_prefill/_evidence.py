@@ -16,14 +16,14 @@ def evidence_of(trace: Trace, features: PrefillFeatures, step: int) -> tuple[Evi
     found = []
     own = quote_of(trace, features, step)
     if own:
-        value = features.surprise[step, 0]
-        why = f"what the language model foresaw least in this step ({value:.1f} nats a token over the whole step)"
+        why = "Of all the words of this step, the language model that read the run foresaw these least."
         found.append(Evidence(step=step, quote=own, why=why))
     symptom = _heaviest_symptom(trace, features, step)
     words = quote_of(trace, features, symptom) if symptom is not None else None
     if symptom is not None and words:
-        share = features.attention[symptom, step]
-        why = f"a sign of the failure, which puts {share:.0%} of the language model's attention on step {step}"
+        why = (
+            f"Late in the run, these words surprise the language model that read it, and it looks back at step {step}."
+        )
         found.append(Evidence(step=symptom, quote=words, why=why))
     return tuple(found)
 
@@ -37,8 +37,7 @@ def quote_of(trace: Trace, features: PrefillFeatures, step: int) -> str | None:
     quote = text[at : at + max(0, min(end - start, _MAX_QUOTE))].strip()
     if part != "call" and quote:
         return quote
-    # The written form of a tool call is ours, and nobody's words.
-    return trace.first_words(step)
+    return None  # the written form of a tool call is ours, and nobody's words
 
 
 def _heaviest_symptom(trace: Trace, features: PrefillFeatures, step: int) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 _NUMBER = re.compile(r"(?<![\w.,])[-+]?(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.\d{1,12})?(?![\w]|[.,]\d)")
 _MAX_TRIES = 5_000
@@ -13,6 +14,8 @@ _QUOTED = re.compile(r"(?<!\w)'([^'\n]{1,80})'(?!\w)|\"([^\"\n]{1,80})\"|`([^`\n
 
 def canonical(number: str) -> str:
     """``"1,234.50"`` and ``"1234.5"`` as the same string; any other text casefolded, spaces collapsed."""
+    if number.isascii() and number.isdecimal() and number[0] != "0" and len(number) <= 15:
+        return number  # as nearly all are
     plain = number.strip().replace(",", "").lstrip("+")
     try:
         value = float(plain)
@@ -61,13 +64,14 @@ def find_value(text: str, value: str) -> int:
     return -1
 
 
-def _forms(value: str) -> list[str]:
+@lru_cache(maxsize=1024)  # one value is looked for in step after step
+def _forms(value: str) -> tuple[str, ...]:
     if not is_number(value):
         stripped = value.strip()
         return (
-            list(dict.fromkeys([stripped, stripped.lower(), stripped.capitalize(), stripped.title()]))
+            tuple(dict.fromkeys([stripped, stripped.lower(), stripped.capitalize(), stripped.title()]))
             if stripped
-            else []
+            else ()
         )
     plain = canonical(value)
     whole, _, rest = plain.partition(".")
@@ -78,7 +82,7 @@ def _forms(value: str) -> list[str]:
         forms += [f"{plain}.0", f"{plain}.00", f"{grouped}.00"]
     elif len(rest) == 1:
         forms.append(f"{plain}0")
-    return list(dict.fromkeys(forms))
+    return tuple(dict.fromkeys(forms))
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from functools import cached_property
 
+from tracer_hooks._cached_property import cached_property
 from tracer_hooks.schema import Step
 
 MAX_QUOTE = 240
@@ -69,6 +69,20 @@ class Passage:
 
     def _to_raw(self, position: int) -> int:
         return position if position < self._head else position + self._skipped
+
+
+def code_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where fenced code stands in ``text``, without its fences; plain string search, since it may be megabytes long."""
+    at = 0
+    while True:
+        opened = text.find("```", at)
+        line = text.find("\n", opened) if opened >= 0 else -1
+        if line < 0:
+            return
+        closed = text.find("```", line)
+        end = closed if closed >= 0 else len(text)
+        yield line + 1, end
+        at = end + 3
 
 
 def passages_of(step: Step, limit: int) -> Iterator[Passage]:

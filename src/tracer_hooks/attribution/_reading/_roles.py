@@ -14,7 +14,7 @@ class Role(Enum):
 
     AGENT = auto()
     PERSON = auto()
-    """A user: its words are given, not an error of the team."""
+    """A user, or the system prompt kept as a step: its words are given, not an error of the team."""
     REPORTER = auto()
     """A terminal, an executor, an environment: it says what happened to another agent's code or call."""
 
@@ -31,6 +31,9 @@ _PERSON = frozenset(
         "task",
         "start",
         "usersimulator",
+        "system",
+        "systemprompt",
+        "systemmessage",
     )
 )
 _REPORTER = re.compile(
@@ -70,7 +73,7 @@ def is_checker(name: str) -> bool:
 
 
 def is_person(name: str) -> bool:
-    """Whether ``name`` stands for a person."""
+    """Whether ``name`` stands for a person, or for what the team was given, such as its system prompt."""
     return fold(name) in _PERSON
 
 

@@ -3,24 +3,45 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import cached_property
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
-from tracer_hooks.attribution._reading._numbers import find_value, number_set
+from tracer_hooks._cached_property import cached_property
+from tracer_hooks.attribution._reading._numbers import canonical, find_value, number_set
 from tracer_hooks.attribution._reading._passage import Passage, passages_of
 from tracer_hooks.attribution._reading._roles import Role, roles_of
 from tracer_hooks.schema import StepKind, Trajectory
 
+EXACT_STEPS = 400
+"""Steps of a run up to which every step may be compared with every other. In a longer one that would cost time by the
+square of its length, so there it is done for steps that stand near each other, or by what is looked up in a table."""
 _TEXT_BUDGET = 600_000
 """Characters of one trajectory that patterns are matched against, so that size does not cost time."""
+_LONG_BUDGET = 1_600_000
+"""The same for a run of more than :data:`EXACT_STEPS` steps."""
+_LEAST, _MOST = 2_000, 20_000
+"""Characters of one text that are read, at least and at most: half from its head, half from its tail."""
+_LEAST_OF_LONG = 400
+"""The same, at least, in a run of more than :data:`EXACT_STEPS` steps."""
 _TERMINATE_ONLY = re.compile(
     r"\W*(?:TERMINATE|DONE|STOP|END|FINISH(?:ED)?|APPROVED?|OK(?:AY)?|THANKS?|THANK YOU)\W*", re.I
 )
 
 
+_FIRST_WORDS = re.compile(r"^(?![ \t]*(?:```|~~~))[^\w\n]*(\w)", re.MULTILINE)
+
+
 def says_something(content: str) -> bool:
     """Whether a message is more than a sign-off such as "TERMINATE"."""
     return bool(content.strip()) and _TERMINATE_ONLY.fullmatch(content) is None
+
+
+def text_limit(steps: int) -> int:
+    """Characters that are read of one text of a run of so many steps."""
+    if steps > EXACT_STEPS:
+        return max(_LEAST_OF_LONG, min(_LEAST, _LONG_BUDGET // steps))
+    return max(_LEAST, min(_MOST, _TEXT_BUDGET // max(1, steps)))
 
 
 class Trace:
@@ -31,8 +52,10 @@ class Trace:
         self.reference = reference
         self.steps = trajectory.steps
         self.roles = roles_of(trajectory)
-        self._limit = max(2_000, min(20_000, _TEXT_BUDGET // max(1, len(self.steps))))
-        self._passages = [list(passages_of(step, self._limit)) for step in self.steps]
+        self._briefs: dict[int, bool] = {}
+        self.limit = text_limit(len(self.steps))
+        """Characters of one text that patterns are matched against: of a longer one its head and its tail."""
+        self._passages = [list(passages_of(step, self.limit)) for step in self.steps]
 
     def passages(self, step: int, *parts: str) -> Iterator[Passage]:
         """The texts of a step; all of them, or those of the named parts."""
@@ -56,11 +79,11 @@ class Trace:
         return None
 
     def first_words(self, step: int) -> str | None:
-        """The first sentence of a step, for want of anything better to quote."""
+        """The first sentence of a step that has a letter or a digit and is no code fence."""
         for passage in self._passages[step]:
-            start = len(passage.raw) - len(passage.raw.lstrip())
-            if start < len(passage.raw):
-                return passage.quote_raw(start, start + 1) or None
+            match = _FIRST_WORDS.search(passage.raw)
+            if match is not None:
+                return passage.quote_raw(match.start(1), match.start(1) + 1) or None
         return None
 
     @cached_property
@@ -101,27 +124,80 @@ class Trace:
 
     def is_brief(self, step: int) -> bool:
         """Whether a step only hands the task on, word for word, so that there is nothing yet to go wrong."""
-        task = " ".join(self.trajectory.task.split())[:200]
-        if len(task) < 40:
+        known = self._briefs.get(step)
+        if known is None:
+            known = self._briefs[step] = self._hands_on(self.steps[step].content)
+        return known
+
+    def _hands_on(self, content: str) -> bool:
+        task = self._task_begins
+        if len(task) < 40 or len(content) <= len(task) + 200 or max(task.split(), key=len) not in content:
             return False
-        text = " ".join(self.steps[step].content[:20_000].split())
+        text = " ".join(content[:20_000].split())
         return task in text and len(text) > len(task) + 200
+
+    @cached_property
+    def _task_begins(self) -> str:
+        return " ".join(self.trajectory.task.split())[:200]
 
     def author_before(self, step: int) -> int | None:
         """Whose code or call a report at ``step`` is about: the nearest agent step with code, else the nearest one."""
-        before = [index for index in self.acts if index < step]
-        for index in reversed(before[-3:]):
+        end = bisect_left(self.acts, step)
+        for index in reversed(self.acts[max(0, end - 3) : end]):
             if "```" in self.steps[index].content or self.steps[index].tool_calls:
                 return index
-        return before[-1] if before else None
+        return self.acts[end - 1] if end else None
 
-    def consumers(self, step: int) -> list[int]:
+    def consumers(self, step: int) -> Sequence[int]:
         """Later steps that were shown the output of ``step``, as recorded in their inputs."""
-        return [later.index for later in self.steps[step + 1 :] if any(one.step == step for one in later.inputs)]
+        return self._readers.get(step, ())
+
+    @cached_property
+    def _readers(self) -> dict[int, list[int]]:
+        readers: dict[int, list[int]] = defaultdict(list)
+        for later in self.steps:
+            for shown in {one.step for one in later.inputs if one.step is not None and one.step < later.index}:
+                readers[shown].append(later.index)
+        return dict(readers)
 
     def next_act(self, step: int, *, agent: str | None = None) -> int | None:
         """The next step of the team after ``step``, or of one agent in it."""
+        acts = self.acts if agent is None else self._acts_of.get(agent, [])
+        place = bisect_right(acts, step)
+        return acts[place] if place < len(acts) else None
+
+    def act_before(self, step: int, agent: str) -> int | None:
+        """The last step before ``step`` in which ``agent`` acts."""
+        acts = self._acts_of.get(agent, [])
+        place = bisect_left(acts, step)
+        return acts[place - 1] if place else None
+
+    @cached_property
+    def _acts_of(self) -> dict[str, list[int]]:
+        acts: dict[str, list[int]] = defaultdict(list)
         for index in self.acts:
-            if index > step and (agent is None or self.steps[index].agent == agent):
-                return index
-        return None
+            acts[self.steps[index].agent].append(index)
+        return dict(acts)
+
+    def said_after(self, step: int, number: str) -> bool:
+        """Whether an agent's words or arguments name ``number`` after ``step``."""
+        if len(self.steps) > EXACT_STEPS:
+            return self._numbers_said[1].get(canonical(number), -1) > step
+        later = range(step + 1, len(self.steps))
+        return any(self.locate(index, number, "content", "arguments") for index in later)
+
+    def said_by(self, step: int, number: str) -> bool:
+        """Whether words or arguments name a number, in canonical form, in ``step`` or before it."""
+        return self._numbers_said[0].get(number, len(self.steps)) <= step
+
+    @cached_property
+    def _numbers_said(self) -> tuple[dict[str, int], dict[str, int]]:
+        """The first and the last step that names each number, in what patterns are matched against."""
+        first: dict[str, int] = {}
+        last: dict[str, int] = {}
+        for index in range(len(self.steps)):
+            for passage in self.passages(index, "content", "arguments"):
+                for number in number_set(passage.text):
+                    first.setdefault(number, index)
+                    last[number] = index
+        return first, last

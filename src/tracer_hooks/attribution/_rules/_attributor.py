@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 
+from tracer_hooks.attribution._abstaining import ENVIRONMENT_FAULT, INCOMPLETE, NO_FAULT
 from tracer_hooks.attribution._reading._trace import Trace
-from tracer_hooks.attribution._reasons import ENVIRONMENT, INCOMPLETE, NO_FAULT
-from tracer_hooks.attribution._rules._combine import Belief, combine, faults_of
+from tracer_hooks.attribution._rules._combine import Belief, combine, faults_of, mode_in
 from tracer_hooks.attribution._rules._errors import outage
 from tracer_hooks.attribution._rules._registry import signals_of
-from tracer_hooks.attribution._rules._signal import DECISIVE, STRONG, Signal
+from tracer_hooks.attribution._rules._signal import DECISIVE, STRONG, Family, Signal
 from tracer_hooks.attribution._rules._spread import spread_of
+from tracer_hooks.attribution._wording import grouped
 from tracer_hooks.schema import Attribution, ErrorMode, Evidence, RunOutcome, Trajectory
 
 VERSION = 0
@@ -48,7 +49,7 @@ class RulesAttributor:
         belief = combine(trace, signals)
         broken_off = outage(trace)
         if broken_off is not None:
-            return _abstain(blank, ENVIRONMENT, belief, (broken_off,))
+            return _abstain(blank, ENVIRONMENT_FAULT, belief, (broken_off,))
         if belief.strength < _needed(trajectory.outcome):
             return _abstain(blank, NO_FAULT, None, ())
         return _answer(blank, trace, signals, belief)
@@ -65,7 +66,7 @@ def _answer(blank: Attribution, trace: Trace, signals: Sequence[Signal], belief:
         update={
             "agent": first.agent,
             "step": first.step,
-            "error_mode": belief.top[0].mode if belief.top else ErrorMode.FM_1_1,
+            "error_mode": mode_in(belief.top) or ErrorMode.FM_1_1,
             "confidence": first.score,
             "candidates": belief.candidates,
             "faults": faults_of(trace, signals),
@@ -87,10 +88,6 @@ def _abstain(blank: Attribution, reason: str, belief: Belief | None, signals: Se
 
 
 def _evidence(signals: Sequence[Signal]) -> tuple[Evidence, ...]:
-    found: dict[tuple[int, str, str], Evidence] = {}
-    for signal in signals:
-        if signal.quote:
-            found.setdefault(
-                (signal.step, signal.quote, signal.why), Evidence(step=signal.step, quote=signal.quote, why=signal.why)
-            )
-    return tuple(found.values())[:_MAX_EVIDENCE]
+    found = [one.evidence for one in signals if one.family is not Family.POSITION]
+    places = [one.evidence for one in signals if one.family is Family.POSITION]
+    return grouped(found or places[:1], most=_MAX_EVIDENCE)

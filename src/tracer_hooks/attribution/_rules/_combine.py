@@ -23,7 +23,10 @@ NOTHING_SEEN = -1.0
 # 36 % of runs of 5 to 10 steps and in 10 % of runs of 50. So trust in them falls with the length of the run.
 _TRUST_VALUE = 0.5
 _SHORT_RUN = 10
-_TRUST = ((DECISIVE, 0.7), (STRONG, 0.5), (MODERATE, 0.4), (0.0, 0.3))
+_TELL_HOW = (Family.ARITHMETIC, Family.PROVENANCE, Family.CONTRADICTION, Family.IGNORED_INPUT, Family.TOOL)
+# A value that the wrong answer was followed back to, and that a calculation or a source contradicts.
+_FOLLOWED_BACK = DECISIVE + MODERATE
+_TRUST = ((_FOLLOWED_BACK, 0.8), (DECISIVE, 0.7), (STRONG, 0.5), (MODERATE, 0.4), (0.0, 0.3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +85,16 @@ def trust_in(top: Sequence[Signal], length: int) -> float:
         return _TRUST_VALUE * min(1.0, math.sqrt(_SHORT_RUN / max(1, length)))
     strongest = max((one.weight for one in top), default=0.0)
     return next(trust for weight, trust in _TRUST if strongest >= weight)
+
+
+def mode_in(signals: Sequence[Signal]) -> ErrorMode | None:
+    """The error mode that the signals on one step speak for; None without signals.
+
+    That a value is wrong does not yet say how the agent went wrong: a signal that does, such as a sum that does not add
+    up or a failed tool, is believed before it.
+    """
+    heaviest = max(signals, key=lambda one: one.weight, default=None)
+    if heaviest is None or heaviest.family is not Family.VALUE:
+        return heaviest.mode if heaviest is not None else None
+    telling = [one for one in signals if one.family in _TELL_HOW and one.weight >= MODERATE]
+    return max(telling, key=lambda one: one.weight).mode if telling else heaviest.mode

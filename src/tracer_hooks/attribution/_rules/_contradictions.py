@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from tracer_hooks.attribution._reading._json import parsed_json
 from tracer_hooks.attribution._reading._numbers import canonical, find_value, number_set, numbers_in
 from tracer_hooks.attribution._reading._trace import Trace
 from tracer_hooks.attribution._rules._signal import MODERATE, STRONG, Family, Signal
@@ -53,18 +54,17 @@ def contradicted_results(trace: Trace) -> Iterator[Signal]:
             found = _difference(trace, index, reply, call.result)
             if found is None:
                 continue
-            value, quote, sure = found
-            used = any(
-                trace.locate(later, value, "content", "arguments") for later in range(reply + 1, len(trace.steps))
-            )
+            value, sure = found.value, found.sure
+            used = sure and trace.said_after(reply, value)
             yield Signal(
                 family=Family.CONTRADICTION,
                 step=reply,
-                weight=(STRONG if sure else MODERATE) + (MODERATE if used and sure else 0.0),
+                weight=(STRONG if sure else MODERATE) + (MODERATE if used else 0.0),
                 mode=ErrorMode.FM_2_6 if trace.steps[reply].agent == trace.steps[index].agent else ErrorMode.FM_2_5,
-                why=f"{trace.steps[reply].agent!r} says something else than {call.name!r} returned in step {index}",
-                quote=quote,
+                why=found.told(trace.steps[reply].agent, call.name, index),
+                quote=found.quote,
                 value=value if sure else None,
+                kind=None if sure else "sign",
             )
 
 
@@ -88,9 +88,11 @@ def contradicted_colleagues(trace: Trace) -> Iterator[Signal]:
                     step=index,
                     weight=MODERATE,
                     mode=ErrorMode.FM_2_5,
-                    why=f"{trace.steps[index].agent!r} gives another value for {key!r} than step {earlier[0]} did",
+                    why=f"{trace.steps[index].agent!r} gives {match.group('number')} for {key!r} here, and "
+                    f"{trace.steps[earlier[0]].agent!r} gave {earlier[1]} in step {earlier[0]}.",
                     quote=passage.quote_at(match.start(), match.end()),
                     value=match.group("number"),
+                    kind="sign",  # the same word may stand for two things
                 )
                 return
 
@@ -105,15 +107,34 @@ def _reply_on(trace: Trace, index: int) -> int | None:
     return following if trace.steps[following].content.strip() else None
 
 
-def _difference(trace: Trace, call_step: int, reply: int, result: str) -> tuple[str, str | None, bool] | None:
-    """What the reply has in the place of the result, a quotation, and whether it stands in plainly the same place."""
+class _Difference(NamedTuple):
+    """What a reply has in the place of a result."""
+
+    value: str
+    expected: str
+    """What the tool returned."""
+    quote: str | None
+    sure: bool
+    """Whether the value stands in plainly the same place; else the result is only left out."""
+
+    def told(self, speaker: str, tool: str, step: int) -> str:
+        """The sentence about the reply."""
+        if self.sure:
+            return (
+                f"{speaker!r} says {self.value} here, where the tool {tool!r} returned {self.expected} in step {step}."
+            )
+        return f"No word of {self.expected!r}, which the tool {tool!r} returned in step {step}, stands in this reply."
+
+
+def _difference(trace: Trace, call_step: int, reply: int, result: str) -> _Difference | None:
+    """What the reply has in the place of the result."""
     passage = trace.content(reply)
     if passage is None:
         return None
     labelled = _labelled_difference(result, passage.prose)
     if labelled is not None:
-        start, end, value = labelled
-        return value, passage.quote_at(start, end), True
+        start, end, value, expected = labelled
+        return _Difference(value, expected, passage.quote_at(start, end), sure=True)
     result_numbers = number_set(result)
     if len(result_numbers) == 1 and len(result.strip()) <= 200:
         return _number_difference(trace, call_step, reply, next(iter(result_numbers)))
@@ -129,34 +150,34 @@ def _difference(trace: Trace, call_step: int, reply: int, result: str) -> tuple[
     words = [word for word in re.findall(r"\w{4,}", plain.casefold()) if word not in _GENERIC]
     if not words or any(word in passage.raw.casefold() for word in words):
         return None
-    return plain, trace.first_words(reply), False
+    return _Difference(plain, plain, None, sure=False)
 
 
-def _number_difference(trace: Trace, call_step: int, reply: int, expected: str) -> tuple[str, str | None, bool] | None:
+def _number_difference(trace: Trace, call_step: int, reply: int, expected: str) -> _Difference | None:
     passage = trace.content(reply)
     if passage is None or find_value(passage.raw, expected) >= 0:
         return None
-    known = set(trace.task_numbers)
-    for earlier in range(call_step + 1):
-        for one in trace.passages(earlier, "content", "arguments"):
-            known |= number_set(one.text)
-    fresh = [match for match in numbers_in(passage.prose) if canonical(match.group()) not in known]
+    fresh = [match for match in numbers_in(passage.prose) if not _is_known(trace, call_step, canonical(match.group()))]
     if len(fresh) != 1:
         return None  # none: not about the number; several: it calculates with it
     value = canonical(fresh[0].group())
     if _is_rounding(value, expected):
         return None
-    return fresh[0].group(), passage.quote_at(fresh[0].start(), fresh[0].end()), True
+    quote = passage.quote_at(fresh[0].start(), fresh[0].end())
+    return _Difference(fresh[0].group(), expected, quote, sure=True)
 
 
-def _labelled_difference(result: str, prose: str) -> tuple[int, int, str] | None:
-    """A number of a JSON result that the reply repeats under its key with another value."""
+def _is_known(trace: Trace, step: int, number: str) -> bool:
+    return number in trace.task_numbers or trace.said_by(step, number)
+
+
+def _labelled_difference(result: str, prose: str) -> tuple[int, int, str, str] | None:
+    """A number of a JSON result that the reply repeats under its key with another value; its place, and both values."""
     text = result.strip()
     if not text.startswith("{"):
         return None
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
+    data = parsed_json(text)
+    if not isinstance(data, dict):
         return None
     fields = {
         key.casefold(): value
@@ -167,7 +188,7 @@ def _labelled_difference(result: str, prose: str) -> tuple[int, int, str] | None
     for match in _LABELLED.finditer(prose):
         key, number = match.group("key").casefold(), canonical(match.group("number"))
         if key in fields and number not in values and not _is_rounding(number, canonical(str(fields[key]))):
-            return match.start(), match.end(), match.group("number")
+            return match.start(), match.end(), match.group("number"), str(fields[key])
     return None
 
 

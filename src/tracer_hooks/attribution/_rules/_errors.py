@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
-from tracer_hooks.attribution._reading._passage import Passage
+from tracer_hooks.attribution._reading._passage import Passage, code_spans
 from tracer_hooks.attribution._reading._roles import Role
 from tracer_hooks.attribution._reading._trace import Trace
 from tracer_hooks.attribution._rules._signal import DECISIVE, MODERATE, STRONG, WEAK, Family, Signal
+from tracer_hooks.attribution._wording import one_line
 from tracer_hooks.schema import ErrorMode, RunOutcome, StepKind
 
 ERROR_MARKER = re.compile(
@@ -27,6 +29,10 @@ OUTAGE = re.compile(
     re.IGNORECASE,
 )
 
+_MOST_BLOCKS = 20
+_LONGEST_REPORT = 20_000
+_TELLING = 6
+"""Characters from which a line of code is more than a bracket."""
 _STOPPED = re.compile(r"CancelledError|KeyboardInterrupt|GeneratorExit|GraphInterrupt|\bcancell?ed\b|\binterrupted\b")
 
 
@@ -45,7 +51,8 @@ def raised_steps(trace: Trace) -> Iterator[Signal]:
             step=index,
             weight=DECISIVE if ended_it else MODERATE,
             mode=ErrorMode.FM_3_1,
-            why=f"{step.agent!r} raised" + (" and the run ended there" if ended_it else ", and the run went on"),
+            why=f"{step.agent!r} raised an error here, and the run "
+            + ("ended there." if ended_it else "went on after it."),
             quote=_headline(trace, index),
         )
 
@@ -53,13 +60,12 @@ def raised_steps(trace: Trace) -> Iterator[Signal]:
 def reported_errors(trace: Trace) -> Iterator[Signal]:
     """Errors that a terminal or an environment printed: the author of the code answers for them, not the messenger."""
     reports = [index for index, role in enumerate(trace.roles) if role is Role.REPORTER]
-    failing = [index for index in reports if _marker(trace, index) is not None]
-    succeeded_after = max((index for index in reports if index not in set(failing)), default=-1)
+    failing = [index for index in reports if marker_in(trace, index) is not None]
+    succeeded_after = max(set(reports) - set(failing), default=-1)
     for order, report in enumerate(failing):
         author = trace.author_before(report)
         if author is None or trace.roles[author] is Role.REPORTER:
             continue
-        writer, runner = trace.steps[author].agent, trace.steps[report].agent
         overcome = succeeded_after > report and trace.trajectory.outcome is not RunOutcome.FAILED
         first = STRONG if not overcome else MODERATE
         yield Signal(
@@ -67,8 +73,8 @@ def reported_errors(trace: Trace) -> Iterator[Signal]:
             step=author,
             weight=first if order == 0 else WEAK,
             mode=ErrorMode.FM_3_2,
-            why=f"what {writer!r} wrote here failed when {runner!r} ran it (step {report})",
-            quote=_code_or_first_words(trace, author),
+            why=_told(trace, author, report),
+            quote=line_at_fault(trace, author, report) or first_code_line(trace, author),
         )
 
 
@@ -87,7 +93,7 @@ def outage(trace: Trace) -> Signal | None:
         step=last,
         weight=DECISIVE,
         mode=ErrorMode.FM_3_1,
-        why="the model endpoint could not be reached, and the run ended there",
+        why="The model endpoint could not be reached or refused to answer, and the run ended there.",
         quote=_headline(trace, last),
     )
 
@@ -96,12 +102,13 @@ def report_of_error(trace: Trace, author: int) -> tuple[int, str] | None:
     """The first report of an error about a step, with a quotation of it."""
     for index in range(author + 1, min(author + 4, len(trace.steps))):
         if trace.roles[index] is Role.REPORTER:
-            quote = _marker(trace, index)
+            quote = marker_in(trace, index)
             return (index, quote) if quote else None
     return None
 
 
-def _marker(trace: Trace, index: int) -> str | None:
+def marker_in(trace: Trace, index: int) -> str | None:
+    """The line of a step that tells of an error."""
     for passage in trace.passages(index, "content", "result", "tool error"):
         quote = passage.search(_ERROR_LINE) if passage.search(ERROR_MARKER) else None
         if quote:
@@ -113,7 +120,8 @@ def _marker(trace: Trace, index: int) -> str | None:
 
 
 def _headline(trace: Trace, index: int) -> str | None:
-    for passage in trace.passages(index, "error", "tool error", "content"):
+    parts = ("error", "tool error", "content") if trace.steps[index].kind is StepKind.ERROR else ("error", "tool error")
+    for passage in trace.passages(index, *parts):
         quote = passage.search(_ERROR_LINE) or _first_line(passage)
         if quote:
             return quote
@@ -125,14 +133,41 @@ def _first_line(passage: Passage) -> str | None:
     return passage.quote_raw(start, start + 1) if start < len(passage.raw) else None
 
 
-def _code_or_first_words(trace: Trace, index: int) -> str | None:
-    passage = trace.content(index)
-    if passage is not None:
-        at = passage.raw.find("```")
-        line = passage.raw.find("\n", at)
-        if at >= 0 and 0 < line < len(passage.raw) - 1:
-            return passage.quote_raw(line + 1, line + 2) or trace.first_words(index)
-    return trace.first_words(index)
+def _told(trace: Trace, author: int, report: int) -> str:
+    writer, runner = trace.steps[author].agent, trace.steps[report].agent
+    error = one_line(marker_in(trace, report) or "")
+    step = trace.steps[author]
+    what = f"the code that {writer!r} writes" if "```" in step.content or step.tool_calls else f"what {writer!r} says"
+    return f"After {what} here, {runner!r} reports an error in step {report}: {error!r}."
+
+
+def first_code_line(trace: Trace, index: int) -> str | None:
+    """The first line of a step's code that does more than import or comment; None without code."""
+    first = None
+    for passage in trace.passages(index, "content", "arguments"):
+        for start, end in islice(code_spans(passage.raw), _MOST_BLOCKS):
+            at = start
+            for line in passage.raw[start : min(end, start + _LONGEST_REPORT)].splitlines(keepends=True):
+                text = line.strip()
+                begin, at = at + line.find(text), at + len(line)
+                if not any(char.isalnum() for char in text):
+                    continue
+                quote = passage.quote_raw(begin, begin + len(text))
+                first = first or quote
+                if not text.startswith(("#", "import ", "from ", '"""')):
+                    return quote
+    return first
+
+
+def line_at_fault(trace: Trace, author: int, report: int) -> str | None:
+    """The line of the author's code that the report's traceback shows, the innermost one."""
+    lines = [line.strip() for line in trace.steps[report].content[:_LONGEST_REPORT].splitlines()]
+    written = trace.steps[author].content
+    for line in reversed(lines):
+        if len(line) >= _TELLING and not line.startswith(("File ", "Traceback")) and line in written:
+            start = written.find(line)
+            return Passage(written, part="content", limit=len(written)).quote_raw(start, start + len(line))
+    return None
 
 
 def _echoes_tool(trace: Trace, index: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from tracer_hooks.attribution._reading._numbers import find_value
 from tracer_hooks.attribution._reading._roles import Role
@@ -18,9 +19,16 @@ _CORRECTION = re.compile(
     r"|please use|use)\s+" + _VALUE.format("new"),
     re.IGNORECASE,
 )
+_CORRECTS = ("should", "must be", "correct ", "actually", "rather", "replace ", "change ", "use")
 _NOT_THIS = re.compile(r"\b(?:not|instead of|rather than)\s+" + _VALUE.format("old"), re.IGNORECASE)
 _MAX_CORRECTION = 3_000
 """A longer text is a page or a document rather than a correction."""
+
+
+class _Kept(NamedTuple):
+    told: str
+    """The end of the sentence."""
+    quote: str | None
 
 
 def ignored_corrections(trace: Trace) -> Iterator[Signal]:
@@ -29,7 +37,7 @@ def ignored_corrections(trace: Trace) -> Iterator[Signal]:
         if trace.roles[index] is Role.REPORTER or trace.is_brief(index):
             continue
         prose = trace.prose(index)
-        match = _CORRECTION.search(prose) if len(prose) <= _MAX_CORRECTION else None
+        match = _CORRECTION.search(prose) if len(prose) <= _MAX_CORRECTION and _may_correct(prose) else None
         if match is None:
             continue
         new = match.group("new") or match.group("newq")
@@ -41,27 +49,34 @@ def ignored_corrections(trace: Trace) -> Iterator[Signal]:
         ):
             continue
         kept = _kept_value(trace, index, reply, prose)
+        speaker, corrector = trace.steps[reply].agent, trace.steps[index].agent
         yield Signal(
             family=Family.IGNORED_INPUT,
             step=reply,
             weight=STRONG if kept else WEAK,
             mode=ErrorMode.FM_2_5,
-            why=f"{trace.steps[reply].agent!r} was corrected in step {index} and does not take it up",
-            quote=kept or trace.first_words(reply),
+            why=f"In step {index}, {corrector!r} gives {new!r} as what is right or to be used, and this reply of "
+            f"{speaker!r} does not have it{kept.told if kept else ''}.",
+            quote=kept.quote if kept else None,
+            kind="contradiction" if kept else None,
         )
 
 
-def _kept_value(trace: Trace, correction: int, reply: int, prose: str) -> str | None:
-    """A quotation of the reply that still has the value which the correction rejects."""
+def _may_correct(prose: str) -> bool:
+    lower = prose.lower()
+    return any(word in lower for word in _CORRECTS)
+
+
+def _kept_value(trace: Trace, correction: int, reply: int, prose: str) -> _Kept | None:
+    """How the reply still has the value which the correction rejects; None when it does not."""
     match = _NOT_THIS.search(prose)
     old = (match.group("old") or match.group("oldq")) if match else None
     if old:
-        return trace.locate(reply, old, "content", "arguments")
-    same = [
-        index for index in trace.acts if index < correction and trace.steps[index].agent == trace.steps[reply].agent
-    ]
-    if same and _plain(trace.steps[same[-1]].content) == _plain(trace.steps[reply].content):
-        return trace.first_words(reply)
+        quote = trace.locate(reply, old, "content", "arguments")
+        return _Kept(f" but still has {old!r}", quote) if quote else None
+    before = trace.act_before(correction, trace.steps[reply].agent)
+    if before is not None and _plain(trace.steps[before].content) == _plain(trace.steps[reply].content):
+        return _Kept(f" but says the same again as step {before}", trace.first_words(reply))
     return None
 
 

@@ -9,6 +9,7 @@ from tracer_hooks.attribution._reading._roles import is_checker
 from tracer_hooks.attribution._reading._trace import Trace
 from tracer_hooks.attribution._rules._repetition import limit_reached
 from tracer_hooks.attribution._rules._signal import HINT, MODERATE, WEAK, Family, Signal
+from tracer_hooks.attribution._wording import one_line
 from tracer_hooks.schema import ErrorMode, RunOutcome
 
 MADE_UP = re.compile(
@@ -20,6 +21,11 @@ MADE_UP = re.compile(
     r"|figure|output)s?|as an educated guess)",
     re.IGNORECASE,
 )
+MAKES_UP = (
+    *("assum", "suppos", "pretend", "imagine", "simulat", "hypothetical", "placeholder", "demonstration", "illustrat"),
+    *("mock", "dummy", "fake", "made-up", "fabricated", "synthetic", "educated guess"),
+)
+"""Every match of :data:`MADE_UP` has one of these, in lower case."""
 PLACEHOLDER_IN_CODE = re.compile(
     r"YOUR_[A-Z_]{3,}|your_?api_?key|path[_/]to[_/]\w|\bX{4,}\b|#.{0,40}\b(?:placeholder"
     r"|replace (?:this )?with|dummy|mock|hypothetical|simulat\w+|assum\w+)\b"
@@ -29,7 +35,8 @@ _UNFINISHED = re.compile(
     r"\b(?:TODO|to be (?:done|completed|determined)|still (?:need|have|has|remain|missing|open|pending)"
     r"|not yet (?:done|complete|available|found|checked)"
     r"|remains? (?:to be|open)|next,? (?:i|we)(?:'ll| will)|(?:i|we)(?:'ll| will) (?:now|then|next"
-    r"|proceed|continue|get back)|could not (?:be )?(?:find|found|determine)"
+    r"|proceed|continue|get back)\b(?!\W+(?:\w+\W+){0,2}?(?:end|conclude|terminate|finish|close|stop)\b)"
+    r"|could not (?:be )?(?:find|found|determine)"
     r"|unable to (?:find|determine|access|complete|retrieve|provide)|please (?:provide|share|confirm"
     r"|let me know)|need more (?:information|time|data))",
     re.IGNORECASE,
@@ -61,8 +68,10 @@ def made_up_data(trace: Trace) -> Iterator[Signal]:
         passage = trace.content(index)
         if passage is None or agent in seen or trace.is_brief(index):
             continue
-        quote = passage.search(MADE_UP, prose=True) or passage.search(PLACEHOLDER_IN_CODE)
-        if quote is None:
+        lower = passage.text.lower()
+        assumed = any(part in lower for part in MAKES_UP)
+        found = (MADE_UP.search(passage.prose) if assumed else None) or PLACEHOLDER_IN_CODE.search(passage.text)
+        if found is None:
             continue
         first = not seen
         seen.add(agent)
@@ -71,8 +80,9 @@ def made_up_data(trace: Trace) -> Iterator[Signal]:
             step=index,
             weight=MODERATE if first else WEAK,
             mode=ErrorMode.FM_2_2,
-            why=f"{agent!r} goes on with assumed or made-up data instead of getting it",
-            quote=quote,
+            why=f"{agent!r} speaks here of something assumed, simulated, hypothetical or a placeholder: "
+            f"{one_line(found.group())!r}.",
+            quote=passage.quote_at(found.start(), found.end()),
         )
 
 
@@ -89,21 +99,20 @@ def premature_ends(trace: Trace) -> Iterator[Signal]:
             step=speaker,
             weight=MODERATE,
             mode=ErrorMode.FM_3_1,
-            why=f"the run ends with {agent!r} and has no answer",
-            quote=trace.first_words(speaker),
+            why=f"The run ends without an answer, and {agent!r} is the last to say or do anything.",
         )
     passage = trace.content(speaker)
-    quote = passage.search(_UNFINISHED, prose=True) if passage is not None else None
-    if passage is not None and quote is not None:
+    found = _UNFINISHED.search(passage.prose) if passage is not None else None
+    if passage is not None and found is not None:
         declared = ENDS.search(passage.prose) is not None
         yield Signal(
             family=Family.TERMINATION,
             step=speaker,
             weight=WEAK if declared else HINT,
             mode=ErrorMode.FM_1_5 if limit_reached(trace) else ErrorMode.FM_3_1,
-            why=f"{agent!r} is the last to speak and names work that is not done"
-            + (", yet declares the end" if declared else ""),
-            quote=quote,
+            why=f"{agent!r} is the last to speak, and its words leave something open ({one_line(found.group())!r})"
+            + (", yet they declare the end." if declared else "."),
+            quote=passage.quote_at(found.start(), found.end()),
         )
 
 
@@ -116,8 +125,8 @@ def empty_approvals(trace: Trace) -> Iterator[Signal]:
         passage = trace.content(index)
         if passage is None or step.tool_calls or not is_checker(step.agent) or "```" in passage.raw[:20_000]:
             continue
-        quote = passage.search(APPROVES, prose=True)
-        if quote is None or REJECTS.search(passage.prose):
+        found = APPROVES.search(passage.prose)
+        if found is None or REJECTS.search(passage.prose):
             continue
         shows_work = len(passage.prose) > 400
         yield Signal(
@@ -125,7 +134,7 @@ def empty_approvals(trace: Trace) -> Iterator[Signal]:
             step=index,
             weight=HINT,  # it let the error pass; somebody else made it
             mode=ErrorMode.FM_3_3 if shows_work else ErrorMode.FM_3_2,
-            why=f"{step.agent!r} approves the work of a run that failed"
-            + ("" if shows_work else " and shows no check"),
-            quote=quote,
+            why=f"{step.agent!r}, whose name says that it checks, writes {found.group()!r} in a run that failed, "
+            "with no code and no tool call in this step.",
+            quote=passage.quote_at(found.start(), found.end()),
         )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tracer_hooks.attribution._reading._roles import is_planner
+from tracer_hooks.attribution._reading._roles import Role, is_planner
 from tracer_hooks.attribution._reading._trace import Trace
 from tracer_hooks.attribution._rules._repetition import limit_reached
 from tracer_hooks.attribution._rules._signal import HINT, WEAK, Family, Signal
 from tracer_hooks.schema import ErrorMode, StepKind
 
+NOTHING_ELSE = "Nothing that was said or done in this step stands out; it is listed since "
+"""How the evidence of a place begins: a place alone is no finding."""
 _LONG = 5
 """From this many steps on, an early error has more to carry it on than a late one."""
 
@@ -23,8 +25,8 @@ def positional_priors(trace: Trace) -> Iterator[Signal]:
             step=first,
             weight=HINT + HINT / 2,
             mode=ErrorMode.FM_1_1,
-            why=f"{trace.steps[first].agent!r} is the first to work on the task; all that follows rests on it",
-            quote=trace.first_words(first),
+            why=f"{NOTHING_ELSE}{trace.steps[first].agent!r} was the first to "
+            + ("work on the task." if _task_was_given(trace, first) else "speak."),
         )
     last = trace.last_speaker
     if last is not None:
@@ -34,9 +36,14 @@ def positional_priors(trace: Trace) -> Iterator[Signal]:
             step=last,
             weight=WEAK if stopped and len(trace.steps) < _LONG else HINT,
             mode=ErrorMode.FM_1_5 if stopped else ErrorMode.FM_1_1,
-            why=f"{trace.steps[last].agent!r} is the last responsible speaker",
-            quote=trace.first_words(last),
+            why=f"{NOTHING_ELSE}{trace.steps[last].agent!r} was the last to speak.",
         )
+
+
+def _task_was_given(trace: Trace, step: int) -> bool:
+    """Whether no person speaks only later: in a conversation that the team opens, the task comes after the greeting."""
+    first = next((index for index, role in enumerate(trace.roles) if role is Role.PERSON), None)
+    return first is None or first < step
 
 
 def _first_work(trace: Trace) -> int | None:

@@ -49,7 +49,7 @@ def repeated_calls(trace: Trace) -> Iterator[Signal]:
             for call in step.tool_calls
         ]
         groups[step.agent, json.dumps(calls, sort_keys=True, default=repr)[:8_000]].append(index)
-    yield from _first_repeats(trace, groups, what="tool call")
+    yield from _first_repeats(trace, groups, what="tool call, with the same result,")
 
 
 def _first_repeats(trace: Trace, groups: dict[tuple[str, str], list[int]], *, what: str) -> Iterator[Signal]:
@@ -65,6 +65,6 @@ def _first_repeats(trace: Trace, groups: dict[tuple[str, str], list[int]], *, wh
             step=steps[1],
             weight=weight,
             mode=ErrorMode.FM_1_5 if stopped_for_length and len(steps) > 3 else ErrorMode.FM_1_3,
-            why=f"{agent!r} makes the same {what} {len(steps)} times; here it repeats step {steps[0]}",
-            quote=trace.first_words(steps[1]),
+            why=f"{agent!r} repeats the {what} of step {steps[0]} here; it makes it {len(steps)} times in all.",
+            quote=trace.first_words(steps[1]) if what == "message" else None,
         )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 
+from tracer_hooks.attribution._reading._json import parsed_json
 from tracer_hooks.attribution._reading._trace import Trace
 from tracer_hooks.attribution._rules._errors import OUTAGE
 from tracer_hooks.attribution._rules._signal import MODERATE, STRONG, WEAK, Family, Signal
@@ -42,29 +42,31 @@ def failure_text(call: ToolCall) -> str | None:
 
 def failed_tools(trace: Trace) -> Iterator[Signal]:
     """Failed tool calls; the caller answers for them, less so when a later call of the same tool went well."""
+    succeeded = _last_successes(trace)
     for index in trace.acts:
         for call in trace.steps[index].tool_calls:
             failure = failure_text(call)
             if failure is None:
                 continue
-            overcome = _succeeded_later(trace, index, call.name)
+            overcome = succeeded.get(call.name, -1) > index
             bad_arguments = _BAD_ARGUMENTS.search(failure[:2_000]) is not None and not OUTAGE.search(failure[:2_000])
             yield Signal(
                 family=Family.TOOL,
                 step=index,
                 weight=WEAK if overcome else STRONG + (WEAK if bad_arguments else 0.0),
-                mode=ErrorMode.FM_2_6 if bad_arguments else ErrorMode.FM_3_2,
-                why=f"the tool {call.name!r} that {trace.steps[index].agent!r} called failed"
-                + (", a later call went well" if overcome else ", and no later call of it went well"),
+                mode=_mode(trace, index, bad_arguments=bad_arguments),
+                why=f"The tool {call.name!r}, called by {trace.steps[index].agent!r}, failed here, and "
+                + ("a later call of it went well." if overcome else "no later call of it went well."),
                 quote=_quote_failure(trace, index, failure),
             )
 
 
 def claims_after_failure(trace: Trace) -> Iterator[Signal]:
     """Replies that go on after a failed tool as if it had answered."""
+    succeeded = _last_successes(trace)
     for index in trace.acts:
         failed = [call for call in trace.steps[index].tool_calls if failure_text(call) is not None]
-        if not failed or _succeeded_later(trace, index, failed[0].name):
+        if not failed or succeeded.get(failed[0].name, -1) > index:
             continue
         claim = _reply_after(trace, index)
         if claim is None or _ADMITS.search(trace.prose(claim)):
@@ -75,9 +77,15 @@ def claims_after_failure(trace: Trace) -> Iterator[Signal]:
             step=claim,
             weight=MODERATE + WEAK,
             mode=ErrorMode.FM_2_5,
-            why=f"{speaker!r} goes on as if the tool {tool!r} had answered; it failed in step {index}",
-            quote=trace.first_words(claim),
+            why=f"{speaker!r} goes on here without a word about the tool {tool!r}, which failed in step {index}.",
         )
+
+
+def _mode(trace: Trace, index: int, *, bad_arguments: bool) -> ErrorMode:
+    """How the caller went wrong: it called the tool wrongly, ended there, or went on without what the tool owed it."""
+    if bad_arguments:
+        return ErrorMode.FM_2_6
+    return ErrorMode.FM_3_1 if trace.next_act(index) is None else ErrorMode.FM_2_2
 
 
 def _reply_after(trace: Trace, index: int) -> int | None:
@@ -93,12 +101,14 @@ def _reply_after(trace: Trace, index: int) -> int | None:
     return None
 
 
-def _succeeded_later(trace: Trace, index: int, name: str) -> bool:
-    return any(
-        call.name == name and failure_text(call) is None
-        for step in trace.steps[index + 1 :]
-        for call in step.tool_calls
-    )
+def _last_successes(trace: Trace) -> dict[str, int]:
+    """The last step in which a call of each tool went well."""
+    found: dict[str, int] = {}
+    for step in reversed(trace.steps):
+        for call in step.tool_calls:
+            if call.name not in found and failure_text(call) is None:
+                found[call.name] = step.index
+    return found
 
 
 def _quote_failure(trace: Trace, index: int, failure: str) -> str | None:
@@ -107,7 +117,7 @@ def _quote_failure(trace: Trace, index: int, failure: str) -> str | None:
             start = max(0, passage.raw.find(failure))
             lead = len(failure) - len(failure.lstrip())
             return passage.quote_raw(start + lead, min(start + lead + 1, len(passage.raw))) or None
-    return trace.first_words(index)
+    return None
 
 
 def _error_in_json(result: str) -> str | None:
@@ -115,11 +125,8 @@ def _error_in_json(result: str) -> str | None:
     text = result.strip()
     if not text.startswith("{") or len(text) > 20_000:
         return None
-    try:
-        data = json.loads(text)
-    except ValueError:
-        return None
-    except RecursionError:  # a result may nest deeper than Python's parser goes
+    data = parsed_json(text)
+    if not isinstance(data, dict):
         return None
     for key in ("error", "exception", "error_message"):
         value = data.get(key)

@@ -1,23 +1,16 @@
-"""Where a value that is known to be wrong came from, and sums that do not add up."""
+"""Where a value that is known to be wrong came from."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from tracer_hooks.attribution._reading._numbers import canonical, is_number
+from tracer_hooks.attribution._provenance import Departure, provenance_of
+from tracer_hooks.attribution._reading._numbers import canonical, find_value, is_number, numbers_in
 from tracer_hooks.attribution._reading._outcome import read_outcome
 from tracer_hooks.attribution._reading._roles import Role, is_checker
 from tracer_hooks.attribution._reading._trace import Trace
-from tracer_hooks.attribution._rules._signal import DECISIVE, MODERATE, STRONG, WEAK, Family, Signal
+from tracer_hooks.attribution._rules._signal import DECISIVE, MODERATE, WEAK, Family, Signal
 from tracer_hooks.schema import ErrorMode
-
-_NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d{1,9})?|\d{1,12}(?:\.\d{1,9})?"
-_SUM = re.compile(
-    rf"(?<![\w.,:+*/\u00d7÷^()=\\-])(?P<left>(?:{_NUMBER})(?:\s{{0,2}}[-+*/\u00d7÷x]\s{{0,2}}(?:{_NUMBER})){{1,8}})"
-    rf"\s{{0,2}}=\s{{0,2}}(?P<right>(?:{_NUMBER}))(?![\w%^]|[.,]\d|\s{{0,2}}[-+*/\u00d7÷^(])"
-)
-_TERM = re.compile(rf"(?P<number>{_NUMBER})|(?P<op>[-+*/\u00d7÷x])")
 
 
 def wrong_values(trace: Trace) -> Iterator[Signal]:
@@ -38,6 +31,19 @@ def _brought_in(trace: Trace, value: str, weight: float, expected: tuple[str, ..
     origin = _origin(trace, value)
     if origin is None:
         return
+    planned = _planned(trace, value)
+    if planned is not None and planned.step < origin[0]:
+        # Who works out what a colleague asked for is not the first to have brought the value in.
+        yield Signal(
+            family=Family.VALUE,
+            step=planned.step,
+            weight=weight,
+            mode=ErrorMode.FM_1_1,
+            why=planned.why,
+            quote=planned.quote,
+            value=value,
+        )
+        return
     step, quote, relayed = origin
     agent = trace.steps[step].agent
     seen = _saw(trace, step, expected)
@@ -46,33 +52,25 @@ def _brought_in(trace: Trace, value: str, weight: float, expected: tuple[str, ..
         step=step,
         weight=weight - (WEAK if relayed else 0.0),
         mode=_mode(agent, seen=seen),
-        why=f"{agent!r} is the first to bring in {value!r}, which the check rejects"
-        + (", although it had been shown another value" if seen else ""),
+        why=_told(trace, value, step, relayed=relayed)
+        + (" The value that was expected had come up by then." if seen else ""),
         quote=quote,
         value=value,
     )
 
 
-def wrong_sums(trace: Trace) -> Iterator[Signal]:
-    """Calculations that are written out and come out wrong."""
-    for index in trace.acts:
-        passage = trace.content(index)
-        if passage is None:
-            continue
-        for match in _SUM.finditer(passage.prose):
-            stated = match.group("right")
-            if _adds_up(match.group("left"), stated) is not False:
-                continue
-            yield Signal(
-                family=Family.ARITHMETIC,
-                step=index,
-                weight=STRONG + MODERATE,
-                mode=ErrorMode.FM_2_6,
-                why=f"{trace.steps[index].agent!r} writes a calculation whose result is not {stated}",
-                quote=passage.quote_at(match.start(), match.end()),
-                value=stated,
-            )
-            break
+def _planned(trace: Trace, value: str) -> Departure | None:
+    """The step that asks for the calculation which gives the value."""
+    wanted = _number(value)
+    if wanted is None:
+        return None
+    return next((one for one in provenance_of(trace).planned if _number(one.value or "") == wanted), None)
+
+
+def _number(value: str) -> str | None:
+    """The one number of a value."""
+    found = [canonical(match.group()) for match in numbers_in(value)]
+    return found[0] if len(found) == 1 else None
 
 
 def _origin(trace: Trace, value: str) -> tuple[int, str | None, bool] | None:
@@ -92,8 +90,25 @@ def _origin(trace: Trace, value: str) -> tuple[int, str | None, bool] | None:
             return index, relayed, True
         author = trace.author_before(index)
         if author is not None:
-            return author, trace.first_words(author), True
+            return author, None, True
     return None
+
+
+def _told(trace: Trace, value: str, step: int, *, relayed: bool) -> str:
+    """Where the value first came up, and what is wrong with it."""
+    agent = trace.steps[step].agent
+    reports = (index for index in range(step + 1, len(trace.steps)) if trace.roles[index] is Role.REPORTER)
+    if not relayed:
+        first = f"{agent!r} is the first of the team to say {value!r}"
+    elif trace.locate(step, value, "content", "result") is not None:
+        first = f"{value!r} first comes up here, in what a tool gave {agent!r}"
+    else:
+        source = next((index for index in reports if trace.locate(index, value)), step)
+        runner = trace.steps[source].agent
+        first = f"{value!r} first comes up in step {source}, in what {runner!r} reports after this step"
+    in_answer = find_value(trace.final_text, value) >= 0
+    wrong = "it stands in the rejected answer" if in_answer else "the reason of the failure names it as wrong"
+    return f"{first}; {wrong}."
 
 
 def _saw(trace: Trace, step: int, expected: tuple[str, ...]) -> bool:
@@ -112,43 +127,3 @@ def _mode(agent: str, *, seen: bool) -> ErrorMode:
     if is_checker(agent):
         return ErrorMode.FM_3_3
     return ErrorMode.FM_2_5 if seen else ErrorMode.FM_3_2
-
-
-def _adds_up(left: str, right: str) -> bool | None:
-    """Whether ``left`` comes to ``right``, with room for rounding; None when it cannot be told."""
-    if left.count("-") + left.count("/") >= 2 and not re.search(r"[+*\u00d7÷x]", left):
-        return None  # dates, ranges and phone numbers look like this
-    try:
-        value = _evaluate(left)
-    except (ValueError, ZeroDivisionError, OverflowError):
-        return None
-    stated = float(right.replace(",", ""))
-    decimals = len(right.partition(".")[2])
-    room = max(0.5 * 10.0**-decimals if "." in right or value != int(value) else 0.0, abs(value) * 1e-9)
-    if value != int(value):
-        room = max(room, abs(value) * 0.02, 1.0 if "." not in right else 0.0)  # rounded, or cut off, by hand
-    return abs(value - stated) <= room * 1.01
-
-
-def _evaluate(expression: str) -> float:
-    """Products before sums; the expression is one that the pattern above let through."""
-    tokens = [match for match in _TERM.finditer(expression) if match.group().strip()]
-    total, product, sign, expects_number, operator = 0.0, 1.0, 1.0, True, "*"
-    for match in tokens:
-        text = match.group()
-        if match.group("op") and not expects_number:
-            if text in "+-":
-                total, product = total + sign * product, 1.0
-                sign, operator = (-1.0 if text == "-" else 1.0), "*"
-            else:
-                operator = "/" if text in "/÷" else "*"
-            expects_number = True
-        elif match.group("number") and expects_number:
-            number = float(text.replace(",", ""))
-            product = product / number if operator == "/" else product * number
-            expects_number = False
-        else:
-            raise ValueError(f"not a plain calculation: {expression!r}")
-    if expects_number:
-        raise ValueError(f"not a plain calculation: {expression!r}")
-    return total + sign * product

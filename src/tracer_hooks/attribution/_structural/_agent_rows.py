@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tracer_hooks.attribution._features import FeatureTable
 from tracer_hooks.attribution._reading._roles import Role, roles_of
+from tracer_hooks.attribution._reading._trace import EXACT_STEPS, text_limit
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import Trajectory
 
@@ -74,14 +75,18 @@ def rows_of(table: FeatureTable, trajectory: Trajectory, *, team: str | None = N
         for step, role in zip(trajectory.steps, roles_of(trajectory), strict=True)
         if role is Role.AGENT and folded(step.agent) not in _FRAME
     )
-    speakers = np.array([step.agent for step in trajectory.steps], dtype=object)
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, step in enumerate(trajectory.steps):
+        places[step.agent].append(place)
+    count = len(trajectory.steps)
+    most = min(_CHARS, text_limit(count)) if count > EXACT_STEPS else _CHARS
     standard = table.standardised()
     rows, words = [np.zeros((0, len(SUMMARIES) * len(table.names)))], []
     for name in acting:
-        own = speakers == name
+        own = places[name]
         parts = (standard[own].mean(axis=0), standard[own].max(axis=0), standard[own].min(axis=0))
         rows.append(np.concatenate([*parts, table.values[own].mean(axis=0)])[None])
-        words.append(counted(step.content for step in trajectory.steps if step.agent == name))
+        words.append(counted(trajectory.steps[place].content[:most] for place in own))
     return AgentRows(tuple(acting), table.names, np.concatenate(rows), tuple(words), team)
 
 

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tracer_hooks.attribution._abstaining import Refusal, suspicion
+from tracer_hooks.attribution._abstaining import INCOMPLETE, Refusal, suspicion
 from tracer_hooks.attribution._answering import Answer, abstention, attribution_of, has_content
 from tracer_hooks.attribution._features import View, table_of
 from tracer_hooks.attribution._fitting import FitReport
 from tracer_hooks.attribution._pooling import with_agents
-from tracer_hooks.attribution._reasons import INCOMPLETE
 from tracer_hooks.attribution._rules._combine import trust_in
 from tracer_hooks.attribution._saved import read_saved, write_saved
 from tracer_hooks.attribution._scores import StepScores
@@ -88,7 +87,7 @@ class StructuralAttributor:
         view = View(trajectory, reference)
         scores = self._scores(view)
         belief = self._belief(view, scores)
-        suspected = suspicion(view.trace, view.signals)
+        suspected = suspicion(view.trace, view.signals, view)
         if suspected.refused is not None:
             return abstention(trajectory, suspected.refused, attributor=signature, belief=belief)
         answer = Answer(
@@ -114,7 +113,7 @@ class StructuralAttributor:
         if self._model.is_fitted:
             logits = with_agents(logits, view.agents)
         best = int(logits.argmax())
-        evidence = evidence_for(view.trace, best, self._model.contributions(table, best))
+        evidence = evidence_for(view, table, best, self._model.contributions(table, best))
         agents = agent_head().score(table, view.trajectory)
         return StepScores(
             steps=tuple(float(one) for one in logits), agents=agents.agents, modes=agents.modes, evidence=evidence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,10 +54,25 @@ class StructuralModel:
         return np.asarray(total)
 
     def contributions(self, table: FeatureTable, step: int) -> list[tuple[str, float]]:
-        """What each feature adds to a step against the run's average step, the largest first."""
-        total = dict(self.logit.contributions(table, step))
-        for name, odds in prior_contributions(table, step):
-            total[name] = total.get(name, 0.0) + self.logit.prior_weight * odds
+        """What each feature adds to the log-belief of a step against the run's average step, the largest first.
+
+        They are those of the very model that :meth:`logits` asks: the prior alone where it was kept, else the prior and
+        the weights under the pool's share, and the trees under theirs. They sum to how far the step's log-belief lies
+        above the run's mean (of the trees: above the logarithm of the run's mean chance).
+        """
+        total: dict[str, float] = {}
+
+        def add(terms: Iterable[tuple[str, float]], share: float) -> None:
+            for name, odds in terms:
+                total[name] = total.get(name, 0.0) + share * odds
+
+        if self.kept and kind_of(table) in self.kept:
+            add(prior_contributions(table, step), 1.0)
+        else:
+            add(prior_contributions(table, step), self.logit_weight * self.logit.prior_weight)
+            add(self.logit.contributions(table, step), self.logit_weight)
+            if self.forest is not None:
+                add(self.forest.contributions(table, step), self.forest_weight)
         return sorted(total.items(), key=lambda pair: -pair[1])
 
     def to_json(self) -> dict[str, Any]:

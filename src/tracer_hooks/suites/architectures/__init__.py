@@ -6,6 +6,7 @@ The same teams in a framework's own classes are in ``tracer_hooks_autogen.teams`
 
 from tracer_hooks.suites.architectures._architecture import Said, Tool
 from tracer_hooks.suites.architectures._blueprint import ARCHITECTURES, Blueprint, blueprint, roles
+from tracer_hooks.suites.architectures._chat import ChatClient
 from tracer_hooks.suites.architectures._plain import build_team
 
-__all__ = ["ARCHITECTURES", "Blueprint", "Said", "Tool", "blueprint", "build_team", "roles"]
+__all__ = ["ARCHITECTURES", "Blueprint", "ChatClient", "Said", "Tool", "blueprint", "build_team", "roles"]

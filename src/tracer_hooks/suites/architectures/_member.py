@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tracer_hooks.adapters.plain import answer_text, instructions, model, tool
 from tracer_hooks.errors import ReplayError
+from tracer_hooks.frameworks.plain import answer_text, instructions, model, tool
 from tracer_hooks.suites.architectures._blueprint import Blueprint
 from tracer_hooks.suites.architectures._chat import ChatClient, Message
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from tracer_hooks.adapters.plain import agent, hand_off
+from tracer_hooks.frameworks.plain import agent, hand_off
 from tracer_hooks.suites._endpoint import Endpoint
 from tracer_hooks.suites.architectures._architecture import Said, Tool
 from tracer_hooks.suites.architectures._blueprint import Blueprint, blueprint
@@ -21,7 +21,7 @@ def build_team(
 ) -> Callable[[str], str]:
     """A team in plain Python: a function from the task to the last agent's words.
 
-    It is marked with the decorators of :mod:`tracer_hooks.adapters.plain`, so that :func:`tracer_hooks.run` sees its
+    It is marked with the decorators of :mod:`tracer_hooks.frameworks.plain`, so that :func:`tracer_hooks.run` sees its
     agents, models and tools. It keeps nothing between runs and may run in several threads at once.
 
     Args:

@@ -99,7 +99,7 @@ def test_every_answer_keeps_the_contract(trajectory, others, options):
     for one in answer.candidates:
         assert trajectory.steps[one.step].agent == one.agent
     for quoted in (*answer.evidence, *(scores.evidence if scores else ())):
-        assert quoted.quote
+        assert quoted.why
         assert any(quoted.quote in text for text in quotable(trajectory.steps[quoted.step]))
     if answer.abstained:
         assert (answer.agent, answer.step, answer.confidence) == (None, None, 0.0)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tracer_hooks._api._run_sources import FiledRuns, StoredRuns, contrast_attributor
+from tracer_hooks._api.runs._contrast_runs import FiledRuns, StoredRuns, contrast_attributor
 from tracer_hooks.attribution._contrast import RunSource
 from tracer_hooks.errors import StoreError, TrajectoryError
 from tracer_hooks.schema import RunOutcome, save_jsonl, to_json

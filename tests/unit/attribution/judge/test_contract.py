@@ -112,7 +112,7 @@ def check(answer: Any, run: Trajectory) -> None:
     assert sum(one.score for one in answer.candidates) <= 0.5 + 1e-9
     assert [one.score for one in answer.candidates] == sorted((one.score for one in answer.candidates), reverse=True)
     for quoted in answer.evidence:
-        assert quoted.quote.strip()
+        assert quoted.why.strip() or quoted.quote
         assert any(quoted.quote in text for text in quotable(run.steps[quoted.step]))
     assert {fault.agent for fault in answer.faults} <= {step.agent for step in run.steps}
     if answer.abstained:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import tracer_hooks
-from tracer_hooks._api._subjects import OwnTeam
+from tracer_hooks._api.rerunning._subjects import OwnTeam
 from tracer_hooks.datasets import BuildOptions, DatasetBuilder, Progress
 from tracer_hooks.faults import FaultStrategy
 from tracer_hooks.replay import ReplayOptions, ToolRules, ToolUse

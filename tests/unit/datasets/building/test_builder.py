@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tracer_hooks._api._subjects import OwnTeam
+from tracer_hooks._api.rerunning._subjects import OwnTeam
 from tracer_hooks.datasets import DatasetBuilder, LabeledSet, Progress
 from tracer_hooks.datasets._audit import AuditOptions, audit
 from tracer_hooks.errors import AdapterError, ConfigError, DatasetError

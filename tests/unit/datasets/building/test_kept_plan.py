@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tracer_hooks.datasets._building._kept_plan import BuildPlan
+from tracer_hooks.datasets._builder._kept_plan import BuildPlan
 from tracer_hooks.errors import ConfigError, DatasetError
 
 from ._team import options, tasks

@@ -1,0 +1,189 @@
+"""The raw text of a trajectory, as the audit reads it: what stands where, who said it first, what is an error."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+
+from tracer_hooks.schema import Step, StepKind, Trajectory
+
+ERROR = re.compile(
+    r"exit ?code:?\s*-?[1-9]|traceback|execution failed|\b\w*(?:error|exception)\b|\bfail(?:ed|ure)\b", re.IGNORECASE
+)
+_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_NUMBER = re.compile(r"(?<![\w.,])-?\d+(?:,\d{3})*(?:\.\d+)?(?!\w|[.,]\d)|(?<![\w.,])-?\d+(?:\.\d+)?(?!\w|[.,]\d)")
+_SIGN_OFF = re.compile(
+    r"\W*(?:terminate|done|stop|end|finish(?:ed)?|approved?|ok(?:ay)?|thank(?:s| you))\W*", re.IGNORECASE
+)
+_PEOPLE = (
+    "user",
+    "human",
+    "userproxy",
+    "userproxyagent",
+    "customer",
+    "client",
+    "system",
+    "systemprompt",
+    "systemmessage",
+)
+_MACHINE = re.compile(r"terminal|executor|environment|interpreter|sandbox|\btools?\b", re.IGNORECASE)
+
+
+def flat(text: str) -> str:
+    """``text`` with one space for each stretch of white space."""
+    return " ".join(text.split())
+
+
+def folded(text: str) -> str:
+    """Without case and without marks of Markdown, for comparison."""
+    return flat(re.sub(r"[*_`\\]", "", text)).casefold()
+
+
+def arguments(step: Step) -> str:
+    """The tool arguments of a step, as JSON and as plain strings."""
+    out = []
+    for call in step.tool_calls:
+        out += [json.dumps(call.arguments, ensure_ascii=False), *_leaves(call.arguments)]
+    return "\n".join(out)
+
+
+def _leaves(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        for inner in value.values():
+            yield from _leaves(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves(inner)
+    elif value is not None:
+        yield str(value)
+
+
+def results(step: Step) -> str:
+    """What the tools of a step gave back."""
+    return "\n".join(text for call in step.tool_calls for text in (call.result, call.error) if text)
+
+
+def own(step: Step) -> str:
+    """What the agent itself said or passed to a tool."""
+    return f"{step.content}\n{arguments(step)}"
+
+
+def whole(step: Step) -> str:
+    """Everything that stands in a step."""
+    return f"{own(step)}\n{results(step)}\n{step.error or ''}\n{step.recipient or ''}"
+
+
+def prose(step: Step) -> str:
+    """What the agent wrote outside of fenced code."""
+    return _FENCED.sub(" ", step.content)
+
+
+def code(step: Step) -> str:
+    """The fenced code of a step and its tool arguments."""
+    return "\n".join([*_FENCED.findall(own(step)), arguments(step)])
+
+
+def stands(value: str, text: str) -> bool:
+    """Whether ``value`` stands in ``text``: by itself, in any case, white space and Markdown aside."""
+    wanted = folded(value.rstrip("…"))
+    if not wanted:
+        return False
+    before = r"(?<!\w)" if wanted[0].isalnum() else ""
+    after = r"(?!\w)" if wanted[-1].isalnum() and not value.endswith("…") else ""
+    return re.search(f"{before}{re.escape(wanted)}{after}", folded(text)) is not None
+
+
+def within(value: str, text: str) -> bool:
+    """Whether ``value`` is a piece of ``text``, even of a word of it."""
+    return folded(value.rstrip("…")) in folded(text)
+
+
+def number(text: str) -> Fraction | None:
+    """The one number in ``text``; None when there is none or several."""
+    found = _NUMBER.findall(text)
+    return Fraction(found[0].replace(",", "")) if len(found) == 1 else None
+
+
+def numbers(text: str) -> set[Fraction]:
+    """The numbers that ``text`` writes in digits."""
+    return {Fraction(one.replace(",", "")) for one in _NUMBER.findall(text)}
+
+
+def same_value(value: str, text: str) -> bool:
+    """Whether ``text`` has ``value``, as it is written or as an equal number."""
+    as_number = number(value)
+    plain = re.fullmatch(r"[$€£]?\s?-?[\d.,]+\s?%?", value.strip())
+    return stands(value, text) or (plain is not None and as_number is not None and as_number in numbers(text))
+
+
+class Run:
+    """A trajectory, with the few things about it that the audit works out for itself."""
+
+    def __init__(self, trajectory: Trajectory) -> None:
+        self.trajectory = trajectory
+        self.steps = trajectory.steps
+        self.task = trajectory.task
+
+    def is_person(self, index: int) -> bool:
+        """Whether a user or a system prompt speaks."""
+        return "".join(char for char in self.steps[index].agent.casefold() if char.isalnum()) in _PEOPLE
+
+    def is_machine(self, index: int) -> bool:
+        """Whether the step is what a terminal or an environment gave back."""
+        step = self.steps[index]
+        printed = re.match(r"\s*(?:exit ?code|traceback|code output|execution)", step.content, re.IGNORECASE)
+        return _MACHINE.search(step.agent.replace("_", " ")) is not None or printed is not None
+
+    def hands_task_on(self, index: int) -> bool:
+        """Whether a step has the task in it word for word."""
+        begins = flat(self.task)[:200]
+        return len(begins) >= 40 and begins in flat(self.steps[index].content)
+
+    def earlier(self, index: int) -> Iterator[str]:
+        """The task, and the texts of all steps before one."""
+        yield self.task
+        for step in self.steps[:index]:
+            yield whole(step)
+
+    def said_before(self, value: str, index: int) -> bool:
+        """Whether a value stands in the task or in an earlier step."""
+        return any(same_value(value, text) for text in self.earlier(index))
+
+    def first_speaker(self) -> int:
+        """The first step that says something."""
+        return next((step.index for step in self.steps if step.content.strip()), 0)
+
+    def nth_act(self, place: int) -> int | None:
+        """The first, second or third step of the team that does more than hand the task on; none before it is given."""
+        found = [
+            step.index
+            for step in self.steps
+            if not (self.is_person(step.index) or self.is_machine(step.index) or self.hands_task_on(step.index))
+        ]
+        people = [step.index for step in self.steps if self.is_person(step.index)]
+        if len(found) < place or (people and people[0] > found[place - 1]):
+            return None
+        return found[place - 1]
+
+    def final_text(self) -> str:
+        """The recorded answer, else the last words that are more than a sign-off."""
+        if self.trajectory.final_output and self.trajectory.final_output.strip():
+            return self.trajectory.final_output
+        return self.steps[self.last_speaker()].content
+
+    def last_speaker(self) -> int:
+        """The last step of a member of the team that says more than that it is done, or calls a tool."""
+        for step in reversed(self.steps):
+            if self.is_person(step.index) or self.is_machine(step.index):
+                continue
+            if (step.kind is StepKind.HANDOFF and not step.content.strip()) or _SIGN_OFF.fullmatch(step.content):
+                continue
+            if step.content.strip() or step.tool_calls or step.error:
+                return step.index
+        return len(self.steps) - 1
+
+    def reads_error(self, index: int) -> bool:
+        """Whether a step has the words of an error in what it says or was given back."""
+        return 0 <= index < len(self.steps) and ERROR.search(whole(self.steps[index])) is not None

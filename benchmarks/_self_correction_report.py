@@ -1,0 +1,229 @@
+"""Tables, JSON and a plot of what the arms did."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from _self_correction_actions import ARMS
+from _self_correction_journal import Journal
+from _self_correction_outcomes import MOST_ROUNDS, Course, Row, courses, cross_gated
+from _self_correction_search import SEARCHES, search_courses
+from _self_correction_statistics import at_equal_tokens, compared, curve, failures_needed, interval
+from _self_correction_teams import CODE, WORD_SUMS
+
+_NEARLY_ALL: Final = 0.95
+PLAIN_ARM: Final = "plain"
+GATED: Final = {"gated resume": "resume", "gated resume+feedback": "resume+feedback_in_message"}
+BUDGETS: Final = tuple(round(step / 20, 2) for step in range(0, 101))
+"""In tokens of the failed first attempt."""
+_SHOWN_BUDGETS: Final = (0.6, 1.1, 1.6, 2.2, 3.3)
+"""A retry may take a little more than the first attempt: a tenth is allowed."""
+
+
+def report(path: Path, json_path: Path, plot_path: Path) -> int:
+    """Print the tables, and write JSON and plot."""
+    journal = Journal(path)
+    document: dict[str, Any] = {}
+    for suite in (WORD_SUMS, CODE):
+        failures = journal.failures(suite)
+        if failures:
+            document[suite] = suite_report(journal, suite, failures)
+            print(markdown(suite, document[suite]))
+    journal.close()
+    json_path.parent.mkdir(parents=True, exist_ok=True)
+    json_path.write_text(json.dumps(document, indent=1), encoding="utf-8")
+    plot(document, plot_path)
+    return 0
+
+
+def suite_report(journal: Journal, suite: str, failures: Sequence[Row]) -> dict[str, Any]:
+    """Everything about one suite."""
+    firsts = [row for row in journal.firsts.values() if row["suite"] == suite]
+    by_round: dict[str, Any] = {}
+    found_cuts: dict[str, list[float]] = {}
+    curves: dict[str, Any] = {}
+    equal: dict[str, Any] = {}
+    for rounds in range(1, MOST_ROUNDS + 1):
+        arms, cuts = all_courses(journal, failures, rounds)
+        found_cuts |= cuts
+        by_round[str(rounds)] = arm_rows(arms, rounds)
+        if rounds == MOST_ROUNDS:
+            plain = arms.get(PLAIN_ARM, {})
+            curves = {name: curve(arm, BUDGETS) for name, arm in arms.items()}
+            equal = {
+                name: [at_equal_tokens(arm, plain, budget) for budget in _SHOWN_BUDGETS]
+                for name, arm in arms.items()
+                if name != PLAIN_ARM
+            }
+    return {
+        "first_attempts": len(firsts),
+        "failures": len(failures),
+        "tasks": len({row["task"] for row in failures}),
+        "blame": blame(failures),
+        "tokens_of_first": float(np.mean([row["tokens_in"] + row["tokens_out"] for row in failures])),
+        "rounds": by_round,
+        "cuts": found_cuts,
+        "resumed": resumed_at(journal, failures),
+        "curves": curves,
+        "budgets": BUDGETS,
+        "equal_tokens": equal,
+        "power": power(by_round["1"]),
+    }
+
+
+def all_courses(
+    journal: Journal, failures: Sequence[Row], rounds: int
+) -> tuple[dict[str, dict[str, Course]], dict[str, list[float]]]:
+    """The courses of all arms, and the cuts of the gated ones: chosen on the other half of the tasks.
+
+    Beyond the first retry only arms that were run on nearly all failures are shown: those that are still under way are
+    the hard ones.
+    """
+    arms = {name: courses(journal, failures, name, rounds) for name in ARMS}
+    cuts: dict[str, list[float]] = {}
+    for name, arm in GATED.items():
+        if arms[arm]:
+            arms[name], cuts[name] = cross_gated(journal, failures, arm, rounds)
+    least = 1 if rounds == 1 else _NEARLY_ALL * len(failures)
+    arms = {name: arm for name, arm in arms.items() if len(arm) >= least}
+    searched = {name: search_courses(journal, failures, name) for name in SEARCHES}  # whole batches
+    return arms | {name: arm for name, arm in searched.items() if arm}, cuts
+
+
+def arm_rows(arms: Mapping[str, Mapping[str, Course]], rounds: int) -> dict[str, Any]:
+    """Each arm beside plain retry: on all failures, and by whether the right step was blamed."""
+    plain, rows = arms.get(PLAIN_ARM, {}), {}
+    for name, arm in arms.items():
+        rows[name] = compared(arm, plain, rounds)
+        for what, is_right in (("blame_right", True), ("blame_wrong", False)):
+            part = {key: one for key, one in arm.items() if one.is_right is is_right}
+            rows[name][what] = compared(part, plain, rounds)
+    return rows
+
+
+def blame(failures: Sequence[Row]) -> dict[str, Any]:
+    """How often the attribution named the step that is really the first wrong one."""
+    tasks = [row["task"] for row in failures]
+    right = [float(row["blame"]["step"] == row["truth"]) for row in failures]
+    pairs = Counter((row["truth"], row["blame"]["step"]) for row in failures)
+    return {
+        "right": interval(right, tasks),
+        "confidence_tells": _auc(failures),
+        "true_steps": dict(sorted(Counter(str(row["truth"]) for row in failures).items())),
+        "true_and_blamed": {f"{true} blamed {said}": count for (true, said), count in sorted(pairs.items(), key=str)},
+    }
+
+
+def resumed_at(journal: Journal, failures: Sequence[Row]) -> dict[str, dict[str, tuple[int, int]]]:
+    """Passes and trials by the step that was resumed at, untold, and the true step; step 0 is a plain retry."""
+    true = {row["id"]: row["truth"] for row in failures}
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    for (failure, action, _), row in sorted(journal.trials.items()):
+        step = "0" if action == PLAIN_ARM else action.removeprefix("resume:")
+        if failure in true and step.isdigit():
+            cells = found.setdefault(f"resumed at {step}", {})
+            passes, trials = cells.get(f"true {true[failure]}", (0, 0))
+            cells[f"true {true[failure]}"] = passes + row["passed"], trials + 1
+    return found
+
+
+def _auc(failures: Sequence[Row]) -> float | None:
+    """How probably a right diagnosis is surer than a wrong one; 0.5 is chance."""
+    sure: dict[bool, list[float]] = {True: [], False: []}
+    for row in failures:
+        sure[row["blame"]["step"] == row["truth"]].append(row["blame"]["confidence"] or 0.0)
+    pairs = [(right > wrong) + 0.5 * (right == wrong) for right in sure[True] for wrong in sure[False]]
+    return sum(pairs) / len(pairs) if pairs else None
+
+
+def power(rows: Mapping[str, Any]) -> dict[str, Any]:
+    """Failures needed to see +10 points with 80 % power, from how often each arm and plain retry differed."""
+    found = {}
+    for name, row in rows.items():
+        if name != PLAIN_ARM and row["n"]:
+            discordance = (row["won"] + row["lost"]) / row["n"]
+            needed = failures_needed(discordance, 0.1) if discordance >= 0.1 else None
+            found[name] = {"n": row["n"], "discordance": discordance, "needed_for_10_points": needed}
+    return found
+
+
+def markdown(suite: str, found: Mapping[str, Any]) -> str:
+    """The tables of one suite."""
+    told = found["blame"]
+    lines = [
+        f"\n## {suite}\n",
+        f"{found['failures']} failures on {found['tasks']} tasks, of {found['first_attempts']} first attempts; "
+        f"{found['tokens_of_first']:.0f} tokens each. Blame right: {_percent(told['right'])}, a right one "
+        f"surer than a wrong one: {told['confidence_tells']}. First wrong step: {told['true_steps']}; true and blamed: "
+        f"{told['true_and_blamed']}. Cuts: {found['cuts']}",
+    ]
+    lines.append(f"\nPasses and trials by resumed and true step: {found['resumed']}")
+    for rounds, rows in found["rounds"].items():
+        lines += _table(rounds, rows)
+    if found["equal_tokens"]:
+        lines.append("\nSolved within a budget (in tokens of the failed first attempt), minus plain retry:\n")
+        lines.append("| arm | " + " | ".join(f"{budget} x" for budget in _SHOWN_BUDGETS) + " |")
+        lines.append("|---|" + "---|" * len(_SHOWN_BUDGETS))
+        for name, cells in found["equal_tokens"].items():
+            lines.append(f"| {name} | " + " | ".join(_points(cell["difference"]) for cell in cells) + " |")
+    lines.append("\nFailures needed for +10 points (80 % power, 5 %, two sided): ")
+    needed = (f"{name} {one['needed_for_10_points']} (n={one['n']})" for name, one in found["power"].items())
+    lines.append("; ".join(needed))
+    return "\n".join(lines)
+
+
+def _table(rounds: str, rows: Mapping[str, Any]) -> list[str]:
+    head = "| arm | n | solved | minus plain | won, lost | tokens | of plain's | written | blame right | blame wrong |"
+    lines = [f"\nUp to {rounds} retries:\n", head, "|" + "---|" * 10]
+    for name, row in rows.items():
+        if not row["n"]:
+            continue
+        parts = [_part(row[what]) for what in ("blame_right", "blame_wrong")]
+        lines.append(
+            f"| {name} | {row['n']} | {_percent(row['solved'])} | {_points(row['difference'])} | "
+            f"+{row['won']} -{row['lost']} | {row['tokens']:.0f} | {_percent(row['share_of_tokens'])} | "
+            f"{row['written']:.0f} | {parts[0]} | {parts[1]} |"
+        )
+    return lines
+
+
+def _part(row: Mapping[str, Any]) -> str:
+    return f"{_points(row['difference'])} (n={row['n']})" if row["n"] else "none"
+
+
+def _percent(value: Sequence[float]) -> str:
+    middle, low, high = (100 * one for one in value)
+    return f"{middle:.1f} % [{low:.0f}, {high:.0f}]"
+
+
+def _points(value: Sequence[float]) -> str:
+    middle, low, high = (100 * one for one in value)
+    return f"{middle:+.1f} [{low:+.1f}, {high:+.1f}]"
+
+
+def plot(document: Mapping[str, Any], path: Path) -> None:
+    """Success against tokens, a panel for each suite; without matplotlib the JSON has the same numbers."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        print("matplotlib is not installed: no plot, the curves are in the JSON")
+        return
+    shown = {suite: found for suite, found in document.items() if found["curves"]}
+    if not shown:
+        return
+    figure, axes = plt.subplots(1, len(shown), figsize=(7 * len(shown), 5), squeeze=False)
+    for axis, (suite, found) in zip(axes[0], shown.items(), strict=True):
+        for name, line in found["curves"].items():
+            axis.step(found["budgets"], line["solved"], where="post", label=name)
+            axis.fill_between(found["budgets"], line["low"], line["high"], step="post", alpha=0.12)
+        axis.set(title=suite, xlabel="tokens spent, in failed first attempts", ylabel="failures solved", ylim=(0, 1))
+        axis.legend(fontsize=8)
+    figure.tight_layout()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)

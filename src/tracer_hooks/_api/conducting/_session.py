@@ -1,0 +1,388 @@
+"""What is done for one call: attempts are opened and closed, judged, diagnosed, and what is left of them is kept."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+import uuid
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tracer_hooks._api.conducting._diagnosing import checked_diagnosis
+from tracer_hooks._api.conducting._prompts import AcceptedPrompts, CallPrompts, attributes
+from tracer_hooks._api.conducting._recovery import KeptSteps, Recovery
+from tracer_hooks._api.judging import (
+    Judged,
+    Ruling,
+    Undecided,
+    ask_check,
+    ask_check_async,
+    compare,
+    expected_answer,
+    judge_result,
+    run_awaitable,
+)
+from tracer_hooks._api.runs import (
+    Archive,
+    Attempt,
+    Judge,
+    Prepared,
+    TeamRun,
+    TeamSource,
+    rerunner_of_call,
+    weak_call,
+)
+from tracer_hooks._guard import guard, logger, warn_once
+from tracer_hooks.feedback import RetryBudget
+from tracer_hooks.frameworks import Interventions, RunResult, TeamCall
+from tracer_hooks.frameworks.plain import PlainTeam
+from tracer_hooks.replay import retimed, tape_of
+from tracer_hooks.schema import RunKind, RunOutcome, Trajectory
+from tracer_hooks.telemetry import RunInvocation, RunStart, current_run, emit_diagnosis, suppressed, unrecorded
+
+if TYPE_CHECKING:
+    from tracer_hooks._api.conducting._conductor import Conductor
+
+
+_BUDGETS: weakref.WeakKeyDictionary[RunInvocation, RetryBudget] = weakref.WeakKeyDictionary()
+"""By the run that goes on in a call: hooked teams in it spend from the same budget."""
+
+
+@dataclass(eq=False)
+class Opened:
+    """An attempt that is going on."""
+
+    run: RunInvocation
+    prepared: Prepared
+    began: float = field(default_factory=time.monotonic)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How the team's own call ended."""
+
+    value: Any = None
+    """What it returned."""
+    result: RunResult | None = None
+    """What came out of it; None when it raised."""
+    error: BaseException | None = None
+    """What it raised, or what broke it off."""
+
+
+class Session:
+    """The work of one call, piece by piece; in which order the pieces are done is the :class:`Course`'s business.
+
+    Every piece sees to it that a fault of ours in it costs one log line, so that the course goes on.
+
+    Args:
+        call: What the user called.
+        conductor: Who conducts the runs of the team.
+        source: Where teams come from.
+    """
+
+    def __init__(self, call: TeamCall, conductor: Conductor, source: TeamSource) -> None:
+        self.call = call
+        self.adapter = conductor.adapter
+        self.options = conductor.options
+        self._conductor = conductor
+        self._source = source
+        self._is_tentative = conductor.is_tentative
+        self._emitter = self.options.emitter
+        self._archive = Archive(self.options.config.store)
+        self._at_work = threading.Lock()
+        expected = expected_answer(self.options.expected, call.task)
+        self._reference = expected if isinstance(expected, str) else None
+        self._undecided = expected if isinstance(expected, Undecided) else None
+        around = current_run()
+        self._budget = RetryBudget(self.options.policy, outer=_BUDGETS.get(around) if around is not None else None)
+        self.recovery = Recovery(self.options, self._budget, self.adapter, self._archive, self._reference)
+        self._info = self.adapter.describe(call.team)
+        self._prompts = self._drawn(conductor.prompts)
+        judge = Judge(self.options.check, self.options.expected)
+        again = functools.partial(rerunner_of_call, weak_call(call), self.adapter, source, judge, self.options.emitter)
+        if self._prompts is not None:
+            prompts = self._prompts
+            again.keywords.update(prompts=prompts.again, built_with=lambda: prompts.built_texts)
+        self.run = TeamRun(session_id=uuid.uuid4().hex, team=self._info.name, task=call.task, again=again)
+
+    # --- one attempt -----------------------------------------------------------------------------------------------
+    def open(self) -> Opened:
+        """Begin the first attempt, on the user's own team; see :meth:`_built_with_prompts` for the exception."""
+        return self._built_with_prompts() or self._open(Prepared(self.call.team))
+
+    def ask(self, opened: Opened, result: RunResult) -> Ruling | None:
+        """Ask whether the run did what it should, in synchronous code; None where nothing says so."""
+        check = self.options.check
+        if check is None or result.interrupted:
+            return self._by_expected_answer(result)
+        # Inside the root span, so that what the check traces belongs to the run; but what it calls is no step of it.
+        with opened.run.active(), unrecorded():
+            return ask_check(check, result, self.call.task)
+
+    async def ask_async(self, opened: Opened, result: RunResult) -> Ruling | None:
+        """The same in asynchronous code."""
+        check = self.options.check
+        if check is None or result.interrupted:
+            return self._by_expected_answer(result)
+        with opened.run.active(), unrecorded():
+            return await ask_check_async(check, result, self.call.task)
+
+    def judge(self, result: RunResult, ruling: Ruling | None) -> Judged:
+        """The outcome that follows."""
+        with guard("judge the run"):
+            return judge_result(result, ruling)
+        return Judged(outcome=RunOutcome.UNKNOWN, reason="it could not be judged")
+
+    def is_run(self, opened: Opened, ended: Ended) -> bool:
+        """Whether the call was a run after all: not when it built a team, or raised before anything was seen in it."""
+        if not self._is_tentative:
+            return True
+        if opened.run.is_begun if ended.error is not None else not self._conductor.is_no_result(ended.value):
+            self._is_tentative = False
+            self._conductor.begins(self.run)
+        return not self._is_tentative
+
+    def close(self, opened: Opened, judged: Judged, ended: Ended) -> Attempt | None:
+        """End an attempt, and learn from it where it was a trial; None when it was no run."""
+        if not self.is_run(opened, ended):
+            self._discard(opened)
+            return None
+        result, error = ended.result, ended.error
+        run, prompts = opened.run, None
+        with guard("close the run"):
+            run.set_outcome(judged.outcome, judged.reason)
+            for key, value in self.recovery.attributes.items():
+                run.set(key, value)
+            prompts = self._prompts.used(run) if self._prompts is not None else None
+            for key, value in attributes(prompts).items():
+                run.set(key, value)
+            stop_reason = result.stop_reason if result is not None else None
+            run.finish(output=result.text if result is not None else None, error=error, stop_reason=stop_reason)
+        opened.prepared.patches.undo()
+        attempt = Attempt(
+            number=len(self.run.attempts) + 1,
+            outcome=judged.outcome,
+            outcome_reason=judged.reason,
+            # Of a function, not a method: the attempt must not keep the session, and with it the team, alive.
+            assemble=functools.partial(_assembled, run, judged, self._reference, self.recovery.kept),
+            record=functools.partial(tape_of, run),
+            result=result,
+            error=error,
+            rank=judged.rank,
+            verdict=judged.verdict,
+            prompts=prompts,
+        )
+        self.run.attempts.append(attempt)
+        if attempt.number > 1:
+            self._budget.record()  # first, whatever goes wrong below: it ends the retries
+            with guard("learn from a trial"):
+                self.recovery.settle(attempt, time.monotonic() - opened.began, self.run)
+        self._tell("on_attempt", self.options.on_attempt, attempt)
+        return attempt
+
+    def _discard(self, opened: Opened) -> None:
+        """Forget an attempt that turned out to be no run."""
+        with guard("forget what was no run"):
+            opened.run.discard()
+        opened.prepared.patches.undo()
+        self.run._done.set()
+
+    # --- after an attempt ------------------------------------------------------------------------------------------
+    def wants_retry(self, attempt: Attempt) -> bool:
+        """Whether the attempt failed and the limits allow another one."""
+        if attempt.outcome is not RunOutcome.FAILED or self.options.policy.max_retries == 0:
+            return False
+        refusal = "the team was unhooked meanwhile" if self._conductor.is_off else self._budget.refusal
+        if refusal is not None:
+            self.recovery.stop(refusal, self.run)
+        return refusal is None
+
+    def leave_failed(self, attempt: Attempt) -> None:
+        """Say why a failed stream is not tried again: the caller has seen its items already."""
+        if attempt.outcome is RunOutcome.FAILED and self.options.policy.max_retries > 0:
+            self.recovery.stop(
+                "a failed stream is diagnosed only; retry_streams=True goes on with another attempt", self.run
+            )
+
+    def prepare_retry(self, attempt: Attempt) -> bool:
+        """Diagnose a failed attempt, and choose what its retry is to try; whether there is to be one."""
+        with self._at_work:
+            self._diagnose(attempt)
+            return self.recovery.propose(attempt, self.run)
+
+    def reopen(self, before: Opened) -> Opened | None:
+        """Begin the next attempt, with the repair that was chosen; None when there cannot be one."""
+        try:
+            run_awaitable(self.adapter.reset(before.prepared.team))
+            return self._open_anew(self._source.again(self.adapter, self.call.team, self._texts))
+        except Exception as error:
+            self._no_retry(error)
+            return None
+
+    async def reopen_async(self, before: Opened) -> Opened | None:
+        """The same in asynchronous code."""
+        try:
+            await self.adapter.reset(before.prepared.team)
+            return self._open_anew(await self._source.again_async(self.adapter, self.call.team, self._texts))
+        except Exception as error:
+            self._no_retry(error)
+            return None
+
+    # --- after the attempts ----------------------------------------------------------------------------------------
+    @property
+    def leaves_work(self) -> bool:
+        """Whether anything is left to do once the last attempt is closed."""
+        return self.run.last.outcome is RunOutcome.FAILED or self.options.config.store is not None
+
+    def conclude(self) -> None:
+        """Diagnose the last attempt, and :meth:`finish`."""
+        try:
+            with self._at_work:
+                self._diagnose(self.run.last)
+        finally:
+            self.finish()
+
+    def finish(self) -> None:
+        """Store the attempts, mark the diagnosis as done, and tell the user's callback about a failure; once.
+
+        A diagnosis that goes on in another thread, since the call was broken off while it was made, is waited for.
+        """
+        with self._at_work:
+            if self.run._done.is_set():
+                return
+            try:
+                self._archive.save(self.run)
+                self.recovery.keep()
+                self._count()
+            finally:
+                self.run._done.set()
+        if self.run.attempts and self.run.outcome is RunOutcome.FAILED:
+            self._tell("on_failure", self.options.on_failure, self.run)
+
+    # --- details ---------------------------------------------------------------------------------------------------
+    @staticmethod
+    def _tell(name: str, callback: Callable[[Any], Any] | None, what: Any) -> None:
+        """Call back the user's own code; the run has its result and must keep it."""
+        if callback is None:
+            return
+        try:
+            callback(what)
+        except Exception as error:
+            logger.warning("%s raised %s: %s", name, type(error).__name__, error, exc_info=error)
+
+    def _diagnose(self, attempt: Attempt) -> None:
+        """Diagnose a failed attempt, once; a failure of ours leaves it without a diagnosis."""
+        wanted = attempt.outcome is RunOutcome.FAILED and self.options.diagnose not in (False, "off")
+        if not wanted or attempt.attribution is not None:
+            return
+        with guard("diagnose the run"), suppressed():
+            attributor = self.options.diagnostician_for(attempt.trajectory)
+            attempt.attribution = checked_diagnosis(attributor, attempt.trajectory, self._reference)
+            if attempt.attribution is not None:
+                emit_diagnosis(self._emitter, attempt.trajectory, attempt.attribution)
+
+    def _drawn(self, prompts: AcceptedPrompts | None) -> CallPrompts | None:
+        """The accepted prompts of this call; None without any."""
+        if prompts is not None:
+            with guard("look up the accepted prompts"):
+                return prompts.draw(self._info, getattr(self.call.team, "declared", {}))
+        return None
+
+    def _built_with_prompts(self) -> Opened | None:
+        """The first attempt on a team in plain Python that its factory builds with the accepted prompts.
+
+        Its functions may hold their instructions themselves, so that nothing could be told them in a request. A team
+        of a framework is an object of the user's, which is asked about its run afterwards: it is not replaced.
+        """
+        prompts, team = self._prompts, self.call.team
+        texts = prompts.texts if prompts is not None and isinstance(team, PlainTeam) else {}
+        if prompts is None or not texts or not self._source.takes_prompts_for(texts):
+            return None
+        try:
+            prepared = self._source.again(self.adapter, team, texts)
+        except Exception as error:  # the user's factory
+            said = f"{type(error).__name__}: {error}"
+            warn_once(f"built {said}", "tracer-hooks cannot use accepted prompts: the factory raised %s", said)
+            return None
+        prompts.build_with()
+        return self._open_anew(prepared)
+
+    @property
+    def _texts(self) -> dict[str, str]:
+        """What a further attempt's team is built with: what was accepted, and over it what the repair says."""
+        built = self._prompts.built_texts if self._prompts is not None else {}
+        return {**built, **self.recovery.prompts}
+
+    def _count(self) -> None:
+        """Count the first attempt, which nothing was repaired in, for or against its prompts."""
+        if self._prompts is None or not self.run.attempts:
+            return
+        first, options = self.run.attempts[0], self.options
+        is_judged = first.verdict is not None or (first.error is not None and options.is_judged)
+        if is_judged:
+            with guard("count the run for its prompts"):
+                self._prompts.count(first)
+
+    def _open(self, prepared: Prepared) -> Opened:
+        try:
+            return Opened(self._begin(prepared), prepared)
+        except BaseException:
+            prepared.patches.undo()
+            raise
+
+    def _begin(self, prepared: Prepared) -> RunInvocation:
+        number = len(self.run.attempts) + 1
+        # Instructions that were written into the team, or a team that was built anew, show in its description.
+        info = self._info if number == 1 else self.adapter.describe(prepared.team)
+        start = RunStart(
+            team=info.name,
+            task=self.call.task,
+            framework=self.adapter.name,
+            framework_version=self.adapter.framework_version(),
+            kind=RunKind.LIVE if number == 1 else RunKind.RETRY,
+            attempt=number,
+            agents=info.agents,
+            shows_span=info.shows_span,
+            tentative=self._is_tentative and number == 1,
+        )
+        run = self._emitter.start_run(start, subject=prepared.team)
+        _BUDGETS[run] = self._budget
+        # The user's own comes first: what it changes stands in the record that kept steps are found by.
+        told = self._prompts.begin(self.recovery.prompts) if self._prompts is not None else None
+        parts = [part for part in (self.options.intervention, told, prepared.intervention) if part is not None]
+        parts += self.recovery.interventions(self.call.task)
+        run.intervention = Interventions(parts) if parts else None
+        return run
+
+    def _open_anew(self, prepared: Prepared) -> Opened:
+        if prepared.is_new:
+            prepared.patches.add(self.adapter.hook(prepared.team, self._conductor))
+        return self._open(prepared)
+
+    def _no_retry(self, error: Exception) -> None:
+        """The user's factory, or we, could not make the team ready again: the call ends with what it has."""
+        why = f"the team could not be made ready again ({type(error).__name__}: {error})"
+        self.recovery.stop(why, self.run)
+        logger.warning("tracer-hooks does not retry: the team could not be made ready again (%r)", error)
+
+    def _by_expected_answer(self, result: RunResult) -> Ruling | None:
+        if self.options.check is not None:
+            return None
+        return compare(self._reference, result.text) if self._reference is not None else self._undecided
+
+
+def _assembled(run: RunInvocation, judged: Judged, reference: str | None, kept: KeptSteps | None) -> Trajectory:
+    with guard("assemble the trajectory"):
+        made = run.trajectory().model_copy(update={"reference": reference})
+        return made if kept is None else retimed(made, kept.trajectory, kept.until)
+    return Trajectory(
+        run_id=run.run_id,
+        team=run.start.team,
+        framework=run.start.framework,
+        task=run.start.task,
+        outcome=judged.outcome,
+        outcome_reason=judged.reason,
+    )

@@ -1,0 +1,279 @@
+"""Runs of a team with given prompts: judged, diagnosed, counted, and kept in a journal."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import hashlib
+import json
+import threading
+import time
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+from tracer_hooks._api.conducting import checked_diagnosis
+from tracer_hooks._api.judging import Check, one_loop
+from tracer_hooks._api.rerunning import OwnTeam, is_built_with_prompts, judge_of, rerunner
+from tracer_hooks.attribution import Attributor, blames_environment, get_attributor
+from tracer_hooks.datasets import Journal
+from tracer_hooks.errors import BudgetSpentError, ConfigError, ReplayError
+from tracer_hooks.frameworks import RunResult
+from tracer_hooks.improvement import JudgedRun
+from tracer_hooks.repairs import FeedbackMode, feedback_of
+from tracer_hooks.replay import Spending, Trial
+from tracer_hooks.schema import RunKind, RunOutcome, Trajectory
+from tracer_hooks.suites import SuiteTask
+from tracer_hooks.telemetry import suppressed
+
+_TRIES = 3
+"""Runs on one task, before the environment is taken for broken."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialOptions:
+    """How runs are judged and diagnosed."""
+
+    attributor: Attributor = field(default_factory=lambda: get_attributor("auto"))
+    """Diagnoses failed runs."""
+    feedback: FeedbackMode = "masked"
+    """What may be told of the check's reason."""
+    workers: int = 4
+    """Runs that go on at the same time."""
+    backoff_s: float = 1.0
+    """Seconds to wait after a fault of the environment; doubled each time."""
+
+
+class NotMadeError(Exception):
+    """A run is not in the journal, and none is to be made any more."""
+
+
+class PromptedTeam:
+    """A user's team that can be run with other instructions.
+
+    A factory with a parameter ``prompts`` builds it with them; else they are put into the requests to the model.
+
+    Args:
+        target: The factory, team or function.
+        check: Decides whether a run succeeded; default what the team was hooked with, else the task's reference.
+        own: The instructions that the team came with, by agent; those of a candidate that are the same are left alone.
+
+    Attributes:
+        present: What agents are told of whom a candidate says nothing; default their own.
+    """
+
+    def __init__(self, target: Any, *, check: Check | None = None, own: Mapping[str, str] | None = None) -> None:
+        self.own = dict(own or {})
+        self.present: dict[str, str] = {}
+        self._target = target
+        self._turn, self._loop = threading.Lock(), asyncio.Runner()
+        weakref.finalize(self, self._loop.close)
+        self._judging = OwnTeam(target=target, name="team", check=check)
+
+    def accepts(self, task: SuiteTask, answer: str) -> bool:
+        """Whether an answer that was given before passes; not where the check cannot judge such a task."""
+        try:
+            judge = judge_of(self._target, self._judging.check_of(task))
+            verdict = judge.verdict(RunResult(text=answer, native=answer), task.text)
+        except (ConfigError, ReplayError):
+            return False
+        return verdict is not None and verdict.passed
+
+    def expect_judge(self, task: SuiteTask) -> None:
+        """Make sure that something says how a run on ``task`` ended.
+
+        Raises:
+            ConfigError: There is no check, and the task has no reference.
+        """
+        self._judging.check_of(task)
+
+    def run(self, task: SuiteTask, prompts: Mapping[str, str]) -> Trial:
+        """Run it once on ``task``.
+
+        Raises:
+            ReplayError: The check raised.
+            ConfigError: The team tells its agents something else than it did before, or heeds no ``prompts``.
+        """
+        new = self.new_in(prompts)
+        runner = rerunner(self._target, task.text, check=self._judging.check_of(task), prompts=new)
+        with self._alone() if runner.is_shared else nullcontext():
+            trial = runner.run(kind=RunKind.LIVE)
+        self._expect_told(trial.trajectory, new)
+        return trial
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """A team object is there once: it works on one task at a time, always in the same event loop."""
+        with self._turn, one_loop(self._loop):
+            yield
+
+    def new_in(self, prompts: Mapping[str, str]) -> dict[str, str]:
+        """Those of ``prompts``, and of the present ones, that are not the team's own."""
+        told = {**self.present, **prompts}
+        return {agent: text for agent, text in sorted(told.items()) if self.own.get(agent) != text}
+
+    def _expect_told(self, seen: Trajectory, new: Mapping[str, str]) -> None:
+        """Make sure that a run had the prompts that it is counted for."""
+        acted = {step.agent for step in seen.steps}
+        for spec in seen.agents:
+            own, said = self.own.get(spec.name, "").strip(), (spec.instructions or "").strip()
+            if not own or not said:
+                continue
+            if spec.name not in new and said != own:
+                raise ConfigError(
+                    f"the instructions of {spec.name!r} are not those that this job began with, expected the same in "
+                    "every run. If the team was changed, begin anew with --out DIR; if they hold a date or the task, "
+                    "give that in a message"
+                )
+            if spec.name not in new or said != own:
+                continue
+            if is_built_with_prompts(self._target):
+                raise ConfigError(
+                    f"the team was built with prompts[{spec.name!r}], and that agent still has its own instructions; "
+                    "expected the new ones. Use them in the factory, or take the parameter 'prompts' away: they are "
+                    "then put into the requests to the model"
+                )
+            if spec.name in acted:
+                raise ConfigError(
+                    f"new instructions do not reach {spec.name!r}: it acts and asks no model that is seen. Give a "
+                    "factory with a parameter 'prompts', or let the agent ask for its text with "
+                    f"tracer_hooks.instructions({spec.name!r}, ...)"
+                )
+
+
+class TeamTrials:
+    """Runs a team on tasks; every run is kept in a journal, so that a job that was killed goes on.
+
+    The runs of the same task with the same instructions are numbered: a later one is a new run, and a job that begins
+    again gets the same ones in the same order.
+
+    Args:
+        team: The team.
+        journal: Where runs are kept.
+        spending: What may be spent, and what was.
+        options: How.
+        name: What the runs are made for; those of another name are other runs.
+        renews: Whether a task is run anew each time that it is asked for; if not, it is run once.
+        on_run: Told of each run, those from the journal included.
+
+    Attributes:
+        makes_new: Whether runs are made that are not in the journal.
+    """
+
+    def __init__(
+        self,
+        team: PromptedTeam,
+        journal: Journal,
+        spending: Spending,
+        options: TrialOptions,
+        *,
+        name: str = "run",
+        renews: bool = True,
+        on_run: Callable[[JudgedRun], None] = lambda run: None,
+    ) -> None:
+        self._team, self._journal, self._spending, self._options = team, journal, spending, options
+        self._name, self._renews = name, renews
+        self._on_run = on_run
+        self.makes_new = True
+        self._drawn: Counter[str] = Counter()
+        self._made_once: dict[str, JudgedRun] = {}
+
+    def run(self, tasks: Sequence[SuiteTask], prompts: Mapping[str, str]) -> list[JudgedRun]:
+        """One new run a task, in the order of the tasks; see :class:`~tracer_hooks.improvement.Trials`.
+
+        Raises:
+            BudgetSpentError: What it may cost is spent.
+            NotMadeError: A run is not in the journal, and :attr:`makes_new` is false.
+            ReplayError: The check raised, or the environment failed again and again.
+        """
+        units = [self._unit(task, prompts) for task in tasks]
+        with ThreadPoolExecutor(max(1, self._options.workers), thread_name_prefix="tracer-hooks-improve") as pool:
+            context = contextvars.copy_context
+            jobs = [
+                pool.submit(context().run, self._once, unit, task, prompts)
+                for unit, task in zip(units, tasks, strict=True)
+            ]
+            try:
+                return [job.result() for job in jobs]
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def _unit(self, task: SuiteTask, prompts: Mapping[str, str]) -> str:
+        new = self._team.new_in(prompts)
+        named = _digest(new) if new else "own"
+        unit = f"{self._name}/{named}/{task.suite}/{task.id}/{_digest([task.text, task.reference])}"
+        self._drawn[unit] += self._renews
+        return f"{unit}/{self._drawn[unit]}"
+
+    def _once(self, unit: str, task: SuiteTask, prompts: Mapping[str, str]) -> JudgedRun:
+        if unit in self._made_once:
+            return self._made_once[unit]
+        if unit in self._journal:
+            run = JudgedRun.model_validate(self._journal[unit]["run"])
+        elif not self.makes_new:
+            raise NotMadeError(unit)
+        else:
+            refusal = self._spending.refusal
+            if refusal is not None:
+                raise BudgetSpentError(f"the budget is spent: {refusal}")
+            run = self._made(task, prompts)
+            self._journal.add(unit, {"run": run.model_dump(mode="json", exclude_defaults=True)})
+        if not self._renews:
+            self._made_once[unit] = run
+        self._spending.add(run.usage)
+        self._on_run(run)
+        return run
+
+    def _made(self, task: SuiteTask, prompts: Mapping[str, str]) -> JudgedRun:
+        for attempt in range(_TRIES):
+            trial = self._team.run(task, prompts)
+            run = self._judged(task, trial)
+            if not blames_environment(run.attribution):
+                return run
+            if attempt + 1 < _TRIES:
+                time.sleep(self._options.backoff_s * 2**attempt)
+        raise ReplayError(
+            f"on the task {task.id!r} it was not the team that failed but its surroundings, {_TRIES} times: "
+            f"{trial.trajectory.outcome_reason}. See to the model's endpoint and the tools, and give the same command "
+            "again: what was run is kept"
+        )
+
+    def _judged(self, task: SuiteTask, trial: Trial) -> JudgedRun:
+        seen = trial.trajectory.model_copy(update={"reference": task.reference})
+        if seen.outcome is RunOutcome.UNKNOWN:
+            why = seen.outcome_reason or "no check"
+            raise ReplayError(
+                f"nothing says whether the run on the task {task.id!r} succeeded ({why}). Give --check MODULE:check, "
+                "or tasks with a reference"
+            )
+        verdict, found = trial.verdict, None
+        if not trial.passed:
+            with suppressed():
+                found = checked_diagnosis(self._options.attributor, seen, task.reference)
+        told = feedback_of(
+            self._options.feedback,
+            verdict.feedback if verdict is not None else None,
+            seen.outcome_reason,
+            task.reference,
+            seen.final_output or "",
+        )
+        score = verdict.rank if verdict is not None else float(trial.passed)
+        return JudgedRun(
+            task=task.id,
+            score=min(1.0, max(0.0, score)),
+            passed=trial.passed,
+            trajectory=seen,
+            attribution=found,
+            feedback=None if trial.passed else told.text,
+            usage=seen.usage,
+            seconds=trial.duration_s,
+        )
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value).encode("utf-8", "surrogatepass")).hexdigest()[:12]

@@ -1,0 +1,200 @@
+"""What a hooked call leaves behind: its attempts, and the diagnosis of the last one."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracer_hooks._cached_property import cached_property
+from tracer_hooks.errors import ReplayError, TracerHooksError
+from tracer_hooks.frameworks import RunResult, Verdict
+from tracer_hooks.repairs import Repair, RepairLog
+from tracer_hooks.replay import Tape
+from tracer_hooks.schema import Attribution, RunOutcome, Trajectory
+
+if TYPE_CHECKING:
+    from tracer_hooks._api.runs._rerunner import Rerunner
+    from tracer_hooks.report import ReportRun
+    from tracer_hooks.store import RunPrompts
+
+
+@dataclass(kw_only=True)
+class Attempt:
+    """One run of the team within a call."""
+
+    number: int
+    """1 for the user's own run, 2 for the first retry."""
+    outcome: RunOutcome
+    """How the run ended."""
+    outcome_reason: str | None = None
+    """Why."""
+    assemble: Callable[[], Trajectory] = field(repr=False)
+    """Makes the trajectory from what was recorded."""
+    record: Callable[[], Tape] | None = field(default=None, repr=False)
+    """Makes the tape from what was recorded."""
+    result: RunResult | None = None
+    """What came out; None when the run raised."""
+    error: BaseException | None = None
+    """What it raised."""
+    attribution: Attribution | None = None
+    """Its diagnosis; None unless it failed."""
+    repair: Repair | None = None
+    """What it changed against the failed run; None for the user's own run."""
+    verdict: Verdict | None = None
+    """What the check said; None where none was asked."""
+    prompts: RunPrompts | None = None
+    """Which accepted prompts it was made on; None for the team's own, where ``prompts="accepted"`` was not asked for,
+    nothing is accepted, or the team has changed since."""
+    rank: float = 0.0
+    """Compares attempts: the best one's native result is returned."""
+
+    @cached_property
+    def trajectory(self) -> Trajectory:
+        """What happened; assembled when it is first asked for, since most runs succeed and nobody looks."""
+        return self.assemble()
+
+    @cached_property
+    def tape(self) -> Tape:
+        """Every model and tool reply; made when it is first asked for.
+
+        Raises:
+            ReplayError: The run was recorded without content.
+        """
+        if self.record is None:
+            raise ReplayError("this attempt was made without a record, expected one of a hooked team")
+        return self.record()
+
+
+@dataclass(kw_only=True)
+class TeamRun:
+    """One call of a hooked team: what happened, why it failed, and what was done about it."""
+
+    session_id: str
+    """Groups the attempts in the run store."""
+    team: str
+    """The team's name."""
+    task: str
+    """What it was asked to do."""
+    attempts: list[Attempt] = field(default_factory=list)
+    """Every attempt, in order."""
+    repair: RepairLog | None = None
+    """What was tried to recover it, at what price, and what helped; None where nothing failed or no retry was asked
+    for."""
+    again: Callable[[], Rerunner] | None = field(default=None, repr=False)
+    """Makes what runs the team again, for replays."""
+    _done: threading.Event = field(default_factory=threading.Event, repr=False)
+
+    @property
+    def last(self) -> Attempt:
+        """The last attempt.
+
+        Raises:
+            TracerHooksError: The run has not ended.
+        """
+        if not self.attempts:
+            raise TracerHooksError(
+                f"the run of {self.team!r} has not ended yet; look at it after the call has returned"
+            )
+        return self.attempts[-1]
+
+    @property
+    def best(self) -> Attempt:
+        """The attempt whose native result the caller gets: the best one, the earliest among equals."""
+        return max(self.attempts, key=lambda attempt: (attempt.rank, -attempt.number)) if self.attempts else self.last
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """What happened in the last attempt."""
+        return self.last.trajectory
+
+    @property
+    def tape(self) -> Tape:
+        """Every model and tool reply of the last attempt.
+
+        Raises:
+            ReplayError: The run was recorded without content.
+        """
+        return self.last.tape
+
+    @property
+    def outcome(self) -> RunOutcome:
+        """How the call ended: the outcome of the attempt that the caller got."""
+        return self.best.outcome
+
+    @property
+    def outcome_reason(self) -> str | None:
+        """Why."""
+        return self.best.outcome_reason
+
+    @property
+    def attribution(self) -> Attribution | None:
+        """The newest diagnosis among the attempts; None when nothing failed, or it is not ready (see :meth:`wait`)."""
+        return next((a.attribution for a in reversed(self.attempts) if a.attribution is not None), None)
+
+    @property
+    def prompts(self) -> RunPrompts | None:
+        """Which accepted prompts the call was made on; None for the team's own, see :attr:`Attempt.prompts`."""
+        return self.attempts[0].prompts if self.attempts else None
+
+    @property
+    def result(self) -> RunResult | None:
+        """What came out of the best attempt; None when it raised."""
+        return self.best.result
+
+    @property
+    def error(self) -> BaseException | None:
+        """What the best attempt raised."""
+        return self.best.error
+
+    @property
+    def native(self) -> object:
+        """What the framework returned in the best attempt."""
+        return self.result.native if self.result is not None else None
+
+    def wait(self, timeout: float | None = None) -> TeamRun:
+        """Wait until a diagnosis in the background is done.
+
+        Args:
+            timeout: Seconds to wait at most; default without end.
+
+        Raises:
+            TimeoutError: It took longer.
+        """
+        if not self._done.wait(timeout):
+            raise TimeoutError(f"the diagnosis of run {self.session_id!r} was not done within {timeout:g} s")
+        return self
+
+    async def diagnosed(self) -> TeamRun:
+        """Wait, in asynchronous code, until a diagnosis in the background is done."""
+        if not self._done.is_set():
+            await asyncio.to_thread(self._done.wait)
+        return self
+
+    def report(self, path: str | Path = "report.html") -> Path:
+        """Write the run as one self-contained HTML page and give its path."""
+        from tracer_hooks.report import write_html
+
+        target = Path(path)
+        write_html(target, report_run(self))
+        return target
+
+
+def report_run(run: TeamRun) -> ReportRun:
+    """``run`` in the shape that reports are made from."""
+    from tracer_hooks.report import ReportAttempt, ReportRun
+
+    attempts = [
+        ReportAttempt(
+            number=attempt.number,
+            trajectory=attempt.trajectory,
+            attribution=attempt.attribution,
+            prompts=attempt.prompts.words if attempt.prompts is not None else "",
+        )
+        for attempt in run.attempts
+    ]
+    framework = run.attempts[0].trajectory.framework if run.attempts else ""
+    return ReportRun(team=run.team, framework=framework, task=run.task, attempts=attempts, repair=run.repair)

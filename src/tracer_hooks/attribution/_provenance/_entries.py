@@ -1,0 +1,160 @@
+"""The values of a run's texts, each with the step and the place that it stands in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+from tracer_hooks.attribution._provenance._sightings import Kind, Sighting, same_date_value, same_value, sightings_in
+from tracer_hooks.attribution._reading._passage import Passage
+from tracer_hooks.attribution._reading._roles import Role
+from tracer_hooks.attribution._reading._trace import Trace
+from tracer_hooks.values import Calculation
+
+_CHARS = 12_000
+"""Characters that are read of the task and of each agent's instructions."""
+MOST_STEPS = 200
+"""Steps of which the values are read; in a longer run what lies in the middle is not."""
+_FIRST, _LAST = 40, 110
+_NUMBERED = re.compile(r"\d[.,]\d{3}|\d{2}")
+_RESULT_ROOM, _COMMON_STEPS = 20_000, 80
+_BUDGET, _LEAST_ROOM, _MOST_ROOM = 100_000, 300, 4_000
+_PLAIN = {0x2010: "-", 0x2011: "-", 0x2012: "-", 0x202F: " ", 0xA0: " "}
+"""Hyphens and spaces that do not break: dates are written with them."""
+_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_PROGRAM = re.compile(
+    r"```(?:python|py|sh|bash|js|javascript|sql|java|c|cpp|html|xml)\b|^\s*(?:import|from|def|class|print"
+    r"|return|for|if)\b",
+    re.MULTILINE,
+)
+
+
+class Place(IntEnum):
+    """Where in the run a value stands, in the order in which a step brings them in."""
+
+    GIVEN = 0
+    """The task, a person's words, an agent's instructions."""
+    USED = 1
+    """An argument of a tool call."""
+    SHOWN = 2
+    """The result of a tool, or what a machine reported."""
+    SAID = 3
+    """An agent's own words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One value in one place of the run."""
+
+    value: Sighting
+    step: int
+    """Index of the step; -1 for the task and the agents' instructions."""
+    place: Place
+    passage: Passage | None = None
+    tool: str | None = None
+    """Name of the tool, for arguments and results."""
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Sorts entries by when they came into the run."""
+        return self.step, self.place
+
+    @property
+    def quote(self) -> str | None:
+        """The sentence around the value."""
+        if self.passage is None:
+            return None
+        return self.passage.quote_at(self.value.start, self.value.end) or None
+
+    def quote_of(self, calculation: Calculation | None) -> str | None:
+        """The sentence around the calculation that the value belongs to; around the value where there is none."""
+        if calculation is None or self.passage is None:
+            return self.quote
+        return self.passage.quote_at(calculation.start, calculation.end) or self.quote
+
+
+def order_of(entry: Entry) -> tuple[int, int]:
+    """When an entry came into the run, to sort by."""
+    return entry.order
+
+
+def is_same(one: Sighting, other: Sighting) -> bool:
+    """Whether two values are the same; dates may lack the year."""
+    return same_date_value(one, other) if one.kind is Kind.DATE and other.kind is Kind.DATE else same_value(one, other)
+
+
+def is_read(step: int, steps: int) -> bool:
+    """Whether the values of a step are read: of a very long run those at its beginning and towards its end."""
+    return steps <= MOST_STEPS or step < _FIRST or step >= steps - _LAST
+
+
+def entries_of(trace: Trace) -> Iterator[Entry]:
+    """Every value of a run, the given ones first."""
+    room = room_for(len(trace.steps))
+    yield from _given(trace.trajectory.task)
+    for agent in trace.trajectory.agents:
+        yield from _given(agent.instructions or "")
+    for step in trace.steps:
+        if not is_read(step.index, len(trace.steps)):
+            continue
+        # What the first step was shown is given; what later ones were shown holds earlier steps' words as well.
+        for shown in step.inputs if step.index == 0 else ():
+            if shown.step is None and shown.text:
+                yield from _given(shown.text)
+        role = trace.roles[step.index]
+        tools = iter([call.name for call in step.tool_calls if call.result])
+        only = step.tool_calls[0].name if len(step.tool_calls) == 1 else None
+        for passage in trace.passages(step.index):
+            tool = next(tools, None) if passage.part == "result" else only
+            # What tools returned is read whole in a run of common size: a value that is missed there seems made up.
+            room_here = (
+                max(room, _RESULT_ROOM) if passage.part == "result" and len(trace.steps) <= _COMMON_STEPS else room
+            )
+            text = without_code(within(passage.text, room_here)).translate(_PLAIN)
+            for value in sightings_in(_parted(text) if passage.part == "result" else text):
+                yield Entry(value, step.index, _place_of(passage, role), passage, tool)
+
+
+def room_for(steps: int) -> int:
+    """How many characters of each text are read for values, so that the size of a run does not cost time."""
+    return max(_LEAST_ROOM, min(_MOST_ROOM, _BUDGET // max(1, steps)))
+
+
+def within(text: str, room: int) -> str:
+    """The head and the tail of a text with blanks between, so that every place stays where it was."""
+    if len(text) <= room:
+        return text
+    head, tail = room * 2 // 3, room // 3
+    return text[:head] + " " * (len(text) - head - tail) + text[-tail:]
+
+
+def without_code(text: str) -> str:
+    """Without fenced programs, in which a number is no statement; other fenced text stays. Places stay, too."""
+    if "```" not in text:
+        return text
+    return _FENCED.sub(
+        lambda match: " " * len(match.group()) if _PROGRAM.search(match.group()) else match.group(), text
+    )
+
+
+def _parted(text: str) -> str:
+    """Comma-separated rows with another mark, so that "express,2,199.80" is not two thousand."""
+    rows = [row for row in text.split("\n") if row.strip()]
+    commas = {row.count(",") for row in rows}
+    if len(rows) < 2 or len(commas) != 1 or 0 in commas or ", " in text or _NUMBERED.search(rows[0]):
+        return text
+    return text.replace(",", ";")
+
+
+def _place_of(passage: Passage, role: Role) -> Place:
+    if passage.part == "arguments":
+        return Place.USED
+    if passage.part != "content":
+        return Place.SHOWN
+    return {Role.PERSON: Place.GIVEN, Role.REPORTER: Place.SHOWN, Role.AGENT: Place.SAID}[role]
+
+
+def _given(text: str) -> Iterator[Entry]:
+    return (Entry(value, -1, Place.GIVEN) for value in sightings_in(text[:_CHARS].translate(_PLAIN)))

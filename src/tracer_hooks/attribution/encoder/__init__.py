@@ -1,0 +1,58 @@
+"""The attributor ``encoder``: a fine-tuned sentence encoder and a trajectory transformer, and what it is made of.
+
+Names are loaded at their first use: the attributor itself says what to install where torch is missing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tracer_hooks.attribution.encoder._attributor import EncoderAttributor
+    from tracer_hooks.attribution.encoder._backbone import StepEncoder
+    from tracer_hooks.attribution.encoder._given import Reading, feature_names, read
+    from tracer_hooks.attribution.encoder._head import HeadConfig, HeadOutput
+    from tracer_hooks.attribution.encoder._model import EncoderModel
+    from tracer_hooks.attribution.encoder._stack import padded, stack
+    from tracer_hooks.attribution.encoder._tokens import TOKENIZER, StepTokenizer
+    from tracer_hooks.attribution.encoder._towers import TrajectoryHead
+    from tracer_hooks.attribution.encoder._weights import CONFIG, WEIGHTS, load_model, save_model
+
+__all__ = [
+    "CONFIG",
+    "TOKENIZER",
+    "WEIGHTS",
+    "EncoderAttributor",
+    "EncoderModel",
+    "HeadConfig",
+    "HeadOutput",
+    "Reading",
+    "StepEncoder",
+    "StepTokenizer",
+    "TrajectoryHead",
+    "feature_names",
+    "load_model",
+    "padded",
+    "read",
+    "save_model",
+    "stack",
+]
+
+_HOMES = {
+    "_attributor": ("EncoderAttributor",),
+    "_backbone": ("StepEncoder",),
+    "_given": ("Reading", "feature_names", "read"),
+    "_head": ("HeadConfig", "HeadOutput"),
+    "_model": ("EncoderModel",),
+    "_stack": ("padded", "stack"),
+    "_tokens": ("TOKENIZER", "StepTokenizer"),
+    "_towers": ("TrajectoryHead",),
+    "_weights": ("CONFIG", "WEIGHTS", "load_model", "save_model"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{home}"), name)

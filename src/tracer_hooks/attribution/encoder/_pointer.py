@@ -1,0 +1,80 @@
+"""A pointer fitted to a user's own labels, on top of the shipped one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tracer_hooks.errors import AttributionError
+
+if TYPE_CHECKING:
+    from tracer_hooks.attribution.encoder._engine import Scored
+
+POINTER = "pointer.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """Logits of the steps: ``slope`` times the shipped pointer, and a linear function of the step's design row."""
+
+    slope: float
+    weights: tuple[float, ...]
+    spread: tuple[float, ...]
+    """What each column of the design is divided by."""
+    features: tuple[str, ...]
+    """Names of the structural features in the design."""
+
+    def logits(self, scored: Scored) -> NDArray[np.float64]:
+        """(n,): log-belief, up to a constant, of each candidate step.
+
+        Raises:
+            AttributionError: The pointer was fitted on top of another encoder.
+        """
+        design = design_of(scored)
+        if design.shape[1] != len(self.weights):
+            raise AttributionError(
+                f"the fitted pointer reads {len(self.weights)} numbers a step and this encoder gives "
+                f"{design.shape[1]}: run `tracer-hooks fit` again"
+            )
+        logits: NDArray[np.float64] = self.slope * scored.pointer + (design / np.array(self.spread)) @ np.array(
+            self.weights
+        )
+        return logits
+
+    def save(self, directory: Path) -> None:
+        """Write the pointer beside the weights of its encoder."""
+        (directory / POINTER).write_text(json.dumps(asdict(self)) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, directory: Path) -> Pointer | None:
+        """The fitted pointer of a folder; None when there is none.
+
+        Raises:
+            AttributionError: The file is damaged.
+        """
+        path = directory / POINTER
+        if not path.is_file():
+            return None
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            return cls(
+                slope=float(data["slope"]),
+                weights=tuple(map(float, data["weights"])),
+                spread=tuple(map(float, data["spread"])),
+                features=tuple(map(str, data["features"])),
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise AttributionError(f"{str(path)!r} is no fitted pointer: run `tracer-hooks fit` again") from error
+
+
+def design_of(scored: Scored) -> NDArray[np.float64]:
+    """(n, columns): the step's state, the structural features, and the log-odds of its agent, less their means."""
+    agent = scored.agents[scored.reading.speakers][:, None]
+    design = np.concatenate([scored.states, scored.reading.features.astype(np.float64), agent], axis=1)
+    centred: NDArray[np.float64] = design - design.mean(axis=0, keepdims=True)
+    return centred

@@ -1,0 +1,96 @@
+"""Finding adapters: entry points of the group ``tracer_hooks.adapters``."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from inspect import getattr_static
+
+from tracer_hooks._guard import guarded, warn_once
+from tracer_hooks.errors import AdapterNotFoundError, MissingExtraError
+from tracer_hooks.frameworks._protocol import Adapter
+
+GROUP = "tracer_hooks.adapters"
+
+_ENTRY_POINTS = ("run", "arun", "invoke", "ainvoke", "kickoff", "execute", "solve", "chat", "stream")
+"""Usual names of methods that run a team."""
+
+_EXTRAS = {"autogen_agentchat": "autogen", "crewai": "crewai", "langgraph": "langgraph", "langchain": "langgraph"}
+
+
+@dataclass(frozen=True)
+class FoundAdapter:
+    """An entry point, and the adapter it gave or the reason why it gave none."""
+
+    name: str
+    adapter: Adapter | None
+    problem: str | None = None
+
+
+@functools.cache
+def find_adapters() -> tuple[FoundAdapter, ...]:
+    """Every adapter that is installed, loaded; one that fails to load is reported, not raised."""
+    return tuple(_load(point) for point in sorted(entry_points(group=GROUP), key=lambda point: point.name))
+
+
+def get_adapter(name: str) -> Adapter:
+    """The installed adapter called ``name``.
+
+    Raises:
+        AdapterNotFoundError: There is none, or it cannot be loaded.
+    """
+    known = find_adapters()
+    for found in known:
+        if found.name == name and found.adapter is not None:
+            return found.adapter
+        if found.name == name:
+            raise AdapterNotFoundError(f"adapter {name!r} cannot be loaded: {found.problem}. Run: tracer-hooks doctor")
+    names = ", ".join(repr(found.name) for found in known) or "none"
+    raise AdapterNotFoundError(f"no adapter {name!r} is installed (found: {names}). Run: tracer-hooks doctor")
+
+
+def adapter_for(team: object) -> Adapter:
+    """The installed adapter that recognises ``team``.
+
+    Raises:
+        MissingExtraError: The framework is known, but its adapter is not installed.
+        AdapterNotFoundError: No adapter recognises the object.
+    """
+    for found in find_adapters():
+        if found.adapter is not None and _recognises(found.adapter, team):
+            return found.adapter
+    modules = {base.__module__.partition(".")[0] for base in type(team).__mro__}
+    for module in sorted(modules & _EXTRAS.keys()):
+        raise MissingExtraError(f"hooking a {type(team).__name__}", f"tracer-hooks[{_EXTRAS[module]}]")
+    raise AdapterNotFoundError(
+        f"no installed adapter recognises {type(team).__module__}.{type(team).__qualname__}; "
+        f"expected an AutoGen team or agent, a CrewAI Crew or Flow, a compiled LangGraph graph, or a function. "
+        f"{_what_to_hook(team) or 'Run: tracer-hooks doctor'}"
+    )
+
+
+def _what_to_hook(team: object) -> str | None:
+    """What to do with a team of the user's own class: its entry point is a function like any other."""
+    for name in _ENTRY_POINTS:
+        if callable(getattr_static(team, name, None)):
+            return f"For a team of your own class, hook its method: team.{name} = tracer_hooks.hook(team.{name})"
+    return None
+
+
+@guarded("ask an adapter whether it recognises the team", False)
+def _recognises(adapter: Adapter, team: object) -> bool:
+    return adapter.recognises(team)
+
+
+def _load(point: EntryPoint) -> FoundAdapter:
+    try:
+        adapter = point.load()()
+    except Exception as error:  # a third party's adapter may fail in any way; the others must go on
+        warn_once(
+            f"adapter {point.name}", "tracer-hooks cannot load the adapter %r (%s): %s", point.name, point.value, error
+        )
+        return FoundAdapter(point.name, None, f"{type(error).__name__}: {error}")
+    if not isinstance(adapter, Adapter):
+        return FoundAdapter(point.name, None, f"{point.value} is not an Adapter")
+    return FoundAdapter(point.name, adapter)

@@ -1,0 +1,98 @@
+"""Wrappers around a team's entry points: they keep signature and nature, and hand the call to the host."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import AsyncIterator, Callable, Iterator
+from enum import StrEnum
+from typing import Any
+
+from tracer_hooks._guard import guard, guarded
+from tracer_hooks.frameworks._host import RunHost, SelectiveHost, TeamCall
+from tracer_hooks.telemetry import current_run, is_suppressed
+
+
+class EntryKind(StrEnum):
+    """How an entry point gives its result."""
+
+    CALL = "call"
+    COROUTINE = "coroutine"
+    GENERATOR = "generator"
+    ASYNC_GENERATOR = "async_generator"
+
+
+TaskOf = Callable[[tuple[Any, ...], dict[str, Any]], str]
+"""The task as text, from an entry point's arguments."""
+
+
+def passes_through(team: Any, host: RunHost) -> bool:
+    """Whether a call of one of ``team``'s entry points goes to the framework's own method and not to ``host``.
+
+    It does inside a run of this very team: that is how the host makes the call, and how ``run`` may call ``run_stream``
+    inside. It does where nothing is to be seen, and where the host lets it pass.
+    """
+    run = current_run()
+    if is_suppressed() or (run is not None and run.is_subject(team)):
+        return True
+    if isinstance(host, SelectiveHost):
+        with guard("ask whether a call is conducted"):
+            return host.lets_pass(team)
+    return False
+
+
+def wrap_entry(
+    team: Any, method: str, kind: EntryKind, host: RunHost, *, original: Callable[..., Any], task_of: TaskOf
+) -> Callable[..., Any]:
+    """A replacement for ``team.method`` that conducts the call through ``host``.
+
+    Where :func:`passes_through` says so the wrapper calls ``original``. Another team that is called inside a run gets a
+    run of its own.
+    """
+    safe_task = guarded("read the task", "")(task_of)
+    passes = functools.partial(passes_through, team, host)
+
+    def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> TeamCall:
+        return TeamCall(team=team, method=method, args=args, kwargs=kwargs, task=safe_task(args, kwargs))
+
+    return _WRAPPERS[kind](original, host, passes, call)
+
+
+def _wrap_call(original: Any, host: RunHost, passes: Any, call: Any) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def entry(*args: Any, **kwargs: Any) -> Any:
+        return original(*args, **kwargs) if passes() else host.call(call(args, kwargs))
+
+    return entry
+
+
+def _wrap_coroutine(original: Any, host: RunHost, passes: Any, call: Any) -> Callable[..., Any]:
+    @functools.wraps(original)
+    async def entry(*args: Any, **kwargs: Any) -> Any:
+        return await (original(*args, **kwargs) if passes() else host.acall(call(args, kwargs)))
+
+    return entry
+
+
+def _wrap_generator(original: Any, host: RunHost, passes: Any, call: Any) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def entry(*args: Any, **kwargs: Any) -> Iterator[Any]:
+        # Not a generator function itself: an argument error must surface at the call, as without us.
+        return original(*args, **kwargs) if passes() else host.stream(call(args, kwargs))
+
+    return entry
+
+
+def _wrap_async_generator(original: Any, host: RunHost, passes: Any, call: Any) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def entry(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        return original(*args, **kwargs) if passes() else host.astream(call(args, kwargs))
+
+    return entry
+
+
+_WRAPPERS = {
+    EntryKind.CALL: _wrap_call,
+    EntryKind.COROUTINE: _wrap_coroutine,
+    EntryKind.GENERATOR: _wrap_generator,
+    EntryKind.ASYNC_GENERATOR: _wrap_async_generator,
+}

@@ -1,0 +1,267 @@
+"""``@agent``, ``@model`` and ``@tool``: mark the parts of a team that is written in plain Python."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast, overload
+
+from tracer_hooks._guard import guard
+from tracer_hooks.frameworks._instructions import rewritten_instructions
+from tracer_hooks.frameworks.plain._answer import answer_text
+from tracer_hooks.frameworks.plain._declared import declare
+from tracer_hooks.frameworks.plain._model_seam import ModelSeam
+from tracer_hooks.frameworks.plain._seam import seamed
+from tracer_hooks.frameworks.plain._stream_seam import seamed_stream
+from tracer_hooks.frameworks.plain._tool_seam import ToolSeam, plain_value
+from tracer_hooks.frameworks.plain._wrapping import wrap
+from tracer_hooks.schema import AgentSpec, Usage, to_json_value
+from tracer_hooks.telemetry import (
+    AgentInvocation,
+    ChatInvocation,
+    ChatReply,
+    Invocation,
+    RequestedTool,
+    ToolInvocation,
+    current_run,
+    text_message,
+)
+
+F = TypeVar("F", bound=Callable[..., Any])
+Name = str | Callable[..., str]
+
+
+@overload
+def agent(function: F, /) -> F: ...
+@overload
+def agent(
+    *, name: Name | None = None, instructions: Name | None = None, tools: Sequence[str] = ()
+) -> Callable[[F], F]: ...
+def agent(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: Name | None = None,
+    instructions: Name | None = None,
+    tools: Sequence[str] = (),
+) -> Any:
+    """Mark a function or method as one turn of an agent.
+
+    Outside a hooked run it does nothing. A turn without any model call marked by :func:`model` counts as one step.
+
+    Args:
+        function: The function, when the decorator is used without arguments.
+        name: The agent's name; default the function's. A callable gets the call's arguments, for methods:
+            ``name=lambda self, *_: self.name``.
+        instructions: The agent's system prompt, or a callable that gives it. Use :func:`tracer_hooks.instructions` in
+            the function to receive a rewritten one.
+        tools: Names of the tools it may call.
+    """
+
+    def decorate(target: F) -> F:
+        called = name or target.__name__
+        declare(called, instructions)
+        return cast(F, wrap(target, _AgentTurn(target, called, instructions, tuple(tools))))
+
+    return decorate if function is None else decorate(cast(Any, function))
+
+
+@overload
+def tool(function: F, /) -> F: ...
+@overload
+def tool(*, name: str | None = None) -> Callable[[F], F]: ...
+def tool(function: Callable[..., Any] | None = None, /, *, name: str | None = None) -> Any:
+    """Mark a function or method as a tool: its arguments, result and exception are recorded; a run can intervene.
+
+    A supplied result is the text, or the value where that is plain data. Nothing intervenes in a generator: its text is
+    recorded, and a replay runs it.
+    """
+
+    def decorate(target: F) -> F:
+        seam = ToolSeam(target, name or target.__name__)
+        return cast(F, wrap(seamed(target, seam), _ToolCall(target, name or target.__name__)))
+
+    return decorate if function is None else decorate(cast(Any, function))
+
+
+@overload
+def model(function: F, /) -> F: ...
+@overload
+def model(*, name: str = "") -> Callable[[F], F]: ...
+def model(function: Callable[..., Any] | None = None, /, *, name: str = "") -> Any:
+    """Mark the function that calls a language model.
+
+    Its first argument (``self`` left out) is the prompt: text, or messages as ``{"role", "content"}``. It returns text,
+    a mapping in the shape of OpenAI's assistant message (``content``, ``tool_calls``, ``usage``), a
+    :class:`~tracer_hooks.telemetry.ChatReply`, or an object in the shape of OpenAI's completion or message. A generator
+    yields text.
+
+    A supplied reply (of a replay, for one) comes in the shape that the return annotation names, else in that of the
+    last real reply. In a new process a function without annotation has shown none: it then gives text, or a mapping
+    where the reply calls tools. Annotate functions that return mappings or a client's objects.
+
+    Args:
+        function: The function, when the decorator is used without arguments.
+        name: The model's name.
+    """
+
+    def decorate(target: F) -> F:
+        seam = ModelSeam(target, name, to_messages=_prompt, to_reply=_reply)
+        return cast(
+            F, wrap(seamed_stream(seam.shape.learning(target), seam), _ModelCall(target, name or target.__name__))
+        )
+
+    return decorate if function is None else decorate(cast(Any, function))
+
+
+def instructions(agent_name: str, default: str) -> str:
+    """The instructions for an agent of a plain Python team: accepted or rewritten ones, else ``default``."""
+    run, text = current_run(), default
+    if run is not None:
+        with guard("look up rewritten instructions"):
+            run.add_agent(AgentSpec(name=agent_name, instructions=default))
+            text = rewritten_instructions(run.intervention, agent_name, default)
+            if text != default:
+                run.use_instructions(agent_name, text)
+    return text
+
+
+def hand_off(recipient: str) -> None:
+    """Say, inside an agent's turn, that its last step passes control to the agent ``recipient``."""
+    from tracer_hooks.telemetry import enclosing_agent
+
+    with guard("record a hand-off"):
+        turn = enclosing_agent(None)
+        if turn is not None:
+            turn.hand_off(recipient)
+
+
+@dataclass(frozen=True)
+class _AgentTurn:
+    function: Callable[..., Any]
+    name: Name
+    instructions: Name | None
+    tools: tuple[str, ...]
+
+    def begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Invocation | None:
+        run = current_run()
+        if run is None:
+            return None
+        spec = AgentSpec(
+            name=self.name(*args, **kwargs) if callable(self.name) else self.name,
+            instructions=self.instructions(*args, **kwargs) if callable(self.instructions) else self.instructions,
+            tools=self.tools,
+        )
+        return AgentInvocation(run, spec, inputs=_inputs(self.function, args, kwargs))
+
+    def end(self, invocation: Invocation, value: Any) -> None:
+        with guard("record an agent's turn"):
+            cast(AgentInvocation, invocation).stop(None if value is None else answer_text(value))
+
+
+@dataclass(frozen=True)
+class _ToolCall:
+    function: Callable[..., Any]
+    name: str
+
+    def begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Invocation | None:
+        run = current_run()
+        if run is None:
+            return None
+        return ToolInvocation(run, self.name, arguments=to_json_value(bound(self.function, args, kwargs)))
+
+    def end(self, invocation: Invocation, value: Any) -> None:
+        with guard("record a tool call"):
+            call = cast(ToolInvocation, invocation)
+            call.value = plain_value(value)
+            call.stop(answer_text(value))
+
+
+@dataclass(frozen=True)
+class _ModelCall:
+    function: Callable[..., Any]
+    name: str
+
+    def begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Invocation | None:
+        run = current_run()
+        if run is None:
+            return None
+        messages = _prompt(next(iter(bound(self.function, args, kwargs).values()), ""))
+        return ChatInvocation(run, self.name, messages=messages)
+
+    def end(self, invocation: Invocation, value: Any) -> None:
+        with guard("record a model call"):
+            cast(ChatInvocation, invocation).stop(_reply(value))
+
+
+def bound(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The call's arguments by parameter name, ``self`` and ``cls`` left out.
+
+    Arguments that the function does not take are given by position or by their own name: the call will fail, and the
+    record is to show with what.
+    """
+    try:
+        values = inspect.signature(function).bind_partial(*args, **kwargs).arguments
+    except TypeError:
+        values = {**{str(position): value for position, value in enumerate(args)}, **kwargs}
+    return {name: value for name, value in values.items() if name not in ("self", "cls")}
+
+
+def _inputs(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[dict[str, Any]]:
+    return [text_message("user", answer_text(v)) for v in bound(function, args, kwargs).values() if v is not None]
+
+
+def _prompt(value: Any) -> list[dict[str, Any]]:
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return [_message(item) for item in value]
+    return [text_message("user", answer_text(value))]
+
+
+def _message(item: Any) -> dict[str, Any]:
+    if isinstance(item, Mapping) and "role" in item:
+        return text_message(str(item["role"]), answer_text(item.get("content")), name=item.get("name"))
+    return text_message("user", answer_text(item))
+
+
+def _reply(value: Any) -> ChatReply:
+    if isinstance(value, ChatReply):
+        return value
+    value = _plain(value)
+    if not isinstance(value, Mapping):
+        return ChatReply(content=answer_text(value))
+    calls = [_requested(call) for call in value.get("tool_calls") or ()]
+    usage = value.get("usage")
+    return ChatReply(
+        content=answer_text(value.get("content")) if calls or "content" in value else answer_text(value),
+        tool_calls=[call for call in calls if call is not None],
+        usage=_usage(usage) if isinstance(usage, Mapping) else None,
+        finish_reason=value.get("finish_reason"),
+        model=value.get("model"),
+    )
+
+
+def _plain(value: Any) -> Any:
+    """An object of a client, such as OpenAI's completion or message, as a mapping in the shape of a message."""
+    dump = getattr(value, "model_dump", None)
+    data = dump() if callable(dump) else value
+    choices = data.get("choices") if isinstance(data, Mapping) else None
+    if isinstance(choices, (list, tuple)) and choices and isinstance(choices[0], Mapping):
+        message = choices[0].get("message")
+        if isinstance(message, Mapping):
+            return {"usage": data.get("usage"), "model": data.get("model"), **message}
+    return data
+
+
+def _requested(call: Any) -> RequestedTool | None:
+    if not isinstance(call, Mapping):
+        return None
+    function = call.get("function")
+    inner = function if isinstance(function, Mapping) else call
+    return RequestedTool(name=str(inner.get("name")), arguments=inner.get("arguments"), id=call.get("id"))
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage:
+    read = usage.get("input_tokens", usage.get("prompt_tokens")) or 0
+    written = usage.get("output_tokens", usage.get("completion_tokens")) or 0
+    return Usage(input_tokens=int(read), output_tokens=int(written))

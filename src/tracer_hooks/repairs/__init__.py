@@ -1,0 +1,52 @@
+"""The seam of all repairs: what is known of a failed run and may be told, and what a trial to recover it changes."""
+
+from tracer_hooks.repairs._chat import Chat, Written, ask
+from tracer_hooks.repairs._failure import Failure, PastTrial
+from tracer_hooks.repairs._guidance import written_guidance
+from tracer_hooks.repairs._leaks import leaks
+from tracer_hooks.repairs._log import RepairLog
+from tracer_hooks.repairs._masking import (
+    HIDDEN,
+    NOT_RIGHT,
+    FeedbackMode,
+    MaskedFeedback,
+    feedback_of,
+    masked_feedback,
+    shortened,
+)
+from tracer_hooks.repairs._prompt_text import for_prompt
+from tracer_hooks.repairs._repair import Repair, RepairScope, RepairTarget
+from tracer_hooks.repairs._run_text import cut, error_mode_at, notes_on, steps_as_text, tools_as_text
+from tracer_hooks.repairs._secrets import Secrets
+from tracer_hooks.repairs._strategy import RepairStrategy
+from tracer_hooks.repairs._telling import attempt_failed
+
+__all__ = [
+    "HIDDEN",
+    "NOT_RIGHT",
+    "Chat",
+    "Failure",
+    "FeedbackMode",
+    "MaskedFeedback",
+    "PastTrial",
+    "Repair",
+    "RepairLog",
+    "RepairScope",
+    "RepairStrategy",
+    "RepairTarget",
+    "Secrets",
+    "Written",
+    "ask",
+    "attempt_failed",
+    "cut",
+    "error_mode_at",
+    "feedback_of",
+    "for_prompt",
+    "leaks",
+    "masked_feedback",
+    "notes_on",
+    "shortened",
+    "steps_as_text",
+    "tools_as_text",
+    "written_guidance",
+]

@@ -1,0 +1,244 @@
+"""What came of improving a team's prompts, as one HTML file that needs nothing beside it."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tracer_hooks.report._excerpts import Excerpt, excerpt
+from tracer_hooks.report._page import asset, environment
+from tracer_hooks.report._prompt_diff import PromptDiff, prompt_diff
+from tracer_hooks.report._wording import clean, one_line
+
+_MOST_REFUSED = 20
+_LONGEST_TEXT = 4000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportComparison:
+    """The same tasks with the prompts before and with the new ones."""
+
+    title: str
+    """Which tasks."""
+    before: float
+    """Share of runs that passed before."""
+    after: float
+    """Share that passed with the new prompts."""
+    figures: str
+    """The same in numbers, with the difference and its interval."""
+    meaning: str = ""
+    """What the interval says, where it needs words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportPair:
+    """A pair of runs of the trial."""
+
+    difference: float
+    """Score with the new prompts minus the score with the old ones."""
+    evidence: float
+    """The e-value of a gain after this pair."""
+    formerly_passed: bool = False
+    """Whether its task was chosen because it had passed before."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportRefused:
+    """Texts that were written and not kept for the same reason."""
+
+    agent: str
+    """Whose instructions they would have been."""
+    why: str
+    """The reason."""
+    count: int = 1
+    """How many there were."""
+    text: str = ""
+    """One of them; empty where nothing could be read out of the answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportImprovement:
+    """An improvement in words and figures, for a terminal and for a page."""
+
+    team: str
+    """The team's name."""
+    framework: str
+    """Its framework."""
+    heading: str
+    """What it came to, no surer than it is."""
+    tone: str
+    """``succeeded``, ``failed``, ``spread`` for what is open, or ``unknown``."""
+    badge: str
+    """The outcome in a word."""
+    reason: str
+    """Why."""
+    notes: tuple[str, ...] = ()
+    """What else is to be known."""
+    parts: tuple[tuple[str, int, str], ...] = ()
+    """How the tasks were dealt out: name, count, what for."""
+    baseline: str = ""
+    """How the team did as it was."""
+    blame: tuple[tuple[str, float], ...] = ()
+    """Share of the blame for the failures, by agent, the most first."""
+    prompts: tuple[tuple[str, str, str], ...] = ()
+    """Agents whose instructions change, with the text before and the new one."""
+    trial: str = ""
+    """What the pairs of runs came to."""
+    pairs: tuple[ReportPair, ...] = ()
+    """The pairs in their order."""
+    needed: float = 20.0
+    """Evidence at which a gain counts as shown."""
+    compared: tuple[ReportComparison, ...] = ()
+    """Before and after."""
+    search: str = ""
+    """What was looked for, and why that ended."""
+    refused: tuple[ReportRefused, ...] = ()
+    """What was written and not kept."""
+    spent: tuple[str, ...] = ()
+    """Runs, tokens, money and time."""
+    provenance: tuple[tuple[str, str], ...] = ()
+    """Where the prompts come from."""
+    next: tuple[str, ...] = ()
+    """What to do now; a command stands in backticks."""
+    generated_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    """When this was written."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Plot:
+    """A curve over the pairs of the trial; the drawing is 600 wide and 150 high."""
+
+    curve: str
+    limit: float
+    limit_label: str
+    ticks: tuple[tuple[float, str], ...]
+    last: tuple[float, float]
+    label: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Prompt:
+    agent: str
+    diff: PromptDiff
+
+
+@dataclass(frozen=True, kw_only=True)
+class _RefusedView:
+    agent: str
+    why: str
+    count: int
+    text: Excerpt | None
+
+
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 600, 170, 52, 588, 12, 146
+
+
+def render_improvement(found: ReportImprovement) -> str:
+    """The page; it loads nothing from anywhere, and everything that comes from the team or a model is escaped."""
+    return (
+        environment()
+        .get_template("improvement.html.j2")
+        .render(
+            found=found,
+            team=one_line(found.team or "Unnamed team", 200),
+            framework=one_line(found.framework, 60),
+            notes=[clean(note) for note in found.notes],
+            blame=[(one_line(agent, 120), share) for agent, share in found.blame],
+            prompts=[
+                _Prompt(agent=one_line(agent, 120), diff=prompt_diff(before, after))
+                for agent, before, after in found.prompts
+            ],
+            plots=[_evidence_plot(found.pairs, found.needed), _mean_plot(found.pairs)] if found.pairs else [],
+            refused=[_refused_view(one) for one in found.refused[:_MOST_REFUSED]],
+            left_out=max(0, len(found.refused) - _MOST_REFUSED),
+            provenance=[(one_line(name, 80), one_line(value, 600)) for name, value in found.provenance],
+            next=[clean(one).split("`") for one in found.next],
+            style=asset("report.css") + asset("improvement.css"),
+            clean=clean,
+        )
+    )
+
+
+def write_improvement(path: str | os.PathLike[str], found: ReportImprovement) -> Path:
+    """Write the page to ``path``, over an earlier one, and return the path.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(render_improvement(found), encoding="utf-8")
+    return target
+
+
+def _refused_view(one: ReportRefused) -> _RefusedView:
+    text = excerpt(one.text, limit=_LONGEST_TEXT, fold_from=400) if one.text.strip() else None
+    return _RefusedView(agent=one_line(one.agent, 120), why=one_line(one.why, 400), count=one.count, text=text)
+
+
+def _evidence_plot(pairs: Sequence[ReportPair], needed: float) -> _Plot:
+    """The e-value on a logarithmic axis; what is above the needed value is evidence enough."""
+    values = [math.log10(max(pair.evidence, 1e-6)) for pair in pairs]
+    aim = math.log10(needed)
+    low, high = math.floor(min([*values, 0.0])), math.ceil(max([*values, aim]) + 0.1)
+    powers = range(low, high + 1, max(1, (high - low) // 4))
+    return _plot(
+        [0.0, *values],
+        (low, high),
+        limit=(aim, f"{needed:g} needed"),
+        ticks=[(float(power), _power(power)) for power in powers],
+        label=f"Evidence of a gain over {len(pairs)} pairs, at the end {pairs[-1].evidence:.3g}",
+    )
+
+
+def _mean_plot(pairs: Sequence[ReportPair]) -> _Plot:
+    """The mean difference of all pairs so far, in points."""
+    means, total = [], 0.0
+    for count, pair in enumerate(pairs, start=1):
+        total += pair.difference
+        means.append(100 * total / count)
+    settled = means[min(4, len(means) - 1) :]  # the first few swing over the whole axis
+    reach = min(100.0, max(20.0, 20 * math.ceil(max(abs(mean) for mean in settled) / 20)))
+    shown = [min(reach, max(-reach, mean)) for mean in means]
+    return _plot(
+        shown,
+        (-reach, reach),
+        limit=(0.0, "no change"),
+        ticks=[(place, f"{place:+.0f}" if place else "0") for place in (-reach, 0.0, reach)],
+        label=f"Mean difference over {len(pairs)} pairs in points, at the end {means[-1]:+.1f}",
+    )
+
+
+def _plot(
+    values: Sequence[float],
+    reach: tuple[float, float],
+    *,
+    limit: tuple[float, str],
+    ticks: Sequence[tuple[float, str]],
+    label: str,
+) -> _Plot:
+    low, high = reach
+
+    def y(value: float) -> float:
+        return round(_BOTTOM - (value - low) / (high - low) * (_BOTTOM - _TOP), 1)
+
+    def x(place: int) -> float:
+        return round(_LEFT + place / max(1, len(values) - 1) * (_RIGHT - _LEFT), 1)
+
+    points = [(x(place), y(value)) for place, value in enumerate(values)]
+    return _Plot(
+        curve=" ".join(f"{left},{top}" for left, top in points),
+        limit=y(limit[0]),
+        limit_label=limit[1],
+        ticks=tuple((y(value), text) for value, text in ticks),
+        last=points[-1],
+        label=label,
+    )
+
+
+def _power(power: int) -> str:
+    return f"{10**power:,}" if 0 <= power <= 4 else f"1e{power}" if power > 0 else f"{10.0**power:g}"

@@ -1,0 +1,264 @@
+"""Calculations in signs: read into tokens, and evaluated with products before sums."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum, auto
+from fractions import Fraction
+from typing import NamedTuple
+
+from tracer_hooks.values._plain_mathematics import FRACTION_BAR
+from tracer_hooks.values._quantities import Quantity
+
+
+class Sign(Enum):
+    """What a token is."""
+
+    NUMBER = auto()
+    OPERATOR = auto()
+    OPEN = auto()
+    CLOSE = auto()
+    EQUALS = auto()
+    WORD = auto()
+    BREAK = auto()
+
+
+class Token(NamedTuple):
+    """A piece of a text that may be part of a calculation."""
+
+    sign: Sign
+    text: str
+    start: int
+    end: int
+    quantity: Quantity | None = None
+
+
+EQUALS_WORDS = (
+    r"(?:(?:which|that|this|it) )?(?:is equal to|equals|equal|is about|is roughly|is around|is approximately|is"
+    r"|are|comes? (?:out )?(?:to|at)|coming to"
+    r"|makes?|making|gives?|gave|giving|amount(?:s|ing)? to|works? out (?:at|to|as)|total(?:s|ling|ing)?|adds? up to"
+    r"|sums? (?:up )?to|result(?:s|ing)? in|yields?|yielding|equall?ing|leaves?|leaving|turns out (?:to be|as)|which is"
+    r"|that is|that's|it's|that makes|(?:we|you|I) (?:get|have|obtain)|brings? (?:us|it|the total|the bill) to|for"
+    r"(?= (?:an? )?(?:grand |overall |combined )?total of)|ergibt|ergeben|macht|sind|ist|font|fait|donne)"
+    r"(?: (?:us|you|me))?(?: (?:an?|the) (?:(?:grand|overall|combined) )?(?:total|sum|result|answer|bill|cost)"
+    r"(?: [a-z]{1,10})? of)?"
+)
+_WORD_OPERATORS = {
+    "plus": "+",
+    "minus": "-",
+    "times": "×",
+    "multiplied by": "×",
+    "divided by": "/",
+    "mal": "×",
+    "geteilt durch": "/",
+    "moins": "-",
+    "fois": "×",
+}
+_GAP = re.compile(
+    rf"(?P<note>\([^()=\d]{{1,40}}\))"
+    rf"|(?P<bar>{FRACTION_BAR})"
+    r"|(?P<rule>\n[ \t|]*[-=_─—]{2,}[ \t|]*\n)"
+    r"|(?P<remark>(?<=\d)[ \t]+(?:#|//)[ \t]*$)"
+    r"|(?P<power>(?<=[\d)])\s?(?:\^|\*\*))|(?P<squared>(?<=[\d)])[²³])"
+    r"|(?P<equals>={1,2}(?!=)|＝|≈|≃|≅|~=|→|=>)"
+    r"|(?P<refused>≡|≠|!=|<=|>=|[<>²³√?%‰^{}≤≥⇒⟹∈±∓∝∞∑∏∫∂…]|\.\.\.|\\[A-Za-z]+|\+=|-=|//|\bmod\b|\bmodulo\b"
+    r"|\bremainder\b|\brest\b|\bR\b)"
+    r"|(?P<per>/\s?[A-Za-z]{1,12}\b|\b[A-Z]{3}/[a-z]{1,12}\b|\b(?:per|an?|each|je|pro|par)\s[A-Za-z]{1,12}\b|\beach\b)"
+    r"|(?P<operator>[+\-−–*×·⋅∙•÷/])"
+    rf"|(?P<spoken>\b(?:{'|'.join(sorted(_WORD_OPERATORS, key=len, reverse=True))})\b)"
+    rf"|(?P<verb>\b(?:{EQUALS_WORDS})\b|\bi\.e\.)"
+    r"|(?P<open>[(\[])|(?P<close>[)\]])"
+    r"|(?P<times>(?<=[\s)])[xX](?=[\s(]|$)|(?<=\d)[xX]$)"
+    r"|(?P<word>\w+(?:['’-]\w+)*)"
+    r"|(?P<break>[,;:.!|\n])",
+    re.IGNORECASE,
+)
+_UNKNOWN = re.compile(r"[a-cijknx-zA-CX-Z]")
+"""A letter that, right behind a number, is an unknown: 2x + 3."""
+REFUSED = "\ue001"
+"""Text of a word token that no calculation of this kind may stand beside."""
+
+
+def tokens_of(text: str, quantities: Sequence[Quantity]) -> Iterator[Token]:
+    """The quantities of a text, and what stands between them.
+
+    Args:
+        text: Without mark-up.
+        quantities: Those of ``text``, in order.
+    """
+    place = 0
+    for quantity in quantities:
+        yield from _gap(text, place, quantity.start)
+        yield Token(Sign.NUMBER, quantity.text, quantity.start, quantity.end, quantity)
+        place = quantity.end
+    yield from _gap(text, place, len(text))
+
+
+def _gap(text: str, start: int, end: int) -> Iterator[Token]:
+    # A gap of prose holds no calculation: of a long one only its two ends can belong to one.
+    if end - start > 200:
+        yield from _gap(text, start, start + 80)
+        yield Token(Sign.BREAK, "", start + 80, end - 80)
+        start = end - 80
+    for match in _GAP.finditer(text, start, end):
+        yield from _tokens(text, match, end)
+
+
+def _tokens(text: str, match: re.Match[str], end: int) -> Iterator[Token]:
+    """What one match stands for, in a gap that ends at ``end``."""
+    kind, found = match.lastgroup or "", match.group()
+    span = match.start(), match.end()
+    if kind == "bar":
+        yield Token(Sign.CLOSE, ")", *span)
+        yield Token(Sign.OPERATOR, "/", *span)
+        yield Token(Sign.OPEN, "(", *span)
+    elif kind == "squared":
+        power = Fraction(2 if found == "²" else 3)
+        yield Token(Sign.OPERATOR, "^", *span)
+        yield Token(Sign.NUMBER, str(power), *span, Quantity(power, None, str(power), *span))
+    elif kind == "spoken":
+        # "2 goes into 9 four times because …" is no product.
+        is_sign = text[span[1] : end].strip() in ("", "(", "[")
+        yield (
+            Token(Sign.OPERATOR, _WORD_OPERATORS[found.casefold()], *span)
+            if is_sign
+            else Token(Sign.WORD, found, *span)
+        )
+    elif kind == "word":
+        yield Token(Sign.WORD, REFUSED if _is_unknown(text, span[0], found) else found, *span)
+    elif kind in _KINDS:
+        written = {"power": "^", "refused": REFUSED}.get(kind, found)
+        yield Token(_KINDS[kind], _OPERATORS.get(written, written) if kind in ("operator", "times") else written, *span)
+
+
+def _is_unknown(text: str, start: int, word: str) -> bool:
+    """Whether a word is glued to a number or a bracket as an unknown is."""
+    before = text[start - 1 : start]
+    is_glued = before.isdigit() or before in (")", "]")
+    return is_glued and (_UNKNOWN.fullmatch(word) is not None or "_" in word)
+
+
+_KINDS = {
+    "power": Sign.OPERATOR,
+    "operator": Sign.OPERATOR,
+    "times": Sign.OPERATOR,
+    "equals": Sign.EQUALS,
+    "verb": Sign.EQUALS,
+    "rule": Sign.EQUALS,
+    "remark": Sign.EQUALS,
+    "open": Sign.OPEN,
+    "close": Sign.CLOSE,
+    "break": Sign.BREAK,
+    "refused": Sign.WORD,
+}
+
+
+_OPERATORS = {"−": "-", "–": "-", "*": "×", "·": "×", "⋅": "×", "∙": "×", "•": "×", "x": "×", "X": "×", "÷": "/"}
+
+
+_MOST_POWER, _MOST_BASE = 64, 10**6
+
+
+class NotACalculation(ValueError):
+    """The tokens do not make an expression."""
+
+
+def evaluate(tokens: Sequence[Token], worth: Callable[[Quantity], Fraction], *, relative: bool = False) -> Fraction:
+    """What an expression comes to.
+
+    Args:
+        tokens: Numbers, operators and brackets.
+        worth: What each quantity counts as.
+        relative: Whether "80 - 10 %" takes a tenth of the 80 off.
+
+    Raises:
+        NotACalculation: They do not make an expression, or it divides by zero.
+    """
+    reader = _Reader(tokens, worth, relative)
+    value = reader.sum()
+    if reader.place != len(tokens):
+        raise NotACalculation
+    return value
+
+
+class _Reader:
+    """Recursive descent over one expression."""
+
+    def __init__(self, tokens: Sequence[Token], worth: Callable[[Quantity], Fraction], relative: bool) -> None:
+        self.tokens = tokens
+        self.place = 0
+        self.depth = 0
+        self._worth = worth
+        self._relative = relative
+
+    def sum(self) -> Fraction:
+        value = self._product()
+        while (operator := self._take("+", "-")) is not None:
+            part = self._part_of(value)
+            other = self._product() if part is None else part
+            value = value + other if operator == "+" else value - other
+        return value
+
+    def _part_of(self, value: Fraction) -> Fraction | None:
+        """What "80 - 10 %" takes off, where percents count as parts of what stands before them."""
+        if not self._relative or not self._at(Sign.NUMBER):
+            return None
+        quantity = self.tokens[self.place].quantity
+        if quantity is None or quantity.unit != "%":
+            return None
+        self.place += 1
+        return value * quantity.value / 100
+
+    def _product(self) -> Fraction:
+        value = self._power()
+        while True:
+            operator = self._take("×", "/")
+            if operator is None and self._at(Sign.OPEN):
+                operator = "×"  # 2(3 + 4)
+            if operator is None:
+                return value
+            other = self._power()
+            if operator == "×":
+                value *= other
+            elif other == 0:
+                raise NotACalculation
+            else:
+                value /= other
+
+    def _power(self) -> Fraction:
+        value = self._factor()
+        if self._take("^") is None:
+            return value
+        exponent = self._factor()
+        if exponent.denominator != 1 or not 0 <= exponent <= _MOST_POWER or abs(value) > _MOST_BASE:
+            raise NotACalculation
+        return value**exponent.numerator
+
+    def _factor(self) -> Fraction:
+        if self._take("-") is not None:
+            return -self._factor()
+        if self._at(Sign.OPEN):
+            self.place, self.depth = self.place + 1, self.depth + 1
+            if self.depth > 20:
+                raise NotACalculation
+            value = self.sum()
+            if not self._at(Sign.CLOSE):
+                raise NotACalculation
+            self.place, self.depth = self.place + 1, self.depth - 1
+            return value
+        if not self._at(Sign.NUMBER):
+            raise NotACalculation
+        quantity = self.tokens[self.place].quantity
+        assert quantity is not None
+        self.place += 1
+        return self._worth(quantity)
+
+    def _at(self, sign: Sign) -> bool:
+        return self.place < len(self.tokens) and self.tokens[self.place].sign is sign
+
+    def _take(self, *operators: str) -> str | None:
+        if self._at(Sign.OPERATOR) and self.tokens[self.place].text in operators:
+            self.place += 1
+            return self.tokens[self.place - 1].text
+        return None

@@ -1,0 +1,301 @@
+"""Quantities in text: numbers with their units, by value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+from tracer_hooks.values._notation import Style, is_one_group, read_digits, style_of
+from tracer_hooks.values._number_words import word_numbers_in
+from tracer_hooks.values._patterns import lazy
+from tracer_hooks.values._regions import REMEMBERED
+from tracer_hooks.values._spans import Spans, places_without_amounts
+from tracer_hooks.values._surroundings import (
+    after_number,
+    currency_before,
+    is_approximation,
+    is_label,
+    list_numbers,
+    sign_before,
+    stands_alone,
+)
+from tracer_hooks.values._units import common_measure, is_currency
+
+_VULGAR = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
+_VULGAR_VALUES = dict(
+    zip(
+        _VULGAR,
+        map(
+            Fraction,
+            ["1/2", "1/3", "2/3", "1/4", "3/4", "1/5", "2/5", "3/5", "4/5", "1/6", "5/6", "1/8", "3/8", "5/8", "7/8"],
+        ),
+        strict=True,
+    )
+)
+_ROW = r"\d+(?:[.,'’]\d+|[ \u00a0\u2009\u202f]\d{3}(?!\d))*"
+_NUMBER = lazy(
+    r"\\[dt]?frac\{(?P<over>\d{1,12})\}\{(?P<under>\d{1,12})\}"
+    rf"|(?P<row>{_ROW})(?:[ ]?(?P<part>[{_VULGAR}])"
+    r"|(?P<gap>[ ](?=\d{1,3}/))?(?P<fraction>\d{0,6}/\d{1,6}(?![\d/]|[.,]\d)))?"
+    rf"|(?P<vulgar>[{_VULGAR}])"
+)
+_DUST = Fraction(1, 10**9)
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number that a text states, with its unit."""
+
+    value: Fraction
+    """In ``unit``; "2.5 million" is 2,500,000 and "12 %" is 12."""
+    unit: str | None
+    """The unit's one name here ("km", "EUR", "%"), or None. Nouns that are counted ("17 copies") are no units."""
+    text: str
+    """As it is written, with sign and unit."""
+    start: int
+    end: int
+    decimals: int = 0
+    """How many decimals are written: 2 for "1.50"."""
+    is_approximate: bool = False
+    """The text says "about" or the like."""
+    is_fraction: bool = False
+    """Written as numerator and denominator: exact, where decimals may be rounded."""
+    in_words: bool = False
+    """Written in words; "one" may be a pronoun."""
+    is_label: bool = False
+    """It numbers something ("Step 2", the lines of a list) and is no amount."""
+
+
+def quantities_in(text: str) -> list[Quantity]:
+    """Every quantity in ``text``, in order; they do not overlap.
+
+    Dates, times, telephone numbers, addresses, versions, and numbers that are part of a name (``a142``) are none. The
+    time that it takes grows linearly with the text.
+    """
+    return list(_read_once(text) if len(text) <= REMEMBERED else _quantities(text))
+
+
+def _quantities(text: str) -> list[Quantity]:
+    found = list(_in_digits(text)) if text else []
+    found += _in_words(text)
+    found.sort(key=lambda quantity: quantity.start)
+    return _compounds(_without_overlap(found), text)
+
+
+# A text is read for its quantities, its calculations and its lists, one after the other.
+_read_once = lru_cache(maxsize=8)(_quantities)
+
+
+def same_quantity(expected: Quantity, found: Quantity) -> bool:
+    """Whether ``found`` states the expected quantity.
+
+    Units are converted. A unit that one of them leaves out is no difference, and "12 %" is also 0.12. Where the
+    expected number has decimals, whatever rounds to it at their number is the same; whole numbers and fractions are
+    exact, but a fraction without an end (1/3) is the same as what it rounds to at two decimals or more.
+    """
+    if expected.unit is not None and found.unit is not None:
+        factors = common_measure(expected.unit, found.unit)
+        return factors is not None and _is_close(expected, found.value * factors[1] / factors[0], found)
+    if _is_close(expected, found.value, found):
+        return True
+    if expected.unit == "%":
+        return _is_close(expected, found.value * 100, found, shift=2)
+    return found.unit == "%" and _is_close(expected, found.value / 100, found, shift=-2)
+
+
+def _is_close(expected: Quantity, value: Fraction, found: Quantity, *, shift: int = 0) -> bool:
+    difference = abs(expected.value - value)
+    if difference <= _DUST * abs(expected.value):
+        return True
+    if expected.is_fraction:
+        decimals = found.decimals - shift
+        return decimals >= 2 and not _has_end(expected.value) and difference <= Fraction(1, 2 * 10**decimals)
+    return expected.decimals > 0 and difference <= Fraction(1, 2 * 10**expected.decimals)
+
+
+def _has_end(value: Fraction) -> bool:
+    """Whether the decimals of ``value`` end."""
+    rest = value.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    return rest == 1
+
+
+def _in_digits(text: str) -> Iterator[Quantity]:
+    rows = [match for match in _NUMBER.finditer(text)]
+    if not rows:
+        return
+    style = style_of(row for match in rows if (row := match["row"]) and not row.isdigit())
+    nowhere = places_without_amounts(text)
+    labels = list_numbers(text)
+    floor = 0
+    for match in rows:
+        for quantity in _read(match, text, style, nowhere, floor):
+            floor = quantity.end
+            yield replace(quantity, is_label=True) if match.start() in labels else quantity
+
+
+def _read(match: re.Match[str], text: str, style: Style | None, nowhere: Spans, floor: int) -> Iterator[Quantity]:
+    if nowhere.cover(match.start()):
+        return
+    core = _core(match, style)
+    if core is not None:
+        yield from _dressed(text, match.span(), core, floor)
+        return
+    if _is_id(match.group()):
+        return
+    # Not one number: "1,2,3", "5 10 200". Each of its parts may be one.
+    for part in re.finditer(r"\d+", match.group() if match.end() - match.start() <= 400 else ""):
+        separators = match.group()[: part.start()][-1:] + match.group()[part.end() : part.end() + 1]
+        if "." not in separators and "/" not in separators:
+            start, end = match.start() + part.start(), match.start() + part.end()
+            digits = read_digits(part.group(), style)
+            if digits is not None:
+                core = Quantity(digits.value, None, "", start, end)
+                yield from _dressed(text, (start, end), core, floor, in_row=True)
+
+
+def _core(match: re.Match[str], style: Style | None) -> Quantity | None:
+    """The number without what stands around it."""
+    start, end = match.span()
+    if match["over"]:
+        return _ratio(int(match["over"]), int(match["under"]), start, end)
+    if match["vulgar"]:
+        return Quantity(_VULGAR_VALUES[match["vulgar"]], None, "", start, end, is_fraction=True)
+    row = match["row"]
+    is_money = style is None and is_one_group(row) and _is_money(match.string, start, end)
+    digits = read_digits(row, style, is_money=is_money)
+    if digits is None or _is_id(match["row"]):
+        return None
+    if match["part"]:
+        value = digits.value + _VULGAR_VALUES[match["part"]]
+        return Quantity(value, None, "", start, end, is_fraction=True) if not digits.decimals else None
+    if match["fraction"]:
+        numerator, _, denominator = match["fraction"].partition("/")
+        if match["gap"]:
+            part = _ratio(int(numerator), int(denominator), start, end) if numerator else None
+            return replace(part, value=part.value + digits.value) if part and part.value < 1 else None
+        return _ratio(digits.value, int(denominator), start, end) if not numerator else None
+    return Quantity(digits.value, None, "", start, end, decimals=digits.decimals)
+
+
+def _is_money(text: str, start: int, end: int) -> bool:
+    tail = after_number(text, end)
+    return tail is not None and (is_currency(tail.unit) or currency_before(text, start, tail.end, 0).unit is not None)
+
+
+def _ratio(numerator: int | Fraction, denominator: int, start: int, end: int) -> Quantity | None:
+    if denominator == 0:
+        return None
+    return Quantity(Fraction(numerator) / denominator, None, "", start, end, is_fraction=True)
+
+
+def _is_id(row: str) -> bool:
+    return len(row) > 1 and row[0] == "0" and row[1].isdigit()
+
+
+def _dressed(
+    text: str, span: tuple[int, int], core: Quantity, floor: int, *, in_row: bool = False
+) -> Iterator[Quantity]:
+    """The number with its sign, power, unit and currency; nothing where it is glued to something else."""
+    start, end = span
+    tail = after_number(text, end)
+    if tail is None or not (in_row or stands_alone(text, start)):
+        return
+    before = currency_before(text, start, tail.end, floor)
+    sign = sign_before(text, before.start)
+    value = tail.applied_to(core.value, sign)
+    decimals = max(0, core.decimals - tail.power)
+    yield Quantity(
+        value,
+        before.unit or tail.unit,
+        text[sign.start : tail.end],
+        sign.start,
+        tail.end,
+        decimals=decimals,
+        is_approximate=is_approximation(text, sign.start),
+        is_fraction=core.is_fraction,
+        is_label=is_label(text, sign.start),
+    )
+
+
+def _in_words(text: str) -> Iterator[Quantity]:
+    for number in word_numbers_in(text):
+        tail = after_number(text, number.end)
+        if tail is None or text[max(0, number.start - 1) : number.start] in ("-", "_"):
+            continue
+        sign = sign_before(text, number.start)
+        yield Quantity(
+            tail.applied_to(Fraction(number.value), sign),
+            tail.unit,
+            text[sign.start : tail.end],
+            sign.start,
+            tail.end,
+            is_approximate=is_approximation(text, sign.start),
+            in_words=True,
+            is_label=is_label(text, sign.start),
+        )
+
+
+def _without_overlap(found: list[Quantity]) -> list[Quantity]:
+    kept: list[Quantity] = []
+    for quantity in found:
+        if not kept or quantity.start >= kept[-1].end:
+            kept.append(quantity)
+    return kept
+
+
+def _compounds(found: list[Quantity], text: str) -> list[Quantity]:
+    """One quantity in the smaller unit of "2 hours and 30 minutes"; as one quantity, in the smaller unit."""
+    merged: list[Quantity] = []
+    for quantity in found:
+        whole = _joined(merged[-1], quantity, text) if merged else None
+        if whole is not None:
+            merged[-1] = whole
+        else:
+            merged.append(quantity)
+    return merged
+
+
+_COMPOUND = frozenset(
+    (
+        ("week", "day"),
+        ("day", "h"),
+        ("h", "min"),
+        ("min", "s"),
+        ("year", "month"),
+        ("ft", "inch"),
+        ("lb", "oz"),
+        ("EUR", "cent"),
+        ("USD", "cent"),
+        ("GBP", "penny"),
+        ("km", "m"),
+        ("m", "cm"),
+        ("kg", "g"),
+        ("pound", "oz"),
+    )
+)
+
+
+def _joined(larger: Quantity, smaller: Quantity, text: str) -> Quantity | None:
+    units = (larger.unit or "", smaller.unit or "")
+    if units not in _COMPOUND or text[larger.end : smaller.start] not in ("", " ", " and ") or smaller.value < 0:
+        return None
+    factors = common_measure(*units)
+    if factors is None or larger.decimals or smaller.value * factors[1] >= factors[0]:
+        return None
+    return Quantity(
+        larger.value * factors[0] / factors[1] + (smaller.value if larger.value >= 0 else -smaller.value),
+        smaller.unit,
+        text[larger.start : smaller.end],
+        larger.start,
+        smaller.end,
+        decimals=smaller.decimals,
+        is_approximate=larger.is_approximate,
+        in_words=larger.in_words and smaller.in_words,
+        is_label=larger.is_label,
+    )

@@ -1,0 +1,262 @@
+"""What stands around a number and belongs to it: sign, power of ten, unit, currency; or says that it is no amount."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import NamedTuple
+
+from tracer_hooks.values._patterns import lazy
+from tracer_hooks.values._units import currency_named, unit_named
+
+_POWER = lazy(
+    r"[eE](?P<exponent>[+-]?\d{1,3})(?![\w.])"
+    r"|[ ]?(?:[×x*·]|\\times|\\cdot)[ ]?10(?:\^|\*\*)\{?(?P<power>[-+−]?\d{1,3})\}?(?![\w.])"
+    r"|[ ]?[×x*·][ ]?10(?P<raised>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3})"
+)
+_RAISED = str.maketrans("⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹", "-+0123456789")
+_MAGNITUDE = lazy(
+    r"[ \u00a0-]?(thousand|million|billion|trillion|mln|mn|bn)\b|([kKM])(?![\w/])|(B)(?!\w)", re.IGNORECASE
+)
+_MAGNITUDES = {
+    "thousand": 3,
+    "k": 3,
+    "million": 6,
+    "mln": 6,
+    "mn": 6,
+    "m": 6,
+    "billion": 9,
+    "bn": 9,
+    "b": 9,
+    "trillion": 12,
+}
+_UNIT = lazy(
+    r"[ \u00a0\u202f-]?\\?(?P<unit>°[ ]?[CF]\b|°|%|‰|[€£¥₹¢]|(?:US|C|A|R)?\$"
+    r"|degrees?[ ](?P<scale>Celsius|Fahrenheit|[CF])\b"
+    r"|(?:km/h|m/s|[A-Za-z]{1,12}(?:[²³]|\^[23])?)(?![\w/^]))",
+)
+_CURRENCY_BEFORE = lazy(r"(?:(?<![A-Za-z])(?:US|C|A|R)?\$|[€£¥₹]|(?<![A-Za-z])[A-Z]{3}(?=[ \u00a0]?$))[ \u00a0]?$")
+_LAST_OF_CURRENCY = tuple(" \u00a0$€£¥₹ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_SIGN = lazy(r"[-−+]$")
+_MINUS_WORD = lazy(r"\b(?:minus|negative)[ ]$", re.IGNORECASE)
+_APPROXIMATIONS = frozenset(
+    (
+        "about",
+        "around",
+        "approximately",
+        "approx",
+        "approx.",
+        "roughly",
+        "nearly",
+        "almost",
+        "circa",
+        "ca",
+        "ca.",
+        "some",
+        "ungefähr",
+        "etwa",
+        "rund",
+    )
+)
+_LABELS = frozenset(
+    (
+        "step",
+        "section",
+        "chapter",
+        "figure",
+        "fig.",
+        "table",
+        "equation",
+        "exercise",
+        "appendix",
+        "attempt",
+        "phase",
+        "task",
+        "question",
+        "problem",
+    )
+)
+_LIST_NUMBER = lazy(r"^[ \t>*]{0,12}(\d{1,3})[.)][ \t]+(?=\S)", re.MULTILINE)
+_REACH = 24
+"""How many characters before a number are looked at."""
+
+
+class Tail(NamedTuple):
+    """What follows a number and belongs to it."""
+
+    end: int
+    power: int
+    """The number is multiplied by ten to the power of this."""
+    unit: str | None
+
+    def applied_to(self, value: Fraction, sign: Sign) -> Fraction:
+        """``value`` with the power and the sign."""
+        if self.power:
+            value = value * Fraction(10) ** self.power
+        return -value if sign.is_negative else value
+
+
+class Currency(NamedTuple):
+    """A currency before a number, and where the number begins with it."""
+
+    unit: str | None
+    start: int
+
+
+class Sign(NamedTuple):
+    """The sign of a number, and where the number begins with it."""
+
+    is_negative: bool
+    start: int
+
+
+def after_number(text: str, end: int) -> Tail | None:
+    """The power of ten and the unit behind a number; None where letters are glued to it that are neither."""
+    here, power = end, 0
+    following = text[here : here + 1]
+    if not following or following in ".,;:)\n!?":  # the common case, and the cheap one
+        return Tail(here, 0, None)
+    match = _POWER.match(text, here)
+    if match:
+        written = match["exponent"] or match["power"] or match["raised"].translate(_RAISED)
+        here, power = match.end(), int(written.replace("−", "-"))
+    else:
+        match = _MAGNITUDE.match(text, here)
+        if match and _is_magnitude(match, text, end):
+            here, power = match.end(), _MAGNITUDES[(match[1] or match[2] or match[3]).casefold()]
+    unit = _unit_at(text, here)
+    if unit is not None:
+        here = unit[1]
+    elif _is_glued(text, here):
+        return None
+    return Tail(here, power, unit[0] if unit else None)
+
+
+def currency_before(text: str, start: int, end: int, floor: int) -> Currency:
+    """The currency before a number that begins at ``start``, behind ``floor``; ``$18$`` is mathematics and has none."""
+    before = text[max(floor, start - 5) : start]
+    match = _CURRENCY_BEFORE.search(before) if before[-1:] in _LAST_OF_CURRENCY else None
+    unit = currency_named(match.group().strip()) if match else None
+    if match is None or unit is None or (before[-1] == "$" and text[end : end + 1] == "$"):
+        return Currency(None, start)
+    return Currency(unit, start - len(before) + match.start())
+
+
+def sign_before(text: str, start: int) -> Sign:
+    """The sign before a number: a minus behind an operand, or with a space after it, is none but a subtraction."""
+    before = text[max(0, start - _REACH) : start]
+    match = _SIGN.search(before)
+    if match:
+        if _is_operand(before[: match.start()]):
+            return Sign(False, start)
+        return Sign(match.group() != "+", start - 1)
+    word = _MINUS_WORD.search(before) if before.endswith(("s ", "e ", "S ", "E ")) else None
+    if word is None or _is_subtracted_from(before[: word.start()].rstrip()):
+        return Sign(False, start)
+    return Sign(True, start - len(before) + word.start())
+
+
+def stands_alone(text: str, start: int) -> bool:
+    """Whether a number that begins at ``start`` is no part of a name, of an id, or of another number."""
+    before = text[start - 1] if start else " "
+    if before in "xX" and text[start - 2 : start - 1].isdigit():
+        return True  # "3x120"
+    if before.isalpha():
+        return _CURRENCY_BEFORE.search(text[max(0, start - 5) : start]) is not None and (
+            currency_named(text[start - 3 : start]) is not None
+        )
+    if before in "_@&":
+        return False
+    earlier = text[start - 2] if start > 1 else " "
+    if before in "-." and earlier.isalpha():
+        return before == "." and start > 2 and text[start - 3 : start - 2] != " "  # "COVID-19"; "done.5"
+    return not (before in ".," and earlier.isdigit()) and not (before == "." and earlier == " ")
+
+
+def is_approximation(text: str, start: int) -> bool:
+    """Whether "about" or the like stands before a number."""
+    sign = text[max(0, start - 2) : start].strip()[-1:]
+    return sign in ("~", "≈", "∼") or _word_before(text, start) in _APPROXIMATIONS
+
+
+def is_label(text: str, start: int) -> bool:
+    """Whether a number counts something off: "Step 2", "Table 3"."""
+    if text[max(0, start - 2) : start].lstrip() == "#":
+        return start < 2 or not text[start - 2].isalnum()
+    return _word_before(text, start) in _LABELS
+
+
+def _word_before(text: str, start: int) -> str:
+    before = text[max(0, start - _REACH) : start]
+    if before[-1:] not in (" ", "#", "\u00a0"):
+        return ""
+    words = before.rstrip(" #\u00a0").rsplit(None, 1)
+    return words[-1].casefold().lstrip("(*_") if words else ""
+
+
+def list_numbers(text: str) -> set[int]:
+    """Where the numbers of numbered lines stand; they count from 1 on."""
+    found: set[int] = set()
+    previous = 0
+    for match in _LIST_NUMBER.finditer(text):
+        number = int(match[1])
+        if number == 1 or (previous and number == previous + 1):
+            found.add(match.start(1))
+            previous = number
+    return found
+
+
+def _is_operand(before: str) -> bool:
+    last = before[-1:]
+    if last.isalnum() or last in (")", "]", "%", "_", "-", "^"):
+        return last != ""
+    return bool(before) and last == " " and before.rstrip()[-1:].isdigit()
+
+
+def _is_subtracted_from(before: str) -> bool:
+    """Whether ``before`` ends with something that "minus" takes away from: "20 minus 3", "20 EUR minus 3 EUR"."""
+    last = before.rsplit(" ", 1)[-1]
+    return last[-1:].isdigit() or last[-1:] in tuple(")]%€$}") or unit_named(last) is not None
+
+
+def _is_magnitude(match: re.Match[str], text: str, end: int) -> bool:
+    if match[1]:
+        return True
+    if match[2]:
+        return match[2] in "kKM"  # "5m" is metres
+    return match[3] == "B" and "$" in text[max(0, end - 24) : end]  # "$3B"; "5B" is a room
+
+
+def _unit_at(text: str, here: int) -> tuple[str, int] | None:
+    match = _UNIT.match(text, here)
+    if match is None:
+        return None
+    written = match["unit"]
+    if match["scale"]:
+        return f"°{match['scale'][0].upper()}", match.end()
+    if match.group() == "$" and (text[match.end() : match.end() + 1].isdigit() or _is_closing(text, here)):
+        return None
+    if written[0].isalpha() and _is_ambiguous(written, text, here, match.end()):
+        return None
+    name = unit_named(written.replace(" ", ""))
+    return (name, match.end()) if name else None
+
+
+def _is_closing(text: str, here: int) -> bool:
+    """``$18$``, ``$x = 18$``: the sign ends a formula that began in the same line."""
+    line = text[max(0, text.rfind("\n", max(0, here - 200), here), here - 200) : here]
+    return line.count("$") % 2 == 1
+
+
+def _is_ambiguous(written: str, text: str, here: int, end: int) -> bool:
+    """Letters that are a unit only behind a space or only behind their number: "the 1990s", "5 A", "B 5"."""
+    if text[here : here + 1] == "-":
+        return len(written) < 2  # "5-m", "20-day"
+    return written == "s" and text[here : here + 1] == "s" and text[max(0, here - 4) : here].isdigit()
+
+
+def _is_glued(text: str, here: int) -> bool:
+    following = text[here : here + 1]
+    if following in ("x", "X", "×"):  # "3x4"
+        return text[here + 1 : here + 2].isalpha()
+    return following.isalpha() or following == "_"

@@ -1,0 +1,210 @@
+"""Tables: rows whose last cell does not follow from the others, and columns whose sum does not come out."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from tracer_hooks.values._agreement import agrees
+from tracer_hooks.values._calculation import Calculation
+from tracer_hooks.values._quantities import Quantity
+from tracer_hooks.values._totals import PARTIAL, TAKEN_OFF, TOTAL, product_of, sum_of, summed
+
+_PRODUCT = re.compile(r"\b(?:total|amount|cost|sum|subtotal|price|pay|value|summe|betrag|preis)\b", re.IGNORECASE)
+_COUNTED = re.compile(
+    r"\b(?:qty|quantity|count|pieces|pcs|number|hours|nights|loads|units|days|h|menge|anzahl)\b", re.IGNORECASE
+)
+_PRICE = re.compile(r"\b(?:price|rate|each|cost|per|preis)\b", re.IGNORECASE)
+_SUM = re.compile(r"\b(?:total|sum|all|played|overall|combined|altogether|gross|summe|gesamt)\b", re.IGNORECASE)
+_REST = re.compile(
+    r"\b(?:profit|net|difference|diff|balance|margin|left|remaining|rest|change|saldo|surplus|saved|savings)\b",
+    re.IGNORECASE,
+)
+_NO_SUM = re.compile(
+    r"\b(?:avg|average|mean|rate|price|per|each|score|rating|age|year|id|no|rank|unit|share|ratio|level"
+    r"|cumulative|max|min"
+    r"|median|growth|change|speed|temp\w*)\b|%|#|/",
+    re.IGNORECASE,
+)
+_RULE = re.compile(r"[\s|:+=-]+")
+_MOST_ROWS = 60
+_SURE = 3
+"""Rows that must come out before one that does not is an error, where the heading does not say what a column is."""
+
+
+class _Row(NamedTuple):
+    label: str
+    cells: tuple[Quantity | None, ...]
+    """The number of each cell that holds just one."""
+
+
+def table_totals(text: str, quantities: Sequence[Quantity]) -> Iterator[Calculation]:
+    """Every total and every product in a table.
+
+    Args:
+        text: Without mark-up.
+        quantities: Those of ``text``, in order.
+    """
+    if text.count("|") < 4:
+        return
+    for heading, rows in _tables(text, quantities):
+        yield from _along_rows(heading, rows)
+        yield from _down_columns(heading, rows)
+
+
+def _tables(text: str, quantities: Sequence[Quantity]) -> Iterator[tuple[list[str], list[_Row]]]:
+    """The headings and the rows of each table."""
+    starts = [quantity.start for quantity in quantities]
+    lines: list[tuple[int, str]] = []
+    place = 0
+    for line in [*text.split("\n"), ""]:
+        if line.count("|") >= 2:
+            lines.append((place, line))
+        elif lines:
+            yield _table(lines[:_MOST_ROWS], quantities, starts)
+            lines = []
+        place += len(line) + 1
+
+
+def _table(
+    lines: Sequence[tuple[int, str]], quantities: Sequence[Quantity], starts: Sequence[int]
+) -> tuple[list[str], list[_Row]]:
+    heading: list[str] = []
+    rows: list[_Row] = []
+    for number, (place, line) in enumerate(lines):
+        following = lines[number + 1][1] if number + 1 < len(lines) else ""
+        if _RULE.fullmatch(line):
+            continue
+        row = _row(place, line, quantities, starts)
+        is_heading = number == 0 and (_RULE.fullmatch(following) or not any(row.cells))
+        if is_heading and following:
+            heading = [cell.strip() for cell in line.split("|")]
+        else:
+            rows.append(row)
+    return heading, rows
+
+
+def _row(place: int, line: str, quantities: Sequence[Quantity], starts: Sequence[int]) -> _Row:
+    cells: list[Quantity | None] = []
+    label = ""
+    for cell in line.split("|"):
+        inside = quantities[bisect_left(starts, place) : bisect_left(starts, place + len(cell))]
+        is_number = len(inside) == 1 and not inside[0].is_label and not inside[0].in_words
+        is_number = (
+            is_number and not re.search(r"[A-Za-z]{2,}.*[A-Za-z]{2,}", cell.replace(inside[0].text, ""))
+            if inside
+            else False
+        )
+        cells.append(inside[0] if is_number and not (not label and re.match(r"\s*\D*[A-Za-z]", cell)) else None)
+        if not label and cell.strip():
+            label = cell.strip()
+        place += len(cell) + 1
+    return _Row(label, tuple(cells))
+
+
+def _name(heading: Sequence[str], column: int) -> str:
+    return heading[column] if column < len(heading) else ""
+
+
+def _columns(rows: Sequence[_Row]) -> list[int]:
+    """The columns in which every row has a number."""
+    width = min((len(row.cells) for row in rows), default=0)
+    return [column for column in range(width) if all(row.cells[column] is not None for row in rows)]
+
+
+def _along_rows(heading: Sequence[str], rows: Sequence[_Row]) -> Iterator[Calculation]:
+    """Rows "price | count | total", "income | costs | profit", "won | lost | played"."""
+    body = [row for row in rows if TOTAL.search(row.label) is None]
+    columns = _columns(body)
+    if len(columns) < 3:
+        return
+    for found, is_named in _relations(heading, body, columns):
+        right = [one for one in found if one.holds]
+        wrong = [one for one in found if not one.holds]
+        is_sure = len(right) >= (1 if is_named and len(found) < 3 else 2 if is_named else _SURE)
+        is_only_one = found[0].operators == "×" and is_named and len(wrong) == 1  # the heading says it
+        if (right and not wrong) or is_only_one or (wrong and is_sure and len(wrong) * 3 <= len(found) + 1):
+            yield from found
+            return
+
+
+def _relations(
+    heading: Sequence[str], rows: Sequence[_Row], columns: Sequence[int]
+) -> Iterator[tuple[list[Calculation], bool]]:
+    """What the last column may be of those before it, and whether the heading says so."""
+    *_, first, second, last = columns
+    title = " ".join(heading)
+    name = _name(heading, last)
+    is_headed = bool(_COUNTED.search(title) and _PRICE.search(title)) or _PRODUCT.search(name) is not None
+    yield [_product(row, first, second, last) for row in rows], is_headed
+    if _REST.search(name) or not heading:
+        yield [_combined(row, (first, second), (1, -1), last) for row in rows], bool(heading)
+    for count in range(2, len(columns)):
+        parts = columns[-1 - count : -1]
+        yield [_combined(row, parts, (1,) * count, last) for row in rows], _SUM.search(name) is not None
+
+
+def _cell(row: _Row, column: int) -> Quantity:
+    quantity = row.cells[column]
+    assert quantity is not None
+    return quantity
+
+
+def _product(row: _Row, first: int, second: int, last: int) -> Calculation:
+    one, other, stated = _cell(row, first), _cell(row, second), _cell(row, last)
+    return product_of(one, other, stated, holds=agrees(one.value * other.value, stated, (one, other)))
+
+
+def _combined(row: _Row, columns: Sequence[int], signs: Sequence[int], last: int) -> Calculation:
+    terms = [_cell(row, column) for column in columns]
+    stated = _cell(row, last)
+    return sum_of(terms, signs, stated, holds=agrees(summed(terms, signs), stated, terms))
+
+
+def _down_columns(heading: Sequence[str], rows: Sequence[_Row]) -> Iterator[Calculation]:
+    """Each column above a row of totals."""
+    above: list[_Row] = []
+    for row in rows:
+        if TOTAL.search(row.label) is None or PARTIAL.search(row.label):
+            if PARTIAL.search(row.label) is None:
+                above.append(row)
+            continue
+        if len(above) >= 2:
+            yield from _sums(heading, above, row)
+        above = []
+
+
+def _sums(heading: Sequence[str], above: Sequence[_Row], total: _Row) -> Iterator[Calculation]:
+    numbered = [column for column, cell in enumerate(total.cells) if cell is not None]
+    found: list[Calculation] = []
+    for column in numbered:
+        is_last = column == numbered[-1]
+        if (_NO_SUM.search(_name(heading, column)) and not (is_last and _PRODUCT.search(_name(heading, column)))) or (
+            not is_last and not heading
+        ):
+            continue
+        one = _column_sum(above, total, column)
+        if one is not None:
+            found.append(one)
+    yield from found
+
+
+def _column_sum(above: Sequence[_Row], total: _Row, column: int) -> Calculation | None:
+    if any(len(row.cells) <= column or row.cells[column] is None for row in above):
+        return None
+    terms = [_cell(row, column) for row in above]
+    stated = _cell(total, column)
+    if any(one.unit != stated.unit for one in terms):
+        return None
+    signs = [
+        -1 if TAKEN_OFF.search(row.label) and row.cells[column] is not None and _cell(row, column).value > 0 else 1
+        for row in above
+    ]
+    sums = {summed(terms, signs), summed(terms, [1] * len(terms))}
+    # A rounded share may miss a hundred by the rounding of each.
+    room = Fraction(len(terms), 2) if stated.unit == "%" else Fraction(0)
+    holds = any(agrees(one, stated, terms) or abs(one - stated.value) <= room for one in sums)
+    return sum_of(terms, signs, stated, holds=holds)

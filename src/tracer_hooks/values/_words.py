@@ -1,0 +1,98 @@
+"""Text compared as words: case, accents, spacing and markdown do not count."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator
+
+from tracer_hooks.values._patterns import lazy
+
+_MARKDOWN = lazy(r"\*\*|`{1,3}(?:[a-z]{1,12}\n)?|</?answer>|(?m:^#{1,6} )")
+_DENIED = lazy(
+    r"(?:\b(?:not|never|neither|nor|instead of|rather than|without)|n't|≠|!=)"
+    r"(?:\s(?:a|an|the|be|by|to|at|in|on|equal to|exactly|called|named))*\s?[\"'(]*$"
+)
+_QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "−": "-", "\u00a0": " "})
+_REACH = 40
+
+
+def folded(text: str) -> str:
+    """``text`` without what does not count when words are compared."""
+    plain = _MARKDOWN.sub("", text.translate(_QUOTES))
+    if not plain.isascii():
+        plain = "".join(letter for letter in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(letter))
+    return " ".join(plain.casefold().split())
+
+
+def fold_in_place(parts: Iterable[tuple[str, tuple[int, int] | None]]) -> tuple[str, list[tuple[int, int]]]:
+    """:func:`folded` of a text, and for each of its characters where it comes from.
+
+    Args:
+        parts: The text in parts. A part that stands for another writing has the place of that one, the others None.
+    """
+    whole, places_of = "", list[tuple[int, int]]()
+    at = 0
+    for part, place in parts:
+        whole += part
+        places_of += [place] * len(part) if place else [(at + i, at + i + 1) for i in range(len(part))]
+        at = place[1] if place else at + len(part)
+    whole = whole.translate(_QUOTES)
+    for match in reversed(list(_MARKDOWN.finditer(whole))):
+        del places_of[match.start() : match.end()]
+    letters: list[tuple[str, tuple[int, int]]] = []
+    for letter, place in zip(_MARKDOWN.sub("", whole), places_of, strict=True):
+        for plain in _plain_letters(letter):
+            if not plain.isspace():
+                letters.append((plain, place))
+            elif letters and letters[-1][0] != " ":
+                letters.append((" ", place))
+    if letters and letters[-1][0] == " ":
+        letters.pop()
+    return "".join(letter for letter, _ in letters), [place for _, place in letters]
+
+
+def _plain_letters(letter: str) -> str:
+    if letter.isascii():
+        return letter.casefold()
+    parts = unicodedata.normalize("NFKD", letter)
+    return "".join(part for part in parts if not unicodedata.combining(part)).casefold()
+
+
+def bare(text: str) -> str:
+    """:func:`folded`, without punctuation and quotation marks around it."""
+    return folded(text).strip(" \"'.,;:!?")
+
+
+def contains(text: str, words: str) -> bool:
+    """Whether folded ``text`` has ``words`` as whole words; a number is not a part of another one."""
+    return next(places(text, words), None) is not None
+
+
+def asserts(text: str, words: str) -> bool:
+    """Whether folded ``text`` has ``words`` somewhere where it does not deny them ("not Paris")."""
+    return any(not is_denied(text, start) for start in places(text, words))
+
+
+def is_denied(text: str, start: int) -> bool:
+    """Whether what begins at ``start`` stands behind a "not" or "instead of"."""
+    return _DENIED.search(text[max(0, start - _REACH) : start].casefold().replace("’", "'")) is not None
+
+
+def places(text: str, words: str) -> Iterator[int]:
+    """Where folded ``text`` has ``words`` as whole words."""
+    if not words:
+        return
+    at = text.find(words)
+    while at >= 0:
+        if _stands_alone(text, at, at + len(words)):
+            yield at
+        at = text.find(words, at + 1)
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    before, after = text[max(0, start - 2) : start], text[end : end + 2]
+    if (before[-1:].isalnum() and text[start].isalnum()) or (after[:1].isalnum() and text[end - 1].isalnum()):
+        return False
+    if text[start].isdigit() and len(before) == 2 and before[1] in ".," and before[0].isdigit():
+        return False
+    return not (text[end - 1].isdigit() and len(after) == 2 and after[0] in ".,/" and after[1].isdigit())

@@ -1,0 +1,316 @@
+"""Improving prompts: what a job comes to, and what it never does."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tracer_hooks
+from tracer_hooks._api.improving import ImproveProgress, Phase
+from tracer_hooks._api.improving._told import told
+from tracer_hooks.errors import ConfigError, MissingExtraError, ReplayError
+from tracer_hooks.replay import CostCap
+from tracer_hooks.store import PromptState, PromptStore
+from tracer_hooks.suites import SuiteTask
+
+from ._sums import (
+    OWN,
+    Writes,
+    carry,
+    heeds_carry,
+    improved,
+    improver,
+    is_right,
+    numbers,
+    options,
+    proposing,
+    tasks,
+    team_builder,
+)
+
+pytest.importorskip("gepa")
+
+NEW = "You are the solver. Add the numbers. Do not forget the carry. Write only the number."
+
+
+def store(folder: Path) -> PromptStore:
+    return PromptStore(folder.with_suffix(".sqlite"))
+
+
+def test_better_prompts_are_accepted_and_kept(tmp_path: Path) -> None:
+    news: list[ImproveProgress] = []
+    result = improved(tmp_path / "job", on_progress=news.append)
+    assert result.outcome == "accepted"
+    assert result.texts == {"solver": NEW}
+    assert result.reason.startswith("The new prompts are better: +")
+    assert result.old == OWN
+    assert result.blame["solver"] > 0.9
+    assert result.unused is not None
+    assert (result.unused.after.rate, result.unused.before.rate) == (1.0, pytest.approx(result.unused.before.rate))
+    assert result.unused.gain > 0.2
+    assert result.passed is not None
+    assert result.passed.gain == 0
+    assert result.pairs[result.evidence["decided_after"] - 1].e_gain >= result.needed == 20
+    assert {pair.new - pair.old for pair in result.pairs} == {0.0, 1.0}
+    assert [one.phase for one in news if one.said] == [Phase.SEARCH]
+    assert {one.phase for one in news} == set(Phase)
+    assert all(one.passed <= one.done <= one.total for one in news)
+    with store(tmp_path / "job") as prompts:
+        version = prompts.current(result.team)
+        assert version is not None
+        assert (version.number, version.texts, version.own) == (1, {"solver": NEW}, {"solver": OWN["solver"]})
+        assert version.trial.new_runs == version.trial.old_runs == len(result.pairs)
+        assert version.provenance["failures"] == result.baseline.runs - result.baseline.passes
+    assert json.loads((tmp_path / "job" / "improvement.json").read_text())["outcome"] == "accepted"
+
+
+def test_the_public_function_takes_texts_and_a_hooked_factory(tmp_path: Path) -> None:
+    build = tracer_hooks.hook(check=is_right, store="off")(team_builder())
+    result = tracer_hooks.improve(
+        build, [task.text for task in tasks()], chat=carry(), folder=tmp_path / "job", store=tmp_path / "runs.sqlite",
+        options=options(),
+    )  # fmt: skip
+    assert isinstance(result, tracer_hooks.Improvement)
+    assert result.outcome == "accepted"
+
+
+def test_accepted_prompts_are_what_the_next_job_begins_with(tmp_path: Path) -> None:
+    """The solver's first lesson stays when a second job may rewrite the planner alone."""
+
+    def needs_both(told: str, a: int, b: int) -> bool:
+        return "carry" in told and (b < 60 or "twice" in told)
+
+    first = improved(tmp_path / "job", team=team_builder(needs_both))
+    assert first.outcome == "accepted"
+    again = improved(
+        tmp_path / "again", Writes("ADD: Look twice."), team=team_builder(needs_both), store=tmp_path / "job.sqlite"
+    )
+    assert again.outcome == "accepted"
+    assert again.old["solver"] == NEW
+    assert "carry" in again.texts["solver"]
+    assert "twice" in again.texts["solver"]
+    others = improved(
+        tmp_path / "planner", Writes("ADD: Plan."), team=team_builder(needs_both), store=tmp_path / "job.sqlite",
+        options=options(agents=("planner",)),
+    )  # fmt: skip
+    assert others.baseline.rate == 1.0, "the present prompts of agents that are not rewritten are used, too"
+    assert first.notes == ()
+    assert others.notes == (
+        "version 2 of the prompts is in use: the team is run with it, and new prompts are compared with it",
+    )
+    assert told(others).blame == (), "where no run failed, nobody is to blame"
+
+
+def test_without_gepa_it_says_what_to_install_before_any_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gepa", None)
+    asked: list[str] = []
+    with pytest.raises(MissingExtraError, match=r"Improving prompts needs 'tracer-hooks\[improve\]'"):
+        improved(tmp_path / "job", on_progress=lambda progress: asked.append(progress.said))
+    assert asked == []
+
+
+def test_harmful_prompts_are_rejected(tmp_path: Path) -> None:
+    known = proposing()
+
+    def harms(told: str, a: int, b: int) -> bool:
+        return (a, b) in known if "harm" in told else (a + b) % 2 == 0
+
+    result = improved(tmp_path / "job", Writes("ADD: Do harm."), team=team_builder(harms))
+    assert result.outcome == "rejected"
+    assert result.reason.startswith("The new prompts ")
+    assert result.evidence["mean"] < -0.2
+    assert result.unused is not None
+    assert result.unused.gain < 0
+    with store(tmp_path / "job") as prompts:
+        assert prompts.current(result.team) is None
+        (version,) = prompts.versions()
+        assert (version.state, version.reason) == (PromptState.ROLLED_BACK, result.reason)
+
+
+def test_prompts_that_change_nothing_but_luck_are_not_accepted(tmp_path: Path) -> None:
+    def luck(told: str, a: int, b: int) -> bool:
+        return hashlib.sha256(f"{told}{a}{b}".encode()).digest()[0] % 2 == 0
+
+    ends = []
+    for number in range(4):
+        answer = Writes(f"ADD: Mind the {'abcdef'[number]} case.", f"ADD: Be {'abcdef'[number]} kind.")
+        ends.append(improved(tmp_path / f"job{number}", answer, team=team_builder(luck), options=options(seed=number)))
+    assert "accepted" not in {end.outcome for end in ends}
+    assert {"on trial", "rejected"} & {end.outcome for end in ends}, "none came to a trial"
+
+
+def test_nothing_found(tmp_path: Path) -> None:
+    result = improved(tmp_path / "job", Writes("ADD: Be kind."))
+    assert result.outcome == "nothing found"
+    assert result.version is None
+    assert result.texts == {}
+    assert result.unused is None
+    assert "better than the present prompts" in result.reason
+    with store(tmp_path / "job") as prompts:
+        assert prompts.versions() == ()
+
+
+def test_words_that_say_nothing_are_tried_and_dropped(tmp_path: Path) -> None:
+    result = improved(tmp_path / "job", Writes("lorem ipsum dolor"))
+    assert result.outcome == "nothing found"
+    assert ["on its first tasks in all" in one.why for one in result.refused].count(True) == 1
+
+
+def test_a_team_that_never_fails_is_left_alone(tmp_path: Path) -> None:
+    chat = carry()
+    result = improved(tmp_path / "job", chat, team=team_builder(lambda told, a, b: True))
+    assert result.outcome == "nothing to improve"
+    assert result.reason.startswith("0 of 8 runs failed, and at least 3 failures are needed")
+    assert (chat.asked, result.runs) == (0, 8)
+
+
+def test_too_few_tasks_say_how_many_are_missing(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"10 different tasks are too few .* Add 6 to the file"):
+        improver(tmp_path / "job", tasks=tasks(10))
+    with pytest.raises(ConfigError, match="Add 15 to the file"):
+        improver(tmp_path / "job", tasks=[SuiteTask(id=str(i), text="What is 11 plus 12?") for i in range(30)])
+
+
+def test_tasks_that_nothing_judges_are_refused_before_anything_runs(tmp_path: Path) -> None:
+    seen: list[str] = []
+    with pytest.raises(ConfigError, match="check"):
+        improver(tmp_path / "job", check=None, team=team_builder(seen=seen))
+    assert seen == []
+
+
+def test_references_judge_where_there_is_no_check(tmp_path: Path) -> None:
+    known = [task.model_copy(update={"reference": str(sum(numbers(task.text)))}) for task in tasks()]
+    assert improved(tmp_path / "job", check=None, tasks=known).outcome == "accepted"
+
+
+def test_a_check_that_raises_is_an_error(tmp_path: Path) -> None:
+    def broken(result: Any, task: str) -> bool:
+        raise KeyError(task)
+
+    with pytest.raises(ReplayError, match="check raised KeyError"):
+        improved(tmp_path / "job", check=broken)
+
+
+# --- the model that writes -----------------------------------------------------------------------------------------
+def test_a_model_that_raises_breaks_the_job_off_and_it_can_go_on(tmp_path: Path) -> None:
+    def fails(messages: Any) -> str:
+        raise ConnectionError("no route")
+
+    result = improved(tmp_path / "job", fails)
+    assert result.outcome == "stopped"
+    assert result.reason == "the model that writes instructions failed 3 times: ConnectionError: no route"
+    assert [one.why for one in result.refused] == ["writing it failed (ConnectionError: no route)"] * 3
+    again = improved(tmp_path / "job")
+    assert again.outcome == "accepted"
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("I'm sorry, but I can't help with that.", "the model declined"),
+        ("lorem ipsum dolor sit amet " * 20, "it holds no line of the asked forms"),
+        ("", "it holds no line of the asked forms"),
+        ("?!" * 9, "it holds no line of the asked forms"),
+        ("DROP 99", "it changes nothing"),
+    ],
+)
+def test_answers_that_cannot_be_used_are_counted_and_never_run(tmp_path: Path, said: str, why: str) -> None:
+    seen: list[str] = []
+    result = improved(tmp_path / "job", Writes(said), team=team_builder(seen=seen))
+    assert result.outcome == "nothing found"
+    assert result.refused
+    assert result.reason == f"nothing that was written could be used, most often because: {why}"
+    assert {one.why for one in result.refused} == {why}
+    assert result.runs == len(seen)
+    units = [json.loads(line)["unit"] for line in (tmp_path / "job" / "journal.jsonl").read_text().splitlines()]
+    prompts = {unit.split("/")[1] for unit in units if unit.startswith(("search/", "trial/"))}
+    assert prompts == {"own"}, "nothing but the team's own prompts was run"
+
+
+def test_text_that_tells_an_answer_is_never_run(tmp_path: Path) -> None:
+    known = [task.model_copy(update={"reference": str(sum(numbers(task.text)))}) for task in tasks()]
+    answers = [f"{a + b}" for a, b in map(numbers, (task.text for task in known)) if a % 10 + b % 10 >= 10]
+    chat = Writes("ADD: The right numbers are " + ", ".join(answers) + ".")
+    result = improved(tmp_path / "job", chat, check=None, tasks=known)
+    assert result.outcome == "nothing found"
+    assert {one.why for one in result.refused} == {"it speaks of single tasks only"}
+    assert result.candidates == 1
+
+
+def test_gepa_writes_too_and_leaks_are_caught_there_as_well(tmp_path: Path) -> None:
+    gepa = options(writer="gepa", selector="round_robin", metric_calls=80)
+    good = Writes(f"```\n{NEW}\n```")
+    assert improved(tmp_path / "good", good, options=gepa).outcome in ("accepted", "on trial")
+    known = [task.model_copy(update={"reference": str(sum(numbers(task.text)))}) for task in tasks()]
+    told = ", ".join(str(task.reference) for task in known)
+    bad = improved(tmp_path / "bad", Writes(f"```\nAnswer one of {told}\n```"), tasks=known, check=None, options=gepa)
+    assert bad.outcome == "nothing found"
+    assert "it tells the expected answer of a task" in {one.why for one in bad.refused}
+
+
+# --- bad options ---------------------------------------------------------------------------------------------------
+def test_an_agent_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="'boss' are not known, expected one of: 'planner', 'solver'"):
+        improved(tmp_path / "job", options=options(agents=("boss",)))
+
+
+def test_too_few_runs_for_the_search_are_refused_before_anything_runs(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="metric_calls is 29, expected at least 30 for 16 tasks"):
+        improver(tmp_path / "job", options=options(metric_calls=29))
+    assert not (tmp_path / "job").exists()
+
+
+@pytest.mark.parametrize("name", ["metric_calls", "minibatch", "workers"])
+def test_options_are_checked(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"{name} is 0"):
+        options(**{name: 0})
+
+
+def test_money_needs_prices() -> None:
+    with pytest.raises(ConfigError, match="input_price and output_price"):
+        options(cap=CostCap(max_cost=1.0))
+
+
+def test_a_factory_that_takes_prompts_and_does_not_use_them_is_told_so(tmp_path: Path) -> None:
+    def build_team(prompts: Any = None) -> Any:
+        return team_builder()()
+
+    with pytest.raises(ConfigError, match=r"built with prompts\['solver'\], and that agent still has its own"):
+        improved(tmp_path / "job", team=build_team)
+
+
+def test_what_the_team_was_hooked_with_judges_candidates_too(tmp_path: Path) -> None:
+    hooked = tracer_hooks.hook(team_builder(), check=is_right, store=tmp_path / "runs.sqlite")
+    assert improved(tmp_path / "job", team=hooked, check=None).outcome == "accepted"
+    useless = improved(tmp_path / "useless", Writes("ADD: Look twice."), team=hooked, check=None)
+    assert useless.outcome == "nothing found"
+
+
+def test_a_function_of_the_task_may_have_a_parameter_prompts_of_its_own(tmp_path: Path) -> None:
+    @tracer_hooks.agent(name="solver")
+    def solver(task: str) -> str:
+        told, (a, b) = tracer_hooks.instructions("solver", OWN["solver"]), numbers(task)
+        return f"{a} + {b} = {a + b - (0 if heeds_carry(told, a, b) else 10)}"
+
+    def team(task: str, prompts: object = None) -> str:
+        assert prompts is None
+        return solver(task)
+
+    result = improved(tmp_path / "job", team=team)
+    assert result.outcome == "accepted"
+    assert result.texts == {"solver": NEW}
+
+
+def test_an_agent_that_cannot_be_told_is_an_error_and_no_useless_search(tmp_path: Path) -> None:
+    build = team_builder()
+
+    def team(task: str) -> str:
+        return str(build()(task))
+
+    with pytest.raises(ConfigError, match="new instructions do not reach 'solver'.*tracer_hooks.instructions"):
+        improved(tmp_path / "job", team=team)

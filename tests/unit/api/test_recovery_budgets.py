@@ -1,0 +1,185 @@
+"""What recovering a call may cost, when it waits, and what is said of it in the end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tracer_hooks
+from tracer_hooks import RunOutcome
+from tracer_hooks.feedback import RetryPolicy
+from tracer_hooks.repairs import RepairTarget
+from tracer_hooks.schema import Attribution, Usage
+from tracer_hooks.store import RunStore
+
+from ._framework import Blame
+from ._office import At, Office, always_wrong, hooked, log_of, run_of, second_time, team_key
+
+
+# --- budgets ---------------------------------------------------------------------------------------------------------
+def test_tokens_of_writing_a_repair_count() -> None:
+    writer = At(1, RepairTarget.TASK, text="wrong", usage=Usage(input_tokens=1_000))
+    solve = hooked(Office(always_wrong), repair=writer, retries=RetryPolicy(max_retries=9, max_tokens=1_000))
+    solve("x")
+    assert len(log_of(solve).trials) == 1
+    assert log_of(solve).stopped == "1030 of 1000 tokens used"
+
+
+def test_money_is_bounded() -> None:
+    policy = RetryPolicy(max_retries=9, max_cost=0.05, input_price=1_000, output_price=1_000)
+    solve = hooked(Office(always_wrong), repair="plain", retries=policy)
+    solve("x")
+    assert len(log_of(solve).trials) == 2
+    assert log_of(solve).stopped == "0.09 of 0.05 spent"
+
+
+def test_nested_hooks_share_one_budget() -> None:
+    calls: list[str] = []
+
+    @tracer_hooks.hook(check=lambda result: False, retries=2, repair="plain")
+    def inner(task: str) -> str:
+        calls.append("inner")
+        return "no"
+
+    @tracer_hooks.hook(check=lambda result: False, retries=2, repair="plain")
+    def outer(task: str) -> str:
+        calls.append("outer")
+        return inner(task)
+
+    outer("x")
+    assert calls.count("inner") + calls.count("outer") == 4, "two runs and two retries, and not nine"
+    assert log_of(inner).stopped == "2 of 2 retries used"
+    assert log_of(outer).stopped == "2 of 2 retries used"
+
+
+def test_an_outer_hook_that_was_not_asked_to_retry_bounds_nothing() -> None:
+    calls: list[str] = []
+
+    @tracer_hooks.hook(check=lambda result: False, retries=2, repair="plain")
+    def inner(task: str) -> str:
+        calls.append("inner")
+        return "no"
+
+    tracer_hooks.hook(lambda task: inner(task))("x")
+    assert calls == ["inner"] * 3
+
+
+def test_the_depth_is_bounded() -> None:
+    calls: list[str] = []
+
+    @tracer_hooks.hook(check=lambda result: False, retries=RetryPolicy(max_retries=1, max_depth=1), repair="plain")
+    def inner(task: str) -> str:
+        calls.append("inner")
+        return "no"
+
+    tracer_hooks.hook(lambda task: inner(task))("x")
+    assert calls == ["inner"]
+    assert log_of(inner).stopped == "the team runs inside 1 other hooked ones, and max_depth is 1"
+
+
+class Outage(Blame):
+    def attribute(self, trajectory: Any, *, reference: str | None = None) -> Attribution:
+        return Attribution(run_id=trajectory.run_id, abstained=True, abstained_reason="environment fault")
+
+
+def test_a_fault_of_the_environment_is_waited_out_and_not_repaired(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr("time.sleep", waited.append)
+    answers: Iterator[Any] = iter([TimeoutError("no answer"), TimeoutError("no answer"), "42"])
+
+    def solve(task: str) -> str:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return str(answer)
+
+    strategy = At(1, RepairTarget.TASK, text="x")
+    team = tracer_hooks.hook(solve, expected="42", retries=3, attributor=Outage(), repair=strategy)
+    assert team("x") == "42"
+    assert [0.5 <= waited[0] <= 1, 1 <= waited[1] <= 2] == [True, True]
+    assert [trial.repair.is_plain for trial in log_of(team).trials] == [True, True]
+
+
+def test_what_fails_on_the_environment_teaches_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    path = tmp_path / "runs.sqlite"
+    office = Office(always_wrong)
+    answers = iter([office, TimeoutError("no answer"), office])
+
+    class Told(Blame):
+        def attribute(self, trajectory: Any, *, reference: str | None = None) -> Attribution:
+            kind: Blame = Outage() if "TimeoutError" in (trajectory.outcome_reason or "") else Blame(("solver",))
+            return kind.attribute(trajectory)
+
+    def solve(task: str) -> str:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer(task)
+
+    team = tracer_hooks.hook(solve, expected="42", retries=2, attributor=Told(), repair="search", store=path)
+    team("x")
+    assert len(log_of(team).trials) == 2
+    with RunStore(path, read_only=True) as store:
+        rows = store.repair_counts(team_key())
+    assert sum(row[4] for row in rows) == 1
+
+
+async def test_waiting_lets_the_event_loop_go_on_and_can_be_cancelled() -> None:
+    async def solve(task: str) -> str:
+        raise TimeoutError("no answer")
+
+    team = tracer_hooks.hook(solve, retries=RetryPolicy(max_retries=1, backoff_s=30), attributor=Outage())
+    task = asyncio.create_task(team("x"))
+    await asyncio.sleep(0.3)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    log = log_of(team)
+    assert (log.trials, log.stopped) == ((), "the call was broken off")
+
+
+# --- what is said ----------------------------------------------------------------------------------------------------
+def test_on_attempt_is_told_of_every_attempt_and_may_raise(caplog: pytest.LogCaptureFixture) -> None:
+    seen: list[tuple[int, RunOutcome, bool]] = []
+
+    def on_attempt(attempt: tracer_hooks.Attempt) -> None:
+        seen.append((attempt.number, attempt.outcome, attempt.repair is None))
+        raise KeyError("the user's")
+
+    solve = hooked(Office(second_time), on_attempt=on_attempt)
+    assert solve("x") == "It is 42."
+    assert seen == [(1, RunOutcome.FAILED, True), (2, RunOutcome.SUCCEEDED, False)]
+    assert len([line for line in caplog.messages if "on_attempt raised KeyError" in line]) == 2
+
+
+def test_without_retries_nothing_is_said_of_repairs() -> None:
+    solve = hooked(Office(always_wrong), retries=0)
+    solve("x")
+    assert run_of(solve).repair is None
+
+
+def test_a_run_without_a_cure_is_said_to_have_none() -> None:
+    solve = hooked(Office(always_wrong), repair="search", retries=4)
+    assert solve("x") == "It is 41."
+    log = log_of(solve)
+    assert len(log.trials) == 4
+    assert (log.recovered, log.verified, log.stopped) == (False, None, "4 of 4 retries used")
+
+
+def test_what_helped_is_kept_in_numbers_for_the_next_process(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    secret = "the secret of task seven"
+    solve = hooked(Office(always_wrong), repair="search", retries=3, store=path)
+    solve(secret)
+    with RunStore(path, read_only=True) as store:
+        (team,) = {run.team for run in store.list()}
+        assert team == "solve"
+        rows = store.repair_counts(team_key())
+    assert sum(row[4] for row in rows) == 3
+    assert sum(row[5] for row in rows) == 0
+    assert secret not in repr(rows)

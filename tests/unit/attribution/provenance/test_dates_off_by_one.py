@@ -1,0 +1,153 @@
+"""Dates beside the terms that the run gives."""
+
+from __future__ import annotations
+
+import pytest
+
+from ._teams import Said, departures, strong
+
+OFF: dict[str, tuple[str, list[Said], int]] = {
+    "days after": (
+        "The form was sent on 9 May 2025. It must be back within 14 days. Until when?",
+        ["Sent 9 May 2025, 14 days.", "So it must be back by 24 May 2025.", "24 May 2025"],
+        1,
+    ),
+    "days after, one early": (
+        "Payment is due 30 days after 12 March 2025. When?",
+        ["12 March 2025, 30 days.", "That is 10 April 2025.", "Pay until 10 April 2025."],
+        1,
+    ),
+    "weeks in words": (
+        "The course begins on 3 November 2025 and the test is exactly six weeks later. On which date?",
+        ["Start 3 November 2025.", "Six weeks make 42 days.", "The test is on 14 December 2025.", "14 December 2025"],
+        2,
+    ),
+    "leap year": (
+        "A sample taken on 26 February 2024 is read after 4 days. When?",
+        ["Taken 26 February 2024.", "It is read on 2 March 2024.", "2 March"],
+        1,
+    ),
+    "a month": (
+        "The trial starts on 31 January 2025 and is paid one month later. On which day?",
+        ["Start: 31 January 2025.", "It is paid on 1 March 2025.", "1 March 2025"],
+        1,
+    ),
+    "end of the month": (
+        "Ms Roth resigned on 4 June 2025; her contract ends at the end of the following month. On which day?",
+        ["Resigned 4 June 2025.", "Her contract ends on 30 July 2025.", "30 July 2025"],
+        1,
+    ),
+    "working days": (
+        "Delivery takes five working days from Thursday 5 June 2025 (not counted). When does it come?",
+        ["Thursday 5 June 2025, five working days.", "It comes on 11 June 2025.", "11 June 2025"],
+        1,
+    ),
+    "a working day on a Sunday": (
+        "Objections are possible for three working days from Wednesday 26 February 2025. Last day?",
+        ["Wed 26 Feb 2025.", "The last working day is 2 March 2025.", "2 March 2025"],
+        1,
+    ),
+    "the second Tuesday": (
+        "The council meets on the second Tuesday of September 2025. Which date?",
+        ["Council meeting, September 2025.", "That is 10 September 2025.", "10 September 2025"],
+        1,
+    ),
+    "nights": (
+        "We stay from 29 July to 3 August. How many nights?",
+        ["In 29 July, out 3 August.", "That makes 6 nights.", "6 nights at 80 EUR = 480 EUR", "6 nights"],
+        1,
+    ),
+    "days with both": (
+        "The fair runs from 27 May to 2 June, both days included. For how many days?",
+        ["27 May to 2 June.", "It runs for 6 days.", "6 days"],
+        1,
+    ),
+    "past midnight": (
+        "The night train leaves on 14 October 2025 at 22:40 and runs for 9 h. Enter when it arrives.",
+        [
+            "22:40 plus 9 hours is 07:40.",
+            ("set_arrival", {"date": "2025-10-14", "time": "07:40"}, "saved"),
+            "It arrives on 2025-10-14 at 07:40.",
+        ],
+        1,
+    ),
+    "past midnight in a sentence": (
+        "The ferry leaves on Friday at 23:15 and needs 6 hours. On which weekday does it arrive?",
+        ["23:15 and 6 hours.", "It arrives on Friday at 05:15.", "Friday"],
+        1,
+    ),
+    "a call with the day before": (
+        "Book the room for the seminar on 18 September 2025.",
+        [
+            "Seminar: 18 September 2025, 20 persons.",
+            ("book", {"date": "2025-09-17", "room": "R2"}, "booked"),
+            "Booked for 17 September 2025.",
+        ],
+        1,
+    ),
+}
+
+ON: dict[str, tuple[str, list[Said]]] = {
+    "days after": (
+        "Due 30 days after 12 March 2025. When?",
+        ["12 March 2025, 30 days.", "That is 11 April 2025.", "11 April 2025"],
+    ),
+    "working days": (
+        "Delivery takes five working days from Thursday 5 June 2025 (not counted). When?",
+        ["Five working days.", "It comes on 12 June 2025.", "12 June 2025"],
+    ),
+    "inclusive": (
+        "The fair has five days of play from 28 July 2026. When is the last?",
+        ["Five days from 28 July 2026.", "The last day is 1 August 2026.", "1 August 2026"],
+    ),
+    "a year's contract": (
+        "The contract starts on 1 March 2025 and runs for one year. Last day?",
+        ["Start 1 March 2025.", "It ends on 28 February 2026.", "28 February 2026"],
+    ),
+    "past midnight": (
+        "The night train leaves on 14 October 2025 at 22:40 and runs for 9 h. When does it arrive?",
+        [
+            "22:40 plus 9 hours is 07:40 the next morning.",
+            "It arrives on 15 October 2025 at 07:40.",
+            "15 October 2025, 07:40",
+        ],
+    ),
+    "a turn of the year": (
+        "Cheese of 3 December 2025 is ready after 30 days. When?",
+        [
+            "3 December 2025, 30 days.",
+            "1 January is a holiday, ripening goes on.",
+            "It is ready on 2 January.",
+            "2 January 2026",
+        ],
+    ),
+    "a rate a day": (
+        "Parking costs 15 CHF a day. We come on 2 June and leave on 5 June. How many nights?",
+        ["15 CHF a day.", "3 nights.", "3 nights"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OFF)
+def test_a_date_one_off_is_found_at_its_step(name: str) -> None:
+    task, said, step = OFF[name]
+    found = departures(task, *said)
+    assert found
+    assert found[0].step == step, found[:3]
+    assert found[0].strength >= 0.55, found[:3]
+
+
+@pytest.mark.parametrize("name", ON)
+def test_the_right_date_is_no_departure(name: str) -> None:
+    task, said = ON[name]
+    assert strong(task, *said) == []
+
+
+@pytest.mark.parametrize("date", ["31 February 2025", "9999-12-31", "0001-01-01", "29 February 2023", "2025-13-45"])
+def test_dates_outside_the_calendar_do_no_harm(date: str) -> None:
+    departures(f"Starts on {date} and takes 40 days. When?", f"{date}, 40 days.", "It ends on 1 March.", "1 March")
+
+
+def test_the_sentence_gives_the_right_date() -> None:
+    task, said, _ = OFF["days after"]
+    assert "23 May 2025" in departures(task, *said)[0].why

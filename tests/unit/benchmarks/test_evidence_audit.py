@@ -1,0 +1,225 @@
+"""The audit of diagnoses: true claims pass, false ones are found, and what it cannot read is counted apart."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from tracer_hooks.schema import (
+    Attribution,
+    Candidate,
+    Evidence,
+    RunOutcome,
+    Step,
+    StepInput,
+    StepKind,
+    ToolCall,
+    Trajectory,
+)
+
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
+evaluate = importlib.import_module("_audit_arithmetic").evaluate
+_AUDIT = importlib.import_module("_audit_diagnosis")
+sys.path.remove(str(BENCHMARKS))
+Verdict, audit = _AUDIT.Verdict, _AUDIT.audit
+
+TASK = "What do 3 nights at 120 EUR and 2 lunches at 55 EUR cost in all, for Ada and Ben?"
+RUN = Trajectory(
+    run_id="r",
+    task=TASK,
+    outcome=RunOutcome.FAILED,
+    final_output="The trip costs 430 EUR.",
+    steps=(
+        Step(
+            index=0,
+            agent="scout",
+            kind=StepKind.TOOL_CALL,
+            content="I will look the prices up.",
+            tool_calls=(ToolCall(name="prices", arguments={"city": "Rome"}, result='{"night": 120, "lunch": 55}'),),
+        ),
+        Step(index=1, agent="scout", content="The night price is 210 EUR. Rooms, lunches, taxes and tips are extra."),
+        Step(
+            index=2,
+            agent="accountant",
+            content="3 * 120 EUR + 2 * 55 EUR = 430 EUR. It might be less.\n```python\nprint(430)\n```",
+            inputs=(StepInput(source="scout", step=1),),
+        ),
+        Step(index=3, agent="Computer_terminal", content="exitcode: 1 (execution failed)\nNameError: no name"),
+        Step(index=4, agent="writer", content="Rooms, lunches and tips. The trip costs 430 EUR."),
+    ),
+)
+
+
+def verdict(step: int, why: str, quote: str = "") -> object:
+    entry = Evidence(step=step, why=why, quote=quote)
+    found = audit(RUN, diagnosis(entry))
+    worst = [one for one in found if one.verdict is not Verdict.TRUE]
+    return worst[0].verdict if worst else Verdict.TRUE
+
+
+def diagnosis(*evidence: Evidence, confidence: float = 0.2) -> Attribution:
+    agent = RUN.steps[2].agent
+    candidates = (Candidate(agent=agent, step=2, score=confidence),)
+    return Attribution(run_id="r", agent=agent, step=2, confidence=confidence, candidates=candidates, evidence=evidence)
+
+
+TRUE_AND_FALSE = [
+    (2, "3 * 120 EUR + 2 * 55 EUR is 470 EUR, not 430 EUR.", "3 * 120 EUR + 2 * 55 EUR is 480 EUR, not 430 EUR."),
+    (
+        1,
+        "'scout' says '210', but 'prices' returned '120' in step 0.",
+        "'scout' says '210', but 'prices' returned '121' in step 0.",
+    ),
+    (
+        1,
+        "'scout' says '210', but 'prices' returned '120' in step 0.",
+        "'scout' says '210', but 'prices' returned '55' in step 0.",
+    ),
+    (
+        2,
+        "'accountant' is the first to say '430 EUR'; nothing before it in the run gives this value.",
+        "'accountant' is the first to say '120 EUR'; nothing before it in the run gives this value.",
+    ),
+    (
+        4,
+        "'writer' leaves out 'taxes', which step 1 lists with the others.",
+        "'writer' leaves out 'tips', which step 1 lists with the others.",
+    ),
+    (2, "'accountant' works '430 EUR' out here.", "'accountant' works '431 EUR' out here."),
+    (2, "It hedges: 'might'.", "It hedges: 'perhaps'."),
+    (
+        2,
+        "This is the first step of the run that contains code.",
+        "This is the last step of the run that contains code. It calls 'prices'.",
+    ),
+    (
+        2,
+        "After the code that 'accountant' writes here, 'Computer_terminal' reports an error in step 3: "
+        "'NameError: no name'.",
+        "After the code that 'accountant' writes here, 'writer' reports an error in step 4: 'NameError: no name'.",
+    ),
+    (2, "It was shown what step 1 says.", "It was shown what step 0 says."),
+    (4, "It repeats 430 of step 2.", "It repeats 470 of step 2."),
+    (
+        0,
+        "Its place in the run speaks for it: it is the team's first act after the task was given, and it says what "
+        "comes next ('I will').",
+        "Its place in the run speaks for it: it is the team's second act after the task was given.",
+    ),
+    (0, "It calls 'prices'.", "The tool 'prices' that it calls fails."),
+]
+
+
+@pytest.mark.parametrize(("step", "true", "false"), TRUE_AND_FALSE)
+def test_true_claims_pass_and_false_ones_are_found(step, true, false):
+    assert verdict(step, true) is Verdict.TRUE
+    assert verdict(step, false) in (Verdict.FALSE, Verdict.UNCHECKED)
+
+
+def test_who_was_first_is_looked_up():
+    claim = "{!r} is the first of the team to say '430 EUR'; it stands in the rejected answer."
+    assert verdict(2, claim.format("accountant")) is Verdict.TRUE
+    assert verdict(4, claim.format("writer")) is Verdict.FALSE
+
+
+def test_a_sentence_of_no_known_form_is_not_checked():
+    assert verdict(2, "The moon is full.") is Verdict.UNCHECKED
+
+
+def test_each_of_several_sentences_is_checked():
+    assert verdict(2, "It hedges: 'might'. It hedges: 'perhaps'.") is Verdict.FALSE
+
+
+@pytest.mark.parametrize("quote", ["430 USD", "```", "= ", "```python"])
+def test_a_quote_stands_in_the_step_and_can_be_read(quote):
+    expected = Verdict.FALSE
+    assert verdict(2, "It hedges: 'might'.", quote) is expected
+    assert verdict(2, "It hedges: 'might'.", "It might be less.") is Verdict.TRUE
+
+
+def test_the_same_quote_twice_is_a_fault():
+    twice = [Evidence(step=2, why="It hedges: 'might'.", quote="It might be less.")] * 2
+    assert [one.fault for one in audit(RUN, diagnosis(*twice)) if one.fault] == ["the same quote twice"]
+
+
+def test_internal_names_are_a_fault():
+    told = Evidence(step=2, why="It calls language: hedges (+0.45 log-odds).")
+    assert any(one.verdict is not Verdict.TRUE for one in audit(RUN, diagnosis(told)))
+
+
+@pytest.mark.parametrize("advice", ["Have 'stranger' count again.", "If it is step 1: Have 'accountant' count again."])
+def test_advice_names_what_is_in_the_run(advice):
+    good = "If it is step 2: Have 'accountant' count again."
+    assert not any(one.fault for one in audit(RUN, diagnosis(), advice=good))
+    assert any(one.fault for one in audit(RUN, diagnosis(), advice=advice))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("3 * 120 EUR + 2 * 55 EUR", 470),
+        ("24 - 2(4)", 16),
+        ("15% of 300", 45),
+        ("(2 + 3) * 4 / 8", Fraction(5, 2)),
+        ("2 +", None),
+    ],
+)
+def test_the_evaluator(text, value):
+    assert evaluate(text) == value
+
+
+PLANNED = Trajectory(
+    run_id="planned",
+    task="Hugo saves 6 EUR in each of 4 weeks and spends 3 EUR.",
+    outcome=RunOutcome.FAILED,
+    final_output="27",
+    steps=(
+        Step(index=0, agent="planner", content="(4 * 6) + (3)"),
+        Step(index=1, agent="solver", content="24 + 3 = 27"),
+        Step(index=2, agent="checker", content="27"),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("step", "true", "false"),
+    [
+        (
+            0,
+            "'planner' asks for '(4 * 6) + (3)', and that gives the rejected answer, 27.",
+            "'planner' asks for '(4 * 6) + (3)', and that gives the rejected answer, 28.",
+        ),
+        (
+            0,
+            "'planner' asks for '(4 * 6) + (3)', and that gives the rejected answer, 27; "
+            "'solver' works it out without an error in step 1.",
+            "'planner' asks for '(4 * 6) + (3)', and that gives the rejected answer, 27; "
+            "'checker' works it out without an error in step 1.",
+        ),
+        (1, "It says 27, which is what step 0 asks for.", "It says 24, which is what step 0 asks for."),
+        (
+            1,
+            "'planner' asks for '(4 * 6) + (3)' in step 0; 'solver' works out '24' instead.",
+            "'planner' asks for '(4 * 6) + (3)' in step 0; 'solver' works out '24 + 3' instead.",
+        ),
+    ],
+)
+def test_claims_of_planned_calculations(step, true, false):
+    def worst(why):
+        answer = Attribution(
+            run_id="planned",
+            agent=PLANNED.steps[step].agent,
+            step=step,
+            confidence=0.2,
+            candidates=(Candidate(agent=PLANNED.steps[step].agent, step=step, score=0.2),),
+            evidence=(Evidence(step=step, why=why, quote=""),),
+        )
+        return {one.verdict for one in audit(PLANNED, answer)}
+
+    assert worst(true) == {Verdict.TRUE}
+    assert Verdict.FALSE in worst(false)

@@ -1,0 +1,315 @@
+"""The experiments on repairs go on where they stopped, keep what they promise of each arm, and count rightly."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import lzma
+import random
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tracer_hooks.suites import Endpoint, run_python
+from tracer_hooks.suites.architectures import _chat
+
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
+PLACE = Endpoint(base_url="http://127.0.0.1:1/v1", model="scripted")
+
+
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Import a module that lies beside the benchmark's script."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+
+    def importing(name: str) -> ModuleType:
+        return importlib.import_module(name)
+
+    yield importing
+    for name in [name for name in sys.modules if name.startswith("_self_correction")]:
+        del sys.modules[name]
+
+
+class Model:
+    """A planner that writes a wrong plan every second time; the others carry on what they are shown."""
+
+    def __init__(self) -> None:
+        self.seen: list[list[dict[str, Any]]] = []
+        self._plans = 0
+
+    def complete(self, messages: Any, tools: Any = ()) -> dict[str, Any]:
+        self.seen.append([dict(one) for one in messages])
+        told, shown = messages[0]["content"], messages[1]["content"]
+        return {"role": "assistant", "content": self._said(told, shown), "usage": self._usage(shown)}
+
+    def _said(self, told: str, shown: str) -> str:
+        if "You are the planner" in told:
+            self._plans += 1
+            return "1 + 1" if self._plans % 2 else "6 * 7"
+        if "You are the solver" in told:
+            return "6 * 7 = 42" if "6 * 7" in shown else "1 + 1 = 2"
+        return "ANSWER: 42" if "= 42" in shown else "ANSWER: 2"
+
+    def _usage(self, shown: str) -> dict[str, int]:
+        return {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Model:
+    scripted = Model()
+    monkeypatch.setattr(_chat.ChatClient, "complete", lambda self, messages, tools=(): scripted.complete(messages))
+    return scripted
+
+
+def experiment(load: Any, count: int = 6) -> Any:
+    teams, tasks, run = (load(f"_self_correction_{name}") for name in ("teams", "tasks", "run"))
+    made = [
+        tasks.SuiteTask(id=f"sum-{number}", text=f"Ada has 6 boxes of 7 pens, {number}. How many pens?", reference="42")
+        for number in range(count)
+    ]
+    return run.Experiment(teams.WORD_SUMS, teams.plan_for(teams.WORD_SUMS, PLACE), made, teams.asker(PLACE))
+
+
+def run_all(load: Any, path: Path, wanted: int = 2, workers: int = 1) -> Any:
+    run, journal = load("_self_correction_run"), load("_self_correction_journal").Journal(path)
+    queue = run.Queue()
+    phases = (
+        run.Phase(0, ("plain", "resume", "feedback_in_task", "resume_oracle")),
+        run.Phase(5, ("plain",), rounds=3),
+    )
+    run.Schedule(journal, queue).add(experiment(load), 1.0, wanted, 1, phases)
+    run.work_off(queue, workers, 60.0, lambda: "")
+    journal.close()
+    return journal
+
+
+def test_a_second_start_asks_for_nothing_that_was_run(load: Any, model: Model, tmp_path: Path) -> None:
+    first = run_all(load, tmp_path / "journal.jsonl")
+    assert len(first.failures("word_sums")) == 2
+    asked, text = len(model.seen), (tmp_path / "journal.jsonl").read_text()
+    again = run_all(load, tmp_path / "journal.jsonl")
+    assert len(model.seen) == asked
+    assert (tmp_path / "journal.jsonl").read_text() == text
+    assert again.trials == first.trials
+
+
+def test_a_line_that_a_crash_cut_off_is_run_again(load: Any, model: Model, tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    whole = run_all(load, path)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(lines[:-1]) + "\n" + lines[-1][:20])
+    mended = run_all(load, path)
+    assert set(mended.trials) == set(whole.trials)
+    assert mended.finished == whole.finished
+    assert all(json.loads(line) for line in path.read_text().splitlines() if line != lines[-1][:20])
+
+
+def test_later_retries_are_made_only_after_failed_ones(load: Any, model: Model, tmp_path: Path) -> None:
+    journal = run_all(load, tmp_path / "journal.jsonl", wanted=3)
+    outcomes = load("_self_correction_outcomes")
+    for failure in journal.failures("word_sums"):
+        draws = [journal.trials[key]["passed"] for key in sorted(journal.trials) if key[:2] == (failure["id"], "plain")]
+        assert 1 <= len(draws) <= 3
+        assert not any(draws[:-1])
+        course = outcomes.course(journal, failure, lambda failure, round_: "plain", 3)
+        assert course.solved == (len(draws) - 1 if draws[-1] else None)
+
+
+def test_a_resumed_run_asks_only_from_its_step_on(load: Any, model: Model, tmp_path: Path) -> None:
+    run, actions = load("_self_correction_run"), load("_self_correction_actions")
+    one = experiment(load)
+    failure = run.first_attempt(one, one.tasks[0], 0)
+    assert not failure["passed"]
+    assert failure["truth"] == 0
+    model.seen.clear()
+    row = run.trial(one, failure, actions.resume(2), 0)
+    assert len(model.seen) == 1
+    assert "1 + 1 = 2" in model.seen[0][1]["content"]
+    assert (row["tokens_in"], row["tokens_out"]) == (100, 10)
+    assert actions.resume(0) == actions.PLAIN
+
+
+def test_a_retry_asks_word_for_word_what_the_recorded_run_asked(load: Any, model: Model) -> None:
+    teams, run = load("_self_correction_teams"), load("_self_correction_run")
+    one = experiment(load)
+    run.first_attempt(one, one.tasks[0], 0)
+    recorded = list(model.seen)
+    model._plans = 0
+    model.seen.clear()
+    teams.play(one.plan, one.ask, one.tasks[0].text, teams.Changes())
+    assert model.seen == recorded
+
+
+def test_feedback_reaches_whom_it_is_for_and_never_tells_the_answer(load: Any, model: Model) -> None:
+    run = load("_self_correction_run")
+    one = experiment(load)
+    failure = run.first_attempt(one, one.tasks[0], 0)
+    assert "'2'" in failure["feedback"]
+    for action, reached in (("task", [True, True, True]), ("message:solver", [False, True, False])):
+        model.seen.clear()
+        run.trial(one, failure, action, 0)
+        assert [failure["feedback"] in request[1]["content"] for request in model.seen] == reached
+        assert not any("42" in request[1]["content"].partition("wrote")[0] for request in model.seen)
+
+
+@pytest.mark.parametrize(
+    ("turns", "step"),
+    [
+        (("6 + 7", "6 + 7 = 13", "ANSWER: 13"), 0),
+        (("6 * 7", "6 * 7 = 43", "ANSWER: 43"), 1),
+        (("6 * 7", "6 * 7 = 42", "It is correct."), 2),
+        (("6 + 7", "6 * 7 = 42", "ANSWER: 13"), 2),
+        (("6 boxes x 7 pens/box", "48", "48"), 1),
+        (("Multiply the boxes.", "6 * 7 = 43", "43"), 1),
+        (("Multiply the boxes.", "6 + 7 = 13", "13"), 0),
+    ],
+)
+def test_the_first_wrong_step_is_found_by_arithmetic(load: Any, turns: tuple[str, ...], step: int) -> None:
+    tasks, teams = load("_self_correction_tasks"), load("_self_correction_teams")
+    task = tasks.SuiteTask(id="one", text="6 boxes of 7 pens", reference="42")
+    said = [teams.Turn(agent, text) for agent, text in zip(("planner", "solver", "checker"), turns, strict=True)]
+    assert tasks.decisive_step("word_sums", task, said) == step
+
+
+def test_feedback_on_code_hides_what_was_expected(load: Any) -> None:
+    tasks = load("_self_correction_tasks")
+    task = tasks.SuiteTask(
+        id="double",
+        suite="code",
+        text="Double",
+        data={"function": "f", "tests": ["assert f(2) == 4", "assert f(7) == 14"]},
+    )
+    said = tasks.judge("code", task, "```python\ndef f(x):\n    return x * x\n```")
+    assert not said.passed
+    assert said.score == 0.5
+    assert "f(7) == [hidden]" in said.feedback
+    assert "49" in said.feedback
+    assert "14" not in said.feedback
+
+
+def test_the_intervals_and_the_difference_are_paired_and_by_task(load: Any) -> None:
+    statistics, outcomes = load("_self_correction_statistics"), load("_self_correction_outcomes")
+    chance = random.Random(3)
+
+    def courses(passes: list[bool]) -> dict[str, Any]:
+        return {
+            str(at): outcomes.Course(str(at), f"task {at // 2}", True, [50], [5], 0 if passed else None, 100)
+            for at, passed in enumerate(passes)
+        }
+
+    plain = [chance.random() < 0.4 for _ in range(200)]
+    better = [passed or chance.random() < 0.3 for passed in plain]
+    row = statistics.compared(courses(better), courses(plain), 1)
+    won = sum(new and not old for new, old in zip(better, plain, strict=True))
+    assert (row["n"], row["tasks"], row["won"], row["lost"]) == (200, 100, won, 0)
+    middle, low, high = row["difference"]
+    assert middle == pytest.approx(won / 200)
+    assert 0 < low < middle < high
+    same = statistics.compared(courses(plain), courses(plain), 1)
+    assert same["difference"] == (0.0, 0.0, 0.0)
+    twins = statistics.interval([float(at // 100) for at in range(200)], [str(at // 100) for at in range(200)])
+    assert twins[2] - twins[1] == 1.0  # two tasks only: nothing is known, however many failures there are
+
+
+def test_equal_tokens_compare_what_each_solved_within_the_budget(load: Any) -> None:
+    statistics, outcomes = load("_self_correction_statistics"), load("_self_correction_outcomes")
+    cheap = {"a": outcomes.Course("a", "t", True, [40, 40], [1, 1], 1, 100)}
+    plain = {"a": outcomes.Course("a", "t", True, [100], [1], 0, 100)}
+    assert statistics.at_equal_tokens(cheap, plain, 0.8)["difference"][0] == 1.0
+    assert statistics.at_equal_tokens(cheap, plain, 1.0)["difference"][0] == 0.0
+    assert statistics.failures_needed(0.38, 0.1) == 296
+
+
+def test_later_rounds_count_only_where_all_of_them_were_run(load: Any, tmp_path: Path) -> None:
+    outcomes, journal = (
+        load("_self_correction_outcomes"),
+        load("_self_correction_journal").Journal(tmp_path / "j.jsonl"),
+    )
+    blame = {"step": 0, "agent": "planner", "confidence": 0.5}
+    failures = [
+        {"id": name, "task": name, "blame": blame, "truth": 0, "tokens_in": 90, "tokens_out": 10, "turns": []}
+        for name in "abc"
+    ]
+    for name, passed in (("a", True), ("b", False), ("c", True)):
+        row = {"kind": "trial", "failure": name, "action": "plain", "draw": 0, "passed": passed}
+        journal.add(row | {"tokens_in": 1, "tokens_out": 1, "suite": "word_sums"})
+    assert list(outcomes.courses(journal, failures, "plain", 1)) == ["a", "b", "c"]
+    assert not outcomes.courses(journal, failures, "plain", 2)
+    journal.add({"kind": "finished", "failure": "a", "arms": ["plain"], "rounds": 3})
+    assert list(outcomes.courses(journal, failures, "plain", 2)) == ["a"]
+    journal.close()
+
+
+def test_the_converted_tasks_can_be_solved_and_hide_what_is_expected(load: Any) -> None:
+    tasks = load("_self_correction_human_eval").human_eval_tasks()
+    assert len(tasks) == 155
+    for task in tasks[::31]:
+        assert run_python(str(task.reference), tests=[str(test) for test in task.data["tests"]]).passed  # type: ignore[union-attr]
+    assert all("== " in str(test) and "candidate" not in str(test) for task in tasks for test in task.data["tests"])  # type: ignore[union-attr]
+
+
+def test_a_test_without_the_form_is_refused(load: Any) -> None:
+    module = load("_self_correction_human_eval")
+    text = "def check(candidate):\n    assert not candidate([1], 2)\n    assert candidate(3) == (3 + 4,), 'why'\n"
+    assert module.converted(text, "f") == ["assert bool(f([1], 2)) == False", "assert f(3) == (7,)"]
+    with pytest.raises(module.Unconvertible):
+        module.converted("def check(candidate):\n    assert abs(candidate(1.5) - 0.5) < 1e-6\n", "f")
+
+
+def test_the_search_runs_real_trials_and_takes_the_same_way_again(load: Any, model: Model, tmp_path: Path) -> None:
+    run, search = load("_self_correction_run"), load("_self_correction_search")
+    run_all(load, tmp_path / "journal.jsonl", wanted=3)
+    journal = load("_self_correction_journal").Journal(tmp_path / "journal.jsonl")
+    schedule, one = run.Schedule(journal, run.Queue()), experiment(load)
+    how = search.Searching(trials=4, budget=2.0)
+
+    def searched() -> list[tuple[str, list[str]]]:
+        found = search.searched(journal.failures("word_sums"), lambda *trial: schedule.once(one, *trial), how)
+        return [(row["id"], [action for action, _ in trials]) for row, trials in found]
+
+    first, asked = searched(), len(model.seen)
+    assert len(first) == 3
+    assert searched() == first
+    assert len(model.seen) == asked
+    for name, actions in first:
+        rows = [journal.trials[name, action, actions[:at].count(action)] for at, action in enumerate(actions)]
+        assert not any(row["passed"] for row in rows[:-1])
+        assert sum(row["tokens_in"] + row["tokens_out"] for row in rows[:-1]) < 2.0 * 330
+        assert rows[-1]["passed"] or len(actions) == 4 or sum(row["tokens_in"] for row in rows) >= 600
+    journal.close()
+
+
+def test_saved_outcomes_hold_no_text_and_give_the_same_report(load: Any, model: Model, tmp_path: Path) -> None:
+    run_all(load, tmp_path / "journal.jsonl", wanted=3)
+    journal, report = load("_self_correction_journal"), load("_self_correction_report")
+    whole = journal.Journal(tmp_path / "journal.jsonl")
+    whole.save_outcomes(tmp_path / "outcomes.jsonl.xz")
+    bare = journal.Journal(tmp_path / "outcomes.jsonl.xz")
+    documents = [report.suite_report(one, "word_sums", one.failures("word_sums")) for one in (whole, bare)]
+    assert documents[0] == documents[1]
+    assert documents[0]["rounds"]["1"]["plain"]["n"] == 3
+    assert "6 * 7" not in lzma.decompress((tmp_path / "outcomes.jsonl.xz").read_bytes()).decode()
+
+
+def test_arms_that_want_the_same_trial_at_once_share_one_run(load: Any, model: Model, tmp_path: Path) -> None:
+    run, journal = load("_self_correction_run"), load("_self_correction_journal").Journal(tmp_path / "journal.jsonl")
+    one = experiment(load)
+    failure = run.first_attempt(one, one.tasks[0], 0)
+    model.seen.clear()
+    schedule, together = run.Schedule(journal, run.Queue()), threading.Barrier(8)
+
+    def wanted(_: int) -> Any:
+        together.wait(10)
+        return schedule.once(one, failure, "plain", 0)
+
+    with ThreadPoolExecutor(8) as pool:
+        rows = list(pool.map(wanted, range(8)))
+    assert all(row is rows[0] for row in rows)
+    assert len(model.seen) == 3
+    journal.close()

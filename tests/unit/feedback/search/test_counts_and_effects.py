@@ -1,0 +1,90 @@
+"""Counts of repairs, and what is concluded from them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from tracer_hooks.feedback import EffectCounts
+from tracer_hooks.feedback._search._allowance import Allowance
+from tracer_hooks.feedback._search._effects import Effects
+from tracer_hooks.feedback._search._features import Action, kept_shares, middle
+from tracer_hooks.schema import Step, Trajectory
+
+from ._failures import run_of
+
+ROWS = (("feedback_in_task", 0, 4, "", 3, 1), ("resample", 2, 3, "FM-3.2", 2, 2))
+
+
+def test_counts_are_plain_data_and_add_up() -> None:
+    counts = EffectCounts([*ROWS, ("resample", 2, 3, "FM-3.2", 1, 0)])
+    assert counts.rows == (ROWS[0], ("resample", 2, 3, "FM-3.2", 3, 2))
+    assert EffectCounts(tuple(row) for row in json.loads(json.dumps(counts.rows))) == counts
+    both = counts.plus(EffectCounts(ROWS))
+    assert (both.trials, counts.trials) == (11, 6)
+    assert both.rows[1] == ("resample", 2, 3, "FM-3.2", 5, 4)
+    assert EffectCounts() == EffectCounts([]) != counts
+
+
+@pytest.mark.parametrize(
+    "row", [("x", 4, 0, "", 1, 0), ("x", 0, 5, "", 1, 0), ("x", 0, 0, "", 1, 2), ("x", 0, 0, "", 1, -1)]
+)
+def test_a_row_that_is_no_count_is_refused(row: tuple[str, int, int, str, int, int]) -> None:
+    with pytest.raises(ValueError, match="is no count of repairs"):
+        EffectCounts([row])
+
+
+def test_an_action_is_counted_in_the_part_that_it_lies_in() -> None:
+    assert Action("x").bins == (0, 4)
+    assert middle(*Action("x").bins) == (0.0, 1.0)
+    for kept, holds in ((0.0, 0.0), (0.34, 0.45), (0.99, 1.0), (1.0, 0.2)):
+        near = middle(*Action("x", 3, kept, holds).bins)
+        assert near[0] == pytest.approx(kept, abs=1 / 6 + 1e-9)
+        assert near[1] == pytest.approx(holds, abs=0.1 + 1e-9)
+
+
+def test_what_is_kept_is_measured_in_tokens_else_in_characters() -> None:
+    assert kept_shares(run_of(4)) == [0.0, 0.25, 0.5, 0.75]
+    assert kept_shares(run_of(0)) == []
+    texts = ("x" * 300, "y" * 100)
+    steps = tuple(Step(index=i, agent="a", content=text) for i, text in enumerate(texts))
+    assert kept_shares(Trajectory(run_id="r", steps=steps)) == [0.0, 0.75]
+
+
+def test_the_effects_follow_the_counts() -> None:
+    rows = [("from_scratch", 0, 4, "", 200, 60), ("guidance", 0, 4, "", 200, 160)]
+    effects = Effects(EffectCounts(rows).for_mode(""), ["feedback_in_task"])
+    actions = [Action("from_scratch"), Action("guidance")]
+    assert effects.success(actions, effects.best_guess) == pytest.approx([0.3, 0.8], abs=0.03)
+    plain, guided = effects.sureness(actions)
+    assert plain == 0.0
+    assert guided > 5
+
+
+def test_the_draws_spread_as_the_posterior_does() -> None:
+    effects = Effects({}, ["guidance"])
+    random = np.random.default_rng(0)
+    draws = np.array([effects.draw(random) for _ in range(4000)])
+    assert draws.mean(axis=0) == pytest.approx(effects.best_guess, abs=0.08)
+    assert draws.std(axis=0) == pytest.approx([1.5, 0.8, 0.6, 0.8], rel=0.06)
+
+
+def test_counts_of_only_passes_or_only_failures_are_taken_in_their_stride() -> None:
+    for passes in (0, 10**6):
+        effects = Effects(EffectCounts([("guidance", 0, 4, "", 10**6, passes)]).for_mode(""), [])
+        (rate,) = effects.success([Action("guidance")], effects.best_guess)
+        assert rate == pytest.approx(passes / 10**6, abs=0.001)
+        assert np.isfinite(effects.draw(np.random.default_rng(1))).all()
+
+
+def test_the_allowance_counts_what_plain_retries_would_have_passed() -> None:
+    fresh = Allowance(EffectCounts())
+    assert fresh.is_left
+    assert fresh.lost == 0.0
+    plain = ("from_scratch", 0, 4, "", 100, 50)
+    assert Allowance(EffectCounts([plain, ("guidance", 0, 4, "", 10, 10)])).lost < -4
+    costly = Allowance(EffectCounts([plain, ("guidance", 0, 4, "", 10, 0)]))
+    assert costly.lost == pytest.approx(5.5, abs=0.3)
+    assert not costly.is_left

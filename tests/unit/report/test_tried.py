@@ -1,0 +1,196 @@
+"""What was tried: in the page, and in the terminal."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from tracer_hooks.repairs import RepairLog, RepairTarget
+from tracer_hooks.report import ReportAttempt, repair_line, repair_text
+from tracer_hooks.schema import DecisiveStep, RunOutcome, Usage
+
+from ._pages import failed_run, page_of
+from ._repairs import TOLD, log_of, pages_of, trial
+
+VERIFIED = DecisiveStep(agent="writer", step=2)
+
+
+def shown(log: RepairLog, *, width: int = 200) -> str:
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    console.print(repair_text(log, failed_run()))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def both(log: RepairLog) -> list[str]:
+    """The section of the page, and the terminal's text."""
+    return [pages_of(log).one("section", "tried").text, shown(log, width=1000)]
+
+
+RECOVERED = log_of(
+    trial(2, RepairTarget.TASK, score=0.25, reason="'feedback_in_task' promises more"),
+    trial(3, RepairTarget.MESSAGE, resume_from=2, passed=True),
+    stopped="the run was recovered",
+    verified=VERIFIED,
+    kept_usage=Usage(input_tokens=1000, output_tokens=34),
+)
+
+
+def test_a_row_a_trial_says_what_was_told_to_whom_from_where_and_what_it_took() -> None:
+    page = pages_of(RECOVERED)
+    first, second = page.one("ol", "trials").all("li", "trial")
+    assert first.one("h3").text == "Told the team, with the task"
+    assert [fact.text for fact in first.one("p", "facts").all("span")] == [
+        "from scratch", "score 0.25", "100 tokens", "2.0 s", "attempt 2",
+    ]  # fmt: skip
+    assert first.one("div", "told").text.strip() == TOLD
+    assert second.one("h3").text == "Told writer, with its next message"
+    # the run has 1,234 tokens, 100 of them live
+    assert [fact.text for fact in second.one("p", "facts").all("span")] == [
+        "resumed at step 2, writer", "100 tokens", "2.0 s", "1,134 tokens saved", "attempt 3",
+    ]  # fmt: skip
+    assert [link.attributes["href"] for link in second.all("a")] == ["#a3-s2", "#a3"]
+    assert [row.one("span", "badge").text for row in (first, second)] == ["Failed", "Passed"]
+
+
+def test_names_of_strategies_are_put_in_words() -> None:
+    row = pages_of(RECOVERED).one("ol", "trials").all("li", "trial")[0]
+    assert row.one("p", "why").text == "Why this: Feedback in the task promises more."
+
+
+def test_the_terminal_has_the_same_in_lines_that_stand_under_each_other() -> None:
+    lines = shown(RECOVERED).splitlines()
+    assert lines[0].startswith(
+        "What was tried  The run was recovered by trial 2, after 1 that did not help: told writer"
+    )
+    first, second = (line for line in lines if line.lstrip().startswith(("1  ", "2  ")))
+    assert first.index("from scratch") == second.index("from step 2 (writer)")
+    assert f"      “{TOLD}”" in [line.rstrip() for line in lines]
+    assert all(len(line.rstrip()) <= 80 for line in (first, second))
+    assert all(len(line) <= 120 for line in shown(RECOVERED, width=120).splitlines())
+
+
+def test_the_price_is_of_all_trials_and_kept_steps_are_counted_apart() -> None:
+    for text in both(RECOVERED):
+        assert "200 tokens and 4.0 s; 1,034 tokens were saved, since kept steps came from the record." in text
+
+
+def test_the_header_counts_what_was_spent_and_not_what_was_kept() -> None:
+    facts = pages_of(RECOVERED).one("header", "page").one("p", "facts").text
+    assert "1,380 tokens in, 54 out" in facts  # 1,200 + 90 + 90, and 34 + 10 + 10
+
+
+def test_a_verified_step_is_told_no_surer_than_its_number() -> None:
+    for text in both(RECOVERED):
+        assert "The run passed when it was resumed at step 2 (writer), with all before it as it was: once" in text
+        assert "That may be luck." in text
+        assert "either may have helped" in text, "what was told at the same step may be the cure, too"
+
+
+@pytest.mark.parametrize(
+    ("earlier", "words"),
+    [
+        ([trial(2, resume_from=2)], "once, of 2 trials from there"),
+        ([trial(2, resume_from=3)], "Resumed later it failed once, as it would with an error in between."),
+        ([trial(2, resume_from=3), trial(2, resume_from=3)], "Resumed later it failed twice"),
+    ],
+)
+def test_the_number_has_the_trials_before_it(earlier: list[object], words: str) -> None:
+    log = log_of(*earlier, trial(3, resume_from=2, passed=True), verified=VERIFIED)  # type: ignore[arg-type]
+    for text in both(log):
+        assert words in text
+        assert "either may have helped" not in text
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [(None, "a run from scratch that passes does not say"), (2, "did not keep to the record before the step")],
+)
+def test_a_recovery_that_verifies_nothing_says_so(step: int | None, words: str) -> None:
+    for text in both(log_of(trial(2, resume_from=step, passed=True))):
+        assert "No step is verified: " in text
+        assert words in text
+
+
+@pytest.mark.parametrize(
+    ("trials", "words"),
+    [
+        ([], "Nothing was tried."),
+        ([trial(2)], "The one trial did not help."),
+        ([trial(2), trial(3)], "None of the 2 trials helped."),
+    ],
+)
+def test_that_none_helped_is_said_plainly(trials: list[object], words: str) -> None:
+    for text in both(log_of(*trials)):  # type: ignore[arg-type]
+        assert words in text
+        assert "2 of 2 retries used." in text
+        assert "What it shows" not in text
+
+
+def test_an_outcome_that_is_not_known_is_no_failure() -> None:
+    odd = trial(2).model_copy(update={"outcome": RunOutcome.UNKNOWN})
+    for text in both(log_of(odd)):
+        assert "The one trial did not pass." in text
+        assert "not known" in text.lower()
+
+
+def test_a_text_that_told_the_answer_is_not_shown() -> None:
+    log = log_of(trial(None, RepairTarget.TASK, text="[hidden]", note="its text tells the answer, so it was not run"))
+    for text in both(log):
+        assert "not run" in text.lower()
+        assert "Its text tells the answer, so it was not run." in text
+        assert "[hidden]" not in text
+
+
+def test_new_instructions_are_compared_with_the_agents_own() -> None:
+    log = log_of(trial(2, RepairTarget.INSTRUCTIONS, text="Write.\nUse the weather that you are given.\nBe short."))
+    card = pages_of(log).one("section", "tried")
+    kinds = [(row.classes - {"row"}).pop() for row in card.one("div", "diff").all("div", "row")]
+    assert kinds == ["same", "added", "same"]
+    assert "Gave writer other instructions" in card.text
+
+
+def test_tokens_of_writing_a_text_are_told_apart() -> None:
+    log = log_of(trial(2, RepairTarget.TASK, usage=Usage(input_tokens=40, output_tokens=2)))
+    for text in both(log):
+        assert "142 tokens, 42 of them to write the text" in text
+
+
+def test_long_texts_are_folded_and_many_trials_counted() -> None:
+    page = pages_of(log_of(*(trial(2, RepairTarget.TASK, text=f"{TOLD} " * 40) for _ in range(130))))
+    rows = page.one("ol", "trials").all("li", "trial")
+    assert len(rows) == 100
+    assert all(row.one("details", "fold") for row in rows)
+    assert "30 more trials not shown." in page.one("section", "tried").text
+
+
+def test_a_trial_whose_attempt_is_not_in_the_page_has_no_link() -> None:
+    page = pages_of(log_of(trial(7, resume_from=2), trial(2, resume_from=77)))
+    rows = page.one("ol", "trials").all("li", "trial")
+    assert rows[0].all("a") == []
+    assert [link.attributes["href"] for link in rows[1].all("a")] == ["#a2"]
+
+
+def test_a_run_that_was_not_repaired_has_no_such_section() -> None:
+    assert page_of(ReportAttempt(number=1, trajectory=failed_run())).all("section", "tried") == []
+
+
+@pytest.mark.parametrize("text", ["[/]", "[bold red]x[/bold red]", "]][[", ":warning:"])
+def test_brackets_are_shown_as_they_are(text: str) -> None:
+    log = log_of(trial(2, RepairTarget.MESSAGE, agent=text, text=text, note=text), stopped=text)
+    assert shown(log).count(text) == 4
+
+
+def test_escape_sequences_do_not_reach_the_terminal() -> None:
+    bad = "\x1b]0;title\x07"
+    log = log_of(trial(2, RepairTarget.MESSAGE, agent=bad, text=bad, note=bad, reason=bad), stopped=bad)
+    assert "\x1b" not in shown(log)
+
+
+def test_one_repair_in_a_few_words() -> None:
+    repair = trial(2, RepairTarget.MESSAGE, resume_from=2).repair
+    assert repair_line(repair, failed_run()) == "told writer, with its next message, resumed at step 2 (writer)"
+    assert repair_line(repair) == "told writer, with its next message, resumed at step 2"
+    assert repair_line(trial(2).repair, failed_run()) == "tried again, from scratch"
