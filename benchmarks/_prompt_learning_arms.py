@@ -25,6 +25,9 @@ from tracer_hooks.schema import Attribution, Candidate
 from tracer_hooks.suites import SuiteTask
 
 METRIC_CALLS: Final = 200
+NO_CHANGE: Final = "no change"
+AGAIN: Final = "no change, again"
+"""A second run of everything with the team's own prompts: what passed in the first one is formerly passed."""
 _GEPA_MINIBATCH: Final = 3
 """The default of ``gepa.optimize``."""
 
@@ -130,3 +133,8 @@ def searched(
     runs: Trials = ShuffledDiagnoses(trials, seed) if arm.is_shuffled else trials
     known = runs.run(tasks[0], own) if arm.knows_first else []
     return search_prompts(own, tasks, runs, arm.writer(chat), replace(arm.options, seed=seed), known=known)
+
+
+def file_name(name: str) -> str:
+    """The folder of a part's or an arm's journal."""
+    return name.replace(" ", "_").replace(",", "")

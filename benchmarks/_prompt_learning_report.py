@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from _prompt_learning_arms import ARMS, LARGE_MODEL
+from _prompt_learning_arms import AGAIN, ARMS, LARGE_MODEL, NO_CHANGE, file_name
 
 from tracer_hooks.datasets import Journal
 from tracer_hooks.improvement import AcceptanceRule, AcceptanceTest
 
-NO_CHANGE: Final = "no change"
-AGAIN: Final = "no change, again"
 _RESAMPLES: Final = 4_000
 _PARTS: Final = ("accept", "unused")
 
@@ -42,12 +40,12 @@ class Repeated:
         found, passed, tokens = {}, {}, {}
         names = [*(arm.name for arm in ARMS), LARGE_MODEL]
         for name in names:
-            journal = Journal(folder / _file(name))
+            journal = Journal(folder / file_name(name))
             if "result" in journal:
                 found[name] = {"runs": _runs_in(journal), **journal["result"]}
         for part in _PARTS:
             for name in (NO_CHANGE, AGAIN, *names):
-                place = folder / _file(f"{part} {name}")
+                place = folder / file_name(f"{part} {name}")
                 journal = Journal(place) if place.exists() else None
                 if journal is not None and "outcomes" in journal:
                     passed[part, name] = journal["outcomes"]["passed"]
@@ -194,7 +192,3 @@ def _points(gain: Sequence[float] | None) -> str:
 
 def _said(plain: Mapping[str, Any]) -> str:
     return "-" if plain["passed"] is None else f"{100 * plain['passed']:.1f} % of {plain['runs']} runs"
-
-
-def _file(name: str) -> str:
-    return name.replace(" ", "_").replace(",", "")

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from _prompt_learning_arms import ARMS, LARGE_MODEL, Arm, edited_by_large_model, searched
+from _prompt_learning_arms import AGAIN, ARMS, LARGE_MODEL, NO_CHANGE, Arm, edited_by_large_model, file_name, searched
 from _prompt_learning_report import report, save_outcomes
 from _self_correction_tasks import code_tasks, judge, word_sums
 from _self_correction_teams import CODE, WORD_SUMS, asker, plan_for, recorded_team
@@ -32,14 +32,10 @@ from tracer_hooks._api.improving import JournaledChat, PromptedTeam, TeamTrials,
 from tracer_hooks.attribution import get_attributor
 from tracer_hooks.datasets import Journal
 from tracer_hooks.frameworks import RunResult
-from tracer_hooks.improvement import JudgedRun
 from tracer_hooks.replay import Spending
 from tracer_hooks.suites import Endpoint, SuiteTask
 
 RESULTS: Final = Path(__file__).parent / "results"
-NO_CHANGE: Final = "no change"
-AGAIN: Final = "no change, again"
-"""A second run of everything with the team's own prompts: what passed in the first one is formerly passed."""
 _MAX_TOKENS: Final = {WORD_SUMS: 64, CODE: 400}
 _WRITING_TOKENS: Final = 120
 
@@ -131,7 +127,7 @@ class Repetition:
         """The journal of one part."""
         with self._lock:
             if name not in self._journals:
-                self._journals[name] = Journal(self.folder / name.replace(" ", "_").replace(",", ""))
+                self._journals[name] = Journal(self.folder / file_name(name))
             return self._journals[name]
 
     def check(self, result: RunResult, task: str) -> Verdict:
@@ -169,15 +165,16 @@ class Repetition:
         known = self.trials("ours").run(self.parts.read, self.own)
         return edited_by_large_model(self.folder.name, self.own, known)
 
-    def outcomes(self, name: str, prompts: Mapping[str, str], part: str) -> list[JudgedRun]:
+    def outcomes(self, name: str, prompts: Mapping[str, str], part: str) -> None:
         """One run a task of a part with these prompts."""
         tasks = getattr(self.parts, part)
         journal = self.journal(f"{part} {name}")
+        if "outcomes" in journal:  # an earlier session's, of which the runs may not be kept
+            return
         runs = self.trials(f"{part} {name}").run(tasks, prompts)
         done = {"tasks": [run.task for run in runs], "scores": [run.score for run in runs]}
         done |= {"passed": [run.passed for run in runs], "tokens": sum(run.usage.total for run in runs)}
         journal.add("outcomes", done)
-        return runs
 
 
 def run(repetitions: Sequence[Repetition], pool: ThreadPoolExecutor, *, is_written: bool) -> list[Future[Any]]:

@@ -6,6 +6,7 @@ import gc
 import itertools
 import logging
 import os
+import random
 import time
 from collections.abc import Callable, Iterator
 
@@ -25,6 +26,8 @@ QUIET = {
 }
 os.environ.update(QUIET)
 
+from tracer_hooks._api.conducting import _recovery  # noqa: E402 - after what it reads
+
 _OURS = (
     "TRACER_HOOKS_CAPTURE",
     "TRACER_HOOKS_RECORD",
@@ -42,6 +45,15 @@ def strict_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in _OURS:
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("TRACER_HOOKS_STRICT", "1")
+
+
+@pytest.fixture(autouse=True)
+def same_choices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which repair is tried is drawn at random where a test gives no seed; here the draws are the same each time.
+
+    ``TEST_CHOICES=7 make test`` runs with others.
+    """
+    monkeypatch.setattr(_recovery, "_RANDOM", random.Random(int(os.environ.get("TEST_CHOICES", "0"))))
 
 
 CpuSeconds = Callable[[Callable[[int], object]], float]

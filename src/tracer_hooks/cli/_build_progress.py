@@ -6,13 +6,12 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType, TracebackType
-from typing import Self
+from types import FrameType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.progress import Progress as Bars
 
+from tracer_hooks.cli._bars import ProgressDisplay
 from tracer_hooks.cli._console import err
 from tracer_hooks.datasets import Progress
 
@@ -23,7 +22,7 @@ _WORDS = {
 }
 
 
-class BuildProgress:
+class BuildProgress(ProgressDisplay):
     """Shows how far each phase is: bars on a terminal, else a line when a phase begins and ends.
 
     Args:
@@ -31,12 +30,11 @@ class BuildProgress:
     """
 
     def __init__(self, console: Console) -> None:
-        self._console = console
-        self._bars = Bars(
-            TextColumn("{task.description:<18}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[kept]}"),
-            TimeElapsedColumn(), TimeRemainingColumn(), console=console, disable=not console.is_terminal,
-            redirect_stdout=False, redirect_stderr=False,
+        super().__init__(
+            console, TextColumn("{task.description:<18}"), BarColumn(), MofNCompleteColumn(),
+            TextColumn("{task.fields[kept]}"), TimeElapsedColumn(), TimeRemainingColumn(), on_terminals_only=True,
         )  # fmt: skip
+        self._console = console
         self._tasks: dict[str, TaskID] = {}
 
     def tell(self, progress: Progress) -> None:
@@ -54,15 +52,6 @@ class BuildProgress:
             self._bars.update(self._tasks[progress.phase], completed=progress.done, kept=kept)
         if not self._console.is_terminal and (is_new or progress.done == progress.total):
             self._console.print(f"{name}: {progress.done} of {progress.total}, {kept}", markup=False, soft_wrap=True)
-
-    def __enter__(self) -> Self:
-        self._bars.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bars.stop()
 
 
 @contextmanager

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from tracer_hooks._api import CalibrateOptions, Calibration, Calibrator, Estimate
+from tracer_hooks.cli._bars import ProgressDisplay
 from tracer_hooks.cli._console import DONE, err, out, print_json
 from tracer_hooks.cli._load_object import load_function, load_object
-from tracer_hooks.config import DEFAULT_STORE, store_path
+from tracer_hooks.cli._work_folder import work_folder
 from tracer_hooks.datasets import Progress as Built
 from tracer_hooks.evaluation import NATURAL, AdaptationRow, Measure
 from tracer_hooks.suites import load_tasks
@@ -22,6 +26,34 @@ _PHASES = {
     "faults": "injecting faults",
     "failures": "replaying failures",
 }
+
+
+class CalibrateBars(ProgressDisplay):
+    """Progress of a calibration: a bar for each phase of the build, then one for the folds.
+
+    Args:
+        console: Where to.
+    """
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(
+            console, TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+        )
+        self._phases: dict[str, TaskID] = {}
+
+    def show(self, progress: Built) -> None:
+        """Take news of the build into account."""
+        words = f"{_PHASES[progress.phase]}, {progress.kept} kept"
+        self._update(progress.phase, words, progress.done, progress.total)
+
+    def show_fold(self, done: int, of: int) -> None:
+        """``done`` of the folds are measured."""
+        self._update("folds", "measuring on tasks left out", done, of)
+
+    def _update(self, phase: str, words: str, done: int, total: int | None) -> None:
+        if phase not in self._phases:
+            self._phases[phase] = self._bars.add_task(words)
+        self._bars.update(self._phases[phase], description=words, completed=done, total=total)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,27 +73,21 @@ class CalibrateJob:
         tasks = load_tasks(self.tasks)
         target = load_object(self.team, option="MODULE:build_team")
         check = load_function(self.check, option="--check")
-        with _bars() as bars:
+        with redirect_stdout(sys.stderr), CalibrateBars(err()) as bars:  # what the team prints is no result of ours
             calibrator = Calibrator(
-                target, tasks, check=check, folder=self._folder(), options=self.options, on_progress=_Shown(bars).show
+                target, tasks, check=check, folder=self._folder(), options=self.options, on_progress=bars.show
             )
             estimate = calibrator.estimate()
-            bars.console.print(_words(estimate), soft_wrap=True)
-            if self.dry_run:
-                if self.as_json:
-                    print_json({**asdict(estimate), "seconds": estimate.seconds, "tokens": estimate.tokens})
-                return DONE
-            data = calibrator.build()
-            fold = bars.add_task("measuring on tasks left out", total=None)
-            result = calibrator.fit(data, on_fold=lambda done, of: bars.update(fold, completed=done, total=of))
-        self._show(result)
+            bars.say(_words(estimate))
+            result = None if self.dry_run else calibrator.fit(calibrator.build(), on_fold=bars.show_fold)
+        if result is not None:
+            self._show(result)
+        elif self.as_json:
+            print_json({**asdict(estimate), "seconds": estimate.seconds, "tokens": estimate.tokens})
         return DONE
 
     def _folder(self) -> Path:
-        if self.out is not None:
-            return self.out
-        name = self.team.rpartition(":")[0].replace("/", "-").removesuffix(".py").strip("-.")
-        return (store_path() or DEFAULT_STORE).absolute().parent / "calibration" / name
+        return self.out or work_folder("calibration", self.team)
 
     def _show(self, result: Calibration) -> None:
         if self.as_json:
@@ -86,26 +112,6 @@ class CalibrateJob:
             markup=False,
             soft_wrap=True,
         )
-
-
-class _Shown:
-    """Progress of a build as bars."""
-
-    def __init__(self, bars: Progress) -> None:
-        self._bars = bars
-        self._tasks: dict[str, TaskID] = {}
-
-    def show(self, progress: Built) -> None:
-        if progress.phase not in self._tasks:
-            self._tasks[progress.phase] = self._bars.add_task(_PHASES[progress.phase])
-        words = f"{_PHASES[progress.phase]}, {progress.kept} kept"
-        self._bars.update(self._tasks[progress.phase], description=words, completed=progress.done, total=progress.total)
-
-
-def _bars() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=err()
-    )
 
 
 def _words(estimate: Estimate) -> str:

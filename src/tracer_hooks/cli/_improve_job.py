@@ -15,7 +15,8 @@ from tracer_hooks._api.improving import ImproveEstimate, Improver, told
 from tracer_hooks.cli._console import DONE, FAILED, err, out, print_json
 from tracer_hooks.cli._improve_shown import ImproveBars, estimate_words, improvement_parts
 from tracer_hooks.cli._load_object import load_function, load_object
-from tracer_hooks.config import DEFAULT_STORE, store_path
+from tracer_hooks.cli._work_folder import work_folder
+from tracer_hooks.config import store_path
 from tracer_hooks.errors import BudgetSpentError, ConfigError
 from tracer_hooks.faults import openai_chat
 from tracer_hooks.repairs import Chat
@@ -111,10 +112,7 @@ class ImproveJob:
             return improver.estimate(probes=0)
 
     def _folder(self) -> Path:
-        if self.out is not None:
-            return self.out
-        name = self.team.rpartition(":")[0].replace("/", "-").removesuffix(".py").strip("-.")
-        return (store_path() or DEFAULT_STORE).absolute().parent / "improvement" / name
+        return self.out or work_folder("improvement", self.team)
 
     def _show(self, result: Improvement) -> None:
         steps = tuple(self._next(result))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from tracer_hooks._api.improving import ImproveEstimate, ImproveProgress, Phase
+from tracer_hooks.cli._bars import ProgressDisplay
 from tracer_hooks.cli._prompts_shown import diff_text, visible
 from tracer_hooks.report import ReportImprovement
 from tracer_hooks.store import prompt_diff
@@ -20,7 +19,7 @@ _MOST_REFUSED = 6
 _WHY_CHARS = 160
 
 
-class ImproveBars:
+class ImproveBars(ProgressDisplay):
     """Progress of an improvement: a bar for each phase, and a line for each thing that happened.
 
     Args:
@@ -28,35 +27,23 @@ class ImproveBars:
     """
 
     def __init__(self, console: Console) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        self._progress = Progress(*columns, console=console, redirect_stdout=False, redirect_stderr=False)
-        self._bars: dict[Phase, TaskID] = {}
+        super().__init__(
+            console, TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+        )
+        self._phases: dict[Phase, TaskID] = {}
 
     def show(self, progress: ImproveProgress) -> None:
         """Take news into account."""
-        if progress.phase not in self._bars:
-            self._bars[progress.phase] = self._progress.add_task(progress.phase.value)
+        if progress.phase not in self._phases:
+            self._phases[progress.phase] = self._bars.add_task(progress.phase.value)
         words = progress.phase.value
         if progress.done:
             words += f", {progress.passed / progress.done:.0%} passed"
-        self._progress.update(
-            self._bars[progress.phase], description=words, completed=progress.done, total=progress.total
+        self._bars.update(
+            self._phases[progress.phase], description=words, completed=progress.done, total=progress.total
         )
         if progress.said:
             self.say(visible(progress.said[:1].upper() + progress.said[1:]) + ".")
-
-    def say(self, words: str) -> None:
-        """Print a line that stays."""
-        self._progress.console.print(Text(words), soft_wrap=True)
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._progress.stop()
 
 
 def estimate_words(estimate: ImproveEstimate) -> str:

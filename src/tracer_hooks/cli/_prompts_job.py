@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from tracer_hooks.cli._console import DONE, err, out, print_json
+from tracer_hooks.cli._console import DONE, err, out, print_json, write_result
 from tracer_hooks.cli._prompts_shown import (
     TeamHistory,
     diff_text,
@@ -113,18 +112,9 @@ def export_versions(store: Path | None, team: str | None, *, out: Path | None, a
         history = _history(prompts, _team(prompts, team))
     whole = {**_team_data(history), "versions": [version_whole_data(one, history) for one in history.versions]}
     text = json.dumps(whole, indent=2, ensure_ascii=True) + "\n" if suffix == ".json" else markdown(history)
-    if out is None:
-        sys.stdout.write(text)
-        return DONE
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StoreError(
-            f"cannot write {str(out)!r}: {error.strerror}. Run: tracer-hooks prompts export --out FILE.md"
-        ) from error
-    if as_json:
+    write_result(text, out, again="tracer-hooks prompts export --out FILE.md")
+    if as_json and out is not None:
         print_json({"team": history.team, "written": str(out)})
-    err().print(f"written: {out}", markup=False, soft_wrap=True)
     return DONE
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Self
-
 from rich.console import Console, Group, RenderableType
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from tracer_hooks.cli._bars import ProgressDisplay
 from tracer_hooks.replay import Arm, Counterfactual, DecisiveSearch, Trial
 from tracer_hooks.schema import Usage
 
 
-class TrialProgress:
+class TrialProgress(ProgressDisplay):
     """Counts the runs of the team while they are made, on a terminal.
 
     Args:
@@ -24,12 +22,9 @@ class TrialProgress:
 
     def __init__(self, console: Console, what: str) -> None:
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-        self._progress = Progress(
-            *columns, console=console, transient=True, disable=not console.is_terminal, redirect_stdout=False,
-            redirect_stderr=False,
-        )  # fmt: skip
+        super().__init__(console, *columns, transient=True, on_terminals_only=True)
         self._what = what
-        self._task = self._progress.add_task(what, total=None)
+        self._task = self._bars.add_task(what, total=None)
         self._runs = self._passed = 0
 
     def trial_ended(self, trial: Trial) -> None:
@@ -37,20 +32,7 @@ class TrialProgress:
         self._runs += 1
         self._passed += trial.passed
         said = f"{self._what}: {self._runs} runs, {self._passed} succeeded"
-        self._progress.update(self._task, description=said)
-
-    def say(self, line: Text) -> None:
-        """Print a line that stays."""
-        self._progress.console.print(line, soft_wrap=True)
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._progress.stop()
+        self._bars.update(self._task, description=said)
 
 
 def counterfactual_shown(result: Counterfactual) -> RenderableType:

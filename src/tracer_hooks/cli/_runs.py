@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tracer_hooks.cli._console import DONE, err, out, print_json
+from tracer_hooks.cli._console import DONE, err, out, print_json, write_result
 from tracer_hooks.config import store_path
 from tracer_hooks.errors import ConfigError, StoreError
 from tracer_hooks.repairs import RepairLog
@@ -83,16 +82,7 @@ def export_run(store: Path | None, run_id: str, *, file_format: str, out: Path |
         text = json.dumps(export_request(to_spans(run.trajectory)), ensure_ascii=False) + "\n"
     else:
         text = to_json(run.trajectory) + "\n"
-    if out is None:
-        sys.stdout.write(text)
-        return DONE
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StoreError(
-            f"cannot write {str(out)!r}: {error.strerror}. Run: tracer-hooks runs export RUN --out FILE"
-        ) from error
-    err().print(f"written: {out}", markup=False, soft_wrap=True)
+    write_result(text, out, again="tracer-hooks runs export RUN --out FILE")
     return DONE
 
 

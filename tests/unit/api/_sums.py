@@ -120,3 +120,13 @@ def improved(folder: Path, chat: Any = None, **more: Any) -> Improvement:
 def proposing(seed: int = 0) -> set[tuple[int, int]]:
     """The numbers of the tasks that propose prompts."""
     return {numbers(task.text) for task in Split.of(tasks(), seed=seed).propose}
+
+
+def harms_later() -> Passes:
+    """Instructions with "harm" help on the tasks that propose them, and nowhere else."""
+    known = proposing()
+
+    def harms(told: str, a: int, b: int) -> bool:
+        return (a, b) in known if "harm" in told else (a + b) % 2 == 0
+
+    return harms

@@ -22,13 +22,13 @@ from ._sums import (
     OWN,
     Writes,
     carry,
+    harms_later,
     heeds_carry,
     improved,
     improver,
     is_right,
     numbers,
     options,
-    proposing,
     tasks,
     team_builder,
 )
@@ -115,12 +115,7 @@ def test_without_gepa_it_says_what_to_install_before_any_run(tmp_path: Path, mon
 
 
 def test_harmful_prompts_are_rejected(tmp_path: Path) -> None:
-    known = proposing()
-
-    def harms(told: str, a: int, b: int) -> bool:
-        return (a, b) in known if "harm" in told else (a + b) % 2 == 0
-
-    result = improved(tmp_path / "job", Writes("ADD: Do harm."), team=team_builder(harms))
+    result = improved(tmp_path / "job", Writes("ADD: Do harm."), team=team_builder(harms_later()))
     assert result.outcome == "rejected"
     assert result.reason.startswith("The new prompts ")
     assert result.evidence["mean"] < -0.2
@@ -312,5 +307,5 @@ def test_an_agent_that_cannot_be_told_is_an_error_and_no_useless_search(tmp_path
     def team(task: str) -> str:
         return str(build()(task))
 
-    with pytest.raises(ConfigError, match="new instructions do not reach 'solver'.*tracer_hooks.instructions"):
+    with pytest.raises(ConfigError, match=r"new instructions do not reach 'solver'.*tracer_hooks\.instructions"):
         improved(tmp_path / "job", team=team)

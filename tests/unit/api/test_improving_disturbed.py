@@ -21,7 +21,7 @@ from tracer_hooks.errors import ConfigError, DatasetError
 from tracer_hooks.replay import CostCap
 from tracer_hooks.store import PromptState, PromptStore
 
-from ._sums import OWN, Writes, carry, improved, improver, options, tasks, team_builder
+from ._sums import OWN, Writes, carry, harms_later, improved, improver, options, tasks, team_builder
 
 pytest.importorskip("gepa")
 
@@ -181,6 +181,27 @@ def test_two_jobs_on_one_team_at_once(tmp_path: Path) -> None:
     assert not any(version.state in (PromptState.PROPOSED, PromptState.ON_TRIAL) for version in versions)
     for result in results.values():
         assert result.outcome in ("accepted", "rejected", "nothing to improve")
+
+
+def test_another_job_is_first_at_every_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between reading a version and changing it, another job with the same texts has made the same change."""
+    changes = {name: getattr(PromptStore, name) for name in ("start_trial", "accept", "roll_back")}
+    overtaken = []
+
+    def first(name: str) -> Any:
+        def change(store: PromptStore, *args: Any, **more: Any) -> Any:
+            changes[name](store, *args, **more)
+            overtaken.append(name)
+            return changes[name](store, *args, **more)
+
+        return change
+
+    for name in changes:
+        monkeypatch.setattr(PromptStore, name, first(name))
+    assert improved(tmp_path / "good").outcome == "accepted"
+    bad = improved(tmp_path / "bad", Writes("ADD: Do harm."), team=team_builder(harms_later()))
+    assert bad.outcome == "rejected", bad.reason
+    assert overtaken == ["start_trial", "accept", "start_trial", "roll_back"]
 
 
 # --- killed --------------------------------------------------------------------------------------------------------

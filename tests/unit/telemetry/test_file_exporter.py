@@ -13,6 +13,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcess
 import tracer_hooks
 from tracer_hooks import _guard
 from tracer_hooks.datasets import load
+from tracer_hooks.feedback import RetryPolicy
 from tracer_hooks.schema import Trajectory, Usage
 from tracer_hooks.telemetry import ChatReply, OTLPFileExporter, RequestedTool
 
@@ -84,11 +85,27 @@ def test_the_run_that_is_read_back_is_the_run(tmp_path: Path) -> None:
 
 def test_retries_are_runs_of_their_own_in_the_file(tmp_path: Path) -> None:
     path = tmp_path / "traces.jsonl"
-    run = traced(path, capture="full", retries=1)
+    run = traced(path, capture="full", retries=1, repair="plain")
     records = list(load(path))
     assert [essentials(record.trajectory) for record in records if record.trajectory] == [
         essentials(attempt.trajectory) for attempt in run.attempts
     ]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_repairs_are_runs_of_their_own_in_the_file(tmp_path: Path, seed: int) -> None:
+    """What is resumed takes its first steps' times from the run before; the spans have those of the replay."""
+    path = tmp_path / "traces.jsonl"
+    run = traced(path, capture="full", retries=RetryPolicy(max_retries=1, seed=seed))
+    records = list(load(path))
+    assert [untimed(record.trajectory) for record in records if record.trajectory] == [
+        untimed(attempt.trajectory) for attempt in run.attempts
+    ]
+
+
+def untimed(trajectory: Trajectory) -> dict[str, Any]:
+    steps = [step.model_copy(update={"started_at": None, "ended_at": None}) for step in trajectory.steps]
+    return essentials(trajectory.model_copy(update={"steps": tuple(steps)}))
 
 
 def test_without_content_names_and_status_remain(tmp_path: Path) -> None:

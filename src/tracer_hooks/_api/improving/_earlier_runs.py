@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from tracer_hooks._api.conducting import checked_diagnosis
-from tracer_hooks._api.improving._improve_options import ImproveOptions
-from tracer_hooks.attribution import get_attributor
+from tracer_hooks._api.improving._team_trials import TrialOptions
 from tracer_hooks.datasets import Journal
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.improvement import JudgedRun
@@ -33,7 +32,7 @@ class EarlierRuns:
     def __init__(self, store: str | Path | None, journal: Journal, like: Trajectory) -> None:
         self._store, self._journal, self._like = store, journal, like
 
-    def failures(self, options: ImproveOptions) -> tuple[JudgedRun, ...]:
+    def failures(self, options: TrialOptions) -> tuple[JudgedRun, ...]:
         """The newest failed first attempts, diagnosed anew where they have no diagnosis.
 
         Args:
@@ -94,10 +93,10 @@ class EarlierRuns:
         return found[:_MOST_FAILURES]
 
 
-def _judged(run: StoredRun, options: ImproveOptions) -> JudgedRun:
+def _judged(run: StoredRun, options: TrialOptions) -> JudgedRun:
     seen, found = run.trajectory, run.attribution
     if found is None:
-        found = checked_diagnosis(get_attributor(options.attributor), seen, seen.reference)
+        found = checked_diagnosis(options.attributor, seen, seen.reference)
     told = feedback_of(options.feedback, None, run.outcome_reason, seen.reference, seen.final_output or "")
     return JudgedRun(
         task=f"run-{run.run_id}",

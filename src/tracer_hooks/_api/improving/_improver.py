@@ -94,6 +94,11 @@ class Improver:
         self._plan = ImprovePlan(folder, self.split, self.options, self._writer.name, from_store=from_store)
         self._counter = PhaseCounter(on_progress)
         self._found = Found()
+        self._trial_options = TrialOptions(
+            attributor=get_attributor(self.options.attributor),
+            feedback=self.options.feedback,
+            workers=self.options.workers,
+        )
         self._by_phase: dict[Phase, TeamTrials] = {}
 
     def _expect_enough_calls(self, *, known: bool) -> None:
@@ -232,7 +237,7 @@ class Improver:
         earlier = EarlierRuns(self._store_path, self._journal, found.first)
         known = [task for part in self.split.parts for task in part]
         found.passed_tasks = earlier.passed_tasks(known, self._team.accepts)
-        self._given = earlier.failures(self.options) if self._from_store else ()
+        self._given = earlier.failures(self._trial_options) if self._from_store else ()
 
     def _run_baseline(self) -> None:
         """The proposing tasks with the present prompts; not where failures were given."""
@@ -335,16 +340,11 @@ class Improver:
     def _trials(self, phase: Phase, total: int) -> TeamTrials:
         """The runs of a phase; those of the baseline are the same however often they are asked for."""
         if phase not in self._by_phase:
-            options = TrialOptions(
-                attributor=get_attributor(self.options.attributor),
-                feedback=self.options.feedback,
-                workers=self.options.workers,
-            )
             self._by_phase[phase] = TeamTrials(
                 self._team,
                 self._journal,
                 self.spending,
-                options,
+                self._trial_options,
                 name=phase.name.lower(),
                 renews=phase is not Phase.BASELINE,
                 on_run=lambda run: self._counter.count(phase, run.passed),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import threading
 from collections import Counter
 from collections.abc import Sequence
 
+from tracer_hooks._api.improving._digest import digest
 from tracer_hooks.datasets import Journal
 from tracer_hooks.errors import BudgetSpentError
 from tracer_hooks.repairs import Chat, Written, ask
@@ -39,7 +38,7 @@ class JournaledChat:
         Raises:
             BudgetSpentError: What it may cost is spent.
         """
-        named = hashlib.sha256(json.dumps(list(messages)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        named = digest(list(messages), 16)
         with self._lock:
             self._asked[named] += 1
             unit = f"chat/{named}/{self._asked[named]}"

@@ -60,37 +60,38 @@ class KeptVersion:
         return self._settled(decision, self.trial.test)
 
     def _settled(self, decision: Decision, test: AcceptanceTest) -> tuple[Outcome, str]:
-        team, number, evidence = self.version.team, self.version.number, dict(test.evidence)
         if decision is Decision.ACCEPT:
+            team, number = self.version.team, self.version.number
             try:
-                self.store.accept(team, number, reason=test.reason, evidence=evidence)
+                self.store.accept(team, number, reason=test.reason, evidence=dict(test.evidence))
             except StoreError as error:
                 return self._not_accepted(test, error)
             return "accepted", test.reason
         if decision is Decision.REJECT:
-            try:
-                self.store.roll_back(team, number, reason=test.reason, evidence=evidence)
-            except StoreError:
-                if self._is_open():
-                    raise
-                return self._closed()
-            return "rejected", test.reason
+            return self._rejected(test.reason)
         return "on trial", test.reason
+
+    def _rejected(self, reason: str) -> tuple[Outcome, str]:
+        team, number, evidence = self.version.team, self.version.number, dict(self.trial.test.evidence)
+        try:
+            self.store.roll_back(team, number, reason=reason, evidence=evidence)
+        except StoreError:
+            if self._is_open():
+                raise
+            return self._closed()  # somebody else closed it in this moment
+        return "rejected", reason
 
     def _not_accepted(self, test: AcceptanceTest, error: StoreError) -> tuple[Outcome, str]:
         """The version is better, and cannot be accepted: it was closed meanwhile, or another one is in its way."""
-        team, number = self.version.team, self.version.number
         if not self._is_open():
             return self._closed()
-        current = self.store.current(team)
+        current = self.store.current(self.version.team)
         if current is not None and current.is_pinned:
             return "on trial", f"{test.reason} They are not accepted as long as version {current.number} is pinned."
         if (current.number if current is not None else None) == self.version.parent:
             raise error
         named = "the team's own prompts are in use" if current is None else f"version {current.number} was accepted"
-        reason = f"{test.reason} But meanwhile {named}, with which they were not compared."
-        self.store.roll_back(team, number, reason=reason, evidence=dict(test.evidence))
-        return "rejected", reason
+        return self._rejected(f"{test.reason} But meanwhile {named}, with which they were not compared.")
 
     def _recount(self, accept: Sequence[SuiteTask], passed: Sequence[SuiteTask]) -> None:
         """Take the pairs of earlier sessions into the record, and run none."""
@@ -139,10 +140,17 @@ def put_on_trial(store: PromptStore, journal: Journal, found: Found, provenance:
         about = {"team_name": first.team, "framework": first.framework}
         version = store.propose(found.team, found.texts, own, provenance=provenance, **about)
         journal.add(_UNIT, {"number": version.number})
-    version = store.get(found.team, int(journal[_UNIT]["number"]))
-    if version.state is PromptState.PROPOSED:
-        version = store.start_trial(found.team, version.number)
-    return version
+    number = int(journal[_UNIT]["number"])
+    version = store.get(found.team, number)
+    if version.state is not PromptState.PROPOSED:
+        return version
+    try:
+        return store.start_trial(found.team, number)
+    except StoreError:
+        version = store.get(found.team, number)
+        if version.state is PromptState.PROPOSED:
+            raise
+        return version  # another job with the same texts put it on trial in this moment
 
 
 def _outcome(run: JudgedRun, arm: PromptArm) -> PromptOutcome:

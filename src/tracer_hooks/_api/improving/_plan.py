@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import asdict
 from pathlib import Path
 
+from tracer_hooks._api.improving._digest import digest
 from tracer_hooks._api.improving._improve_options import ImproveOptions
 from tracer_hooks.datasets import Journal
 from tracer_hooks.errors import ConfigError
@@ -34,7 +33,7 @@ class ImprovePlan:
             "more": [options.seed, list(options.agents), from_store, options.attributor, options.feedback],
             "rule": rule,
         }
-        self._digest = hashlib.sha256(json.dumps(plan).encode("utf-8", "surrogatepass")).hexdigest()
+        self._digest = digest(plan)
 
     def keep(self, journal: Journal) -> None:
         """Note what the folder is for; see :meth:`expect`."""

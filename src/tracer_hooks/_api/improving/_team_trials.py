@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import hashlib
-import json
 import threading
 import time
 import weakref
@@ -17,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracer_hooks._api.conducting import checked_diagnosis
+from tracer_hooks._api.improving._digest import digest
 from tracer_hooks._api.judging import Check, one_loop
 from tracer_hooks._api.rerunning import OwnTeam, is_built_with_prompts, judge_of, rerunner
 from tracer_hooks.attribution import Attributor, blames_environment, get_attributor
@@ -205,8 +204,8 @@ class TeamTrials:
 
     def _unit(self, task: SuiteTask, prompts: Mapping[str, str]) -> str:
         new = self._team.new_in(prompts)
-        named = _digest(new) if new else "own"
-        unit = f"{self._name}/{named}/{task.suite}/{task.id}/{_digest([task.text, task.reference])}"
+        named = digest(new, 12) if new else "own"
+        unit = f"{self._name}/{named}/{task.suite}/{task.id}/{digest([task.text, task.reference], 12)}"
         self._drawn[unit] += self._renews
         return f"{unit}/{self._drawn[unit]}"
 
@@ -273,7 +272,3 @@ class TeamTrials:
             usage=seen.usage,
             seconds=trial.duration_s,
         )
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value).encode("utf-8", "surrogatepass")).hexdigest()[:12]

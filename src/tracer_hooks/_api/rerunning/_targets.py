@@ -37,21 +37,19 @@ def rerunner(
     Raises:
         AdapterError: ``target`` is no team, and gave none.
     """
-    factory, conductor, options = factory_of(target), conductor_of(target), hooked_options(target)
+    conductor, options = conductor_of(target), hooked_options(target)
     judge = judge_of(target, check, expected)
-    told: Callable[[], Intervention | None] = (
-        functools.partial(RewriteInstructions, dict(prompts)) if prompts else lambda: None
-    )
     emitter = replaying_emitter(options.emitter if options is not None else None)
-    function = factory.function if factory is not None else target
-    if _is_runner(function, is_factory=factory is not None and factory.is_certain):
+    told = functools.partial(_telling, dict(prompts or {}))
+    function, is_certain = _function_of(target)
+    if _is_runner(function, is_factory=is_certain):
         plain = function if conductor is None else inspect.unwrap(function)
         team = PlainTeam(plain, getattr(plain, "__name__", "team"))
         return Rerunner(lambda: _made(PlainAdapter(), team, task, is_hooked=True), task, judge, emitter, prompts=told)
-    if inspect.isroutine(function) or (callable(function) and not is_built_team(function)):
-        source = TeamSource(function)
-        if source.takes_prompts:
-            return Rerunner(lambda: _built(source, task, prompts or {}), task, judge, emitter)
+    source = _source_of(target)
+    if source is not None and source.takes_prompts:
+        return Rerunner(lambda: _built(source, task, prompts or {}), task, judge, emitter)
+    if source is not None:
         return Rerunner(lambda: _built(source, task, {}), task, judge, emitter, prompts=told)
     adapter = adapter_for(target)
 
@@ -76,16 +74,27 @@ def judge_of(target: Any, check: Check | None = None, expected: Expected | None 
 
 def is_built_with_prompts(target: Any) -> bool:
     """Whether :func:`rerunner` builds a team with other instructions, and does not put them into the requests."""
-    factory = factory_of(target)
-    function = factory.function if factory is not None else target
-    is_runner = _is_runner(function, is_factory=factory is not None and factory.is_certain)
-    return inspect.isroutine(function) and not is_runner and TeamSource(function).takes_prompts
+    source = _source_of(target)
+    return source is not None and source.takes_prompts
 
 
 def hooked_options(target: Any) -> HookOptions | None:
     """What ``target``, a factory or a team, was hooked with; ``None`` if it was not hooked."""
     factory, conductor = factory_of(target), conductor_of(target)
     return factory.options if factory is not None else conductor.options if conductor is not None else None
+
+
+def _function_of(target: Any) -> tuple[Any, bool]:
+    """What to call for a run or for a team, and whether it is known to give a team."""
+    factory = factory_of(target)
+    return (factory.function, factory.is_certain) if factory is not None else (target, False)
+
+
+def _source_of(target: Any) -> TeamSource | None:
+    """The factory; ``None`` for a team, and for a function that is one."""
+    function, is_certain = _function_of(target)
+    is_factory = inspect.isroutine(function) or (callable(function) and not is_built_team(function))
+    return TeamSource(function) if is_factory and not _is_runner(function, is_factory=is_certain) else None
 
 
 def _is_runner(function: Any, *, is_factory: bool) -> bool:
