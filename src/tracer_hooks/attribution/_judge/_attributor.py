@@ -20,7 +20,14 @@ from tracer_hooks.attribution._judge._interview import Desk, Interview
 from tracer_hooks.attribution._judge._local import LocalChat
 from tracer_hooks.attribution._judge._options import JudgeOptions, variable_of
 from tracer_hooks.attribution._judge._prompts import VERSION
-from tracer_hooks.attribution._judge._protocols import all_at_once, binary_search, ranked, step_by_step, windowed
+from tracer_hooks.attribution._judge._protocols import (
+    all_at_once,
+    binary_search,
+    ranked,
+    shortlist,
+    step_by_step,
+    windowed,
+)
 from tracer_hooks.attribution._judge._protocols._all_at_once import fits
 from tracer_hooks.attribution._judge._verdict import Verdict, with_remark
 from tracer_hooks.attribution._scores import Scorer, StepScores
@@ -34,6 +41,8 @@ _PROTOCOLS: dict[str, Callable[[Interview], Verdict]] = {
     "binary-search": binary_search,
     "windowed": windowed,
 }
+_CHOOSING: dict[str, Callable[[Interview, Mapping[int, float]], Verdict]] = {"ranked": ranked, "shortlist": shortlist}
+"""These choose among candidates."""
 _HEADER_SHARE = 8
 _MOST_HEADER = 8_000
 
@@ -60,7 +69,7 @@ class JudgeAttributor:
     Args:
         options: Settings; None reads the variables ``TRACER_HOOKS_JUDGE_*``.
         model: A model of one's own; None makes one of ``options``.
-        proposer: Scores the steps that the protocol ``ranked`` chooses among; None makes it of ``options``.
+        proposer: Scores the steps that ``ranked`` and ``shortlist`` choose among; None makes it of ``options``.
 
     Raises:
         ConfigError: There is no model, or an option cannot be used; the message says what to set.
@@ -89,7 +98,7 @@ class JudgeAttributor:
         Args:
             trajectory: What happened.
             reference: The expected answer, when the judge may know it; ``trajectory.reference`` is not looked at.
-            candidates: Steps that another method found likely; the protocol ``ranked`` chooses among them.
+            candidates: Steps that another method found likely; ``ranked`` and ``shortlist`` choose among them.
 
         Raises:
             OutputParseError: The judge gave no usable reply, also when shown its error; ``.raw`` holds it.
@@ -159,15 +168,16 @@ class JudgeAttributor:
     def _run(self, interview: Interview, weights: Mapping[int, float]) -> Verdict:
         if interview.protocol == "auto":
             interview.protocol = "ranked" if weights else "all-at-once" if fits(interview) else "windowed"
-        if interview.protocol == "ranked":
-            return ranked(interview, weights)
+        if interview.protocol in _CHOOSING:
+            return _CHOOSING[interview.protocol](interview, weights)
         return _PROTOCOLS[interview.protocol](interview)
 
     def _checked(self, candidates: Sequence[Candidate], case: Case) -> dict[int, float]:
         """The weight of each step among ``candidates``."""
-        if candidates and self.options.protocol not in ("auto", "ranked"):
+        if candidates and not self._takes_candidates:
             raise ConfigError(
-                f"protocol={self.options.protocol!r} of the attributor 'judge' takes no candidates, expected 'ranked'"
+                f"protocol={self.options.protocol!r} of the attributor 'judge' takes no candidates, expected 'ranked' "
+                "or 'shortlist'"
             )
         for each in candidates:
             if each.step >= len(case.steps) or case.owner(each.step) != each.agent:
@@ -179,7 +189,7 @@ class JudgeAttributor:
 
     def _proposed(self, trajectory: Trajectory, reference: str | None) -> dict[int, float]:
         """The highest steps of the proposer; none when there is no proposer or no use for it."""
-        if self._proposer is None or self.options.protocol not in ("auto", "ranked"):
+        if self._proposer is None or not self._takes_candidates:
             return {}
         scores = self._proposer.score(trajectory, reference=reference)
         if scores is None:
@@ -187,6 +197,10 @@ class JudgeAttributor:
         belief = scores.belief()
         ranked_steps = sorted(range(len(belief)), key=lambda step: (-belief[step], step))[: self.options.top_k]
         return {step: belief[step] for step in ranked_steps if belief[step] > 0}
+
+    @property
+    def _takes_candidates(self) -> bool:
+        return self.options.protocol == "auto" or self.options.protocol in _CHOOSING
 
     @property
     def _header_chars(self) -> int:
@@ -207,13 +221,14 @@ def _model_of(options: JudgeOptions) -> ChatModel:
 
 
 def _proposer_of(options: JudgeOptions) -> Scorer | None:
-    if options.proposer is None:
+    name = options.proposer or ("structural" if options.protocol == "shortlist" else None)
+    if name is None:
         return None
-    if options.proposer == JudgeAttributor.name:
+    if name == JudgeAttributor.name:
         raise ConfigError("proposer='judge' of the attributor 'judge' is the judge itself, expected another attributor")
     from tracer_hooks.attribution._registry import get_attributor  # the registry knows this attributor too
 
-    found = get_attributor(options.proposer)
+    found = get_attributor(name)
     if not isinstance(found, Scorer):
-        raise ConfigError(f"proposer={options.proposer!r} of the attributor 'judge' scores no steps, expected score()")
+        raise ConfigError(f"proposer={name!r} of the attributor 'judge' scores no steps, expected score()")
     return found

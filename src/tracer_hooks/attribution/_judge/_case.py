@@ -6,10 +6,14 @@ from dataclasses import dataclass
 
 from tracer_hooks._cached_property import cached_property
 from tracer_hooks.attribution._judge._excerpt import cut, shares
+from tracer_hooks.attribution._judge._fence import fenced, flat
 from tracer_hooks.attribution._reading._roles import fold, is_person
 from tracer_hooks.schema import AgentSpec, RunOutcome, Trajectory
 
 FAULT, NO_FAULT, ENVIRONMENT_FAULT = "fault", "no fault", "environment fault"
+UNNAMED = "(unnamed)"
+NOBODY = "no agent made a decisive error"
+"""How a choice offers that there is no fault."""
 _MOST_AGENTS = 40
 
 
@@ -41,7 +45,7 @@ class Case:
         self.steps = trajectory.steps
         texts = [trajectory.task, trajectory.outcome_reason, trajectory.final_output, reference]
         given = shares([len(text or "") for text in texts], header_chars * 2 // 3)
-        shown = [cut(text or "", share) for text, share in zip(texts, given, strict=True)]
+        shown = [fenced(cut(text or "", share)) for text, share in zip(texts, given, strict=True)]
         self.task, self.reason, self.final_output, self.reference = shown
         self.outcome = trajectory.outcome.value
         self._header_chars = header_chars
@@ -82,6 +86,10 @@ class Case:
         """The agent that acted in a step."""
         return self.steps[step].agent
 
+    def shown_owner(self, step: int) -> str:
+        """The same as the prompts write it."""
+        return flat(self.owner(step)) or UNNAMED
+
     def check_step(self, step: int) -> int:
         """``step`` itself.
 
@@ -106,6 +114,9 @@ class Case:
         """
         if name in self.agents:
             return name
+        as_shown = [agent for agent in self.agents if flat(agent) == name]
+        if len(as_shown) == 1:
+            return as_shown[0]
         folded = {fold(name), fold(name.partition("(")[0])} - {""}
         fitting = [agent for agent in self.agents if fold(agent) in folded]
         if not fitting:
@@ -116,8 +127,8 @@ class Case:
 def _member(name: str, spec: AgentSpec | None, note: str, room: int) -> Member:
     instructions = (spec.instructions or "") if spec is not None else ""
     return Member(
-        name=name,
-        instructions=cut(" ".join(instructions.split()), room),
-        tools=cut(", ".join(spec.tools), room) if spec is not None else "",
+        name=flat(name),
+        instructions=fenced(cut(" ".join(instructions.split()), room)),
+        tools=fenced(cut(", ".join(map(flat, spec.tools)), room)) if spec is not None else "",
         note=note,
     )

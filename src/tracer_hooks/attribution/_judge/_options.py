@@ -43,7 +43,7 @@ from tracer_hooks.attribution._judge._budget import JudgeBudget
 from tracer_hooks.config import DEFAULT_STORE, store_path
 from tracer_hooks.errors import ConfigError
 
-JudgeProtocol = Literal["auto", "all-at-once", "step-by-step", "binary-search", "windowed", "ranked"]
+JudgeProtocol = Literal["auto", "all-at-once", "step-by-step", "binary-search", "windowed", "ranked", "shortlist"]
 """How the judge is asked."""
 
 PREFIX = "TRACER_HOOKS_JUDGE_"
@@ -72,13 +72,14 @@ class JudgeOptions:
     """How the judge is asked; ``auto`` is ``ranked`` when there are candidates, else ``all-at-once`` when the trace
     fits the context, else ``windowed``."""
     proposer: str | None = None
-    """Attributor whose highest steps ``ranked`` chooses among; it must have a ``score`` method."""
+    """Attributor whose highest steps ``ranked`` and ``shortlist`` choose among; it must have a ``score`` method. None:
+    ``shortlist`` takes ``structural``, ``ranked`` takes every step."""
     top_k: int = 5
-    """How many steps are taken from the proposer."""
+    """How many steps ``ranked`` takes from the proposer; ``shortlist`` takes three at most."""
     rotations: int = 5
-    """How often ``ranked`` asks each question, at most once for each order of the options."""
+    """How often ``ranked`` and ``shortlist`` ask each question, at most once for each rotation of the options."""
     logprobs: bool = True
-    """Whether ``ranked`` asks for log-probabilities; without them it counts votes."""
+    """Whether these two ask for log-probabilities; without them it counts votes."""
     context_tokens: int = 32_768
     """Tokens that prompt and reply may take together. A server that has fewer may cut prompts without a word."""
     reply_tokens: int = 1_024

@@ -10,7 +10,7 @@ from tracer_hooks.schema import ErrorMode
 if TYPE_CHECKING:
     import jinja2
 
-VERSION = 1
+VERSION = 2
 """Version of the prompts and of what is made of the replies; part of the attributor's name in every answer."""
 
 

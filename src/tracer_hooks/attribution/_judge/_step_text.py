@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tracer_hooks.attribution._judge._fence import flat
 from tracer_hooks.schema import Step, Trajectory
 
 
@@ -23,13 +24,13 @@ class StepText:
 
 def step_texts(trajectory: Trajectory) -> list[StepText]:
     """The texts of every step."""
-    task, found = _flat(trajectory.task), []
+    task, found = trajectory.task.split(), []
     before: dict[str, int] = {}
     for step in trajectory.steps:
         since = range(before.get(step.agent, -1) + 1, step.index)
         found.append(
             StepText(
-                agent=_flat(step.agent),
+                agent=flat(step.agent),
                 kind=step.kind.value,
                 notes=tuple(_notes(step, since)),
                 parts=tuple(_parts(step, task)),
@@ -45,26 +46,22 @@ def _notes(step: Step, since: range) -> Iterator[str]:
     if received and received != list(since):
         yield "received the output of step" + ("s " if len(received) > 1 else " ") + ", ".join(map(str, received))
     if step.recipient:
-        yield f"hands over to {_flat(step.recipient)}"
+        yield f"hands over to {flat(step.recipient)}"
 
 
-def _parts(step: Step, task: str) -> Iterator[tuple[str, str]]:
+def _parts(step: Step, task: list[str]) -> Iterator[tuple[str, str]]:
     for each in step.inputs:
-        if each.step is None and each.text and each.text.strip() and _flat(each.text) != task:
-            yield f"received from {_flat(each.source)}: ", each.text
+        if each.step is None and each.text and each.text.strip() and each.text.split() != task:
+            yield f"received from {flat(each.source)}: ", each.text
     if step.content.strip():
         yield "", step.content
     for call in step.tool_calls:
         arguments = call.arguments
         written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-        yield f"calls the tool {_flat(call.name)} with: ", written
+        yield f"calls the tool {flat(call.name)} with: ", written
         if call.result is not None:
             yield "result: ", call.result
         if call.error is not None:
             yield "the tool failed: ", call.error
     if step.error:
         yield "the step failed: ", step.error
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split())

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tracer_hooks.attribution._judge._excerpt import cut, shares
+from tracer_hooks.attribution._judge._fence import fenced
 from tracer_hooks.attribution._judge._step_text import StepText, step_texts
 from tracer_hooks.schema import Trajectory
 
-_MARKER = re.compile(r"^(===+ *step\b)", re.IGNORECASE | re.MULTILINE)
 _LEAST_CHARS = 80
 _SMALLER = 0.7
 _GAP_TOKENS = 12
@@ -111,8 +110,7 @@ class Transcript:
         given = shares([len(part) for _, part in text.parts], limit)
         lines = [f"=== step {index} | {text.agent} | {text.kind} ===", *text.notes]
         for (caption, part), share in zip(text.parts, given, strict=True):
-            # A line of the run that looks like the beginning of a step must not pass for one.
-            lines.append(caption + _MARKER.sub(r"| \1", cut(part, share)))
+            lines.append(caption + fenced(cut(part, share)))
         return "\n".join(lines)
 
 

@@ -26,7 +26,7 @@ def test_the_answer_is_the_judges_and_its_confidence_is_half_of_what_it_states()
     assert [(one.agent, one.error_mode) for one in answer.faults] == [("Calculator", ErrorMode.FM_2_6)]
     assert answer.usage is not None
     assert (answer.usage.input_tokens, answer.usage.output_tokens) == (900, 60)
-    assert answer.attributor == "judge/1 all-at-once scripted"
+    assert answer.attributor == "judge/2 all-at-once scripted"
     assert answer.run_id == "shop-1"
     assert not answer.abstained
 

@@ -41,7 +41,7 @@ def test_a_reply_that_cannot_be_used_is_the_error_of_its_input_and_the_others_ar
         assert llm.calls == calls  # from the cache
     assert done.returncode == 1, done.stderr
     good, bad = json.loads(done.stdout)["results"]
-    assert (good["agent"], good["step"], good["attributor"]) == ("Calculator", 3, "judge/1 all-at-once m")
+    assert (good["agent"], good["step"], good["attributor"]) == ("Calculator", 3, "judge/2 all-at-once m")
     assert bad["error"].startswith("OutputParseError")
     assert again.returncode == 0
     assert json.loads(again.stdout)["results"][0]["step"] == 3

@@ -85,7 +85,7 @@ def test_a_local_model_answers_with_and_without_a_chat_template(tmp_path: Path, 
     asked = local_judge(save_model(tmp_path / "tiny-judge", template=template))
     answer = diagnose_trajectory(shop_run(), attributor=asked)
     assert (answer.agent, answer.step, answer.error_mode) == ("Calculator", 3, ErrorMode.FM_2_6)
-    assert answer.attributor == "judge/1 all-at-once tiny-judge"
+    assert answer.attributor == "judge/2 all-at-once tiny-judge"
     assert answer.usage is not None
     assert answer.usage.input_tokens > 3_000  # one token a byte
     assert answer.usage.output_tokens == 2  # the reply and the end

@@ -111,7 +111,7 @@ def test_without_a_model_the_message_says_exactly_what_to_set():
 def test_an_attributor_made_without_arguments_reads_the_environment(monkeypatch: pytest.MonkeyPatch):
     with ScriptedLLM([verdict()]) as llm:
         set_all(monkeypatch, MODEL="m", BASE_URL=llm.base_url, CACHE="off")
-        assert JudgeAttributor().attribute(shop_run()).attributor == "judge/1 all-at-once m"
+        assert JudgeAttributor().attribute(shop_run()).attributor == "judge/2 all-at-once m"
 
 
 def test_the_guide_and_the_module_name_the_same_variables():

@@ -155,7 +155,7 @@ def test_the_decision_sees_the_table_and_the_suspicious_steps_at_length():
     assert "step 30 | Reader | symptom | 0.10 | odd figure\n" in decision  # the invented quotation is dropped
     assert decision.count("step 17 | Writer | error") == 1  # found in two windows, listed once
     assert len(decision.partition("=== step 17 | Writer | message ===\n")[2].partition("\n=== step")[0]) > 1_200
-    assert answer.attributor == "judge/1 windowed scripted"
+    assert answer.attributor == "judge/2 windowed scripted"
 
 
 def test_later_windows_are_told_what_was_found_before():
@@ -194,7 +194,7 @@ def test_auto_takes_windows_when_the_run_does_not_fit(context: int, used: str):
     final = verdict(agent="Writer", step=17)
     with ScriptedLLM(default=window_judge({}, final)) as llm:
         answer = judge(llm, protocol="auto", context_tokens=context, reply_tokens=512).attribute(long_run())
-    assert answer.attributor == f"judge/1 {used} scripted"
+    assert answer.attributor == f"judge/2 {used} scripted"
 
 
 def test_a_context_too_small_for_the_question_itself_is_said_with_what_to_set():

@@ -147,7 +147,7 @@ def test_a_proposer_gives_the_candidates():
         options = JudgeOptions(model="m", base_url=llm.base_url, cache_dir=None, top_k=3)
         answer = JudgeAttributor(options, proposer=Middle()).attribute(shop_run())
         first = options_of(llm.requests[0].last)
-    assert answer.attributor == "judge/1 ranked m"  # auto, since there are candidates
+    assert answer.attributor == "judge/2 ranked m"  # auto, since there are candidates
     assert set(first) == {"Calculator", "Planner", "Price_Finder"}  # of the steps 3, 4 and 2 or 5
     assert {one.step for one in answer.candidates} == {2, 3, 4}
 

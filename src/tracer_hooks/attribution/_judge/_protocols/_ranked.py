@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tracer_hooks.attribution._judge._case import NO_FAULT, Case
-from tracer_hooks.attribution._judge._choice import Choice, Option, choose_from_many
-from tracer_hooks.attribution._judge._excerpt import cut
+from tracer_hooks.attribution._judge._case import NO_FAULT, NOBODY, UNNAMED, Case
+from tracer_hooks.attribution._judge._choice import Option, choose_from_many
+from tracer_hooks.attribution._judge._fence import flat
 from tracer_hooks.attribution._judge._interview import Interview
+from tracer_hooks.attribution._judge._protocols._choice_with_run import choice_with_run, opening_of
 from tracer_hooks.attribution._judge._protocols._explain import explained
-from tracer_hooks.attribution._judge._quotes import opening
 from tracer_hooks.attribution._judge._verdict import Verdict, plain_verdict
 
 AGENT, STEP = "ranked_agent", "ranked_step"
-_NOBODY = "no agent made a decisive error"
-_OPENING_CHARS = 100
 
 
 def ranked(interview: Interview, candidates: Mapping[int, float]) -> Verdict:
@@ -54,28 +52,17 @@ def ranked(interview: Interview, candidates: Mapping[int, float]) -> Verdict:
 def _choose_agent(interview: Interview, agents: Sequence[str], focus: Sequence[int]) -> tuple[dict[str, float], float]:
     """Probability of each agent, and that there is none to be blamed."""
     case = interview.case
-    options = [Option(agent, " ".join(agent.split()) or "(unnamed)") for agent in agents]
+    options = [Option(agent, flat(agent) or UNNAMED) for agent in agents]
     if not case.is_failure:
-        options.append(Option(None, _NOBODY))
-    found = choose_from_many(interview, _choice(interview, AGENT, options, focus))
+        options.append(Option(None, NOBODY))
+    found = choose_from_many(interview, choice_with_run(interview, AGENT, options, focus))
     return {agent: found[agent] for agent in agents}, found.get(None, 0.0)
 
 
 def _choose_step(interview: Interview, agent: str, steps: Sequence[int]) -> dict[int, float]:
-    options = [Option(step, f"step {step}: {_opening(interview.case, step)}") for step in steps]
-    found = choose_from_many(interview, _choice(interview, STEP, options, steps, agent=agent))
+    options = [Option(step, f"step {step}: {opening_of(interview.case, step)}") for step in steps]
+    found = choose_from_many(interview, choice_with_run(interview, STEP, options, steps, agent=flat(agent) or UNNAMED))
     return {step: found[step] for step in steps}
-
-
-def _choice(
-    interview: Interview, prompt: str, options: Sequence[Option], focus: Sequence[int], **values: object
-) -> Choice:
-    """The question with the run in it; the run is the same for every order of the options, so servers can keep it."""
-    transcript = interview.transcript
-    listed = "\n".join(f"X) {option.text}" for option in options)
-    room = interview.room(prompt, options=listed, **values)
-    steps = transcript.fitted(transcript.everything, room, focus=focus)
-    return Choice(prompt=prompt, values={**values, "steps": steps}, options=options)
 
 
 def _of(agent: str, beliefs: Mapping[int, float], case: Case) -> dict[int, float]:
@@ -85,8 +72,3 @@ def _of(agent: str, beliefs: Mapping[int, float], case: Case) -> dict[int, float
 def _shared(weights: Mapping[int, float]) -> dict[int, float]:
     total = sum(weights.values())
     return {step: weight / total if total else 1.0 / len(weights) for step, weight in weights.items()}
-
-
-def _opening(case: Case, step: int) -> str:
-    words = opening(case.steps[step]) or case.steps[step].kind.value
-    return cut(" ".join(words.split()), _OPENING_CHARS)

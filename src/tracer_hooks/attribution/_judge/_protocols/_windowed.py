@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tracer_hooks.attribution._judge._case import Case, ReplyError
+from tracer_hooks.attribution._judge._fence import flat
 from tracer_hooks.attribution._judge._interview import Interview, Question
 from tracer_hooks.attribution._judge._quotes import find_quote
 from tracer_hooks.attribution._judge._replies import Finding, VerdictReply, WindowReply
@@ -82,10 +83,10 @@ def _checked(findings: Sequence[Finding], window: range, case: Case) -> list[Row
     return [
         Row(
             step=finding.step,
-            agent=case.owner(finding.step),
+            agent=case.shown_owner(finding.step),
             kind=finding.kind,
-            text=" ".join(finding.text.split())[:_ROW_CHARS],
-            quote=(find_quote(case.steps[finding.step], finding.quote) or "")[:_ROW_CHARS],
+            text=flat(finding.text, _ROW_CHARS),
+            quote=flat(find_quote(case.steps[finding.step], finding.quote) or "", _ROW_CHARS),
             suspicion=finding.suspicion,
         )
         for finding in inside
