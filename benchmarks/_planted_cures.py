@@ -164,7 +164,3 @@ class PlantedAttributor:
             candidates=tuple(found),
             attributor=self.name,
         )
-
-    def attribute_many(self, trajectories: list[Trajectory]) -> list[Attribution]:
-        """See :class:`~tracer_hooks.attribution.Attributor`."""
-        return [self.attribute(one) for one in trajectories]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracer_hooks.attribution._abstaining import ENVIRONMENT_FAULT, blames_environment, is_environment_fault
 from tracer_hooks.attribution._diagnose import diagnose_trajectory, fault_of_answer
+from tracer_hooks.attribution._diagnose_each import diagnose_each
 from tracer_hooks.attribution._ensemble import EnsembleAttributor
 from tracer_hooks.attribution._fitting import FitReport, Fittable
 from tracer_hooks.attribution._protocol import Attributor
@@ -39,6 +40,7 @@ __all__ = [
     "StructuralAttributor",
     "attributor_names",
     "blames_environment",
+    "diagnose_each",
     "diagnose_trajectory",
     "expected_values",
     "fault_of_answer",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
 from tracer_hooks.schema import Attribution, Trajectory
@@ -36,6 +35,12 @@ class Attributor(Protocol):
         """
         ...
 
-    def attribute_many(self, trajectories: Iterable[Trajectory]) -> list[Attribution]:
-        """Diagnose several runs; one answer for each, in the same order."""
+
+@runtime_checkable
+class Concurrent(Protocol):
+    """An attributor that may be asked about several runs at the same time; see ``diagnose_each``."""
+
+    @property
+    def concurrency(self) -> int:
+        """How many."""
         ...

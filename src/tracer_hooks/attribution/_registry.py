@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
 from tracer_hooks.attribution._protocol import Attributor
-from tracer_hooks.errors import ConfigError
+from tracer_hooks.errors import ConfigError, MissingExtraError
 
 AUTO = "auto"
+GROUP = "tracer_hooks.attributors"
+"""Entry points of this group are attributors of other distributions: ``name = "module:callable"``."""
 
 # Modules are imported when the attributor is asked for: some bring torch with them.
 _SHIPPED: dict[str, str] = {
@@ -45,15 +48,15 @@ def get_attributor(name: str | Path | Attributor = AUTO) -> Attributor:
     if not isinstance(name, str):
         if isinstance(name, Attributor):
             return name
-        raise ConfigError(
-            f"expected the name of an attributor or an object with attribute() and attribute_many(), got {name!r}"
-        )
+        raise ConfigError(f"expected the name of an attributor or an object with a name and attribute(), got {name!r}")
     if name in _REGISTERED:
         return _REGISTERED[name]()
     if name == AUTO:
         return _made(_AUTOMATIC)
     if name in _SHIPPED:
         return _made(_SHIPPED[name])
+    for point in entry_points(group=GROUP, name=name):
+        return _from_entry_point(point)
     if Path(name).is_dir() or "/" in name or "\\" in name:
         return _load(Path(name))
     known = ", ".join(repr(one) for one in attributor_names())
@@ -65,7 +68,7 @@ def get_attributor(name: str | Path | Attributor = AUTO) -> Attributor:
 
 def attributor_names() -> tuple[str, ...]:
     """Every name that :func:`get_attributor` takes, ``"auto"`` first."""
-    return (AUTO, *sorted({*_SHIPPED, *_REGISTERED}))
+    return (AUTO, *sorted({*_SHIPPED, *_REGISTERED, *(point.name for point in entry_points(group=GROUP))}))
 
 
 def register_attributor(name: str, factory: Callable[[], Attributor]) -> None:
@@ -90,6 +93,27 @@ def _load(directory: Path) -> Attributor:
         f"no fitted attributor in {str(directory)!r}, expected a directory that `tracer-hooks fit` wrote. "
         f"Run: tracer-hooks fit --labels PATH --out {str(directory)!r}"
     )
+
+
+def _from_entry_point(point: EntryPoint) -> Attributor:
+    """What the callable of an entry point makes.
+
+    Raises:
+        ConfigError: It cannot be loaded, or makes no attributor; the message names the distribution.
+    """
+    owner = f"the attributor {point.name!r} of {point.dist.name if point.dist is not None else point.value!r}"
+    try:
+        found = point.load()()
+    except MissingExtraError:
+        raise
+    except Exception as error:  # a third party's code may fail in any way
+        raise ConfigError(
+            f"{owner} cannot be loaded: {type(error).__name__}: {error}. Expected {point.value!r} to make one; "
+            "update or remove that distribution"
+        ) from error
+    if not isinstance(found, Attributor):
+        raise ConfigError(f"{owner} is {found!r}, expected an object with a name and attribute()")
+    return found
 
 
 def _made(place: str) -> Attributor:

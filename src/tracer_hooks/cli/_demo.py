@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -181,10 +181,6 @@ class ShowingAttributor:
             self._has_shown = True
             out().print(Panel(diagnosis_text(trajectory, found), title="diagnosis", title_align="left"))
         return found
-
-    def attribute_many(self, trajectories: Iterable[Trajectory]) -> list[Attribution]:
-        """Diagnose several runs."""
-        return [self.attribute(each) for each in trajectories]
 
 
 def _show_trial(attempt: tracer_hooks.Attempt) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tracer_hooks.attribution import Attributor, diagnose_trajectory
+from tracer_hooks.attribution import diagnose_each
 from tracer_hooks.errors import ConfigError, MissingExtraError
 from tracer_hooks.evaluation._case import Case, Problem
 from tracer_hooks.evaluation._entrant import Entrant
@@ -63,24 +64,25 @@ def ask(
         MissingExtraError: The attributor needs something that is not installed.
         ConfigError: The attributor cannot work as it is configured.
     """
-    answers = []
-    for position, case in enumerate(cases):
-        attributor = entrant.attributor_for(position)
-        answers.append(_ask_one(attributor, view(case.trajectory), case.reference if told else None))
-        if progress is not None:
-            progress(entrant.name, position + 1, len(cases))
+    answers: list[Answer] = []
+    for attributor, group in itertools.groupby(enumerate(cases), key=lambda one: entrant.attributor_for(one[0])):
+        asked = ((view(case.trajectory), case.reference if told else None) for _, case in group)
+        began = time.perf_counter()
+        for answer in diagnose_each(asked, attributor=attributor):
+            if isinstance(answer, (MissingExtraError, ConfigError)):  # no run would fare better
+                raise answer
+            answers.append(_answer_of(answer, seconds=time.perf_counter() - began))
+            began = time.perf_counter()
+            if progress is not None:
+                progress(entrant.name, len(answers), len(cases))
     return answers
 
 
-def _ask_one(attributor: Attributor, trajectory: Trajectory, reference: str | None) -> Answer:
-    began = time.perf_counter()
-    try:
-        attribution = diagnose_trajectory(trajectory, attributor=attributor, reference=reference)
-    except (MissingExtraError, ConfigError):  # no run would fare better
-        raise
-    except Exception as error:  # one run must not stop the others
-        return Answer(attribution=None, seconds=time.perf_counter() - began, error=f"{type(error).__name__}: {error}")
-    return Answer(attribution=attribution, seconds=time.perf_counter() - began)
+def _answer_of(answer: Attribution | Exception, *, seconds: float) -> Answer:
+    """The answer with the time that it took, which is the attributor's word where it asked several at once."""
+    if isinstance(answer, Exception):
+        return Answer(attribution=None, seconds=seconds, error=f"{type(answer).__name__}: {answer}")
+    return Answer(attribution=answer, seconds=answer.elapsed_s or seconds)
 
 
 def problems_of(entrant: Entrant, cases: Sequence[Case], answers: Sequence[Answer]) -> list[Problem]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -45,10 +45,6 @@ class _Fixed:
             candidates=(blamed,),
             attributor="fixed",
         )
-
-    def attribute_many(self, trajectories: Iterable[Trajectory]) -> list[Attribution]:
-        """See :class:`~tracer_hooks.attribution.Attributor`."""
-        return [self.attribute(one) for one in trajectories]
 
     def propose(self, failure: Failure, step: int | None) -> Repair | None:
         """See :class:`~tracer_hooks.repairs.RepairStrategy`."""

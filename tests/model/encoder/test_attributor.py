@@ -17,7 +17,7 @@ def encoder(trained):
 
 def accuracy(encoder, labeled, numbers):
     runs = [labeled(k, step_label=True) for k in numbers]
-    answers = encoder.attribute_many([run.trajectory for run in runs])
+    answers = [encoder.attribute(run.trajectory) for run in runs]
     return sum(answer.agent == run.decisive.agent for answer, run in zip(answers, runs, strict=True)) / len(runs)
 
 

@@ -135,7 +135,7 @@ def test_empty_steps_and_tool_steps_are_read(attributor):
 def test_many_runs_are_answered_in_order(attributor, make_run):
     runs = [make_run(*CONTENTS, run_id=name) for name in ("x", "y")] + [make_run(run_id="z")]
 
-    assert [answer.run_id for answer in attributor.attribute_many(iter(runs))] == ["x", "y", "z"]
+    assert [attributor.attribute(run).run_id for run in runs] == ["x", "y", "z"]
 
 
 def test_a_run_is_read_once(options, make_run, monkeypatch):

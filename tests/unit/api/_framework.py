@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -169,6 +169,3 @@ class Blame:
             candidates=candidates,
             attributor=self.name,
         )
-
-    def attribute_many(self, trajectories: Iterable[Trajectory]) -> list[Attribution]:
-        return [self.attribute(trajectory) for trajectory in trajectories]

@@ -330,9 +330,6 @@ class Pointing:
         candidate = Candidate(agent="a", step=self.step, score=0.9)
         return Attribution(run_id=trajectory.run_id, agent="a", step=self.step, confidence=0.9, candidates=(candidate,))
 
-    def attribute_many(self, trajectories: Any, **options: Any) -> list[Attribution]:
-        return [self.attribute(one) for one in trajectories]
-
 
 def test_the_attributor_says_where_to_look_first_without_the_expected_answer(duo: Duo) -> None:
     run = duo.fail(check=None, expected="10")

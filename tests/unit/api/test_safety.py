@@ -85,9 +85,6 @@ class Answers:
     def __init__(self, answer: Any) -> None:
         self.attribute = self.propose = lambda *about, **more: answer
 
-    def attribute_many(self, trajectories: Any) -> Any:
-        return [self.attribute(trajectory) for trajectory in trajectories]
-
 
 def of_nobody(**changes: Any) -> Attribution:
     given: dict[str, Any] = {"agent": "solo", "step": 0, "confidence": 0.9, "attributor": "odd/1", **changes}

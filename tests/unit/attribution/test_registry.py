@@ -1,3 +1,6 @@
+import sys
+from pathlib import Path
+
 import pytest
 
 from tracer_hooks.attribution import (
@@ -23,9 +26,6 @@ class Fixed:
 
     def attribute(self, trajectory, *, reference=None):
         return Attribution(run_id=trajectory.run_id, **self.fields)
-
-    def attribute_many(self, trajectories):
-        return [self.attribute(one) for one in trajectories]
 
 
 @pytest.mark.parametrize("name", ["auto", "structural"])
@@ -61,9 +61,44 @@ def test_registering(monkeypatch):
         register_attributor("auto", Fixed)
 
 
-def test_many_answers_keep_the_order():
-    others = [TRAJECTORY.model_copy(update={"run_id": name}) for name in "xyz"]
-    assert [one.run_id for one in get_attributor().attribute_many(others)] == ["x", "y", "z"]
+def installed(folder: Path, value: str) -> None:
+    """A distribution with one attributor, as pip would install it."""
+    about = folder / "acme_blame-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-blame\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(f"[tracer_hooks.attributors]\nacme = {value}\n")
+    (folder / "acme_blame.py").write_text(
+        "from tracer_hooks.schema import Attribution\n"
+        "class Acme:\n"
+        "    name = 'acme'\n"
+        "    def attribute(self, trajectory, *, reference=None):\n"
+        "        return Attribution(run_id=trajectory.run_id, agent='a', step=0)\n"
+        "def broken(): raise OSError('no licence')\n"
+        "def nothing(): return 7\n"
+    )
+
+
+def test_a_distribution_brings_an_attributor(tmp_path, monkeypatch):
+    installed(tmp_path, "acme_blame:Acme")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert "acme" in attributor_names()
+    assert diagnose_trajectory(TRAJECTORY, attributor="acme").step == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("acme_blame:broken", "of 'acme-blame' cannot be loaded: OSError: no licence"),
+        ("acme_blame:Missing", "of 'acme-blame' cannot be loaded: AttributeError"),
+        ("acme_blame:nothing", "of 'acme-blame' is 7, expected an object with a name and attribute"),
+    ],
+)
+def test_an_attributor_of_a_distribution_that_cannot_be_used(tmp_path, monkeypatch, value, message):
+    installed(tmp_path, value)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "acme_blame", raising=False)
+    with pytest.raises(ConfigError, match=message):
+        get_attributor("acme")
 
 
 @pytest.mark.parametrize(

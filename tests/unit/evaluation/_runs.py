@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tracer_hooks.datasets import LoadedRecord
@@ -84,9 +84,6 @@ class Scripted:
     def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
         self.seen.append((trajectory, reference))
         return self._say(trajectory)
-
-    def attribute_many(self, trajectories: Iterable[Trajectory]) -> list[Attribution]:
-        return [self.attribute(one) for one in trajectories]
 
 
 def blames(step: int, confidence: float = 0.5) -> Scripted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -72,9 +72,6 @@ class Learner:
             abstained=True,
             candidates=(Candidate(agent=step.agent, step=step.index, score=0.4),),
         )
-
-    def attribute_many(self, trajectories: Iterable[Trajectory]) -> list[Attribution]:
-        return [self.attribute(one) for one in trajectories]
 
     def fit(self, labeled: Sequence[LabeledTrajectory], *, seed: int = 0) -> tuple[Attributor, FitReport]:
         if len({one.question_id for one in labeled}) < 2:
@@ -172,9 +169,6 @@ def test_an_attributor_that_cannot_be_fitted_is_refused() -> None:
 
         def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
             return Attribution(run_id=trajectory.run_id)
-
-        def attribute_many(self, trajectories: Iterable[Trajectory]) -> list[Attribution]:
-            return []
 
     with pytest.raises(ConfigError, match="'fixed' cannot be fitted"):
         adaptation(labels(), Fixed())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from tracer_hooks.attribution._abstaining import INCOMPLETE, NO_FAULT
 from tracer_hooks.attribution._contrast._combine import agent_scores, mode_scores, step_scores
@@ -79,10 +79,6 @@ class ContrastAttributor:
         began = time.perf_counter()
         answer = self._judge(trajectory)
         return answer.model_copy(update={"elapsed_s": time.perf_counter() - began})
-
-    def attribute_many(self, trajectories: Iterable[Trajectory]) -> list[Attribution]:
-        """Diagnose several runs; one answer for each, in the same order."""
-        return [self.attribute(trajectory) for trajectory in trajectories]
 
     def divergences(self, trajectory: Trajectory) -> Divergences | None:
         """Every difference from the passing runs; None when there is nothing to compare."""

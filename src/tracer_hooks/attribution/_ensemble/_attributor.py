@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -49,10 +49,6 @@ class EnsembleAttributor:
         began = time.perf_counter()
         answer = self._judge(trajectory, reference)
         return answer.model_copy(update={"elapsed_s": time.perf_counter() - began})
-
-    def attribute_many(self, trajectories: Iterable[Trajectory]) -> list[Attribution]:
-        """Diagnose several runs; one answer for each, in the same order."""
-        return [self.attribute(trajectory) for trajectory in trajectories]
 
     def score(self, trajectory: Trajectory, *, reference: str | None = None) -> StepScores | None:
         """Pooled log-beliefs; None when no member has anything to say."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,20 +117,10 @@ class JudgeAttributor:
             answer = attribution_of(outcome.verdict, outcome.interview.case, blank)
         return answer.model_copy(update={"elapsed_s": time.perf_counter() - began})
 
-    def attribute_many(self, trajectories: Iterable[Trajectory]) -> list[Attribution]:
-        """Diagnose several runs, some at the same time; one answer for each, in the same order.
-
-        Raises:
-            AttributionError: A run could not be judged, as in :meth:`attribute`: the first such error, after all others
-                were judged too. With a cache, a second call pays only for what failed.
-        """
-        pool = ThreadPoolExecutor(self.options.concurrency, thread_name_prefix="tracer-hooks-judge")
-        try:
-            waiting = [pool.submit(self.attribute, trajectory) for trajectory in trajectories]
-            wait(waiting)
-        finally:
-            pool.shutdown(cancel_futures=True)  # after Ctrl-C nothing new is begun
-        return [each.result() for each in waiting]
+    @property
+    def concurrency(self) -> int:
+        """How many runs :func:`~tracer_hooks.attribution.diagnose_each` has judged at the same time."""
+        return self.options.concurrency
 
     def score(
         self, trajectory: Trajectory, *, reference: str | None = None, candidates: Sequence[Candidate] = ()

@@ -103,7 +103,7 @@ class JudgeOptions:
     backoff_s: float = 1.0
     """Seconds before the second attempt, doubled for each further one; a server's Retry-After goes before it."""
     concurrency: int = 4
-    """Trajectories that ``attribute_many`` has judged at the same time."""
+    """Trajectories of a file or folder that are judged at the same time."""
     cache_dir: Path | None = DEFAULT_CACHE
     """Directory of accepted replies; None keeps none."""
     call_log: Path | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -110,10 +110,6 @@ class PrefillAttributor:
         else:
             answer = _answer(trajectory, scores)
         return answer.model_copy(update={"elapsed_s": time.perf_counter() - began})
-
-    def attribute_many(self, trajectories: Iterable[Trajectory]) -> list[Attribution]:
-        """Diagnose several runs; one answer for each, in the same order."""
-        return [self.attribute(trajectory) for trajectory in trajectories]
 
     def fit(self, labeled: Sequence[LabeledTrajectory], *, seed: int = 0) -> tuple[PrefillAttributor, FitReport]:
         """A new attributor with a probe fitted to these trajectories, and what it gained.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from tracer_hooks.attribution._abstaining import ENVIRONMENT_FAULT, INCOMPLETE, NO_FAULT
 from tracer_hooks.attribution._reading._trace import Trace
@@ -33,10 +33,6 @@ class RulesAttributor:
         began = time.perf_counter()
         answer = self._judge(trajectory, reference)
         return answer.model_copy(update={"elapsed_s": time.perf_counter() - began})
-
-    def attribute_many(self, trajectories: Iterable[Trajectory]) -> list[Attribution]:
-        """Diagnose several runs; one answer for each, in the same order."""
-        return [self.attribute(trajectory) for trajectory in trajectories]
 
     def _judge(self, trajectory: Trajectory, reference: str | None) -> Attribution:
         blank = Attribution(run_id=trajectory.run_id, attributor=f"{self.name}/{VERSION}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -46,10 +46,6 @@ class StructuralAttributor:
         began = time.perf_counter()
         answer = self._judge(trajectory, reference)
         return answer.model_copy(update={"elapsed_s": time.perf_counter() - began})
-
-    def attribute_many(self, trajectories: Iterable[Trajectory]) -> list[Attribution]:
-        """Diagnose several runs; one answer for each, in the same order."""
-        return [self.attribute(trajectory) for trajectory in trajectories]
 
     def score(self, trajectory: Trajectory, *, reference: str | None = None) -> StepScores | None:
         """Log-beliefs over the steps; None for a trajectory with nothing in it."""

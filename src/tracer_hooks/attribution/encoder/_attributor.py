@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -72,10 +72,6 @@ class EncoderAttributor:
         began = time.perf_counter()
         answer = self._judge(trajectory)
         return answer.model_copy(update={"elapsed_s": time.perf_counter() - began})
-
-    def attribute_many(self, trajectories: Iterable[Trajectory]) -> list[Attribution]:
-        """Diagnose several runs; one answer for each, in the same order."""
-        return [self.attribute(trajectory) for trajectory in trajectories]
 
     def fit(self, labeled: Sequence[LabeledTrajectory], *, seed: int = 0) -> tuple[EncoderAttributor, FitReport]:
         """Adapt the pointer to these trajectories; see :class:`~tracer_hooks.attribution._fitting.Fittable`.

@@ -146,7 +146,6 @@ def test_it_is_an_attributor_and_a_scorer():
     assert isinstance(attributor, Attributor)
     assert isinstance(attributor, Scorer)
     assert attributor.name == "contrast"
-    assert attributor.attribute_many([]) == []
 
 
 def long_run(run_id, outcome, seed, size):

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from tracer_hooks.attribution import Attributor, diagnose_trajectory
+from tracer_hooks.attribution import Attributor, diagnose_each, diagnose_trajectory
 from tracer_hooks.attribution._scores import Scorer
-from tracer_hooks.schema import ErrorMode, RunOutcome, Trajectory
+from tracer_hooks.schema import Attribution, ErrorMode, RunOutcome, Trajectory
 from tracer_hooks.testing import Reply, ScriptedLLM, When
 
 from ._runs import judge, long_run, shop_run, verdict
@@ -150,8 +150,10 @@ def test_an_empty_trajectory_is_not_asked_about():
 def test_many_runs_keep_their_order():
     rules = [When(contains=f"TASK\ntask {number}\n").then(verdict(step=number)) for number in range(1, 7)]
     with ScriptedLLM(rules=rules) as llm:
-        runs = (shop_run(task=f"task {number}", run_id=f"r{number}") for number in range(1, 7))
-        answers = judge(llm, concurrency=3).attribute_many(runs)
+        runs = ((shop_run(task=f"task {number}", run_id=f"r{number}"), None) for number in range(1, 7))
+        answers = [
+            one for one in diagnose_each(runs, attributor=judge(llm, concurrency=3)) if isinstance(one, Attribution)
+        ]
     assert [(answer.run_id, answer.step) for answer in answers] == [(f"r{number}", number) for number in range(1, 7)]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tracer_hooks.attribution import diagnose_each
 from tracer_hooks.attribution._judge import JudgeAttributor, JudgeOptions
 from tracer_hooks.errors import AttributionError, ConfigError
 from tracer_hooks.schema import Candidate
@@ -263,6 +264,6 @@ def test_the_judges_calls_are_not_traced():
     watching = Watching()
     asked = JudgeAttributor(JudgeOptions(cache_dir=None, budget=budget()), model=watching)
     asked.attribute(shop_run())
-    asked.attribute_many([shop_run(), shop_run()])
+    list(diagnose_each([(shop_run(), None)] * 2, attributor=asked))
     assert watching.suppressed == [True, True, True]
     assert not is_suppressed()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tracer_hooks.attribution import diagnose_each
 from tracer_hooks.errors import AttributionError, ConfigError, OutputParseError
 from tracer_hooks.schema import Attribution, Candidate
 from tracer_hooks.testing import Reply, ScriptedLLM, ScriptedRequest
@@ -224,6 +225,6 @@ def test_long_runs_written_at_the_same_time_give_whole_lines(tmp_path: Path):
     path = tmp_path / "calls.jsonl"
     with ScriptedLLM(default=verdict(agent="Writer", step=17)) as llm:
         runs = [long_run().model_copy(update={"run_id": f"r{number}"}) for number in range(8)]
-        judge(llm, call_log=path, concurrency=8).attribute_many(runs)
+        list(diagnose_each(((run, None) for run in runs), attributor=judge(llm, call_log=path, concurrency=8)))
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert {line["run_id"] for line in lines} == {f"r{number}" for number in range(8)}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks.attribution import diagnose_trajectory
+from tracer_hooks.attribution import diagnose_each, diagnose_trajectory
 from tracer_hooks.attribution._judge import JudgeAttributor, JudgeOptions
 from tracer_hooks.errors import AttributionError, ConfigError, OutputParseError
 from tracer_hooks.schema import Candidate, ErrorMode
@@ -157,7 +157,7 @@ def test_a_second_judge_uses_the_model_that_is_loaded(tmp_path: Path):
     directory = save_model(tmp_path)
     local_judge(directory).attribute(shop_run())
     before = _local._load.cache_info().misses
-    local_judge(directory).attribute_many([shop_run(), shop_run()])
+    list(diagnose_each([(shop_run(), None)] * 2, attributor=local_judge(directory)))
     assert _local._load.cache_info().misses == before
 
 

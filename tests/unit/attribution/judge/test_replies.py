@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tracer_hooks.attribution import diagnose_each
 from tracer_hooks.cli._diagnose import attribute_one
 from tracer_hooks.errors import OutputParseError
 from tracer_hooks.schema import ErrorMode
@@ -40,15 +41,16 @@ def test_the_command_line_shows_an_unreadable_reply_as_an_error_of_its_input():
     assert result.startswith("OutputParseError")
 
 
-def test_one_broken_run_among_many_is_raised_after_the_others_were_judged():
+def test_one_broken_run_among_many_does_not_stop_the_others():
     def reply(request):
         return "no idea" if "bad run" in request.text else verdict()
 
     runs = [shop_run(task="bad run"), shop_run(), shop_run(run_id="other")]
     with ScriptedLLM(default=reply) as llm:
-        with pytest.raises(OutputParseError):
-            judge(llm, concurrency=1).attribute_many(runs)
+        answers = list(diagnose_each(((run, None) for run in runs), attributor=judge(llm, concurrency=1)))
         assert llm.calls == 4
+    assert isinstance(answers[0], OutputParseError)
+    assert [getattr(one, "step", None) for one in answers[1:]] == [3, 3]
 
 
 @pytest.mark.parametrize(
