@@ -90,12 +90,12 @@ class _Arm:
 class LessonTrial:
     """Decides, run by run, whether a lesson that a coin gives to some runs makes them pass more often.
 
-    Each run bets on the lesson. Where it passes more than the runs before it did (``passed`` minus their rate), that
-    speaks for the lesson if it had it, and against it if it had not. The coin is fair, so without an effect nobody makes
-    money on average, whatever the runs before were like and however the tasks change meanwhile: the evidence is
-    a martingale of the draws alone (randomised experiments looked at any time: Ham, Bojinov, Lindon and Tingley 2022,
-    https://arxiv.org/abs/2210.08639). Bets and their limits are those of :class:`PairedEvidence`. With a share other than one
-    half the rarer arm weighs more, so that the mean stays that of the effect.
+    Each run is a bet on the lesson. Where it passes more than the runs before it did (``passed`` minus their rate),
+    that speaks for the lesson if it had it, and against it if it had not. The coin is fair, so without an effect nobody
+    makes money on average, whatever the runs before were like and however the tasks change meanwhile: the evidence is a
+    martingale of the draws alone (randomised experiments looked at at any time: Ham, Bojinov, Lindon and Tingley 2022,
+    https://arxiv.org/abs/2210.08639). Bets and their limits are those of :class:`PairedEvidence`. With a share other
+    than one half the rarer arm weighs more, so that the mean stays that of the effect.
 
     Feed the runs in the order of counting. A decision is final.
 
@@ -178,8 +178,8 @@ class LessonTrial:
 class LessonWatch:
     """Says when it is doubtful that a kept lesson still helps, so that it has to be tried again.
 
-    Doubt costs a trial, not the lesson, so it comes early: when the last runs with the lesson pass clearly less often than in its
-    trial, or when the last runs with it pass no more often than the control runs between them.
+    Doubt costs a trial, not the lesson, so it comes early: when the last runs with the lesson pass clearly less often
+    than in its trial, or when the last runs with it pass no more often than the control runs between them.
 
     Args:
         rule: What it takes.
@@ -189,7 +189,9 @@ class LessonWatch:
 
     def __init__(self, rule: LessonRule | None = None, *, trial_runs: int, trial_passes: int) -> None:
         if not 0 <= trial_passes <= trial_runs:
-            raise ConfigError(f"trial_passes is {trial_passes!r} of {trial_runs!r}; expected a number from 0 to the runs")
+            raise ConfigError(
+                f"trial_passes is {trial_passes!r} of {trial_runs!r}; expected a number from 0 to the runs"
+            )
         self.rule = rule or LessonRule()
         self._trial = _Arm(trial_runs, trial_passes)
         self._last: deque[tuple[bool, bool]] = deque(maxlen=self.rule.window)

@@ -71,8 +71,9 @@ def failure_groups(runs: Sequence[JudgedRun]) -> list[FailureGroup]:
 def write_lesson(chat: Chat, group: FailureGroup, known: Sequence[str] = ()) -> WrittenLesson:
     """Have a language model write one lesson, and hold it to rules.
 
-    It may not tell an expected answer of these runs, hold values of a single task of them, or say what the agent is told
-    already. The model is asked once more where its first answer cannot be used. An exception of it is the caller's.
+    It may not tell an expected answer of these runs, hold values of a single task of them, or say what the agent is
+    told already. The model is asked once more where its first answer cannot be used. An exception of it is the
+    caller's.
 
     Args:
         chat: Asks the model.
@@ -99,8 +100,8 @@ def _request(group: FailureGroup, known: Sequence[str], complaint: str) -> list[
     if known:
         parts.append("It has been told before, so say something else:\n" + "\n".join(f"- {one}" for one in known))
     parts.append(
-        f"What do these failures have in common, and what should {agent} do in another way at tasks of this kind? Write "
-        f"one or two short sentences to {agent}, without the numbers, names and things of these runs. They must not "
+        f"What do these failures have in common, and what should {agent} do in another way at such tasks? "
+        f"Write one or two short sentences to {agent}, without the numbers, names and things of these runs. They must not "
         "change the form of its reply. Write nothing but these sentences."
     )
     if complaint:
@@ -139,4 +140,3 @@ def _instructions(group: FailureGroup) -> str:
     """What the agent is told; empty where that is not known."""
     told = (run.trajectory.instructions_of(group.agent) for run in group.runs)
     return next((text for text in told if text), "")
-

@@ -1,4 +1,4 @@
-"""The local store: runs with their trajectories, diagnoses and repairs, versions of prompts, and lessons, in one SQLite file."""
+"""The local store: runs with diagnoses and repairs, versions of prompts, and lessons, in one SQLite file."""
 
 from tracer_hooks.store._fingerprint import fingerprint
 from tracer_hooks.store._lesson_records import Lesson, LessonDraft, LessonOutcome, LessonState

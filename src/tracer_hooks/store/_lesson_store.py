@@ -51,9 +51,7 @@ class LessonStore(StoreFile):
         with self._database.write("propose a lesson") as connection:
             return _lesson_statements.propose(connection, team, draft)
 
-    def change(
-        self, seen: Lesson, state: LessonState, *, reason: str, evidence: Mapping[str, Json] = _NOTHING
-    ) -> bool:
+    def change(self, seen: Lesson, state: LessonState, *, reason: str, evidence: Mapping[str, Json] = _NOTHING) -> bool:
         """Change the state of a lesson; its next period begins.
 
         Args:

@@ -62,10 +62,10 @@ class HookOptions:
     """Which share of the calls, 0 to 0.5, goes on with the prompts that were current before the accepted ones: then a
     change for the worse that has other reasons is told apart from one of the prompts."""
     lessons: LessonUse = "off"
-    """Whether agents are given what they learnt from failures at tasks of a kind: ``off``, or ``learned``, the lessons that
-    ``tracer-hooks lessons learn`` keeps in the run store for this team. They come at the end of the user's message, never
-    in the system message. A run that a check or an expected answer decides on counts for or against them: one that helps
-    is kept, one that does not is retired, with one line in the log."""
+    """Whether agents are given what they learnt from failures at tasks of a kind: ``off``, or ``learned``, the lessons
+    that ``tracer-hooks lessons learn`` keeps in the run store for this team. They come at the end of the user's
+    message, never in the system message. A run that a check or an expected answer decides on counts for or against
+    them: one that helps is kept, one that does not is retired, with one line in the log."""
     diagnose: DiagnoseMode | bool = "auto"
     """When failed runs are diagnosed: ``auto`` is in the background in asynchronous code, else before the call ends."""
     attributor: str | Attributor = "auto"
