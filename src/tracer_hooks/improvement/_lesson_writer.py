@@ -101,8 +101,8 @@ def _request(group: FailureGroup, known: Sequence[str], complaint: str) -> list[
         parts.append("It has been told before, so say something else:\n" + "\n".join(f"- {one}" for one in known))
     parts.append(
         f"What do these failures have in common, and what should {agent} do in another way at such tasks? "
-        f"Write one or two short sentences to {agent}, without the numbers, names and things of these runs. They must not "
-        "change the form of its reply. Write nothing but these sentences."
+        f"Write one or two short sentences to {agent}, without the numbers, names and things of these runs. They must "
+        "not change the form of its reply. Write nothing but these sentences."
     )
     if complaint:
         parts.append(f"Your last answer could not be used: {complaint}. Write another one.")

@@ -105,7 +105,7 @@ def test_a_lesson_comes_in_the_users_message_and_not_in_the_system_message(path:
         assert runs.get(run.attempts[0].trajectory.run_id).lessons == run.lessons
         assert runs.list()[0].lessons == run.lessons
     assert TEXT in str(run.tape.model_dump())
-    assert attributes(seen.root)["tracer_hooks.lessons.given"] == (1,)
+    assert attributes(seen.root)["tracer_hooks.lessons.given"] == ("1",)
 
 
 def test_a_run_that_goes_without_is_counted_too(path: Path, draws: list[float]) -> None:
