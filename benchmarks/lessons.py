@@ -249,7 +249,7 @@ def stream_rows(streams: int, seed: int) -> Iterator[Row]:
         with tempfile.TemporaryDirectory() as folder, LessonStore(Path(folder) / "runs.sqlite") as store:
             shares.append(Stream(store, random.Random(f"stream {seed} {one}")).run())
             lessons += len(store.lessons(TEAM))
-        print(f"stream {one + 1} of {streams}", file=sys.stderr, flush=True)
+        print(f"stream {one + 1} of {streams}: {shares[-1]}", file=sys.stderr, flush=True)
     yield {"tasks": TASKS, "streams": streams, "lessons_a_stream": lessons / streams}
     for at, name in enumerate(("without lessons", "with lessons", "every lesson given, none retired")):
         yield {"arm": name, "passed": statistics.mean(share[at] for share in shares)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 NEAR = 0.5
@@ -23,11 +23,12 @@ TaskKind = Mapping[str, float]
 
 def kind_of(tasks: Iterable[str]) -> dict[str, float]:
     """What tasks have in common: the mean of their profiles. Numbers are alike, whatever they are."""
-    total: Counter[str] = Counter()
+    total: defaultdict[str, float] = defaultdict(float)
     for task in tasks:
         for gram, weight in _profile(task).items():
             total[gram] += weight
-    return _of_length_one(dict(total.most_common(_MOST)))
+    weightiest = sorted(total.items(), key=lambda one: -one[1])[:_MOST]
+    return _of_length_one(dict(weightiest))
 
 
 def nearness(one: TaskKind, other: TaskKind) -> float:

@@ -67,7 +67,7 @@ def learnt_from(connection: sa.Connection, team: str) -> frozenset[tuple[str, st
 
 
 def outcomes(
-    connection: sa.Connection, team: str, number: int, *, period: int | None, last: int | None
+    connection: sa.Connection, team: str, number: int, *, period: int | None, last: int | None, skip: int
 ) -> tuple[LessonOutcome, ...]:
     """The runs that were counted, in the order of counting."""
     if not has_lessons(connection):
@@ -76,8 +76,20 @@ def outcomes(
     statement = sa.select(lesson_outcomes).where(columns.team == team, columns.number == number)
     if period is not None:
         statement = statement.where(columns.period == period)
+    if last is None:
+        # Positions only grow, and one transaction writes at a time: what was read once keeps its place.
+        ordered = statement.order_by(columns.position).offset(skip)
+        return tuple(outcome_of(row) for row in connection.execute(ordered).mappings())
     newest_first = statement.order_by(columns.position.desc()).limit(last)
     return tuple(reversed([outcome_of(row) for row in connection.execute(newest_first).mappings()]))
+
+
+def counted(connection: sa.Connection, team: str, number: int, period: int) -> int:
+    """How many runs were counted in a period."""
+    columns = lesson_outcomes.c
+    is_of = (columns.team == team, columns.number == number, columns.period == period)
+    statement = sa.select(sa.func.count()).select_from(lesson_outcomes).where(*is_of)
+    return (connection.scalar(statement) or 0) if has_lessons(connection) else 0
 
 
 def propose(connection: sa.Connection, team: str, draft: LessonDraft) -> Lesson | None:

@@ -133,7 +133,7 @@ class LessonStore(StoreFile):
             return _lesson_statements.count(connection, team, number, outcome)
 
     def outcomes(
-        self, team: str, number: int, *, period: int | None = None, last: int | None = None
+        self, team: str, number: int, *, period: int | None = None, last: int | None = None, skip: int = 0
     ) -> tuple[LessonOutcome, ...]:
         """The runs that were counted, in the order of counting.
 
@@ -142,10 +142,18 @@ class LessonStore(StoreFile):
             number: The lesson.
             period: Only those of this period.
             last: Only so many, the last ones.
+            skip: Leave out so many, the first ones; without ``last``.
         """
         from tracer_hooks.store import _lesson_statements
 
         if last is not None and last < 1:
             raise StoreError(f"last must be at least 1, got {last!r}. Next: pass last=100")
         with self._database.read("read runs that counted for a lesson") as connection:
-            return _lesson_statements.outcomes(connection, team, number, period=period, last=last)
+            return _lesson_statements.outcomes(connection, team, number, period=period, last=last, skip=skip)
+
+    def counted(self, team: str, number: int, period: int) -> int:
+        """How many runs were counted in a period of a lesson."""
+        from tracer_hooks.store import _lesson_statements
+
+        with self._database.read("count the runs of a lesson") as connection:
+            return _lesson_statements.counted(connection, team, number, period)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from tracer_hooks.errors import StoreError
 from tracer_hooks.store import Lesson, LessonOutcome, LessonState, LessonStore
 
 if TYPE_CHECKING:
-    from tracer_hooks.improvement import LessonRule
+    from tracer_hooks.improvement import LessonRule, LessonTrial, LessonWatch
 
 _FRESH_S = 2.0
 """What another process learns or retires is noticed after so long."""
@@ -26,6 +26,16 @@ _WORDS = {
     LessonState.ON_TRIAL: "tries again",
     LessonState.RETIRED: "retires",
 }
+
+
+@dataclass
+class _Followed:
+    """The test that a lesson stands in its present period."""
+
+    period: int
+    test: LessonTrial | LessonWatch
+    seen: int = 0
+    """How many of the period's runs it has seen, or passed over."""
 
 
 class TeamLessons:
@@ -46,6 +56,7 @@ class TeamLessons:
         self._lock = process_lock()
         self._living: tuple[Lesson, ...] = ()
         self._fresh_until = 0.0
+        self._tests: dict[int, _Followed] = {}
 
     @property
     def rule(self) -> LessonRule:
@@ -118,9 +129,8 @@ class TeamLessons:
     def _try(self, lesson: Lesson) -> None:
         from tracer_hooks.improvement import LessonDecision, LessonTrial
 
-        trial = LessonTrial(self.rule)
-        for outcome in self._outcomes(lesson, None):
-            trial.add(given=outcome.given, passed=outcome.passed)
+        trial = self._followed(lesson).test
+        assert isinstance(trial, LessonTrial)
         if trial.decision is not LessonDecision.UNDECIDED:
             state = LessonState.KEPT if trial.decision is LessonDecision.KEEP else LessonState.RETIRED
             evidence = {**trial.evidence, "trials": _number(lesson.evidence.get("trials")) + 1}
@@ -129,15 +139,31 @@ class TeamLessons:
     def _watch(self, lesson: Lesson) -> None:
         from tracer_hooks.improvement import LessonWatch
 
-        runs, passes = (_number(lesson.evidence.get(name)) for name in ("with_runs", "with_passes"))
-        watch = LessonWatch(self.rule, trial_runs=runs, trial_passes=min(passes, runs))
-        for outcome in self._outcomes(lesson, self.rule.window):
-            watch.add(given=outcome.given, passed=outcome.passed)
+        watch = self._followed(lesson).test
+        assert isinstance(watch, LessonWatch)
         if watch.is_doubtful:
             self._change(lesson, LessonState.ON_TRIAL, watch.reason, {})
 
-    def _outcomes(self, lesson: Lesson, last: int | None) -> Sequence[LessonOutcome]:
-        return self._store.outcomes(self.team, lesson.number, period=lesson.period, last=last)
+    def _followed(self, lesson: Lesson) -> _Followed:
+        """The test of the lesson's present period, with all runs that any process has counted so far."""
+        followed = self._tests.get(lesson.number)
+        if followed is None or followed.period != lesson.period:
+            followed = self._tests[lesson.number] = self._begun(lesson)
+        for outcome in self._store.outcomes(self.team, lesson.number, period=lesson.period, skip=followed.seen):
+            followed.test.add(given=outcome.given, passed=outcome.passed)
+            followed.seen += 1
+        return followed
+
+    def _begun(self, lesson: Lesson) -> _Followed:
+        from tracer_hooks.improvement import LessonTrial, LessonWatch
+
+        if lesson.state is not LessonState.KEPT:
+            return _Followed(lesson.period, LessonTrial(self.rule))
+        runs, passes = (_number(lesson.evidence.get(name)) for name in ("with_runs", "with_passes"))
+        watch = LessonWatch(self.rule, trial_runs=runs, trial_passes=min(passes, runs))
+        # A watch looks no further back than its window, and a lesson may have been kept for a million runs.
+        counted = self._store.counted(self.team, lesson.number, lesson.period)
+        return _Followed(lesson.period, watch, max(counted - self.rule.window, 0))
 
     def _change(self, lesson: Lesson, state: LessonState, reason: str, evidence: dict[str, object]) -> None:
         self._fresh_until = 0.0
