@@ -31,8 +31,8 @@ class LessonRule:
 
     Attributes:
         alpha: Probability, at most, that a trial keeps a lesson that does not help.
-        alpha_harm: Probability, at most, of retiring a lesson as harmful that does no harm.
-        alpha_futile: Probability, at most, of giving up a lesson that gains ``least_gain`` or more.
+        alpha_futile: Probability, at most, of giving up a lesson that gains ``least_gain`` or more. What does harm is
+            given up by this sooner than by proof of the harm.
         least_gain: A gain below this is not worth a lesson.
         least_runs: Nothing is decided before so many runs.
         most_runs: Runs of a trial; a lesson that is not shown to help by then is retired.
@@ -44,7 +44,6 @@ class LessonRule:
     """
 
     alpha: float = 0.05
-    alpha_harm: float = 0.05
     alpha_futile: float = 0.1
     least_gain: float = 0.1
     least_runs: int = 10
@@ -56,7 +55,7 @@ class LessonRule:
     least_controls: int = 20
 
     def __post_init__(self) -> None:
-        for name in ("alpha", "alpha_harm", "alpha_futile", "least_gain", "control_share"):
+        for name in ("alpha", "alpha_futile", "least_gain", "control_share"):
             self._check(name, 0.0 < getattr(self, name) < 0.5, "a number between 0 and 0.5")
         self._check("fallen", self.fallen > 0.0, "a number above 0")
         for name in ("least_runs", "recent", "least_controls"):
@@ -110,7 +109,7 @@ class LessonTrial:
         self.rule = rule or LessonRule()
         rarer = min(share, 1 - share)
         self._stakes = {True: rarer / share, False: -rarer / (1 - share)}
-        self._gain, self._harm = PairedEvidence(), PairedEvidence()
+        self._gain = PairedEvidence()
         self._too_little = PairedEvidence(null=-self.rule.least_gain * rarer)
         self._with, self._without = _Arm(), _Arm()
         self._decision, self._reason = LessonDecision.UNDECIDED, ""
@@ -121,7 +120,6 @@ class LessonTrial:
         # What is expected comes from the runs before alone: it may be anything that does not know this run's coin.
         difference = self._stakes[given] * (float(passed) - (passes + 0.5) / (runs + 1))
         self._gain.add(difference)
-        self._harm.add(-difference)
         self._too_little.add(-difference)
         (self._with if given else self._without).add(passed=passed)
         if self._decision is LessonDecision.UNDECIDED and runs + 1 >= self.rule.least_runs:
@@ -152,7 +150,6 @@ class LessonTrial:
             "without_runs": self._without.runs,
             "without_passes": self._without.passes,
             "e_gain": self._gain.e_value,
-            "e_harm": self._harm.e_value,
             "e_too_little": self._too_little.e_value,
         }
 
@@ -164,8 +161,6 @@ class LessonTrial:
         rule = self.rule
         if self._gain.e_value >= 1 / rule.alpha:
             self._close(LessonDecision.KEEP, "Runs with it pass more often")
-        elif self._harm.e_value >= 1 / rule.alpha_harm:
-            self._close(LessonDecision.RETIRE, "Runs with it pass less often")
         elif self._too_little.e_value >= 1 / rule.alpha_futile:
             self._close(LessonDecision.RETIRE, f"A gain of {100 * rule.least_gain:.3g} points is ruled out")
         elif self.runs >= rule.most_runs:

@@ -37,15 +37,13 @@ def test_what_helps_is_kept_and_nothing_else(without: float, with_it: float, lea
 
 
 def test_a_trial_says_why_and_ends_in_time() -> None:
-    rule = LessonRule(most_runs=30)
-    spent = LessonTrial(rule)
-    for at in range(30):
+    spent = LessonTrial(LessonRule(most_runs=32))
+    for at in range(32):
         spent.add(given=at % 2 == 0, passed=at % 4 < 2)
     assert spent.decision is LessonDecision.RETIRE
-    assert spent.reason == (
-        "It was not shown to help in 30 runs: 8 of 15 runs passed with it, 8 of 15 without it."
-    ) or spent.reason.startswith("A gain of 10 points is ruled out")
-    assert trial(1, 0.9, 0.1).reason.startswith("Runs with it pass less often")
+    assert spent.reason == "It was not shown to help in 32 runs: 8 of 16 runs passed with it, 8 of 16 without it."
+    harm = trial(1, 0.9, 0.1)
+    assert (harm.decision, harm.reason.split(":")[0]) == (LessonDecision.RETIRE, "A gain of 10 points is ruled out")
     assert LessonTrial().reason.startswith("It is too early to say")
 
 
@@ -106,11 +104,11 @@ def test_runs_without_it_that_pass_as_often_make_doubtful() -> None:
 
 
 def test_what_cannot_be_is_refused() -> None:
-    with pytest.raises(ConfigError, match="alpha is 0.7"):
+    with pytest.raises(ConfigError, match=r"alpha is 0\.7"):
         LessonRule(alpha=0.7)
     with pytest.raises(ConfigError, match="most_runs is 3"):
         LessonRule(most_runs=3)
-    with pytest.raises(ConfigError, match="share is 1.0"):
+    with pytest.raises(ConfigError, match=r"share is 1\.0"):
         LessonTrial(share=1.0)
     with pytest.raises(ConfigError, match="trial_passes is 3 of 2"):
         LessonWatch(trial_runs=2, trial_passes=3)
