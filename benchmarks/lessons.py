@@ -1,7 +1,7 @@
 """Are lessons that do nothing kept out, those that help kept, and those that stop helping retired in time?
 
     python benchmarks/lessons.py [--parts trial,drift,stream,kinds] [--runs 1000] [--streams 8] [--seed 1000]
-        [--json FILE]
+        [--mix good|poor] [--json FILE]
 
 Simulated runs of which the true rates are known; no model is called. What is measured is the library's own code.
 
@@ -15,11 +15,12 @@ the rate without, or runs without it rise to the rate with it. It is watched by 
 that go on helping.
 
 *stream*: tasks of three kinds, by chance, of which half pass without any lesson. As soon as a kind has three failures
-that nobody has learnt from and no living lesson, a lesson is learnt: one half gain 20 points, four in ten do nothing,
-one in ten loses 20. After a third of the tasks, and again after two thirds, one kind changes so that its lessons do
-nothing any more. Lessons live in a ``LessonStore``, and are found, drawn, counted, kept and retired by the code that a
-hooked team uses. Printed: the share of tasks passed without lessons, with them, and where every lesson that is
-learnt is given to every run and nothing is retired; with 95 % intervals over the streams.
+that nobody has learnt from and no living lesson, a lesson is learnt. With ``--mix good`` one half of them gain 20
+points, four in ten do nothing, one in ten loses 20; with ``poor`` two, five and three in ten. After a third of the
+tasks, and again after two thirds, one kind changes so that its lessons do nothing any more. Lessons live in a
+``LessonStore``, and are found, counted, kept and retired by the code that a hooked team uses. Printed: the share of
+tasks passed without lessons, with them, and where the same lessons are given to every run and none is retired; with
+95 % intervals over the streams.
 
 *kinds*: how near tasks of the library's own suites are to three others of their suite and to those of other ones.
 
@@ -76,7 +77,11 @@ KINDS = (
     "Translate the sentence about the {} birds over house {} into plain French, please. Page {}.",
     "Write a Python function that returns the {} largest items of a list of {} numbers in {} lines.",
 )
-QUALITIES = ((GAIN, 0.5), (0.0, 0.4), (-GAIN, 0.1))
+QUALITIES = {
+    "good": ((GAIN, 0.5), (0.0, 0.4), (-GAIN, 0.1)),
+    "poor": ((GAIN, 0.2), (0.0, 0.5), (-GAIN, 0.3)),
+}
+"""What lessons gain, and how often, by how well the model writes."""
 TASKS = 3000
 TEAM = "simulated-1"
 
@@ -180,6 +185,8 @@ class Stream:
 
     store: LessonStore
     rng: random.Random
+    mix: str = "good"
+    """How well the model writes; see :data:`QUALITIES`."""
     gains: dict[int, tuple[int, float]] = field(default_factory=dict)
     """Of each lesson by number: the kind, and what it gains there until the kind changes."""
     failures: dict[int, list[tuple[str, str]]] = field(default_factory=dict)
@@ -236,18 +243,19 @@ class Stream:
         draft = LessonDraft(agent="solver", text=f"Lesson from {runs[0]}.", kind=kind_of(tasks), runs=runs)
         lesson = self.store.propose(TEAM, draft)
         assert lesson is not None
-        gain = self.rng.choices([one for one, _ in QUALITIES], [weight for _, weight in QUALITIES])[0]
+        qualities = QUALITIES[self.mix]
+        gain = self.rng.choices([one for one, _ in qualities], [weight for _, weight in qualities])[0]
         self.gains[lesson.number] = kind, gain
         self.failures[kind] = []
         return gain
 
 
-def stream_rows(streams: int, seed: int) -> Iterator[Row]:
+def stream_rows(streams: int, seed: int, mix: str = "good") -> Iterator[Row]:
     """The success of whole streams."""
     shares, lessons = [], 0
     for one in range(streams):
         with tempfile.TemporaryDirectory() as folder, LessonStore(Path(folder) / "runs.sqlite") as store:
-            shares.append(Stream(store, random.Random(f"stream {seed} {one}")).run())
+            shares.append(Stream(store, random.Random(f"stream {seed} {one}"), mix).run())
             lessons += len(store.lessons(TEAM))
         print(f"stream {one + 1} of {streams}: {shares[-1]}", file=sys.stderr, flush=True)
     yield {"tasks": TASKS, "streams": streams, "lessons_a_stream": lessons / streams}
@@ -289,12 +297,13 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1000, help="simulated lessons a row")
     parser.add_argument("--streams", type=int, default=8)
     parser.add_argument("--seed", type=int, default=1000)
+    parser.add_argument("--mix", choices=sorted(QUALITIES), default="good", help="how well lessons are written")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     parts = {
         "trial": lambda: trial_rows(given.runs, given.seed),
         "drift": lambda: drift_rows(max(given.runs // 5, 2), given.seed),
-        "stream": lambda: stream_rows(given.streams, given.seed),
+        "stream": lambda: stream_rows(given.streams, given.seed, given.mix),
         "kinds": lambda: kind_rows(given.seed),
     }
     unknown = [one for one in given.parts.split(",") if one not in parts]

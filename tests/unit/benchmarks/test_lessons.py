@@ -40,7 +40,7 @@ def test_a_life_ends_when_its_lesson_harms(simulation: Any) -> None:
 
 def test_a_stream_goes_through_the_store(simulation: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulation, "TASKS", 60)
-    monkeypatch.setattr(simulation, "QUALITIES", ((0.4, 1.0),))
+    monkeypatch.setitem(simulation.QUALITIES, "good", ((0.4, 1.0),))
     head, *rows = simulation.stream_rows(2, 1)
     assert head["lessons_a_stream"] >= 1
     passed = {row["arm"]: row["passed"] for row in rows if "arm" in row}
