@@ -2,7 +2,7 @@
 
 from tracer_hooks._api.building import CalibrateOptions, Calibration, Calibrator, Estimate, build_dataset, calibrate
 from tracer_hooks._api.conducting import HookOptions, RetryBoundary, arun, diagnose, hook, last_run, run, unhook
-from tracer_hooks._api.improving import Improvement, ImproveOptions, improve
+from tracer_hooks._api.improving import Improvement, ImproveOptions, LearnedLessons, improve, learn_lessons
 from tracer_hooks._api.rerunning import counterfactual, find_decisive_step, inject, replay_run, rerunner, resume
 from tracer_hooks._api.runs import Attempt, TeamRun, contrast_attributor, report_run
 from tracer_hooks.frameworks import Verdict
@@ -16,6 +16,7 @@ __all__ = [
     "HookOptions",
     "ImproveOptions",
     "Improvement",
+    "LearnedLessons",
     "RetryBoundary",
     "TeamRun",
     "Verdict",
@@ -30,6 +31,7 @@ __all__ = [
     "improve",
     "inject",
     "last_run",
+    "learn_lessons",
     "replay_run",
     "report_run",
     "rerunner",

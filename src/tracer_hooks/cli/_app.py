@@ -13,6 +13,7 @@ from tracer_hooks.cli._calibrate import calibrate
 from tracer_hooks.cli._dataset import dataset_app
 from tracer_hooks.cli._improve import improve
 from tracer_hooks.cli._inject import inject
+from tracer_hooks.cli._lessons import lessons_app
 from tracer_hooks.cli._prompts import prompts_app
 from tracer_hooks.cli._replay import replay
 from tracer_hooks.cli._train import train_app
@@ -26,6 +27,7 @@ app = typer.Typer(
 runs_app = typer.Typer(help="The local run store.", invoke_without_command=True)
 app.add_typer(runs_app, name="runs")
 app.add_typer(prompts_app, name="prompts")
+app.add_typer(lessons_app, name="lessons")
 app.add_typer(dataset_app, name="dataset")
 app.add_typer(train_app, name="train")
 

@@ -16,7 +16,7 @@ from tracer_hooks.errors import ConfigError, StoreError
 from tracer_hooks.repairs import RepairLog
 from tracer_hooks.report import ReportAttempt, ReportRun, diagnosis_text, render_html, repair_text
 from tracer_hooks.schema import RunOutcome, to_json
-from tracer_hooks.store import RunStore, RunSummary, StoredRun
+from tracer_hooks.store import RunStore, RunSummary, StoredRun, lessons_in_words
 
 _COLUMNS = {"run": 12, "began": 11, "team": 5, "attempt": 7, "outcome": 9, "blamed": 5, "task": 5}
 """The table's columns with the least width at which each is of use: an id that is cut shows no run."""
@@ -55,6 +55,8 @@ def show_run(store: Path | None, run_id: str, *, as_json: bool) -> int:
     console.print(Text(f"task: {run.task}", style="dim"))
     if run.prompts is not None:
         console.print(Text(f"prompts: {run.prompts.words}", style="dim"))
+    if run.lessons:
+        console.print(Text(f"lessons: {lessons_in_words(run.lessons)}", style="dim"))
     for step in run.trajectory.steps:
         marked = run.attribution is not None and run.attribution.step == step.index
         line = Text(
@@ -155,6 +157,7 @@ def _report(attempts: tuple[StoredRun, ...]) -> ReportRun:
                 trajectory=a.trajectory,
                 attribution=a.attribution,
                 prompts=a.prompts.words if a.prompts is not None else "",
+                lessons=lessons_in_words(a.lessons),
             )
             for a in attempts
         ],

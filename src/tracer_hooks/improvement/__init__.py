@@ -5,6 +5,14 @@ from tracer_hooks.improvement._blame import BlameSelector, blame_mass
 from tracer_hooks.improvement._evidence import PairedEvidence
 from tracer_hooks.improvement._gepa_writer import GepaWriter
 from tracer_hooks.improvement._judged_run import JudgedRun, Trials
+from tracer_hooks.improvement._lesson_trial import LessonDecision, LessonRule, LessonTrial, LessonWatch
+from tracer_hooks.improvement._lesson_writer import (
+    FEWEST_FAILURES,
+    FailureGroup,
+    WrittenLesson,
+    failure_groups,
+    write_lesson,
+)
 from tracer_hooks.improvement._prompt_search import (
     FoundCandidate,
     SearchOptions,
@@ -15,18 +23,26 @@ from tracer_hooks.improvement._prompt_search import (
 from tracer_hooks.improvement._prompt_writer import PromptCase, PromptWriter, TriedPrompt, WrittenPrompt
 from tracer_hooks.improvement._rewriter import LLMRewriter, most_characters
 from tracer_hooks.improvement._split import FEWEST_TASKS, Split
+from tracer_hooks.improvement._task_kind import NEAR, TaskKind, kind_of, nearness
 from tracer_hooks.improvement._watch import PromptWatch
 
 __all__ = [
+    "FEWEST_FAILURES",
     "FEWEST_TASKS",
+    "NEAR",
     "AcceptanceRule",
     "AcceptanceTest",
     "BlameSelector",
     "Decision",
+    "FailureGroup",
     "FoundCandidate",
     "GepaWriter",
     "JudgedRun",
     "LLMRewriter",
+    "LessonDecision",
+    "LessonRule",
+    "LessonTrial",
+    "LessonWatch",
     "PairedEvidence",
     "PromptCase",
     "PromptWatch",
@@ -35,10 +51,16 @@ __all__ = [
     "SearchResult",
     "Selector",
     "Split",
+    "TaskKind",
     "Trials",
     "TriedPrompt",
+    "WrittenLesson",
     "WrittenPrompt",
     "blame_mass",
+    "failure_groups",
+    "kind_of",
     "most_characters",
+    "nearness",
     "search_prompts",
+    "write_lesson",
 ]

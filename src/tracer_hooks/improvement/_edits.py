@@ -82,12 +82,12 @@ def applied(text: str, edits: Sequence[Edit], tools: Iterable[str] = ()) -> str:
             new[place] = edit.text
     added: list[str] = []
     for edit in edits:
-        if edit.number is None and not any(_says_the_same(edit.text, one) for one in [*new.values(), *added]):
+        if edit.number is None and not any(says_the_same(edit.text, one) for one in [*new.values(), *added]):
             added.append(edit.text)
     return _joined(text, sentences, new, added)
 
 
-def _says_the_same(sentence: str, other: str) -> bool:
+def says_the_same(sentence: str, other: str) -> bool:
     """Whether nearly all words of a sentence are said by the other one already."""
     words, known = set(plain(sentence).split()), set(plain(other).split())
     return len(words & known) >= _ALIKE * len(words)

@@ -33,7 +33,7 @@ def request(case: PromptCase, room: int, *, complaint: str = "") -> list[dict[st
     parts = [
         f"Instructions of {case.agent}, sentence by sentence:\n{_numbered(case.instructions)}",
         f"{len(failures)} runs of the team failed because of {case.agent}.{others}",
-        *(_shown(number, run, case.agent) for number, run in enumerate(failures, start=1)),
+        *(shown_failure(number, run, case.agent) for number, run in enumerate(failures, start=1)),
     ]
     tried = [_tried(one, case.instructions) for one in case.tried[-_MOST_TRIED:]]
     if tried:
@@ -51,7 +51,7 @@ def _numbered(instructions: str) -> str:
     )
 
 
-def _shown(number: int, run: JudgedRun, agent: str) -> str:
+def shown_failure(number: int, run: JudgedRun, agent: str) -> str:
     """A failure as far as it concerns the agent: what it was asked, what it said, and why that is wrong."""
     failure = run.failure
     steps = [step for step in failure.trajectory.steps if step.agent == agent]

@@ -19,7 +19,7 @@ _LEAST_ROOM = 320
 """Characters that even the shortest instructions may grow by."""
 _ANSWERS = 2
 """How often the model is asked: a second time where its first answer cannot be used."""
-_DECLINED = re.compile(r"^\W*(?:i['\u2019]?m sorry|i am sorry|sorry|i can(?:no|['\u2019])t|as an ai)\b", re.IGNORECASE)
+DECLINED = re.compile(r"^\W*(?:i['\u2019]?m sorry|i am sorry|sorry|i can(?:no|['\u2019])t|as an ai)\b", re.IGNORECASE)
 
 
 class LLMRewriter:
@@ -51,7 +51,7 @@ class LLMRewriter:
 
     def write(self, case: PromptCase) -> WrittenPrompt:
         """New instructions for the agent of ``case``; see :class:`PromptWriter`."""
-        failures = sorted((run for run in case.runs if not run.passed), key=lambda run: not _quotes(run))
+        failures = sorted((run for run in case.runs if not run.passed), key=lambda run: not quotes(run))
         if len(failures) < self.fewest_failures:
             return WrittenPrompt(rejected=f"{len(failures)} failures are too few, expected {self.fewest_failures}")
         shown = replace(case, runs=tuple(failures[: self._most_failures]))
@@ -74,7 +74,7 @@ def most_characters(own: str) -> int:
 
 def _edited(answer: str, case: PromptCase) -> tuple[str, str]:
     """The instructions with the edits of an answer, and what is wrong with the answer if there are none."""
-    if _DECLINED.match(answer):
+    if DECLINED.match(answer):
         return "", "the model declined"
     edits = edits_in(answer)
     if not edits:
@@ -107,7 +107,7 @@ def _as_compared(text: str) -> list[str]:
     return [plain(sentence.text) for sentence in sentences_of(text)]
 
 
-def _quotes(run: JudgedRun) -> bool:
+def quotes(run: JudgedRun) -> bool:
     """Whether the diagnosis quotes something from the step that it names."""
     found = run.attribution
     return found is not None and any(one.quote and one.step == found.step for one in found.evidence)

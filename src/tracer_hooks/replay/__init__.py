@@ -1,6 +1,7 @@
 """Tapes of runs, and counterfactual replay: what would have come of it, had one step been another?"""
 
 from tracer_hooks.replay._belief import StepBelief
+from tracer_hooks.replay._changed_request import with_message
 from tracer_hooks.replay._correction import Correction, Corrector, TapedRequest, with_guidance
 from tracer_hooks.replay._cost_cap import CostCap, Spending
 from tracer_hooks.replay._counterfactual import Arm, CorrectionOf, Counterfactual, StepReplay, examine_step, live_usage
@@ -79,4 +80,5 @@ __all__ = [
     "tool_digest",
     "wilson",
     "with_guidance",
+    "with_message",
 ]

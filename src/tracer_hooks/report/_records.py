@@ -22,6 +22,8 @@ class ReportAttempt:
     """The diagnosis, when one was made."""
     prompts: str = ""
     """Which accepted prompts it was made on, in words; empty where there were none."""
+    lessons: str = ""
+    """The lessons that it had, in words; empty without any."""
 
 
 @dataclass(frozen=True, kw_only=True)

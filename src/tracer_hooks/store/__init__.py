@@ -1,6 +1,8 @@
-"""The local store: runs with their trajectories, diagnoses and repairs, and versions of prompts, in one SQLite file."""
+"""The local store: runs with diagnoses and repairs, versions of prompts, and lessons, in one SQLite file."""
 
 from tracer_hooks.store._fingerprint import fingerprint
+from tracer_hooks.store._lesson_records import Lesson, LessonDraft, LessonOutcome, LessonState
+from tracer_hooks.store._lesson_store import LessonStore
 from tracer_hooks.store._location import default_path
 from tracer_hooks.store._prompt_diff import prompt_diff
 from tracer_hooks.store._prompt_records import (
@@ -13,10 +15,15 @@ from tracer_hooks.store._prompt_records import (
     PromptVersion,
 )
 from tracer_hooks.store._prompt_store import PromptStore
-from tracer_hooks.store._records import RunPrompts, RunSummary, StoredRun
+from tracer_hooks.store._records import RunLesson, RunPrompts, RunSummary, StoredRun, lessons_in_words
 from tracer_hooks.store._run_store import RunStore
 
 __all__ = [
+    "Lesson",
+    "LessonDraft",
+    "LessonOutcome",
+    "LessonState",
+    "LessonStore",
     "PromptArm",
     "PromptEvent",
     "PromptOutcome",
@@ -25,11 +32,13 @@ __all__ = [
     "PromptStore",
     "PromptTally",
     "PromptVersion",
+    "RunLesson",
     "RunPrompts",
     "RunStore",
     "RunSummary",
     "StoredRun",
     "default_path",
     "fingerprint",
+    "lessons_in_words",
     "prompt_diff",
 ]

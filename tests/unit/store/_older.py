@@ -13,6 +13,7 @@ from ._runs import make_run
 from .test_tapes import version_1
 
 PROMPT_TABLES = ("prompt_versions", "prompt_teams", "prompt_outcomes", "prompt_tallies", "prompt_events")
+LESSON_TABLES = ("lessons", "lesson_failures", "lesson_outcomes")
 
 
 def older(folder: Path, version: int) -> Path:
@@ -23,10 +24,10 @@ def older(folder: Path, version: int) -> Path:
     with RunStore(path) as store:
         store.save(make_run("old-1"))
     with closing(sqlite3.connect(path)) as connection, connection:
-        dropped = PROMPT_TABLES if version == 3 else (*PROMPT_TABLES, "repair_counts")
-        for table in dropped:
+        since = {**dict.fromkeys(LESSON_TABLES, 5), **dict.fromkeys(PROMPT_TABLES, 4), "repair_counts": 3}
+        for table in (name for name, added in since.items() if added > version):
             connection.execute(f"drop table {table}")
-        for column in (name for name, since in ADDED_IN.items() if since > version):
+        for column in (name for name, added in ADDED_IN.items() if added > version):
             connection.execute(f"alter table runs drop column {column}")
         connection.execute(f"update schema_version set version = {version}")
     return path

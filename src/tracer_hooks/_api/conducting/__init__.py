@@ -13,10 +13,12 @@ from tracer_hooks._api.conducting._diagnosing import checked_diagnosis
 from tracer_hooks._api.conducting._hook import hook, last_run, unhook
 from tracer_hooks._api.conducting._hooked_functions import factory_of
 from tracer_hooks._api.conducting._hooked_teams import conductor_of, is_built_team
+from tracer_hooks._api.conducting._lessons import GivenLessons, texts_by_agent
 from tracer_hooks._api.conducting._options import HookOptions
 from tracer_hooks._api.conducting._run import arun, run
 
 __all__ = [
+    "GivenLessons",
     "HookOptions",
     "RetryBoundary",
     "TeamCard",
@@ -33,5 +35,6 @@ __all__ = [
     "run",
     "save_calibrated",
     "team_card",
+    "texts_by_agent",
     "unhook",
 ]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 DiagnoseMode = Literal["auto", "inline", "background", "off"]
 PromptUse = Literal["own", "accepted"]
+LessonUse = Literal["off", "learned"]
 _MOST_CONTROL = 0.5
 
 
@@ -60,6 +61,11 @@ class HookOptions:
     prompt_control: float = 0.0
     """Which share of the calls, 0 to 0.5, goes on with the prompts that were current before the accepted ones: then a
     change for the worse that has other reasons is told apart from one of the prompts."""
+    lessons: LessonUse = "off"
+    """Whether agents are given what they learnt from failures at tasks of a kind: ``off``, or ``learned``, the lessons
+    that ``tracer-hooks lessons learn`` keeps in the run store for this team. They come at the end of the user's
+    message, never in the system message. A run that a check or an expected answer decides on counts for or against
+    them: one that helps is kept, one that does not is retired, with one line in the log."""
     diagnose: DiagnoseMode | bool = "auto"
     """When failed runs are diagnosed: ``auto`` is in the background in asynchronous code, else before the call ends."""
     attributor: str | Attributor = "auto"
@@ -136,16 +142,21 @@ def make_options(
     if store is not None and not isinstance(store, (str, Path)):
         raise ConfigError(f"store is {store!r}, expected a path or 'off'")
     made = HookOptions(**options, config=HookConfig.from_env(capture=capture, store=store))
-    _check_prompts(made)
+    _check_stored(made)
     get_attributor(made.attributor)
     _ = made.strategies, made.tool_rules
     return made
 
 
-def _check_prompts(options: HookOptions) -> None:
+def _check_stored(options: HookOptions) -> None:
     if options.prompts == "accepted" and options.config.store is None:
         raise ConfigError(
             "prompts is 'accepted', and the run store that keeps accepted prompts is switched off; expected a store. "
+            "Pass store='runs.sqlite', or set TRACER_HOOKS_STORE to a path"
+        )
+    if options.lessons == "learned" and options.config.store is None:
+        raise ConfigError(
+            "lessons is 'learned', and the run store that keeps lessons is switched off; expected a store. "
             "Pass store='runs.sqlite', or set TRACER_HOOKS_STORE to a path"
         )
     if options.prompt_control and options.prompts == "own":
@@ -185,6 +196,7 @@ _EXPECTED: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "retries": (_is_bound, "a number, 0 or more, or a RetryPolicy"),
     "prompts": (lambda value: value in get_args(PromptUse), "'own' or 'accepted'"),
+    "lessons": (lambda value: value in get_args(LessonUse), "'off' or 'learned'"),
     "prompt_control": (_is_share, "a share of the calls, from 0 to 0.5"),
     "retry_streams": (lambda value: isinstance(value, bool), "a bool"),
     "diagnose": (_is_mode, "'auto', 'inline', 'background', 'off' or a bool"),

@@ -239,7 +239,7 @@ class CallPrompts:
     def count(self, attempt: Attempt) -> None:
         """Count the first attempt, where a check or an expected answer decided on it, for or against the version."""
         used = attempt.prompts
-        if used is None or attempt.outcome is RunOutcome.UNKNOWN or _is_environment(attempt):
+        if used is None or attempt.outcome is RunOutcome.UNKNOWN or fails_on_environment(attempt):
             return
         passed = attempt.outcome is RunOutcome.SUCCEEDED
         trajectory = attempt.trajectory
@@ -293,7 +293,8 @@ def attributes(used: RunPrompts | None) -> dict[str, object]:
     return {semconv.PROMPTS_VERSION: used.version, semconv.PROMPTS_ARM: str(used.arm)}
 
 
-def _is_environment(attempt: Attempt) -> bool:
+def fails_on_environment(attempt: Attempt) -> bool:
+    """Whether the team's surroundings failed and not the team."""
     if attempt.attribution is not None:
         return blames_environment(attempt.attribution)
     return attempt.outcome is RunOutcome.FAILED and is_environment_fault(attempt.trajectory)

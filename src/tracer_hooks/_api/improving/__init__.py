@@ -5,6 +5,7 @@ from tracer_hooks._api.improving._improve_options import ImproveEstimate, Improv
 from tracer_hooks._api.improving._improvement import BeforeAfter, Improvement, Refused, Share, TrialPair
 from tracer_hooks._api.improving._improver import Improver
 from tracer_hooks._api.improving._journaled_chat import JournaledChat
+from tracer_hooks._api.improving._learn_lessons import LearnedLessons, RefusedLesson, learn_lessons
 from tracer_hooks._api.improving._phases import ImproveProgress, Phase
 from tracer_hooks._api.improving._team_trials import PromptedTeam, TeamTrials, TrialOptions
 from tracer_hooks._api.improving._told import told
@@ -17,13 +18,16 @@ __all__ = [
     "Improvement",
     "Improver",
     "JournaledChat",
+    "LearnedLessons",
     "Phase",
     "PromptedTeam",
     "Refused",
+    "RefusedLesson",
     "Share",
     "TeamTrials",
     "TrialOptions",
     "TrialPair",
     "improve",
+    "learn_lessons",
     "told",
 ]

@@ -46,7 +46,7 @@ class EarlierRuns:
             self._journal.add("failures", {"runs": self._newest_failures()})
         with RunStore(self._store, read_only=True) as runs:
             stored = [runs.get(run_id, with_tape=False) for run_id in self._journal["failures"]["runs"]]
-        return tuple(_judged(run, options) for run in stored)
+        return tuple(judged_failure(run, options) for run in stored)
 
     def passed_tasks(self, known: Iterable[SuiteTask], accepts: Callable[[SuiteTask, str], bool]) -> list[SuiteTask]:
         """Tasks of runs that passed.
@@ -93,7 +93,8 @@ class EarlierRuns:
         return found[:_MOST_FAILURES]
 
 
-def _judged(run: StoredRun, options: TrialOptions) -> JudgedRun:
+def judged_failure(run: StoredRun, options: TrialOptions) -> JudgedRun:
+    """A failed run of the store with its diagnosis; made anew where none is stored."""
     seen, found = run.trajectory, run.attribution
     if found is None:
         found = checked_diagnosis(options.attributor, seen, seen.reference)

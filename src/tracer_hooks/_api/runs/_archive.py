@@ -93,6 +93,7 @@ def _stored(run: TeamRun, attempt: Attempt) -> StoredRun:
         repair=run.repair.model_dump(mode="json") if run.repair is not None and attempt is run.last else None,
         tape=_tape(attempt),
         prompts=attempt.prompts,
+        lessons=attempt.lessons,
     )
 
 
