@@ -15,6 +15,7 @@ from tracer_hooks.cli._improve import improve
 from tracer_hooks.cli._inject import inject
 from tracer_hooks.cli._prompts import prompts_app
 from tracer_hooks.cli._replay import replay
+from tracer_hooks.cli._stated_options import Expected, Failed, Outcome, Reason, stated_by
 from tracer_hooks.cli._train import train_app
 
 app = typer.Typer(
@@ -84,7 +85,14 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
 
 @app.command()
 def diagnose(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files or folders.", show_default=False)],
+    targets: Annotated[
+        list[str],
+        typer.Argument(metavar="PATH|RUN...", help="Files, folders, or ids of stored runs.", show_default=False),
+    ],
+    failed: Failed = False,
+    outcome: Outcome = None,
+    reason: Reason = None,
+    expected: Expected = None,
     attributor: Annotated[str, typer.Option(help="Who diagnoses.")] = "auto",
     file_format: Annotated[Format, typer.Option("--format", help="The files' format.")] = Format.AUTO,
     as_json: Json = False,
@@ -94,12 +102,19 @@ def diagnose(
         Optional[Path],  # noqa: UP045
         typer.Option(help="Runs of the team that passed, a file or folder, to compare with.", metavar="PATH"),
     ] = None,
+    store: Store = None,
 ) -> None:
-    """Say which agent, at which step, made each run in PATH... fail."""
+    """Say which agent, at which step, made each run in PATH... fail, or the stored run RUN.
+
+    Traces of other libraries mostly do not say that a run failed. Say it: --failed, with --reason or --expected where
+    you know them. What you say holds for every run that is read.
+    """
     from tracer_hooks.cli._diagnose import DiagnoseJob
 
     job = DiagnoseJob(
-        paths=paths,
+        targets=targets,
+        stated=stated_by(failed=failed, outcome=outcome, reason=reason, expected=expected),
+        store=store,
         attributor=attributor,
         file_format=file_format.value,
         as_json=as_json,

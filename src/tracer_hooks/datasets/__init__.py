@@ -16,6 +16,7 @@ from tracer_hooks.datasets._fidelity import lacks
 from tracer_hooks.datasets._labeled import LabeledSet, Pair, read_parquet, write_atomically, write_parquet
 from tracer_hooks.datasets._load import FORMATS, load
 from tracer_hooks.datasets._record import LoadedRecord
+from tracer_hooks.datasets._stated import OutcomeSource, Stated, StatedRun, final_answer
 from tracer_hooks.datasets._stats import DatasetStats, stats, stats_markdown, stats_tables
 
 __all__ = [
@@ -35,13 +36,17 @@ __all__ = [
     "Journal",
     "LabeledSet",
     "LoadedRecord",
+    "OutcomeSource",
     "Pair",
     "Progress",
+    "Stated",
+    "StatedRun",
     "Subject",
     "audit",
     "audit_markdown",
     "audit_tables",
     "export",
+    "final_answer",
     "lacks",
     "load",
     "read_parquet",

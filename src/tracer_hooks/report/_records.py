@@ -22,6 +22,8 @@ class ReportAttempt:
     """The diagnosis, when one was made."""
     prompts: str = ""
     """Which accepted prompts it was made on, in words; empty where there were none."""
+    notes: Sequence[str] = ()
+    """Sentences to read with the diagnosis: who said how the run ended, and what the trace lacks."""
 
 
 @dataclass(frozen=True, kw_only=True)
