@@ -15,7 +15,8 @@ from tracer_hooks.schema import RunOutcome, Step, ToolCall, Trajectory, to_json
 from ._command import Command
 
 KEYS = [
-    "source", "run_id", "outcome", "outcome_reason", "outcome_source", "agent", "step", "certainty", "error_mode", "confidence", "candidates", "faults", "evidence",
+    "source", "run_id", "outcome", "outcome_reason", "outcome_source",
+    "agent", "step", "certainty", "error_mode", "confidence", "candidates", "faults", "evidence",
     "provenance", "abstained", "abstention_reason", "lacks", "attributor", "elapsed_s",
 ]  # fmt: skip
 
@@ -216,10 +217,15 @@ def unknown_run() -> Trajectory:
         ([], "unknown", None, "trace"),
         (["--failed"], "failed", None, "stated"),
         (["--outcome", "failed", "--reason", "too low"], "failed", "too low", "stated"),
-        (["--expected", "82.50"], "failed", "expected 82.50, got 75.00", "expected answer"),
+        (["--expected", "82.50"], "failed", "expected 82.50, got 75.00 EUR", "expected answer"),
         (["--expected", "75"], "succeeded", None, "expected answer"),
         (["--failed", "--expected", "75"], "failed", None, "stated"),
-        (["--reason", "too low", "--expected", "82.50"], "failed", "too low (expected 82.50, got 75.00)", "expected"),
+        (
+            ["--reason", "too low", "--expected", "82.50"],
+            "failed",
+            "too low (expected 82.50, got 75.00 EUR)",
+            "expected",
+        ),
     ],
 )
 def test_what_is_said_of_a_run_decides_its_outcome(
@@ -229,7 +235,7 @@ def test_what_is_said_of_a_run_decides_its_outcome(
     (result,) = command("diagnose", "run.json", "--json", *options).json["results"]
     assert (result["outcome"], result["outcome_reason"]) == (outcome, reason)
     assert result["outcome_source"].startswith(source)
-    assert result["abstained"] is (outcome == "succeeded")
+    assert result["abstained"] is (result["agent"] is None)
 
 
 def test_the_outcome_that_is_said_holds_for_all_runs_and_counts_more_than_their_own(command: Command) -> None:
@@ -239,7 +245,7 @@ def test_the_outcome_that_is_said_holds_for_all_runs_and_counts_more_than_their_
     assert done.out.count("Outcome: failed, as you say.") == 2
     assert "The trace itself says that it succeeded; what you say counts." in done.out
     assert "2 inputs: 2 attributed" in done.err
-    assert command("diagnose", "runs.jsonl").out.count("No agent is named") >= 1
+    assert "as you say" not in command("diagnose", "runs.jsonl").out
 
 
 def test_who_decided_the_outcome_stands_in_the_report(command: Command) -> None:

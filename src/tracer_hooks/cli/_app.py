@@ -251,6 +251,68 @@ def export_run(
     raise typer.Exit(work(store, run, file_format=str(file_format), out=out))
 
 
+@runs_app.command("import")
+def import_runs(
+    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files or folders.", show_default=False)],
+    failed: Failed = False,
+    outcome: Outcome = None,
+    reason: Reason = None,
+    expected: Expected = None,
+    file_format: Annotated[Format, typer.Option("--format", help="The files' format.")] = Format.AUTO,
+    as_json: Json = False,
+    store: Store = None,
+) -> None:
+    """Take runs from traces and files into the run store; a run that is there already is not taken twice.
+
+    What is said of the runs holds for every run that is read, also for those that were imported before.
+    """
+    from tracer_hooks.cli._import_job import ImportJob
+
+    stated = stated_by(failed=failed, outcome=outcome, reason=reason, expected=expected)
+    job = ImportJob(paths=paths, stated=stated, file_format=file_format.value, as_json=as_json, store=store)
+    raise typer.Exit(job.run())
+
+
+@app.command()
+def label(
+    targets: Annotated[
+        list[str],
+        typer.Argument(metavar="PATH|RUN...", help="Files, folders, or ids of stored runs.", show_default=False),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The labelled file, JSON lines; it is added to.")],
+    from_csv: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--from-csv", help="Take labels from a table: run, agent, step, mode.", metavar="FILE"),
+    ] = None,
+    failed: Failed = False,
+    outcome: Outcome = None,
+    reason: Reason = None,
+    expected: Expected = None,
+    attributor: Annotated[str, typer.Option(help="Whose candidates are shown.")] = "auto",
+    file_format: Annotated[Format, typer.Option("--format", help="The files' format.")] = Format.AUTO,
+    as_json: Json = False,
+    store: Store = None,
+) -> None:
+    """Say which agent, at which step, made runs fail, for tracer-hooks fit and eval to read.
+
+    Shows each run with the first candidates of the diagnosis and asks. Runs that are in the labelled file are not
+    asked again, so that the same command goes on where it stopped.
+    """
+    from tracer_hooks.cli._label_job import LabelJob
+
+    job = LabelJob(
+        targets=targets,
+        out=out,
+        from_csv=from_csv,
+        stated=stated_by(failed=failed, outcome=outcome, reason=reason, expected=expected),
+        attributor=attributor,
+        file_format=file_format.value,
+        as_json=as_json,
+        store=store,
+    )
+    raise typer.Exit(job.run())
+
+
 app.command()(replay)
 app.command()(inject)
 app.command()(calibrate)

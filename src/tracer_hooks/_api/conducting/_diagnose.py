@@ -43,7 +43,8 @@ def diagnose(
 ) -> Attribution | list[Attribution]:
     """Which agent, at which step, made the run fail.
 
-    Traces of other libraries mostly do not say that a run failed. Say it: with ``outcome``, or with ``expected``. Of a file or folder what you say holds for every run in it.
+    Traces of other libraries mostly do not say that a run failed. Say it: with ``outcome``, or with ``expected``.
+    Of a file or folder what you say holds for every run in it.
 
     Args:
         target: A trajectory, a hooked run, or a file or folder in any format that ``tracer-hooks diagnose`` reads.
