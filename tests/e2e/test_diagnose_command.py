@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
+import tracer_hooks
 from tracer_hooks.schema import RunOutcome, Step, ToolCall, Trajectory, to_json
 
 from ._command import Command
 
 KEYS = [
-    "source", "run_id", "agent", "step", "certainty", "error_mode", "confidence", "candidates", "faults", "evidence",
-    "provenance", "abstained", "abstention_reason", "attributor", "elapsed_s",
+    "source", "run_id", "outcome", "outcome_reason", "outcome_source",
+    "agent", "step", "certainty", "error_mode", "confidence", "candidates", "faults", "evidence",
+    "provenance", "abstained", "abstention_reason", "lacks", "attributor", "elapsed_s",
 ]  # fmt: skip
 
 
@@ -203,6 +205,97 @@ def test_a_reader_that_goes_away_is_no_error_message(command: Command, as_json: 
     assert process.wait(60) == 1
     assert "Traceback" not in said
     assert "BrokenPipe" not in said
+
+
+def unknown_run() -> Trajectory:
+    return failed_run().model_copy(update={"outcome": RunOutcome.UNKNOWN, "outcome_reason": None})
+
+
+@pytest.mark.parametrize(
+    ("options", "outcome", "reason", "source"),
+    [
+        ([], "unknown", None, "trace"),
+        (["--failed"], "failed", None, "stated"),
+        (["--outcome", "failed", "--reason", "too low"], "failed", "too low", "stated"),
+        (["--expected", "82.50"], "failed", "expected 82.50, got 75.00 EUR", "expected answer"),
+        (["--expected", "75"], "succeeded", None, "expected answer"),
+        (["--failed", "--expected", "75"], "failed", None, "stated"),
+        (
+            ["--reason", "too low", "--expected", "82.50"],
+            "failed",
+            "too low (expected 82.50, got 75.00 EUR)",
+            "expected",
+        ),
+    ],
+)
+def test_what_is_said_of_a_run_decides_its_outcome(
+    command: Command, options: list[str], outcome: str, reason: str | None, source: str
+) -> None:
+    write(command.folder / "run.json", unknown_run())
+    (result,) = command("diagnose", "run.json", "--json", *options).json["results"]
+    assert (result["outcome"], result["outcome_reason"]) == (outcome, reason)
+    assert result["outcome_source"].startswith(source)
+    assert result["abstained"] is (result["agent"] is None)
+
+
+def test_the_outcome_that_is_said_holds_for_all_runs_and_counts_more_than_their_own(command: Command) -> None:
+    passed = failed_run("b").model_copy(update={"outcome": RunOutcome.SUCCEEDED})
+    write(command.folder / "runs.jsonl", unknown_run(), passed)
+    done = command("diagnose", "runs.jsonl", "--failed")
+    assert done.out.count("Outcome: failed, as you say.") == 2
+    assert "The trace itself says that it succeeded; what you say counts." in done.out
+    assert "2 inputs: 2 attributed" in done.err
+    assert "as you say" not in command("diagnose", "runs.jsonl").out
+
+
+def test_who_decided_the_outcome_stands_in_the_report(command: Command) -> None:
+    write(command.folder / "run.json", unknown_run())
+    assert command("diagnose", "run.json", "--failed", "--report", "r.html", "--json").code == 0
+    page = (command.folder / "r.html").read_text(encoding="utf-8")
+    assert "Outcome: failed, as you say." in page
+    assert "This trace lacks inputs" in page
+
+
+def test_what_a_trace_lacks_is_said(command: Command) -> None:
+    write(command.folder / "run.json", failed_run())
+    assert "This trace lacks inputs: expect lower accuracy." in command("diagnose", "run.json").out
+    assert command("diagnose", "run.json", "--json").json["results"][0]["lacks"] == ["inputs"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--failed", "--outcome", "succeeded"], "contradict each other"),
+        (["--reason", "x"], "Next: add --failed"),
+        (["--reason", "x", "--outcome", "unknown"], "leave the reason out"),
+        (["--expected", " "], "--expected is empty"),
+        (["--outcome", "good"], "good"),
+    ],
+)
+def test_options_that_contradict_each_other(command: Command, options: list[str], said: str) -> None:
+    write(command.folder / "run.json", failed_run())
+    done = command("diagnose", "run.json", *options)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+
+
+def test_a_stored_run_is_diagnosed_by_its_id(command: Command, stored: tracer_hooks.TeamRun) -> None:
+    run_id = stored.trajectory.run_id
+    (result,) = command("diagnose", run_id, "--json").json["results"]
+    assert (result["source"], result["run_id"], result["outcome"]) == (run_id, run_id, "failed")
+    assert command("diagnose", run_id[:20], "--json", "--store", ".tracer_hooks").json["results"][0]["run_id"] == run_id
+
+
+def test_a_path_wins_over_a_run_and_the_error_names_both(command: Command, stored: tracer_hooks.TeamRun) -> None:
+    run_id = stored.trajectory.run_id
+    write(command.folder / run_id[:20], failed_run("from the file"))
+    assert command("diagnose", run_id[:20], "--json").json["results"][0]["run_id"] == "from the file"
+    (result,) = command("diagnose", "zzz", "--json").json["results"]
+    assert "no file or folder of this name" in result["error"]
+    assert "no run 'zzz'" in result["error"]
+    done = command("diagnose", "zzz", TRACER_HOOKS_STORE="off")
+    assert done.code == 1
+    assert "switched off" in done.out
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals are POSIX")

@@ -16,6 +16,7 @@ from tracer_hooks.cli._inject import inject
 from tracer_hooks.cli._lessons import lessons_app
 from tracer_hooks.cli._prompts import prompts_app
 from tracer_hooks.cli._replay import replay
+from tracer_hooks.cli._stated_options import Expected, Failed, Outcome, Reason, stated_by
 from tracer_hooks.cli._train import train_app
 
 app = typer.Typer(
@@ -86,7 +87,14 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
 
 @app.command()
 def diagnose(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files or folders.", show_default=False)],
+    targets: Annotated[
+        list[str],
+        typer.Argument(metavar="PATH|RUN...", help="Files, folders, or ids of stored runs.", show_default=False),
+    ],
+    failed: Failed = False,
+    outcome: Outcome = None,
+    reason: Reason = None,
+    expected: Expected = None,
     attributor: Annotated[str, typer.Option(help="Who diagnoses.")] = "auto",
     file_format: Annotated[Format, typer.Option("--format", help="The files' format.")] = Format.AUTO,
     as_json: Json = False,
@@ -96,12 +104,19 @@ def diagnose(
         Optional[Path],  # noqa: UP045
         typer.Option(help="Runs of the team that passed, a file or folder, to compare with.", metavar="PATH"),
     ] = None,
+    store: Store = None,
 ) -> None:
-    """Say which agent, at which step, made each run in PATH... fail."""
+    """Say which agent, at which step, made each run in PATH... fail, or the stored run RUN.
+
+    Traces of other libraries mostly do not say that a run failed. Say it: --failed, with --reason or --expected where
+    you know them. What you say holds for every run that is read.
+    """
     from tracer_hooks.cli._diagnose import DiagnoseJob
 
     job = DiagnoseJob(
-        paths=paths,
+        targets=targets,
+        stated=stated_by(failed=failed, outcome=outcome, reason=reason, expected=expected),
+        store=store,
         attributor=attributor,
         file_format=file_format.value,
         as_json=as_json,
@@ -236,6 +251,68 @@ def export_run(
     from tracer_hooks.cli._runs import export_run as work
 
     raise typer.Exit(work(store, run, file_format=str(file_format), out=out))
+
+
+@runs_app.command("import")
+def import_runs(
+    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files or folders.", show_default=False)],
+    failed: Failed = False,
+    outcome: Outcome = None,
+    reason: Reason = None,
+    expected: Expected = None,
+    file_format: Annotated[Format, typer.Option("--format", help="The files' format.")] = Format.AUTO,
+    as_json: Json = False,
+    store: Store = None,
+) -> None:
+    """Take runs from traces and files into the run store; a run that is there already is not taken twice.
+
+    What is said of the runs holds for every run that is read, also for those that were imported before.
+    """
+    from tracer_hooks.cli._import_job import ImportJob
+
+    stated = stated_by(failed=failed, outcome=outcome, reason=reason, expected=expected)
+    job = ImportJob(paths=paths, stated=stated, file_format=file_format.value, as_json=as_json, store=store)
+    raise typer.Exit(job.run())
+
+
+@app.command()
+def label(
+    targets: Annotated[
+        list[str],
+        typer.Argument(metavar="PATH|RUN...", help="Files, folders, or ids of stored runs.", show_default=False),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The labelled file, JSON lines; it is added to.")],
+    from_csv: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--from-csv", help="Take labels from a table: run, agent, step, mode.", metavar="FILE"),
+    ] = None,
+    failed: Failed = False,
+    outcome: Outcome = None,
+    reason: Reason = None,
+    expected: Expected = None,
+    attributor: Annotated[str, typer.Option(help="Whose candidates are shown.")] = "auto",
+    file_format: Annotated[Format, typer.Option("--format", help="The files' format.")] = Format.AUTO,
+    as_json: Json = False,
+    store: Store = None,
+) -> None:
+    """Say which agent, at which step, made runs fail, for tracer-hooks fit and eval to read.
+
+    Shows each run with the first candidates of the diagnosis and asks. Runs that are in the labelled file are not
+    asked again, so that the same command goes on where it stopped.
+    """
+    from tracer_hooks.cli._label_job import LabelJob
+
+    job = LabelJob(
+        targets=targets,
+        out=out,
+        from_csv=from_csv,
+        stated=stated_by(failed=failed, outcome=outcome, reason=reason, expected=expected),
+        attributor=attributor,
+        file_format=file_format.value,
+        as_json=as_json,
+        store=store,
+    )
+    raise typer.Exit(job.run())
 
 
 app.command()(replay)

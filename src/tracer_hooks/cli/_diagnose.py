@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from rich.progress import Progress
 
 from tracer_hooks._optional import require
 from tracer_hooks.attribution import Attributor, EnsembleAttributor, Scorer, get_attributor
 from tracer_hooks.cli._console import DONE, FAILED, err, out, print_json
-from tracer_hooks.datasets import LoadedRecord, load
-from tracer_hooks.errors import ConfigError, TracerHooksError, TrajectoryError
+from tracer_hooks.cli._fidelity import fidelity_line, missing_from
+from tracer_hooks.cli._inputs import FileFormat, records_of
+from tracer_hooks.datasets import LoadedRecord, OutcomeSource, Stated
+from tracer_hooks.errors import ConfigError, TracerHooksError
 from tracer_hooks.report import IndexEntry, ReportAttempt, ReportRun, diagnosis_text, write_html, write_index
 from tracer_hooks.schema import Attribution, Trajectory
 
@@ -30,14 +32,31 @@ class Diagnosed:
     trajectory: Trajectory | None = None
     attribution: Attribution | None = None
     error: str | None = None
+    outcome_source: OutcomeSource = "trace"
+    note: str = ""
+    """Who decided the outcome, in a sentence; empty where the trace did."""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What the trace lacks, in words."""
+        return missing_from(self.trajectory) if self.trajectory is not None else ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know beside the diagnosis."""
+        return tuple(one for one in (self.note, fidelity_line(self.missing)) if one)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as the command line's contract has it."""
-        if self.attribution is None:
+        if self.attribution is None or self.trajectory is None:
             return {"source": self.source, "error": self.error or "no diagnosis"}
         data = self.attribution.model_dump(mode="json", include=_KEYS)
         data["certainty"] = self.attribution.certainty
         data["abstention_reason"] = self.attribution.abstained_reason
+        data["outcome"] = self.trajectory.outcome.value
+        data["outcome_reason"] = self.trajectory.outcome_reason
+        data["outcome_source"] = self.outcome_source
+        data["lacks"] = list(self.missing)
         data["provenance"] = [{key: one[key] for key in _LINK} for one in data["provenance"]]
         data["evidence"] = [self._with_agent(one) for one in data["evidence"]]
         return {"source": self.source, **{key: data[key] for key in _ORDER}}
@@ -50,6 +69,9 @@ class Diagnosed:
 
 _ORDER = (
     "run_id",
+    "outcome",
+    "outcome_reason",
+    "outcome_source",
     "agent",
     "step",
     "certainty",
@@ -61,6 +83,7 @@ _ORDER = (
     "provenance",
     "abstained",
     "abstention_reason",
+    "lacks",
     "attributor",
     "elapsed_s",
 )
@@ -72,13 +95,16 @@ _KEYS = set(_ORDER) & set(Attribution.model_fields)
 class DiagnoseJob:
     """One call of the command."""
 
-    paths: Sequence[Path]
+    targets: Sequence[str]
+    """Paths, and ids of stored runs."""
     attributor: str
-    file_format: Literal["auto", "trajectory", "whowhen", "aegis", "agentrx", "trail", "otlp"]
+    file_format: FileFormat
     as_json: bool
     report: Path | None
     engine: str
     passing: Path | None = None
+    stated: Stated = field(default_factory=Stated)
+    store: Path | None = None
 
     def run(self) -> int:
         """Diagnose everything, bad records set apart; gives the exit code."""
@@ -104,31 +130,36 @@ class DiagnoseJob:
         return FAILED if any(result.error is not None for result in results) else DONE
 
     def _records(self) -> Iterator[LoadedRecord]:
-        for path in self.paths:
-            try:
-                yield from load(path, format=self.file_format)
-            except (TrajectoryError, OSError) as error:  # a whole path that cannot be read; the others are
-                yield LoadedRecord(source=str(path), error=TrajectoryError(f"{str(path)!r}: {error}"))
+        for target in self.targets:
+            yield from records_of(target, file_format=self.file_format, store=self.store)
 
     def _diagnose(self, batch: Sequence[LoadedRecord], ray: Any) -> Iterator[Diagnosed]:
-        good = [record.trajectory for record in batch if record.trajectory is not None and record.error is None]
-        attributions = iter(self._attribute(good, ray))
-        for record in batch:
-            if record.error is not None or record.trajectory is None:
+        read = [
+            self.stated.of(record.trajectory) if record.error is None and record.trajectory is not None else None
+            for record in batch
+        ]
+        attributions = iter(self._attribute([run.trajectory for run in read if run is not None], ray))
+        for record, run in zip(batch, read, strict=True):
+            if run is None:
                 yield Diagnosed(source=record.source, error=str(record.error or "no trajectory"))
                 continue
             answer = next(attributions)
-            if isinstance(answer, Attribution):
-                yield Diagnosed(source=record.source, trajectory=record.trajectory, attribution=answer)
-            else:
-                yield Diagnosed(source=record.source, trajectory=record.trajectory, error=answer)
+            yield Diagnosed(
+                source=record.source,
+                trajectory=run.trajectory,
+                attribution=answer if isinstance(answer, Attribution) else None,
+                error=None if isinstance(answer, Attribution) else answer,
+                outcome_source=run.source,
+                note=run.note,
+            )
 
     def _attribute(self, trajectories: Sequence[Trajectory], ray: Any) -> list[Attribution | str]:
+        told = (self.passing, self.stated.expected)
         if ray is not None:
             remote = ray.remote(attribute_one)
-            calls = [remote.remote(self.attributor, trajectory, self.passing) for trajectory in trajectories]
+            calls = [remote.remote(self.attributor, trajectory, *told) for trajectory in trajectories]
             return list(ray.get(calls))
-        return [attribute_one(self.attributor, trajectory, self.passing) for trajectory in trajectories]
+        return [attribute_one(self.attributor, trajectory, *told) for trajectory in trajectories]
 
     def _write_reports(self, results: Sequence[Diagnosed]) -> None:
         if self.report is None:
@@ -171,10 +202,12 @@ def attributor_of(name: str, passing: Path | None) -> Attributor:
     raise ConfigError(f"the attributor {name!r} cannot be joined with passing runs, expected 'contrast' or 'ensemble'")
 
 
-def attribute_one(attributor: str, trajectory: Trajectory, passing: Path | None = None) -> Attribution | str:
+def attribute_one(
+    attributor: str, trajectory: Trajectory, passing: Path | None = None, expected: str | None = None
+) -> Attribution | str:
     """The diagnosis of one trajectory, or the reason why there is none."""
     try:
-        return attributor_of(attributor, passing).attribute(trajectory)
+        return attributor_of(attributor, passing).attribute(trajectory, reference=expected)
     except Exception as error:  # one odd trajectory must not stop the others
         return f"{type(error).__name__}: {error}"
 
@@ -187,7 +220,8 @@ def _batches(records: Iterator[LoadedRecord]) -> Iterator[list[LoadedRecord]]:
 def _report_run(result: Diagnosed) -> ReportRun | None:
     if result.trajectory is None or result.attribution is None:
         return None
-    return ReportRun(attempts=[ReportAttempt(number=1, trajectory=result.trajectory, attribution=result.attribution)])
+    attempt = ReportAttempt(number=1, trajectory=result.trajectory, attribution=result.attribution, notes=result.notes)
+    return ReportRun(attempts=[attempt])
 
 
 def _show(result: Diagnosed) -> None:
@@ -195,6 +229,8 @@ def _show(result: Diagnosed) -> None:
     if result.attribution is None or result.trajectory is None:
         out().print(f"cannot be diagnosed: {result.error}", style="red", markup=False, soft_wrap=True)
     else:
+        for note in result.notes:
+            out().print(note, style="dim", markup=False, soft_wrap=True)
         out().print(diagnosis_text(result.trajectory, result.attribution))
 
 

@@ -12,9 +12,11 @@ from tracer_hooks.datasets._audit import (
 from tracer_hooks.datasets._builder import BuildOptions, BuildPlan, DatasetBuilder, Journal, Progress, Subject
 from tracer_hooks.datasets._card import HowBuilt, write_card
 from tracer_hooks.datasets._export import EXPORT_FORMATS, ExportFormat, ExportReport, export
+from tracer_hooks.datasets._fidelity import lacks
 from tracer_hooks.datasets._labeled import LabeledSet, Pair, read_parquet, write_atomically, write_parquet
 from tracer_hooks.datasets._load import FORMATS, load
 from tracer_hooks.datasets._record import LoadedRecord
+from tracer_hooks.datasets._stated import OutcomeSource, Stated, StatedRun, final_answer
 from tracer_hooks.datasets._stats import DatasetStats, stats, stats_markdown, stats_tables
 
 __all__ = [
@@ -34,13 +36,18 @@ __all__ = [
     "Journal",
     "LabeledSet",
     "LoadedRecord",
+    "OutcomeSource",
     "Pair",
     "Progress",
+    "Stated",
+    "StatedRun",
     "Subject",
     "audit",
     "audit_markdown",
     "audit_tables",
     "export",
+    "final_answer",
+    "lacks",
     "load",
     "read_parquet",
     "stats",

@@ -88,8 +88,11 @@ def _agents(prompts: object) -> tuple[AgentSpec, ...]:
 
 
 def _outcome(data: Mapping[str, Any]) -> RunOutcome:
+    """What the record's own verdict says; a label says that it failed. A bare conversation says nothing."""
     verdict = data.get("is_correct", data.get("is_corrected"))
-    return RunOutcome.SUCCEEDED if verdict in (True, "true", "True") else RunOutcome.FAILED
+    if verdict in (True, "true", "True"):
+        return RunOutcome.SUCCEEDED
+    return RunOutcome.FAILED if verdict is not None or data.get("mistake_agent") else RunOutcome.UNKNOWN
 
 
 def _labeled(data: Mapping[str, Any], trajectory: Trajectory) -> LabeledTrajectory | None:

@@ -38,6 +38,7 @@ class _AttemptView:
     outcome: str
     outcome_word: str
     reason: str
+    notes: tuple[str, ...]
     facts: tuple[str, ...]
     run_id: str
     output: Excerpt | None
@@ -116,6 +117,7 @@ def _attempt_view(attempt: ReportAttempt, position: int, limit: int, trial: Past
         outcome=trajectory.outcome.value,
         outcome_word=OUTCOMES[trajectory.outcome],
         reason=one_line(trajectory.outcome_reason or "", 600),
+        notes=tuple(one_line(note, 600) for note in attempt.notes),
         facts=_facts([_Spent.of(trajectory, trial)]),
         run_id=one_line(trajectory.run_id, 80),
         output=_short(trajectory.final_output),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from tracer_hooks.report._content_switches import content_switch
 from tracer_hooks.report._wording import one_line
-from tracer_hooks.schema import Attribution, ErrorMode, Evidence, Step, Trajectory, ValueLink, ValueOrigin
+from tracer_hooks.schema import Attribution, ErrorMode, Evidence, RunOutcome, Step, Trajectory, ValueLink, ValueOrigin
 
 _BY_MODE = {
     ErrorMode.FM_1_1: "State what the task requires as numbered rules in the prompt of {agent}.",
@@ -55,10 +56,24 @@ def _withheld(attribution: Attribution, trajectory: Trajectory | None) -> str:
     if attribution.abstained_reason == "environment fault":
         return "Look at the failing tool or service first: no agent's prompt is likely to help."
     if attribution.abstained_reason == "trace too incomplete":
-        if trajectory is None or (trajectory.framework in _OURS and trajectory.run_id != trajectory.trace_id):
+        if trajectory is None or _is_hooked(trajectory):
             return "Record contents (TRACER_HOOKS_RECORD=full) and run the team again."
-        return "The trace holds no text to judge: let its instrumentation record what agents say, and export it again."
+        if trajectory.trace_id is None:
+            return "The record holds no text to judge: look for one with what the agents said."
+        switch = content_switch(trajectory.instrumentation)
+        return f"The trace holds no text to judge. Where the team runs, {switch}; then record it again."
+    unknown = trajectory is not None and trajectory.outcome is RunOutcome.UNKNOWN
+    if unknown and attribution.abstained_reason == "no fault found":
+        return (
+            "Nothing says that this run failed. If it did, say so with --failed, or give the right answer with "
+            "--expected: tracer-hooks diagnose PATH --failed."
+        )
     return "Run the team again, or try another attributor: tracer-hooks diagnose --attributor NAME."
+
+
+def _is_hooked(trajectory: Trajectory) -> bool:
+    own_id = trajectory.run_id != trajectory.trace_id
+    return trajectory.framework in _OURS and own_id and trajectory.instrumentation is None
 
 
 def _from_mode(attribution: Attribution) -> str:

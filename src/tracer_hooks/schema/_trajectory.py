@@ -37,6 +37,8 @@ class RunKind(StrEnum):
     """A later attempt of a call whose earlier attempt failed."""
     REPLAY = "replay"
     """A recorded run, run again with a change."""
+    IMPORTED = "imported"
+    """A run that was read from a file, whoever made it: it tells nothing of how a hooked team fares."""
 
 
 class StepKind(StrEnum):
@@ -194,6 +196,9 @@ class Trajectory(Record):
     """The expected answer, when known."""
     trace_id: Text | None = None
     """The OpenTelemetry trace (32 hex digits)."""
+    instrumentation: Text | None = None
+    """The instrumentation scope of another library that recorded the trace; None for runs that are hooked, and where
+    it is not known."""
 
     @model_validator(mode="after")
     def _indices_are_positions(self) -> Self:

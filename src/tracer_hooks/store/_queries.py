@@ -42,6 +42,12 @@ def upsert(connection: sa.Connection, run: StoredRun) -> None:
     connection.execute(statement.on_conflict_do_update(index_elements=[runs.c.run_id], set_=changed))
 
 
+def insert_new(connection: sa.Connection, run: StoredRun) -> bool:
+    """Write ``run`` unless there is one with its id; says whether it was written."""
+    statement = insert(runs).values(row_of(run)).on_conflict_do_nothing(index_elements=[runs.c.run_id])
+    return bool(connection.execute(statement).rowcount)
+
+
 def find_id(connection: sa.Connection, wanted: str) -> str:
     """The id of the one run that ``wanted`` names: a whole id, or the beginning of exactly one.
 

@@ -39,6 +39,13 @@ class RunStore(StoreFile):
         with self._database.write("save the run") as connection:
             _queries.upsert(connection, run)
 
+    def add(self, run: StoredRun) -> bool:
+        """Write ``run`` unless the store has one with its id; says whether it was written."""
+        from tracer_hooks.store import _queries
+
+        with self._database.write("save the run") as connection:
+            return _queries.insert_new(connection, run)
+
     def get(self, run_id: str, *, with_tape: bool = True) -> StoredRun:
         """The run with this id, or whose id alone begins with it.
 

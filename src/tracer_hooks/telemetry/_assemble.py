@@ -12,7 +12,7 @@ from tracer_hooks.telemetry._acts import collect_acts
 from tracer_hooks.telemetry._messages import message_text
 from tracer_hooks.telemetry._received import link_inputs
 from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
-from tracer_hooks.telemetry._span_tree import SpanTree, decoded
+from tracer_hooks.telemetry._span_tree import CHAT_OPERATIONS, SpanTree, decoded
 
 _UNKNOWN_AGENT = "assistant"
 
@@ -77,7 +77,16 @@ def _trajectory(tree: SpanTree) -> Trajectory:
         outcome_reason=_reason(root),
         final_output=_final_output(attributes, steps),
         trace_id=root.trace_id,
+        instrumentation=_instrumentation(tree),
     )
+
+
+def _instrumentation(tree: SpanTree) -> str | None:
+    """The scope of the model calls, tools or agents, since the spans around them may be another library's."""
+    if semconv.RUN_ID in tree.root.attributes:  # our own
+        return None
+    acts = tree.of_operation(*CHAT_OPERATIONS, semconv.OP_EXECUTE_TOOL, semconv.OP_INVOKE_AGENT)
+    return next((record.scope for record in (*acts, tree.root) if record.scope), None)
 
 
 def _framework(root: SpanRecord) -> str:

@@ -95,7 +95,9 @@ def test_a_number_is_accepted_as_the_step() -> None:
         ({"is_correct": True}, RunOutcome.SUCCEEDED),
         ({"is_corrected": True}, RunOutcome.SUCCEEDED),
         ({"is_correct": False}, RunOutcome.FAILED),
-        ({}, RunOutcome.FAILED),
+        ({"mistake_agent": "Expert", "mistake_step": "0"}, RunOutcome.FAILED),
+        ({"ground_truth": "4"}, RunOutcome.UNKNOWN),
+        ({}, RunOutcome.UNKNOWN),
     ],
 )
 def test_outcome(fields: dict[str, Any], outcome: RunOutcome) -> None:

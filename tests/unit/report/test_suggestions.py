@@ -100,3 +100,29 @@ def test_weak_advice_says_that_it_may_be_another_step() -> None:
 def test_only_our_own_recordings_are_told_our_own_switch(trajectory: Trajectory | None, ours: bool) -> None:
     blank = Attribution(run_id="r", abstained=True, abstained_reason="trace too incomplete")
     assert ("TRACER_HOOKS_RECORD" in suggestion(blank, trajectory)) is ours
+
+
+@pytest.mark.parametrize(
+    ("scope", "told", "not_told"),
+    [
+        ("openinference.instrumentation.langchain", "OPENINFERENCE_HIDE_OUTPUTS", "TRACELOOP"),
+        ("opentelemetry.instrumentation.crewai", "TRACELOOP_TRACE_CONTENT=true", "OPENINFERENCE"),
+        ("opentelemetry.util.genai.handler", "GENAI_CAPTURE_MESSAGE_CONTENT", "TRACELOOP"),
+        ("somebody's own", "GENAI_CAPTURE_MESSAGE_CONTENT", "TRACER_HOOKS"),
+    ],
+)
+def test_a_foreign_trace_without_texts_is_told_the_switch_of_its_own_library(
+    scope: str, told: str, not_told: str
+) -> None:
+    blank = Attribution(run_id="r", abstained=True, abstained_reason="trace too incomplete")
+    said = suggestion(blank, run(framework="langgraph", trace_id="r", instrumentation=scope))
+    assert told in said
+    assert not_told not in said
+    assert "TRACER_HOOKS" not in said
+
+
+def test_a_run_that_nobody_says_to_have_failed_is_answered_with_how_to_say_it() -> None:
+    nothing = Attribution(run_id="r", abstained=True, abstained_reason="no fault found")
+    unknown = run().model_copy(update={"outcome": RunOutcome.UNKNOWN})
+    assert "--failed" in suggestion(nothing, unknown)
+    assert "--failed" not in suggestion(nothing, unknown.model_copy(update={"outcome": RunOutcome.FAILED}))

@@ -77,7 +77,8 @@ class EarlierRuns:
     def _succeeded(self) -> Iterator[StoredRun]:
         with RunStore(self._store) as store:
             for head in store.list(limit=_LOOKED_AT, team=self._like.team, outcome=RunOutcome.SUCCEEDED):
-                if head.framework == self._like.framework and head.task.strip():
+                of_team = head.framework == self._like.framework and head.kind is not RunKind.IMPORTED
+                if of_team and head.task.strip():
                     yield store.get(head.run_id, with_tape=False)
 
     def _newest_failures(self) -> list[str]:

@@ -1,0 +1,135 @@
+"""What a person says of runs that do not say themselves how they ended."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from tracer_hooks.errors import ConfigError
+from tracer_hooks.schema import RunOutcome, Trajectory
+from tracer_hooks.values import compare_values
+
+OutcomeSource = Literal["trace", "stated", "expected answer"]
+"""Who decided how a run ended: the trace itself, the person who asks, or the comparison with the expected answer."""
+
+_FAREWELL = re.compile(r"\W*(?:terminate|exit|done|tasks? (?:is )?complete[d]?)?\W*", re.IGNORECASE)
+"""A message that says no more than that the conversation is over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedRun:
+    """A run with what was said of it."""
+
+    trajectory: Trajectory
+    """The run, with the outcome that counts."""
+    source: OutcomeSource = "trace"
+    """Who decided that outcome."""
+    note: str = ""
+    """In a sentence, what decided; empty where the trace alone did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stated:
+    """What is said of runs; it holds for each of them.
+
+    An outcome that is said counts, whatever the trace says. Without one an expected answer decides: a final answer that
+    differs makes a run a failed one, and one that agrees makes a run of unknown outcome a succeeded one. A run whose
+    trace says that it failed stays failed.
+
+    Raises:
+        ConfigError: There is a reason, and nothing that can make a run a failed one.
+    """
+
+    outcome: RunOutcome | None = None
+    """How the runs ended."""
+    reason: str | None = None
+    """Why they failed."""
+    expected: str | None = None
+    """The answer that they should have given."""
+
+    def __post_init__(self) -> None:
+        if self.reason is None:
+            return
+        if self.outcome in (RunOutcome.SUCCEEDED, RunOutcome.UNKNOWN):
+            raise ConfigError(
+                f"the outcome is {self.outcome.value!r} and a reason is given, expected a reason only for runs that "
+                "failed. Next: leave the reason out, or say that they failed"
+            )
+        if self.outcome is None and self.expected is None:
+            raise ConfigError(
+                "a reason is given and no outcome, expected both: it is the reason why runs failed. Next: say that "
+                "they failed, too"
+            )
+
+    def of(self, trajectory: Trajectory) -> StatedRun:
+        """``trajectory`` with the outcome that counts, and who decided it."""
+        if self.outcome is None and self.expected is None:
+            return StatedRun(trajectory=trajectory)
+        answer, place = final_answer(trajectory)
+        difference = compare_values(self.expected, answer).reason if self.expected is not None and answer else None
+        if self.outcome is not None:
+            outcome, source = self.outcome, "stated"
+            note = f"Outcome: {outcome}, as you say.{self._contradictions(trajectory, answer, difference)}"
+        else:
+            outcome, source, note = _compared(trajectory, answer, place, difference)
+        told = self._reason(trajectory, outcome, difference)
+        changes = {"outcome": outcome, "outcome_reason": told, "reference": self.expected or trajectory.reference}
+        return StatedRun(trajectory=trajectory.model_copy(update=changes), source=source, note=note)  # type: ignore[arg-type]
+
+    def _contradictions(self, trajectory: Trajectory, answer: str, difference: str | None) -> str:
+        """What speaks against the outcome that is said."""
+        found = []
+        if trajectory.outcome not in (self.outcome, RunOutcome.UNKNOWN):
+            found.append(f" The trace itself says that it {trajectory.outcome}; what you say counts.")
+        if self.expected is not None and answer:
+            if self.outcome is RunOutcome.FAILED and difference is None:
+                found.append(" Its final answer states the expected one.")
+            if self.outcome is RunOutcome.SUCCEEDED and difference is not None:
+                found.append(f" Its final answer does not state the expected one: {difference}.")
+        return "".join(found)
+
+    def _reason(self, trajectory: Trajectory, outcome: RunOutcome, difference: str | None) -> str | None:
+        if outcome is not RunOutcome.FAILED:
+            return trajectory.outcome_reason if trajectory.outcome is outcome else None
+        of_trace = trajectory.outcome_reason if trajectory.outcome is not RunOutcome.SUCCEEDED else None
+        why = self.reason if self.reason is not None else of_trace
+        if why and difference and difference not in why:
+            return f"{why} ({difference})"
+        return why or difference
+
+
+def final_answer(trajectory: Trajectory) -> tuple[str, int | None]:
+    """What the run answered; and the step whose words those are, where the trace names no answer.
+
+    Returns:
+        The answer, empty where there is none; None for the step where the trace itself names the answer.
+    """
+    if trajectory.final_output and trajectory.final_output.strip():
+        return trajectory.final_output, None
+    return next(_last_words(trajectory), ("", None))
+
+
+def _last_words(trajectory: Trajectory) -> Iterator[tuple[str, int]]:
+    for step in reversed(trajectory.steps):
+        if step.error is None and not _FAREWELL.fullmatch(step.content):
+            yield step.content, step.index
+
+
+def _compared(
+    trajectory: Trajectory, answer: str, place: int | None, difference: str | None
+) -> tuple[RunOutcome, OutcomeSource, str]:
+    """The outcome that the expected answer decides."""
+    if not answer:
+        note = f"Outcome: {trajectory.outcome}. There is no final answer to compare with the expected one."
+        return trajectory.outcome, "trace", note
+    where = "its final answer" if place is None else f"its last message (step {place}), taken for its final answer,"
+    if difference is not None:
+        note = f"Outcome: failed, since {where} does not state the expected one: {difference}."
+        return RunOutcome.FAILED, "expected answer", note
+    if trajectory.outcome is RunOutcome.FAILED:
+        note = f"Outcome: failed, as the trace says, although {where} states the expected one."
+        return RunOutcome.FAILED, "trace", note
+    note = f"Outcome: succeeded, since {where} states the expected one."
+    return RunOutcome.SUCCEEDED, "expected answer", note

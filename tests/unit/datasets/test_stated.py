@@ -1,0 +1,82 @@
+"""What a person says of runs, and what that makes of them."""
+
+from __future__ import annotations
+
+import pytest
+
+import tracer_hooks
+from tracer_hooks.datasets import Stated, final_answer
+from tracer_hooks.errors import ConfigError
+from tracer_hooks.schema import RunOutcome, Step, Trajectory
+
+
+def run(outcome: RunOutcome = RunOutcome.UNKNOWN, final: str | None = "It costs 430 EUR.", **fields) -> Trajectory:
+    steps = (
+        Step(index=0, agent="adder", content="3 x 120 + 2 x 55 = 430"),
+        Step(index=1, agent="writer", content="It costs 430 EUR."),
+        Step(index=2, agent="writer", content="TERMINATE"),
+    )
+    return Trajectory(run_id="r", task="What does it cost?", steps=steps, outcome=outcome, final_output=final, **fields)
+
+
+def test_nothing_said_changes_nothing() -> None:
+    assert Stated().of(run()).trajectory == run()
+    assert Stated().of(run()).source == "trace"
+
+
+def test_an_answer_that_differs_makes_any_run_a_failed_one() -> None:
+    for outcome in RunOutcome:
+        found = Stated(expected="470").of(run(outcome))
+        assert (found.trajectory.outcome, found.source) == (RunOutcome.FAILED, "expected answer")
+        assert found.trajectory.outcome_reason == "expected 470, got 430 EUR"
+        assert found.trajectory.reference == "470"
+
+
+def test_an_answer_that_agrees_clears_no_failed_run() -> None:
+    assert Stated(expected="430").of(run()).trajectory.outcome is RunOutcome.SUCCEEDED
+    failed = Stated(expected="430").of(run(RunOutcome.FAILED, outcome_reason="ValueError"))
+    assert (failed.trajectory.outcome, failed.source) == (RunOutcome.FAILED, "trace")
+    assert failed.trajectory.outcome_reason == "ValueError"
+    assert "although" in failed.note
+
+
+def test_without_an_answer_the_last_message_is_compared() -> None:
+    assert final_answer(run(final=None)) == ("It costs 430 EUR.", 1)
+    found = Stated(expected="470").of(run(final=None))
+    assert found.trajectory.outcome is RunOutcome.FAILED
+    assert "its last message (step 1)" in found.note
+
+
+def test_without_any_words_nothing_is_decided() -> None:
+    silent = Trajectory(run_id="r", steps=(Step(index=0, agent="a"),))
+    found = Stated(expected="470").of(silent)
+    assert (found.trajectory.outcome, found.source) == (RunOutcome.UNKNOWN, "trace")
+    assert "no final answer" in found.note
+
+
+def test_the_reason_of_a_success_is_no_reason_for_a_failure() -> None:
+    found = Stated(outcome=RunOutcome.FAILED).of(run(RunOutcome.SUCCEEDED, outcome_reason="stop message seen"))
+    assert found.trajectory.outcome_reason is None
+    assert "The trace itself says that it succeeded" in found.note
+
+
+@pytest.mark.parametrize(
+    "said", [{"reason": "x"}, {"reason": "x", "outcome": RunOutcome.SUCCEEDED}, {"reason": "x", "outcome": "unknown"}]
+)
+def test_a_reason_needs_a_failure(said) -> None:
+    with pytest.raises(ConfigError):
+        tracer_hooks.diagnose(run(), **said)
+
+
+def test_diagnose_in_python_takes_the_same(tmp_path) -> None:
+    assert tracer_hooks.diagnose(run(), expected="470").agent == "adder"
+    assert tracer_hooks.diagnose(run(), outcome="failed", reason="expected 470, got 430").agent == "adder"
+    with pytest.raises(ConfigError, match="'good'"):
+        tracer_hooks.diagnose(run(), outcome="good")
+    with pytest.warns(DeprecationWarning, match="expected="):
+        assert tracer_hooks.diagnose(run(), reference="470").agent == "adder"
+    with pytest.raises(ConfigError, match="former name"):
+        tracer_hooks.diagnose(run(), reference="470", expected="470")
+    (tmp_path / "runs.jsonl").write_text(run().model_dump_json() + "\n")
+    (one,) = tracer_hooks.diagnose(tmp_path / "runs.jsonl", expected="470")
+    assert one.agent == "adder"
