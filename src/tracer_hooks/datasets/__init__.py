@@ -12,6 +12,7 @@ from tracer_hooks.datasets._audit import (
 from tracer_hooks.datasets._builder import BuildOptions, BuildPlan, DatasetBuilder, Journal, Progress, Subject
 from tracer_hooks.datasets._card import HowBuilt, write_card
 from tracer_hooks.datasets._export import EXPORT_FORMATS, ExportFormat, ExportReport, export
+from tracer_hooks.datasets._fidelity import lacks
 from tracer_hooks.datasets._labeled import LabeledSet, Pair, read_parquet, write_atomically, write_parquet
 from tracer_hooks.datasets._load import FORMATS, load
 from tracer_hooks.datasets._record import LoadedRecord
@@ -41,6 +42,7 @@ __all__ = [
     "audit_markdown",
     "audit_tables",
     "export",
+    "lacks",
     "load",
     "read_parquet",
     "stats",
