@@ -70,6 +70,8 @@ def _cleaned(text: str) -> str:
 
 def _of_this_machine() -> Iterator[str]:
     host = socket.gethostname()
-    yield from (one for one in (host, str(Path.home()) + "/", platform.python_version(), platform.release()) if len(one) > 4)
+    yield from (
+        one for one in (host, str(Path.home()) + "/", platform.python_version(), platform.release()) if len(one) > 4
+    )
     if len(getpass.getuser()) > 4:
         yield getpass.getuser()

@@ -107,6 +107,8 @@ def _framework(tree: SpanTree) -> str:
         for word, framework in _FRAMEWORKS.items():
             if word in scope.lower():
                 return framework
+    if any("langgraph_node" in str(record.attributes.get("metadata")) for record in tree.records):
+        return "langgraph"  # MLflow's spans all have one scope
     return next(filter(None, scopes), "unknown")
 
 

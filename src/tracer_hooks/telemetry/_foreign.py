@@ -1,6 +1,6 @@
 """Spans of other instrumentations, given our keys.
 
-Reads GenAI attributes of any edition, OpenLLMetry (traceloop) and OpenInference. What a span says is
+Reads GenAI attributes of any edition, OpenLLMetry (traceloop), OpenInference and MLflow. What a span says is
 kept; our keys are added beside it. Replaced is only what stood under one of our keys and meant something
 else there: the operation of a framework's inner part, messages of another shape, a callback's arguments in
 place of the tool's.
@@ -16,6 +16,7 @@ from typing import Any
 from tracer_hooks import semconv
 from tracer_hooks.telemetry._foreign_doubles import as_plumbing, find_doubles, told_by_both
 from tracer_hooks.telemetry._foreign_messages import decoded, event_messages, is_genai, nested, settled, to_messages
+from tracer_hooks.telemetry._foreign_mlflow import in_openinference
 from tracer_hooks.telemetry._foreign_roles import (
     MODEL_OPERATIONS,
     PLUMBING,
@@ -34,7 +35,13 @@ from tracer_hooks.telemetry._foreign_tools import (
     tool_attributes,
     tool_result,
 )
-from tracer_hooks.telemetry._foreign_words import messages_of_act, requests_from_tasks, roster_of, words_from_tasks, words_from_teams
+from tracer_hooks.telemetry._foreign_words import (
+    messages_of_act,
+    requests_from_tasks,
+    roster_of,
+    words_from_tasks,
+    words_from_teams,
+)
 from tracer_hooks.telemetry._messages import Message, message_text
 from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
 
@@ -53,7 +60,7 @@ def normalise(records: Iterable[SpanRecord]) -> list[SpanRecord]:
     Our own spans pass unchanged. Give all spans of a trace at once: which span is a team or an
     agent can often be told only from those around it. The order is kept.
     """
-    records = list(records)
+    records = [record if is_own(record) else in_openinference(record) for record in records]
     tree = SpanTree(records)
     operations = {id(record): operation_of(record) for record in records}
     agents = find_agents(tree, operations)

@@ -75,5 +75,3 @@ def as_plumbing(record: SpanRecord) -> SpanRecord:
     dropped = (semconv.OPERATION_NAME, semconv.AGENT_NAME)
     attributes = {key: value for key, value in record.attributes.items() if key not in dropped}
     return dataclasses.replace(record, attributes=attributes)
-
-

@@ -28,7 +28,7 @@ _ROLES = {
 }
 _KNOWN_ROLES = {"system", "user", "assistant", "tool"}
 _ASKED = ("task", "query", "question")
-_HELD = ("messages", "inputs", "outputs", "output", "input", "generations", "content", "text", "result")
+_HELD = ("messages", "inputs", "outputs", "output", "input", "choices", "generations", "content", "text", "result")
 # CrewAI's output holds its answer under "raw", beside the messages that led to it
 _WRAPPERS = {"user": (*_ASKED, *_HELD, "raw"), "assistant": ("raw", *_HELD, *_ASKED)}
 _ANY_WRAPPER = {*_ASKED, *_HELD, "raw"}

@@ -185,7 +185,13 @@ def settle_teams(tree: SpanTree, operations: dict[int, str | None]) -> None:
 
 
 def team_name(record: SpanRecord) -> str:
-    for key in (semconv.WORKFLOW_NAME, "crewai.crew.name", TRACELOOP_NAME, "traceloop.workflow.name", semconv.AGENT_NAME):
+    for key in (
+        semconv.WORKFLOW_NAME,
+        "crewai.crew.name",
+        TRACELOOP_NAME,
+        "traceloop.workflow.name",
+        semconv.AGENT_NAME,
+    ):
         if record.attributes.get(key):
             return to_text(record.attributes[key])
     if record.name == record.attributes.get(semconv.OPERATION_NAME):  # Strands' invoke_graph, which has no name
