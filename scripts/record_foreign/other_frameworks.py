@@ -8,13 +8,14 @@ from collections.abc import Callable
 
 from opentelemetry.sdk.trace import TracerProvider
 
-from tracer_hooks.testing import PROMPTS, TASK, Reply, Rule, ScriptedLLM, ToolCallReply, When, lookup
+from tracer_hooks.testing import PROMPTS, TASK, Reply, Rule, ScriptedLLM, ToolCallReply, When
 
-Player = Callable[[ScriptedLLM, TracerProvider], None]
+Tool = Callable[[str], str]
+Player = Callable[[ScriptedLLM, TracerProvider, Tool], None]
 NAMES = ("researcher", "writer", "reviewer")
 
 
-def pydantic_ai(llm: ScriptedLLM, provider: TracerProvider) -> None:
+def pydantic_ai(llm: ScriptedLLM, provider: TracerProvider, lookup: Tool) -> None:
     """Three agents of Pydantic AI, one after the other, in a span of the user's own; its own instrumentation."""
     from pydantic_ai import Agent, InstrumentationSettings
     from pydantic_ai.models.openai import OpenAIChatModel
@@ -29,7 +30,7 @@ def pydantic_ai(llm: ScriptedLLM, provider: TracerProvider) -> None:
             said.append(str(agent.run_sync("\n\n".join(said)).output))
 
 
-def openinference_openai_agents(llm: ScriptedLLM, provider: TracerProvider) -> None:
+def openinference_openai_agents(llm: ScriptedLLM, provider: TracerProvider, lookup: Tool) -> None:
     """The OpenAI Agents SDK on the Responses API, in one of its traces."""
     import openai
     from agents import Agent, Runner, function_tool, set_default_openai_client, trace
@@ -49,7 +50,7 @@ def openinference_openai_agents(llm: ScriptedLLM, provider: TracerProvider) -> N
     asyncio.run(play())
 
 
-def openinference_smolagents(llm: ScriptedLLM, provider: TracerProvider) -> None:
+def openinference_smolagents(llm: ScriptedLLM, provider: TracerProvider, lookup: Tool) -> None:
     """Tool-calling agents of smolagents. They answer by the tool ``final_answer``, so their script is another."""
     from openinference.instrumentation.smolagents import SmolagentsInstrumentor
     from smolagents import OpenAIModel, ToolCallingAgent, tool
@@ -75,7 +76,7 @@ def openinference_smolagents(llm: ScriptedLLM, provider: TracerProvider) -> None
             said.append(str(agent.run("\n\n".join(said))))
 
 
-def strands(llm: ScriptedLLM, provider: TracerProvider) -> None:
+def strands(llm: ScriptedLLM, provider: TracerProvider, lookup: Tool) -> None:
     """A graph of Strands agents; its own instrumentation."""
     os.environ["OTEL_SEMCONV_STABILITY_OPT_IN"] = "gen_ai_latest_experimental"
     from strands import Agent, tool

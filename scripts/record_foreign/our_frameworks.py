@@ -7,30 +7,30 @@ import importlib.util
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from opentelemetry.sdk.trace import TracerProvider
 
 from tracer_hooks.testing import TASK, ContractTeams, ScriptedLLM
 
 _TEAMS = Path(__file__).parents[2] / "tests" / "contract" / "teams"
-Player = Callable[[ScriptedLLM, TracerProvider], None]
+Tool = Callable[[str], str]
+Player = Callable[[ScriptedLLM, TracerProvider, Tool], None]
 
 
 def player(framework: str, *instrumentors: str) -> Player:
     """Plays the contract kit's pipeline with instrumentors on, each given as ``module:class``."""
 
-    def play(llm: ScriptedLLM, provider: TracerProvider) -> None:
+    def play(llm: ScriptedLLM, provider: TracerProvider, lookup: Tool) -> None:
         for one in instrumentors:
             module, _, name = one.partition(":")
             getattr(importlib.import_module(module), name)().instrument(tracer_provider=provider)
         teams = _teams(framework)
-        teams.run(teams.pipeline(llm), TASK)
+        teams.run(teams.pipeline(llm, tools=(lookup,)), TASK)
 
     return play
 
 
-def mlflow_langgraph(llm: ScriptedLLM, provider: TracerProvider) -> None:
+def mlflow_langgraph(llm: ScriptedLLM, provider: TracerProvider, lookup: Tool) -> None:
     """MLflow's autolog, told to send its traces to the global tracer provider."""
     import os
 
@@ -39,16 +39,16 @@ def mlflow_langgraph(llm: ScriptedLLM, provider: TracerProvider) -> None:
 
     mlflow.langchain.autolog()
     teams = _teams("langgraph")
-    teams.run(teams.pipeline(llm), TASK)
+    teams.run(teams.pipeline(llm, tools=(lookup,)), TASK)
 
 
-def genai_langgraph(llm: ScriptedLLM, provider: TracerProvider) -> None:
+def genai_langgraph(llm: ScriptedLLM, provider: TracerProvider, lookup: Tool) -> None:
     """OpenTelemetry's own instrumentation, with content."""
     import os
 
     os.environ["OTEL_SEMCONV_STABILITY_OPT_IN"] = "gen_ai_latest_experimental"
     os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = "SPAN_ONLY"
-    player("langgraph", "opentelemetry.instrumentation.genai.langchain:LangChainInstrumentor")(llm, provider)
+    player("langgraph", "opentelemetry.instrumentation.genai.langchain:LangChainInstrumentor")(llm, provider, lookup)
 
 
 def _teams(framework: str) -> ContractTeams:

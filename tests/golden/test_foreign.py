@@ -85,6 +85,32 @@ def test_a_recording_gives_the_steps_of_the_scenario(name: str, kind: str) -> No
     assert (run.usage.total > 0) == EXPECTED[name].get("usage", True)
 
 
+# --- the same with a tool that raises "the table is closed"; the researcher says its words all the same ---
+@pytest.mark.parametrize(
+    ("name", "error", "result"),
+    [
+        ("openinference_autogen", "ValueError: the table is closed", None),
+        ("openinference_crewai", "the table is closed", None),
+        ("openinference_smolagents", "ValueError: the table is closed", None),
+        ("strands", "the table is closed", None),
+        # It hides the error from its trace and from the model, and its span says both what failed and what it told.
+        (
+            "openinference_openai_agents",
+            "Error running tool (non-fatal)",
+            "An error occurred while running the tool. Please try again.",
+        ),
+    ],
+)
+def test_a_tool_that_raised_has_failed(name: str, error: str, result: str | None) -> None:
+    run = read(f"{name}_failing_tool")
+    [call] = run.steps[0].tool_calls
+    assert (call.name, call.arguments) == ("lookup", {"query": "six times seven"})
+    assert str(call.error).startswith(error)
+    assert (call.result, call.attempts) == (result, 1)
+    assert [read_step(step) for step in run.steps[1:]] == expected_steps(name, wrong=False)[1:]
+    assert run.outcome is RunOutcome.UNKNOWN
+
+
 # --- told that it failed, and what was expected ---
 def failed(run: Trajectory) -> Trajectory:
     reason = f"expected 42, got {run.final_output}"

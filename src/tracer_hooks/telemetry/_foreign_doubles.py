@@ -65,6 +65,10 @@ def told_by_both(kept: SpanRecord, again: SpanRecord) -> SpanRecord:
     changed = dataclasses.replace(kept, attributes={**more, **kept.attributes})
     is_tool = kept.attributes.get(semconv.OPERATION_NAME) == semconv.OP_EXECUTE_TOOL
     if is_tool and again.status is SpanStatus.ERROR and kept.status is not SpanStatus.ERROR:
+        told = str(changed.attributes.get(semconv.TOOL_CALL_RESULT) or "")
+        if told and told in again.status_message:  # what the model was told of the failure is no result
+            kept_keys = {key: value for key, value in changed.attributes.items() if key != semconv.TOOL_CALL_RESULT}
+            changed = dataclasses.replace(changed, attributes=kept_keys)
         events = (*kept.events, *again.events)
         return dataclasses.replace(changed, status=again.status, status_message=again.status_message, events=events)
     return changed

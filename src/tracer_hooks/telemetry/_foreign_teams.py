@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from tracer_hooks import semconv
-from tracer_hooks.telemetry._foreign_roles import MODEL_OPERATIONS, SpanTree, is_own
+from tracer_hooks.telemetry._foreign_roles import MODEL_OPERATIONS, SpansAbove, SpanTree, is_own
 from tracer_hooks.telemetry._span_record import SpanRecord
 
 _ACTS = {*MODEL_OPERATIONS, semconv.OP_EXECUTE_TOOL}
@@ -23,25 +23,30 @@ def find_outer_teams(tree: SpanTree, operations: dict[int, str | None], agents: 
         traces[record.trace_id].append(record)
     turns_above = tree.above({key for key, operation in operations.items() if operation == semconv.OP_INVOKE_AGENT})
     for records in traces.values():
-        if any(operations[id(record)] == semconv.OP_INVOKE_WORKFLOW or is_own(record) for record in records):
-            continue
-        inside: dict[int, list[SpanRecord]] = defaultdict(list)
-        turns = []
-        for record in records:
+        if not any(operations[id(record)] == semconv.OP_INVOKE_WORKFLOW or is_own(record) for record in records):
+            _find_outer_team(tree, records, turns_above, operations, agents)
+
+
+def _find_outer_team(
+    tree: SpanTree,
+    records: Sequence[SpanRecord],
+    turns_above: SpansAbove,
+    operations: dict[int, str | None],
+    agents: Mapping[int, str],
+) -> None:
+    inside: dict[int | None, list[SpanRecord]] = defaultdict(list)
+    """The turns and acts right inside each turn; those outside of every turn under None."""
+    for record in records:
+        if operations[id(record)] in (*_ACTS, semconv.OP_INVOKE_AGENT):
             above = next(turns_above.around(record), None)
-            if operations[id(record)] == semconv.OP_INVOKE_AGENT:
-                if above is None:
-                    turns.append(record)
-                else:
-                    inside[id(above)].append(record)
-            elif operations[id(record)] in _ACTS and above is not None:
-                inside[id(above)].append(record)
-        for record in turns:
-            if _only_others_act(record, inside[id(record)], operations, agents):
-                operations[id(record)] = semconv.OP_INVOKE_WORKFLOW
-        around = _innermost_around(tree, turns) if len(turns) > 1 else None
-        if around is not None and operations[id(around)] not in _ACTS and not _is_of_a_server(around):
-            operations[id(around)] = semconv.OP_INVOKE_WORKFLOW
+            inside[None if above is None else id(above)].append(record)
+    turns = [record for record in inside[None] if operations[id(record)] == semconv.OP_INVOKE_AGENT]
+    for record in turns:
+        if _only_others_act(record, inside[id(record)], operations, agents):
+            operations[id(record)] = semconv.OP_INVOKE_WORKFLOW
+    around = _innermost_around(tree, turns) if len(turns) > 1 else None
+    if around is not None and operations[id(around)] not in _ACTS and not _is_of_a_server(around):
+        operations[id(around)] = semconv.OP_INVOKE_WORKFLOW
 
 
 def _only_others_act(
