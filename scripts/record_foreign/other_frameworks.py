@@ -94,6 +94,25 @@ def strands(llm: ScriptedLLM, provider: TracerProvider, lookup: Tool) -> None:
     builder.build()(TASK)
 
 
+def agent_framework(llm: ScriptedLLM, provider: TracerProvider, lookup: Tool) -> None:
+    """A sequential workflow of Microsoft's Agent Framework; its own instrumentation, with content."""
+    from agent_framework import Agent
+    from agent_framework.observability import enable_instrumentation
+    from agent_framework_openai import OpenAIChatCompletionClient
+    from agent_framework_orchestrations import SequentialBuilder
+
+    enable_instrumentation(enable_sensitive_data=True)
+    client = OpenAIChatCompletionClient("scripted", api_key=llm.api_key, base_url=llm.base_url)
+    agents = [
+        Agent(client, PROMPTS[name], name=name, tools=[lookup] if name == "researcher" else None) for name in NAMES
+    ]
+
+    async def play() -> None:
+        await SequentialBuilder(name="pipeline", participants=agents).build().run(TASK)
+
+    asyncio.run(play())
+
+
 def final_answers(texts: dict[str, str]) -> tuple[Rule, ...]:
     """The scenario for agents that answer by calling ``final_answer``."""
     found = [Reply(tool_calls=[ToolCallReply("lookup", {"query": "six times seven"})])]
@@ -109,4 +128,5 @@ OTHERS: dict[str, Player] = {
     "openinference_openai_agents": openinference_openai_agents,
     "openinference_smolagents": openinference_smolagents,
     "strands": strands,
+    "agent_framework": agent_framework,
 }
