@@ -25,6 +25,7 @@ def lacks(trajectory: Trajectory) -> tuple[str, ...]:
     calls = [call for step in steps for call in step.tool_calls]
     found += [] if any(step.content for step in steps) else ["texts"]
     found += _part("inputs", [_was_shown_something(step) for step in _first_steps(steps)])
+    found += ["tool calls"] if _hides_tool_calls(trajectory) else []
     found += _part("tool arguments", [call.arguments is not None for call in calls])
     found += _part("tool results", [_has_result(call) for call in calls])
     found += [] if trajectory.task else ["the task"]
@@ -43,6 +44,12 @@ def _is_unnamed(trajectory: Trajectory) -> bool:
     names = {step.agent for step in trajectory.steps}
     told = any(spec.instructions for spec in trajectory.agents)
     return names <= {_UNNAMED, trajectory.team} and not told
+
+
+def _hides_tool_calls(trajectory: Trajectory) -> bool:
+    """Whether members have tools and neither a call nor any model call, which would show that none was asked for."""
+    seen = any(step.tool_calls or step.model or step.usage is not None for step in trajectory.steps)
+    return not seen and any(spec.tools for spec in trajectory.agents)
 
 
 def _has_text(trajectory: Trajectory) -> bool:

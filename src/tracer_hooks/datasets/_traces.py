@@ -52,7 +52,7 @@ def _runs_of(path: Path, spans: Sequence[SpanRecord]) -> Iterator[Trajectory | T
     if spans and not acting:
         yield TrajectoryError(
             f"{str(path)!r} holds {len(spans)} spans, none of an agent, model call or tool: "
-            "expected GenAI, OpenInference or OpenLLMetry attributes"
+            "expected GenAI, OpenInference, OpenLLMetry or MLflow attributes"
         )
     else:
         yield from _assembled(path, [span for span in spans if span.trace_id in acting])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -40,6 +40,8 @@ class Act:
     outer_turn: SpanRecord | None = None
     """The turn around the model and tool calls."""
     recipient: str | None = None
+    answer: str = ""
+    """What its turn gave back, where the agent answered by a tool and not in words of its reply."""
 
     @property
     def reply(self) -> Message:
@@ -55,6 +57,7 @@ class Act:
         messages = messages_of(source, semconv.INPUT_MESSAGES) if source is not None else []
         if not messages and self.outer_turn is not None:
             messages = messages_of(self.outer_turn, semconv.INPUT_MESSAGES)
+            return messages[: _request_of(self.tools[0], messages)] if self.tools else messages
         return messages
 
     @property
@@ -122,6 +125,8 @@ class _Acts:
             inside = self._inside[id(turn)]
             output = message_text((messages_of(turn, semconv.OUTPUT_MESSAGES) or [{}])[-1])
             spoke = any(act.chats for act in inside) or self._has_inner_turn(turn)
+            if semconv.RUN_ID not in turn.attributes and spoke and inside:
+                _answer_by_tool(max(inside, key=lambda act: act.start_ns), output)
             if semconv.RUN_ID in turn.attributes or spoke or (inside and not output):
                 return
             if not output and turn.status is not SpanStatus.ERROR:
@@ -186,6 +191,25 @@ class _Acts:
         return {id(self._tree.agent_of(other)) for other in inner}
 
 
+def _answer_by_tool(act: Act, output: str) -> None:
+    """Let the last act of a turn say what the turn gave back, if that came from its tool, as smolagents' answers do."""
+    results = {to_text(tool.attributes.get(semconv.TOOL_CALL_RESULT) or "").strip() for tool in act.tools}
+    if output.strip() in results - {""} and not message_text(act.reply):
+        act.answer = output
+
+
+def _request_of(tool: SpanRecord, messages: Sequence[Message]) -> int:
+    """Where in a conversation the tool was asked for; its end if nowhere."""
+    for place, message in enumerate(messages):
+        for part in message.get("parts") or ():
+            if isinstance(part, dict) and part.get("type") == "tool_call":
+                same_name = part.get("name") == tool.attributes.get(semconv.TOOL_NAME)
+                arguments = decoded(tool.attributes.get(semconv.TOOL_CALL_ARGUMENTS))
+                if same_name and to_json_value(decoded(part.get("arguments"))) == to_json_value(arguments):
+                    return place
+    return len(messages)
+
+
 def to_step(act: Act, index: int, inputs: tuple[StepInput, ...]) -> Step:
     """Build the step of an act, in which the agent received ``inputs``."""
     reply, spans = act.reply, act.spans
@@ -196,7 +220,7 @@ def to_step(act: Act, index: int, inputs: tuple[StepInput, ...]) -> Step:
         index=index,
         agent=act.agent,
         kind=_kind(failed, recipient, calls),
-        content=message_text(reply),
+        content=message_text(reply) or act.answer,
         inputs=inputs,
         tool_calls=calls,
         recipient=recipient,
@@ -260,7 +284,8 @@ def _tool_call(part: Message, spans: Sequence[SpanRecord]) -> ToolCall:
         result=None if result is None else _as_text(result),
         error=error,
         call_id=attributes.get(semconv.TOOL_CALL_ID) or part.get("id"),
-        attempts=max(1, len(spans)),
+        # Each instrumentation counts for itself.
+        attempts=max(Counter(span.scope for span in spans).values(), default=1),
     )
 
 

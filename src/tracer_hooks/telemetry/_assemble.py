@@ -15,6 +15,18 @@ from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
 from tracer_hooks.telemetry._span_tree import CHAT_OPERATIONS, SpanTree, decoded
 
 _UNKNOWN_AGENT = "assistant"
+_OF_RUNS = CHAT_OPERATIONS | {semconv.OP_INVOKE_WORKFLOW, semconv.OP_INVOKE_AGENT, semconv.OP_EXECUTE_TOOL}
+_FRAMEWORKS = {
+    "autogen": "autogen",
+    "crewai": "crewai",
+    "langgraph": "langgraph",
+    "langchain": "langgraph",
+    "openai_agents": "openai_agents",
+    "pydantic": "pydantic_ai",
+    "smolagents": "smolagents",
+    "strands": "strands",
+}
+"""What the name of an instrumentation holds, and the framework that it stands for."""
 
 
 def assemble(records: Iterable[SpanRecord]) -> list[Trajectory]:
@@ -22,9 +34,10 @@ def assemble(records: Iterable[SpanRecord]) -> list[Trajectory]:
 
     Our own spans carry the run's id and the step's index. Spans of other instrumentations are grouped by trace, and
     their steps numbered by time; pass them through :func:`tracer_hooks.telemetry.normalise` first. Spans that are
-    neither a workflow, an agent, a model call nor a tool call only serve to find the agent around them.
+    neither a workflow, an agent, a model call nor a tool call only serve to find the agent around them; a trace that
+    holds nothing else, such as that of the making of an agent, is no run.
     """
-    groups = _group_by_run(list(records))
+    groups = [spans for spans in _group_by_run(list(records)) if any(map(_is_of_a_run, spans))]
     trees = sorted((SpanTree(spans) for spans in groups), key=lambda tree: tree.start_ns)
     return [_trajectory(tree) for tree in trees]
 
@@ -60,6 +73,10 @@ def _group_by_run(records: Sequence[SpanRecord]) -> list[list[SpanRecord]]:
     return list(groups.values())
 
 
+def _is_of_a_run(record: SpanRecord) -> bool:
+    return semconv.RUN_ID in record.attributes or record.attributes.get(semconv.OPERATION_NAME) in _OF_RUNS
+
+
 def _trajectory(tree: SpanTree) -> Trajectory:
     root = tree.root
     attributes = root.attributes
@@ -69,8 +86,8 @@ def _trajectory(tree: SpanTree) -> Trajectory:
     return Trajectory(
         run_id=to_text(attributes.get(semconv.RUN_ID) or root.trace_id),
         team=team,
-        framework=_framework(root),
-        task=_task(attributes),
+        framework=_framework(tree),
+        task=_task(attributes) or _first_request(tree, steps),
         agents=_agents(tree, steps),
         steps=steps,
         outcome=_outcome(root),
@@ -89,13 +106,19 @@ def _instrumentation(tree: SpanTree) -> str | None:
     return next((record.scope for record in (*acts, tree.root) if record.scope), None)
 
 
-def _framework(root: SpanRecord) -> str:
+def _framework(tree: SpanTree) -> str:
     """The framework by our own attribute, else by the name of the instrumentation that emitted the spans."""
-    if name := root.attributes.get(semconv.FRAMEWORK):
+    if name := tree.root.attributes.get(semconv.FRAMEWORK):
         return to_text(name)
-    scope = root.scope.lower()
-    known = {"autogen": "autogen", "crewai": "crewai", "langgraph": "langgraph", "langchain": "langgraph"}
-    return next((framework for word, framework in known.items() if word in scope), root.scope or "unknown")
+    # The span around everything may be the user's own.
+    scopes = dict.fromkeys([tree.root.scope, *(record.scope for record in tree.of_operation(*_OF_RUNS))])
+    for scope in scopes:
+        for word, framework in _FRAMEWORKS.items():
+            if word in scope.lower():
+                return framework
+    if any("langgraph_node" in str(record.attributes.get("metadata")) for record in tree.records):
+        return "langgraph"  # MLflow's spans all have one scope
+    return next(filter(None, scopes), "unknown")
 
 
 def _task(attributes: Mapping[str, Any]) -> str:
@@ -106,6 +129,16 @@ def _task(attributes: Mapping[str, Any]) -> str:
     if users:
         return message_text(users[-1])
     return to_text(attributes.get(semconv.OI_INPUT_VALUE) or "")
+
+
+def _first_request(tree: SpanTree, steps: Sequence[Step]) -> str:
+    """What the user said to the first agent, where the span around the run does not tell the task."""
+    if semconv.RUN_ID in tree.root.attributes or not steps:
+        return ""
+    turns = [turn.attributes for turn in tree.of_operation(semconv.OP_INVOKE_AGENT)][:1]
+    if turns and turns[0].get(semconv.INPUT_MESSAGES) and (asked := _task(turns[0])):
+        return asked
+    return next((to_text(item.text) for item in steps[0].inputs if item.source == "user" and item.text), "")
 
 
 def _final_output(attributes: Mapping[str, Any], steps: Sequence[Step]) -> str | None:

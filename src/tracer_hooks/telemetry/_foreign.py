@@ -1,6 +1,6 @@
 """Spans of other instrumentations, given our keys.
 
-Reads GenAI attributes of any edition, OpenLLMetry (traceloop) and OpenInference. What a span says is
+Reads GenAI attributes of any edition, OpenLLMetry (traceloop), OpenInference and MLflow. What a span says is
 kept; our keys are added beside it. Replaced is only what stood under one of our keys and meant something
 else there: the operation of a framework's inner part, messages of another shape, a callback's arguments in
 place of the tool's.
@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracer_hooks import semconv
-from tracer_hooks.telemetry._foreign_messages import decoded, event_messages, is_genai, nested, to_messages
+from tracer_hooks.telemetry._foreign_doubles import as_plumbing, find_doubles, told_by_both
+from tracer_hooks.telemetry._foreign_messages import decoded, event_messages, is_genai, nested, settled, to_messages
+from tracer_hooks.telemetry._foreign_mlflow import in_openinference
 from tracer_hooks.telemetry._foreign_roles import (
     MODEL_OPERATIONS,
     PLUMBING,
@@ -25,6 +27,7 @@ from tracer_hooks.telemetry._foreign_roles import (
     settle_teams,
     team_name,
 )
+from tracer_hooks.telemetry._foreign_teams import find_outer_teams
 from tracer_hooks.telemetry._foreign_tools import (
     TRACELOOP_INPUT,
     TRACELOOP_OUTPUT,
@@ -32,7 +35,13 @@ from tracer_hooks.telemetry._foreign_tools import (
     tool_attributes,
     tool_result,
 )
-from tracer_hooks.telemetry._foreign_words import messages_of_act, words_from_teams
+from tracer_hooks.telemetry._foreign_words import (
+    messages_of_act,
+    requests_from_tasks,
+    roster_of,
+    words_from_tasks,
+    words_from_teams,
+)
 from tracer_hooks.telemetry._messages import Message, message_text
 from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
 
@@ -51,15 +60,28 @@ def normalise(records: Iterable[SpanRecord]) -> list[SpanRecord]:
     Our own spans pass unchanged. Give all spans of a trace at once: which span is a team or an
     agent can often be told only from those around it. The order is kept.
     """
-    records = list(records)
+    records = [record if is_own(record) else in_openinference(record) for record in records]
     tree = SpanTree(records)
     operations = {id(record): operation_of(record) for record in records}
     agents = find_agents(tree, operations)
     settle_teams(tree, operations)
-    said = words_from_teams(tree, operations, agents)
-    return [
-        record if is_own(record) else _Rewriting(tree, operations, agents, said).apply(record) for record in records
-    ]
+    find_outer_teams(tree, operations, agents)
+    rewriting = _Rewriting(
+        tree,
+        operations,
+        agents,
+        words_from_teams(tree, operations, agents) | words_from_tasks(tree, operations),
+        requests_from_tasks(tree, operations),
+    )
+    rewritten = {id(record): record if is_own(record) else rewriting.apply(record) for record in records}
+    doubles = find_doubles(tree, operations)
+    for record in sorted(records, key=lambda record: -record.start_ns):  # of three, the innermost tells first
+        kept = doubles.get(id(record))
+        if kept is not None:
+            if not is_own(kept):
+                rewritten[id(kept)] = told_by_both(rewritten[id(kept)], rewritten[id(record)])
+            rewritten[id(record)] = as_plumbing(rewritten[id(record)])
+    return [rewritten[id(record)] for record in records]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +92,9 @@ class _Rewriting:
     operations: Mapping[int, str | None]
     agents: Mapping[int, str]
     said: Mapping[int, Message]
-    """What agents said, by span, where only the team's span tells it."""
+    """What agents said, by span, where only the span of the team or of a task tells it."""
+    asked: Mapping[int, list[Message]]
+    """What agents were asked, by span, where only the span of a task tells it."""
 
     def apply(self, record: SpanRecord) -> SpanRecord:
         operation = self.operations[id(record)]
@@ -85,6 +109,7 @@ class _Rewriting:
             attributes |= _messages_of_call(record)
         added = self._added(record, operation)
         if operation == semconv.OP_INVOKE_WORKFLOW:
+            added |= roster_of(record)
             added |= _run_attributes({**added, **attributes})
         merged = attributes | {key: value for key, value in added.items() if attributes.get(key) is None}
         kept = {key: value for key, value in merged.items() if value is not None}
@@ -103,6 +128,8 @@ class _Rewriting:
             added |= messages_of_act(record)
         if id(record) in self.said:
             added.setdefault(semconv.OUTPUT_MESSAGES, [self.said[id(record)]])
+        if id(record) in self.asked:
+            added.setdefault(semconv.INPUT_MESSAGES, self.asked[id(record)])
         if operation == semconv.OP_INVOKE_WORKFLOW:
             added[semconv.WORKFLOW_NAME] = team_name(record)
         return added
@@ -161,7 +188,7 @@ def _messages_under(
     genai, *others, whole_value = keys
     present = decoded(record.attributes.get(genai))
     if present and is_genai(present):
-        return None
+        return settled(present)
     for key in others:
         messages = to_messages(present or nested(record.attributes, key), role)
         if messages:

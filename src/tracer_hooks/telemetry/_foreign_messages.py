@@ -18,6 +18,8 @@ _ROLES = {
     "aimessagechunk": "assistant",
     "model": "assistant",
     "function": "tool",
+    "tool-call": "assistant",
+    "tool-response": "tool",
     "developer": "system",
     "humanmessage": "user",
     "aimessage": "assistant",
@@ -25,23 +27,14 @@ _ROLES = {
     "toolmessage": "tool",
 }
 _KNOWN_ROLES = {"system", "user", "assistant", "tool"}
-_WRAPPERS = (
-    "task",
-    "query",
-    "question",
-    "messages",
-    "inputs",
-    "outputs",
-    "output",
-    "input",
-    "generations",
-    "content",
-    "text",
-    "raw",
-    "result",
-)
+_ASKED = ("task", "query", "question")
+_HELD = ("messages", "inputs", "outputs", "output", "input", "choices", "generations", "content", "text", "result")
+# CrewAI's output holds its answer under "raw", beside the messages that led to it
+_WRAPPERS = {"user": (*_ASKED, *_HELD, "raw"), "assistant": ("raw", *_HELD, *_ASKED)}
+_ANY_WRAPPER = {*_ASKED, *_HELD, "raw"}
 _TEXT_PARTS = {"text", "input_text", "output_text"}
 _MESSAGE_KEYS = {"content", "contents", "role", "tool_calls", "kwargs", "data"}
+_KEPT_BESIDE = ("finish_reason", "role", "function")
 _MAX_NESTING = 12
 # OpenInference for AutoGen (0.1.22) writes the messages that an agent was given as str() of pydantic models
 _AUTOGEN_REPR = re.compile(
@@ -88,6 +81,41 @@ def is_genai(messages: Any) -> bool:
     return isinstance(messages, list) and all(isinstance(item, Mapping) and "parts" in item for item in messages)
 
 
+def settled(messages: list[Mapping[str, Any]]) -> list[Message] | None:
+    """Messages of the GenAI shape with tool results as they should be; None where they are so already.
+
+    Pydantic AI writes ``result`` for ``response`` and lets the user say it; Strands and MCP give lists of blocks.
+    """
+    found = [{**message, "parts": [_settled_part(part) for part in message["parts"] or ()]} for message in messages]
+    for message in found:
+        message["role"] = _role_by_parts(message)
+    return None if found == messages else found
+
+
+def _settled_part(part: Any) -> Any:
+    if not isinstance(part, Mapping) or part.get("type") != "tool_call_response":
+        return part
+    response = part.get("response", part.get("result"))
+    return {**{key: value for key, value in part.items() if key != "result"}, "response": block_text(response)}
+
+
+def _role_by_parts(message: Mapping[str, Any]) -> str:
+    parts = [part.get("type") for part in message["parts"] if isinstance(part, Mapping)]
+    if message.get("role") == "user" and parts and set(parts) == {"tool_call_response"}:
+        return "tool"
+    return to_text(message.get("role") or "")
+
+
+def block_text(value: Any) -> Any:
+    """The text of a list of content blocks (``[{"text": ...}]``), as tools of MCP return; other values as they are."""
+    blocks = decoded(value)
+    if not isinstance(blocks, list) or not blocks:
+        return value
+    texts = [block.get("text") if isinstance(block, Mapping) else None for block in blocks]
+    kinds = {block.get("type", "text") for block in blocks if isinstance(block, Mapping)}
+    return "\n".join(map(str, texts)) if all(isinstance(text, str) for text in texts) and kinds == {"text"} else value
+
+
 def to_messages(value: Any, role: str) -> list[Message]:
     """Messages in ``value``: a list of any known shape, a state that holds such a list, or plain text."""
     return _to_messages(decoded(value), role, 0)
@@ -100,11 +128,11 @@ def _to_messages(value: Any, role: str, depth: int) -> list[Message]:
     if message is not None:
         return [message] if message["parts"] else []
     if isinstance(value, Mapping):
-        for key in _WRAPPERS:
+        for key in _WRAPPERS["assistant" if role == "assistant" else "user"]:
             inside = decoded(value.get(key))
             if inside:
                 return _to_messages(inside, role, depth + 1)
-        inner = [item for item in value.values() if isinstance(item, Mapping) and item.keys() & set(_WRAPPERS)]
+        inner = [item for item in value.values() if isinstance(item, Mapping) and item.keys() & _ANY_WRAPPER]
         if inner:  # {"messages"} below the name of a LangGraph node, or below "update" of a Command
             return _to_messages(inner[-1], role, depth + 1)
     if isinstance(value, list) and all(isinstance(item, (Mapping, list, str)) for item in value):
@@ -137,6 +165,7 @@ def _to_message(value: Any, role: str) -> Message | None:
     if not known and not ("role" in fields or "tool_calls" in fields or "contents" in fields):
         return None
     message: Message = {"role": _role(name) if known else role, "parts": _parts(fields)}
+    message["role"] = _role_by_parts(message)
     speaker = fields.get("name") or fields.get("source")
     if speaker:
         message["name"] = to_text(speaker)
@@ -149,7 +178,7 @@ def _opened(value: Mapping[str, Any]) -> Mapping[str, Any]:
     for key in ("message", "kwargs", "data"):
         inside = decoded(value.get(key))
         if isinstance(inside, Mapping) and inside.keys() & _MESSAGE_KEYS:
-            return {**{k: v for k, v in value.items() if k in ("finish_reason", "role")}, **_opened(inside)}
+            return {**{k: v for k, v in value.items() if k in _KEPT_BESIDE}, **_opened(inside)}
     return value
 
 
@@ -168,7 +197,13 @@ def _role(name: str) -> str:
 
 def _parts(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
     if isinstance(fields.get("parts"), list):
-        return list(fields["parts"])
+        return [_settled_part(part) for part in fields["parts"]]
+    if isinstance(fields.get("function"), list):  # OpenInference for AutoGen: the results of one turn's tools
+        results = [result for item in fields["function"] if isinstance(result := decoded(item), Mapping)]
+        return [
+            {"type": "tool_call_response", "id": result.get("call_id"), "response": _as_text(result.get("content"))}
+            for result in results
+        ]
     content = fields.get("content")
     if content in (None, "", []):
         content = fields.get("contents")

@@ -43,6 +43,14 @@ _OI_OPERATIONS = {
 }
 _AGENT_PREFIX = re.compile(r"^(?:invoke_agent|create_agent|agent run|agent|run)[ :]+", re.IGNORECASE)
 _AGENT_SUFFIX = re.compile(r"\.(?:_?execute\w*|_?run\w*|on_messages\w*|kickoff\w*|i?a?invoke|agent|workflow|task)$")
+_TEAM_NAMES = (
+    semconv.WORKFLOW_NAME,
+    "crewai.crew.name",
+    "workflow.name",  # Microsoft's Agent Framework
+    TRACELOOP_NAME,
+    "traceloop.workflow.name",
+    semconv.AGENT_NAME,
+)
 _GENERIC_NODES = {"model", "agent", "tools", "tool", "call_model", "llm", "chatbot", "__start__", "__end__"}
 
 
@@ -185,9 +193,11 @@ def settle_teams(tree: SpanTree, operations: dict[int, str | None]) -> None:
 
 
 def team_name(record: SpanRecord) -> str:
-    for key in (semconv.WORKFLOW_NAME, TRACELOOP_NAME, "traceloop.workflow.name", semconv.AGENT_NAME):
+    for key in _TEAM_NAMES:
         if record.attributes.get(key):
             return to_text(record.attributes[key])
+    if record.name == record.attributes.get(semconv.OPERATION_NAME):  # Strands' invoke_graph, which has no name
+        return ""
     return _AGENT_SUFFIX.sub("", record.name.removeprefix("invoke_workflow ")).strip()
 
 

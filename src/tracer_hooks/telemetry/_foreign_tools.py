@@ -10,13 +10,14 @@ from typing import Any
 
 from tracer_hooks import semconv
 from tracer_hooks.schema import to_json_value, to_text
-from tracer_hooks.telemetry._foreign_messages import decoded
+from tracer_hooks.telemetry._foreign_messages import block_text, decoded
 from tracer_hooks.telemetry._span_record import SpanRecord
 
 TRACELOOP_NAME = "traceloop.entity.name"
 TRACELOOP_INPUT = "traceloop.entity.input"
 TRACELOOP_OUTPUT = "traceloop.entity.output"
 _SCHEMA_KEYS = {"type", "properties"}
+_DESCRIPTION_KEYS = {"type", "description"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def tool_result(record: SpanRecord) -> ToolResult:
 def _opened_result(value: Any) -> ToolResult:
     fields = decoded(value)
     if not isinstance(fields, Mapping):
-        return ToolResult(text=_as_attribute(value))
+        return ToolResult(text=_as_attribute(block_text(value)))
     is_callback = "output" in fields and "kwargs" in fields  # OpenLLMetry keeps the callback's own arguments
     inside = decoded(fields["output"]) if is_callback else fields
     for wrapper in ("kwargs", "data"):
@@ -93,7 +94,7 @@ def _arguments(record: SpanRecord) -> Any:
     if own is not None:
         return _opened_arguments(own)
     parameters = decoded(record.attributes.get(semconv.OI_TOOL_PARAMETERS))
-    if parameters is not None and not (isinstance(parameters, Mapping) and parameters.keys() >= _SCHEMA_KEYS):
+    if parameters is not None and not _is_schema(parameters):
         return parameters
     for key in (semconv.OI_INPUT_VALUE, TRACELOOP_INPUT):
         if record.attributes.get(key) is not None:
@@ -101,7 +102,17 @@ def _arguments(record: SpanRecord) -> Any:
     return None
 
 
+def _is_schema(value: Any) -> bool:
+    """Whether it describes what a tool takes, instead of saying what it was given."""
+    if not isinstance(value, Mapping):
+        return False
+    described = [isinstance(item, Mapping) and item.keys() >= _DESCRIPTION_KEYS for item in value.values()]
+    return value.keys() >= _SCHEMA_KEYS or (bool(described) and all(described))
+
+
 def _opened_arguments(value: Any) -> Any:
+    if isinstance(value, Mapping) and isinstance(value.get("kwargs"), Mapping) and value.get("args") == []:
+        return value["kwargs"]  # the call of the function that carries the tool out, as of smolagents
     if isinstance(value, Mapping) and "input_str" in value:  # OpenLLMetry keeps the callback's own arguments
         value = value.get("inputs") or value["input_str"]
     if isinstance(value, str) and value.lstrip().startswith("{"):  # LangChain's input_str is Python's repr

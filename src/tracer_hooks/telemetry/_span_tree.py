@@ -84,11 +84,11 @@ class SpanTree:
         return to_text(name) if name else default
 
     def system_prompts(self) -> dict[str, str]:
-        """Each agent's system prompt, as far as its first model call shows one."""
+        """Each agent's system prompt, as far as a model call of its, else a turn, shows one."""
         prompts: dict[str, str] = {}
-        for chat in self.of_operation(*CHAT_OPERATIONS):
-            name = self.agent_name(chat, "")
-            if name and name not in prompts and (prompt := _system_prompt(chat)):
+        for record in [*self.of_operation(*CHAT_OPERATIONS), *self.of_operation(semconv.OP_INVOKE_AGENT)]:
+            name = self.agent_name(record, "")
+            if name and name not in prompts and (prompt := _system_prompt(record)):
                 prompts[name] = prompt
         return prompts
 

@@ -43,6 +43,8 @@ def test_an_agent_that_goes_on_without_a_new_word_lacks_nothing() -> None:
         (run(step(tool_calls=(ToolCall(name="lookup", result="42"),))), ("tool arguments",)),
         (run(step(), task=""), ("the task",)),
         (run(step(), final_output=None), ("the final answer",)),
+        (run(step(), agents=(AgentSpec(name="scout", tools=("lookup",)),)), ("tool calls",)),
+        (run(step(model="m"), agents=(AgentSpec(name="scout", tools=("lookup",)),)), ()),
         (run(step("assistant")), ("agent names",)),
         (run(step("desk"), team="desk"), ("agent names",)),
         (run(step("desk"), team="desk", agents=(AgentSpec(name="desk", instructions="You help."),)), ()),

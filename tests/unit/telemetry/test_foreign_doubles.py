@@ -1,0 +1,200 @@
+"""One act that two instrumentations saw, spans that name no team, and answers that stand beside other things."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracer_hooks import semconv
+from tracer_hooks.schema import Trajectory
+from tracer_hooks.telemetry import SpanRecord, SpanStatus, assemble, normalise, read_otlp
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "otlp"
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+
+
+def span(number: int, parent: int | None, name: str, attributes: dict[str, Any], **fields: Any) -> SpanRecord:
+    times = {"start_ns": number * 1_000_000, "end_ns": number * 1_000_000 + 500_000}
+    return SpanRecord(
+        trace_id=TRACE,
+        span_id=f"{number:016x}",
+        parent_id=f"{parent:016x}" if parent is not None else None,
+        name=name,
+        attributes=attributes,
+        **{**times, **fields},
+    )
+
+
+def turn(number: int, parent: int | None, name: str, **attributes: Any) -> SpanRecord:
+    return span(number, parent, name, {semconv.OPERATION_NAME: "invoke_agent", semconv.AGENT_NAME: name, **attributes})
+
+
+def chat(number: int, parent: int | None, text: str, **fields: Any) -> SpanRecord:
+    said = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": text}]}])
+    return span(number, parent, "chat", {semconv.OPERATION_NAME: "chat", semconv.OUTPUT_MESSAGES: said}, **fields)
+
+
+def tool(number: int, parent: int | None, scope: str, *, name: str = "add", **fields: Any) -> SpanRecord:
+    attributes = {semconv.OPERATION_NAME: "execute_tool", semconv.TOOL_NAME: name, **fields.pop("attributes", {})}
+    return span(number, parent, f"execute_tool {name}", attributes, scope=scope, **fields)
+
+
+def only(records: list[SpanRecord]) -> Trajectory:
+    [trajectory] = assemble(normalise(records))
+    return trajectory
+
+
+def test_a_tool_call_seen_twice_is_one_call_that_tells_what_either_told() -> None:
+    outer = tool(2, 1, "x", attributes={"input.value": '{"a": 1}', semconv.OI_OUTPUT_VALUE: "2"})
+    inner = tool(3, 2, "framework", attributes={semconv.TOOL_CALL_ID: "c1"})
+    [step] = only([turn(1, None, "adder"), outer, inner]).steps
+    [call] = step.tool_calls
+    assert (call.name, call.arguments, call.result, call.call_id, call.attempts) == ("add", {"a": 1}, "2", "c1", 1)
+
+
+def test_a_tool_call_seen_twice_failed_if_either_says_so() -> None:
+    inner = tool(3, 2, "framework", status=SpanStatus.ERROR, status_message="overflow")
+    [step] = only([turn(1, None, "adder"), tool(2, 1, "x"), inner]).steps
+    assert [call.error for call in step.tool_calls] == ["overflow"]
+
+
+@pytest.mark.parametrize(
+    ("inner", "calls"),
+    [
+        (tool(3, 2, "x", name="other"), ["add", "other"]),
+        (tool(3, 2, "x", attributes={semconv.TOOL_CALL_ARGUMENTS: '{"a": 2}'}), ["add", "add"]),
+        (tool(3, 2, "x", attributes={semconv.TOOL_CALL_ARGUMENTS: '{"a": 1}'}), ["add"]),
+    ],
+)
+def test_a_tool_that_calls_another_or_itself_is_two_calls(inner: SpanRecord, calls: list[str]) -> None:
+    outer = tool(2, 1, "x", attributes={semconv.TOOL_CALL_ARGUMENTS: '{"a": 1}'})
+    run = only([turn(1, None, "adder"), outer, inner])
+    assert [call.name for step in run.steps for call in step.tool_calls] == calls
+
+
+def test_a_model_call_seen_three_times_is_one_step() -> None:
+    middle = span(3, 2, "chat", {semconv.OPERATION_NAME: "chat", semconv.USAGE_INPUT_TOKENS: 7})
+    outer = span(2, 1, "chat", {semconv.OPERATION_NAME: "chat"})
+    run = only([turn(1, None, "adder"), outer, middle, chat(4, 3, "It is 4.")])
+    assert [(step.content, step.attempts) for step in run.steps] == [("It is 4.", 1)]
+    assert run.usage.input_tokens == 7
+
+
+def test_our_own_model_call_stays_and_anothers_inside_it_is_passed_over() -> None:
+    own = {semconv.RUN_ID: "r", semconv.OPERATION_NAME: "invoke_workflow"}
+    records = [
+        span(1, None, "team", own),
+        span(2, 1, "chat", {**chat(2, 1, "It is 4.").attributes, semconv.STEP_INDEX: 0, semconv.AGENT_NAME: "adder"}),
+        chat(3, 2, "It is 4."),
+    ]
+    assert normalise(records)[1] is records[1]
+    assert [step.content for step in only(records).steps] == ["It is 4."]
+
+
+def test_attempts_are_counted_once_for_two_instrumentations_side_by_side() -> None:
+    asked = json.dumps([{"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "add"}]}])
+    known = {semconv.TOOL_CALL_ID: "c1", semconv.TOOL_CALL_RESULT: "4"}
+    records = [
+        turn(1, None, "adder"),
+        span(2, 1, "chat", {semconv.OPERATION_NAME: "chat", semconv.OUTPUT_MESSAGES: asked}),
+        tool(3, 1, "x", attributes=known),
+        tool(4, 1, "y", attributes=known),
+    ]
+    [step] = only(records).steps
+    assert [(call.result, call.attempts) for call in step.tool_calls] == [("4", 1)]
+
+
+def test_the_making_of_an_agent_is_no_run() -> None:
+    assert assemble(normalise([span(1, None, "create_agent a", {semconv.OPERATION_NAME: "create_agent"})])) == []
+    [run] = assemble(normalise(read_otlp(FIXTURES / "openinference_autogen_golden.pb.xz")))
+    assert len(run.steps) == 4
+
+
+# --- teams ---
+def agents() -> list[SpanRecord]:
+    return [turn(2, 1, "scout"), chat(3, 2, "It is 4."), turn(4, 1, "writer"), chat(5, 4, "Four.")]
+
+
+@pytest.mark.parametrize(
+    ("root", "team"),
+    [
+        (span(1, None, "desk", {}), "desk"),
+        (turn(1, None, "desk"), "desk"),
+        (span(1, None, "invoke_graph", {semconv.OPERATION_NAME: "invoke_graph"}), ""),
+        (span(1, None, "POST /ask", {"http.request.method": "POST"}), ""),
+        (span(1, None, "handle", {}, kind="server"), ""),
+    ],
+)
+def test_the_team_is_the_span_around_all_turns_unless_it_is_a_servers(root: SpanRecord, team: str) -> None:
+    run = only([root, *agents()])
+    assert (run.team, [step.agent for step in run.steps]) == (team, ["scout", "writer"])
+    assert run.final_output == "Four."
+
+
+def test_an_agent_with_acts_of_its_own_is_no_team() -> None:
+    run = only([turn(1, None, "lead"), *agents(), chat(6, 1, "Done.")])
+    assert (run.team, [step.agent for step in run.steps]) == ("", ["scout", "writer", "lead"])
+
+
+def test_two_agents_without_a_span_around_them_are_still_a_run() -> None:
+    first, *rest = agents()
+    records = [SpanRecord(**{**vars_of(first), "parent_id": None}), *rest]
+    assert [step.agent for step in only(records).steps] == ["scout", "writer"]
+
+
+def vars_of(record: SpanRecord) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in SpanRecord.__dataclass_fields__}
+
+
+# --- texts that stand beside other things ---
+def test_what_was_said_is_not_the_prompt_beside_it() -> None:
+    output = json.dumps({"raw": "Four.", "messages": [{"role": "user", "content": "What is 2 + 2?"}]})
+    agent = span(1, None, "w", {semconv.OI_SPAN_KIND: "AGENT", "agent.name": "writer", "output.value": output})
+    [step] = only([agent]).steps
+    assert step.content == "Four."
+    assert [item.text for item in step.inputs] == ["What is 2 + 2?"]
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        ('[{"text": "a"}, {"text": "b"}]', "a\nb"),
+        ('[{"type": "text", "text": "a"}]', "a"),
+        ('[{"type": "image", "text": "a"}]', '[{"type": "image", "text": "a"}]'),
+        ('["a", "b"]', '["a", "b"]'),
+        ("[]", "[]"),
+    ],
+)
+def test_blocks_of_text_that_a_tool_returned_are_read_as_text(result: str, text: str) -> None:
+    [step] = only([turn(1, None, "adder"), tool(2, 1, "x", attributes={semconv.TOOL_CALL_RESULT: result})]).steps
+    assert [call.result for call in step.tool_calls] == [text]
+
+
+def test_what_a_tool_takes_is_not_what_it_was_given() -> None:
+    described = json.dumps({"a": {"type": "integer", "description": "A number."}})
+    given = json.dumps({"args": [], "kwargs": {"a": 1}})
+    attributes = {semconv.OI_TOOL_PARAMETERS: described, "input.value": given}
+    [step] = only([turn(1, None, "adder"), tool(2, 1, "x", attributes=attributes)]).steps
+    assert [call.arguments for call in step.tool_calls] == [{"a": 1}]
+
+
+def test_an_answer_given_by_a_tool_is_the_text_of_its_step() -> None:
+    answered = tool(3, 1, "x", attributes={semconv.TOOL_CALL_RESULT: "4"})
+    run = only([turn(1, None, "adder", **{"output.value": "4"}), chat(2, 1, ""), answered])
+    assert [(step.content, len(step.tool_calls)) for step in run.steps] == [("4", 1)]
+
+
+def test_damaged_parts_do_no_harm() -> None:
+    messages = json.dumps(
+        [{"role": "user", "parts": [None, 3, {"type": "tool_call_response", "id": "c", "result": 4}]}]
+    )
+    broken = span(2, 1, "chat", {semconv.OPERATION_NAME: "chat", semconv.INPUT_MESSAGES: messages})
+    roster = span(
+        1, None, "crew", {semconv.OI_SPAN_KIND: "CHAIN", "crew_agents": '[{"role": "a", "tools": [3, {}]}, 4]'}
+    )
+    assert len(only([roster, broken]).steps) == 1
+    for value in ('"', "3", '"AGENT', "null"):
+        assert normalise([span(1, None, "x", {"mlflow.spanType": value, "mlflow.spanInputs": value})])
