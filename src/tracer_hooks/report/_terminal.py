@@ -65,6 +65,9 @@ def _answer(attribution: Attribution) -> Iterator[Text]:
     filled = round(attribution.confidence * _BAR)
     yield _text(("\nConfidence   ", "bold"), ("█" * filled, "red"), ("░" * (_BAR - filled), "dim"))
     yield _text((f"             {attribution.confidence:.0%}, {certainty_words(attribution)}", ""))
+    if attribution.agent_confidence is not None:
+        said = f"             that it is {one_line(attribution.agent or '', 60)}, at this step or another: "
+        yield _text((f"{said}{attribution.agent_confidence:.0%}", ""))
     if attribution.error_mode is not None:
         mode = attribution.error_mode
         doubt = ", if it is this step" if attribution.certainty == "weak" else ""
