@@ -110,7 +110,7 @@ def right(attributor: Any, failures: list[tuple[Trajectory, int]]) -> float:
 def one(number: int, asked: argparse.Namespace) -> dict[str, Any]:
     """One calibration, judged."""
     began, team = time.perf_counter(), Team(number)
-    options = CalibrateOptions(injected=30, faults_per_run=3, workers=1, trials=4, seed=number)
+    options = CalibrateOptions(injected=20, faults_per_run=3, workers=1, trials=4, seed=number)
     with tempfile.TemporaryDirectory(prefix="calibrate-choice-") as folder:
         calibrator = Calibrator(team.build, tasks_of(4, asked.tasks), folder=Path(folder) / "data", options=options)
         data = calibrator.build()

@@ -23,7 +23,9 @@ from typing import Any
 import numpy as np
 
 from tracer_hooks.attribution import get_attributor
+from tracer_hooks.attribution._features import View
 from tracer_hooks.attribution._reading._roles import fold
+from tracer_hooks.attribution._structural import _attributor as structural_attributor
 from tracer_hooks.attribution._structural import _fit as structural_fit
 from tracer_hooks.datasets import load
 from tracer_hooks.evaluation import without_reference
@@ -34,17 +36,19 @@ SUBSETS = ("Algorithm-Generated", "Hand-Crafted")
 FOLDS = 5
 
 _tables: dict[str, Any] = {}
-_read_features = structural_fit.features_of
+_read_view = structural_attributor.table_of
 
 
-def features_once(trajectory: Trajectory) -> Any:
+def table_once(view: View) -> Any:
     """The features of a run, read once for all fits: they know nothing of labels."""
-    if trajectory.run_id + trajectory.task not in _tables:
-        _tables[trajectory.run_id + trajectory.task] = _read_features(trajectory)
-    return _tables[trajectory.run_id + trajectory.task]
+    name = view.trajectory.run_id + view.trajectory.task
+    if name not in _tables:
+        _tables[name] = _read_view(view)
+    return _tables[name]
 
 
-structural_fit.features_of = features_once  # type: ignore[attr-defined]
+structural_attributor.table_of = table_once  # type: ignore[attr-defined]
+structural_fit.features_of = lambda trajectory: table_once(View(trajectory, None))  # type: ignore[attr-defined]
 
 _BINS = 10
 _DRAWS = 2_000
@@ -106,17 +110,17 @@ def judged(one: LabeledTrajectory, judge: Any) -> dict[str, Any]:
     ranking = [candidate.step for candidate in given.candidates]
     step = given.step if given.step is not None else (ranking[0] if ranking else None)
     agent = None if step is None else one.trajectory.steps[step].agent
-    scores = judge.score(one.trajectory)
+    sure = getattr(given, "agent_confidence", None)
+    scores = None if step is not None and sure is not None else judge.score(one.trajectory)
     belief = np.zeros(len(one.trajectory.steps)) if scores is None else np.array(scores.belief())
     names = [each.agent for each in one.trajectory.steps]
     own = 0.0 if step is None else float(sum(b for b, name in zip(belief, names, strict=True) if name == agent))
-    sure = getattr(given, "agent_confidence", None)
     return {
         "run": one.trajectory.run_id,
         "step": step == gold.step,
         "agent": agent is not None and fold(agent) == fold(gold.agent),
         "hit3": gold.step in ranking[:3],
-        "confidence": given.confidence if step is None else float(belief[step]),
+        "confidence": given.confidence if scores is None else float(belief[step or 0]),
         "agent_confidence": own if sure is None else sure,
     }
 
