@@ -7,7 +7,7 @@ from tracer_hooks.attribution._abstaining import ENVIRONMENT_FAULT, blames_envir
 from tracer_hooks.attribution._diagnose import diagnose_trajectory, fault_of_answer
 from tracer_hooks.attribution._diagnose_each import diagnose_each
 from tracer_hooks.attribution._ensemble import EnsembleAttributor
-from tracer_hooks.attribution._fitting import FitReport, Fittable
+from tracer_hooks.attribution._fitting import FitReport, Fittable, TenMore, fitted_only
 from tracer_hooks.attribution._protocol import Attributor
 from tracer_hooks.attribution._reading import expected_values
 from tracer_hooks.attribution._registry import attributor_names, get_attributor, register_attributor
@@ -38,12 +38,14 @@ __all__ = [
     "Scorer",
     "StepScores",
     "StructuralAttributor",
+    "TenMore",
     "attributor_names",
     "blames_environment",
     "diagnose_each",
     "diagnose_trajectory",
     "expected_values",
     "fault_of_answer",
+    "fitted_only",
     "get_attributor",
     "is_environment_fault",
     "register_attributor",

@@ -57,6 +57,7 @@ def attribution_of(trace: Trace, answer: Answer, *, attributor: str) -> Attribut
         step=step,
         error_mode=mode_of(answer, step, agent),
         confidence=round(min(1.0, answer.belief[step]), 6),
+        agent_confidence=round(min(1.0, _belief_in(agent, trajectory, answer.belief)), 6),
         candidates=_candidates(trajectory, answer.belief),
         faults=answer.faults or faults_of(trace, answer.signals),
         evidence=_evidence(trace, answer, step),
@@ -95,6 +96,10 @@ def mode_of(answer: Answer, step: int, agent: str) -> ErrorMode:
         return max(modes, key=lambda mode: modes[mode])
     weak = [signal for signal in answer.signals if signal.step == step]
     return max(weak, key=lambda signal: signal.weight).mode if weak else ErrorMode.FM_1_1
+
+
+def _belief_in(agent: str, trajectory: Trajectory, belief: Sequence[float]) -> float:
+    return sum(own for own, step in zip(belief, trajectory.steps, strict=True) if step.agent == agent)
 
 
 def _candidates(trajectory: Trajectory, belief: Sequence[float]) -> tuple[Candidate, ...]:

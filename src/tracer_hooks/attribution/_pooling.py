@@ -83,11 +83,21 @@ def with_agents(logits: Logits, agents: Sequence[str]) -> Logits:
         logits: One for each step.
         agents: Who acted in each step.
     """
+    return normalised(logits + _AGENT_SHARE * agent_mass(logits, agents))
+
+
+def agent_mass(logits: Logits, agents: Sequence[str]) -> Logits:
+    """For each step the logarithm of the belief in its agent: the summed belief of all the agent's steps.
+
+    Args:
+        logits: One for each step.
+        agents: Who acted in each step.
+    """
     chances = np.exp(normalised(logits))
     mass: dict[str, float] = {}
     for agent, chance in zip(agents, chances, strict=True):
         mass[agent] = mass.get(agent, 0.0) + float(chance)
-    return normalised(logits + _AGENT_SHARE * np.log([max(mass[agent], 1e-9) for agent in agents]))
+    return np.log([max(mass[agent], 1e-9) for agent in agents])
 
 
 def grouped_folds(groups: Sequence[str], *, count: int, seed: int) -> list[int]:

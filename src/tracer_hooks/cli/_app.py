@@ -173,9 +173,14 @@ def evaluate(
 @app.command()
 def fit(
     labels: Annotated[
-        list[Path], typer.Option(help="Labelled runs: a file or folder; may be repeated.", show_default=False)
+        list[Path],
+        typer.Option(help="Labelled runs: files or folders, as in --labels A B; may be repeated.", show_default=False),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the fitted attributor.", show_default=False)],
+    more: Annotated[
+        Optional[list[Path]],  # noqa: UP045
+        typer.Argument(metavar="[PATH]...", help="Further labelled runs, as after --labels.", show_default=False),
+    ] = None,
     attributor: Annotated[str, typer.Option(help="Which attributor to fit.")] = "structural",
     seed: Annotated[int, typer.Option(help="Of the folds and of the trees.")] = 0,
     as_json: Json = False,
@@ -183,7 +188,9 @@ def fit(
     """Adapt an attributor to labelled runs of your own team, and say what that gained."""
     from tracer_hooks.cli._fit import FitJob
 
-    raise typer.Exit(FitJob(labels=labels, out=out, attributor=attributor, seed=seed, as_json=as_json).run())
+    raise typer.Exit(
+        FitJob(labels=[*labels, *(more or ())], out=out, attributor=attributor, seed=seed, as_json=as_json).run()
+    )
 
 
 @app.command()

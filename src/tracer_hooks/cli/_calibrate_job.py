@@ -28,6 +28,10 @@ _PHASES = {
 }
 
 
+_FEW = 10
+"""Natural failures below which it is said how few decided."""
+
+
 class CalibrateBars(ProgressDisplay):
     """Progress of a calibration: a bar for each phase of the build, then one for the folds.
 
@@ -128,7 +132,13 @@ def _choice(result: Calibration) -> str:
     told = f"Judged on {report.judged_on}: "
     if result.folder is None:
         return told + "no fit is better than the attributor as shipped, so hook() goes on with that one."
-    note = "" if report.judged_on == NATURAL else " There are too few natural failures to judge on; mind that."
+    natural = report.labels.get(NATURAL, 0)
+    few = (
+        f" Only {natural} natural failures decided; mind that."
+        if natural
+        else " There are no natural failures; mind that."
+    )
+    note = few if natural < _FEW else ""
     return f"{told}kept is the attributor {report.best}.{note}"
 
 

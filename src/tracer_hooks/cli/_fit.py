@@ -39,7 +39,7 @@ class FitJob:
                 f"the attributor {self.attributor!r} cannot be fitted, expected 'structural', 'encoder', 'prefill' or "
                 "'ensemble'"
             )
-        records = [record for path in self.labels for record in load(path)]
+        records = [record for path in dict.fromkeys(self.labels) for record in load(path)]
         others = [record for record in records if record.error is not None and _is_something_else(record)]
         bad = [record for record in records if record.error is not None and record not in others]
         for record in others:
@@ -77,6 +77,7 @@ class FitJob:
         table.add_row("as shipped", f"{report.shipped_step:.1%}", f"{report.shipped_agent:.1%}")
         table.add_row("fitted, on questions left out", f"{report.fitted_step:.1%}", f"{report.fitted_agent:.1%}")
         out().print(table)
+        out().print(_ten_more(report), markup=False, soft_wrap=True)
         out().print(f"chosen by cross-validation: {report.chosen}", markup=False, soft_wrap=True)
         if len(labeled) > report.trajectories:
             out().print(f"{len(labeled) - report.trajectories} have no decisive step and were not used", markup=False)
@@ -86,6 +87,17 @@ class FitJob:
 def _is_something_else(record: LoadedRecord) -> bool:
     """Whether a file is no run at all, such as a second team's labels beside the runs; a damaged one is."""
     return "unknown format" in str(record.error)
+
+
+def _ten_more(report: FitReport) -> str:
+    """What ten more labels would bring, in a sentence."""
+    found = report.ten_more
+    if found is None:
+        return "what ten more labels would bring is not known: it takes labels of 30 questions, and 'structural'"
+    return (
+        f"ten more labels would bring about {found.gain * 100:+.1f} points of exact step "
+        f"[{found.low * 100:+.1f}, {found.high * 100:+.1f}]"
+    )
 
 
 def _figures(report: FitReport) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from tracer_hooks.evaluation import baselines
 from tracer_hooks.evaluation._adaptation import (
+    FITTED,
     NATURAL,
     SHIPPED,
     AdaptationReport,
@@ -34,6 +35,7 @@ from tracer_hooks.evaluation._terminal import evaluation_tables
 
 __all__ = [
     "DATASETS",
+    "FITTED",
     "NATURAL",
     "POOLED",
     "SHIPPED",

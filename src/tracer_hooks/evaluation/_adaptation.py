@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tracer_hooks.attribution import Attributor, Fittable, diagnose_trajectory
+from tracer_hooks.attribution import Attributor, Fittable, diagnose_trajectory, fitted_only
 from tracer_hooks.errors import AttributionError, ConfigError
 from tracer_hooks.evaluation._folds import grouped_folds, question_of, without_reference
 from tracer_hooks.evaluation._measure import Measure
@@ -31,9 +31,6 @@ FITTED = (ON_INJECTED, ON_NATURAL, ON_BOTH)
 
 _FEWEST = 5
 """Labels below which nothing is fitted."""
-_ENOUGH_TO_JUDGE = 10
-"""Natural failures from which on they decide what is kept."""
-
 Answers = list[tuple[int, str] | None]
 """Step and agent for each run; None where there is no answer."""
 
@@ -71,16 +68,29 @@ class AdaptationReport(Record):
 
     @property
     def judged_on(self) -> str:
-        """The failures that decide: the natural ones, which are what is to be diagnosed, where there are enough."""
-        return NATURAL if self.labels.get(NATURAL, 0) >= _ENOUGH_TO_JUDGE else INJECTED
+        """The failures that decide: the natural ones, which are what is to be diagnosed, where there are any."""
+        return NATURAL if self.labels.get(NATURAL, 0) else INJECTED
 
     @property
     def best(self) -> str:
-        """The method that names most steps in those failures; the attributor as shipped where no fit is better."""
-        rows = [row for row in self.rows if row.group == self.judged_on and row.method in FITTED]
-        found = max(rows, key=lambda row: row.step.value, default=None)
-        is_gain = found is not None and found.step_gain is not None and found.step_gain.value > 0
-        return found.method if found is not None and is_gain else SHIPPED
+        """What is to be kept: the fit to both, unless another one or the attributor as shipped does better.
+
+        Natural failures decide, however few: a fit that another one, or the attributor as shipped, beats on them is not
+        kept. Where they say the same of several, the injected faults decide among those; where these do too, the fit to
+        both comes first, then that to natural failures, and the attributor as shipped before a fit that gains nothing.
+        """
+        order = (SHIPPED, ON_INJECTED, ON_NATURAL, ON_BOTH)
+        measured = [method for method in order if self.row(method, self.judged_on) is not None]
+        if not measured:
+            return SHIPPED
+        best = max(measured, key=lambda method: (*self._right(method), order.index(method)))
+        return best if self._right(best) > self._right(SHIPPED) else SHIPPED
+
+    def _right(self, method: str) -> tuple[float, float]:
+        """Exact steps in natural failures, then in injected faults."""
+        rows = [self.row(method, group) for group in (NATURAL, INJECTED)]
+        natural, injected = (0.0 if row is None else round(row.step.value, 9) for row in rows)
+        return natural, injected
 
     def row(self, method: str, group: str) -> AdaptationRow | None:
         """One row; None when it was not measured."""
@@ -175,7 +185,7 @@ def _fitted(attributor: Attributor, labels: Sequence[LabeledTrajectory], seed: i
     if len(labels) < _FEWEST or not isinstance(attributor, Fittable):
         return None
     try:
-        return attributor.fit(labels, seed=seed)[0]
+        return fitted_only(attributor, labels, seed=seed)
     except AttributionError:  # too few questions to choose among
         return None
 

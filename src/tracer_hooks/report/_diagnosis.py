@@ -6,7 +6,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 
 from tracer_hooks.report._suggestions import suggestion
-from tracer_hooks.report._wording import belief_note, certainty_words, clean, in_seconds, verdict
+from tracer_hooks.report._wording import agent_words, belief_note, certainty_words, clean, in_seconds, verdict
 from tracer_hooks.schema import Attribution, Candidate, Evidence, Trajectory
 
 _QUOTE_LONGEST = 600
@@ -59,6 +59,7 @@ class DiagnosisView:
     percent: str
     width: float
     words: str
+    agent_words: str
     suggestion: str
     evidence: tuple[QuoteView, ...]
     spread: tuple[QuoteView, ...]
@@ -98,6 +99,7 @@ def diagnosis_view(
         percent=f"{attribution.confidence:.0%}",
         width=_width(attribution.confidence),
         words=certainty_words(attribution),
+        agent_words=clean(agent_words(attribution)),
         suggestion=clean(suggestion(attribution, trajectory)),
         evidence=tuple(_quote(each, agents, shown) for each in attribution.evidence[:_MOST_QUOTES]),
         spread=tuple(_quote(each, agents, shown) for each in attribution.spread[:_MOST_QUOTES]),

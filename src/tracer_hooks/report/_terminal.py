@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tracer_hooks.report._suggestions import suggestion
 from tracer_hooks.report._ways import VALUE_LONGEST, told_of, ways_of
-from tracer_hooks.report._wording import belief_note, certainty_words, in_seconds, one_line, verdict
+from tracer_hooks.report._wording import agent_words, belief_note, certainty_words, in_seconds, one_line, verdict
 from tracer_hooks.schema import Attribution, Evidence, Trajectory, ValueLink, ValueOrigin
 
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ def _answer(attribution: Attribution) -> Iterator[Text]:
     filled = round(attribution.confidence * _BAR)
     yield _text(("\nConfidence   ", "bold"), ("█" * filled, "red"), ("░" * (_BAR - filled), "dim"))
     yield _text((f"             {attribution.confidence:.0%}, {certainty_words(attribution)}", ""))
+    if said := agent_words(attribution):
+        yield _text((f"             {one_line(said, 160)}", ""))
     if attribution.error_mode is not None:
         mode = attribution.error_mode
         doubt = ", if it is this step" if attribution.certainty == "weak" else ""

@@ -79,6 +79,13 @@ def certainty_words(attribution: Attribution) -> str:
     return words.get(attribution.certainty or "", "")
 
 
+def agent_words(attribution: Attribution) -> str:
+    """How likely the agent is right, whatever the step; empty when that is not known."""
+    if attribution.agent_confidence is None or attribution.agent is None:
+        return ""
+    return f"that it is {attribution.agent}, at this step or another: {attribution.agent_confidence:.0%}"
+
+
 def belief_note(shown: Sequence[float], *, steps: int) -> str:
     """Why the beliefs in a list do not add up to 100 %; empty when they do.
 

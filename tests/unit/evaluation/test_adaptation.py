@@ -9,7 +9,7 @@ import pytest
 
 from tracer_hooks.attribution import Attributor, FitReport
 from tracer_hooks.errors import AttributionError, ConfigError
-from tracer_hooks.evaluation import adaptation, training_labels
+from tracer_hooks.evaluation import AdaptationReport, AdaptationRow, Measure, adaptation, training_labels
 from tracer_hooks.evaluation._adaptation import (
     AGENT,
     INJECTED,
@@ -123,13 +123,37 @@ def test_the_gain_is_over_the_attributor_as_shipped() -> None:
     assert shipped.step_gain is None
 
 
-def test_natural_failures_decide_what_is_kept_where_there_are_enough() -> None:
+def test_natural_failures_decide_what_is_kept_however_few() -> None:
     report = adaptation(labels(), Learner(), folds=4, draws=50)
     assert report.judged_on == NATURAL
     assert report.best == ON_NATURAL
-    few = adaptation(labels()[:-1], Learner(), folds=4, draws=50)
-    assert few.judged_on == INJECTED
-    assert few.best == ON_INJECTED
+    few = adaptation(labels()[:-3], Learner(), folds=4, draws=50)
+    assert few.judged_on == NATURAL
+    assert few.best != ON_INJECTED, "that one names none of the natural failures"
+    none = adaptation(labels()[:12], Learner(), folds=4, draws=50)
+    assert (none.judged_on, none.best) == (INJECTED, ON_INJECTED)
+
+
+def table(**steps: tuple[float, float]) -> AdaptationReport:
+    """Exact steps in natural failures and injected faults, by method."""
+    names = {"shipped": SHIPPED, "injected": ON_INJECTED, "natural": ON_NATURAL, "both": ON_BOTH}
+    rows = [
+        AdaptationRow(
+            method=names[name], group=group, step=Measure(value=value, runs=9), agent=Measure(value=value, runs=9)
+        )
+        for name, both in steps.items()
+        for group, value in zip((NATURAL, INJECTED), both, strict=True)
+    ]
+    return AdaptationReport(rows=tuple(rows), labels={NATURAL: 6, INJECTED: 30}, questions=30, folds=5, seed=0)
+
+
+def test_the_fit_to_both_is_kept_unless_another_one_does_better_on_natural_failures() -> None:
+    same = table(shipped=(0.5, 0.3), injected=(0.6, 0.9), natural=(0.8, 0.9), both=(0.8, 0.9))
+    assert same.best == ON_BOTH
+    assert table(shipped=(0.5, 0.3), injected=(0.0, 1.0), both=(0.8, 0.7)).best == ON_BOTH
+    assert table(shipped=(0.5, 0.3), injected=(0.9, 1.0), both=(0.8, 1.0)).best == ON_INJECTED
+    assert table(shipped=(0.5, 0.3), injected=(0.4, 1.0), both=(0.4, 1.0)).best == SHIPPED
+    assert table(shipped=(0.5, 0.3), injected=(0.5, 0.3), both=(0.5, 0.3)).best == SHIPPED
 
 
 def test_a_fit_that_is_no_better_is_not_kept() -> None:

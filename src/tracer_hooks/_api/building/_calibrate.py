@@ -16,15 +16,17 @@ from tracer_hooks._api.conducting import (
 )
 from tracer_hooks._api.judging import Check
 from tracer_hooks._api.rerunning import OwnTeam
-from tracer_hooks.attribution import Fittable, get_attributor
+from tracer_hooks.attribution import Fittable, fitted_only, get_attributor
 from tracer_hooks.datasets import BuildOptions, DatasetBuilder, LabeledSet, Progress, Subject
 from tracer_hooks.errors import ConfigError, DatasetError
-from tracer_hooks.evaluation import SHIPPED, AdaptationReport, adaptation, training_labels, without_reference
+from tracer_hooks.evaluation import FITTED, SHIPPED, AdaptationReport, adaptation, training_labels, without_reference
 from tracer_hooks.faults import FaultStrategy
 from tracer_hooks.replay import CostCap, ReplayOptions, ToolRules
 from tracer_hooks.suites import SuiteTask
 
 REPORT = "calibration.json"
+_SECONDS_PER_FIT = 2.0
+"""Of some tens of short runs."""
 _FEWEST = 10
 """Labels below which a fit is not worth keeping."""
 _FEWEST_QUESTIONS = 4
@@ -105,11 +107,13 @@ class Estimate:
     """As measured on the first runs."""
     tokens_per_run: int | None = None
     """As measured on the first runs."""
+    measuring_s: float = 0.0
+    """Fitting the attributor again and again to measure it, in seconds: a guess from the number of folds."""
 
     @property
     def seconds(self) -> float | None:
-        """Wall-clock time with one worker."""
-        return None if self.seconds_per_run is None else self.runs * self.seconds_per_run
+        """Wall-clock time with one worker, the measuring included."""
+        return None if self.seconds_per_run is None else self.runs * self.seconds_per_run + self.measuring_s
 
     @property
     def tokens(self) -> int | None:
@@ -167,20 +171,25 @@ class Calibrator:
         replays += failures * options.trials * 4
         total = runs + replays // 2
         if probes == 0:
-            return Estimate(runs=total)
+            return Estimate(runs=total, measuring_s=self._measuring())
         cap = replace(options.cap, max_runs=probes)
         builder = self._builder(replace(options.build_options(), cap=cap, natural=False, faults_per_run=0, workers=1))
         builder.build()
         known = [run.trial for run in builder.runs()]
         if not known:
-            return Estimate(runs=total)
+            return Estimate(runs=total, measuring_s=self._measuring())
         usage = [trial.trajectory.usage for trial in known]
         tokens = sum(one.total for one in usage)
         return Estimate(
             runs=total,
             seconds_per_run=sum(trial.duration_s for trial in known) / len(known),
             tokens_per_run=tokens // len(known),
+            measuring_s=self._measuring(),
         )
+
+    def _measuring(self) -> float:
+        """Seconds for one fit to each choice of labels in each fold, and for the one that is kept."""
+        return _SECONDS_PER_FIT * (len(FITTED) * min(self.options.folds, len(self._tasks)) + 1)
 
     def build(self) -> LabeledSet:
         """Run the team, put faults into what succeeds, replay what fails; gives the labelled data."""
@@ -191,9 +200,9 @@ class Calibrator:
     ) -> Calibration:
         """Fit, measure on tasks that were left out, and store the best fit under the team's fingerprint.
 
-        It is fitted to the injected faults, to the natural failures, and to both. What names most steps in natural
-        failures is kept (with fewer than ten of those: in injected faults), and nothing where no fit beats the
-        attributor as shipped; what an earlier calibration stored is then removed.
+        It is fitted to the injected faults, to the natural failures, and to both. The fit to both is kept, unless
+        another one or the attributor as shipped names more steps in natural failures, however few those are. Nothing is
+        kept where no fit beats the attributor as shipped; what an earlier calibration stored is then removed.
 
         Args:
             data: What :meth:`build` gave.
@@ -218,7 +227,7 @@ class Calibrator:
             if report.best == SHIPPED:
                 forget_calibrated(home, card)
             else:
-                fitted, _ = attributor.fit(training_labels(labeled, report.best), seed=self.options.seed)
+                fitted = fitted_only(attributor, training_labels(labeled, report.best), seed=self.options.seed)
                 folder = save_calibrated(home, fitted, card)
             for place in filter(None, (folder, self.folder)):
                 (place / REPORT).write_text(report.model_dump_json(indent=2) + "\n", encoding="utf-8")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from tracer_hooks._optional import require
-from tracer_hooks.attribution._fitting import FitReport, Fittable
+from tracer_hooks.attribution._fitting import FitReport, Fittable, fitted_only
 from tracer_hooks.attribution._pooling import Logits, fit_shares, grouped_folds, normalised, pool
 from tracer_hooks.attribution._reading._roles import fold
 from tracer_hooks.attribution._scores import Scorer, StepScores
@@ -77,7 +77,7 @@ def _out_of_fold(members: Mapping[str, Scorer], labeled: Sequence[LabeledTraject
 def _fitted(member: Scorer, labeled: Sequence[LabeledTrajectory], seed: int) -> Scorer:
     if not isinstance(member, Fittable):
         return member
-    judge, _ = member.fit(labeled, seed=seed)
+    judge = fitted_only(member, labeled, seed=seed)
     return judge if isinstance(judge, Scorer) else member
 
 

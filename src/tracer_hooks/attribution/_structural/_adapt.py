@@ -1,31 +1,33 @@
-"""Fitting the structural model to labelled trajectories, with every choice made by cross-validation over questions."""
+"""Fitting the structural model to labelled trajectories, with every choice made on questions left out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tracer_hooks.attribution._features import FeatureTable
-from tracer_hooks.attribution._pooling import fit_shares, grouped_folds, normalised, pool, reciprocal_rank
-from tracer_hooks.attribution._structural._forest import Forest, fit_forest
-from tracer_hooks.attribution._structural._logit import ConditionalLogit, Logits, fit_logit
+from tracer_hooks.attribution._pooling import agent_mass, grouped_folds, normalised
+from tracer_hooks.attribution._structural._forest import fit_forest
+from tracer_hooks.attribution._structural._logit import ConditionalLogit, KindLogits, Logits, fit_logits
+from tracer_hooks.attribution._structural._mixing import Beliefs, fit_mixing
 from tracer_hooks.attribution._structural._model import StructuralModel, kind_of
 from tracer_hooks.attribution._structural._prior import prior_logits
 
-STRENGTHS = (20.0, 1e6)
-"""Precisions of the prior that are weighed; the last keeps the model as it was. With tens of labels a finer grid picks
-by chance: on the development half of Who&When it cost four points of exact step."""
-_FOLDS = 5
-_SHARPNESS = 50.0
-"""How fast a strength loses its say: one that ranks 0.02 worse than the best has a third of the best one's."""
-
-_Way: TypeAlias = Callable[[Sequence["Case"], Sequence["Case"]], list[Logits]]
-"""Fits to the first cases and gives the log-beliefs about the second."""
+STEP_STRENGTH, AGENT_STRENGTH = 20.0, 80.0
+"""Precisions of the prior on the weights that rank steps, and on those that weigh agents: who is at fault shows in
+fewer features than where, so that less is let go."""
+_KIND = 4.0
+"""How much more strongly a kind of team is held to the shared weights than those are to 0."""
+_FOLDS = 10
+"""Many, so that the members which the shares are fitted to know nearly as much as those they are used for."""
+_WAYS = 5
+"""How often the questions are dealt into folds: what one dealing decides is half chance."""
+START = (0.0, 1.0, 1.0, 1.0)
+"""Proportions of prior, step logit, trees and agent logit that the fitted ones are held to. Both logits carry the prior
+in them; its own share says how much less of what was learnt is to be believed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,119 +37,82 @@ class Case:
     table: FeatureTable
     standardised: NDArray[np.float64]
     prior: Logits
+    kind: str
+    agents: tuple[str, ...]
+    """Who acted in each step."""
     target: int
     group: str
     """The question that it belongs to."""
 
     @classmethod
-    def of(cls, table: FeatureTable, *, target: int, group: str) -> Case:
+    def of(cls, table: FeatureTable, *, agents: Sequence[str], target: int, group: str) -> Case:
         """A case with what every fit needs computed once."""
-        return cls(table, table.standardised(), prior_logits(table), target, group)
+        return cls(table, table.standardised(), prior_logits(table), kind_of(table), tuple(agents), target, group)
 
 
-@dataclass(frozen=True, slots=True)
-class Adapted:
-    """A fitted model with its out-of-fold beliefs."""
+def adapt(cases: Sequence[Case], *, seed: int) -> StructuralModel:
+    """Fit what ranks steps, what weighs agents, and trees, and mix them with the prior.
 
-    model: StructuralModel
-    beliefs: list[NDArray[np.float64]]
-    """For each case the belief over its steps of a model that did not see its question."""
-    chosen: str
-    """What was chosen, in words."""
+    Both logits learn from the labels of all kinds of teams at once, each kind with its own departure. How much the
+    prior, either logit and the trees have to say is fitted, for each kind of team, to beliefs of members that had not
+    seen the question, over several ways of dealing the questions into folds. No member is ever switched off or on.
 
-
-def adapt(cases: Sequence[Case], *, seed: int) -> Adapted:
-    """Fit a conditional logit and trees, and pool them, as cross-validation over questions says.
-
-    The logit is averaged over strengths of the prior, each with a say that falls with how much worse it ranks the
-    labelled steps of questions left out; picking one of them would follow chance when labels are few. Logit and
-    trees share the pool evenly, and its temperature is fitted to the out-of-fold beliefs. On a kind of team on which
-    the pool ranks worse than the model as it was, that stays.
+    Args:
+        cases: Of two questions or more.
+        seed: Of the folds and the trees.
     """
-    targets = [case.target for case in cases]
-    folds = grouped_folds([case.group for case in cases], count=_FOLDS, seed=seed)
-    by_strength = {one: _out_of_fold(cases, folds, partial(_logit_beliefs, one)) for one in STRENGTHS}
-    says = _says({one: reciprocal_rank(out, targets) for one, out in by_strength.items()})
-    from_logit = [
-        normalised(np.sum([say * by_strength[one][place] for one, say in says.items()], axis=0))
-        for place in range(len(cases))
-    ]
-    from_trees = _out_of_fold(cases, folds, partial(_forest_beliefs, seed))
-    pooled = [normalised(one + other) for one, other in zip(from_logit, from_trees, strict=True)]
-    share = float(fit_shares([[one] for one in pooled], targets)[0])
-    shipped = by_strength[STRENGTHS[-1]]
-    kept = _kept(cases, pooled, shipped)
-    beliefs = [
-        np.exp(before if kind_of(case.table) in kept else pool([after], [share]))
-        for case, before, after in zip(cases, shipped, pooled, strict=True)
-    ]
-    model = StructuralModel(
-        logit=ConditionalLogit.mean([(_logit_on(cases, one), say) for one, say in says.items()]),
-        forest=_forest_of(cases, seed),
-        logit_weight=share,
-        forest_weight=share,
-        kept=kept,
+    groups = [case.group for case in cases]
+    ways = [grouped_folds(groups, count=_FOLDS, seed=seed * _WAYS + way) for way in range(_WAYS)]
+    grown = fit_forest([case.table for case in cases], [case.target for case in cases], ways, seed=seed)
+    beliefs: list[Beliefs] = []
+    places: list[int] = []
+    for way in ways:
+        for fold in sorted(set(way)):
+            step_logit, agent_logit = _logits([case for case, own in zip(cases, way, strict=True) if own != fold])
+            for place in (place for place, own in enumerate(way) if own == fold):
+                beliefs.append(members_of(cases[place], step_logit, agent_logit, grown.unseen[place]))
+                places.append(place)
+    mixing = fit_mixing(
+        beliefs,
+        [cases[place].target for place in places],
+        [cases[place].kind for place in places],
+        weights=[1.0 / _WAYS] * len(places),
+        start=START,
     )
-    strengths = ", ".join(f"{one:g} ({say:.0%})" for one, say in says.items() if say >= 0.05)
-    chosen = f"prior of strength {strengths}, trees, each x {share:.2f}"
-    return Adapted(model, beliefs, chosen + "".join(f"; {kind} as shipped" for kind in sorted(kept)))
+    step_logit, agent_logit = _logits(cases)
+    return StructuralModel(step_logit, agent_logit, grown.forest, mixing)
 
 
-def _kept(cases: Sequence[Case], ours: Sequence[Logits], shipped: Sequence[Logits]) -> frozenset[str]:
-    """The kinds of team on which the model as it was does better."""
-    kinds = [kind_of(case.table) for case in cases]
-    kept = set()
-    for kind in set(kinds):
-        own = [place for place, one in enumerate(kinds) if one == kind]
-        targets = [cases[place].target for place in own]
-        if _is_worse([ours[place] for place in own], [shipped[place] for place in own], targets):
-            kept.add(kind)
-    return frozenset(kept)
+def members_of(case: Case, step_logit: KindLogits, agent_logit: KindLogits, trees: Logits) -> Beliefs:
+    """The log-beliefs of prior, step logit, trees and agent logit; that of an agent counts for each of its steps."""
+    by_step = step_logit.of(case.kind).logits_from(case.standardised, case.table.names, case.prior)
+    by_agent = agent_logit.of(case.kind).logits_from(case.standardised, case.table.names, case.prior)
+    agents = agent_mass(by_agent, case.agents)
+    return np.stack([normalised(case.prior), normalised(by_step), normalised(trees), agents])
 
 
-def _is_worse(ours: Sequence[Logits], shipped: Sequence[Logits], targets: Sequence[int]) -> bool:
-    """Whether the labelled steps rank lower, and are not the first more often either."""
-    hits = [sum(int(one.argmax()) == t for one, t in zip(out, targets, strict=True)) for out in (ours, shipped)]
-    return reciprocal_rank(ours, targets) < reciprocal_rank(shipped, targets) and hits[0] <= hits[1]
+def beliefs_of(model: StructuralModel, cases: Sequence[Case]) -> list[Logits]:
+    """The log-probabilities that a model gives to the steps of trajectories."""
+    return [normalised(model.logits(case.table, case.agents)) for case in cases]
 
 
-def _says(ranks: Mapping[float, float]) -> dict[float, float]:
-    best = max(ranks.values())
-    raw = {one: float(np.exp(_SHARPNESS * (rank - best))) for one, rank in ranks.items()}
-    total = sum(raw.values())
-    return {one: say / total for one, say in raw.items()}
+def _logits(cases: Sequence[Case]) -> tuple[KindLogits, KindLogits]:
+    return _logit_on(cases, STEP_STRENGTH), _logit_on(cases, AGENT_STRENGTH)
 
 
-def _out_of_fold(cases: Sequence[Case], folds: Sequence[int], way: _Way) -> list[Logits]:
-    out: list[Logits] = [np.zeros(0)] * len(cases)
-    for fold in sorted(set(folds)):
-        rest = [case for case, own in zip(cases, folds, strict=True) if own != fold]
-        held_out = [place for place, own in enumerate(folds) if own == fold]
-        for place, logits in zip(held_out, way(rest, [cases[place] for place in held_out]), strict=True):
-            out[place] = normalised(logits)
-    return out
-
-
-def _logit_beliefs(strength: float, known: Sequence[Case], asked: Sequence[Case]) -> list[Logits]:
-    model = _logit_on(known, strength)
-    return [model.logits(case.table, case.prior) for case in asked]
-
-
-def _forest_beliefs(seed: int, known: Sequence[Case], asked: Sequence[Case]) -> list[Logits]:
-    forest = _forest_of(known, seed)
-    return [forest.logits(case.table) for case in asked]
-
-
-def _logit_on(cases: Sequence[Case], strength: float) -> ConditionalLogit:
-    weights, prior_weight = fit_logit(
+def _logit_on(cases: Sequence[Case], strength: float) -> KindLogits:
+    shared, by_kind = fit_logits(
         [case.standardised for case in cases],
         [case.prior for case in cases],
         [case.target for case in cases],
+        [case.kind for case in cases],
         strength=strength,
+        kind_strength=_KIND * strength,
     )
     names = cases[0].table.names
-    return ConditionalLogit({n: float(w) for n, w in zip(names, weights, strict=True) if abs(w) > 1e-6}, prior_weight)
+    return KindLogits(_named(shared, names), {kind: _named(own, names) for kind, own in by_kind.items()})
 
 
-def _forest_of(cases: Sequence[Case], seed: int) -> Forest:
-    return fit_forest([case.table for case in cases], [case.target for case in cases], seed=seed)
+def _named(weights: NDArray[np.float64], names: tuple[str, ...]) -> ConditionalLogit:
+    named = {name: float(weight) for name, weight in zip(names, weights[:-1], strict=True) if abs(weight) > 1e-6}
+    return ConditionalLogit(named, float(weights[-1]))

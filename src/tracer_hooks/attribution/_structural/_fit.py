@@ -1,26 +1,29 @@
-"""Adapting the structural attributor to labelled trajectories."""
+"""Adapting the structural attributor to labelled trajectories, and measuring what that gains."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tracer_hooks._optional import require
 from tracer_hooks.attribution._features import features_of
 from tracer_hooks.attribution._fitting import FitReport
-from tracer_hooks.attribution._pooling import with_agents
+from tracer_hooks.attribution._pooling import Logits, grouped_folds
 from tracer_hooks.attribution._reading._roles import fold
-from tracer_hooks.attribution._structural._adapt import Case, adapt
+from tracer_hooks.attribution._structural._adapt import Case, adapt, beliefs_of
+from tracer_hooks.attribution._structural._curve import LearningCurve
 from tracer_hooks.attribution._structural._model import StructuralModel
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import LabeledTrajectory
 
 FEWEST = 5
 """Labelled decisive steps below which nothing can be learnt."""
-FEWEST_QUESTIONS = 2
-"""Questions below which nothing can be measured."""
+FEWEST_QUESTIONS = 3
+"""Questions below which nothing can be measured: one is judged, and of the others one chooses what the rest teach."""
+_FOLDS = 5
+_OTHER_FOLDS = 1_000_003
+"""Added to the seed of the folds that a fit is measured on, so that they are not those that it chooses on."""
 
 
 def fit_structural(
@@ -29,12 +32,47 @@ def fit_structural(
     """A model adapted to the trajectories that have a decisive step, and what it gained on questions it had not seen.
 
     Raises:
-        AttributionError: There are fewer than :data:`FEWEST` such trajectories, or they all have one question.
+        AttributionError: There are fewer than :data:`FEWEST` of them, or of their questions fewer than three.
+        MissingExtraError: scikit-learn or scipy is not installed.
+    """
+    cases = cases_of(labeled)
+    usable = usable_of(labeled)
+    model = adapt(cases, seed=seed)
+    hits_before = _hits(usable, beliefs_of(shipped, cases))
+    curve = LearningCurve([case.group for case in cases], seed=seed)
+    hits = np.zeros((len(cases), 2))
+    folds = grouped_folds([case.group for case in cases], count=_FOLDS, seed=seed + _OTHER_FOLDS)
+    for number in sorted(set(folds)):
+        rest = [place for place, own in enumerate(folds) if own != number]
+        asked = [place for place, own in enumerate(folds) if own == number]
+        hits[asked] = _judged(cases, usable, rest, asked, seed=seed)
+        for places in curve.parts(rest):
+            curve.tell(len(places), asked, _judged(cases, usable, places, asked, seed=seed)[:, 0])
+        curve.tell(len(rest), asked, hits[asked, 0])
+    (step_before, agent_before), (step_after, agent_after) = hits_before.mean(axis=0), hits.mean(axis=0)
+    report = FitReport(
+        trajectories=len(cases),
+        questions=len({case.group for case in cases}),
+        shipped_step=float(step_before),
+        shipped_agent=float(agent_before),
+        fitted_step=float(step_after),
+        fitted_agent=float(agent_after),
+        chosen=_in_words(model),
+        ten_more=curve.ten_more(len(cases)),
+    )
+    return model, report
+
+
+def cases_of(labeled: Sequence[LabeledTrajectory]) -> list[Case]:
+    """The trajectories that something can be learnt from, ready to be fitted to.
+
+    Raises:
+        AttributionError: There are fewer than :data:`FEWEST` of them, or they have fewer than three questions.
         MissingExtraError: scikit-learn or scipy is not installed.
     """
     require("sklearn", extra="fit", feature="fitting an attributor")
     require("scipy", extra="fit", feature="fitting an attributor")
-    usable = [one for one in labeled if one.decisive is not None and one.trajectory.steps]
+    usable = usable_of(labeled)
     if len(usable) < FEWEST:
         raise AttributionError(
             f"{len(usable)} of {len(labeled)} trajectories have a decisive step, expected at least {FEWEST}. "
@@ -43,28 +81,31 @@ def fit_structural(
     cases = [_case(one) for one in usable]
     questions = len({case.group for case in cases})
     if questions < FEWEST_QUESTIONS:
+        noun = "question" if questions == 1 else "questions"
         raise AttributionError(
-            f"the {len(cases)} trajectories belong to {questions} question, expected at least {FEWEST_QUESTIONS}: what "
-            "is learnt from one has to be tried on another. Label runs of other questions as well"
+            f"the {len(cases)} trajectories belong to {questions} {noun}, expected at least "
+            f"{FEWEST_QUESTIONS}: what "
+            "is learnt from some has to be tried on others. Label runs of other questions as well"
         )
-    adapted = adapt(cases, seed=seed)
-    before = [shipped.logits(case.table) for case in cases]
-    step_before, agent_before = _accuracy(usable, before)
-    after = [
-        with_agents(np.log(belief), [step.agent for step in one.trajectory.steps])
-        for one, belief in zip(usable, adapted.beliefs, strict=True)
-    ]
-    step_after, agent_after = _accuracy(usable, after)
-    report = FitReport(
-        trajectories=len(cases),
-        questions=questions,
-        shipped_step=step_before,
-        shipped_agent=agent_before,
-        fitted_step=step_after,
-        fitted_agent=agent_after,
-        chosen=adapted.chosen,
-    )
-    return adapted.model, report
+    return cases
+
+
+def usable_of(labeled: Sequence[LabeledTrajectory]) -> list[LabeledTrajectory]:
+    """Those with a decisive step among others."""
+    return [one for one in labeled if one.decisive is not None and len(one.trajectory.steps) > 1]
+
+
+def _judged(
+    cases: Sequence[Case],
+    labeled: Sequence[LabeledTrajectory],
+    known: Sequence[int],
+    asked: Sequence[int],
+    *,
+    seed: int,
+) -> np.ndarray:
+    """(asked, 2): whether step and agent are right, by a model fitted to the known ones alone."""
+    model = adapt([cases[place] for place in known], seed=seed)
+    return _hits([labeled[place] for place in asked], beliefs_of(model, [cases[place] for place in asked]))
 
 
 def _case(labeled: LabeledTrajectory) -> Case:
@@ -73,18 +114,28 @@ def _case(labeled: LabeledTrajectory) -> Case:
     trajectory = labeled.trajectory
     return Case.of(
         features_of(trajectory),
+        agents=[step.agent for step in trajectory.steps],
         target=labeled.decisive.step,
         group=labeled.question_id or trajectory.task or trajectory.run_id,
     )
 
 
-def _accuracy(labeled: Sequence[LabeledTrajectory], beliefs: Sequence[NDArray[np.float64]]) -> tuple[float, float]:
-    """Exact step and agent, names compared without case and punctuation."""
-    steps = agents = 0
-    for one, belief in zip(labeled, beliefs, strict=True):
-        if one.decisive is None:
-            continue
-        best = int(belief.argmax())
-        steps += best == one.decisive.step
-        agents += fold(one.trajectory.steps[best].agent) == fold(one.decisive.agent)
-    return steps / len(labeled), agents / len(labeled)
+def _hits(labeled: Sequence[LabeledTrajectory], beliefs: Sequence[Logits]) -> np.ndarray:
+    """(trajectories, 2): whether step and agent are right, names compared without case and punctuation."""
+    found = np.zeros((len(labeled), 2))
+    for place, (one, belief) in enumerate(zip(labeled, beliefs, strict=True)):
+        if one.decisive is not None:
+            best = int(belief.argmax())
+            agent = one.trajectory.steps[best].agent
+            found[place] = best == one.decisive.step, fold(agent) == fold(one.decisive.agent)
+    return found
+
+
+def _in_words(model: StructuralModel) -> str:
+    """The shares for each kind of team."""
+    names = ("as shipped", "weights for steps", "trees", "weights for agents")
+    by_kind = [
+        f"{kind}: " + ", ".join(f"{name} {share:.2f}" for name, share in zip(names, shares, strict=True))
+        for kind, shares in sorted(model.mixing.by_kind.items())
+    ]
+    return "; ".join(by_kind)

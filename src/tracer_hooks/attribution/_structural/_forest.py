@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -122,21 +123,53 @@ class Forest:
         )
 
 
-def fit_forest(tables: Sequence[FeatureTable], targets: Sequence[int], *, seed: int) -> Forest:
-    """Grow trees that tell decisive steps from the others.
+@dataclass(frozen=True, slots=True)
+class GrownForest:
+    """Trees, and what those of them say of a trajectory that were grown without its question."""
+
+    forest: Forest
+    unseen: list[NDArray[np.float64]]
+    """For each trajectory the logarithm of each step's chance."""
+
+
+def fit_forest(
+    tables: Sequence[FeatureTable], targets: Sequence[int], folds: Sequence[Sequence[int]], *, seed: int
+) -> GrownForest:
+    """Grow trees that tell decisive steps from the others, each without one fold of the questions.
+
+    Every trajectory is so judged by trees that have not seen its question, without a second forest.
 
     Args:
         tables: The features of each trajectory.
         targets: For each trajectory the decisive step.
+        folds: Several ways of dealing the trajectories into folds: for each way the fold of each trajectory.
         seed: Of the trees' random splits.
     """
-    from sklearn.ensemble import ExtraTreesClassifier
+    from sklearn.tree import ExtraTreeClassifier
 
     rows = np.vstack([table.values for table in tables]).astype(np.float32)
     labels = np.concatenate([np.arange(len(t.values)) == target for t, target in zip(tables, targets, strict=True)])
-    model = ExtraTreesClassifier(TREES, min_samples_leaf=3, max_features=0.2, random_state=seed)
-    model.fit(rows, labels)
-    return _packed(tables[0].names, [one.tree_ for one in model.estimators_])
+    owner = np.repeat(np.arange(len(tables)), [len(table.values) for table in tables])
+    chance, judges = np.zeros(len(rows)), np.zeros(len(rows))
+    trees: list[Any] = []
+    for number, (way, left_out) in enumerate(_left_out(folds)):
+        seen = np.asarray(way)[owner] != left_out
+        one = ExtraTreeClassifier(min_samples_leaf=3, max_features=0.2, random_state=seed * 10_007 + number)
+        one.fit(rows[seen], labels[seen], check_input=False)
+        said = one.tree_.predict(rows[~seen])
+        chance[~seen] += said[:, 1] / said.sum(axis=1)
+        judges[~seen] += 1.0
+        trees.append(one.tree_)
+    logs = np.log(np.maximum(chance / judges, _FLOOR))
+    starts = np.cumsum([0, *(len(table.values) for table in tables)])
+    unseen = [logs[low:high] for low, high in itertools.pairwise(starts)]
+    return GrownForest(_packed(tables[0].names, trees), unseen)
+
+
+def _left_out(folds: Sequence[Sequence[int]]) -> list[tuple[Sequence[int], int]]:
+    """For each tree a way of dealing and the fold that it does not see; every way in turn, about 200 trees."""
+    once = [(way, fold) for way in folds for fold in sorted(set(way))]
+    return once * -(-TREES // len(once))
 
 
 def _packed(names: tuple[str, ...], trees: Sequence[Any]) -> Forest:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from tracer_hooks.attribution._features import FeatureTable
-from tracer_hooks.attribution._pooling import normalised
+from tracer_hooks.attribution._pooling import agent_mass, normalised
 from tracer_hooks.attribution._structural._forest import Forest
-from tracer_hooks.attribution._structural._logit import ConditionalLogit, Logits
+from tracer_hooks.attribution._structural._logit import KindLogits, Logits
+from tracer_hooks.attribution._structural._mixing import Beliefs, Mixing
 from tracer_hooks.attribution._structural._prior import prior_contributions, prior_logits
 
 HAND_OFFS = "teams with hand-offs"
@@ -26,72 +27,79 @@ def kind_of(table: FeatureTable) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StructuralModel:
-    """Log-beliefs over steps: the prior alone, or a logarithmic pool of what labels have taught."""
+    """Log-beliefs over steps: the prior alone, or a pool of it with what labels have taught."""
 
-    logit: ConditionalLogit = field(default_factory=lambda: ConditionalLogit({}))
-    """On top of the prior."""
+    steps: KindLogits = field(default_factory=KindLogits)
+    """Ranks steps, on top of the prior."""
+    agents: KindLogits = field(default_factory=KindLogits)
+    """Weighs agents: its belief in all steps of an agent together counts for each of them."""
     forest: Forest | None = None
-    """Beside it, when there is one."""
-    logit_weight: float = 1.0
-    """Share of the logit in the pool; divides by the temperature too."""
-    forest_weight: float = 0.0
-    """Share of the trees in the pool."""
-    kept: frozenset[str] = frozenset()
-    """Kinds of team on which the prior alone ranked better than what the labels taught, and is used."""
+    """Trees over steps; None before a fit."""
+    mixing: Mixing = field(default_factory=lambda: Mixing((1.0, 0.0, 0.0, 0.0)))
+    """The shares of prior, step logit, trees and agent logit."""
 
     @property
     def is_fitted(self) -> bool:
         """Whether labels have gone into it, so that its beliefs are probabilities."""
-        return bool(self.logit.weights) or self.forest is not None
+        return self.forest is not None
 
-    def logits(self, table: FeatureTable) -> Logits:
-        """Log-belief of every step, up to a constant."""
-        if self.kept and kind_of(table) in self.kept:
+    def logits(self, table: FeatureTable, agents: Sequence[str]) -> Logits:
+        """Log-belief of every step, up to a constant.
+
+        Args:
+            table: The features of the steps.
+            agents: Who acted in each step.
+        """
+        if self.forest is None:
             return normalised(prior_logits(table))
-        total = self.logit_weight * normalised(self.logit.logits(table, prior_logits(table)))
-        if self.forest is not None:
-            total = total + self.forest_weight * normalised(self.forest.logits(table))
-        return np.asarray(total)
+        return self.mixing.logits(kind_of(table), self._members(table, agents, self.forest))
+
+    def _members(self, table: FeatureTable, agents: Sequence[str], forest: Forest) -> Beliefs:
+        kind, prior, standardised = kind_of(table), prior_logits(table), table.standardised()
+        by_step = self.steps.of(kind).logits_from(standardised, table.names, prior)
+        by_agent = self.agents.of(kind).logits_from(standardised, table.names, prior)
+        return np.stack(
+            [normalised(prior), normalised(by_step), normalised(forest.logits(table)), agent_mass(by_agent, agents)]
+        )
 
     def contributions(self, table: FeatureTable, step: int) -> list[tuple[str, float]]:
         """What each feature adds to the log-belief of a step against the run's average step, the largest first.
 
-        They are those of the very model that :meth:`logits` asks: the prior alone where it was kept, else the prior and
-        the weights under the pool's share, and the trees under theirs. They sum to how far the step's log-belief lies
-        above the run's mean (of the trees: above the logarithm of the run's mean chance).
+        They are those of the very model that :meth:`logits` asks: the prior, the step logit and the trees, each under
+        its share for this kind of team. They sum to how far the step's log-belief lies above the run's mean (of the
+        trees: above the logarithm of the run's mean chance), without what is believed of its agent as a whole.
         """
+        if self.forest is None:
+            return sorted(prior_contributions(table, step), key=lambda pair: -pair[1])
+        kind = kind_of(table)
+        prior_share, step_share, tree_share, _ = self.mixing.of(kind)
+        logit = self.steps.of(kind)
+        parts = (
+            (prior_share + step_share * logit.prior_weight, prior_contributions(table, step)),
+            (step_share, logit.contributions(table, step)),
+            (tree_share, self.forest.contributions(table, step)),
+        )
         total: dict[str, float] = {}
-
-        def add(terms: Iterable[tuple[str, float]], share: float) -> None:
+        for share, terms in parts:
             for name, odds in terms:
                 total[name] = total.get(name, 0.0) + share * odds
-
-        if self.kept and kind_of(table) in self.kept:
-            add(prior_contributions(table, step), 1.0)
-        else:
-            add(prior_contributions(table, step), self.logit_weight * self.logit.prior_weight)
-            add(self.logit.contributions(table, step), self.logit_weight)
-            if self.forest is not None:
-                add(self.forest.contributions(table, step), self.forest_weight)
         return sorted(total.items(), key=lambda pair: -pair[1])
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON."""
         return {
-            "logit": self.logit.to_json(),
+            "steps": self.steps.to_json(),
+            "agents": self.agents.to_json(),
             "forest": self.forest.to_json() if self.forest is not None else None,
-            "logit_weight": round(self.logit_weight, 5),
-            "forest_weight": round(self.forest_weight, 5),
-            "kept": sorted(self.kept),
+            "mixing": self.mixing.to_json(),
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> StructuralModel:
         """What :meth:`to_json` wrote."""
         return cls(
-            logit=ConditionalLogit.from_json(data["logit"]),
+            steps=KindLogits.from_json(data["steps"]),
+            agents=KindLogits.from_json(data["agents"]),
             forest=Forest.from_json(data["forest"]) if data["forest"] is not None else None,
-            logit_weight=float(data["logit_weight"]),
-            forest_weight=float(data["forest_weight"]),
-            kept=frozenset(str(kind) for kind in data["kept"]),
+            mixing=Mixing.from_json(data["mixing"]),
         )

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tracer_hooks.attribution._features import View, features_of, table_of
+from tracer_hooks.attribution._features import FeatureTable, View, features_of, table_of
 from tracer_hooks.attribution._features._signals import RULES_TOGETHER
 from tracer_hooks.attribution._rules._signal import STRONG, WEAK, Family, Signal
 from tracer_hooks.attribution._structural import StructuralAttributor
 from tracer_hooks.attribution._structural._evidence import evidence_for, has_feature
-from tracer_hooks.attribution._structural._forest import fit_forest
-from tracer_hooks.attribution._structural._logit import ConditionalLogit
-from tracer_hooks.attribution._structural._model import HAND_OFFS, TURNS, StructuralModel
+from tracer_hooks.attribution._structural._forest import Forest, fit_forest
+from tracer_hooks.attribution._structural._logit import ConditionalLogit, KindLogits
+from tracer_hooks.attribution._structural._mixing import Mixing
+from tracer_hooks.attribution._structural._model import StructuralModel
 from tracer_hooks.attribution._structural._prior import PRIOR, prior_contributions
 from tracer_hooks.attribution._structural._sentences import SENTENCES
 from tracer_hooks.attribution._wording import grouped
@@ -206,6 +207,14 @@ def total(contributions: list[tuple[str, float]]) -> float:
     return sum(odds for _, odds in contributions)
 
 
+def with_weight(contributions: list[tuple[str, float]]) -> dict[str, float]:
+    return {name: odds for name, odds in contributions if odds}
+
+
+def trees(table: FeatureTable) -> Forest:
+    return fit_forest([table] * 6, [1] * 6, [[0, 0, 0, 1, 1, 1]], seed=0).forest
+
+
 class TestContributions:
     """What is said to weigh is what the model weighs."""
 
@@ -219,26 +228,30 @@ class TestContributions:
             )
         )
 
-    def test_a_kind_that_was_kept_as_shipped_has_the_contributions_of_the_prior(self):
+    def test_a_share_of_the_prior_alone_gives_its_contributions(self):
         table = self.table()
         weights = dict.fromkeys(table.names[:12], 0.4)
         fitted = StructuralModel(
-            logit=ConditionalLogit(weights, 1.1), logit_weight=0.5, kept=frozenset({HAND_OFFS, TURNS})
+            KindLogits(ConditionalLogit(weights, 1.1)), forest=trees(table), mixing=Mixing((1.0, 0.0, 0.0, 0.0))
         )
         for step in range(4):
-            assert dict(fitted.contributions(table, step)) == pytest.approx(dict(prior_contributions(table, step)))
+            assert with_weight(fitted.contributions(table, step)) == pytest.approx(
+                with_weight(prior_contributions(table, step))
+            )
 
     def test_they_sum_to_how_far_the_step_lies_above_the_run(self):
         table = self.table()
         weights = {name: 0.1 * (place % 5) for place, name in enumerate(table.names)}
-        model = StructuralModel(logit=ConditionalLogit(weights, 0.7), logit_weight=0.6)
-        logits = model.logits(table)
+        model = StructuralModel(
+            KindLogits(ConditionalLogit(weights, 0.7)), forest=trees(table), mixing=Mixing((0.3, 0.6, 0.0, 0.0))
+        )
+        logits = model.logits(table, ["planner", "clerk", "writer", "planner"])
         for step in range(4):
             assert total(model.contributions(table, step)) == pytest.approx(logits[step] - logits.mean())
 
     def test_those_of_the_trees_tell_steps_apart_as_the_trees_do(self):
         table = self.table()
-        forest = fit_forest([table] * 6, [1] * 6, seed=0)
+        forest = trees(table)
         logits = forest.logits(table)
         for step in range(4):
             against = total(forest.contributions(table, step)) - total(forest.contributions(table, 1))
@@ -248,13 +261,10 @@ class TestContributions:
 
     def test_the_trees_count_with_their_share(self):
         table = self.table()
-        forest = fit_forest([table] * 6, [1] * 6, seed=0)
-        with_trees = StructuralModel(forest=forest, forest_weight=0.5)
-        without = StructuralModel()
-        gained = sum(o for _, o in with_trees.contributions(table, 1)) - sum(
-            o for _, o in without.contributions(table, 1)
-        )
-        assert gained == pytest.approx(0.5 * sum(o for _, o in forest.contributions(table, 1)))
+        forest = trees(table)
+        with_trees = StructuralModel(forest=forest, mixing=Mixing((1.0, 0.0, 0.5, 0.0)))
+        gained = total(with_trees.contributions(table, 1)) - total(StructuralModel().contributions(table, 1))
+        assert gained == pytest.approx(0.5 * total(forest.contributions(table, 1)))
 
 
 class TestGrouping:

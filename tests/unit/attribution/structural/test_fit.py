@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
 
@@ -53,7 +54,7 @@ def test_a_saved_attributor_gives_the_same_answers(fitted, tmp_path):
         assert (first.step, first.agent) == (second.step, second.agent)
         assert first.confidence == pytest.approx(second.confidence, abs=1e-2)
     answer = diagnose_trajectory(labelled_runs(1)[0].trajectory, attributor=str(tmp_path / "mine"))
-    assert answer.attributor == "structural/1+fit"
+    assert answer.attributor == "structural/2+fit"
 
 
 def test_fits_of_the_same_seed_are_the_same(tmp_path):
@@ -84,7 +85,7 @@ def test_a_fitted_attributor_still_abstains_on_a_success(fitted):
     [
         ("{", "no fitted attributor 'structural'"),
         ('{"version": 1}', "no fitted attributor 'structural'"),
-        (json.dumps({"version": 99, "model": {}}), "version 99, this release reads 1"),
+        (json.dumps({"version": 99, "model": {}}), "version 99, this release reads 2"),
     ],
 )
 def test_damaged_and_newer_files_say_what_to_do(tmp_path, content, message):
@@ -100,5 +101,40 @@ def test_a_directory_without_an_attributor(tmp_path):
 
 def test_labels_of_a_single_question_are_refused():
     one = [labelled.model_copy(update={"question_id": "the same"}) for labelled in labelled_runs(12)]
-    with pytest.raises(AttributionError, match="belong to 1 question, expected at least 2"):
+    with pytest.raises(AttributionError, match="belong to 1 question, expected at least 3"):
         StructuralAttributor().fit(one)
+
+
+def test_a_fit_of_the_earlier_format_says_which_command_fits_anew(tmp_path):
+    (tmp_path / "structural.json").write_text(json.dumps({"attributor": "structural", "version": 1, "model": {}}))
+    with pytest.raises(AttributionError, match=r"of version 1, this release reads 2.*tracer-hooks fit"):
+        get_attributor(tmp_path)
+
+
+def test_the_unmeasured_fit_is_the_same(tmp_path):
+    runs = labelled_runs(10)
+    StructuralAttributor().fit(runs, seed=5)[0].save(tmp_path / "a")
+    StructuralAttributor().fitted(runs, seed=5).save(tmp_path / "b")
+    assert (tmp_path / "a" / "structural.json").read_text() == (tmp_path / "b" / "structural.json").read_text()
+
+
+def test_the_agent_has_a_confidence_of_its_own(fitted):
+    answer = fitted[0].attribute(labelled_runs(1, seed=2)[0].trajectory)
+    own = sum(one.score for one in answer.candidates if one.agent == answer.agent)
+    assert answer.agent_confidence is not None
+    assert answer.agent_confidence >= answer.confidence
+    assert answer.agent_confidence >= own - 1e-5
+
+
+def test_ten_more_labels_are_not_promised_anything_when_there_are_few():
+    assert StructuralAttributor().fit(labelled_runs(12))[1].ten_more is None
+
+
+def test_labels_of_noise_promise_no_gain():
+    rng = random.Random(1)
+    runs = []
+    for one in labelled_runs(24):
+        step = rng.randrange(len(one.trajectory.steps))
+        gold = one.decisive.model_copy(update={"step": step, "agent": one.trajectory.steps[step].agent})
+        runs.append(one.model_copy(update={"decisive": gold}))
+    assert StructuralAttributor().fit(runs)[1].fitted_step < 0.5, "the mark that misleads is not believed"

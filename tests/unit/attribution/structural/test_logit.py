@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tracer_hooks.attribution._features import FeatureTable
-from tracer_hooks.attribution._structural._logit import ConditionalLogit, fit_logit
+from tracer_hooks.attribution._structural._logit import ConditionalLogit, KindLogits, fit_logits
 
 NAMES = ("group: a", "group: b")
 
@@ -22,15 +22,21 @@ def planted(count: int, *, weight: float, seed: int = 0):
     return tables, priors, targets
 
 
+def shared(tables, priors, targets, *, strength):
+    """The shared weights, and that of the prior, of trajectories of one kind that may not depart."""
+    weights, _ = fit_logits(tables, priors, targets, ["k"] * len(tables), strength=strength, kind_strength=1e9)
+    return weights[:-1], weights[-1]
+
+
 def test_a_planted_weight_is_found():
-    weights, prior_weight = fit_logit(*planted(600, weight=1.5), strength=0.01)
+    weights, prior_weight = shared(*planted(600, weight=1.5), strength=0.01)
     assert weights[0] == pytest.approx(1.5, abs=0.2)
     assert weights[1] == pytest.approx(0.0, abs=0.15)
     assert prior_weight == pytest.approx(1.0)  # the prior is flat, so nothing speaks against it
 
 
 def test_a_strong_prior_keeps_the_model_as_it_was():
-    weights, prior_weight = fit_logit(*planted(50, weight=1.5), strength=1e6)
+    weights, prior_weight = shared(*planted(50, weight=1.5), strength=1e6)
     assert np.abs(weights).max() < 1e-3
     assert prior_weight == pytest.approx(1.0, abs=1e-3)
 
@@ -38,8 +44,23 @@ def test_a_strong_prior_keeps_the_model_as_it_was():
 def test_a_prior_that_misleads_loses_its_weight():
     tables, _, targets = planted(200, weight=3.0)
     misleading = [-5.0 * table[:, 0] for table in tables]
-    weights, prior_weight = fit_logit(tables, misleading, targets, strength=1.0)
+    weights, prior_weight = shared(tables, misleading, targets, strength=1.0)
     assert weights[0] - 5.0 * prior_weight > 1.5
+
+
+def test_a_kind_departs_from_what_all_share_and_one_with_few_labels_borrows():
+    many, few = planted(300, weight=1.5), planted(300, weight=-1.5, seed=1)
+
+    def fitted(count):
+        data = [[*ours, *theirs[:count]] for ours, theirs in zip(many, few, strict=True)]
+        return fit_logits(*data, ["many"] * 300 + ["few"] * count, strength=1.0, kind_strength=4.0)
+
+    _, with_all = fitted(300)
+    assert with_all["many"][0] > 1.0
+    assert with_all["few"][0] < -1.0
+    common, with_two = fitted(2)
+    assert with_two["few"][0] > 0.5, "two labels are not enough to go another way"
+    assert common[0] > 0.5
 
 
 def test_logits_and_contributions_agree():
@@ -56,3 +77,10 @@ def test_json_round_trip():
     again = ConditionalLogit.from_json(logit.to_json())
     assert again.weights == {"group: a": 0.25}
     assert again.prior_weight == 0.5
+
+
+def test_json_round_trip_by_kind():
+    logits = KindLogits(ConditionalLogit({"group: a": 0.25}), {"k": ConditionalLogit({"group: a": 0.5}, 0.5)})
+    again = KindLogits.from_json(logits.to_json())
+    assert again.of("k").weights == {"group: a": 0.5}
+    assert again.of("another").weights == {"group: a": 0.25}
