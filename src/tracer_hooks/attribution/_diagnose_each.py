@@ -43,8 +43,9 @@ def _in_threads(attributor: Attributor, asked: Iterable[Asked], at_once: int) ->
     waiting: deque[Future[Attribution | Exception]] = deque()
     pool = ThreadPoolExecutor(at_once, thread_name_prefix="tracer-hooks-diagnose")
     try:
-        for one in asked:
-            waiting.append(pool.submit(contextvars.copy_context().run, _answer, attributor, *one))
+        for trajectory, reference in asked:
+            context = contextvars.copy_context()
+            waiting.append(pool.submit(context.run, _answer, attributor, trajectory, reference))
             if len(waiting) >= 2 * at_once:  # so that no thread waits for whoever reads the answers
                 yield waiting.popleft().result()
         while waiting:

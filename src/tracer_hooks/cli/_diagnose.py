@@ -12,7 +12,14 @@ from typing import Any
 from rich.progress import Progress
 
 from tracer_hooks._optional import require
-from tracer_hooks.attribution import Attributor, EnsembleAttributor, Scorer, get_attributor
+from tracer_hooks.attribution import (
+    Attributor,
+    EnsembleAttributor,
+    Scorer,
+    diagnose_each,
+    diagnose_trajectory,
+    get_attributor,
+)
 from tracer_hooks.cli._console import DONE, FAILED, err, out, print_json
 from tracer_hooks.cli._fidelity import fidelity_line, missing_from
 from tracer_hooks.cli._inputs import FileFormat, records_of
@@ -138,7 +145,7 @@ class DiagnoseJob:
             self.stated.of(record.trajectory) if record.error is None and record.trajectory is not None else None
             for record in batch
         ]
-        attributions = iter(self._attribute([run.trajectory for run in read if run is not None], ray))
+        attributions = self._attribute([run.trajectory for run in read if run is not None], ray)
         for record, run in zip(batch, read, strict=True):
             if run is None:
                 yield Diagnosed(source=record.source, error=str(record.error or "no trajectory"))
@@ -153,13 +160,15 @@ class DiagnoseJob:
                 note=run.note,
             )
 
-    def _attribute(self, trajectories: Sequence[Trajectory], ray: Any) -> list[Attribution | str]:
+    def _attribute(self, trajectories: Sequence[Trajectory], ray: Any) -> Iterator[Attribution | str]:
         told = (self.passing, self.stated.expected)
         if ray is not None:
             remote = ray.remote(attribute_one)
             calls = [remote.remote(self.attributor, trajectory, *told) for trajectory in trajectories]
-            return list(ray.get(calls))
-        return [attribute_one(self.attributor, trajectory, *told) for trajectory in trajectories]
+            return iter(ray.get(calls))
+        asked = ((trajectory, self.stated.expected) for trajectory in trajectories)
+        answers = diagnose_each(asked, attributor=attributor_of(self.attributor, self.passing))
+        return (one if isinstance(one, Attribution) else _failure(one) for one in answers)
 
     def _write_reports(self, results: Sequence[Diagnosed]) -> None:
         if self.report is None:
@@ -207,9 +216,13 @@ def attribute_one(
 ) -> Attribution | str:
     """The diagnosis of one trajectory, or the reason why there is none."""
     try:
-        return attributor_of(attributor, passing).attribute(trajectory, reference=expected)
+        return diagnose_trajectory(trajectory, attributor=attributor_of(attributor, passing), reference=expected)
     except Exception as error:  # one odd trajectory must not stop the others
-        return f"{type(error).__name__}: {error}"
+        return _failure(error)
+
+
+def _failure(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def _batches(records: Iterator[LoadedRecord]) -> Iterator[list[LoadedRecord]]:
