@@ -1,6 +1,6 @@
 """The golden scenario as other people's instrumentations recorded it: the same steps, and the same step is found.
 
-The recordings are made by ``scripts/record_foreign``; what each must give is in ``tests/fixtures/otlp/expected.json``.
+The recordings are made by ``scripts/record_foreign``; what each must give is in ``tests/golden/foreign.json``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tracer_hooks.testing import TASK, ContractTeams, Scenario, ScriptedLLM, obs
 HERE = Path(__file__).parent
 RECORDINGS = HERE.parent / "fixtures" / "otlp"
 NATIVE: dict[str, Any] = json.loads((HERE / "pipeline.json").read_text(encoding="utf-8"))
-EXPECTED: dict[str, Any] = json.loads((RECORDINGS / "expected.json").read_text(encoding="utf-8"))
+EXPECTED: dict[str, Any] = json.loads((HERE / "foreign.json").read_text(encoding="utf-8"))
 NAMES = sorted(EXPECTED.keys() - {"about"})
 INSTRUCTIONS = {"researcher": "lookup tool", "writer": "one sentence", "reviewer": "Approve"}
 
