@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from tracer_hooks._forking import process_lock
 from tracer_hooks._guard import logger, warn_once
 from tracer_hooks.errors import StoreError
+from tracer_hooks.schema import Json
 from tracer_hooks.store import Lesson, LessonOutcome, LessonState, LessonStore
 
 if TYPE_CHECKING:
@@ -165,10 +167,10 @@ class TeamLessons:
         counted = self._store.counted(self.team, lesson.number, lesson.period)
         return _Followed(lesson.period, watch, max(counted - self.rule.window, 0))
 
-    def _change(self, lesson: Lesson, state: LessonState, reason: str, evidence: dict[str, object]) -> None:
+    def _change(self, lesson: Lesson, state: LessonState, reason: str, evidence: Mapping[str, Json]) -> None:
         self._fresh_until = 0.0
         # Where another process was faster, that one has said so.
-        if self._store.change(lesson, state, reason=reason, evidence=evidence):  # type: ignore[arg-type]
+        if self._store.change(lesson, state, reason=reason, evidence=evidence):
             logger.warning(
                 "tracer-hooks %s lesson %d for agent %r of team %r: %s. See: tracer-hooks lessons show %d",
                 _WORDS[state],

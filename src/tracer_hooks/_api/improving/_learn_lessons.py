@@ -20,7 +20,7 @@ from tracer_hooks.improvement import (
     write_lesson,
 )
 from tracer_hooks.repairs import Chat, FeedbackMode
-from tracer_hooks.schema import Record, RunKind, RunOutcome, Text, Usage
+from tracer_hooks.schema import Json, Record, RunKind, RunOutcome, Text, Usage
 from tracer_hooks.store import Lesson, LessonDraft, LessonStore, RunStore, RunSummary, fingerprint
 
 _MOST_FAILURES = 120
@@ -182,9 +182,9 @@ def _draft(head: RunSummary, group: FailureGroup, text: str) -> LessonDraft:
     )
 
 
-def _modes(runs: Sequence[JudgedRun]) -> list[str]:
+def _modes(runs: Sequence[JudgedRun]) -> list[Json]:
     modes = (run.attribution.error_mode for run in runs if run.attribution is not None)
-    return sorted({mode.value for mode in modes if mode is not None})
+    return [*sorted({mode.value for mode in modes if mode is not None})]
 
 
 def _is_for(lesson: Lesson, group: FailureGroup) -> bool:
