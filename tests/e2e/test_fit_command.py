@@ -60,6 +60,19 @@ def test_a_fit_is_saved_reported_and_used(command: Command, labels, tmp_path):
     assert answer["step"] == labelled(77).decisive.step
 
 
+def test_several_files_are_fitted_to_together(command: Command, labels, tmp_path):
+    lines = labels.read_text().splitlines(keepends=True)
+    for name, part in (("a", lines[:6]), ("b", lines[6:])):
+        (tmp_path / f"{name}.jsonl").write_text("".join(part))
+    a, b = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    done = command("fit", "--labels", a, b, "--out", tmp_path / "one", "--json")
+    assert done.code == 0, done.err
+    assert done.json["trajectories"] == 12
+    again = command("fit", "--labels", a, "--labels", b, "--labels", a, "--out", tmp_path / "two", "--json")
+    assert again.json["trajectories"] == 12, "a file that is named twice counts once"
+    assert again.json["fitted_step"] == done.json["fitted_step"]
+
+
 def test_the_table_says_what_it_gained_and_how_to_use_it(command: Command, labels, tmp_path):
     done = command("fit", "--labels", labels, "--out", tmp_path / "mine")
     assert "12 labelled trajectories, 12 questions" in done.out
