@@ -99,7 +99,7 @@ def test_threads_that_propose_and_count_at_once(tmp_path: Path) -> None:
         together.wait()
         mine = proposed(store, f"text {number}")
         assert mine.texts == {"solver": f"text {number}"}
-        assert proposed(store, f"text {number}") == mine
+        assert proposed(store, f"text {number}").number == mine.number  # others may have counted for it meanwhile
         return [store.count(TEAM, 1, outcome(f"run {each}", score=1)) for each in range(5)]
 
     with ThreadPoolExecutor(6) as pool:
