@@ -45,7 +45,7 @@ class LearningCurve:
             chosen = set(order[: round(part * len(order))])
             yield [place for place in places if self._groups[place] in chosen]
 
-    def tell(self, labels: int, asked: Sequence[int], right: Sequence[float]) -> None:
+    def tell(self, labels: int, asked: Sequence[int], right: Sequence[float] | np.ndarray) -> None:
         """Take into account what a fit to so many labels got right."""
         self._told += [(place, float(labels), float(one)) for place, one in zip(asked, right, strict=True)]
 
