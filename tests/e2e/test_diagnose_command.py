@@ -16,7 +16,7 @@ from ._command import Command
 
 KEYS = [
     "source", "run_id", "outcome", "outcome_reason", "outcome_source",
-    "agent", "step", "certainty", "error_mode", "confidence", "candidates", "faults", "evidence",
+    "agent", "step", "certainty", "error_mode", "confidence", "agent_confidence", "candidates", "faults", "evidence",
     "provenance", "abstained", "abstention_reason", "lacks", "attributor", "elapsed_s",
 ]  # fmt: skip
 

@@ -84,6 +84,7 @@ _ORDER = (
     "certainty",
     "error_mode",
     "confidence",
+    "agent_confidence",
     "candidates",
     "faults",
     "evidence",
