@@ -98,7 +98,8 @@ class CalibrateJob:
             print_json(_document(result))
             return
         labels = ", ".join(f"{count} {group}" for group, count in result.report.labels.items())
-        table = Table(title=f"{labels}; {result.report.questions} tasks", title_justify="left")
+        weak = f", {result.report.weak} weak labels to learn from" if result.report.weak else ""
+        table = Table(title=f"{labels}{weak}; {result.report.questions} tasks", title_justify="left")
         for column in ("failures", "who answers", "exact step", "exact agent", "gain in steps"):
             table.add_column(column, justify="left" if column in ("failures", "who answers") else "right")
         for row in result.report.rows:

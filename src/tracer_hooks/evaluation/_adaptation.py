@@ -58,7 +58,9 @@ class AdaptationReport(Record):
     rows: tuple[AdaptationRow, ...]
     """Every method on every group."""
     labels: dict[str, int]
-    """How many labelled runs there are of each group."""
+    """How many labelled runs there are of each group, weak labels left out."""
+    weak: int = 0
+    """How many weak labels were learnt from as well."""
     questions: int
     """Different questions."""
     folds: int
@@ -122,7 +124,8 @@ def adaptation(
     taken at its first candidate.
 
     Args:
-        labeled: Failed runs with a decisive step; the expected answers are withheld.
+        labeled: Failed runs with a decisive step; the expected answers are withheld. Weak labels are learnt from, and
+            never judged by.
         attributor: One that can be fitted.
         folds: How many; fewer where there are fewer questions.
         seed: Of the folds, the fits and the draws.
@@ -140,9 +143,10 @@ def adaptation(
     folds = min(folds, len(set(questions)))
     where = grouped_folds(questions, folds, seed=seed, strata=[one.label_source.value for one in cases])
     answers: dict[str, Answers] = {}
+    proven = [position for position, one in enumerate(cases) if not one.is_weak]
     for number in range(folds):
         training = [one for one, place in zip(cases, where, strict=True) if place != number]
-        held_out = [position for position, place in enumerate(where) if place == number]
+        held_out = [position for position in proven if where[position] == number]
         for method, answer in _methods(_Fold(training, held_out), attributor, seed):
             given = answers.setdefault(method, [None] * len(cases))
             for position in held_out:
@@ -151,7 +155,8 @@ def adaptation(
             on_fold(number + 1, folds)
     return AdaptationReport(
         rows=tuple(_rows(cases, questions, answers, seed=seed, draws=draws)),
-        labels=dict(Counter(map(_group, cases))),
+        labels=dict(Counter(_group(cases[position]) for position in proven)),
+        weak=len(cases) - len(proven),
         questions=len(set(questions)),
         folds=folds,
         seed=seed,
@@ -254,7 +259,7 @@ def _rows(
     draws: int,
 ) -> Iterator[AdaptationRow]:
     for group in (NATURAL, INJECTED):
-        places = [position for position, one in enumerate(cases) if _group(one) == group]
+        places = [position for position, one in enumerate(cases) if _group(one) == group and not one.is_weak]
         if not places:
             continue
         resampling = Resampling([questions[position] for position in places], draws=draws, seed=seed)

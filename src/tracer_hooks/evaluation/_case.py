@@ -134,7 +134,8 @@ def _question(record: LoadedRecord) -> str:
 
 
 def _decisive(label: LabeledTrajectory | None, dataset: str) -> DecisiveStep | None:
-    return None if label is None or dataset in ("aegis", "graded") else label.decisive
+    """The step that answers are judged by; a weak label is a suspicion, and judges nobody."""
+    return None if label is None or label.is_weak or dataset in ("aegis", "graded") else label.decisive
 
 
 def _agent(label: LabeledTrajectory | None, decisive: DecisiveStep | None, dataset: str) -> str | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 
 from tracer_hooks.schema import Attribution
@@ -14,6 +15,9 @@ HELD = 0.79
 """How often a run that resumes passes where no step before it was at fault (27 of 34 measured failures)."""
 LOST = 0.25
 """How often it passes where one was (4 of 16)."""
+
+_HELD_PRIOR, _LOST_PRIOR = (2.0, 1.0), (1.0, 3.0)
+"""Beta distributions of the same two rates over teams: as many as a handful of runs would say."""
 
 
 class StepBelief:
@@ -75,6 +79,32 @@ class StepBelief:
         changed = {each: share * (held if each >= step else lost) for each, share in self._shares.items()}
         if sum(changed.values()) > 0.0:  # else it was held impossible, and says nothing about where
             self._shares, self._held = _normalised(changed), None
+
+    def after(self, resumed: Mapping[int, tuple[int, int]]) -> StepBelief:
+        """The belief after many runs of one team, whose rates are not known: they are integrated out.
+
+        Args:
+            resumed: For each first live step how many runs resumed there, and how many of them passed.
+        """
+        logs = {}
+        for each, share in self._shares.items():
+            held, lost = (
+                [sum(counts[part] for step, counts in resumed.items() if (step <= each) is is_held) for part in (0, 1)]
+                for is_held in (True, False)
+            )
+            logs[each] = math.log(max(share, 1e-12)) + _marginal(held, _HELD_PRIOR) + _marginal(lost, _LOST_PRIOR)
+        top = max(logs.values(), default=0.0)
+        return StepBelief({each: math.exp(log - top) for each, log in logs.items()})
+
+
+def _marginal(counts: Sequence[int], prior: tuple[float, float]) -> float:
+    """Log-probability of so many runs and passes, in an order, under a rate that is drawn from a beta distribution."""
+    (runs, passes), (a, b) = counts, prior
+    return _log_beta(a + passes, b + runs - passes) - _log_beta(a, b)
+
+
+def _log_beta(a: float, b: float) -> float:
+    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
 
 
 def _suspicion(steps: list[int], attribution: Attribution | None) -> dict[int, float]:

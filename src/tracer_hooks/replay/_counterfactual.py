@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Self
 
@@ -177,45 +178,108 @@ def examine_step(replay: StepReplay, step: int, correction_of: CorrectionOf) -> 
     Raises:
         ReplayError: The step cannot be corrected, or the replay left the tape.
     """
-    options, spending = replay.options, replay.spending
-    agent = TapedRequest.at_step(replay.recorded.tape, step).call.agent
-    before_runs, before_usage = spending.runs, spending.usage
-    correction = correction_of(step)
-    test = SequentialTest(alpha=options.alpha, max_pairs=options.trials)
-    corrected = control = Arm()
-    ids: list[str] = []
-    stopped = "all trials were made"
-    while test.pairs < options.trials:
-        if spending.refusal is not None:
-            stopped = spending.refusal
-            break
-        trial, other = replay.corrected(step, correction), replay.control(step)
-        ids.append(trial.trajectory.run_id)
-        corrected, control = corrected.plus(trial.passed), control.plus(other.passed)
-        test.add(trial.passed, other.passed)
-        if options.early_stop and (test.is_significant or test.is_futile):
-            stopped = "the effect is certain" if test.is_significant else "no effect could be shown any more"
-            break
-    placebo, placebo_step = Arm(), None
-    if options.placebo and test.is_significant:
-        placebo, placebo_step = _placebo(replay, step, correction_of, test.pairs)
-    return Counterfactual(
-        run_id=replay.recorded.tape.run_id,
-        step=step,
-        agent=agent,
-        correction=correction,
-        corrected=corrected,
-        control=control,
-        placebo=placebo,
-        placebo_step=placebo_step,
-        interval=difference_interval((corrected.flips, corrected.trials), (control.flips, control.trials)),
-        e_value=test.e_value,
-        is_significant=test.is_significant,
-        stopped=stopped,
-        runs=spending.runs - before_runs,
-        usage=spending.usage - before_usage,
-        trajectory_ids=tuple(ids),
-    )
+    examination = Examination(replay, step, correction_of)
+    examination.go_on(replay.options.trials)
+    return examination.result()
+
+
+class Examination:
+    """Runs with one step corrected, and as many with it as it was; more can be made at any time.
+
+    Going on is sound, since the evidence may be looked at after each pair.
+
+    Args:
+        replay: The failed run, and how to replay it.
+        step: The step.
+        correction_of: What is done instead.
+
+    Raises:
+        ReplayError: The step cannot be corrected.
+    """
+
+    def __init__(self, replay: StepReplay, step: int, correction_of: CorrectionOf) -> None:
+        self.step = step
+        self._replay = replay
+        self._agent = TapedRequest.at_step(replay.recorded.tape, step).call.agent
+        self._runs, self._usage = 0, Usage()
+        with self._counted():
+            self._correction = correction_of(step)
+        self._correction_of = correction_of
+        self._test = SequentialTest(alpha=replay.options.alpha)
+        self._corrected = self._control = Arm()
+        self._placebo = Arm()
+        self._placebo_step: int | None = None
+        self._ids: list[str] = []
+        self._stopped = "all trials were made"
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of runs that were made."""
+        return self._test.pairs
+
+    def go_on(self, pairs: int, *, most: int | None = None) -> None:
+        """Make runs until there are so many pairs in all, the answer is certain, or the cost cap is reached.
+
+        Args:
+            pairs: How many.
+            most: How many there may ever be, by which it is judged whether an effect can still be shown; default
+                ``pairs``.
+
+        Raises:
+            ReplayError: The replay left the tape.
+        """
+        options, spending, test = self._replay.options, self._replay.spending, self._test
+        test.max_pairs, self._stopped = most or pairs, "all trials were made"
+        with self._counted():
+            while test.pairs < pairs:
+                if spending.refusal is not None:
+                    self._stopped = spending.refusal
+                    break
+                self._make_pair()
+                if options.early_stop and (test.is_significant or test.is_futile):
+                    is_shown = test.is_significant
+                    self._stopped = "the effect is certain" if is_shown else "no effect could be shown any more"
+                    break
+            if options.placebo and test.is_significant and not self._placebo.trials:
+                self._placebo, self._placebo_step = _placebo(self._replay, self.step, self._correction_of, test.pairs)
+
+    def result(self) -> Counterfactual:
+        """What came of it so far."""
+        corrected, control, test = self._corrected, self._control, self._test
+        return Counterfactual(
+            run_id=self._replay.recorded.tape.run_id,
+            step=self.step,
+            agent=self._agent,
+            correction=self._correction,
+            corrected=corrected,
+            control=control,
+            placebo=self._placebo,
+            placebo_step=self._placebo_step,
+            interval=difference_interval((corrected.flips, corrected.trials), (control.flips, control.trials)),
+            e_value=test.e_value,
+            is_significant=test.is_significant,
+            stopped=self._stopped,
+            runs=self._runs,
+            usage=self._usage,
+            trajectory_ids=tuple(self._ids),
+        )
+
+    def _make_pair(self) -> None:
+        trial, other = self._replay.corrected(self.step, self._correction), self._replay.control(self.step)
+        self._ids.append(trial.trajectory.run_id)
+        self._corrected, self._control = self._corrected.plus(trial.passed), self._control.plus(other.passed)
+        self._test.add(trial.passed, other.passed)
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Count what is spent meanwhile as spent on this step."""
+        spending = self._replay.spending
+        runs, usage = spending.runs, spending.usage
+        try:
+            yield
+        finally:
+            self._runs += spending.runs - runs
+            self._usage += spending.usage - usage
 
 
 def _placebo(replay: StepReplay, step: int, correction_of: CorrectionOf, trials: int) -> tuple[Arm, int | None]:

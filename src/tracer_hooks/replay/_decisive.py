@@ -7,10 +7,10 @@ from itertools import accumulate
 
 from tracer_hooks.errors import ReplayError
 from tracer_hooks.replay._belief import StepBelief
-from tracer_hooks.replay._counterfactual import Counterfactual, StepReplay, examine_step
+from tracer_hooks.replay._counterfactual import Counterfactual, Examination, StepReplay
 from tracer_hooks.replay._proposers import Proposer, ResampleProposer, proposers_of
 from tracer_hooks.replay._proposing import corrections_by
-from tracer_hooks.schema import Attribution, DecisiveStep, Record, Text, Usage
+from tracer_hooks.schema import Attribution, Candidate, DecisiveStep, Record, Text, Usage
 
 _PASSES = 0.5
 """A control that succeeds more often than this says that nothing decisive had gone wrong up to its step."""
@@ -38,6 +38,9 @@ class DecisiveSearch(Record):
     """The steps that were tested, in that order."""
     untested: tuple[Untested, ...] = ()
     """The steps that could not be tested."""
+    suspects: tuple[Candidate, ...] = ()
+    """What is believed of each step after all runs, the likeliest first: the attributor's suspicion, changed by how
+    often the run passed when it was resumed before and after the step. Also where no step was found."""
     runs: int = 0
     """Runs of the team."""
     usage: Usage = Usage()
@@ -138,32 +141,110 @@ def find_decisive_step(
         ReplayError: No step at all could be tested for another reason.
     """
     writers = proposers_of(proposer or ResampleProposer())
-    replay = replay.sharing_alpha(len(writers))
-    bounds = _Bounds(replay.steps, StepBelief.of(replay.steps, attribution))
-    tested: list[Counterfactual] = []
-    untested: list[Untested] = []
-    failure: ReplayError | None = None
+    search = _Search(replay.sharing_alpha(len(writers)), attribution, reference, on_test)
     for writer in writers:
-        correction_of = corrections_by(writer, replay, attribution=attribution, reference=reference)
-        while bounds.open and replay.spending.refusal is None:
-            step = bounds.take()
-            try:
-                result = examine_step(replay, step, correction_of)
-            except ReplayError as error:
-                failure = failure or error
-                untested.append(Untested(step=step, reason=str(error)))
-                continue
-            tested.append(result)
-            bounds.learn(result)
-            if on_test is not None:
-                on_test(result)
-        if bounds.found is not None or replay.spending.refusal is not None:
+        search.test_with(writer)
+        if search.is_over:
             break
         if writer is not writers[-1]:
-            bounds.reopen(replay.steps)
-    if failure is not None and not tested:
-        raise failure
-    return _answer(replay, bounds, tested, untested)
+            search.bounds.reopen(replay.steps)
+    search.go_on_with_suspects()
+    return search.answer()
+
+
+class _Search:
+    """One search: what was tested, and what may still be."""
+
+    def __init__(
+        self,
+        replay: StepReplay,
+        attribution: Attribution | None,
+        reference: str | None,
+        on_test: Callable[[Counterfactual], None] | None,
+    ) -> None:
+        self.bounds = _Bounds(replay.steps, StepBelief.of(replay.steps, attribution))
+        self._replay, self._attribution, self._reference = replay, attribution, reference
+        self._on_test = on_test or (lambda result: None)
+        self._tested: list[Examination] = []
+        self._untested: list[Untested] = []
+        self._failure: ReplayError | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a step is found, or nothing more may be spent."""
+        return self.bounds.found is not None or self._replay.spending.refusal is not None
+
+    def test_with(self, writer: Proposer) -> None:
+        """Test step after step with the corrections of one proposer."""
+        correction_of = corrections_by(writer, self._replay, attribution=self._attribution, reference=self._reference)
+        while self.bounds.open and self._replay.spending.refusal is None:
+            step = self.bounds.take()
+            try:
+                examination = Examination(self._replay, step, correction_of)
+                self._go_on(examination, self._replay.options.trials)
+            except ReplayError as error:
+                self._failure = self._failure or error
+                self._untested.append(Untested(step=step, reason=str(error)))
+                continue
+            self._tested.append(examination)
+
+    def go_on_with_suspects(self) -> None:
+        """Where nothing was found: more runs for the likeliest step, until another one is likelier or none helps.
+
+        Each time with the correction that has helped most there. It ends with a step that had all its runs, or that
+        cannot be shown to matter any more: the others are less likely.
+        """
+        few, most = self._replay.options.trials, self._replay.options.suspect_trials
+        while most > few and not self.is_over and (suspect := self._suspect()) is not None:
+            before = suspect.pairs
+            if before >= most:
+                return
+            try:
+                self._go_on(suspect, min(most, before + few), most=most)
+            except ReplayError:  # it left the tape this time: what was known before stands
+                return
+            if suspect.pairs == before:
+                return
+
+    def _suspect(self) -> Examination | None:
+        known = [one for one in self._tested if one.step > self.bounds.cleared]
+        belief = self._belief()
+        return max(known, key=lambda one: (belief.probability(one.step), one.result().e_value), default=None)
+
+    def answer(self) -> DecisiveSearch:
+        """What was found.
+
+        Raises:
+            ReplayError: No step at all could be tested.
+        """
+        if self._failure is not None and not self._tested:
+            raise self._failure
+        steps, belief = self._replay.recorded.trajectory.steps, self._belief()
+        ranked = sorted(belief.steps, key=lambda step: (-belief.probability(step), step))
+        suspects = tuple(
+            # Shares that sum to 1 but for rounding must not sum to more.
+            Candidate(agent=steps[step].agent, step=step, score=int(belief.probability(step) * 1e6) / 1e6)
+            for step in ranked
+        )
+        tested = [one.result() for one in self._tested]
+        return _answer(self._replay, self.bounds, tested, self._untested).model_copy(update={"suspects": suspects})
+
+    def _go_on(self, examination: Examination, pairs: int, *, most: int | None = None) -> None:
+        examination.go_on(pairs, most=most)
+        result = examination.result()
+        self.bounds.learn(result)
+        self._on_test(result)
+
+    def _belief(self) -> StepBelief:
+        """The suspicion before, and what each run says of it."""
+        resumed: dict[int, tuple[int, int]] = {}
+        for one in self._tested:
+            result = one.result()
+            # A corrected step is made anew, so the run goes on from it; a control keeps it.
+            for arm, step in ((result.corrected, one.step), (result.control, one.step + 1)):
+                runs, passes = resumed.get(step, (0, 0))
+                resumed[step] = runs + arm.trials, passes + arm.flips
+        return StepBelief.of(self._replay.steps, self._attribution).after(resumed)
 
 
 def _answer(

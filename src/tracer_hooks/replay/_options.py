@@ -21,6 +21,10 @@ class ReplayOptions:
     trials: int = 6
     """How many runs with the correction at most; there are as many controls without it. At ``alpha=0.05`` it takes 3 to
     show a clean effect; a team that errs at random needs 12 or more."""
+    suspect_trials: int = 0
+    """Where a search for the decisive step has found none, the likeliest steps are corrected again, up to so many times
+    in all, with as many controls: a step that errs in half of its runs is seldom found in a few. 0 or a number up to
+    :attr:`trials` is no more than those."""
     alpha: float = 0.05
     """Probability of taking chance for an effect, for each step that is tested."""
     early_stop: bool = True
@@ -39,5 +43,7 @@ class ReplayOptions:
     def __post_init__(self) -> None:
         if self.trials < 1:
             raise ConfigError(f"trials is {self.trials!r}, expected 1 or more")
+        if self.suspect_trials < 0:
+            raise ConfigError(f"suspect_trials is {self.suspect_trials!r}, expected 0 or more")
         if not 0 < self.alpha < 1:
             raise ConfigError(f"alpha is {self.alpha!r}, expected a number between 0 and 1")

@@ -51,6 +51,9 @@ class LabeledTrajectory(Record):
     """Faulty agents and modes, for data sets that label those."""
     label_source: LabelSource
     """Where the label comes from."""
+    weight: float = Field(default=1.0, gt=0.0, le=1.0)
+    """How much the label counts when something is fitted to it. Below 1 it is weak: replays point at the step and do
+    not prove it. Weak labels are learnt from, and never judged by."""
     question_id: Text | None = None
     """Groups the trajectories of one question, for splits."""
     seed: int | None = None
@@ -59,3 +62,8 @@ class LabeledTrajectory(Record):
     """Identifies the injected fault."""
     verification: dict[str, Json] = Field(default_factory=dict)
     """Counts that support the label: trials and failures with the fault and without it."""
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether the label is a suspicion."""
+        return self.weight < 1.0

@@ -123,6 +123,16 @@ def test_the_gain_is_over_the_attributor_as_shipped() -> None:
     assert shipped.step_gain is None
 
 
+def test_weak_labels_are_learnt_from_and_judge_nobody() -> None:
+    weak = [one.model_copy(update={"weight": 0.6}) for one in labels()[12:]]
+    report = adaptation([*labels()[:12], *weak], Learner(), folds=4, draws=50)
+    assert report.labels == {INJECTED: 12}
+    assert report.weak == 10
+    assert {row.group for row in report.rows} == {INJECTED}
+    assert report.judged_on == INJECTED
+    assert report.row(ON_NATURAL, INJECTED) is not None, "fitted to them all the same"
+
+
 def test_natural_failures_decide_what_is_kept_however_few() -> None:
     report = adaptation(labels(), Learner(), folds=4, draws=50)
     assert report.judged_on == NATURAL

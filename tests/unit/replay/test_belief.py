@@ -57,3 +57,21 @@ def test_no_steps_no_belief() -> None:
     belief = StepBelief.of([], blame(s1=0.5))
     belief.learn(0, True)
     assert (belief.holds(0), belief.probability(0), belief.most_likely(), belief.steps) == (0.0, 0.0, None, ())
+
+
+def test_runs_of_a_team_whose_rates_are_not_known() -> None:
+    before = StepBelief.of(range(4))
+    assert before.after({}).steps == before.steps
+    assert before.after({}).probability(2) == pytest.approx(0.25)
+    after = before.after({1: (10, 6), 2: (10, 0)})  # asked again at step 1 it passes, kept it never does
+    assert after.most_likely() == 1
+    assert after.probability(1) > 0.9
+    poor = before.after({1: (10, 3), 2: (10, 0)})  # also of a team that seldom passes
+    assert poor.most_likely() == 1
+    assert 0.5 < poor.probability(1) < after.probability(1)
+    assert before.after({4: (10, 9)}).probability(0) == pytest.approx(0.25), "every step was kept: it says nothing"
+
+
+def test_many_runs_overflow_nothing() -> None:
+    belief = StepBelief.of(range(3)).after({1: (100_000, 60_000), 2: (100_000, 0)})
+    assert belief.probability(1) == pytest.approx(1.0)

@@ -21,7 +21,7 @@ from tracer_hooks.datasets import BuildOptions, DatasetBuilder, LabeledSet, Prog
 from tracer_hooks.errors import ConfigError, DatasetError
 from tracer_hooks.evaluation import FITTED, SHIPPED, AdaptationReport, adaptation, training_labels, without_reference
 from tracer_hooks.faults import FaultStrategy
-from tracer_hooks.replay import CostCap, ReplayOptions, ToolRules
+from tracer_hooks.replay import CostCap, FeedbackProposer, ReplayOptions, ResampleProposer, ToolRules
 from tracer_hooks.suites import SuiteTask
 
 REPORT = "calibration.json"
@@ -30,6 +30,8 @@ _SECONDS_PER_FIT = 2.0
 _FEWEST = 10
 """Labels below which a fit is not worth keeping."""
 _FEWEST_QUESTIONS = 4
+_WEAK_FROM = 0.5
+"""Replays that end undecided must hold one step likelier than all others together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +50,8 @@ class CalibrateOptions:
     """Faults that are tried in each run that succeeds."""
     trials: int = 5
     """Replays of each kind for each step of a natural failure, at most."""
+    suspect_trials: int = 20
+    """The same for the likeliest steps, where those have found none."""
     tools: ToolRules | str | dict[str, str] | None = "rebuilt"
     """What tools may do in replays; by default their state is taken to live in the team's own process."""
     folds: int = 5
@@ -67,7 +71,11 @@ class CalibrateOptions:
             faults_per_run=self.faults_per_run,
             strategies=(FaultStrategy.RESPONSE_CORRUPTION, FaultStrategy.PROMPT_INJECTION),
             natural=self.natural != 0,
-            replay=ReplayOptions(trials=self.trials, tools=rules, seed=self.seed, placebo=False),
+            replay=ReplayOptions(
+                trials=self.trials, suspect_trials=self.suspect_trials, tools=rules, seed=self.seed, placebo=False
+            ),
+            proposer=(ResampleProposer(), FeedbackProposer()),
+            weak_from=_WEAK_FROM,
             attribute=get_attributor(self.attributor).attribute,
             wanted_injected=self.injected,
             wanted_natural=self.natural,
@@ -168,7 +176,8 @@ class Calibrator:
         attempts = min(runs * options.faults_per_run, options.injected * 3)
         replays = attempts * (options.build_options().inject.rule.trials + 1)
         failures = options.natural if options.natural is not None else runs // 3
-        replays += failures * options.trials * 4
+        # About four steps a run; some failures also need the second kind of correction, and more runs for a suspect.
+        replays += failures * (options.trials * 5 + options.suspect_trials)
         total = runs + replays // 2
         if probes == 0:
             return Estimate(runs=total, measuring_s=self._measuring())
@@ -213,9 +222,10 @@ class Calibrator:
             DatasetError: There are too few labels to learn from, or the result cannot be written.
         """
         labeled = [without_reference(one) for one in data.labeled if one.decisive is not None]
-        if len(labeled) < _FEWEST:
+        proven = sum(not one.is_weak for one in labeled)
+        if proven < _FEWEST:
             raise DatasetError(
-                f"the build gave {len(labeled)} labelled failures of {len(data.clean)} runs that succeeded, expected "
+                f"the build gave {proven} labelled failures of {len(data.clean)} runs that succeeded, expected "
                 f"at least {_FEWEST}. Add tasks, or raise --repeats or --faults, and give the same command again"
             )
         attributor = get_attributor(self.options.attributor)

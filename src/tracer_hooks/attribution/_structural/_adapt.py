@@ -43,11 +43,14 @@ class Case:
     target: int
     group: str
     """The question that it belongs to."""
+    weight: float = 1.0
+    """How much the label counts."""
 
     @classmethod
-    def of(cls, table: FeatureTable, *, agents: Sequence[str], target: int, group: str) -> Case:
+    def of(cls, table: FeatureTable, *, agents: Sequence[str], target: int, group: str, weight: float = 1.0) -> Case:
         """A case with what every fit needs computed once."""
-        return cls(table, table.standardised(), prior_logits(table), kind_of(table), tuple(agents), target, group)
+        prior, kind = prior_logits(table), kind_of(table)
+        return cls(table, table.standardised(), prior, kind, tuple(agents), target, group, weight)
 
 
 def adapt(cases: Sequence[Case], *, seed: int) -> StructuralModel:
@@ -63,7 +66,8 @@ def adapt(cases: Sequence[Case], *, seed: int) -> StructuralModel:
     """
     groups = [case.group for case in cases]
     ways = [grouped_folds(groups, count=_FOLDS, seed=seed * _WAYS + way) for way in range(_WAYS)]
-    grown = fit_forest([case.table for case in cases], [case.target for case in cases], ways, seed=seed)
+    targets, weights = [case.target for case in cases], [case.weight for case in cases]
+    grown = fit_forest([case.table for case in cases], targets, ways, seed=seed, weights=weights)
     beliefs: list[Beliefs] = []
     places: list[int] = []
     for way in ways:
@@ -76,7 +80,7 @@ def adapt(cases: Sequence[Case], *, seed: int) -> StructuralModel:
         beliefs,
         [cases[place].target for place in places],
         [cases[place].kind for place in places],
-        weights=[1.0 / _WAYS] * len(places),
+        weights=[cases[place].weight / _WAYS for place in places],
         start=START,
     )
     step_logit, agent_logit = _logits(cases)
@@ -106,6 +110,7 @@ def _logit_on(cases: Sequence[Case], strength: float) -> KindLogits:
         [case.prior for case in cases],
         [case.target for case in cases],
         [case.kind for case in cases],
+        weights=[case.weight for case in cases],
         strength=strength,
         kind_strength=_KIND * strength,
     )

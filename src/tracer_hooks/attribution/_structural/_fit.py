@@ -44,12 +44,15 @@ def fit_structural(
     folds = grouped_folds([case.group for case in cases], count=_FOLDS, seed=seed + _OTHER_FOLDS)
     for number in sorted(set(folds)):
         rest = [place for place, own in enumerate(folds) if own != number]
-        asked = [place for place, own in enumerate(folds) if own == number]
+        asked = [place for place, own in enumerate(folds) if own == number and not usable[place].is_weak]
+        if not asked:
+            continue
         hits[asked] = _judged(cases, usable, rest, asked, seed=seed)
         for places in curve.parts(rest):
             curve.tell(len(places), asked, _judged(cases, usable, places, asked, seed=seed)[:, 0])
         curve.tell(len(rest), asked, hits[asked, 0])
-    (step_before, agent_before), (step_after, agent_after) = hits_before.mean(axis=0), hits.mean(axis=0)
+    proven = [not one.is_weak for one in usable]  # weak labels are learnt from, and never judged by
+    (step_before, agent_before), (step_after, agent_after) = hits_before[proven].mean(axis=0), hits[proven].mean(axis=0)
     report = FitReport(
         trajectories=len(cases),
         questions=len({case.group for case in cases}),
@@ -73,9 +76,11 @@ def cases_of(labeled: Sequence[LabeledTrajectory]) -> list[Case]:
     require("sklearn", extra="fit", feature="fitting an attributor")
     require("scipy", extra="fit", feature="fitting an attributor")
     usable = usable_of(labeled)
-    if len(usable) < FEWEST:
+    proven = sum(not one.is_weak for one in usable)
+    if proven < FEWEST:
+        weak = f" ({len(usable) - proven} more only a weak label)" if proven < len(usable) else ""
         raise AttributionError(
-            f"{len(usable)} of {len(labeled)} trajectories have a decisive step, expected at least {FEWEST}. "
+            f"{proven} of {len(labeled)} trajectories have a decisive step{weak}, expected at least {FEWEST}. "
             "Label more of them (schema: LabeledTrajectory.decisive), or use the attributor as it is shipped"
         )
     cases = [_case(one) for one in usable]
@@ -117,6 +122,7 @@ def _case(labeled: LabeledTrajectory) -> Case:
         agents=[step.agent for step in trajectory.steps],
         target=labeled.decisive.step,
         group=labeled.question_id or trajectory.task or trajectory.run_id,
+        weight=labeled.weight,
     )
 
 

@@ -133,7 +133,12 @@ class GrownForest:
 
 
 def fit_forest(
-    tables: Sequence[FeatureTable], targets: Sequence[int], folds: Sequence[Sequence[int]], *, seed: int
+    tables: Sequence[FeatureTable],
+    targets: Sequence[int],
+    folds: Sequence[Sequence[int]],
+    *,
+    seed: int,
+    weights: Sequence[float] | None = None,
 ) -> GrownForest:
     """Grow trees that tell decisive steps from the others, each without one fold of the questions.
 
@@ -144,18 +149,20 @@ def fit_forest(
         targets: For each trajectory the decisive step.
         folds: Several ways of dealing the trajectories into folds: for each way the fold of each trajectory.
         seed: Of the trees' random splits.
+        weights: How much each trajectory counts; default all alike.
     """
     from sklearn.tree import ExtraTreeClassifier
 
     rows = np.vstack([table.values for table in tables]).astype(np.float32)
     labels = np.concatenate([np.arange(len(t.values)) == target for t, target in zip(tables, targets, strict=True)])
     owner = np.repeat(np.arange(len(tables)), [len(table.values) for table in tables])
+    counts = np.ones(len(rows)) if weights is None else np.asarray(weights)[owner]
     chance, judges = np.zeros(len(rows)), np.zeros(len(rows))
     trees: list[Any] = []
     for number, (way, left_out) in enumerate(_left_out(folds)):
         seen = np.asarray(way)[owner] != left_out
         one = ExtraTreeClassifier(min_samples_leaf=3, max_features=0.2, random_state=seed * 10_007 + number)
-        one.fit(rows[seen], labels[seen], check_input=False)
+        one.fit(rows[seen], labels[seen], sample_weight=counts[seen], check_input=False)
         said = one.tree_.predict(rows[~seen])
         chance[~seen] += said[:, 1] / said.sum(axis=1)
         judges[~seen] += 1.0

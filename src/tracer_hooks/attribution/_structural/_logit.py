@@ -90,6 +90,7 @@ def fit_logits(
     *,
     strength: float,
     kind_strength: float,
+    weights: Sequence[float] | None = None,
 ) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
     """Fit shared weights and, for each kind of team, how it departs from them, by maximum a posteriori.
 
@@ -103,6 +104,7 @@ def fit_logits(
         kinds: For each trajectory the kind of its team.
         strength: Precision of the Gaussian prior on the shared weights; larger keeps closer to the prior's answers.
         kind_strength: The same for what a kind departs by.
+        weights: How much each trajectory counts; default all alike.
 
     Returns:
         The shared weights, and those of each kind; of each the last one is the prior's.
@@ -118,6 +120,7 @@ def fit_logits(
     chosen = starts + np.array([targets[i] for i in order])
     ends = np.cumsum([sum(len(tables[i]) for i in order if kinds[i] == name) for name in names])
     blocks = [rows[low:high] for low, high in zip([0, *ends[:-1]], ends, strict=True)]
+    counts = np.ones(len(order)) if weights is None else np.array([weights[i] for i in order])
     picked = np.zeros(len(rows))
     picked[chosen] = 1.0
     width = rows.shape[1]
@@ -126,14 +129,14 @@ def fit_logits(
     precision = np.array([strength, *[kind_strength] * len(names)])[:, None]
 
     def loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        weights = flat.reshape(anchor.shape)
-        scores = np.concatenate([block @ (weights[0] + own) for block, own in zip(blocks, weights[1:], strict=True)])
+        both = flat.reshape(anchor.shape)
+        scores = np.concatenate([block @ (both[0] + own) for block, own in zip(blocks, both[1:], strict=True)])
         top = np.maximum.reduceat(scores, starts)
         raw = np.exp(scores - top[owner])
         total = np.add.reduceat(raw, starts)
-        away = weights - anchor
-        value = float(-(scores[chosen] - top - np.log(total)).sum() + 0.5 * (precision * away**2).sum())
-        left = raw / total[owner] - picked
+        away = both - anchor
+        value = float(-(counts * (scores[chosen] - top - np.log(total))).sum() + 0.5 * (precision * away**2).sum())
+        left = counts[owner] * (raw / total[owner] - picked)
         own = [block.T @ left[low:high] for block, low, high in zip(blocks, [0, *ends[:-1]], ends, strict=True)]
         gradient = np.vstack([np.sum(own, axis=0), *own]) + precision * away
         return value, gradient.ravel()

@@ -17,6 +17,7 @@ from tracer_hooks.datasets._builder._labels import (
     discarded_run,
     injected_label,
     natural_label,
+    weak_label,
 )
 from tracer_hooks.datasets._builder._options import BuildOptions
 from tracer_hooks.datasets._builder._recorded import (
@@ -189,9 +190,17 @@ class DatasetBuilder:
         if search.decisive is None:
             if own.refusal is not None:
                 return left_over(own.refusal)
-            return {"discarded": discarded_failure(run.unit, search.reason, own), "search": _summary(search)}
+            return {**self._undecided(run, search, own), "search": _summary(search)}
         label = natural_label(run, search, seed=self.options.seed, seconds=own.seconds)
         return {"labeled": label.model_dump(mode="json"), "search": _summary(search)}
+
+    def _undecided(self, run: RecordedRun, search: DecisiveSearch, own: Spending) -> dict[str, Any]:
+        if self.options.weak_from is not None:
+            least, seed = self.options.weak_from, self.options.seed
+            label = weak_label(run, search, least=least, seed=seed, seconds=own.seconds)
+            if label is not None:
+                return {"labeled": label.model_dump(mode="json")}
+        return {"discarded": discarded_failure(run.unit, search.reason, own)}
 
     def _search(self, run: RecordedRun, own: Spending) -> DecisiveSearch:
         runner = run.unit.subject.runner(run.unit.task)
@@ -318,7 +327,8 @@ def _is_success(result: dict[str, Any]) -> bool:
 
 
 def _is_label(result: dict[str, Any]) -> bool:
-    return "labeled" in result
+    """Whether it is one of the labels that are wanted; weak ones come on top."""
+    return "labeled" in result and result["labeled"].get("weight", 1.0) >= 1.0
 
 
 def _summary(search: DecisiveSearch) -> dict[str, Any]:

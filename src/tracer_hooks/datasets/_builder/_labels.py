@@ -55,6 +55,41 @@ def natural_label(run: RecordedRun, search: DecisiveSearch, *, seed: int, second
     )
 
 
+def weak_label(
+    run: RecordedRun, search: DecisiveSearch, *, least: float, seed: int, seconds: float
+) -> LabeledTrajectory | None:
+    """A run that failed by itself, with the step that replays point at without proving it; None where they do not.
+
+    Args:
+        run: The run.
+        search: That ended without a step.
+        least: The probability that the likeliest step must have.
+        seed: Of the build.
+        seconds: What the search took.
+    """
+    tested = {one.step for one in search.tested}
+    likeliest = next(iter(search.suspects), None)
+    if likeliest is None or likeliest.score < least or likeliest.step not in tested:
+        return None
+    verification: dict[str, Json] = {
+        **_origin(run.unit),
+        "probability": likeliest.score,
+        "runs": search.runs,
+        "tokens": search.usage.total,
+        "seconds": round(seconds, 3),
+    }
+    reason = f"replays do not prove it; after {search.runs} runs its probability is {likeliest.score:.0%}"
+    return LabeledTrajectory(
+        trajectory=_with_reference(run.trial.trajectory, run.unit),
+        decisive=DecisiveStep(agent=likeliest.agent, step=likeliest.step, reason=reason),
+        label_source=LabelSource.COUNTERFACTUAL,
+        weight=min(0.99, likeliest.score),
+        question_id=run.unit.task.id,
+        seed=seed,
+        verification=verification,
+    )
+
+
 def clean_record(run: RecordedRun, *, seed: int) -> LabeledTrajectory:
     """A run that succeeded: nothing in it went wrong."""
     return LabeledTrajectory(

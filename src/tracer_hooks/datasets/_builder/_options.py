@@ -46,6 +46,9 @@ class BuildOptions:
     """Who writes corrections for them; of several, the next one where those before it show no step."""
     attribute: Callable[[Trajectory], Attribution] | None = None
     """Says which steps are looked at first; default from the last to the first."""
+    weak_from: float | None = None
+    """From which probability on a natural failure whose search ends undecided gets its likeliest step as a weak label,
+    with that weight; None keeps no weak labels."""
     wanted_injected: int | None = None
     """Stop injecting when there are so many verified faults."""
     wanted_natural: int | None = None
@@ -61,6 +64,8 @@ class BuildOptions:
         for name, least in (("repeats", 1), ("faults_per_run", 0), ("workers", 1)):
             if getattr(self, name) < least:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected {least} or more")
+        if self.weak_from is not None and not 0.0 < self.weak_from < 1.0:
+            raise ConfigError(f"weak_from is {self.weak_from!r}, expected a probability between 0 and 1, or None")
         if self.faults_per_run and not (self.modes and self.strategies):
             raise ConfigError("there is no mode or no strategy to inject, expected at least one of each")
         if self.kinds:
@@ -100,6 +105,8 @@ class BuildOptions:
             "trials": self.replay.trials,
             "alpha": self.replay.alpha,
             "replay_tools": _described_tools(self.replay.tools),
+            **({"suspect_trials": self.replay.suspect_trials} if self.replay.suspect_trials else {}),
+            **({"weak_from": self.weak_from} if self.weak_from is not None else {}),
             "proposer": ", ".join(one.name for one in proposers_of(self.proposer)),
             "seed": self.seed,
         }

@@ -75,6 +75,29 @@ def test_too_few_labels_say_how_many_are_needed():
         StructuralAttributor().fit([*labelled_runs(4), *unlabelled])
 
 
+def test_weak_labels_are_learnt_from_and_judge_nothing():
+    proven, more = labelled_runs(8), labelled_runs(16, seed=6)
+    weak = [one.model_copy(update={"weight": 0.6, "question_id": f"w{n}"}) for n, one in enumerate(more)]
+    wrong = [
+        one.model_copy(update={"decisive": one.decisive.model_copy(update={"step": 0, "agent": "nobody"})})
+        for one in weak
+    ]
+    alone, _ = StructuralAttributor().fit(proven)
+    helped, with_them = StructuralAttributor().fit([*proven, *weak])
+    _, misled = StructuralAttributor().fit([*proven, *wrong])
+    assert with_them.trajectories == 24
+    assert with_them.fitted_step in [k / 8 for k in range(9)], "judged on the proven ones alone"
+    assert with_them.shipped_step == misled.shipped_step
+    fresh = labelled_runs(20, seed=9)
+    assert accuracy(helped, fresh) >= accuracy(alone, fresh)
+
+
+def test_weak_labels_alone_are_too_few():
+    weak = [one.model_copy(update={"weight": 0.6}) for one in labelled_runs(10)]
+    with pytest.raises(AttributionError, match=r"4 of 14 .* decisive step \(10 more only a weak label\), expected at"):
+        StructuralAttributor().fit([*labelled_runs(4, seed=3), *weak])
+
+
 def test_a_fitted_attributor_still_abstains_on_a_success(fitted):
     trajectory = labelled_runs(1)[0].trajectory.model_copy(update={"outcome": RunOutcome.SUCCEEDED})
     assert fitted[0].attribute(trajectory).abstained

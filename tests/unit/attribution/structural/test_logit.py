@@ -84,3 +84,19 @@ def test_json_round_trip_by_kind():
     again = KindLogits.from_json(logits.to_json())
     assert again.of("k").weights == {"group: a": 0.5}
     assert again.of("another").weights == {"group: a": 0.25}
+
+
+def test_a_trajectory_of_weight_one_half_counts_half():
+    tables, priors, targets = planted(60, weight=1.5)
+    kinds = ["k"] * 60
+
+    def fitted(places, weights):
+        data = [[one[place] for place in places] for one in (tables, priors, targets, kinds)]
+        found, _ = fit_logits(*data, strength=1.0, kind_strength=1e9, weights=weights)
+        return found
+
+    twice = [place for place in range(60) for _ in range(2)]
+    once = fitted(range(60), None)
+    assert fitted(twice, [0.5] * 120) == pytest.approx(once, abs=1e-3)
+    assert fitted(range(60), [1.0] * 60) == pytest.approx(once, abs=1e-6)
+    assert np.abs(fitted(range(60), [1e-6] * 60)[:-1]).max() < 1e-3

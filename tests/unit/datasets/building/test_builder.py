@@ -88,6 +88,42 @@ def test_a_failure_that_no_step_explains_is_discarded_with_its_cost(tmp_path: Pa
     assert found.discarded[0]["runs"] > 0
 
 
+def always_three(name: str, shown: str) -> str | None:
+    """The doubler is wrong whenever it is asked about task 0, so that no further try shows it."""
+    return "The sum of both is 3." if name == "doubler" and "is 4." in shown else None
+
+
+def test_a_search_that_ends_undecided_gives_a_weak_label(tmp_path: Path):
+    seen: list[Progress] = []
+    team = Chain(before=always_three)
+    found = builder(tmp_path, team, 3, seen.append, faults_per_run=0, weak_from=0.2).build()
+    (weak,) = found.labeled
+    assert weak.is_weak
+    assert weak.decisive is not None
+    assert weak.weight == pytest.approx(weak.verification["probability"])
+    assert weak.decisive.reason is not None
+    assert weak.decisive.reason.startswith("replays do not prove it; after ")
+    assert weak.label_source is LabelSource.COUNTERFACTUAL
+    assert weak.trajectory.steps[weak.decisive.step].agent == weak.decisive.agent
+    assert [one.kept for one in seen if one.phase == "failures"][-1] == 0, "weak labels are not those that are wanted"
+    assert comparable(LabeledSet.load(tmp_path).labeled) == comparable(found.labeled)
+    again = builder(tmp_path, Chain(before=always_three), count=3, faults_per_run=0, weak_from=0.2).build()
+    assert comparable(again.labeled) == comparable(found.labeled)
+
+
+@pytest.mark.parametrize("weak_from", [None, 0.999])
+def test_without_a_likely_step_there_is_no_weak_label(tmp_path: Path, weak_from: float | None):
+    work = builder(tmp_path, Chain(before=always_three), count=3, faults_per_run=0, weak_from=weak_from)
+    found = work.build()
+    assert found.labeled == ()
+    assert len(found.discarded) == 1
+
+
+def test_a_probability_that_is_none_is_refused():
+    with pytest.raises(ConfigError, match=r"weak_from is 1\.5, expected a probability between 0 and 1"):
+        options(weak_from=1.5)
+
+
 def test_the_order_of_the_set_is_that_of_the_plan_whatever_the_workers(tmp_path: Path):
     one = builder(tmp_path / "one", count=6).build()
     four = builder(tmp_path / "four", count=6, workers=4).build()
