@@ -37,6 +37,13 @@ def replay(
     expected: Annotated[Optional[str], typer.Option(help="The expected answer.", metavar="TEXT")] = None,  # noqa: UP045
     task: Annotated[Optional[str], typer.Option(help="The task; default the run's.", metavar="TEXT")] = None,  # noqa: UP045
     trials: Annotated[int, typer.Option(help="Runs with the correction at most, and as many without.", min=1)] = 6,
+    suspect_trials: Annotated[
+        int,
+        typer.Option(
+            help="With --find, the same for the likeliest steps where no step was found; 0 for no more than --trials.",
+            min=0,
+        ),
+    ] = 20,
     tool: Annotated[
         list[str],
         typer.Option(
@@ -81,6 +88,7 @@ def replay(
         expected=expected,
         task=task,
         trials=trials,
+        suspect_trials=suspect_trials,
         tools=tuple(tool),
         lenient=lenient,
         proposer=",".join(proposer) or "resample",

@@ -39,6 +39,7 @@ class ReplayJob:
     expected: str | None
     task: str | None
     trials: int
+    suspect_trials: int
     tools: Sequence[str]
     lenient: bool
     proposer: str
@@ -114,7 +115,13 @@ class ReplayJob:
 
     def _searching(self, arguments: Mapping[str, Any], progress: TrialProgress) -> dict[str, Any]:
         cap = CostCap(max_runs=self.max_runs, max_tokens=self.max_tokens, max_seconds=self.max_seconds)
-        more = {"trials": self.trials, "proposer": self._proposers(), "cap": cap, "on_trial": progress.trial_ended}
+        more = {
+            "trials": self.trials,
+            "suspect_trials": self.suspect_trials,
+            "proposer": self._proposers(),
+            "cap": cap,
+            "on_trial": progress.trial_ended,
+        }
         return {**arguments, **more}
 
     def _whole(self, stored: StoredRun, arguments: Mapping[str, Any]) -> int:

@@ -11,6 +11,9 @@ from tracer_hooks.cli._bars import ProgressDisplay
 from tracer_hooks.replay import Arm, Counterfactual, DecisiveSearch, Trial
 from tracer_hooks.schema import Usage
 
+_WORTH_SAYING = 0.5
+"""A step that is likelier than all others together."""
+
 
 class TrialProgress(ProgressDisplay):
     """Counts the runs of the team while they are made, on a terminal.
@@ -56,12 +59,20 @@ def search_shown(found: DecisiveSearch) -> RenderableType:
     if found.decisive is None:
         answer = Text("no decisive step found", style="yellow")
         answer.append(f": {found.reason}", style="default")
-        return Group(answer, _cost(found.runs, found.usage))
+        return Group(answer, *_suspected(found), _cost(found.runs, found.usage))
     answer = Text(f"decisive step {found.decisive.step}, agent {found.decisive.agent}", style="bold red")
     answer.append(f": {found.reason}", style="not bold default")
     evidence = found.evidence
     cost = _cost(found.runs, found.usage)
     return Group(answer, cost) if evidence is None else Group(answer, counterfactual_shown(evidence), cost)
+
+
+def _suspected(found: DecisiveSearch) -> list[Text]:
+    """The step that the runs point at without proving it, where there is one."""
+    likeliest = next(iter(found.suspects), None)
+    if likeliest is None or likeliest.score < _WORTH_SAYING or not found.tested:
+        return []
+    return [Text(f"most likely, and not proven: step {likeliest.step} ({likeliest.agent}), {likeliest.score:.0%}")]
 
 
 def tested_line(test: Counterfactual) -> Text:

@@ -37,9 +37,9 @@ class ReplayArguments(TypedDict, total=False):
     the run's own call is repeated. ``check``, ``expected``: say whether a run succeeded, as for
     :func:`tracer_hooks.hook`; they go with ``build_team``. ``tools``: what tools may do after the step (``"live"``,
     ``"replayable"``, ``"blocked"``, ``"rebuilt"``), one word for all or a word for each. ``trials``, ``alpha``,
-    ``early_stop``, ``placebo``, ``seed``: see :class:`~tracer_hooks.replay.ReplayOptions`. ``mode``: ``"strict"`` or
-    ``"lenient"``. ``cap``: a :class:`~tracer_hooks.replay.CostCap`. ``proposer``: who writes corrections:
-    ``"resample"`` (default), ``"template"``, ``"feedback"``, or a :class:`~tracer_hooks.replay.Proposer`; for
+    ``early_stop``, ``placebo``, ``seed``, and for the search ``suspect_trials``: see
+    :class:`~tracer_hooks.replay.ReplayOptions`. ``mode``: ``"strict"`` or ``"lenient"``.
+    ``cap``: a :class:`~tracer_hooks.replay.CostCap`. ``proposer``: who writes corrections: ``"resample"`` (default), ``"template"``, ``"feedback"``, or a :class:`~tracer_hooks.replay.Proposer`; for
     ``find_decisive_step`` also several, of which the next is asked where those before it showed nothing.
     ``show_reference``: whether the proposer may see the expected answer. ``store``: the run store's file, for a run
     given by its id. ``on_trial``: called after every run of the team; ``on_test``: after every step.
@@ -50,6 +50,7 @@ class ReplayArguments(TypedDict, total=False):
     expected: Expected | None
     tools: ToolRules | str | Mapping[str, str] | None
     trials: int
+    suspect_trials: int
     alpha: float
     early_stop: bool
     placebo: bool
@@ -124,7 +125,7 @@ def _replay_options(options: ReplayArguments) -> ReplayOptions:
     numbers: dict[str, Any] = {
         name: value
         for name, value in options.items()
-        if name in ("trials", "alpha", "early_stop", "placebo", "seed", "cap")
+        if name in ("trials", "suspect_trials", "alpha", "early_stop", "placebo", "seed", "cap")
     }
     tools = ToolRules.of(options.get("tools"))
     return ReplayOptions(tools=tools, mode=tape_mode(options.get("mode", TapeMode.STRICT)), **numbers)
