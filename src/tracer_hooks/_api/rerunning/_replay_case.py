@@ -39,8 +39,9 @@ class ReplayArguments(TypedDict, total=False):
     ``"replayable"``, ``"blocked"``, ``"rebuilt"``), one word for all or a word for each. ``trials``, ``alpha``,
     ``early_stop``, ``placebo``, ``seed``, and for the search ``suspect_trials``: see
     :class:`~tracer_hooks.replay.ReplayOptions`. ``mode``: ``"strict"`` or ``"lenient"``.
-    ``cap``: a :class:`~tracer_hooks.replay.CostCap`. ``proposer``: who writes corrections: ``"resample"`` (default), ``"template"``, ``"feedback"``, or a :class:`~tracer_hooks.replay.Proposer`; for
-    ``find_decisive_step`` also several, of which the next is asked where those before it showed nothing.
+    ``cap``: a :class:`~tracer_hooks.replay.CostCap`. ``proposer``: who writes corrections: ``"resample"`` (default),
+    ``"template"``, ``"feedback"``, or a :class:`~tracer_hooks.replay.Proposer`; for ``find_decisive_step`` also
+    several, of which the next is asked where those before it showed nothing.
     ``show_reference``: whether the proposer may see the expected answer. ``store``: the run store's file, for a run
     given by its id. ``on_trial``: called after every run of the team; ``on_test``: after every step.
     """
