@@ -194,11 +194,16 @@ def test_bad_input(team: Command) -> None:
     ends(team(*given("--out", "few")), 2, "1 different tasks are too few")
 
 
+def heeds_ctrl_c() -> None:
+    """A shell that starts the tests in the background has them, and whatever they start, ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_ctrl_c_and_the_same_command_again(team: Command) -> None:
     journal = team.folder / ".tracer_hooks" / "improvement" / "my_team" / "journal.jsonl"
     job = subprocess.Popen(
         [*team.argv, *map(str, given(team="slow_team"))], cwd=team.folder, env=team.environment,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heeds_ctrl_c,
     )  # fmt: skip
     until = time.monotonic() + 40
     while time.monotonic() < until and not (journal.exists() and journal.read_text().count("\n") > 15):
