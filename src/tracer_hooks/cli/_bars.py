@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import Progress, ProgressColumn
+from rich.progress import Progress, ProgressColumn, TaskID
 from rich.text import Text
 
 
@@ -29,6 +29,14 @@ class ProgressDisplay:
             *columns, console=console, transient=transient, disable=on_terminals_only and not console.is_terminal,
             redirect_stdout=False, redirect_stderr=False,
         )  # fmt: skip
+
+        self._phases: dict[str, TaskID] = {}
+
+    def update(self, phase: str, words: str, done: int, total: int | None) -> None:
+        """Say how far a phase is; its first news makes its bar."""
+        if phase not in self._phases:
+            self._phases[phase] = self._bars.add_task(words)
+        self._bars.update(self._phases[phase], description=words, completed=done, total=total)
 
     def say(self, line: str | Text) -> None:
         """Print a line that stays."""

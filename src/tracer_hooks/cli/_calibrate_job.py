@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from tracer_hooks._api import CalibrateOptions, Calibration, Calibrator, Estimate
@@ -43,21 +43,15 @@ class CalibrateBars(ProgressDisplay):
         super().__init__(
             console, TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
         )
-        self._phases: dict[str, TaskID] = {}
 
     def show(self, progress: Built) -> None:
         """Take news of the build into account."""
         words = f"{_PHASES[progress.phase]}, {progress.kept} kept"
-        self._update(progress.phase, words, progress.done, progress.total)
+        self.update(progress.phase, words, progress.done, progress.total)
 
     def show_fold(self, done: int, of: int) -> None:
         """``done`` of the folds are measured."""
-        self._update("folds", "measuring on tasks left out", done, of)
-
-    def _update(self, phase: str, words: str, done: int, total: int | None) -> None:
-        if phase not in self._phases:
-            self._phases[phase] = self._bars.add_task(words)
-        self._bars.update(self._phases[phase], description=words, completed=done, total=total)
+        self.update("folds", "measuring on tasks left out", done, of)
 
 
 @dataclass(frozen=True, kw_only=True)

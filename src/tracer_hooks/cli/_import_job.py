@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from tracer_hooks.cli._console import DONE, FAILED, err, out, print_json
-from tracer_hooks.cli._inputs import FileFormat
-from tracer_hooks.config import store_path
-from tracer_hooks.datasets import LoadedRecord, Stated, load
-from tracer_hooks.errors import ConfigError, TrajectoryError
+from tracer_hooks.cli._inputs import FileFormat, records_in
+from tracer_hooks.cli._needed_store import needed_store
+from tracer_hooks.datasets import LoadedRecord, Stated
 from tracer_hooks.schema import RunKind, RunOutcome, Trajectory, to_json
 from tracer_hooks.store import RunStore, StoredRun
 
@@ -43,27 +42,19 @@ class ImportJob:
 
     def run(self) -> int:
         """Take every run into the store, bad records set apart; gives the exit code."""
-        path = store_path(self.store)
-        if path is None:
-            raise ConfigError(
-                "the run store is switched off by TRACER_HOOKS_STORE='off'; expected a path. Give one with --store"
-            )
         taken = _Taken()
-        with RunStore(path) as runs:
+        with RunStore(needed_store(self.store)) as runs:
             for name in self.paths:
                 self._take_path(runs, name, taken)
         self._show(taken)
         return FAILED if taken.bad else DONE
 
     def _take_path(self, runs: RunStore, name: str, taken: _Taken) -> None:
-        try:
-            for record in load(name, format=self.file_format):
-                if record.error is not None or record.trajectory is None:
-                    taken.bad.append(record)
-                else:
-                    self._take(runs, record.trajectory, taken)
-        except (TrajectoryError, OSError) as error:  # a whole path that cannot be read; the others are
-            taken.bad.append(LoadedRecord(source=name, error=TrajectoryError(f"{name!r}: {error}")))
+        for record in records_in(name, file_format=self.file_format):
+            if record.error is not None or record.trajectory is None:
+                taken.bad.append(record)
+            else:
+                self._take(runs, record.trajectory, taken)
 
     def _take(self, runs: RunStore, read: Trajectory, taken: _Taken) -> None:
         trajectory = self.stated.of(read).trajectory

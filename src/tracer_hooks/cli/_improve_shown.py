@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from tracer_hooks._api.improving import ImproveEstimate, ImproveProgress, Phase
+from tracer_hooks._api.improving import ImproveEstimate, ImproveProgress
 from tracer_hooks.cli._bars import ProgressDisplay
 from tracer_hooks.cli._prompts_shown import diff_text, visible
 from tracer_hooks.report import ReportImprovement
@@ -30,18 +30,13 @@ class ImproveBars(ProgressDisplay):
         super().__init__(
             console, TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
         )
-        self._phases: dict[Phase, TaskID] = {}
 
     def show(self, progress: ImproveProgress) -> None:
         """Take news into account."""
-        if progress.phase not in self._phases:
-            self._phases[progress.phase] = self._bars.add_task(progress.phase.value)
         words = progress.phase.value
         if progress.done:
             words += f", {progress.passed / progress.done:.0%} passed"
-        self._bars.update(
-            self._phases[progress.phase], description=words, completed=progress.done, total=progress.total
-        )
+        self.update(progress.phase.value, words, progress.done, progress.total)
         if progress.said:
             self.say(visible(progress.said[:1].upper() + progress.said[1:]) + ".")
 

@@ -22,14 +22,22 @@ def records_of(target: str, *, file_format: FileFormat = "auto", store: Path | N
         file_format: What files hold.
         store: The run store's file; None for the usual one.
     """
-    path = Path(target)
     try:
-        if path.exists():
-            yield from load(path, format=file_format)
-        else:
-            yield _stored(target, store)
-    except (TrajectoryError, OSError) as error:  # a whole path that cannot be read; the others are
-        yield LoadedRecord(source=target, error=TrajectoryError(f"{target!r}: {error}"))
+        is_path = Path(target).exists()
+    except OSError:  # a name that no file can have; reading it says why
+        is_path = True
+    if is_path:
+        yield from records_in(target, file_format=file_format)
+    else:
+        yield _stored(target, store)
+
+
+def records_in(path: str, *, file_format: FileFormat = "auto") -> Iterator[LoadedRecord]:
+    """The runs of a file or folder; a path that cannot be read at all is one bad record, so that others go on."""
+    try:
+        yield from load(path, format=file_format)
+    except (TrajectoryError, OSError) as error:
+        yield LoadedRecord(source=path, error=TrajectoryError(f"{path!r}: {error}"))
 
 
 def _stored(target: str, store: Path | None) -> LoadedRecord:

@@ -16,10 +16,10 @@ from rich.text import Text
 from tracer_hooks._api import LearnedLessons, learn_lessons
 from tracer_hooks.cli._console import DONE, FAILED, err, out, print_json
 from tracer_hooks.cli._improve_job import WritingModel
+from tracer_hooks.cli._needed_store import needed_store
 from tracer_hooks.cli._prompts_job import find_team
 from tracer_hooks.cli._prompts_shown import visible
-from tracer_hooks.config import store_path
-from tracer_hooks.errors import ConfigError, StoreError
+from tracer_hooks.errors import StoreError
 from tracer_hooks.store import Lesson, LessonStore
 
 _PIPED_WIDTH = 160
@@ -32,7 +32,7 @@ def learn(
     store: Path | None, team: str, writer: WritingModel, *, agents: Sequence[str], attributor: str, as_json: bool
 ) -> int:
     """Learn, and say what came of it; gives the exit code."""
-    path, chat = _path(store), writer.chat()
+    path, chat = needed_store(store), writer.chat()
     with redirect_stdout(sys.stderr):  # what a function of the user's prints is no result of ours
         found = learn_lessons(team, chat=chat, store=path, attributor=attributor, agents=agents)
     if as_json:
@@ -46,7 +46,7 @@ def learn(
 
 def list_lessons(store: Path | None, team: str | None, *, as_json: bool) -> int:
     """Print one line for each lesson, team by team."""
-    with LessonStore(_path(store), read_only=True) as lessons:
+    with LessonStore(needed_store(store), read_only=True) as lessons:
         known = lessons.lessons() if lessons.path.exists() else ()
     names = list(dict.fromkeys(one.team for one in known)) if team is None else [_find(known, team)]
     by_team = {name: [one for one in known if one.team == name] for name in names}
@@ -73,7 +73,7 @@ def list_lessons(store: Path | None, team: str | None, *, as_json: bool) -> int:
 
 def show_lesson(store: Path | None, team: str | None, number: int, *, as_json: bool) -> int:
     """Print one lesson with everything that is known of it."""
-    with LessonStore(_path(store), read_only=True) as lessons:
+    with LessonStore(needed_store(store), read_only=True) as lessons:
         lesson = lessons.get(_team(lessons, team), number)
     if as_json:
         print_json(_data(lesson))
@@ -85,22 +85,13 @@ def show_lesson(store: Path | None, team: str | None, number: int, *, as_json: b
 
 def retire_lesson(store: Path | None, team: str | None, number: int, *, reason: str, as_json: bool) -> int:
     """Retire a lesson."""
-    with LessonStore(_path(store)) as lessons:
+    with LessonStore(needed_store(store)) as lessons:
         lesson = lessons.retire(_team(lessons, team), number, reason=reason or "taken back by hand")
     if as_json:
         print_json(_data(lesson))
     else:
         out().print(visible(f"lesson {number} for {lesson.agent}: retired"), markup=False, soft_wrap=True)
     return DONE
-
-
-def _path(store: Path | None) -> Path:
-    path = store_path(store)
-    if path is None:
-        raise ConfigError(
-            "the run store is switched off by TRACER_HOOKS_STORE='off'; expected a path. Give one with --store"
-        )
-    return path
 
 
 def _team(lessons: LessonStore, wanted: str | None) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from tracer_hooks.cli._console import DONE, err, out, print_json, write_result
+from tracer_hooks.cli._needed_store import needed_store
 from tracer_hooks.cli._prompts_shown import (
     TeamHistory,
     diff_text,
@@ -21,7 +22,6 @@ from tracer_hooks.cli._prompts_shown import (
     version_whole_data,
     visible,
 )
-from tracer_hooks.config import store_path
 from tracer_hooks.errors import ConfigError, StoreError
 from tracer_hooks.store import PromptState, PromptStore, PromptVersion, prompt_diff
 
@@ -135,12 +135,7 @@ def _change(
 
 
 def _open(store: Path | None, *, read_only: bool) -> PromptStore:
-    path = store_path(store)
-    if path is None:
-        raise ConfigError(
-            "the run store is switched off by TRACER_HOOKS_STORE='off'; expected a path. Give one with --store"
-        )
-    return PromptStore(path, read_only=read_only)
+    return PromptStore(needed_store(store), read_only=read_only)
 
 
 def _team(prompts: PromptStore, wanted: str | None) -> str:

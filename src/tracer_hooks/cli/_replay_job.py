@@ -15,8 +15,8 @@ from tracer_hooks._api.rerunning import counterfactual, find_decisive_step, repl
 from tracer_hooks.cli._console import DONE, FAILED, err, out, print_json
 from tracer_hooks.cli._fault_options import tool_rules
 from tracer_hooks.cli._load_object import load_function, load_object
+from tracer_hooks.cli._needed_store import needed_store
 from tracer_hooks.cli._replay_shown import TrialProgress, counterfactual_shown, search_shown, tested_line
-from tracer_hooks.config import store_path
 from tracer_hooks.errors import ConfigError, ReplayError, StoreError, TapeMismatchError, TracerHooksError
 from tracer_hooks.faults import openai_chat
 from tracer_hooks.replay import Correction, CostCap, GuidanceProposer, Proposer, Replayed, proposers_of
@@ -180,11 +180,7 @@ def _team_at_work(team: str | None) -> Iterator[None]:
 
 
 def _stored(run_id: str, store: Path | None) -> StoredRun:
-    path = store_path(store)
-    if path is None:
-        raise ConfigError(
-            "the run store is switched off by TRACER_HOOKS_STORE='off'; expected a path. Give one with --store"
-        )
+    path = needed_store(store)
     with RunStore(path, read_only=True) as runs:
         if not runs.path.exists():
             raise StoreError(f"there is no run store at {str(runs.path)!r}. Hook a team, or run: tracer-hooks demo")

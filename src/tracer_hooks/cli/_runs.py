@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tracer_hooks.cli._console import DONE, err, out, print_json, write_result
-from tracer_hooks.config import store_path
+from tracer_hooks.cli._needed_store import needed_store
 from tracer_hooks.errors import ConfigError, StoreError
 from tracer_hooks.repairs import RepairLog
 from tracer_hooks.report import ReportAttempt, ReportRun, diagnosis_text, render_html, repair_text
@@ -89,12 +89,7 @@ def export_run(store: Path | None, run_id: str, *, file_format: str, out: Path |
 
 
 def _open(store: Path | None) -> RunStore:
-    path = store_path(store)
-    if path is None:
-        raise ConfigError(
-            "the run store is switched off by TRACER_HOOKS_STORE='off'; expected a path. Give one with --store"
-        )
-    return RunStore(path, read_only=True)
+    return RunStore(needed_store(store), read_only=True)
 
 
 def _get(store: Path | None, run_id: str) -> StoredRun:

@@ -6,6 +6,7 @@ from tracer_hooks.values._comparing import Comparison, compare_values
 from tracer_hooks.values._date_calculations import WEEKDAYS, DateCalculation, date_calculations_in
 from tracer_hooks.values._dates import DateValue, dates_in, days_apart, on_calendar, same_date
 from tracer_hooks.values._mentions import items_of, mentions, mentions_in
+from tracer_hooks.values._number_words import ONES
 from tracer_hooks.values._open_expressions import Expression, expressions_in
 from tracer_hooks.values._plain_mathematics import without_markup
 from tracer_hooks.values._quantities import Quantity, quantities_in, same_quantity
@@ -13,6 +14,7 @@ from tracer_hooks.values._times import TimeValue, same_time, times_in
 from tracer_hooks.values._units import common_measure, currency_named, readings
 
 __all__ = [
+    "ONES",
     "WEEKDAYS",
     "Calculation",
     "Comparison",

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tracer_hooks.values._patterns import lazy
 
-_ONES = [
+ONES = [
     "zero",
     "one",
     "two",
@@ -29,8 +29,9 @@ _ONES = [
     "eighteen",
     "nineteen",
 ]
+"""The words for the numbers from 0 to 19, in order."""
 _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-_SMALL = {word: number for number, word in enumerate(_ONES)} | {
+_SMALL = {word: number for number, word in enumerate(ONES)} | {
     word: 10 * number for number, word in enumerate(_TENS, start=2)
 }
 _LARGE = {"thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}

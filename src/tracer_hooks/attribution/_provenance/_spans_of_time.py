@@ -8,31 +8,9 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from tracer_hooks.values import WEEKDAYS
+from tracer_hooks.values import ONES, WEEKDAYS
 
-_WORDS = {
-    word: number
-    for number, word in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-        ]
-    )
-} | {"a": 1, "an": 1, "twenty": 20, "thirty": 30}
+_WORDS = {word: number for number, word in enumerate(ONES[:16])} | {"a": 1, "an": 1, "twenty": 20, "thirty": 30}
 _SPAN = re.compile(
     rf"(?<![\w.,/-])(?P<number>\d{{1,3}}|{'|'.join(_WORDS)})[ -](?:(?:full|whole|more|further|calendar|consecutive) )?"
     r"(?P<working>(?:working|business|week)[ -]?)?(?P<unit>days?|weeks?|fortnights?|months?|years?"
