@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
+from tracer_hooks.report._candidates import ON_PAGE, visible
 from tracer_hooks.report._suggestions import suggestion
 from tracer_hooks.report._wording import agent_words, belief_note, certainty_words, clean, in_seconds, verdict
-from tracer_hooks.schema import Attribution, Candidate, Evidence, Trajectory
+from tracer_hooks.schema import Attribution, Evidence, Trajectory
 
 _QUOTE_LONGEST = 600
-_MOST_CANDIDATES = 8
-_LEAST = 0.005
 _MOST_QUOTES = 12
 
 
@@ -111,18 +110,13 @@ def diagnosis_view(
                 percent=f"{each.score:.0%}",
                 width=_width(each.score),
             )
-            for each in _listed(attribution)
+            for each in visible(attribution)[:ON_PAGE]
         ),
-        note=belief_note([each.score for each in _listed(attribution)], steps=len(agents)),
+        note=belief_note([each.score for each in visible(attribution)[:ON_PAGE]], steps=len(agents)),
         faults=_faults(attribution),
         fault_numbers=_fault_numbers(attribution),
         source=_source(attribution),
     )
-
-
-def _listed(attribution: Attribution) -> list[Candidate]:
-    """The candidates that the page lists; none that would be shown with 0%."""
-    return [each for each in attribution.candidates[:_MOST_CANDIDATES] if each.score >= _LEAST]
 
 
 def _quote(evidence: Evidence, agents: dict[int, str], shown: Set[int]) -> QuoteView:

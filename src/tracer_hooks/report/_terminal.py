@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from tracer_hooks.report._candidates import visible
 from tracer_hooks.report._suggestions import suggestion
 from tracer_hooks.report._ways import VALUE_LONGEST, told_of, ways_of
 from tracer_hooks.report._wording import agent_words, belief_note, certainty_words, in_seconds, one_line, verdict
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 _BAR = 20
 _QUOTE = 240
 _WHY = 500
-_LEAST = 0.005
-"""Belief below which a candidate would be shown with 0%."""
 _MOST_QUOTES = 3
 _MOST_CANDIDATES = 4
 _MOST_VALUES = 4
@@ -118,8 +117,7 @@ def _place(trajectory: Trajectory, step: int) -> str:
 
 def _others(trajectory: Trajectory, attribution: Attribution, *, abstained: bool) -> Iterator[Text]:
     answer = (attribution.agent, attribution.step)
-    others = [each for each in attribution.candidates if abstained or (each.agent, each.step) != answer]
-    others = [each for each in others if each.score >= _LEAST]
+    others = [each for each in visible(attribution) if abstained or (each.agent, each.step) != answer]
     if not others:
         return
     yield _text(("\nAlternatives" if abstained else "\nOther candidates", "bold"))

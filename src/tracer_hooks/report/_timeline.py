@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from tracer_hooks.report._candidates import ON_PAGE, visible
 from tracer_hooks.report._wording import one_line
 from tracer_hooks.schema import Attribution, Step, Trajectory
 
@@ -147,7 +148,7 @@ def _place(position: int, count: int) -> float:
 def _roles(attribution: Attribution | None) -> dict[int, str]:
     if attribution is None:
         return {}
-    roles = {candidate.step: "candidate" for candidate in attribution.candidates[:5]}
+    roles = {candidate.step: "candidate" for candidate in visible(attribution)[:ON_PAGE]}
     roles.update({evidence.step: "spread" for evidence in attribution.spread})
     if attribution.step is not None and attribution.certainty is not None:
         roles[attribution.step] = "start" if attribution.certainty == "weak" else "decisive"

@@ -80,10 +80,11 @@ def certainty_words(attribution: Attribution) -> str:
 
 
 def agent_words(attribution: Attribution) -> str:
-    """How likely the agent is right, whatever the step; empty when that is not known."""
+    """How likely the agent is right, whatever the step; empty when not known, or when it reads as the step's does."""
     if attribution.agent_confidence is None or attribution.agent is None:
         return ""
-    return f"that it is {attribution.agent}, at this step or another: {attribution.agent_confidence:.0%}"
+    said = f"{attribution.agent_confidence:.0%}"
+    return "" if said == f"{attribution.confidence:.0%}" else f"{attribution.agent}, at this step or another: {said}"
 
 
 def belief_note(shown: Sequence[float], *, steps: int) -> str:

@@ -7,10 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracer_hooks.report import suggestion
+from tracer_hooks.report._candidates import visible
 from tracer_hooks.report._excerpts import LONGEST, NO_LIMIT, SHORTEST, excerpt, fair_limit
 from tracer_hooks.report._prompt_diff import diff_lines
-from tracer_hooks.report._wording import belief_note, certainty_words, clean, in_bytes, in_seconds, one_line
+from tracer_hooks.report._timeline import timeline
+from tracer_hooks.report._wording import (
+    agent_words,
+    belief_note,
+    certainty_words,
+    clean,
+    in_bytes,
+    in_seconds,
+    one_line,
+)
 from tracer_hooks.schema import Attribution, Candidate, ErrorMode, Evidence, EvidenceKind
+
+from ._pages import diagnosis, failed_run
 
 
 @given(st.text(max_size=400), st.lists(st.text(min_size=1, max_size=20), max_size=3))
@@ -150,6 +162,24 @@ def test_a_finding_on_another_step_makes_nothing_clear() -> None:
     elsewhere = Evidence(step=1, quote="x", why="It says x.", kind="error")
     assert Attribution(run_id="r", agent="a", step=0, confidence=0.9, evidence=(elsewhere,)).certainty == "likely"
     assert Attribution(run_id="r", abstained=True, confidence=0.9, evidence=(elsewhere,)).certainty is None
+
+
+def test_the_agents_own_confidence_is_said_where_it_differs() -> None:
+    answer = Attribution(run_id="r", agent="writer", step=2, confidence=0.481, agent_confidence=0.63)
+    assert agent_words(answer) == "writer, at this step or another: 63%"
+    for same_or_unknown in (0.484, None):
+        assert agent_words(answer.model_copy(update={"agent_confidence": same_or_unknown})) == ""
+
+
+def test_the_page_names_and_marks_the_same_candidates() -> None:
+    run = failed_run()
+    places = [
+        Candidate(agent=run.steps[0].agent, step=0, score=0.4),
+        Candidate(agent=run.steps[1].agent, step=1, score=0.004),
+    ]
+    answer = diagnosis(agent=run.steps[-1].agent, step=run.steps[-1].index, spread=(), candidates=tuple(places))
+    marked = {mark.index for mark in timeline(run, run.steps, answer).marks if mark.role == "candidate"}
+    assert marked == {each.step for each in visible(answer)} == {0}
 
 
 def test_beliefs_that_do_not_add_up_are_explained() -> None:
