@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`.
-# Both rest on `make setup`, which does nothing when nothing changed.
+# The demo installs what it needs, tests and lint what `make setup` installs; neither does anything a second time.
 
 # The first of these that the frameworks support; another one with `make PYTHON=... setup`.
 PYTHON ?= $(or $(shell for p in python3 python3.13 python3.12 python3.11; do \
@@ -22,10 +22,11 @@ TEST_ENV := env -u OTEL_SDK_DISABLED OMP_NUM_THREADS=1 CREWAI_DISABLE_TELEMETRY=
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: ## Create .venv and install everything; a no-op when nothing changed
-	@$(PYTHON) scripts/setup_venv.py
+setup: ## Create .venv and install everything that tests and lint need; a no-op when nothing changed
+	@$(PYTHON) scripts/setup_venv.py dev
 
-demo: setup ## Run a failing team in each framework: trace, diagnose, repair, report
+demo: ## Run a failing team in each framework: trace, diagnose, repair, report
+	@$(PYTHON) scripts/setup_venv.py demo
 	@$(BIN)/tracer-hooks demo $(ARGS)
 
 test: setup ## Run the tests, all but the slow ones

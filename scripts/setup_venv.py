@@ -1,15 +1,16 @@
 """Make `.venv` hold what the pyproject files and constraints.txt ask for; do nothing when it already does.
 
-Usage: python3 scripts/setup_venv.py [EXTRA ...]
+Usage: python3 scripts/setup_venv.py [PART ...]
 
-Without an extra it installs the core, the three adapters and the `dev` extra; each EXTRA (`docs`, `bench`) is
-added on demand. What was installed is recorded last, so an interrupted run is finished by the next one.
-Only the standard library is used: this runs before anything is installed.
+`demo` is the core and the three adapters with their frameworks, no more. Every other PART is an extra of the core,
+installed on top of that: `dev` (the default), `docs`, `bench`. What was installed is recorded last, so an interrupted
+run is finished by the next one. Only the standard library is used: this runs before anything is installed.
 """
 
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -20,67 +21,66 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 LOG = VENV / "setup.log"
 ADAPTERS = ("adapters/autogen[openai]", "adapters/crewai", "adapters/langgraph[openai]")
-# Every installation is recorded beside the others, so that `make docs` does not undo `make setup`.
-BASE = "dev"
+DEMO, BASE = "demo", "dev"
 SUPPORTED = ((3, 11), (3, 14))  # crewai 1.15 has no release for 3.14
 PROGRESS_EVERY_S = 15.0
+EXPECTED = ("this takes a few minutes the first time", "with uv, this takes about half a minute the first time")
 
 
-def main(extras):
-    """Install the base and then each of `extras`; return the exit code."""
+def main(parts):
+    """Install each of `parts`; return the exit code."""
     if not SUPPORTED[0] <= sys.version_info[:2] < SUPPORTED[1]:
         found = ".".join(map(str, sys.version_info[:3]))
         return fail(
             f"Python {found} ({sys.executable}) is not supported: the frameworks need 3.11, 3.12 or 3.13.",
             "Next: make PYTHON=python3.12 setup",
         )
-    for extra in (BASE, *extras):
-        wanted = fingerprint(extra)
-        stamp = stamp_of(extra)
-        if stamp.exists() and stamp.read_text() == wanted and PYTHON.exists():
+    for part in parts:
+        if is_there(part) or (part == DEMO and is_there(BASE)):
             continue
-        stamp.unlink(missing_ok=True)
-        code = install(extra)
+        stamp_of(part).unlink(missing_ok=True)
+        code = install(part)
         if code:
             return code
-        stamp.write_text(wanted)
+        stamp_of(part).write_text(fingerprint(part))
     return 0
 
 
-def stamp_of(extra):
-    """Path of the file that says what was installed for `extra`."""
-    return VENV / (".setup-stamp" if extra == BASE else f".setup-stamp-{extra}")
+def is_there(part):
+    """Whether `part` was installed as it is asked for today."""
+    return PYTHON.exists() and stamp_of(part).exists() and stamp_of(part).read_text() == fingerprint(part)
 
 
-def fingerprint(extra):
+def stamp_of(part):
+    """Path of the file that says what was installed for `part`; one each, so that `make docs` undoes nothing."""
+    return VENV / f".setup-stamp-{part}"
+
+
+def fingerprint(part):
     """Digest of everything that changes what gets installed, the place of the checkout included."""
     import tomllib  # 3.11: not imported at the top, so that an older Python gets the message of main()
 
-    parts = [extra, str(ROOT), sys.version, (ROOT / "constraints.txt").read_text()]
+    seen = [part, str(ROOT), sys.version, (ROOT / "constraints.txt").read_text()]
     for path in sorted([ROOT / "pyproject.toml", *ROOT.glob("adapters/*/pyproject.toml")]):
         tables = tomllib.loads(path.read_text())
         # The settings of ruff, mypy and pytest do not change what is installed.
         kept = {key: tables[key] for key in ("build-system", "project")}
-        parts.append(json.dumps([kept, tables.get("tool", {}).get("hatch")], sort_keys=True))
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest() + "\n"
+        seen.append(json.dumps([kept, tables.get("tool", {}).get("hatch")], sort_keys=True))
+    return hashlib.sha256("\0".join(seen).encode()).hexdigest() + "\n"
 
 
-def install(extra):
-    """Create `.venv` where it is missing or unusable, then install `extra`; return the exit code."""
-    if not usable():
-        say(f"creating .venv with Python {sys.version.split()[0]}")
-        made = subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], cwd=ROOT)
-        if made.returncode:
-            return fail(
-                f"{sys.executable} -m venv failed (its message is above).",
-                "Next: install the venv module (on Debian: apt-get install python3-venv), then try again.",
-            )
-    what = "the three frameworks and tracer-hooks" if extra == BASE else f"what make {extra} needs"
-    say(f"installing {what}; this takes a few minutes the first time")
-    # With the base each time: creating .venv anew for an extra must not leave it half empty.
-    extras = BASE if extra == BASE else f"{BASE},{extra}"
-    command = [str(PYTHON), "-m", "pip", "install", "--progress-bar", "off", "-c", "constraints.txt"]
-    command += ["-e", f".[{extras}]"]
+def install(part):
+    """Create `.venv` where it is missing or unusable, then install `part`; return the exit code."""
+    # uv does in seconds what takes pip minutes. Everything beyond the demo stays with pip, whose settings (a local
+    # index or folder, for PyTorch's CPU build) uv does not read.
+    uv = shutil.which("uv") if part == DEMO else None
+    if not usable() and (code := create(uv)):
+        return code
+    say(f"installing {'what the demo needs' if part == DEMO else f'what make {part} needs'}; {EXPECTED[bool(uv)]}")
+    command = [uv, "pip", "install", "--python", str(PYTHON)] if uv else [str(PYTHON), "-m", "pip", "install"]
+    command += ["--no-progress"] if uv else ["--progress-bar", "off"]
+    command += [] if uv or part != DEMO else ["--no-compile"]  # Python compiles what it imports; most is never imported
+    command += ["-c", "constraints.txt", "-e", "." if part == DEMO else f".[{part}]"]
     for adapter in ADAPTERS:
         command += ["-e", adapter]
     started = time.monotonic()
@@ -90,11 +90,27 @@ def install(extra):
         reasons = [line for line in lines if line.startswith("ERROR") or "error:" in line.lower()]
         print("\n".join(reasons[-8:] or lines[-15:]), file=sys.stderr)
         return fail(
-            f"pip could not install everything (exit code {code}; the whole log is {LOG.relative_to(ROOT)}).",
+            f"{'uv' if uv else 'pip'} could not install everything "
+            f"(exit code {code}; the whole log is {LOG.relative_to(ROOT)}).",
             "Next: check that this machine reaches a package index, then run this again.",
         )
     say(f"installed in {time.monotonic() - started:.0f} s")
     return 0
+
+
+def create(uv):
+    """Create `.venv`; return the exit code."""
+    say(f"creating .venv with Python {sys.version.split()[0]}")
+    # With pip in it (--seed), for whatever is installed on top.
+    own = [uv, "venv", "--quiet", "--clear", "--seed", "--python", sys.executable, str(VENV)] if uv else None
+    made = subprocess.run(own or [sys.executable, "-m", "venv", "--clear", str(VENV)], cwd=ROOT)
+    if not made.returncode:
+        return 0
+    remedy = "install the venv module (on Debian: apt-get install python3-venv), then try again."
+    return fail(
+        f"{'uv' if uv else sys.executable + ' -m'} venv failed (its message is above).",
+        f"Next: {'take uv from PATH or mend it, then try again.' if uv else remedy}",
+    )
 
 
 def usable():
@@ -108,7 +124,7 @@ def usable():
 
 
 def run_quietly(command):
-    """Run pip with its output in the log, and say from time to time how far it is; return its exit code."""
+    """Run pip or uv with its output in the log, and say from time to time how far it is; return its exit code."""
     spoken = time.monotonic()
     count = 0
     with LOG.open("w") as log:
@@ -140,4 +156,4 @@ def fail(*lines):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:] or [BASE]))

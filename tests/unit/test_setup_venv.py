@@ -1,0 +1,92 @@
+"""The script behind `make setup` and `make demo`: what it installs with what, and that it does nothing twice."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+_UV = f"""#!{sys.executable}
+import pathlib, subprocess, sys
+with open({{calls!r}}, "a") as calls:
+    print(" ".join(sys.argv[1:]), file=calls)
+if sys.argv[1] == "venv":
+    options = ["--without-pip", "--system-site-packages"]  # a pip that is there anyway; installing one takes seconds
+    sys.exit(subprocess.run([{os.path.realpath(sys.executable)!r}, "-m", "venv", *options, sys.argv[-1]]).returncode)
+sys.exit(int({{code}}))
+"""
+
+
+class Checkout:
+    """A checkout with a uv that writes down how it is called, and installs nothing.
+
+    Args:
+        place: The folder.
+        code: With which exit code its ``uv pip`` ends.
+    """
+
+    def __init__(self, place: Path, *, code: int = 0) -> None:
+        self.root = place / "checkout"
+        for name in ["pyproject.toml", "constraints.txt", "scripts/setup_venv.py", *self._adapters()]:
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, self.root / name)
+        self._calls = place / "calls"
+        self._calls.touch()
+        (place / "bin").mkdir()
+        uv = place / "bin" / "uv"
+        uv.write_text(_UV.format(calls=str(self._calls), code=code))
+        uv.chmod(0o755)
+        self._path = f"{place / 'bin'}{os.pathsep}{os.environ['PATH']}"
+
+    @staticmethod
+    def _adapters() -> list[str]:
+        return [str(path.relative_to(ROOT)) for path in ROOT.glob("adapters/*/pyproject.toml")]
+
+    def setup(self, *parts: str) -> subprocess.CompletedProcess[str]:
+        """Run the script; pip, where it is asked, finds no package index."""
+        environment = {**os.environ, "PATH": self._path, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
+        command = [sys.executable, "scripts/setup_venv.py", *parts]
+        return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, check=False)
+
+    @property
+    def calls(self) -> list[str]:
+        """How uv was called."""
+        return self._calls.read_text().splitlines()
+
+
+def test_the_demo_is_installed_by_uv_without_extras_and_once(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path)
+    first = checkout.setup("demo")
+    assert first.returncode == 0, first.stderr
+    made, installed = checkout.calls
+    assert made.startswith("venv")
+    assert "--seed" in made
+    assert "-c constraints.txt -e . -e adapters/autogen[openai]" in installed
+    assert "dev" not in installed
+    again = checkout.setup("demo")
+    assert (again.returncode, again.stdout, len(checkout.calls)) == (0, "", 2)
+    (checkout.root / "constraints.txt").write_text("rich==13.0\n")
+    assert checkout.setup("demo").returncode == 0
+    assert len(checkout.calls) == 3  # the environment is kept, the installation is brought up to date
+
+
+def test_what_the_tests_need_comes_from_pip_and_a_failure_says_what_to_do(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path)
+    failed = checkout.setup()
+    assert failed.returncode == 1
+    assert "pip could not install everything" in failed.stderr
+    assert "Next: check that this machine reaches a package index" in failed.stderr
+    assert checkout.calls == []  # uv does not see a local folder with PyTorch's CPU build
+    assert not (checkout.root / ".venv" / ".setup-stamp-dev").exists()
+
+
+def test_a_failing_uv_is_named_and_tried_again(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path, code=2)
+    for _ in range(2):
+        failed = checkout.setup("demo")
+        assert failed.returncode == 1
+        assert "uv could not install everything (exit code 2" in failed.stderr
+    assert sum(call.startswith("pip") for call in checkout.calls) == 2
