@@ -15,8 +15,11 @@ import builtins
 import json
 import os
 import sys
-from collections.abc import Callable
-from typing import Any, Final
+
+TYPE_CHECKING = False  # typing.TYPE_CHECKING, without the time that importing typing takes at each start
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Final
 
 MAX_VALUE: Final = 100_000
 """Characters of a value's ``repr`` that are handed out; a longer one is an error."""

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import dataclass, replace
+from typing import Final
 
 from tracer_hooks.suites._sandbox._bubblewrap import Bubblewrap
 from tracer_hooks.suites._sandbox._call_filter import MACHINES, call_filter
@@ -15,9 +16,8 @@ from tracer_hooks.suites._sandbox._interpreter import interpreter_files
 from tracer_hooks.suites._sandbox._job import Job, finish
 from tracer_hooks.suites._sandbox._limits import SandboxLimits
 
-INSTALL = "apt-get install bubblewrap"
-"""How Debian and Ubuntu get it."""
-_TRIAL = Job(code="", expressions=("6 * 7",), limits=SandboxLimits(wall_s=60.0))
+_MISSING: Final = "bubblewrap is not installed"
+_TRIAL: Final = Job(code="", expressions=("6 * 7",), limits=SandboxLimits(wall_s=60.0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +33,15 @@ class BubblewrapState:
     def works(self) -> bool:
         """Whether it can be used."""
         return self.bubblewrap is not None
+
+    @property
+    def advice(self) -> str:
+        """What to do where it does not work."""
+        if self.works:
+            return ""
+        if self.problem == _MISSING:
+            return "apt-get install bubblewrap"
+        return "run it on Linux, where the kernel and the container allow user namespaces"
 
 
 _lock = threading.Lock()
@@ -80,7 +89,7 @@ def _made() -> Bubblewrap | str:
         return f"its filter of system calls is written for {' and '.join(MACHINES)}, this is {platform.machine()}"
     path = shutil.which("bwrap")
     if path is None:
-        return "bubblewrap is not installed"
+        return _MISSING
     try:
         asked = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60, check=True)
         files = interpreter_files()

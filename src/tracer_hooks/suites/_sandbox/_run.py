@@ -14,7 +14,7 @@ from tracer_hooks.errors import ConfigError
 from tracer_hooks.suites._sandbox._job import Finished, Job, finish
 from tracer_hooks.suites._sandbox._limits import SandboxLimits
 from tracer_hooks.suites._sandbox._outcome import SandboxResult
-from tracer_hooks.suites._sandbox._probe import INSTALL, bubblewrap_state, note_failure, start_problem
+from tracer_hooks.suites._sandbox._probe import BubblewrapState, bubblewrap_state, note_failure, start_problem
 from tracer_hooks.suites._sandbox._process import in_process
 from tracer_hooks.suites._sandbox._tests import code_error, outcomes, parsed
 
@@ -93,9 +93,9 @@ def demand_isolation(use: BubblewrapUse | None = None) -> None:
         ConfigError: It is so.
     """
     if bubblewrap_use(use) == "required":
-        problem = bubblewrap_state().problem
-        if problem is not None:
-            raise _not_without(problem)
+        state = bubblewrap_state()
+        if not state.works:
+            raise _not_without(state)
 
 
 def isolation_in_words(use: BubblewrapUse | None = None) -> str:
@@ -122,15 +122,15 @@ def _in_bubblewrap(job: Job, use: BubblewrapUse) -> Finished | None:
         note_failure(problem)
         state = bubblewrap_state()
     if use == "required":
-        raise _not_without(str(state.problem))
-    _say_weaker(str(state.problem), f"{INSTALL}, or a machine that allows it; `tracer-hooks doctor` looks again")
+        raise _not_without(state)
+    _say_weaker(str(state.problem), state.advice)
     return None
 
 
-def _not_without(problem: str) -> ConfigError:
+def _not_without(state: BubblewrapState) -> ConfigError:
     return ConfigError(
-        f"no code is run without bubblewrap, which is required here and does not work: {problem}. Next: {INSTALL}, or "
-        "TRACER_HOOKS_BUBBLEWRAP=auto"
+        f"no code is run without bubblewrap, which is required here and does not work: {state.problem}. Next: "
+        f"{state.advice}, or set TRACER_HOOKS_BUBBLEWRAP=auto"
     )
 
 
