@@ -9,7 +9,7 @@ variable                         meaning
 ``TRACER_HOOKS_OPENINFERENCE``   ``1``: OpenInference's input and output values beside the GenAI keys
 ``TRACER_HOOKS_SUPPRESS``        ``1``: ask other LLM instrumentations to stay silent inside our chat spans
 ``TRACER_HOOKS_STORE``           path of the run store, or ``off`` (default ``.tracer_hooks/runs.sqlite``)
-``TRACER_HOOKS_BUBBLEWRAP``      code of the suites in bubblewrap: ``auto`` (default, where it works), ``required`` or ``off``
+``TRACER_HOOKS_BUBBLEWRAP``      code of the suites in bubblewrap: ``auto`` (default), ``required`` or ``off``
 ``TRACER_HOOKS_STRICT``          ``1``: raise our own bugs instead of logging them
 ``TRACER_HOOKS_PREFILL_MODEL``   folder or GGUF file of the language model that the attributor ``prefill`` reads with
 ``TRACER_HOOKS_JUDGE_*``         options of the attributor ``judge``, such as ``TRACER_HOOKS_JUDGE_MODEL``
@@ -117,9 +117,7 @@ def bubblewrap_use(use: str | None = None) -> BubblewrapUse:
     """
     value = use if use is not None else os.environ.get("TRACER_HOOKS_BUBBLEWRAP") or "auto"
     if value.lower() not in get_args(BubblewrapUse):
-        raise ConfigError(
-            f"TRACER_HOOKS_BUBBLEWRAP or bubblewrap= is {value!r}, expected 'auto', 'required' or 'off'"
-        )
+        raise ConfigError(f"TRACER_HOOKS_BUBBLEWRAP or bubblewrap= is {value!r}, expected 'auto', 'required' or 'off'")
     return cast("BubblewrapUse", value.lower())
 
 

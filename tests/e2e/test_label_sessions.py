@@ -92,7 +92,10 @@ def test_a_session_passes_over_what_another_one_labels_meanwhile(command: Comman
     told = json.loads(out)
     assert (told["labelled"], told["already_there"], told["labels"]) == (1, 1, 3), err
     assert session.returncode == 1
-    assert f"another session has labelled it meanwhile, {kept[0]!r} at step {kept[1]}; left as it is" in told["left_out"][0]
+    assert (
+        f"another session has labelled it meanwhile, {kept[0]!r} at step {kept[1]}; left as it is"
+        in told["left_out"][0]
+    )
     assert steps_of(command.folder)["r0"] == kept
 
 
@@ -128,7 +131,7 @@ def test_the_lock_is_one_at_a_time_and_goes_with_its_holder(tmp_path: Path) -> N
     for holder in holders:
         holder.join(60)
     assert most == 1
-    program = f"from pathlib import Path; from tracer_hooks.cli._file_lock import locked\n"
+    program = "from pathlib import Path; from tracer_hooks.cli._file_lock import locked\n"
     program += f"import os\nwith locked(Path({str(path)!r})): os.kill(os.getpid(), 9)"
     subprocess.run([sys.executable, "-c", program], check=False, timeout=100)
     with locked(path):
@@ -137,7 +140,7 @@ def test_the_lock_is_one_at_a_time_and_goes_with_its_holder(tmp_path: Path) -> N
 
 def test_a_folder_that_cannot_be_used_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(DatasetError, match="cannot lock .*labels.jsonl.*--out"):
+    with pytest.raises(DatasetError, match=r"cannot lock .*labels.jsonl.*--out"):
         LabelFile(tmp_path / "file" / "labels.jsonl").add(labelled(0))
 
 

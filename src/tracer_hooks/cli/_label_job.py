@@ -143,9 +143,7 @@ class LabelJob:
             position += 1
         counts.labelled, counts.skipped = len(given), len(skipped)
 
-    def _added(
-        self, file: LabelFile, item: _Item, answer: tuple[str, int, ErrorMode | None], counts: _Counts
-    ) -> bool:
+    def _added(self, file: LabelFile, item: _Item, answer: tuple[str, int, ErrorMode | None], counts: _Counts) -> bool:
         """Whether the answer is in the file now, and not one that another session gave while this one was asked."""
         new = labelled(item.trajectory, *answer, question_id=item.question_id)
         other = file.add(new)

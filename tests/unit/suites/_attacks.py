@@ -10,6 +10,7 @@ folder of both), DECOY (a process of the test), PORT (its listener), SITE (a fol
 machine's name).
 """
 
+# ruff: noqa: E501 - a table
 from __future__ import annotations
 
 import textwrap

@@ -6,7 +6,6 @@ import logging
 import os
 import struct
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,12 +25,11 @@ REFUSING = "bwrap: No permissions to create new namespace, likely because the ke
 
 
 @pytest.fixture(autouse=True)
-def unknown(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRACER_HOOKS_BUBBLEWRAP", raising=False)
     monkeypatch.setattr(_guard, "_warned", set())
     monkeypatch.setattr(_probe, "_known", [])
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
-    yield
 
 
 def install(folder: Path, monkeypatch: pytest.MonkeyPatch, program: str) -> None:
@@ -93,7 +91,7 @@ def test_where_it_cannot_be_is_said(
 def test_without_it_nothing_runs_where_it_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("TRACER_HOOKS_BUBBLEWRAP", "required")
-    with pytest.raises(ConfigError, match="required here and does not work: .*Next: apt-get install bubblewrap"):
+    with pytest.raises(ConfigError, match=r"required here and does not work: .*Next: apt-get install bubblewrap"):
         run_python("raise SystemExit", tests=[])
     (task,) = get_suite("code").tasks(1)
     with pytest.raises(ConfigError, match="required here"):  # before a team has worked for nothing

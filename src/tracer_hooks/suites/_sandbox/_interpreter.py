@@ -16,8 +16,8 @@ _SITE_FOLDERS: Final = ("site-packages", "dist-packages")
 _LOADER_CACHE: Final = "/etc/ld.so.cache"
 
 # Asked of the interpreter itself, which knows its layout best, be it pyenv's, conda's, uv's or a distribution's. Every
-# extension module is loaded (but those for a screen or a terminal, which there is not inside), so that the loader has found all shared libraries that any of them needs; their names
-# are those by which it will look for them again.
+# extension module is loaded (but those for a screen or a terminal, which there is not inside), so that the loader has
+# found all shared libraries that any of them needs; their names are those by which it will look for them again.
 _QUESTION: Final = """
 import ctypes, glob, importlib, json, os, sys
 found = []
