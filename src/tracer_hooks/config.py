@@ -9,6 +9,7 @@ variable                         meaning
 ``TRACER_HOOKS_OPENINFERENCE``   ``1``: OpenInference's input and output values beside the GenAI keys
 ``TRACER_HOOKS_SUPPRESS``        ``1``: ask other LLM instrumentations to stay silent inside our chat spans
 ``TRACER_HOOKS_STORE``           path of the run store, or ``off`` (default ``.tracer_hooks/runs.sqlite``)
+``TRACER_HOOKS_BUBBLEWRAP``      code of the suites in bubblewrap: ``auto`` (default), ``required`` or ``off``
 ``TRACER_HOOKS_STRICT``          ``1``: raise our own bugs instead of logging them
 ``TRACER_HOOKS_PREFILL_MODEL``   folder or GGUF file of the language model that the attributor ``prefill`` reads with
 ``TRACER_HOOKS_JUDGE_*``         options of the attributor ``judge``, such as ``TRACER_HOOKS_JUDGE_MODEL``
@@ -25,8 +26,12 @@ import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import Literal, cast, get_args
 
 from tracer_hooks.errors import ConfigError
+
+BubblewrapUse = Literal["auto", "required", "off"]
+"""Whether the code of the suites runs in bubblewrap: where it works, or not at all without it, or never."""
 
 DEFAULT_STORE = Path(".tracer_hooks") / "runs.sqlite"
 
@@ -102,6 +107,18 @@ def store_path(store: str | Path | None = None) -> Path | None:
     """The run store's file by argument, environment or default; None when it is switched off."""
     value = store if store is not None else os.environ.get("TRACER_HOOKS_STORE") or DEFAULT_STORE
     return None if str(value).lower() == "off" else Path(value)
+
+
+def bubblewrap_use(use: str | None = None) -> BubblewrapUse:
+    """Whether the code of the suites runs in bubblewrap, by argument, environment or default.
+
+    Raises:
+        ConfigError: The argument or the variable holds a value that cannot be used.
+    """
+    value = use if use is not None else os.environ.get("TRACER_HOOKS_BUBBLEWRAP") or "auto"
+    if value.lower() not in get_args(BubblewrapUse):
+        raise ConfigError(f"TRACER_HOOKS_BUBBLEWRAP or bubblewrap= is {value!r}, expected 'auto', 'required' or 'off'")
+    return cast("BubblewrapUse", value.lower())
 
 
 def _capture(variable: str, argument: object, default: ContentCapture) -> ContentCapture:

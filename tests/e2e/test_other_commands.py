@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
 
 import pytest
 
 import tracer_hooks
 from tracer_hooks._api.conducting._recovery import team_of
+from tracer_hooks.cli._doctor import _sandbox
 from tracer_hooks.store import RunStore
+from tracer_hooks.suites import bubblewrap_state
 
 from ._command import Command
+
+_ON_LINUX = sys.platform == "linux"
 
 
 @pytest.mark.parametrize(
@@ -47,12 +52,29 @@ def test_doctor(command: Command) -> None:
     assert findings["attributor", "structural"]["works"]
     assert findings["package", "tracer-hooks"]["detail"].startswith(tracer_hooks.__version__)
     assert findings["store", "runs"]["detail"].endswith("(not made yet)")
+    assert "code of the suites runs in" in findings["sandbox", "bubblewrap"]["detail"]
     for name in ("autogen", "crewai", "langgraph"):
         finding = findings["adapter", name]
         assert finding["works"] or f"pip install 'tracer-hooks[{name}]'" in finding["advice"]
     shown = command("doctor")
     assert shown.code == 0
     assert "structural" in shown.out
+
+
+def test_doctor_says_what_holds_the_code_of_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = bubblewrap_state()
+    usual = _sandbox()
+    assert usual.works is state.works
+    assert ("code of the suites runs in it" in usual.detail) is state.works
+    monkeypatch.setenv("TRACER_HOOKS_BUBBLEWRAP", "off")
+    assert "switched off by TRACER_HOOKS_BUBBLEWRAP" in _sandbox().detail
+    monkeypatch.setenv("TRACER_HOOKS_BUBBLEWRAP", "yes")
+    assert not _sandbox().works
+    monkeypatch.delenv("TRACER_HOOKS_BUBBLEWRAP")
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("tracer_hooks.suites._sandbox._probe._known", [])
+    assert not _sandbox().works
+    assert _sandbox().advice.startswith("apt-get install bubblewrap" if _ON_LINUX else "run it on Linux")
 
 
 def test_doctor_looks_at_a_broken_store_without_failing(command: Command) -> None:

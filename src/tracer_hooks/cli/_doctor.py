@@ -11,9 +11,10 @@ from rich.text import Text
 from tracer_hooks._version import __version__
 from tracer_hooks.attribution import attributor_names, get_attributor
 from tracer_hooks.cli._console import DONE, out, print_json
-from tracer_hooks.config import store_path
+from tracer_hooks.config import bubblewrap_use, store_path
 from tracer_hooks.errors import TracerHooksError
 from tracer_hooks.frameworks import find_adapters
+from tracer_hooks.suites import bubblewrap_state
 
 _KNOWN_ADAPTERS = ("autogen", "crewai", "langgraph")
 
@@ -37,6 +38,7 @@ def examine(*, as_json: bool) -> int:
         ),
         *_adapters(),
         *_attributors(),
+        _sandbox(),
         _store(),
     ]
     if as_json:
@@ -76,6 +78,22 @@ def _attributors() -> list[Finding]:
             detail = "ready" if made.name == name else f"takes {made.name!r}"
             findings.append(Finding(kind="attributor", name=name, works=True, detail=detail))
     return findings
+
+
+def _sandbox() -> Finding:
+    """What holds the code of answers to the suite ``code``."""
+    try:
+        if bubblewrap_use() == "off":
+            detail = "switched off by TRACER_HOOKS_BUBBLEWRAP: code of the suites runs in a process with limits"
+            return Finding(kind="sandbox", name="bubblewrap", works=True, detail=detail)
+    except TracerHooksError as error:
+        return Finding(kind="sandbox", name="bubblewrap", works=False, detail=_said(error))
+    state = bubblewrap_state()
+    if state.bubblewrap is not None:
+        detail = f"{state.bubblewrap.version}, code of the suites runs in it"
+        return Finding(kind="sandbox", name="bubblewrap", works=True, detail=detail)
+    detail = f"{state.problem}: code of the suites runs in a process with limits"
+    return Finding(kind="sandbox", name="bubblewrap", works=False, detail=detail, advice=state.advice)
 
 
 def _store() -> Finding:

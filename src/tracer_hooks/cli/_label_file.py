@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tracer_hooks.cli._file_lock import locked
 from tracer_hooks.datasets import write_atomically
 from tracer_hooks.errors import DatasetError, TrajectoryError
 from tracer_hooks.schema import (
@@ -21,6 +23,9 @@ from tracer_hooks.schema import (
 class LabelFile:
     """Labelled runs in a JSON-lines file, written after each label so that an interrupted session loses none.
 
+    Several sessions may add to one file at the same time: each reads, changes and replaces it while the others wait,
+    and none touches a label that another one gave.
+
     Args:
         path: The file; it may be missing.
 
@@ -30,22 +35,65 @@ class LabelFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._labels = self._read()
+        self._labels: Mapping[str, LabeledTrajectory] = self._read()
 
     @property
     def labels(self) -> Mapping[str, LabeledTrajectory]:
-        """The labelled runs by :func:`key_of`."""
+        """The labelled runs by :func:`key_of`, as far as this session knows them."""
         return self._labels
 
-    def add(self, label: LabeledTrajectory) -> None:
-        """Add a label, or put it in place of an earlier one of the same run."""
-        self._labels = {**self._read(), key_of(label.trajectory): label}  # another session may have added some
-        self._write()
+    def look(self) -> None:
+        """Learn what other sessions have added."""
+        self._labels = self._read()
+
+    def add(self, label: LabeledTrajectory) -> LabeledTrajectory | None:
+        """Add a label, or put it in place of one that this session knew.
+
+        Returns:
+            The label that another session gave the same run meanwhile, which stays; None when this one was added.
+
+        Raises:
+            DatasetError: The file cannot be read or written; it is as it was.
+        """
+        key = key_of(label.trajectory)
+        with self._alone():
+            there = self._read()
+            standing = there.get(key)
+            other = None if standing is None or self._knows(key, standing) else standing
+            if other is None:
+                there[key] = label
+                self._write(there)
+            self._labels = there
+        return other
 
     def remove(self, key: str) -> None:
-        """Take a label back."""
-        self._labels = {each: label for each, label in self._read().items() if each != key}
-        self._write()
+        """Take a label back, unless another session has put one in its place.
+
+        Raises:
+            DatasetError: The file cannot be read or written; it is as it was.
+        """
+        with self._alone():
+            there = self._read()
+            if key in there and self._knows(key, there[key]):
+                del there[key]
+                self._write(there)
+            self._labels = there
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(locked(self._path))
+            except OSError as error:
+                raise DatasetError(
+                    f"cannot lock {str(self._path)!r}: {error.strerror or error}. The file is as it was; give another "
+                    "one with --out"
+                ) from error
+            yield
+
+    def _knows(self, key: str, label: LabeledTrajectory) -> bool:
+        known = self._labels.get(key)
+        return known is not None and to_json(known) == to_json(label)  # a label that was read back is another object
 
     def _read(self) -> dict[str, LabeledTrajectory]:
         if not self._path.exists():
@@ -59,8 +107,8 @@ class LabelFile:
             ) from error
         return {key_of(label.trajectory): label for label in found}
 
-    def _write(self) -> None:
-        lines = "".join(to_json(label) + "\n" for label in self._labels.values())
+    def _write(self, labels: Mapping[str, LabeledTrajectory]) -> None:
+        lines = "".join(to_json(label) + "\n" for label in labels.values())
         write_atomically({self._path: lines.encode()})
 
 

@@ -14,7 +14,7 @@ from tracer_hooks.cli._label_prompts import Move, ask, show_run
 from tracer_hooks.cli._label_table import read_table
 from tracer_hooks.datasets import LoadedRecord, Stated
 from tracer_hooks.errors import TracerHooksError
-from tracer_hooks.schema import Candidate, RunOutcome, Trajectory
+from tracer_hooks.schema import Candidate, ErrorMode, RunOutcome, Trajectory
 
 _MOST_CANDIDATES = 3
 _Candidates = Callable[[Trajectory], Sequence[Candidate]]
@@ -100,10 +100,11 @@ class LabelJob:
         counts.bad += problems
         for row in rows:
             key = key_of(row.trajectory)
-            if key not in file.labels:
-                file.add(labelled(row.trajectory, row.agent, row.step, row.mode, question_id=question_of[key]))
+            new = labelled(row.trajectory, row.agent, row.step, row.mode, question_id=question_of[key])
+            standing = file.labels[key] if key in file.labels else file.add(new)
+            if standing is None:
                 counts.labelled += 1
-            elif told_apart(file.labels[key]) == (row.agent, row.step):
+            elif told_apart(standing) == told_apart(new):
                 counts.there += 1
             else:
                 counts.bad.append(f"line {row.line}: {str(self.out)!r} labels the run otherwise already; left as it is")
@@ -116,6 +117,11 @@ class LabelJob:
         given: dict[int, str] = {}
         while position < len(open_items):
             item = open_items[position]
+            file.look()
+            if key_of(item.trajectory) in file.labels:  # another session was here
+                counts.there += 1
+                open_items.pop(position)
+                continue
             named = candidates(item.trajectory)
             show_run(item.source, item.trajectory, named, number=position + 1, of=len(open_items))
             answer = ask(item.trajectory, named)
@@ -129,11 +135,28 @@ class LabelJob:
                 continue
             if isinstance(answer, Move):
                 skipped.add(position)
+            elif not self._added(file, item, answer, counts):
+                open_items.pop(position)
+                continue
             else:
-                file.add(labelled(item.trajectory, *answer, question_id=item.question_id))
                 given[position] = key_of(item.trajectory)
             position += 1
         counts.labelled, counts.skipped = len(given), len(skipped)
+
+    def _added(self, file: LabelFile, item: _Item, answer: tuple[str, int, ErrorMode | None], counts: _Counts) -> bool:
+        """Whether the answer is in the file now, and not one that another session gave while this one was asked."""
+        new = labelled(item.trajectory, *answer, question_id=item.question_id)
+        other = file.add(new)
+        if other is None:
+            return True
+        if told_apart(other) == told_apart(new):
+            counts.there += 1
+        else:
+            agent, step = told_apart(other) or ("nobody", 0)
+            counts.bad.append(
+                f"{item.place}: another session has labelled it meanwhile, {agent!r} at step {step}; left as it is"
+            )
+        return False
 
     def _show(self, counts: _Counts, total: int) -> None:
         for line in counts.bad:

@@ -2,21 +2,34 @@
 
 from tracer_hooks.suites._endpoint import Endpoint
 from tracer_hooks.suites._registry import check_of, get_suite, suite_names
-from tracer_hooks.suites._sandbox import AssertOutcome, SandboxLimits, SandboxResult, run_python
+from tracer_hooks.suites._sandbox import (
+    AssertOutcome,
+    BubblewrapState,
+    Isolation,
+    SandboxLimits,
+    SandboxResult,
+    bubblewrap_state,
+    isolation_in_words,
+    run_python,
+)
 from tracer_hooks.suites._suite import Difficulty, Environment, Suite
 from tracer_hooks.suites._task import SuiteTask, load_tasks, save_tasks
 
 __all__ = [
     "AssertOutcome",
+    "BubblewrapState",
     "Difficulty",
     "Endpoint",
     "Environment",
+    "Isolation",
     "SandboxLimits",
     "SandboxResult",
     "Suite",
     "SuiteTask",
+    "bubblewrap_state",
     "check_of",
     "get_suite",
+    "isolation_in_words",
     "load_tasks",
     "run_python",
     "save_tasks",

@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from tracer_hooks.config import BubblewrapUse
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.suites._drawing import number_from
 from tracer_hooks.suites._exercises import EASY, HARD, MEDIUM, Exercise
 from tracer_hooks.suites._grading import failed
-from tracer_hooks.suites._sandbox import SandboxLimits, run_python
+from tracer_hooks.suites._sandbox import SandboxLimits, demand_isolation, run_python
 from tracer_hooks.suites._suite import Difficulty, Environment, checked
 from tracer_hooks.suites._task import SuiteTask
 
@@ -29,6 +30,8 @@ class CodeSuite:
     description: str = "Python functions to write from a signature and a description, graded by hidden tests."
     limits: SandboxLimits = field(default_factory=SandboxLimits)
     """What the code of an answer may use."""
+    bubblewrap: BubblewrapUse | None = None
+    """Whether its code runs in bubblewrap; None for ``TRACER_HOOKS_BUBBLEWRAP``. See :func:`run_python`."""
 
     def tasks(self, count: int, *, seed: int = 0, difficulty: Difficulty = "easy") -> tuple[SuiteTask, ...]:
         """The exercises of the difficulty, in an order that depends on the seed; see :class:`Suite`."""
@@ -40,7 +43,12 @@ class CodeSuite:
         return tuple(_task(one, self.name, difficulty) for one in source.sample(exercises, len(exercises))[:count])
 
     def environment(self, task: SuiteTask) -> Environment:
-        """No tools."""
+        """No tools.
+
+        Raises:
+            ConfigError: bubblewrap is required and does not work, so that no answer could be graded.
+        """
+        demand_isolation(self.bubblewrap)
         return Environment()
 
     def check(self, task: SuiteTask, result: RunResult, environment: Environment | None = None) -> Verdict:
@@ -54,7 +62,7 @@ class CodeSuite:
         code = code_in(result.text, name)
         if not code.strip():
             return failed("there is no code in the answer")
-        run = run_python(code, tests=[str(test) for test in tests], limits=self.limits)
+        run = run_python(code, tests=[str(test) for test in tests], limits=self.limits, bubblewrap=self.bubblewrap)
         if run.passed:
             return Verdict(passed=True, score=1.0)
         passed = sum(outcome.passed for outcome in run.outcomes)

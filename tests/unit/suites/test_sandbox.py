@@ -10,12 +10,21 @@ from pathlib import Path
 import pytest
 
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.suites import AssertOutcome, SandboxLimits, SandboxResult, run_python
+from tracer_hooks.suites import AssertOutcome, SandboxLimits, SandboxResult, bubblewrap_state, run_python
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the sandbox needs a POSIX system")
 
 TESTS = ("assert f(2) == 4", "assert f(3) == 9")
 SHORT = SandboxLimits(wall_s=60, cpu_s=1)  # a busy machine takes its time
+
+
+@pytest.fixture(autouse=True, params=["required", "off"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """All that holds with bubblewrap holds without it, and the other way round."""
+    if request.param == "required" and not bubblewrap_state().works:
+        pytest.skip(f"bubblewrap cannot be used: {bubblewrap_state().problem}")
+    monkeypatch.setenv("TRACER_HOOKS_BUBBLEWRAP", request.param)
+    return str(request.param)
 
 
 def run(code: str, limits: SandboxLimits = SHORT) -> SandboxResult:
@@ -98,7 +107,9 @@ def test_what_the_tests_expect_is_nowhere_inside() -> None:
         "def f(x):\n"
         "    os.lseek(0, 0, 0)\n"
         "    wanted = ''.join(['first', '-', 'secret'])\n"
-        "    places = [open(sys.argv[0]).read(), repr(sys.argv), sys.stdin.read(), open('/dev/fd/0').read()]\n"
+        "    places = [open(sys.argv[0]).read(), repr(sys.argv), sys.stdin.read()]\n"
+        "    try: places.append(open('/dev/fd/0').read())\n"
+        "    except FileNotFoundError: pass\n"
         "    places += [repr(one) for one in gc.get_objects() if isinstance(one, (dict, list, tuple))]\n"
         "    return wanted if any(wanted in place for place in places) else 'none'\n"
     )
@@ -116,7 +127,10 @@ def test_an_endless_loop_ends_with_its_processor_time(code: str) -> None:
 
 def test_a_loop_that_ignores_the_signal_ends_all_the_same() -> None:
     result = run("import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True: pass")
-    assert result.error == "the process died of signal 9"
+    assert result.error in (
+        "the process died of signal 9",
+        "the process ended with exit status 137, which stands for signal 9",
+    )
 
 
 def test_waiting_ends_with_the_wall_clock() -> None:
@@ -159,7 +173,7 @@ FORBIDDEN = {
     "update": "open('/proc/self/mem', 'r+b')",
     "bytes path": "open(b'/tmp/out', 'wb')",
     "os.open": "import os\nos.open('/tmp/out', os.O_CREAT | os.O_WRONLY)",
-    "relative to a folder": "import os\nos.open('/tmp', os.O_RDONLY)",
+    "relative to a folder": "import os\nos.open('/', os.O_RDONLY)",
     "link": "import os\nos.symlink('/tmp', 'tmp')",
     "leave": "import os\nos.chdir('/tmp')",
     "remove": "import os\nos.remove('/etc/hostname')",
@@ -199,7 +213,10 @@ def test_a_write_outside_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="network namespaces are Linux's")
-def test_the_kernel_keeps_it_off_the_network_where_it_can() -> None:
+def test_the_kernel_keeps_it_off_the_network_where_it_can(way: str) -> None:
+    if way == "required":
+        assert not run("def f(x): return x * x").had_network
+        return
     names = "def f(x): return sorted(open('/proc/net/dev').read().count(':') and "
     names += "[line.split(':')[0].strip() for line in open('/proc/net/dev') if ':' in line])"
     result = run_python(names, tests=["assert f(1) == ['lo']"])
@@ -240,6 +257,6 @@ def test_limits_that_cannot_be_and_other_systems_are_refused(monkeypatch: pytest
         SandboxLimits(wall_s=0)
     with pytest.raises(ConfigError, match="output_chars"):
         SandboxLimits(output_chars=-1)
-    monkeypatch.setattr("tracer_hooks.suites._sandbox._IS_POSIX", False)
+    monkeypatch.setattr("tracer_hooks.suites._sandbox._run._IS_POSIX", False)
     with pytest.raises(ConfigError, match="POSIX"):
         run_python("", tests=[])

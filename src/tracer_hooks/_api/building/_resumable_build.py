@@ -25,7 +25,7 @@ from tracer_hooks.datasets._builder._units import FAULT, NATURAL, RUN
 from tracer_hooks.errors import DatasetError, MissingExtraError
 from tracer_hooks.replay import Spending
 from tracer_hooks.schema import Json
-from tracer_hooks.suites import SuiteTask
+from tracer_hooks.suites import SuiteTask, isolation_in_words
 
 _FOLDS = 5
 
@@ -185,6 +185,7 @@ class DatasetBuild:
             details={
                 "teams": ", ".join(subject.name for subject in self._subjects),
                 "tasks": f"{len(self._tasks)} of {', '.join(suites)}",
+                **({"code of answers ran in": isolation_in_words()} if "code" in suites else {}),
                 **{name.replace("_", " "): _cell(value) for name, value in described.items() if name != "seed"},
             },
             limits=() if not_audited is None else (f"No audit: {not_audited}",),

@@ -1,8 +1,9 @@
 """The program inside the sandbox: it shuts itself in, runs the tested code, and evaluates expressions with it.
 
 :mod:`tracer_hooks.suites._sandbox` starts it by its path, in an interpreter without site packages, so it imports
-nothing but the standard library. It is started twice: the first stage leaves the machine's network and sets the
-limits, then becomes the second one, which has never loaded ``ctypes``. The second one runs the code.
+nothing but the standard library. Inside bubblewrap, which has taken everything else away, it sets the limits and runs
+the code. Elsewhere it is started twice: the first stage leaves the machine's network and sets the limits, then becomes
+the second one, which has never loaded ``ctypes``. The second one runs the code.
 
 It is told the expressions, never what they should give: the comparison is made outside, and nothing that is printed,
 written or returned in here can pass for a right value without being it.
@@ -14,8 +15,11 @@ import builtins
 import json
 import os
 import sys
-from collections.abc import Callable
-from typing import Any, Final
+
+TYPE_CHECKING = False  # typing.TYPE_CHECKING, without the time that importing typing takes at each start
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Final
 
 MAX_VALUE: Final = 100_000
 """Characters of a value's ``repr`` that are handed out; a longer one is an error."""
@@ -34,8 +38,11 @@ _REFUSED_MODULES: Final = frozenset({"ctypes", "_ctypes", "_xxsubinterpreters", 
 
 
 def main() -> None:
-    """Run the first stage, or the second one when the first one says so."""
-    if sys.argv[1] == "enter":
+    """Run the stage that is asked for."""
+    if sys.argv[1] == "held":
+        os.environ.pop("PWD", None)  # bubblewrap's
+        set_limits(json.loads(sys.argv[3]))
+    elif sys.argv[1] == "enter":
         has_left = leave_network()
         set_limits(json.loads(sys.argv[3]))
         stage = ["run", sys.argv[2], "left" if has_left else "shared"]
@@ -44,7 +51,10 @@ def main() -> None:
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)  # what asks for input gets its end at once
     os.close(null)
-    run(job, int(sys.argv[2]), has_left_network=sys.argv[3] == "left")
+    report_to, started = map(int, sys.argv[2].split(","))
+    os.write(started, b"1")
+    os.close(started)
+    run(job, report_to, has_left_network=sys.argv[1] == "held" or sys.argv[3] == "left")
 
 
 INTERPRETER_FLAGS: Final = ("-s", "-S", "-P", "-B", "-X", "utf8")
