@@ -39,6 +39,7 @@ class Redactor:
     """
 
     def __init__(self, patterns: tuple[re.Pattern[str], ...] = ()) -> None:
+        self.patterns = patterns
         self._patterns = (*_PATTERNS, *patterns)
 
     def text(self, value: str) -> str:
@@ -55,10 +56,13 @@ class Redactor:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
-            return {
-                key: self._blanked(item) if _SECRET_KEY.search(key) else self._plain(item)
-                for key, item in value.items()
-            }
+            result: dict[str, JsonValue] = {}
+            for key, item in value.items():
+                shown = self.text(key)
+                if shown != key and shown in result:  # two keys with nothing left to tell them apart
+                    shown = f"{shown} {len(result) + 1}"
+                result[shown] = self._blanked(item) if _SECRET_KEY.search(key) else self._plain(item)
+            return result
         if isinstance(value, list):
             return [self._plain(item) for item in value]
         return value
