@@ -14,7 +14,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
 from tracer_hooks._forking import no_fork
 from tracer_hooks.errors import StoreError
-from tracer_hooks.store._location import make_directory
+from tracer_hooks.store._location import close_to_others, make_place
 from tracer_hooks.store._tables import prepare, read_version
 
 
@@ -88,7 +88,8 @@ class Database:
 
     def _create(self, exists: bool) -> None:
         if not exists:
-            make_directory(self._path)
+            make_place(self._path)
+        close_to_others(self._path)
         for attempt in self._retrying():
             with attempt:
                 self._use_write_ahead_log()

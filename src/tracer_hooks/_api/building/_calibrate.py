@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tracer_hooks._private_files import seal
 from tracer_hooks._api.conducting import (
     TeamCard,
     attributors_folder,
@@ -241,6 +242,7 @@ class Calibrator:
                 folder = save_calibrated(home, fitted, card)
             for place in filter(None, (folder, self.folder)):
                 (place / REPORT).write_text(report.model_dump_json(indent=2) + "\n", encoding="utf-8")
+                seal([place / REPORT])
         except OSError as error:
             raise DatasetError(f"cannot write the fitted attributor: {error.strerror or error}") from error
         return Calibration(card=card, data=data, report=report, folder=folder)
