@@ -10,7 +10,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -104,7 +104,9 @@ ways = st.builds(
 )
 
 
-def team_of(plant: Planted, way: Setting, folder: Path, provider: TracerProvider, judge: NosyJudge) -> Any:
+def team_of(  # noqa: C901 - each branch is a place that a secret can be in
+    plant: Planted, way: Setting, folder: Path, provider: TracerProvider, judge: NosyJudge
+) -> Any:
     """A hooked team whose every text holds something planted."""
 
     @tracer_hooks.tool
@@ -123,7 +125,9 @@ def team_of(plant: Planted, way: Setting, folder: Path, provider: TracerProvider
 
     @tracer_hooks.agent(instructions=f"told {plant('instructions')}")
     def clerk(task: str) -> str:
-        lookup(plant("tool argument"), {"k": plant("nested argument"), plant("argument's key"): 1}, extra=plant("keyword"))
+        lookup(
+            plant("tool argument"), {"k": plant("nested argument"), plant("argument's key"): 1}, extra=plant("keyword")
+        )
         if way.raises == "agent":
             raise LookupError(plant("agent exception"))
         if way.raises == "cause":
@@ -225,15 +229,16 @@ def test_nothing_that_was_planted_is_written_or_sent(way: Setting) -> None:
         provider = TracerProvider()
         provider.add_span_processor(SimpleSpanProcessor(OTLPFileExporter(folder / "spans.jsonl")))
         team = team_of(plant, way, folder, provider, judge)
-        try:
+        with suppress(ValueError, RuntimeError, LookupError, ExceptionGroup):
             team(f"do {plant('task')}")
-        except (ValueError, RuntimeError, LookupError, ExceptionGroup):
-            pass
         run = tracer_hooks.last_run(team)
         run.report(folder / "report.html")
         provider.shutdown()
         store = folder / "store" / "runs.sqlite"
-        told = {"a trajectory": run.trajectory.model_dump_json().encode(), "a judge's prompt": repr(judge.asked).encode()}
+        told = {
+            "a trajectory": run.trajectory.model_dump_json().encode(),
+            "a judge's prompt": repr(judge.asked).encode(),
+        }
         told["the answer"] = run.attribution.model_dump_json().encode() if run.attribution is not None else b""
         told["the tables"] = unpacked(store)
         told["the log"] = lines.getvalue().encode()
@@ -247,7 +252,9 @@ def test_nothing_that_was_planted_is_written_or_sent(way: Setting) -> None:
 
 
 @pytest.mark.parametrize("record", [REDACTED, OFF])
-def test_no_command_shows_what_was_planted(record: ContentCapture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_no_command_shows_what_was_planted(
+    record: ContentCapture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("TRACER_HOOKS_STRICT", "0")
     way = Setting(record=record, export=OFF, raises="cause", retries=1, kind="key", openinference=False)
     plant, provider = Planted("key", are_secrets=record is REDACTED), TracerProvider()
@@ -257,7 +264,10 @@ def test_no_command_shows_what_was_planted(record: ContentCapture, monkeypatch: 
     with RunStore(store, read_only=True) as runs:
         run_id = runs.list()[0].run_id
     said = [command("runs", "list", "--store", store), command("runs", "list", "--json", "--store", store)]
-    said += [command("runs", "show", run_id, "--store", store), command("runs", "show", run_id, "--json", "--store", store)]
+    said += [
+        command("runs", "show", run_id, "--store", store),
+        command("runs", "show", run_id, "--json", "--store", store),
+    ]
     for form in ("html", "otlp", "trajectory"):
         said.append(command("runs", "export", run_id, "--format", form, "--store", store))
     said.append(command("diagnose", run_id, "--attributor", "structural", "--json"))
@@ -276,7 +286,9 @@ def test_with_full_content_everything_is_there_so_that_the_search_above_can_find
         team(f"do {plant('task')}")
         provider.shutdown()
         written = unpacked(folder / "store" / "runs.sqlite") + repr(judge.asked).encode()
-        found = {place.partition(":")[0] for place in plant.found_in("", written + (folder / "spans.jsonl").read_bytes())}
+        found = {
+            place.partition(":")[0] for place in plant.found_in("", written + (folder / "spans.jsonl").read_bytes())
+        }
     assert found >= {
         "task", "instructions", "tool argument", "argument's key", "nested argument", "keyword", "tool result",
         "key of a tool result", "deep in a tool result", "system message", "user message", "reply", "reason",

@@ -54,9 +54,7 @@ def gated_attribution(attribution: Attribution, gate: ContentGate) -> Attributio
 def _evidence(found: tuple[Evidence, ...], gate: ContentGate) -> tuple[Evidence, ...]:
     if gate.is_shut:
         return ()
-    return tuple(
-        one.model_copy(update={"quote": gate.text(one.quote), "why": gate.text(one.why)}) for one in found
-    )
+    return tuple(one.model_copy(update={"quote": gate.text(one.quote), "why": gate.text(one.why)}) for one in found)
 
 
 def _agent(spec: AgentSpec, gate: ContentGate) -> AgentSpec:
@@ -67,8 +65,7 @@ def _agent(spec: AgentSpec, gate: ContentGate) -> AgentSpec:
 
 def _step(step: Step, gate: ContentGate) -> Step:
     inputs = tuple(
-        one.model_copy(update={"source": gate.name(one.source), "text": gate.optional(one.text)})
-        for one in step.inputs
+        one.model_copy(update={"source": gate.name(one.source), "text": gate.optional(one.text)}) for one in step.inputs
     )
     return step.model_copy(
         update={

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tracer_hooks._private_files import seal
 from tracer_hooks._api.conducting import (
     TeamCard,
     attributors_folder,
@@ -17,6 +16,7 @@ from tracer_hooks._api.conducting import (
 )
 from tracer_hooks._api.judging import Check
 from tracer_hooks._api.rerunning import OwnTeam
+from tracer_hooks._private_files import seal
 from tracer_hooks.attribution import Fittable, fitted_only, get_attributor
 from tracer_hooks.datasets import BuildOptions, DatasetBuilder, LabeledSet, Progress, Subject
 from tracer_hooks.errors import ConfigError, DatasetError

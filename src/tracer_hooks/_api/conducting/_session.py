@@ -101,7 +101,7 @@ class Session:
         self._source = source
         self._is_tentative = conductor.is_tentative
         self._emitter = self.options.emitter
-        self._archive = Archive(self.options.config.store)
+        self._archive = Archive(self.options.config.store, self.options.config.retention)
         self._at_work = threading.Lock()
         expected = expected_answer(self.options.expected, call.task)
         self._reference = expected if isinstance(expected, str) else None
@@ -119,7 +119,9 @@ class Session:
             prompts = self._prompts
             again.keywords.update(built_with=lambda: prompts.built_texts)
         again.keywords.update(prompts=functools.partial(_told_again, self._prompts, self._lessons))
-        self.run = TeamRun(session_id=uuid.uuid4().hex, team=self._info.name, task=call.task, gate=self._gate, again=again)
+        self.run = TeamRun(
+            session_id=uuid.uuid4().hex, team=self._info.name, task=call.task, gate=self._gate, again=again
+        )
 
     # --- one attempt -----------------------------------------------------------------------------------------------
     def open(self) -> Opened:

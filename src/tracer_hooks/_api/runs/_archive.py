@@ -9,8 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tracer_hooks._api.runs._retention import retain
 from tracer_hooks._api.runs._team_run import Attempt, TeamRun, kept_repair
 from tracer_hooks._guard import guard, warn_once
+from tracer_hooks.config import Retention
 from tracer_hooks.errors import ReplayError, StoreError
 
 if TYPE_CHECKING:
@@ -23,10 +25,12 @@ class Archive:
 
     Args:
         path: The store's file; None saves nothing.
+        retention: Which runs stay in it; None keeps all.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, retention: Retention | None = None) -> None:
         self._path = path
+        self._retention = retention
 
     def save(self, run: TeamRun) -> None:
         """Save every attempt of ``run``."""
@@ -36,6 +40,7 @@ class Archive:
             store = _open_store(self._path.absolute())
             for attempt in run.attempts:
                 store.save(_stored(run, attempt))
+            retain(self._path.absolute(), self._retention)
 
     def repair_counts(self, team: str) -> Sequence[CountRow]:
         """How often each kind of repair was tried on this team, and helped."""

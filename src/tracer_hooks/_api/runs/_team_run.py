@@ -228,4 +228,6 @@ def report_run(run: TeamRun) -> ReportRun:
         for attempt in run.attempts
     ]
     framework = run.attempts[0].trajectory.framework if run.attempts else ""
-    return ReportRun(team=run.team, framework=framework, task=run.gate.text(run.task), attempts=attempts, repair=kept_repair(run))
+    return ReportRun(
+        team=run.team, framework=framework, task=run.gate.text(run.task), attempts=attempts, repair=kept_repair(run)
+    )

@@ -61,7 +61,9 @@ class JudgeAttributor:
 
     Every name and number of a reply is checked against the trajectory, and the judge gets one chance to repair a reply.
     What the judge is told is governed by ``TRACER_HOOKS_RECORD``: with ``redacted`` secrets in it are blanked, with
-    ``off`` nobody is asked. An endpoint that fails and a reply that stays unusable are errors, never "no fault found". A run without anything in
+    ``off`` nobody is asked.
+
+    An endpoint that fails and a reply that stays unusable are errors, never "no fault found". A run without anything in
     it, and a budget that is spent before there is any answer, give an abstention. The judge's calls are not traced.
 
     ``confidence`` is half of the probability that the judge states, or less; it is not calibrated.
@@ -148,7 +150,9 @@ class JudgeAttributor:
         weights = self._checked(candidates, case)
         meter = Meter(self.options.budget)
         interview = Interview(desk=self._desk, case=case, protocol=self.options.protocol, meter=meter)
-        if self._gate.is_shut or not any(step.content.strip() or step.tool_calls or step.error or step.recipient for step in case.steps):
+        if self._gate.is_shut or not any(
+            step.content.strip() or step.tool_calls or step.error or step.recipient for step in case.steps
+        ):
             return _Outcome(interview, None, INCOMPLETE)
         with suppressed():
             try:

@@ -66,7 +66,7 @@ class Journal:
             return
         place = self.path.with_name(LOCK)
         try:
-            file = open(place, "ab", opener=opener)
+            file = open(place, "ab", opener=opener)  # noqa: SIM115 - closed below, behind its own errors
         except OSError as error:
             raise self._unusable(error) from error
         with file:

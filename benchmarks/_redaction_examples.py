@@ -1,7 +1,7 @@
 """The frozen list of secrets that redaction is measured on. It was written, and committed, before the rules were.
 
-The formats are those that two public secret scanners look for (the plug-ins of detect-secrets 1.5.0, and the rule ids of
-gitleaks 8), so another source than the providers' own pages, which the rules were written from. Every secret is made
+The formats are those that two public secret scanners look for (the plug-ins of detect-secrets 1.5.0, and the rule ids
+of gitleaks 8), so another source than the providers' own pages, which the rules were written from. Every secret is made
 up at run time from a fixed seed: no file of ours holds anything that a scanner would take for one.
 """
 
