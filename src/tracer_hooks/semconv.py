@@ -181,6 +181,8 @@ CONTENT_KEYS: Final = frozenset(
         RUN_AGENTS,
         RUN_OUTCOME_REASON,
         RUN_STOP_REASON,
+        EXCEPTION_MESSAGE,
+        EXCEPTION_STACKTRACE,
     }
 )
 """Attributes that hold what people or models wrote; governed by content capture."""
