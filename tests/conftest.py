@@ -28,6 +28,7 @@ QUIET = {
 os.environ.update(QUIET)
 
 from tracer_hooks._api.conducting import _recovery  # noqa: E402 - after what it reads
+from tracer_hooks.telemetry._log_gate import release_logs  # noqa: E402
 
 _OURS = (
     "TRACER_HOOKS_CAPTURE",
@@ -46,6 +47,14 @@ def strict_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in _OURS:
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("TRACER_HOOKS_STRICT", "1")
+
+
+@pytest.fixture(autouse=True)
+def open_logs() -> Iterator[None]:
+    """A team of another test that keeps no content does not blank what this one logs."""
+    release_logs()
+    yield
+    release_logs()
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,7 @@ variable                         meaning
 ``TRACER_HOOKS_SUPPRESS``        ``1``: ask other LLM instrumentations to stay silent inside our chat spans
 ``TRACER_HOOKS_STORE``           path of the run store, or ``off`` (default ``.tracer_hooks/runs.sqlite``)
 ``TRACER_HOOKS_BUBBLEWRAP``      code of the suites in bubblewrap: ``auto`` (default), ``required`` or ``off``
+``TRACER_HOOKS_RETENTION``       how long runs stay in the store: an age such as ``30d``, or ``1000 runs`` (default all)
 ``TRACER_HOOKS_STRICT``          ``1``: raise our own bugs instead of logging them
 ``TRACER_HOOKS_PREFILL_MODEL``   folder or GGUF file of the language model that the attributor ``prefill`` reads with
 ``TRACER_HOOKS_JUDGE_*``         options of the attributor ``judge``, such as ``TRACER_HOOKS_JUDGE_MODEL``
@@ -24,6 +25,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal, cast, get_args
@@ -80,6 +82,49 @@ class CaptureConfig:
         )
 
 
+@dataclass(frozen=True)
+class Retention:
+    """Which runs stay in the run store: those that are young enough, or the newest of all."""
+
+    older_than: timedelta | None = None
+    """Runs that began longer ago are deleted."""
+    keep: int | None = None
+    """So many runs stay, whatever their age; without ``older_than`` all others are deleted."""
+
+    @classmethod
+    def parse(cls, text: str, *, name: str = "retention") -> Retention:
+        """What ``30d`` (also ``s``, ``m``, ``h``, ``w``) or ``1000 runs`` says.
+
+        Raises:
+            ConfigError: It says neither.
+        """
+        count = re.fullmatch(r"\s*(\d{1,12})\s*runs?\s*", text)
+        if count is not None and int(count[1]) > 0:
+            return cls(keep=int(count[1]))
+        return cls(older_than=parse_age(text, name=name, or_else=" or a number of runs such as '1000 runs'"))
+
+
+def parse_age(text: str, *, name: str, or_else: str = "") -> timedelta:
+    """The time that ``30d``, ``12h`` or the like says.
+
+    Raises:
+        ConfigError: It says none.
+    """
+    found = re.fullmatch(r"\s*(\d{1,6})\s*([smhdw])\s*", text)
+    if found is None:
+        raise ConfigError(f"{name} is {text!r}, expected an age such as '30d'{or_else}")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+_UNITS = {
+    "s": timedelta(seconds=1),
+    "m": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+    "w": timedelta(weeks=1),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class HookConfig:
     """Settings of one hooked team."""
@@ -88,9 +133,17 @@ class HookConfig:
     """What is kept of content."""
     store: Path | None = DEFAULT_STORE
     """The run store's file; None keeps runs in memory only."""
+    retention: Retention | None = None
+    """Which runs stay in the store; None keeps all."""
 
     @classmethod
-    def from_env(cls, *, capture: str | CaptureConfig | None = None, store: str | Path | None = None) -> HookConfig:
+    def from_env(
+        cls,
+        *,
+        capture: str | CaptureConfig | None = None,
+        store: str | Path | None = None,
+        retention: str | None = None,
+    ) -> HookConfig:
         """Settings from the environment, each overridden by its argument; ``store="off"`` keeps no store.
 
         A :class:`CaptureConfig` is taken as it is, and overrides every variable for capture.
@@ -100,7 +153,10 @@ class HookConfig:
         """
         if not isinstance(capture, CaptureConfig):
             capture = CaptureConfig.from_env(capture=capture)
-        return cls(capture=capture, store=store_path(store))
+        named = "retention" if retention is not None else "TRACER_HOOKS_RETENTION"
+        said = retention if retention is not None else os.environ.get("TRACER_HOOKS_RETENTION", "")
+        kept = Retention.parse(said, name=named) if said else None
+        return cls(capture=capture, store=store_path(store), retention=kept)
 
 
 def store_path(store: str | Path | None = None) -> Path | None:

@@ -159,6 +159,9 @@ DIAGNOSIS_ERROR_MODE: Final = "tracer_hooks.diagnosis.error_mode"
 DIAGNOSIS_ATTRIBUTOR: Final = "tracer_hooks.diagnosis.attributor"
 DIAGNOSIS_ABSTAINED: Final = "tracer_hooks.diagnosis.abstained"
 
+WITHHELD: Final = "tracer_hooks.withheld"
+"""On an exception's event: the attributes that content capture keeps back."""
+
 TRUNCATED_SUFFIX: Final = ".truncated"
 ORIGINAL_SIZE_SUFFIX: Final = ".original_size_bytes"
 
@@ -177,6 +180,9 @@ CONTENT_KEYS: Final = frozenset(
         RUN_FINAL_OUTPUT,
         RUN_AGENTS,
         RUN_OUTCOME_REASON,
+        RUN_STOP_REASON,
+        EXCEPTION_MESSAGE,
+        EXCEPTION_STACKTRACE,
     }
 )
 """Attributes that hold what people or models wrote; governed by content capture."""

@@ -260,6 +260,47 @@ def export_run(
     raise typer.Exit(work(store, run, file_format=str(file_format), out=out))
 
 
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Ask nobody.")]
+
+
+@runs_app.command("delete")
+def delete_runs(
+    runs: Annotated[
+        list[str], typer.Argument(metavar="RUN...", help="Ids of runs, or their beginnings.", show_default=False)
+    ],
+    yes: Yes = False,
+    as_json: Json = False,
+    store: Store = None,
+) -> None:
+    """Delete runs for good: their bytes are out of the file afterwards."""
+    from tracer_hooks.cli._delete_job import DeleteJob
+
+    raise typer.Exit(DeleteJob(store=store, yes=yes, as_json=as_json).delete(runs))
+
+
+@runs_app.command("prune")
+def prune_runs(
+    older_than: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--older-than", help="Delete runs that began longer ago: 30d, 12h, 4w.", metavar="AGE"),
+    ] = None,
+    keep: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(
+            "--keep", help="Keep the newest N whatever their age; alone, delete all others.", min=0, metavar="N"
+        ),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many would be deleted.")] = False,
+    yes: Yes = False,
+    as_json: Json = False,
+    store: Store = None,
+) -> None:
+    """Delete old runs for good. Prompts, lessons and counts that were learnt from them stay."""
+    from tracer_hooks.cli._delete_job import DeleteJob
+
+    raise typer.Exit(DeleteJob(store=store, yes=yes, as_json=as_json, dry_run=dry_run).prune(older_than, keep))
+
+
 @runs_app.command("import")
 def import_runs(
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files or folders.", show_default=False)],

@@ -15,6 +15,7 @@ from tracer_hooks.cli._needed_store import needed_store
 from tracer_hooks.datasets import LoadedRecord, Stated
 from tracer_hooks.schema import RunKind, RunOutcome, Trajectory, to_json
 from tracer_hooks.store import RunStore, StoredRun
+from tracer_hooks.telemetry import ContentGate, gated_trajectory
 
 _SAID = {"outcome": RunOutcome.UNKNOWN, "outcome_reason": None, "reference": None}
 """What may be said of a run after it was imported: it makes no other run of it."""
@@ -57,7 +58,7 @@ class ImportJob:
                 self._take(runs, record.trajectory, taken)
 
     def _take(self, runs: RunStore, read: Trajectory, taken: _Taken) -> None:
-        trajectory = self.stated.of(read).trajectory
+        trajectory = gated_trajectory(self.stated.of(read).trajectory, ContentGate.of_record())
         if runs.add(_stored(trajectory)):
             taken.imported.append(trajectory.run_id)
             return

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tracer_hooks._private_files import make_folder, opener
 from tracer_hooks.report._excerpts import Excerpt, excerpt
 from tracer_hooks.report._page import asset, environment
 from tracer_hooks.report._prompt_diff import PromptDiff, prompt_diff
@@ -170,8 +171,9 @@ def write_improvement(path: str | os.PathLike[str], found: ReportImprovement) ->
         OSError: The file cannot be written.
     """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(render_improvement(found), encoding="utf-8")
+    make_folder(target.parent)
+    with open(target, "w", encoding="utf-8", opener=opener) as file:
+        file.write(render_improvement(found))
     return target
 
 

@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tracer_hooks._private_files import make_folder, opener
 from tracer_hooks.repairs import PastTrial
 from tracer_hooks.report._diagnosis import DiagnosisView, diagnosis_view
 from tracer_hooks.report._excerpts import Excerpt, excerpt, fair_limit
@@ -102,8 +103,9 @@ def write_html(path: str | os.PathLike[str], run: ReportRun) -> Path:
         OSError: The file cannot be written.
     """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(render_html(run), encoding="utf-8")
+    make_folder(target.parent)
+    with open(target, "w", encoding="utf-8", opener=opener) as file:
+        file.write(render_html(run))
     return target
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
 from tracer_hooks._forking import no_fork
 from tracer_hooks.errors import StoreError
-from tracer_hooks.store._location import make_directory
+from tracer_hooks.store._location import close_to_others, make_place
 from tracer_hooks.store._tables import prepare, read_version
 
 
@@ -61,6 +62,24 @@ class Database:
             with self._reader.begin() as connection:
                 yield connection
 
+    def wipe(self, *, compact: bool) -> bool:
+        """Take what was deleted out of the write-ahead log as well; says whether no other process was in the way.
+
+        Args:
+            compact: Whether the file is written anew, without the room that deleted runs took. It then also holds
+                nothing of what versions before this one replaced without overwriting it.
+        """
+        with self._errors("wipe what was deleted"), contextlib.closing(self._connect()) as connection:
+            try:
+                if compact:
+                    connection.execute("VACUUM")
+                (is_busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            except sqlite3.OperationalError as error:
+                if not _is_locked(error):
+                    raise
+                return False
+        return not is_busy
+
     def close(self) -> None:
         """Let go of everything; a later block opens the file anew."""
         self._engine.dispose()
@@ -88,7 +107,8 @@ class Database:
 
     def _create(self, exists: bool) -> None:
         if not exists:
-            make_directory(self._path)
+            make_place(self._path)
+        close_to_others(self._path)
         for attempt in self._retrying():
             with attempt:
                 self._use_write_ahead_log()
@@ -122,6 +142,7 @@ class Database:
             check_same_thread=False,
         )
         connection.execute("PRAGMA synchronous=NORMAL")
+        connection.execute("PRAGMA secure_delete=ON")  # what is deleted or replaced is overwritten in the file
         return connection
 
     @staticmethod

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from tracer_hooks._private_files import HOME, make_store_file, opener, seal_home
 from tracer_hooks.config import store_path
 from tracer_hooks.errors import StoreError
 
-_DIRECTORY = ".tracer_hooks"
 _FILE = "runs.sqlite"
 
 
@@ -32,14 +32,20 @@ def store_file(path: str | os.PathLike[str]) -> Path:
     return given / _FILE if given.is_dir() else given
 
 
-def make_directory(file: Path) -> None:
-    """Create the directory of ``file``; keep our own ``.tracer_hooks`` out of the user's version control.
+def make_place(file: Path) -> None:
+    """Create ``file`` and its directory, for the owner alone; keep our own out of the user's version control.
 
     Raises:
-        OSError: The directory cannot be made.
+        OSError: They cannot be made.
     """
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_store_file(file)
     ignore = file.parent / ".gitignore"
     # Only in the directory that is ours: a store that the user put elsewhere must not hide other files.
-    if file.parent.name == _DIRECTORY and not ignore.exists():
-        ignore.write_text("*\n", encoding="utf-8")
+    if file.parent.name == HOME and not ignore.exists():
+        with open(ignore, "w", encoding="utf-8", opener=opener) as written:
+            written.write("*\n")
+
+
+def close_to_others(file: Path) -> None:
+    """Make an older store in our own directory private; see :func:`tracer_hooks._private_files.seal_home`."""
+    seal_home(file)

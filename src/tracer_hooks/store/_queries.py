@@ -102,6 +102,14 @@ def summaries(
     return tuple(summary_of(row) for row in connection.execute(statement).mappings())
 
 
+def summaries_where(
+    connection: sa.Connection, condition: sa.ColumnElement[bool], limit: int | None
+) -> tuple[RunSummary, ...]:
+    """One line for each run that fits, the oldest first."""
+    statement = sa.select(*_summary_columns(connection)).where(condition).order_by(runs.c.started_us, runs.c.run_id)
+    return tuple(summary_of(row) for row in connection.execute(statement.limit(limit)).mappings())
+
+
 def update(connection: sa.Connection, run_id: str, values: Mapping[str, Any]) -> None:
     """Set columns of the run with exactly this id."""
     connection.execute(runs.update().where(runs.c.run_id == run_id).values(**values))

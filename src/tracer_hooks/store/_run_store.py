@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+from tracer_hooks.config import Retention
 from tracer_hooks.errors import StoreError
 from tracer_hooks.schema import Attribution, Json, RunOutcome
 from tracer_hooks.store._records import RunSummary, StoredRun
@@ -135,8 +136,35 @@ class RunStore(StoreFile):
             _repair_counts.add(connection, team, rows)
 
     def delete(self, run_id: str) -> None:
-        """Remove the run with this id, or whose id alone begins with it."""
+        """Remove the run with this id, or whose id alone begins with it; :meth:`wipe` removes its last traces."""
         from tracer_hooks.store import _queries
 
         with self._database.write("delete the run") as connection:
             _queries.remove(connection, _queries.find_id(connection, run_id))
+
+    def prune(self, which: Retention, *, dry_run: bool = False, limit: int | None = None) -> tuple[RunSummary, ...]:
+        """Remove the runs that ``which`` does not keep; gives them, the newest first.
+
+        Prompts, lessons and counts that were learnt from them stay.
+
+        Args:
+            which: Which runs stay.
+            dry_run: Remove nothing.
+            limit: Remove so many at most, the oldest, so that nobody waits for long.
+        """
+        from tracer_hooks.store import _pruning
+
+        if dry_run:
+            with self._database.read("list the runs") as connection:
+                return _pruning.fallen_out(connection, which, limit)
+        with self._database.write("delete runs") as connection:
+            found = _pruning.fallen_out(connection, which, limit)
+            _pruning.remove_all(connection, found)
+            return found
+
+    def wipe(self, *, compact: bool = True) -> bool:
+        """Take what was deleted out of the files, and give its room back; says whether nothing was in the way.
+
+        Where another process is reading, its bytes may stay in the write-ahead log until the next call.
+        """
+        return self._database.wipe(compact=compact)

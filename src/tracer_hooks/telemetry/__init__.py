@@ -1,11 +1,14 @@
 """Spans: emitted, recorded, redacted, assembled into trajectories, written to and read from OTLP files."""
 
 from tracer_hooks.telemetry._assemble import assemble
+from tracer_hooks.telemetry._content_gate import WITHHELD, ContentGate
 from tracer_hooks.telemetry._diagnosis import emit_diagnosis
 from tracer_hooks.telemetry._emitter import Emitter, current_run
 from tracer_hooks.telemetry._file_exporter import OTLPFileExporter
 from tracer_hooks.telemetry._foreign import normalise
+from tracer_hooks.telemetry._gated_records import gated_attribution, gated_trajectory
 from tracer_hooks.telemetry._invocation import ABANDONED, CANCELLED, INTERRUPTED, Invocation, current_invocation
+from tracer_hooks.telemetry._log_gate import Content, hold_logs
 from tracer_hooks.telemetry._messages import (
     ChatReply,
     Message,
@@ -34,10 +37,13 @@ __all__ = [
     "ABANDONED",
     "CANCELLED",
     "INTERRUPTED",
+    "WITHHELD",
     "AgentInvocation",
     "AsyncSteps",
     "ChatInvocation",
     "ChatReply",
+    "Content",
+    "ContentGate",
     "Emitter",
     "Invocation",
     "Message",
@@ -61,6 +67,9 @@ __all__ = [
     "emit_diagnosis",
     "enclosing_agent",
     "export_request",
+    "gated_attribution",
+    "gated_trajectory",
+    "hold_logs",
     "is_otlp",
     "is_suppressed",
     "message_text",

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from tracer_hooks import semconv
-from tracer_hooks.config import CaptureConfig, ContentCapture
-from tracer_hooks.schema import to_json_value, to_text
+from tracer_hooks.config import CaptureConfig
+from tracer_hooks.schema import to_text
+from tracer_hooks.telemetry._content_gate import ContentGate
+from tracer_hooks.telemetry._cutting import cut_json, cut_text, dump_json
+from tracer_hooks.telemetry._log_gate import hold_logs
 from tracer_hooks.telemetry._openinference import openinference_values
 from tracer_hooks.telemetry._redact import Redactor
 
 Exported = dict[str, str | bool | int | float | list[str]]
-
-_NOTE = "[{} left out]"
-
-
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
-"""One encoder for all: ``json.dumps`` makes a new one at each call."""
 
 
 class Capture:
@@ -26,7 +22,12 @@ class Capture:
 
     def __init__(self, config: CaptureConfig) -> None:
         self.config = config
-        self._redactor = Redactor(config.patterns)
+        redactor = Redactor(config.patterns)
+        self.leaving = ContentGate(config.export, redactor)
+        """The gate of what leaves the process on spans."""
+        self.kept = ContentGate(config.record, redactor)
+        """The gate of what is kept: the local record, and all that is written of it or sent from it."""
+        hold_logs(self.kept)
 
     def exported(self, attributes: Mapping[str, Any], encoded: dict[int, tuple[Any, str]] | None = None) -> Exported:
         """``attributes`` as OpenTelemetry takes them: content by the capture mode, structures as capped JSON.
@@ -43,38 +44,44 @@ class Capture:
                 continue
             if key in semconv.CONTENT_KEYS:
                 self._export_content(result, key, value, encoded)
+            elif type(value) is str:
+                name = self.leaving.name(value)
+                result[key] = name if name.isascii() else _scalar(name)
             else:
-                result[key] = value if type(value) is str and value.isascii() else _scalar(value)
+                result[key] = self._listed(value)
         return result
 
     def recorded(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
         """``attributes`` for the local record: content by the record mode, nothing encoded or cut."""
-        if self.config.record is ContentCapture.FULL:
+        if self.kept.is_open:
             return {key: value for key, value in attributes.items() if value is not None}
-        result: dict[str, Any] = {}
-        for key, value in attributes.items():
-            if value is None or (key in semconv.CONTENT_KEYS and self.config.record is ContentCapture.OFF):
-                continue
-            result[key] = self._redactor.value(value) if key in semconv.CONTENT_KEYS else value
+        content = {key: value for key, value in attributes.items() if key in semconv.CONTENT_KEYS and value is not None}
+        result = self.kept.names({key: value for key, value in attributes.items() if key not in content})
+        if not self.kept.is_shut:
+            result.update({key: self.kept.value(value) for key, value in content.items()})
         return result
 
     def message(self, text: str) -> str:
-        """An exception's message as it may be exported: redacted unless capture is full, and cut to size."""
-        if self.config.export is not ContentCapture.FULL:
-            text = self._redactor.text(text)
+        """An exception's message as it may be exported, cut to size; empty where no content is."""
+        return self.cut(self.leaving.text(text))
+
+    def cut(self, text: str) -> str:
+        """``text`` cut to the size that one exported attribute may have."""
         return cut_text(text, self.config.max_attribute_bytes)
 
-    def recorded_message(self, text: str) -> str:
-        """An exception's message as it may be kept in the local record."""
-        return text if self.config.record is ContentCapture.FULL else self._redactor.text(text)
+    def _listed(self, value: object) -> str | bool | int | float | list[str]:
+        scalar = _scalar(value)
+        if isinstance(scalar, list):
+            return [self.leaving.name(item) for item in scalar]
+        return self.leaving.name(scalar) if isinstance(scalar, str) else scalar
 
     def _export_content(
         self, result: Exported, key: str, value: object, encoded: dict[int, tuple[Any, str]] | None
     ) -> None:
-        if self.config.export is ContentCapture.OFF:
+        if self.leaving.is_shut:
             return
-        if self.config.export is ContentCapture.REDACTED:
-            value, encoded = self._redactor.value(value), None
+        if not self.leaving.is_open:
+            value, encoded = self.leaving.value(value), None
         limit = self.config.max_attribute_bytes
         if isinstance(value, str):
             text = to_text(value)
@@ -98,14 +105,6 @@ def _scalar(value: object) -> str | bool | int | float | list[str]:
     return to_text(value)
 
 
-def dump_json(value: object) -> str:
-    """``value`` as compact JSON; what is not JSON is converted first."""
-    try:
-        return to_text(_encode(value))
-    except (TypeError, ValueError, RecursionError):
-        return json.dumps(to_json_value(value), ensure_ascii=False, separators=(",", ":"))
-
-
 def _dump_messages(messages: list[Any], encoded: dict[int, tuple[Any, str]]) -> str:
     texts = []
     for message in messages:
@@ -114,55 +113,3 @@ def _dump_messages(messages: list[Any], encoded: dict[int, tuple[Any, str]]) -> 
             known = encoded[id(message)] = (message, dump_json(message))
         texts.append(known[1])
     return f"[{','.join(texts)}]"
-
-
-def cut_text(text: str, limit: int) -> str:
-    """``text`` in at most ``limit`` UTF-8 bytes, with a note of what is missing."""
-    data = text.encode("utf-8", "replace")
-    if len(data) <= limit:
-        return text
-    note = "… " + _NOTE.format(f"{len(data) - limit} bytes")
-    kept = data[: max(0, limit - len(note.encode()))].decode("utf-8", "ignore")
-    return kept + note
-
-
-def cut_json(value: object, limit: int) -> str:
-    """``value`` as JSON of at most ``limit`` bytes: long strings are shortened first, then middle items of lists go."""
-    value = to_json_value(value)
-    longest = limit
-    while longest >= 64:
-        text = dump_json(_shorten(value, longest))
-        if len(text.encode()) <= limit:
-            return text
-        longest //= 2
-    value = _shorten(value, 64)
-    while isinstance(value, list) and len(value) > 2:
-        value = _drop_middle(value)
-        text = dump_json(value)
-        if len(text.encode()) <= limit:
-            return text
-    text, size = dump_json(value), limit
-    while True:  # quotes and control characters are escaped once more, which makes the text longer
-        size -= 64
-        result = dump_json({"$truncated": cut_text(text, max(0, size))})
-        if len(result.encode()) <= limit or size <= 0:
-            return result
-
-
-def _shorten(value: Any, longest: int) -> Any:
-    if isinstance(value, str):
-        return cut_text(value, longest)
-    if isinstance(value, list):
-        return [_shorten(item, longest) for item in value]
-    if isinstance(value, dict):
-        return {key: _shorten(item, longest) for key, item in value.items()}
-    return value
-
-
-def _drop_middle(items: list[Any]) -> list[Any]:
-    """Halve a list: its first item (often the system message), a note, and its newest items stay."""
-    kept = max(1, (len(items) - 1) // 2)
-    left_out = len(items) - 1 - kept
-    note = {"role": "system", "parts": [{"type": "text", "content": _NOTE.format(f"{left_out} items")}]}
-    is_messages = isinstance(items[0], dict) and "role" in items[0]
-    return [items[0], *([note] if is_messages and kept > 1 else []), *items[-kept:]]

@@ -27,6 +27,8 @@ from opentelemetry.trace import (
 from tracer_hooks import semconv
 from tracer_hooks._guard import report
 from tracer_hooks.schema import to_text
+from tracer_hooks.telemetry._content_gate import ContentGate
+from tracer_hooks.telemetry._cutting import cut_text
 from tracer_hooks.telemetry._span_record import SpanEvent, SpanRecord, SpanStatus
 from tracer_hooks.telemetry._suppress import SUPPRESSED, quiet
 
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 CURRENT = "tracer_hooks.invocation"
 """Context key of the operation that code runs in."""
 _MAX_STACK_CHARS = 8_000
+_MOST_READ = 8 * _MAX_STACK_CHARS
+"""Characters of a stack trace that are looked at: AutoGen's hold one another, and grow with every level."""
 _RANDOM = random.SystemRandom()
 """Not the module's own generator: a run must not use up the random numbers of a user who has seeded it."""
 
@@ -165,8 +169,9 @@ class Invocation:
                 context = set_span_in_context(self.parent.span, context)
             # A sampler may decide on the operation; everything else is set once, at the end.
             start = {semconv.OPERATION_NAME: self.operation}
+            shown = self.run.capture.leaving.name(self.span_name)
             return self.run.tracer.start_span(
-                self.span_name, context, kind=self.span_kind, attributes=start, start_time=self.start_ns
+                shown, context, kind=self.span_kind, attributes=start, start_time=self.start_ns
             )
         except Exception as failure:
             report(f"start the span {self.span_name!r}", failure)
@@ -186,18 +191,16 @@ class Invocation:
         return trace_id, f"{_RANDOM.getrandbits(64) or 1:016x}"
 
     def _record_exception(self, error: BaseException) -> None:
-        attributes = {
-            semconv.EXCEPTION_TYPE: type(error).__qualname__,
-            semconv.EXCEPTION_MESSAGE: self.run.capture.recorded_message(to_text(error)),
-        }
-        self._events.append(SpanEvent(name=semconv.EVENT_EXCEPTION, time_ns=time.time_ns(), attributes=attributes))
+        capture = self.run.capture
+        kept = _told(error, capture.kept, capture.kept.text(to_text(error)))
+        self._events.append(SpanEvent(name=semconv.EVENT_EXCEPTION, time_ns=time.time_ns(), attributes=kept))
         if self.span.is_recording():
-            stack = "".join(traceback.format_exception(error))[-_MAX_STACK_CHARS:]
-            exported = {
-                semconv.EXCEPTION_TYPE: type(error).__qualname__,
-                semconv.EXCEPTION_MESSAGE: self.run.capture.message(to_text(error)),
-                semconv.EXCEPTION_STACKTRACE: self.run.capture.message(to_text(stack)),
-            }
+            exported = _told(error, capture.leaving, capture.message(to_text(error)))
+            if not capture.leaving.is_shut:
+                stack = to_text("".join(traceback.format_exception(error)))[-_MOST_READ:]
+                # Cut behind the gate: half a secret is recognised by no pattern.
+                told = capture.leaving.text(stack)[-_MAX_STACK_CHARS:]
+                exported[semconv.EXCEPTION_STACKTRACE] = cut_text(told, capture.config.max_attribute_bytes)
             self.span.add_event(semconv.EVENT_EXCEPTION, exported)
 
     def _end(self, status: SpanStatus, message: str, end_ns: int | None) -> None:
@@ -213,8 +216,9 @@ class Invocation:
         try:
             if self.span.is_recording():
                 self.span.set_attributes(self.run.capture.exported(self.attributes, self.run.encoded))
+                described = self._described(message, self.run.capture.leaving)
                 if status is SpanStatus.ERROR:  # else left UNSET: a status of OK could never be overridden
-                    self.span.set_status(Status(StatusCode.ERROR, self._exported_message(message)))
+                    self.span.set_status(Status(StatusCode.ERROR, self.run.capture.cut(described)))
         except Exception as failure:
             report(f"export {self.span_name!r}", failure)
         try:
@@ -223,9 +227,13 @@ class Invocation:
         except Exception as failure:
             report(f"end the span {self.span_name!r}", failure)
 
-    def _exported_message(self, message: str) -> str:
-        """The status's description as it may be exported."""
-        return self.run.capture.message(message)
+    def _described(self, message: str, gate: ContentGate) -> str:
+        """The status's description as ``gate`` lets it through: of content that is kept back, its kind remains."""
+        return self._kind_of_failure() if gate.is_shut and message else gate.text(message)
+
+    def _kind_of_failure(self) -> str:
+        """What a status says where content is kept back: the exception's class, or that a tool failed."""
+        return str(self.attributes.get(semconv.ERROR_TYPE) or "failed")
 
     def to_record(self) -> SpanRecord:
         """What is kept of the ended operation. It is made when a trajectory is asked for: most runs' never is."""
@@ -235,15 +243,25 @@ class Invocation:
             trace_id=self.trace_id,
             span_id=self.span_id,
             parent_id=parent.span_id if parent is not None and parent.run is self.run else None,
-            name=self.span_name,
+            name=self.run.capture.kept.name(self.span_name),
             kind="client" if self.span_kind is SpanKind.CLIENT else "internal",
             start_ns=self.start_ns,
             end_ns=self.end_ns,
             attributes=self.run.capture.recorded(self.attributes),
             status=status,
-            status_message=self.run.capture.recorded_message(message),
+            status_message=self._described(message, self.run.capture.kept),
             events=tuple(self._events),
         )
+
+
+def _told(error: BaseException, gate: ContentGate, message: str) -> dict[str, Any]:
+    """The attributes of an exception's event; what is kept back is named, so that nobody looks for it elsewhere."""
+    attributes: dict[str, Any] = {semconv.EXCEPTION_TYPE: type(error).__qualname__}
+    if gate.is_shut:
+        attributes[semconv.WITHHELD] = [semconv.EXCEPTION_MESSAGE, semconv.EXCEPTION_STACKTRACE]
+    else:
+        attributes[semconv.EXCEPTION_MESSAGE] = message
+    return attributes
 
 
 class _Active:

@@ -14,7 +14,6 @@ from opentelemetry.trace import Tracer
 
 from tracer_hooks import semconv
 from tracer_hooks._guard import guard
-from tracer_hooks.config import ContentCapture
 from tracer_hooks.schema import SCHEMA_VERSION, AgentSpec, RunKind, RunOutcome, Trajectory, Usage, to_text
 from tracer_hooks.telemetry._capture import Capture
 from tracer_hooks.telemetry._invocation import (
@@ -339,11 +338,11 @@ class RunInvocation(Invocation):
 
         return assemble(self.records)[0]
 
-    def _exported_message(self, message: str) -> str:
-        """A check's reason quotes the answer, and is content; the text of an exception is exported in every mode."""
-        if self.error is None and self.capture.config.export is ContentCapture.OFF:
-            return CHECK_FAILED if message.startswith("check: ") else "failed"
-        return super()._exported_message(message)
+    def _kind_of_failure(self) -> str:
+        reason = self.attributes.get(semconv.RUN_OUTCOME_REASON) or ""
+        if self.error is None and self.attributes.get(semconv.RUN_OUTCOME) == RunOutcome.FAILED:
+            return CHECK_FAILED if reason.startswith("check: ") else "failed"
+        return super()._kind_of_failure()
 
     def _sweep(self, error: BaseException | None) -> None:
         with self._lock:

@@ -44,11 +44,24 @@ def test_off_exports_no_content_not_even_by_a_check_s_reason() -> None:
     assert "check: not passed" in text
 
 
-def test_off_exports_the_messages_of_exceptions_redacted() -> None:
+def test_off_exports_the_class_of_an_exception_and_says_what_it_keeps_back() -> None:
     text = exported("fail")
     assert "ValueError" in text
-    assert "cannot use" in text
-    assert KEY not in text
+    assert "cannot use" not in text
+    assert '"tracer_hooks.withheld": ["exception.message", "exception.stacktrace"]' in text
+
+
+def test_a_secret_in_a_name_is_blanked_unless_content_is_full() -> None:
+    @tracer_hooks.agent(name=f"agent {KEY}")
+    def named(task: str) -> str:
+        return "done"
+
+    seen = {mode: Recording() for mode in ("off", "redacted", "full")}
+    for mode, recording in seen.items():
+        tracer_hooks.run(lambda task: named(task), "ask", tracer_provider=recording.provider, capture=mode)
+    shown = {mode: " ".join(span.name for span in one.ended) for mode, one in seen.items()}
+    assert KEY in shown["full"]
+    assert KEY not in shown["off"] + shown["redacted"]
 
 
 @pytest.mark.parametrize("task", ["ask", "fail"])

@@ -27,7 +27,7 @@ async def acallback(run: Any) -> None:
     [
         ({"retrys": 2}, "unknown option 'retrys', expected one of: attributor, capture, check, diagnose, expected, "
                         "feedback, intervention, lessons, "
-                        "on_attempt, on_failure, prompt_control, prompts, repair, retries, "
+                        "on_attempt, on_failure, prompt_control, prompts, repair, retention, retries, "
                         "retry_streams, store, tools, tracer_provider"),
         ({"config": 1}, "unknown option 'config'"),
         ({"retries": -1}, "retries is -1, expected a number, 0 or more, or a RetryPolicy"),

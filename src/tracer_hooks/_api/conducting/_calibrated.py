@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from tracer_hooks._guard import logger, warn_once
+from tracer_hooks._private_files import make_folder, seal
 from tracer_hooks.attribution import Attributor, get_attributor
 from tracer_hooks.config import DEFAULT_STORE, store_path
 from tracer_hooks.errors import TracerHooksError
@@ -112,7 +113,8 @@ def save_calibrated(folder: Path, attributor: Any, card: TeamCard) -> Path:
         OSError: The folder cannot be written.
     """
     target = folder / card.fingerprint
-    target.mkdir(parents=True, exist_ok=True)
+    make_folder(target)
     attributor.save(target)
     (target / CARD).write_text(card.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    seal(target.rglob("*"))  # the attributor's own files know nothing of whose folder it is
     return target

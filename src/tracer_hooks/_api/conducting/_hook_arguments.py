@@ -39,3 +39,4 @@ class HookArguments(TypedDict, total=False):
     tracer_provider: TracerProvider | None
     capture: str | CaptureConfig | None
     store: str | Path | None
+    retention: str | None

@@ -125,14 +125,18 @@ class HookOptions:
 
 
 def make_options(
-    *, capture: str | CaptureConfig | None = None, store: str | Path | None = None, **options: Any
+    *,
+    capture: str | CaptureConfig | None = None,
+    store: str | Path | None = None,
+    retention: str | None = None,
+    **options: Any,
 ) -> HookOptions:
     """Check the options and fill in what the environment says.
 
     Raises:
         ConfigError: An option is unknown or has a value that cannot be used.
     """
-    known = HookOptions.__dataclass_fields__.keys() - {"config"} | {"capture", "store"}
+    known = HookOptions.__dataclass_fields__.keys() - {"config"} | {"capture", "store", "retention"}
     unknown = sorted(options.keys() - known)
     if unknown:
         raise ConfigError(f"unknown option {unknown[0]!r}, expected one of: {', '.join(sorted(known))}")
@@ -141,7 +145,9 @@ def make_options(
             raise ConfigError(f"{name} is {options[name]!r}, expected {expected}")
     if store is not None and not isinstance(store, (str, Path)):
         raise ConfigError(f"store is {store!r}, expected a path or 'off'")
-    made = HookOptions(**options, config=HookConfig.from_env(capture=capture, store=store))
+    if retention is not None and not isinstance(retention, str):
+        raise ConfigError(f"retention is {retention!r}, expected an age such as '30d' or '1000 runs'")
+    made = HookOptions(**options, config=HookConfig.from_env(capture=capture, store=store, retention=retention))
     _check_stored(made)
     get_attributor(made.attributor)
     _ = made.strategies, made.tool_rules

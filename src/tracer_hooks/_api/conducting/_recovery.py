@@ -170,7 +170,8 @@ class Recovery:
         if trial.passed:
             self._stopped = "the run was recovered"
         elif trial.outcome is RunOutcome.UNKNOWN:
-            self._stopped = f"how the run ended is not known: {attempt.outcome_reason}"
+            reason = attempt.trajectory.outcome_reason  # as it is kept, unlike the attempt's own
+            self._stopped = f"how the run ended is not known: {reason or 'no reason is kept'}"
         run.repair = self.log
 
     def stop(self, why: str, run: TeamRun) -> None:
@@ -254,8 +255,10 @@ class Recovery:
             self._reference,
             answer=attempt.trajectory.final_output or "",
         )
+        # What is kept of the expected answer may be blanked; what it must not be told is all of it.
+        failed = attempt.trajectory.model_copy(update={"reference": self._reference})
         failure = Failure.of(
-            attempt.trajectory,
+            failed,
             attempt.attribution,
             # That the answer was wrong, or which one it was, has not been shown to help; who asks for it gets it told.
             feedback=feedback.text if feedback.is_specific or self._options.strategies.is_fixed else None,
@@ -263,7 +266,7 @@ class Recovery:
             # Trials of another attempt's steps say nothing about this one's.
             tried=() if ground is not None else self._trials,
         )
-        secrets = Secrets.of(attempt.trajectory)
+        secrets = Secrets.of(failed)
         return _Ground(attempt, tape, self._chooser(failure, ground), secrets)
 
     def _chooser(self, failure: Failure, before: _Ground | None) -> RepairSearch | FixedRepair:

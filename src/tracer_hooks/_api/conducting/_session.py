@@ -41,8 +41,17 @@ from tracer_hooks.feedback import RetryBudget
 from tracer_hooks.frameworks import Intervention, Interventions, RunResult, TeamCall
 from tracer_hooks.frameworks.plain import PlainTeam
 from tracer_hooks.replay import retimed, tape_of
-from tracer_hooks.schema import RunKind, RunOutcome, Trajectory
-from tracer_hooks.telemetry import RunInvocation, RunStart, current_run, emit_diagnosis, suppressed, unrecorded
+from tracer_hooks.schema import RunKind, RunOutcome, Trajectory, to_text
+from tracer_hooks.telemetry import (
+    Content,
+    RunInvocation,
+    RunStart,
+    current_run,
+    emit_diagnosis,
+    gated_attribution,
+    suppressed,
+    unrecorded,
+)
 
 if TYPE_CHECKING:
     from tracer_hooks._api.conducting._conductor import Conductor
@@ -92,11 +101,12 @@ class Session:
         self._source = source
         self._is_tentative = conductor.is_tentative
         self._emitter = self.options.emitter
-        self._archive = Archive(self.options.config.store)
+        self._archive = Archive(self.options.config.store, self.options.config.retention)
         self._at_work = threading.Lock()
         expected = expected_answer(self.options.expected, call.task)
         self._reference = expected if isinstance(expected, str) else None
         self._undecided = expected if isinstance(expected, Undecided) else None
+        self._gate = self._emitter.capture.kept
         around = current_run()
         self._budget = RetryBudget(self.options.policy, outer=_BUDGETS.get(around) if around is not None else None)
         self.recovery = Recovery(self.options, self._budget, self.adapter, self._archive, self._reference)
@@ -109,7 +119,9 @@ class Session:
             prompts = self._prompts
             again.keywords.update(built_with=lambda: prompts.built_texts)
         again.keywords.update(prompts=functools.partial(_told_again, self._prompts, self._lessons))
-        self.run = TeamRun(session_id=uuid.uuid4().hex, team=self._info.name, task=call.task, again=again)
+        self.run = TeamRun(
+            session_id=uuid.uuid4().hex, team=self._info.name, task=call.task, gate=self._gate, again=again
+        )
 
     # --- one attempt -----------------------------------------------------------------------------------------------
     def open(self) -> Opened:
@@ -171,7 +183,7 @@ class Session:
             outcome=judged.outcome,
             outcome_reason=judged.reason,
             # Of a function, not a method: the attempt must not keep the session, and with it the team, alive.
-            assemble=functools.partial(_assembled, run, judged, self._reference, self.recovery.kept),
+            assemble=functools.partial(_assembled, run, judged, self._kept_reference, self.recovery.kept),
             record=functools.partial(tape_of, run),
             result=result,
             error=error,
@@ -285,9 +297,15 @@ class Session:
             return
         with guard("diagnose the run"), suppressed():
             attributor = self.options.diagnostician_for(attempt.trajectory)
-            attempt.attribution = checked_diagnosis(attributor, attempt.trajectory, self._reference)
+            # On what is kept, the expected answer included: an attributor may send it elsewhere, and quotes it.
+            found = checked_diagnosis(attributor, attempt.trajectory, self._kept_reference)
+            attempt.attribution = gated_attribution(found, self._gate) if found is not None else None
             if attempt.attribution is not None:
                 emit_diagnosis(self._emitter, attempt.trajectory, attempt.attribution)
+
+    @property
+    def _kept_reference(self) -> str | None:
+        return self._gate.optional(self._reference)
 
     def _drawn(self, prompts: AcceptedPrompts | None) -> CallPrompts | None:
         """The accepted prompts of this call; None without any."""
@@ -316,8 +334,9 @@ class Session:
         try:
             prepared = self._source.again(self.adapter, team, texts)
         except Exception as error:  # the user's factory
-            said = f"{type(error).__name__}: {error}"
-            warn_once(f"built {said}", "tracer-hooks cannot use accepted prompts: the factory raised %s", said)
+            what, said = type(error).__name__, to_text(error)
+            message = "tracer-hooks cannot use accepted prompts: the factory raised %s: %s"
+            warn_once(f"built {what}: {said}", message, what, Content(said))
             return None
         prompts.build_with()
         return self._open_anew(prepared)
@@ -381,9 +400,11 @@ class Session:
 
     def _no_retry(self, error: Exception) -> None:
         """The user's factory, or we, could not make the team ready again: the call ends with what it has."""
-        why = f"the team could not be made ready again ({type(error).__name__}: {error})"
-        self.recovery.stop(why, self.run)
-        logger.warning("tracer-hooks does not retry: the team could not be made ready again (%r)", error)
+        said = f"{type(error).__name__}: {self._gate.needed(to_text(error))}"
+        self.recovery.stop(f"the team could not be made ready again ({said})", self.run)
+        logger.warning(
+            "tracer-hooks does not retry: the team could not be made ready again (%s: %s)", type(error).__name__, error
+        )
 
     def _by_expected_answer(self, result: RunResult) -> Ruling | None:
         if self.options.check is not None:
@@ -406,7 +427,7 @@ def _assembled(run: RunInvocation, judged: Judged, reference: str | None, kept: 
         run_id=run.run_id,
         team=run.start.team,
         framework=run.start.framework,
-        task=run.start.task,
+        task=run.capture.kept.text(run.start.task),
         outcome=judged.outcome,
-        outcome_reason=judged.reason,
+        outcome_reason=run.capture.kept.optional(judged.reason),
     )

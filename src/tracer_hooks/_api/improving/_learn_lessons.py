@@ -21,7 +21,8 @@ from tracer_hooks.improvement import (
 )
 from tracer_hooks.repairs import Chat, FeedbackMode
 from tracer_hooks.schema import Json, Record, RunKind, RunOutcome, Text, Usage
-from tracer_hooks.store import Lesson, LessonDraft, LessonStore, RunStore, RunSummary, fingerprint
+from tracer_hooks.store import Lesson, LessonDraft, LessonStore, RunStore, RunSummary, StoredRun, fingerprint
+from tracer_hooks.telemetry import ContentGate, gated_trajectory
 
 _MOST_FAILURES = 120
 _LOOKED_AT = 2_000
@@ -113,7 +114,7 @@ def learn_lessons(
         taken = {run_id for _, run_id in lessons.learnt_from(name)}
         new = [one for one in heads if one.run_id not in taken][:_MOST_FAILURES]
         with RunStore(store, read_only=True) as runs:
-            failed = [judged_failure(runs.get(one.run_id, with_tape=False), options) for one in new]
+            failed = [judged_failure(_kept(runs.get(one.run_id, with_tape=False)), options) for one in new]
         blamed = [run for run in failed if run.blamed is not None and not blames_environment(run.attribution)]
         wanted = [run for run in blamed if not agents or run.blamed in agents]
         groups = failure_groups(wanted)
@@ -136,6 +137,11 @@ def learn_lessons(
         usage=found.usage,
         stopped=found.stopped,
     )
+
+
+def _kept(run: StoredRun) -> StoredRun:
+    """A run that may have been stored in another mode, as the model that writes lessons may see it."""
+    return run.model_copy(update={"trajectory": gated_trajectory(run.trajectory, ContentGate.of_record())})
 
 
 def _learn(

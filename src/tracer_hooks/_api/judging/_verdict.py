@@ -13,6 +13,7 @@ from tracer_hooks._api.judging._awaiting import run_awaitable
 from tracer_hooks._guard import logger, warn_once
 from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.schema import to_text
+from tracer_hooks.telemetry import Content
 from tracer_hooks.values import compare_values
 
 PASS_SCORE = 0.5
@@ -48,10 +49,11 @@ def expected_answer(expected: Expected | None, task: str) -> str | Undecided | N
         answer = expected.get(task) if isinstance(expected, Mapping) else expected(task)
         if answer is not None:
             return to_text(answer)  # numbers are natural answers
-        why = f"expected= has no answer for the task {task[:80]!r}"
+        said, content = "expected= has no answer for the task", repr(task[:80])
     except Exception as error:
-        why = f"expected= raised {type(error).__name__}: {to_text(error)}".rstrip(": ")
-    warn_once(f"{why}, {id(expected)}", "%s; the outcome of such a run is not known", why)
+        said, content = f"expected= raised {type(error).__name__}:", to_text(error)
+    why = f"{said} {content}".rstrip(": ")
+    warn_once(f"{why}, {id(expected)}", "%s %s; the outcome of such a run is not known", said, Content(content))
     return Undecided(why)
 
 
@@ -115,7 +117,8 @@ def _raised(check: Check, error: Exception) -> Verdict:
     if isinstance(error, AssertionError):
         return Verdict(passed=False, reason=text or f"an assertion of {_name(check)} does not hold")
     reason = f"{type(error).__name__}: {text}".rstrip(": ")
-    logger.warning("%s raised %s; the run counts as failed", _name(check), reason)
+    kind = type(error).__name__
+    logger.warning("%s raised %s: %s; the run counts as failed", _name(check), kind, Content(text))
     return Verdict(passed=False, reason=reason)
 
 
@@ -139,9 +142,10 @@ def _ruling(check: Check, judgement: Any) -> Ruling:
         return Verdict(passed=score >= PASS_SCORE, reason=reason, score=score)
     else:
         odd = _short(judgement)
-    why = f"{name} returned {odd}, expected a bool, a score from 0 to 1, or a Verdict"
-    warn_once(f"{name} {id(check)} {type(judgement).__name__}", "%s; the outcome of such a run is not known", why)
-    return Undecided(why)
+    message = "%s returned %s, expected a bool, a score from 0 to 1, or a Verdict"
+    key = f"{name} {id(check)} {type(judgement).__name__}"
+    warn_once(key, f"{message}; the outcome of such a run is not known", name, Content(odd))
+    return Undecided(message % (name, odd))
 
 
 def _is_bool(value: Any) -> bool:

@@ -9,8 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracer_hooks._api.runs._team_run import Attempt, TeamRun
+from tracer_hooks._api.runs._retention import retain
+from tracer_hooks._api.runs._team_run import Attempt, TeamRun, kept_repair
 from tracer_hooks._guard import guard, warn_once
+from tracer_hooks.config import Retention
 from tracer_hooks.errors import ReplayError, StoreError
 
 if TYPE_CHECKING:
@@ -23,10 +25,12 @@ class Archive:
 
     Args:
         path: The store's file; None saves nothing.
+        retention: Which runs stay in it; None keeps all.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, retention: Retention | None = None) -> None:
         self._path = path
+        self._retention = retention
 
     def save(self, run: TeamRun) -> None:
         """Save every attempt of ``run``."""
@@ -36,6 +40,7 @@ class Archive:
             store = _open_store(self._path.absolute())
             for attempt in run.attempts:
                 store.save(_stored(run, attempt))
+            retain(self._path.absolute(), self._retention)
 
     def repair_counts(self, team: str) -> Sequence[CountRow]:
         """How often each kind of repair was tried on this team, and helped."""
@@ -73,6 +78,7 @@ def _stored(run: TeamRun, attempt: Attempt) -> StoredRun:
     from tracer_hooks.store import StoredRun
 
     trajectory = attempt.trajectory
+    repair = kept_repair(run) if attempt is run.last else None
     starts = [step.started_at for step in trajectory.steps if step.started_at is not None]
     ends = [step.ended_at for step in trajectory.steps if step.ended_at is not None]
     now = datetime.now(UTC)
@@ -80,7 +86,7 @@ def _stored(run: TeamRun, attempt: Attempt) -> StoredRun:
         run_id=trajectory.run_id,
         team=run.team,
         framework=trajectory.framework,
-        task=run.task,
+        task=run.gate.text(run.task),
         outcome=trajectory.outcome,
         outcome_reason=trajectory.outcome_reason,
         started_at=min(starts, default=now),
@@ -90,7 +96,7 @@ def _stored(run: TeamRun, attempt: Attempt) -> StoredRun:
         kind=RunKind.LIVE if attempt.number == 1 else RunKind.RETRY,
         trajectory=trajectory,
         attribution=attempt.attribution,
-        repair=run.repair.model_dump(mode="json") if run.repair is not None and attempt is run.last else None,
+        repair=repair.model_dump(mode="json") if repair is not None else None,
         tape=_tape(attempt),
         prompts=attempt.prompts,
         lessons=attempt.lessons,

@@ -28,7 +28,7 @@ from tracer_hooks._api.judging import (
 )
 from tracer_hooks._api.runs._source import TeamSource
 from tracer_hooks.config import CaptureConfig, ContentCapture
-from tracer_hooks.errors import AdapterError, RecordedFailureError, ReplayError
+from tracer_hooks.errors import AdapterError, ConfigError, RecordedFailureError, ReplayError
 from tracer_hooks.frameworks import (
     Adapter,
     Intervention,
@@ -220,10 +220,19 @@ def rerunner_of_call(
 
 
 def replaying_emitter(emitter: Emitter | None = None) -> Emitter:
-    """An emitter like ``emitter`` whose local record is complete: a tape cannot be made from less."""
+    """An emitter like ``emitter``, for runs that are replayed: their record must be complete.
+
+    Raises:
+        ConfigError: Content is not to be kept. Faults, replays and what is learnt from them are copies of what agents
+            said: there is no blanked form of them that could be replayed.
+    """
     capture = emitter.capture.config if emitter is not None else CaptureConfig.from_env()
-    provider = emitter.provider if emitter is not None else None
-    return Emitter(tracer_provider=provider, capture=replace(capture, record=ContentCapture.FULL))
+    if capture.record is not ContentCapture.FULL:
+        raise ConfigError(
+            f"the content of runs is kept {capture.record.value!r}, expected 'full': runs are made again, and written, "
+            "as they were. Run it with TRACER_HOOKS_RECORD=full"
+        )
+    return Emitter(tracer_provider=emitter.provider if emitter is not None else None, capture=capture)
 
 
 class _NoHost(RunHost):  # a run is current whenever the team is called, so its entry points pass through

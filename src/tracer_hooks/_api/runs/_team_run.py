@@ -15,6 +15,7 @@ from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.repairs import Repair, RepairLog
 from tracer_hooks.replay import Tape
 from tracer_hooks.schema import Attribution, RunOutcome, Trajectory
+from tracer_hooks.telemetry import ContentGate
 
 if TYPE_CHECKING:
     from tracer_hooks._api.runs._rerunner import Rerunner
@@ -86,6 +87,8 @@ class TeamRun:
     repair: RepairLog | None = None
     """What was tried to recover it, at what price, and what helped; None where nothing failed or no retry was asked
     for."""
+    gate: ContentGate = field(default_factory=ContentGate.of_record, repr=False)
+    """What of it may be written: its store and reports hold what passes here. The fields above are as they were."""
     again: Callable[[], Rerunner] | None = field(default=None, repr=False)
     """Makes what runs the team again, for replays."""
     _done: threading.Event = field(default_factory=threading.Event, repr=False)
@@ -190,6 +193,25 @@ class TeamRun:
         return target
 
 
+def kept_repair(run: TeamRun) -> RepairLog | None:
+    """What was tried, as it may be written: repairs tell agents what went wrong in words of the run."""
+    if run.repair is None or run.gate.is_open:
+        return run.repair
+    gate = run.gate
+    trials = tuple(
+        trial.model_copy(
+            update={
+                "repair": trial.repair.model_copy(
+                    update={"text": gate.needed(trial.repair.text), "reason": gate.needed(trial.repair.reason)}
+                ),
+                "note": gate.name(trial.note),
+            }
+        )
+        for trial in run.repair.trials
+    )
+    return run.repair.model_copy(update={"trials": trials, "stopped": gate.name(run.repair.stopped)})
+
+
 def report_run(run: TeamRun) -> ReportRun:
     """``run`` in the shape that reports are made from."""
     from tracer_hooks.report import ReportAttempt, ReportRun
@@ -206,4 +228,6 @@ def report_run(run: TeamRun) -> ReportRun:
         for attempt in run.attempts
     ]
     framework = run.attempts[0].trajectory.framework if run.attempts else ""
-    return ReportRun(team=run.team, framework=framework, task=run.task, attempts=attempts, repair=run.repair)
+    return ReportRun(
+        team=run.team, framework=framework, task=run.gate.text(run.task), attempts=attempts, repair=kept_repair(run)
+    )

@@ -32,7 +32,7 @@ from tracer_hooks.attribution._judge._verdict import Verdict, with_remark
 from tracer_hooks.attribution._scores import Scorer, StepScores
 from tracer_hooks.errors import AttributionError, ConfigError
 from tracer_hooks.schema import Attribution, Candidate, Trajectory
-from tracer_hooks.telemetry import suppressed
+from tracer_hooks.telemetry import ContentGate, gated_trajectory, hold_logs, suppressed
 
 _PROTOCOLS: dict[str, Callable[[Interview], Verdict]] = {
     "all-at-once": all_at_once,
@@ -60,6 +60,9 @@ class JudgeAttributor:
     """Has a language model read the run and name agent, step, error mode and evidence.
 
     Every name and number of a reply is checked against the trajectory, and the judge gets one chance to repair a reply.
+    What the judge is told is governed by ``TRACER_HOOKS_RECORD``: with ``redacted`` secrets in it are blanked, with
+    ``off`` nobody is asked.
+
     An endpoint that fails and a reply that stays unusable are errors, never "no fault found". A run without anything in
     it, and a budget that is spent before there is any answer, give an abstention. The judge's calls are not traced.
 
@@ -81,6 +84,8 @@ class JudgeAttributor:
         self, options: JudgeOptions | None = None, *, model: ChatModel | None = None, proposer: Scorer | None = None
     ) -> None:
         self.options = options if options is not None else JudgeOptions.from_env()
+        self._gate = ContentGate.of_record()
+        hold_logs(self._gate)
         self._proposer = proposer if proposer is not None else _proposer_of(self.options)
         self._desk = Desk(
             model=model if model is not None else _model_of(self.options),
@@ -139,11 +144,15 @@ class JudgeAttributor:
         return scores_of(outcome.verdict, outcome.interview.case, outcome.interview.meter.usage)
 
     def _judge(self, trajectory: Trajectory, reference: str | None, candidates: Sequence[Candidate]) -> _Outcome:
+        # The endpoint, the call log and the kept replies see no more than the run store would hold.
+        trajectory, reference = gated_trajectory(trajectory, self._gate), self._gate.optional(reference)
         case = Case(trajectory, reference, header_chars=self._header_chars)
         weights = self._checked(candidates, case)
         meter = Meter(self.options.budget)
         interview = Interview(desk=self._desk, case=case, protocol=self.options.protocol, meter=meter)
-        if not any(step.content.strip() or step.tool_calls or step.error or step.recipient for step in case.steps):
+        if self._gate.is_shut or not any(
+            step.content.strip() or step.tool_calls or step.error or step.recipient for step in case.steps
+        ):
             return _Outcome(interview, None, INCOMPLETE)
         with suppressed():
             try:

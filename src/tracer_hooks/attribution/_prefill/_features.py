@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tracer_hooks._private_files import make_folder, seal
 from tracer_hooks.attribution._prefill._alone import read_alone
 from tracer_hooks.attribution._prefill._model import LocalModel
 from tracer_hooks.attribution._prefill._options import PrefillOptions
@@ -45,9 +46,10 @@ class PrefillFeatures:
 
     def save(self, path: Path) -> None:
         """Write the arrays to an ``.npz`` file, all or nothing."""
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         draft = path.with_name(f"{path.stem}.{id(self):x}.draft.npz")
         np.savez_compressed(draft, **{one.name: getattr(self, one.name) for one in fields(self)})
+        seal([draft])
         draft.replace(path)
 
     @classmethod

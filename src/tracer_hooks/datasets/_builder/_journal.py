@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tracer_hooks._private_files import make_folder, opener
 from tracer_hooks.errors import DatasetError
 
 NAME = "journal.jsonl"
@@ -37,7 +38,7 @@ class Journal:
         self._lock = threading.Lock()
         self._done: dict[str, dict[str, Any]] = {}
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             self._load()
         except OSError as error:
             raise self._unusable(error) from error
@@ -65,7 +66,7 @@ class Journal:
             return
         place = self.path.with_name(LOCK)
         try:
-            file = place.open("ab")
+            file = open(place, "ab", opener=opener)  # noqa: SIM115 - closed below, behind its own errors
         except OSError as error:
             raise self._unusable(error) from error
         with file:
@@ -102,7 +103,7 @@ class Journal:
     def _append(self, line: bytes) -> None:
         size = self.path.stat().st_size if self.path.exists() else 0
         try:
-            with self.path.open("ab") as file:
+            with open(self.path, "ab", opener=opener) as file:
                 file.write(line)
                 file.flush()
                 os.fsync(file.fileno())

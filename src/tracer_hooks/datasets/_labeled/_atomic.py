@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tracer_hooks._private_files import make_folder, opener
 from tracer_hooks.errors import DatasetError
 
 
@@ -24,7 +25,7 @@ def write_atomically(files: Mapping[Path, bytes]) -> None:
     try:
         with _removed_at_the_end(written):
             for place, data in files.items():
-                place.parent.mkdir(parents=True, exist_ok=True)
+                make_folder(place.parent)
                 _write_beside(place, data, written)
             for place, temporary in written.items():
                 temporary.replace(place)
@@ -45,11 +46,12 @@ def _removed_at_the_end(written: Mapping[Path, Path]) -> Iterator[None]:
 
 
 def _write_beside(place: Path, data: bytes, written: dict[Path, Path]) -> None:
-    handle, name = tempfile.mkstemp(prefix=f".{place.name}.", suffix=".tmp", dir=place.parent)
-    written[place] = Path(name)
-    with os.fdopen(handle, "wb") as file:
+    temporary = place.with_name(f".{place.name}.{uuid.uuid4().hex}.tmp")
+    written[place] = temporary
+    # Not by tempfile, whose files are for the owner alone: a file that the user names is as the umask says.
+    with open(temporary, "xb", opener=opener) as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-    mode = place.stat().st_mode & 0o777 if place.exists() else 0o644  # mkstemp's own is for the owner alone
-    Path(name).chmod(mode)
+    if place.exists():
+        temporary.chmod(place.stat().st_mode & 0o777)

@@ -1,0 +1,177 @@
+"""What is deleted is gone: from the lists, from the file, and from what lies beside it."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import tracer_hooks
+from tracer_hooks._api.runs import _retention
+from tracer_hooks.cli._app import app
+from tracer_hooks.config import Retention
+from tracer_hooks.errors import ConfigError, StoreError
+from tracer_hooks.schema import Trajectory
+from tracer_hooks.store import LessonStore, PromptStore, RunStore, StoredRun
+
+NOW = datetime.now(UTC)
+
+
+def saved(store: RunStore, run_id: str, *, days: float = 0, text: str = "") -> str:
+    """Save a run, and give the text that only it holds: short ones stand in the file as they are, long ones packed."""
+    planted = text or f"quokka-{run_id}-"
+    at = NOW - timedelta(days=days)
+    trajectory = Trajectory(run_id=run_id, team="office", task=planted * 3)
+    run = StoredRun(run_id=run_id, session_id=run_id, team="office", task=planted, trajectory=trajectory, started_at=at)
+    store.save(run)
+    store.save(run.model_copy(update={"tape": {"said": planted * 500, "at": [run_id] * 900}}))  # another row, larger
+    return planted
+
+
+def bytes_in(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def command(*arguments: object, answer: str | None = None) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["runs", *map(str, arguments)], input=answer)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.output
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "kept" / "runs.sqlite"
+
+
+def test_deleted_runs_are_out_of_the_file_and_the_log(file: Path) -> None:
+    store = RunStore(file)
+    gone, stays = saved(store, "gone"), saved(store, "stays")
+    assert gone.encode() in bytes_in(file.parent), "else nothing is shown below"
+    store.delete("gone")
+    assert store.wipe()
+    assert gone.encode() not in bytes_in(file.parent)
+    assert stays.encode() in bytes_in(file.parent)
+    assert [one.run_id for one in store.list()] == ["stays"]
+
+
+def test_while_another_reads_the_deletion_says_that_it_is_not_wiped(file: Path) -> None:
+    store = RunStore(file, busy_timeout_s=0.1)
+    gone = saved(store, "gone")
+    with RunStore(file)._database.read("look") as connection:
+        connection.exec_driver_sql("SELECT count(*) FROM runs").fetchone()
+        store.delete("gone")
+        assert not store.wipe()
+    assert store.wipe()
+    assert gone.encode() not in bytes_in(file.parent)
+
+
+@pytest.mark.parametrize(
+    ("which", "kept"),
+    [
+        (Retention(older_than=timedelta(days=30)), ["new", "week"]),
+        (Retention(keep=1), ["new"]),
+        (Retention(keep=0), []),
+        (Retention(older_than=timedelta(days=3), keep=2), ["new", "week"]),
+        (Retention(), ["new", "week", "month", "year"]),
+    ],
+)
+def test_which_runs_prune_keeps(file: Path, which: Retention, kept: list[str]) -> None:
+    store = RunStore(file)
+    for name, days in {"new": 0, "week": 7, "month": 31, "year": 365}.items():
+        saved(store, name, days=days)
+    would = [one.run_id for one in store.prune(which, dry_run=True)]
+    assert len(store.list()) == 4
+    assert [one.run_id for one in store.prune(which)] == would
+    assert [one.run_id for one in store.list()] == kept
+
+
+def test_the_commands(file: Path) -> None:
+    store = RunStore(file)
+    planted = [saved(store, f"{name}-run", days=days) for name, days in {"a": 0, "b": 40, "c": 50, "d": 60}.items()]
+    at = ("--store", file)
+    assert command("prune", "--older-than", "30d", "--dry-run", *at) == (0, "3 runs would be deleted\n")
+    code, said = command("prune", "--older-than", "45d", *at, answer="n\n")
+    assert (code, len(store.list())) == (0, 4)
+    assert "Delete 2 runs for good?" in said
+    code, said = command("prune", "--older-than", "45d", "--json", "--yes", *at)
+    assert json.loads(said) == {"deleted": ["c-run", "d-run"], "wiped": True}
+    assert command("delete", "b-", "--yes", *at) == (0, "1 run deleted\n")
+    left = bytes_in(file.parent)
+    assert [one.encode() in left for one in planted] == [True, False, False, False]
+
+
+def test_the_commands_refuse_what_they_cannot_do(file: Path) -> None:
+    with pytest.raises(StoreError, match="there is no run store"):
+        command("delete", "x", "--yes", "--store", file)
+    saved(RunStore(file), "one")
+    with pytest.raises(ConfigError, match="expected --older-than AGE, --keep N, or both"):
+        command("prune", "--store", file)
+    with pytest.raises(ConfigError, match="--older-than is 'soon', expected an age such as '30d'"):
+        command("prune", "--older-than", "soon", "--store", file)
+    with pytest.raises(ConfigError, match="expected --yes"):
+        command("delete", "one", "--json", "--store", file)
+    with pytest.raises(StoreError, match="no run 'two'"):
+        command("delete", "one", "two", "--yes", "--store", file)
+    assert len(RunStore(file).list()) == 1, "none of them is deleted where one is not there"
+
+
+def test_retention_takes_old_runs_away_without_a_run_waiting(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = RunStore(file)
+    gone = [saved(store, f"old-{number}", days=40) for number in range(120)]
+    monkeypatch.setenv("TRACER_HOOKS_RETENTION", "30d")
+    monkeypatch.setattr(_retention, "_next", {})
+    begun: list[threading.Thread] = []
+    monkeypatch.setattr(_retention.threading.Thread, "start", lambda thread: begun.append(thread))
+    tracer_hooks.run(lambda task: "done", "ask", store=file)
+    monkeypatch.undo()
+    (thread,) = begun
+    assert len(store.list(limit=500)) == 121, "the run did not wait for it"
+    thread.start()
+    thread.join(60)
+    assert len(store.list(limit=500)) == 1
+    left = bytes_in(file.parent)
+    assert not [one for one in gone if one.encode() in left]
+
+
+def test_retention_is_looked_at_once_an_hour(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    saved(RunStore(file), "one")
+    monkeypatch.setattr(_retention, "_next", {})
+    first, second = (_retention.retain(file, Retention(keep=5)) for _ in range(2))
+    assert first is not None
+    first.join(60)
+    assert second is None
+    later = time.monotonic() + 4000
+    monkeypatch.setattr(_retention.time, "monotonic", lambda: later)
+    third = _retention.retain(file, Retention(keep=5))
+    assert third is not None
+    third.join(60)
+
+
+@pytest.mark.parametrize("value", ["", "30", "d", "0 runs", "-1d", "a while", "1.5d"])
+def test_a_retention_that_cannot_be_read_is_refused(value: str) -> None:
+    with pytest.raises(ConfigError, match="expected an age such as '30d' or a number of runs"):
+        Retention.parse(value)
+
+
+def test_a_hook_takes_the_retention_too() -> None:
+    with pytest.raises(ConfigError, match="retention is 'soon'"):
+        tracer_hooks.run(lambda task: "done", "ask", retention="soon", store="off")
+    with pytest.raises(ConfigError, match="retention is 30"):
+        tracer_hooks.run(lambda task: "done", "ask", retention=30, store="off")  # type: ignore[typeddict-item]
+
+
+def test_prompts_and_lessons_stay_when_their_runs_go(file: Path) -> None:
+    prompts = PromptStore(file)
+    version = prompts.propose("f", {"a": "new"}, {"a": "old"}, provenance={"runs": ["gone"]}, team_name="office")
+    store = RunStore(file)
+    saved(store, "gone")
+    store.prune(Retention(keep=0))
+    assert store.wipe()
+    assert prompts.get("f", version.number).texts == {"a": "new"}
+    assert LessonStore(file).lessons("f") == ()
