@@ -9,6 +9,7 @@ variable                         meaning
 ``TRACER_HOOKS_OPENINFERENCE``   ``1``: OpenInference's input and output values beside the GenAI keys
 ``TRACER_HOOKS_SUPPRESS``        ``1``: ask other LLM instrumentations to stay silent inside our chat spans
 ``TRACER_HOOKS_STORE``           path of the run store, or ``off`` (default ``.tracer_hooks/runs.sqlite``)
+``TRACER_HOOKS_EXIT_SECONDS``    how long the end of the process waits for work in the background (default 30)
 ``TRACER_HOOKS_STRICT``          ``1``: raise our own bugs instead of logging them
 ``TRACER_HOOKS_PREFILL_MODEL``   folder or GGUF file of the language model that the attributor ``prefill`` reads with
 ``TRACER_HOOKS_JUDGE_*``         options of the attributor ``judge``, such as ``TRACER_HOOKS_JUDGE_MODEL``
@@ -28,6 +29,8 @@ from pathlib import Path
 
 from tracer_hooks.errors import ConfigError
 
+DEFAULT_EXIT_SECONDS = 30.0
+_LONGEST_S = 86_400
 DEFAULT_STORE = Path(".tracer_hooks") / "runs.sqlite"
 
 
@@ -95,6 +98,7 @@ class HookConfig:
         """
         if not isinstance(capture, CaptureConfig):
             capture = CaptureConfig.from_env(capture=capture)
+        _seconds("TRACER_HOOKS_EXIT_SECONDS", DEFAULT_EXIT_SECONDS)  # said now, not at the end of the process
         return cls(capture=capture, store=store_path(store))
 
 
@@ -102,6 +106,14 @@ def store_path(store: str | Path | None = None) -> Path | None:
     """The run store's file by argument, environment or default; None when it is switched off."""
     value = store if store is not None else os.environ.get("TRACER_HOOKS_STORE") or DEFAULT_STORE
     return None if str(value).lower() == "off" else Path(value)
+
+
+def exit_seconds() -> float:
+    """How long the end of the process waits for diagnoses and runs that are still to be made and stored, in seconds."""
+    try:
+        return _seconds("TRACER_HOOKS_EXIT_SECONDS", DEFAULT_EXIT_SECONDS)
+    except ConfigError:  # it was right when the team was hooked
+        return DEFAULT_EXIT_SECONDS
 
 
 def _capture(variable: str, argument: object, default: ContentCapture) -> ContentCapture:
@@ -126,6 +138,19 @@ def _positive(variable: str, default: int) -> int:
     if not value.isdigit() or int(value) < 256:
         raise ConfigError(f"{variable} is {value!r}, expected a whole number of bytes, 256 or more")
     return int(value)
+
+
+def _seconds(variable: str, default: float) -> float:
+    value = os.environ.get(variable, "")
+    if not value:
+        return default
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= _LONGEST_S:  # not for NaN either
+        raise ConfigError(f"{variable} is {value!r}, expected seconds from 0 to {_LONGEST_S}")
+    return seconds
 
 
 def _flag(variable: str) -> bool:

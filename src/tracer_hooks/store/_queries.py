@@ -27,15 +27,14 @@ from tracer_hooks.store._tables import ADDED_IN, STORE_VERSION, runs
 _MATCHES_SHOWN = 5
 
 
-def upsert(connection: sa.Connection, run: StoredRun) -> None:
-    """Write ``run`` over any earlier one with its id; see ``RunStore.save``."""
-    values = row_of(run)
+def upsert(connection: sa.Connection, values: Mapping[str, Any]) -> None:
+    """Write a run, given as column values, over any earlier one with its id; see ``RunStore.save``."""
     kept = {"run_id"}
-    if run.attribution is None:
+    if values["attribution"] is None:
         kept |= attribution_columns(None).keys()
-    if run.repair is None:
+    if values["rewrite"] is None:
         kept |= repair_columns(None).keys()
-    if run.tape is None:
+    if values["tape"] is None:
         kept |= tape_columns(None).keys()
     changed = {name: value for name, value in values.items() if name not in kept}
     statement = insert(runs).values(values)
