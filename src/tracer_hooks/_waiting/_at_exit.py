@@ -52,8 +52,8 @@ def wait_for_all(seconds: float) -> bool:
 def wait_at_exit() -> None:
     """Wait until all is done or the time is over; then everything that is left is given up."""
     seconds = exit_seconds()
-    now = time.monotonic()
-    for group, deadline in ((_firsts, now + seconds * (1 - _STORE_SHARE)), (_lasts, now + seconds)):
+    for group, share in ((_firsts, 1 - _STORE_SHARE), (_lasts, _STORE_SHARE)):
+        deadline = time.monotonic() + seconds * share
         for each in list(group):
             try:
                 done = each.drain(deadline)

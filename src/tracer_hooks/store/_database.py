@@ -160,6 +160,7 @@ class Database:
             isolation_level=None,  # transactions begin where _begin says, not where the driver guesses
             check_same_thread=False,
         )
+        connection.text_factory = _decoded
         connection.execute("PRAGMA synchronous=NORMAL")
         return connection
 
@@ -179,6 +180,11 @@ class Database:
         text, path = str(cause), str(self._path)
         message = f"cannot {doing}: run store {path!r}: {text}. {_next_command(text, path)}"
         raise StoreError(message) from error
+
+
+def _decoded(text: bytes) -> str:
+    """A text as it was written; one that was damaged in the file must not make every row unreadable."""
+    return text.decode("utf-8", "replace")
 
 
 def _is_locked(error: BaseException) -> bool:

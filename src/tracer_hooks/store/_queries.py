@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 
+from tracer_hooks._guard import warn_once
 from tracer_hooks.errors import StoreError
 from tracer_hooks.schema import RunOutcome
 from tracer_hooks.store._records import RunSummary, StoredRun
@@ -98,7 +99,17 @@ def summaries(
         statement = statement.where(runs.c.outcome == outcome.value)
     if since is not None:
         statement = statement.where(runs.c.started_us >= to_microseconds(since))
-    return tuple(summary_of(row) for row in connection.execute(statement).mappings())
+    found = (_summary(row) for row in connection.execute(statement).mappings())
+    return tuple(one for one in found if one is not None)
+
+
+def _summary(row: Mapping[Any, Any]) -> RunSummary | None:
+    """One row's summary; a damaged one is said once, and the others are still listed."""
+    try:
+        return summary_of(row)
+    except StoreError as error:
+        warn_once(f"damaged {row['run_id']!r}", "tracer-hooks leaves a run out of the list: %s", error)
+        return None
 
 
 def update(connection: sa.Connection, run_id: str, values: Mapping[str, Any]) -> None:

@@ -30,6 +30,12 @@ class RunStore(StoreFile):
         StoreError: No path is given and ``TRACER_HOOKS_STORE`` is ``off``.
     """
 
+    def load(self) -> None:
+        """Import what the first use of the file needs, which takes long; the file is not touched."""
+        from tracer_hooks.store import _lesson_statements, _prompt_changes, _queries, _repair_counts  # noqa: F401
+
+        assert self._database is not None
+
     def save(self, run: StoredRun) -> None:
         """Write ``run``, over an earlier one with the same id.
 

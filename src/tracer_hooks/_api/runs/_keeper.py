@@ -33,6 +33,8 @@ LONGEST_S = 2.0
 """How long a call waits at all, for a slow disk perhaps, before it is thought of as one that fails."""
 _LOCK_S = 5.0
 """How long the thread tries to get the lock before the file counts as one that fails."""
+_IDLE_S = 10.0
+"""How long the thread is kept where there is nothing to do."""
 _BATCH = 100
 """Calls in one transaction: others wait for its end."""
 _MOST_CALLS = 1_000
@@ -99,6 +101,7 @@ class Keeper:
 
     def keep(self, kept: Kept) -> None:
         """Hand over what is left of a call; returns once it is committed, or when waiting any longer is too much."""
+        _open(self._path).load()  # here: the import of a library is no delay that a store is to blame for
         with self._changed:
             self._admit(kept)
             self._changed.notify_all()
@@ -171,8 +174,11 @@ class Keeper:
     def _run(self) -> None:
         while True:
             with self._changed:
-                while not self._waiting or not (self._is_last or self._pause.may_try):
-                    self._changed.wait(self._pause.left_s if self._waiting else None)
+                if not self._waiting and not self._changed.wait_for(lambda: self._waiting, _IDLE_S):
+                    self._thread = None  # the next run starts another one
+                    return
+                while not (self._is_last or self._pause.may_try):
+                    self._changed.wait(self._pause.left_s)
             self._write_all()
 
     def _write_all(self) -> None:
