@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-
 import pytest
 import typer
 
@@ -24,6 +23,7 @@ from tracer_hooks.schema import (
     Evidence,
     RunOutcome,
     Step,
+    StepInput,
     StepKind,
     ToolCall,
     Trajectory,
@@ -92,7 +92,7 @@ def trajectory(run_id: str = "f" * 32) -> Trajectory:
     agents = (AgentSpec(name=HOSTILE, instructions=HOSTILE, tools=(HOSTILE,)), AgentSpec(name="\x00"))
     call = ToolCall(name=HOSTILE, arguments={HOSTILE: HOSTILE}, result=HOSTILE, error=HOSTILE)
     steps = (
-        Step(index=0, agent=HOSTILE, content=HOSTILE, inputs=HOSTILE, model=HOSTILE),
+        Step(index=0, agent=HOSTILE, content=HOSTILE, inputs=(StepInput(source=HOSTILE, text=HOSTILE),), model=HOSTILE),
         Step(index=1, agent=HOSTILE, kind=StepKind.TOOL_CALL, content=HOSTILE, tool_calls=(call,)),
         Step(index=2, agent="\x00", kind=StepKind.HANDOFF, content=HOSTILE, recipient=HOSTILE),
         Step(index=3, agent="\x00", kind=StepKind.ERROR, error=HOSTILE),

@@ -5,6 +5,7 @@ from tracer_hooks.telemetry._diagnosis import emit_diagnosis
 from tracer_hooks.telemetry._emitter import Emitter, current_run
 from tracer_hooks.telemetry._file_exporter import OTLPFileExporter
 from tracer_hooks.telemetry._foreign import normalise
+from tracer_hooks.telemetry._going_runs import warn_of_lost_step
 from tracer_hooks.telemetry._invocation import ABANDONED, CANCELLED, INTERRUPTED, Invocation, current_invocation
 from tracer_hooks.telemetry._messages import (
     ChatReply,
@@ -72,6 +73,7 @@ __all__ = [
     "to_spans",
     "tool_message",
     "unrecorded",
+    "warn_of_lost_step",
     "write_otlp_json",
     "write_otlp_protobuf",
 ]

@@ -18,6 +18,8 @@ from tracer_hooks.cli._safe_console import SafeConsole
 
 FOLDER = Path(cli.__file__).parent
 HOSTILE = "[/red]\x1b[31m\x9b31m\u202e\r[bold]x[/bold] :skull:"
+_PAST = ("print", "Console", "typer.echo", "click.echo", "sys.stdout.write", "sys.stderr.write")
+_EMPTY = ast.Constant("")
 
 
 def offences(source: str) -> list[str]:
@@ -29,19 +31,18 @@ def offences(source: str) -> list[str]:
         name = ast.unparse(node.func)
         options = {one.arg: one.value for one in node.keywords}
         first = node.args[0] if node.args else None
-        if (
-            name in ("print", "Console", "typer.echo", "click.echo", "sys.stdout.write", "sys.stderr.write")
-            or name.endswith("from_markup")
-            or ("markup" in options and ast.unparse(options["markup"]) != "False")
-            or (name.endswith("Panel") and not isinstance(options.get("title", ast.Constant("")), ast.Constant))
-            or (name.endswith("TextColumn") and "markup" not in options and not isinstance(first, ast.Constant))
-        ):
+        is_markup = "markup" in options and ast.unparse(options["markup"]) != "False"
+        # Rich reads the titles of panels and the texts of columns as markup, whatever the console says.
+        is_title = name.endswith("Panel") and not isinstance(options.get("title", _EMPTY), ast.Constant)
+        is_column = name.endswith("TextColumn") and not isinstance(first, ast.Constant)
+        if name in _PAST or name.endswith("from_markup") or is_markup or is_title or is_column:
             found.append(name)
     return found
 
 
 def test_nothing_is_printed_past_the_console() -> None:
-    allowed = {"_main.py": ["print"], "_console.py": ["sys.stdout.write"] * 2}
+    # The version, an error that was cleaned, a JSON document, and a result that was cleaned.
+    allowed = {"_app.py": ["print"], "_main.py": ["print"], "_console.py": ["sys.stdout.write"] * 2}
     found = {file.name: offences(file.read_text(encoding="utf-8")) for file in sorted(FOLDER.glob("*.py"))}
     assert {name: calls for name, calls in found.items() if calls} == allowed
 
