@@ -24,7 +24,7 @@ _FRESH_S = 2.0
 """What another process learns or retires is noticed after so long."""
 _FAILED_S = 30.0
 """A store that failed is asked again after so long: it may keep every caller waiting."""
-_BUSY_S = 1.0
+_BUSY_S = 5.0
 """How long a lesson's test waits for the store; no call waits for it."""
 _WORDS = {
     LessonState.KEPT: "keeps",

@@ -22,7 +22,7 @@ _FRESH_S = 2.0
 """What another process accepts or rolls back is noticed after so long."""
 _FAILED_S = 30.0
 """A store that failed is asked again after so long: it may keep every caller waiting."""
-_BUSY_S = 1.0
+_BUSY_S = 5.0
 """How long a version's watch waits for the store; no call waits for it."""
 _OVERLAP = 16
 """Outcomes that are read once more, since other processes count at the same time."""
