@@ -186,8 +186,7 @@ class Keeper:
             try:
                 self._write_batch()
             except Exception as error:  # ours, if it is none of the store's: no caller is to wait for this thread then
-                known = isinstance(error, StoreError)
-                self._failed(error if known else StoreError(f"{type(error).__name__}: {error}"))
+                self._failed(error if isinstance(error, StoreError) else StoreError(f"{type(error).__name__}: {error}"))
                 return
 
     def _write_batch(self) -> None:
