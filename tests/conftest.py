@@ -146,3 +146,25 @@ def nothing_left_from_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     if conductor is not None:
         conductor.WATCHTOWER.pause()
         monkeypatch.setattr(conductor, "WATCHTOWER", type(conductor.WATCHTOWER)())
+
+
+@pytest.fixture(autouse=True)
+def stores_of_their_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a test leaves to be stored is no matter of the next one; a call waits for its store, however busy we are."""
+    import sys
+
+    at_exit = sys.modules.get("tracer_hooks._waiting._at_exit")
+    keeper = sys.modules.get("tracer_hooks._api.runs._keeper")
+    if keeper is not None:
+        monkeypatch.setattr(keeper, "PATIENCE_S", 60.0)
+        monkeypatch.setattr(keeper, "LONGEST_S", 60.0)
+    known = list(at_exit._lasts) if at_exit is not None else []
+    yield
+    at_exit = sys.modules.get("tracer_hooks._waiting._at_exit")
+    keeper = sys.modules.get("tracer_hooks._api.runs._keeper")
+    if at_exit is not None and keeper is not None:
+        keeper.keeper_of.cache_clear()
+        for one in at_exit._lasts:
+            with one._changed:
+                one._waiting.clear()  # else a store that failed is tried again, and spoken of, in a later test
+        at_exit._lasts[:] = known

@@ -16,7 +16,22 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import ParamSpec, TypeVar
 
+from tracer_hooks._safe_text import on_one_line
+
+
+class _SafeLines(logging.Filter):
+    """Makes each message one line without characters that steer a terminal: it may quote what a team wrote."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        try:
+            record.msg, record.args = on_one_line(record.getMessage()), None
+        except Exception:  # logging says what is wrong with a message that cannot be formatted
+            return True
+        return True
+
+
 logger = logging.getLogger("tracer_hooks")
+logger.addFilter(_SafeLines())
 
 P = ParamSpec("P")
 T = TypeVar("T")

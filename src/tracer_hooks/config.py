@@ -11,6 +11,7 @@ variable                         meaning
 ``TRACER_HOOKS_STORE``           path of the run store, or ``off`` (default ``.tracer_hooks/runs.sqlite``)
 ``TRACER_HOOKS_BUBBLEWRAP``      code of the suites in bubblewrap: ``auto`` (default), ``required`` or ``off``
 ``TRACER_HOOKS_RETENTION``       how long runs stay in the store: an age such as ``30d``, or ``1000 runs`` (default all)
+``TRACER_HOOKS_EXIT_SECONDS``    how long the end of the process waits for work in the background (default 30)
 ``TRACER_HOOKS_STRICT``          ``1``: raise our own bugs instead of logging them
 ``TRACER_HOOKS_PREFILL_MODEL``   folder or GGUF file of the language model that the attributor ``prefill`` reads with
 ``TRACER_HOOKS_JUDGE_*``         options of the attributor ``judge``, such as ``TRACER_HOOKS_JUDGE_MODEL``
@@ -35,6 +36,8 @@ from tracer_hooks.errors import ConfigError
 BubblewrapUse = Literal["auto", "required", "off"]
 """Whether the code of the suites runs in bubblewrap: where it works, or not at all without it, or never."""
 
+DEFAULT_EXIT_SECONDS = 30.0
+_LONGEST_S = 86_400
 DEFAULT_STORE = Path(".tracer_hooks") / "runs.sqlite"
 
 
@@ -156,6 +159,7 @@ class HookConfig:
         named = "retention" if retention is not None else "TRACER_HOOKS_RETENTION"
         said = retention if retention is not None else os.environ.get("TRACER_HOOKS_RETENTION", "")
         kept = Retention.parse(said, name=named) if said else None
+        _seconds("TRACER_HOOKS_EXIT_SECONDS", DEFAULT_EXIT_SECONDS)  # said now, not at the end of the process
         return cls(capture=capture, store=store_path(store), retention=kept)
 
 
@@ -175,6 +179,14 @@ def bubblewrap_use(use: str | None = None) -> BubblewrapUse:
     if value.lower() not in get_args(BubblewrapUse):
         raise ConfigError(f"TRACER_HOOKS_BUBBLEWRAP or bubblewrap= is {value!r}, expected 'auto', 'required' or 'off'")
     return cast("BubblewrapUse", value.lower())
+
+
+def exit_seconds() -> float:
+    """How long the end of the process waits for diagnoses and runs that are still to be made and stored, in seconds."""
+    try:
+        return _seconds("TRACER_HOOKS_EXIT_SECONDS", DEFAULT_EXIT_SECONDS)
+    except ConfigError:  # it was right when the team was hooked
+        return DEFAULT_EXIT_SECONDS
 
 
 def _capture(variable: str, argument: object, default: ContentCapture) -> ContentCapture:
@@ -199,6 +211,19 @@ def _positive(variable: str, default: int) -> int:
     if not value.isdigit() or int(value) < 256:
         raise ConfigError(f"{variable} is {value!r}, expected a whole number of bytes, 256 or more")
     return int(value)
+
+
+def _seconds(variable: str, default: float) -> float:
+    value = os.environ.get(variable, "")
+    if not value:
+        return default
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= _LONGEST_S:  # not for NaN either
+        raise ConfigError(f"{variable} is {value!r}, expected seconds from 0 to {_LONGEST_S}")
+    return seconds
 
 
 def _flag(variable: str) -> bool:

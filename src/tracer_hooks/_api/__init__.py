@@ -4,7 +4,7 @@ from tracer_hooks._api.building import CalibrateOptions, Calibration, Calibrator
 from tracer_hooks._api.conducting import HookOptions, RetryBoundary, arun, diagnose, hook, last_run, run, unhook
 from tracer_hooks._api.improving import Improvement, ImproveOptions, LearnedLessons, improve, learn_lessons
 from tracer_hooks._api.rerunning import counterfactual, find_decisive_step, inject, replay_run, rerunner, resume
-from tracer_hooks._api.runs import Attempt, TeamRun, contrast_attributor, report_run
+from tracer_hooks._api.runs import Attempt, TeamRun, contrast_attributor, flush, report_run
 from tracer_hooks.frameworks import Verdict
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "counterfactual",
     "diagnose",
     "find_decisive_step",
+    "flush",
     "hook",
     "improve",
     "inject",

@@ -51,7 +51,7 @@ class BuildProgress(ProgressDisplay):
         else:
             self._bars.update(self._tasks[progress.phase], completed=progress.done, kept=kept)
         if not self._console.is_terminal and (is_new or progress.done == progress.total):
-            self._console.print(f"{name}: {progress.done} of {progress.total}, {kept}", markup=False, soft_wrap=True)
+            self._console.print(f"{name}: {progress.done} of {progress.total}, {kept}", soft_wrap=True)
 
 
 @contextmanager

@@ -102,13 +102,12 @@ class CalibrateJob:
         out().print(
             "Each failure was judged without any label of its own task; 95 % intervals over tasks.", style="dim"
         )
-        out().print(_choice(result), markup=False, soft_wrap=True)
+        out().print(_choice(result), soft_wrap=True)
         if result.folder is None:
             return
         out().print(
             f"The fitted attributor lies in {result.folder}. hook() uses it for this team from now on; elsewhere: "
             f"tracer-hooks diagnose PATH --attributor {result.folder}",
-            markup=False,
             soft_wrap=True,
         )
 

@@ -106,7 +106,7 @@ def _introduce(endpoint: Endpoint, is_scripted: bool) -> None:
 def _show(name: str, load: Callable[[], Build], endpoint: Endpoint, folder: Path) -> bool:
     console = out()
     console.print()
-    console.rule(f"[bold]{name}[/bold]", align="left")
+    console.rule(Text(name, style="bold"), align="left")
     try:
         with console.status(f"importing {name}"):
             build = load()

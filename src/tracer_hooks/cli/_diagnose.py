@@ -186,7 +186,7 @@ class DiagnoseJob:
             raise TracerHooksError(
                 f"cannot write {str(self.report)!r}: {error.strerror}; expected a path for --report"
             ) from error
-        err().print(f"report: {self.report}", markup=False, soft_wrap=True)
+        err().print(f"report: {self.report}", soft_wrap=True)
 
 
 @cache
@@ -241,10 +241,10 @@ def _report_run(result: Diagnosed) -> ReportRun | None:
 def _show(result: Diagnosed) -> None:
     out().rule(result.source, align="left", style="dim")
     if result.attribution is None or result.trajectory is None:
-        out().print(f"cannot be diagnosed: {result.error}", style="red", markup=False, soft_wrap=True)
+        out().print(f"cannot be diagnosed: {result.error}", style="red", soft_wrap=True)
     else:
         for note in result.notes:
-            out().print(note, style="dim", markup=False, soft_wrap=True)
+            out().print(note, style="dim", soft_wrap=True)
         out().print(diagnosis_text(result.trajectory, result.attribution))
 
 

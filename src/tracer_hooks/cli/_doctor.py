@@ -16,6 +16,8 @@ from tracer_hooks.errors import TracerHooksError
 from tracer_hooks.frameworks import find_adapters
 from tracer_hooks.suites import bubblewrap_state
 
+_LOCK_S = 0.5
+"""A run of another process holds the lock for milliseconds."""
 _KNOWN_ADAPTERS = ("autogen", "crewai", "langgraph")
 
 
@@ -107,6 +109,8 @@ def _store() -> Finding:
             return Finding(kind="store", name="runs", works=True, detail=f"{path} (not made yet)")
         with RunStore(path, read_only=True) as store:
             newest = store.list(limit=1)
+        with RunStore(path, busy_timeout_s=_LOCK_S) as store:
+            store.probe()
     except (TracerHooksError, OSError) as error:
         return Finding(kind="store", name="runs", works=False, detail=_said(error))
     detail = f"{path}, newest run {newest[0].run_id[:12]}" if newest else f"{path}, empty"

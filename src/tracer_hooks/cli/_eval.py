@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tracer_hooks.attribution import get_attributor
-from tracer_hooks.cli._console import DONE, FAILED, err, out, print_json
+from tracer_hooks.cli._console import DONE, FAILED, err, out_wide, print_json
 from tracer_hooks.errors import TracerHooksError
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ class EvalJob:
             raise TracerHooksError(
                 f"cannot write {str(self.html)!r}: {error.strerror}; expected a path for --html"
             ) from error
-        err().print(f"page: {self.html}", markup=False, soft_wrap=True)
+        err().print(f"page: {self.html}", soft_wrap=True)
 
 
 @contextmanager
@@ -101,5 +100,5 @@ def _progress() -> Iterator[Progress]:
 def _show(report: EvaluationReport) -> None:
     from tracer_hooks.evaluation import evaluation_tables
 
-    console = out() if out().is_terminal else Console(highlight=False, width=_PIPED_WIDTH)
+    console = out_wide()
     console.print(evaluation_tables(report, width=console.width))

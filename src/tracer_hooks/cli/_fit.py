@@ -43,7 +43,7 @@ class FitJob:
         others = [record for record in records if record.error is not None and _is_something_else(record)]
         bad = [record for record in records if record.error is not None and record not in others]
         for record in others:
-            err().print(f"passed over, no run: {record.source}", style="dim", markup=False, soft_wrap=True)
+            err().print(f"passed over, no run: {record.source}", style="dim", soft_wrap=True)
         labeled = [without_reference(record.labeled) for record in records if record.labeled is not None]
         with err().status(f"fitting {self.attributor!r} to {len(labeled)} labelled trajectories"):
             fitted, report = attributor.fit(labeled, seed=self.seed)
@@ -65,7 +65,7 @@ class FitJob:
 
     def _show(self, report: FitReport, labeled: Sequence[LabeledTrajectory], bad: Sequence[LoadedRecord]) -> None:
         for record in bad:
-            err().print(f"left out: {record.error}", style="yellow", markup=False, soft_wrap=True)
+            err().print(f"left out: {record.error}", style="yellow", soft_wrap=True)
         if self.as_json:
             print_json({"out": str(self.out), "left_out": len(bad), **_figures(report)})
             return
@@ -77,11 +77,11 @@ class FitJob:
         table.add_row("as shipped", f"{report.shipped_step:.1%}", f"{report.shipped_agent:.1%}")
         table.add_row("fitted, on questions left out", f"{report.fitted_step:.1%}", f"{report.fitted_agent:.1%}")
         out().print(table)
-        out().print(_ten_more(report), markup=False, soft_wrap=True)
-        out().print(f"chosen by cross-validation: {report.chosen}", markup=False, soft_wrap=True)
+        out().print(_ten_more(report), soft_wrap=True)
+        out().print(f"chosen by cross-validation: {report.chosen}", soft_wrap=True)
         if len(labeled) > report.trajectories:
-            out().print(f"{len(labeled) - report.trajectories} have no decisive step and were not used", markup=False)
-        out().print(f"use it: tracer-hooks diagnose PATH --attributor {self.out}", markup=False, soft_wrap=True)
+            out().print(f"{len(labeled) - report.trajectories} have no decisive step and were not used")
+        out().print(f"use it: tracer-hooks diagnose PATH --attributor {self.out}", soft_wrap=True)
 
 
 def _is_something_else(record: LoadedRecord) -> bool:

@@ -78,7 +78,7 @@ class ImportJob:
 
     def _show(self, taken: _Taken) -> None:
         for record in taken.bad:
-            err().print(f"could not be read: {record.error}", style="yellow", markup=False, soft_wrap=True)
+            err().print(f"could not be read: {record.error}", style="yellow", soft_wrap=True)
         if self.as_json:
             bad = [{"source": record.source, "error": str(record.error)} for record in taken.bad]
             document: dict[str, Any] = {"imported": taken.imported, "already_there": taken.there}
@@ -92,7 +92,7 @@ class ImportJob:
             out().print(f"of those already there, {len(taken.updated)} now have the outcome that you say")
         first = next(iter((*taken.imported, *taken.there)), None)
         if first is not None:
-            out().print(f"diagnose one: tracer-hooks diagnose {first}", markup=False, soft_wrap=True)
+            out().print(f"diagnose one: tracer-hooks diagnose {first}", soft_wrap=True)
 
 
 def _stored(trajectory: Trajectory, *, like: StoredRun | None = None) -> StoredRun:

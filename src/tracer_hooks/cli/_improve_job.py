@@ -142,7 +142,7 @@ class ImproveJob:
             raise ConfigError(
                 f"cannot write {str(self.report)!r}: {error.strerror}; expected a path for --report"
             ) from error
-        err().print(f"report: {self.report}", markup=False, soft_wrap=True)
+        err().print(f"report: {self.report}", soft_wrap=True)
 
     def _next(self, result: Improvement) -> Iterator[str]:
         """What to do now."""

@@ -9,8 +9,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.text import Text
 
 from tracer_hooks._api.improving import ImproveEstimate, ImproveProgress
+from tracer_hooks._safe_text import on_screen
 from tracer_hooks.cli._bars import ProgressDisplay
-from tracer_hooks.cli._prompts_shown import diff_text, visible
+from tracer_hooks.cli._prompts_shown import diff_text
 from tracer_hooks.report import ReportImprovement
 from tracer_hooks.store import prompt_diff
 
@@ -38,7 +39,7 @@ class ImproveBars(ProgressDisplay):
             words += f", {progress.passed / progress.done:.0%} passed"
         self.update(progress.phase.value, words, progress.done, progress.total)
         if progress.said:
-            self.say(visible(progress.said[:1].upper() + progress.said[1:]) + ".")
+            self.say(on_screen(progress.said[:1].upper() + progress.said[1:]) + ".")
 
 
 def estimate_words(estimate: ImproveEstimate) -> str:
@@ -62,10 +63,10 @@ def estimate_words(estimate: ImproveEstimate) -> str:
 
 def improvement_parts(found: ReportImprovement) -> Iterator[Text]:
     """The result, part by part."""
-    yield Text(f"\n{visible(found.heading)}", style=_STYLES[found.tone])
-    yield Text(visible(found.reason))
+    yield Text(f"\n{on_screen(found.heading)}", style=_STYLES[found.tone])
+    yield Text(on_screen(found.reason))
     for note in found.notes:
-        yield Text(visible(f"Note: {note}."))
+        yield Text(on_screen(f"Note: {note}."))
     for one in found.compared:
         line = Text(f"\n{one.title}: ", style="bold").append(one.figures, style="not bold")
         yield line.append(f" {one.meaning}" if one.meaning else "", style="not bold dim")
@@ -75,25 +76,25 @@ def improvement_parts(found: ReportImprovement) -> Iterator[Text]:
         yield Text(f"\n{found.baseline}")
     if found.blame:
         shares = ", ".join(f"{agent} {share:.0%}".replace("%", " %") for agent, share in found.blame)
-        yield Text(visible(f"Blame for the failures: {shares}."))
+        yield Text(on_screen(f"Blame for the failures: {shares}."))
     for agent, before, after in found.prompts:
-        yield Text(f"\n{visible(agent)}", style="bold")
+        yield Text(f"\n{on_screen(agent)}", style="bold")
         yield diff_text(prompt_diff(before, after, before_name="before", after_name="new"))
     yield from _looked_for(found)
     yield Text(f"\n{'; '.join(found.spent)}.", style="dim")
     for step in found.next:
-        yield Text(visible(step.replace("`", "")))
+        yield Text(on_screen(step.replace("`", "")))
 
 
 def _looked_for(found: ReportImprovement) -> Iterator[Text]:
     if found.search:
-        yield Text(f"\n{visible(found.search)}")
+        yield Text(f"\n{on_screen(found.search)}")
     if found.refused:
         yield Text("Written and not kept:")
     for one in found.refused[:_MOST_REFUSED]:
         times = f" ({one.count} times)" if one.count > 1 else ""
         why = one.why if len(one.why) <= _WHY_CHARS else f"{one.why[:_WHY_CHARS]}…"
-        yield Text(visible(f"  {one.agent}: {' '.join(why.split())}{times}"))
+        yield Text(on_screen(f"  {one.agent}: {' '.join(why.split())}{times}"))
     if len(found.refused) > _MOST_REFUSED:
         yield Text(f"  and for {len(found.refused) - _MOST_REFUSED} more reasons; see --report or --json")
 

@@ -160,20 +160,20 @@ class LabelJob:
 
     def _show(self, counts: _Counts, total: int) -> None:
         for line in counts.bad:
-            err().print(line, style="yellow", markup=False, soft_wrap=True)
+            err().print(line, style="yellow", soft_wrap=True)
         if self.as_json:
             document = {"out": str(self.out), "labelled": counts.labelled, "already_there": counts.there}
             print_json({**document, "skipped": counts.skipped, "left_out": counts.bad, "labels": total})
             return
         said = f"{counts.labelled} labelled, {counts.there} already there, {counts.skipped} skipped"
-        out().print(f"{said}, {len(counts.bad)} left out; {total} in {self.out}", markup=False, soft_wrap=True)
+        out().print(f"{said}, {len(counts.bad)} left out; {total} in {self.out}", soft_wrap=True)
         if total:
-            out().print(f"use them: tracer-hooks fit --labels {self.out} --out FOLDER", markup=False, soft_wrap=True)
+            out().print(f"use them: tracer-hooks fit --labels {self.out} --out FOLDER", soft_wrap=True)
 
 
 def _candidates(attributor: Attributor, trajectory: Trajectory, expected: str | None) -> Sequence[Candidate]:
     try:
         return attributor.attribute(trajectory, reference=expected).candidates[:_MOST_CANDIDATES]
     except TracerHooksError as error:  # a label can be given without them
-        err().print(f"no candidates: {error}", style="yellow", markup=False, soft_wrap=True)
+        err().print(f"no candidates: {error}", style="yellow", soft_wrap=True)
         return ()

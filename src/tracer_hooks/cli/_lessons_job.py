@@ -9,20 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from tracer_hooks._api import LearnedLessons, learn_lessons
-from tracer_hooks.cli._console import DONE, FAILED, err, out, print_json
+from tracer_hooks._safe_text import on_screen
+from tracer_hooks.cli._console import DONE, FAILED, err, out, out_wide, print_json
 from tracer_hooks.cli._improve_job import WritingModel
 from tracer_hooks.cli._needed_store import needed_store
 from tracer_hooks.cli._prompts_job import find_team
-from tracer_hooks.cli._prompts_shown import visible
 from tracer_hooks.errors import StoreError
 from tracer_hooks.store import Lesson, LessonStore
 
-_PIPED_WIDTH = 160
 _LEARN = "tracer-hooks lessons learn --team NAME --base-url URL --model NAME"
 _HIDDEN = {"kind"}
 """The weights of n-grams say nothing to people, nor to programs that do not weigh tasks as we do."""
@@ -40,7 +38,7 @@ def learn(
         print_json({**data, "learned": [_data(one) for one in found.learned]})
     else:
         for line in _learned_lines(found):
-            out().print(visible(line), markup=False, soft_wrap=True)
+            out().print(on_screen(line), soft_wrap=True)
     return FAILED if found.stopped else DONE
 
 
@@ -62,11 +60,11 @@ def list_lessons(store: Path | None, team: str | None, *, as_json: bool) -> int:
         ]
         print_json({"teams": teams})
     elif not by_team:
-        err().print(f"no lessons yet; run: {_LEARN}", markup=False, soft_wrap=True)
+        err().print(f"no lessons yet; run: {_LEARN}", soft_wrap=True)
     else:
-        console = out() if out().is_terminal else Console(highlight=False, width=_PIPED_WIDTH)
+        console = out_wide()
         for name, of in by_team.items():
-            console.print(visible(f"{of[-1].team_name or name} ({name})"), markup=False, soft_wrap=True)
+            console.print(on_screen(f"{of[-1].team_name or name} ({name})"), soft_wrap=True)
             console.print(_table(of))
     return DONE
 
@@ -79,7 +77,7 @@ def show_lesson(store: Path | None, team: str | None, number: int, *, as_json: b
         print_json(_data(lesson))
         return DONE
     for line in _lines(lesson):
-        out().print(visible(line), markup=False, soft_wrap=True)
+        out().print(on_screen(line), soft_wrap=True)
     return DONE
 
 
@@ -90,7 +88,7 @@ def retire_lesson(store: Path | None, team: str | None, number: int, *, reason: 
     if as_json:
         print_json(_data(lesson))
     else:
-        out().print(visible(f"lesson {number} for {lesson.agent}: retired"), markup=False, soft_wrap=True)
+        out().print(on_screen(f"lesson {number} for {lesson.agent}: retired"), soft_wrap=True)
     return DONE
 
 
@@ -115,7 +113,7 @@ def _table(lessons: Sequence[Lesson]) -> Table:
     for one in lessons:
         sides = _passed(one.with_passes, one.with_runs), _passed(one.without_passes, one.without_runs)
         cells = (str(one.number), str(one.state), one.agent, *sides, one.text)
-        table.add_row(*(Text(visible(cell)) for cell in cells))
+        table.add_row(*(Text(on_screen(cell)) for cell in cells))
     return table
 
 

@@ -8,6 +8,7 @@ import os
 import sys
 
 from tracer_hooks._guard import is_strict
+from tracer_hooks._safe_text import on_screen
 from tracer_hooks.cli._app import app
 from tracer_hooks.cli._console import DONE, FAILED, MISSING_EXTRA, USAGE
 from tracer_hooks.errors import ConfigError, MissingExtraError, TracerHooksError
@@ -18,6 +19,8 @@ _INTERRUPTED = 130
 def main() -> None:
     """Run the command line; ends the process with 0 done, 1 some inputs failed, 2 usage, 3 missing extra."""
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(message)s")
+    for handler in logging.getLogger().handlers:  # of other libraries' lines, too, which may quote a trace
+        handler.setFormatter(_SafeFormatter("%(message)s"))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that cannot show a character is no reason to stop
             stream.reconfigure(errors="backslashreplace")
@@ -27,6 +30,11 @@ def main() -> None:
     except BrokenPipeError:
         code = _pipe_closed()
     sys.exit(code)
+
+
+class _SafeFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return on_screen(super().format(record))
 
 
 def _run() -> int:
@@ -52,7 +60,7 @@ def _run() -> int:
 
 
 def _stop(error: object, code: int) -> int:
-    print(f"tracer-hooks: {error}", file=sys.stderr)
+    print(on_screen(f"tracer-hooks: {error}"), file=sys.stderr)
     return code
 
 

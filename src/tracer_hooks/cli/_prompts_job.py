@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
-from tracer_hooks.cli._console import DONE, err, out, print_json, write_result
+from tracer_hooks._safe_text import on_screen
+from tracer_hooks.cli._console import DONE, err, out, out_wide, print_json, write_result
 from tracer_hooks.cli._needed_store import needed_store
 from tracer_hooks.cli._prompts_shown import (
     TeamHistory,
@@ -20,12 +19,10 @@ from tracer_hooks.cli._prompts_shown import (
     version_parts,
     version_table,
     version_whole_data,
-    visible,
 )
 from tracer_hooks.errors import ConfigError, StoreError
 from tracer_hooks.store import PromptState, PromptStore, PromptVersion, prompt_diff
 
-_PIPED_WIDTH = 160
 _IMPROVE = "tracer-hooks improve MODULE:build_team --tasks FILE --check MODULE:check"
 
 
@@ -38,11 +35,11 @@ def list_versions(store: Path | None, team: str | None, *, as_json: bool) -> int
     if as_json:
         print_json({"teams": [_team_data(history) for history in histories]})
     elif not histories:
-        err().print(f"no prompts yet; run: {_IMPROVE}", markup=False, soft_wrap=True)
+        err().print(f"no prompts yet; run: {_IMPROVE}", soft_wrap=True)
     else:
-        console = out() if out().is_terminal else Console(highlight=False, width=_PIPED_WIDTH)
+        console = out_wide()
         for history in histories:
-            console.print(f"{history.title}: {_used(history.current)}", markup=False, soft_wrap=True)
+            console.print(f"{history.title}: {_used(history.current)}", soft_wrap=True)
             console.print(version_table(history))
     return DONE
 
@@ -77,7 +74,7 @@ def diff_versions(store: Path | None, team: str | None, before: int | None, afte
         err().print(f"{_side_name(first)} and {_side_name(second)} have the same prompts", soft_wrap=True)
     for agent, text in diffs.items():
         if text:
-            out().print(f"{visible(agent)}:", markup=False, soft_wrap=True)
+            out().print(f"{on_screen(agent)}:", soft_wrap=True)
             out().print(diff_text(text), soft_wrap=True)
     return DONE
 
@@ -129,8 +126,8 @@ def _change(
         print_json({**version_line_data(changed, history), "current": history.current})
         return DONE
     told = standing(changed, history)
-    out().print(f"version {changed.number} of {history.title}: {told}", markup=False, soft_wrap=True)
-    out().print(_used(history.current), markup=False, soft_wrap=True)
+    out().print(f"version {changed.number} of {history.title}: {told}", soft_wrap=True)
+    out().print(_used(history.current), soft_wrap=True)
     return DONE
 
 

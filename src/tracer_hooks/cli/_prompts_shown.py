@@ -12,6 +12,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from tracer_hooks._safe_text import on_screen
 from tracer_hooks.schema import Json
 from tracer_hooks.store import PromptEvent, PromptState, PromptTally, PromptVersion, prompt_diff
 
@@ -43,12 +44,7 @@ class TeamHistory:
         """The team as people know it."""
         newest = self.versions[-1]
         named = f"{newest.team_name} ({newest.framework}), {self.team}" if newest.team_name else self.team
-        return visible(named)
-
-
-def visible(text: str) -> str:
-    """``text`` without characters that could steer a terminal."""
-    return "".join(sign if sign.isprintable() or sign in "\n\t" else "\N{REPLACEMENT CHARACTER}" for sign in text)
+        return on_screen(named)
 
 
 def version_table(history: TeamHistory) -> Table:
@@ -71,7 +67,7 @@ def version_table(history: TeamHistory) -> Table:
         ]
         table.add_row(
             *(
-                Text(visible(cell), style=_STYLES[version.state] if column == "state" else "")
+                Text(on_screen(cell), style=_STYLES[version.state] if column == "state" else "")
                 for column, cell in zip(_COLUMNS, cells, strict=True)
             )
         )
@@ -84,21 +80,21 @@ def version_parts(version: PromptVersion, history: TeamHistory) -> Iterator[Text
         f"version {version.number} of {history.title}: {standing(version, history)}", style=_STYLES[version.state]
     )
     for line in _facts(version):
-        yield Text(visible(line))
+        yield Text(on_screen(line))
     for title, values in (("Where it comes from", version.provenance), ("Evidence", version.evidence)):
         if values:
             yield Text(f"\n{title}", style="bold")
             for name, value in values.items():
-                yield Text(visible(f"  {name}: {_short(value)}"))
+                yield Text(on_screen(f"  {name}: {_short(value)}"))
     yield Text("\nWhat was done", style="bold")
     for event in history.events:
         if event.number == version.number:
             yield Text(f"  {event_line(event)}")
     for agent, text in version.texts.items():
-        yield Text(f"\n{visible(agent)}: against the team's own", style="bold")
+        yield Text(f"\n{on_screen(agent)}: against the team's own", style="bold")
         yield diff_text(own_diff(version, agent) or "the same text")
-        yield Text(f"\n{visible(agent)}: the whole text", style="bold")
-        yield Text(visible(text))
+        yield Text(f"\n{on_screen(agent)}: the whole text", style="bold")
+        yield Text(on_screen(text))
 
 
 def standing(version: PromptVersion, history: TeamHistory) -> str:
@@ -113,14 +109,14 @@ def diff_text(diff: str) -> Text:
     """A unified diff in colours."""
     shown = Text()
     for position, line in enumerate(diff.splitlines()):
-        shown.append("\n" if position else "").append(visible(line), style=_LINES.get(line[:1], ""))
+        shown.append("\n" if position else "").append(on_screen(line), style=_LINES.get(line[:1], ""))
     return shown
 
 
 def event_line(event: PromptEvent) -> str:
     """One thing that was done, on one line."""
     reason = " ".join(event.reason.split())
-    return visible(f"{_when(event.at)} {event.what}" + (f": {reason}" if reason else ""))
+    return on_screen(f"{_when(event.at)} {event.what}" + (f": {reason}" if reason else ""))
 
 
 def own_diff(version: PromptVersion, agent: str) -> str:
@@ -153,14 +149,14 @@ def markdown(history: TeamHistory) -> str:
     lines = [f"# Prompts of {history.title}", "", f"In use: {used}."]
     for version in reversed(history.versions):
         lines += ["", f"## Version {version.number}: {standing(version, history)}", ""]
-        lines += [f"- {fact}" for fact in map(visible, _facts(version))]
+        lines += [f"- {fact}" for fact in map(on_screen, _facts(version))]
         for title, values in (("Where it comes from", version.provenance), ("Evidence", version.evidence)):
             if values:
                 lines += ["", f"### {title}", "", *_fenced(_one_a_line(values), "json")]
         lines += ["", "### What was done", ""]
         lines += [f"- {event_line(event)}" for event in history.events if event.number == version.number]
         for agent in version.texts:
-            lines += ["", f"### {' '.join(visible(agent).split())}", "", *_fenced(own_diff(version, agent), "diff")]
+            lines += ["", f"### {' '.join(on_screen(agent).split())}", "", *_fenced(own_diff(version, agent), "diff")]
             lines += ["", "The whole text:", "", *_fenced(version.texts[agent], "text")]
     return "\n".join(lines) + "\n"
 
@@ -174,7 +170,7 @@ def _one_a_line(values: Mapping[str, Json]) -> str:
 def _fenced(text: str, language: str) -> list[str]:
     """``text`` as a code block that no backticks in it can end."""
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
-    return [fence + language, visible(text), fence]
+    return [fence + language, on_screen(text), fence]
 
 
 def _facts(version: PromptVersion) -> Iterator[str]:

@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tracer_hooks.cli._console import DONE, err, out, print_json, write_result
+from tracer_hooks.cli._console import DONE, err, out, out_wide, print_json, write_result
 from tracer_hooks.cli._needed_store import needed_store
 from tracer_hooks.errors import ConfigError, StoreError
 from tracer_hooks.repairs import RepairLog
@@ -20,7 +19,8 @@ from tracer_hooks.store import RunStore, RunSummary, StoredRun, lessons_in_words
 
 _COLUMNS = {"run": 12, "began": 11, "team": 5, "attempt": 7, "outcome": 9, "blamed": 5, "task": 5}
 """The table's columns with the least width at which each is of use: an id that is cut shows no run."""
-_PIPED_WIDTH = 160
+
+_MOST_NAME = 26
 
 _STYLES = {RunOutcome.SUCCEEDED: "green", RunOutcome.FAILED: "red", RunOutcome.UNKNOWN: "yellow"}
 
@@ -34,7 +34,7 @@ def list_runs(store: Path | None, *, limit: int, team: str | None, outcome: str 
     elif not summaries:
         err().print("no runs yet; hook a team, or run: tracer-hooks demo")
     else:
-        console = out() if out().is_terminal else Console(highlight=False, width=_PIPED_WIDTH)
+        console = out_wide()
         console.print(_table(summaries))
     return DONE
 
@@ -129,16 +129,22 @@ def _table(summaries: tuple[RunSummary, ...]) -> Table:
         cells: list[Any] = [
             summary.run_id[:12],
             f"{summary.started_at.astimezone():%m-%d %H:%M}",
-            summary.team,
+            _short(summary.team),
             str(summary.attempt),
             str(summary.outcome),
-            blamed,
+            _short(blamed),
             " ".join(summary.task.split())[:60],
         ]
         table.add_row(
             *(Text(cell, style=_STYLES[summary.outcome] if cell == summary.outcome else "") for cell in cells)
         )
     return table
+
+
+def _short(name: str) -> str:
+    """A name that leaves room for the run's id: one that is cut shows no run."""
+    words = " ".join(name.split())
+    return words if len(words) <= _MOST_NAME else f"{words[: _MOST_NAME - 1]}…"
 
 
 def _report(attempts: tuple[StoredRun, ...]) -> ReportRun:

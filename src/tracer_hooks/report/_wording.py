@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from tracer_hooks._safe_text import on_screen
 from tracer_hooks.schema import Attribution, RunOutcome, StepKind, Trajectory, to_text
-
-# C0 and C1 controls are invisible, and some are not allowed in HTML; the symbols of U+2400 show that they are there.
-# The bidirectional overrides could make a quotation read other than it is.
-_VISIBLE = {
-    **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"},
-    0x7F: 0x2421,
-    **dict.fromkeys([*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)], 0xFFFD),
-    **dict.fromkeys([0xFFFE, 0xFFFF], 0xFFFD),
-}
 
 OUTCOMES = {RunOutcome.SUCCEEDED: "Succeeded", RunOutcome.FAILED: "Failed", RunOutcome.UNKNOWN: "Unknown"}
 KINDS = {
@@ -27,7 +19,7 @@ KINDS = {
 
 def clean(value: object) -> str:
     """``value`` as text that is safe in any page or terminal: every invisible control character is made visible."""
-    return to_text(value).replace("\r\n", "\n").translate(_VISIBLE)
+    return on_screen(to_text(value).replace("\r\n", "\n"))
 
 
 def one_line(value: object, limit: int) -> str:

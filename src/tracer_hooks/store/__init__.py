@@ -17,6 +17,7 @@ from tracer_hooks.store._prompt_records import (
 from tracer_hooks.store._prompt_store import PromptStore
 from tracer_hooks.store._records import RunLesson, RunPrompts, RunSummary, StoredRun, lessons_in_words
 from tracer_hooks.store._run_store import RunStore
+from tracer_hooks.store._writing import PackedRun, Writing
 
 __all__ = [
     "Lesson",
@@ -24,6 +25,7 @@ __all__ = [
     "LessonOutcome",
     "LessonState",
     "LessonStore",
+    "PackedRun",
     "PromptArm",
     "PromptEvent",
     "PromptOutcome",
@@ -37,6 +39,7 @@ __all__ = [
     "RunStore",
     "RunSummary",
     "StoredRun",
+    "Writing",
     "default_path",
     "fingerprint",
     "lessons_in_words",

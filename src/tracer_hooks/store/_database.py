@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,14 +15,19 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 from tracer_hooks._forking import no_fork
 from tracer_hooks.errors import StoreError
 from tracer_hooks.store._location import close_to_others, make_place
-from tracer_hooks.store._tables import prepare, read_version
+from tracer_hooks.store._tables import is_up_to_date, prepare, read_version
+
+_LOCK_WAIT_S = 0.01
+"""How long SQLite itself waits for a lock. No fork and no block of another thread can happen meanwhile, so a long wait
+is made of many such."""
 
 
 class Database:
     """The store's file.
 
     Every block opens a connection of its own and closes it. That costs about a millisecond and leaves nothing
-    that a forked process or another thread could share by accident. No fork happens within a block.
+    that a forked process or another thread could share by accident. No fork happens within a block; while one waits
+    for another process to let go of the file, forks and the blocks of other threads go on.
 
     Args:
         path: The SQLite file.
@@ -49,18 +53,22 @@ class Database:
                 f"cannot {doing}: the run store {str(self._path)!r} was opened read-only. "
                 "Next: open it with RunStore(path=...) without read_only=True"
             )
-        with self._errors(doing):
-            self._prepare()
-            with self._writer.begin() as connection:
-                yield connection
+        with self._errors(doing), self._begun(writes=True) as connection:
+            yield connection
 
     @contextmanager
     def read(self, doing: str) -> Iterator[sa.Connection]:
         """A transaction that sees one state of the file and waits for no writer."""
+        with self._errors(doing), self._begun(writes=False) as connection:
+            yield connection
+
+    def probe(self, doing: str) -> None:
+        """Take the write lock and let go of it, without a change to the file."""
         with self._errors(doing):
-            self._prepare()
-            with self._reader.begin() as connection:
-                yield connection
+            for attempt in self._retrying():
+                with attempt, no_fork, closing(self._connect()) as connection:
+                    connection.execute("BEGIN IMMEDIATE")
+                    connection.execute("ROLLBACK")
 
     def wipe(self, *, compact: bool) -> bool:
         """Take what was deleted out of the write-ahead log as well; says whether no other process was in the way.
@@ -69,21 +77,47 @@ class Database:
             compact: Whether the file is written anew, without the room that deleted runs took. It then also holds
                 nothing of what versions before this one replaced without overwriting it.
         """
-        with self._errors("wipe what was deleted"), contextlib.closing(self._connect()) as connection:
+        is_busy = True
+        with self._errors("wipe what was deleted"):
             try:
-                if compact:
-                    connection.execute("VACUUM")
-                (is_busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                for attempt in self._retrying():
+                    with attempt, no_fork, closing(self._connect()) as connection:
+                        if compact:
+                            connection.execute("VACUUM")
+                        (is_busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             except sqlite3.OperationalError as error:
                 if not _is_locked(error):
                     raise
-                return False
         return not is_busy
 
     def close(self) -> None:
         """Let go of everything; a later block opens the file anew."""
         self._engine.dispose()
         self._prepared = False
+
+    @contextmanager
+    def _begun(self, *, writes: bool) -> Iterator[sa.Connection]:
+        """A transaction that has its lock; waiting for it is done outside of what no fork may cut in two."""
+        begun: tuple[sa.Connection, AbstractContextManager[Any]] | None = None
+        for attempt in self._retrying():
+            with attempt:
+                begun = self._begin_once(writes=writes)
+        assert begun is not None  # the last attempt raises
+        connection, open_until_here = begun
+        with open_until_here:
+            yield connection
+
+    def _begin_once(self, *, writes: bool) -> tuple[sa.Connection, AbstractContextManager[Any]]:
+        with ExitStack() as stack:
+            stack.enter_context(no_fork)
+            self._prepare()
+            connection = stack.enter_context((self._writer if writes else self._reader).begin())
+            # Takes the shared lock, so that a file that is locked shows here and not within the caller's block.
+            connection.exec_driver_sql("SELECT 1 FROM sqlite_master LIMIT 1").close()
+            if writes:  # without a write-ahead log, the end of the transaction waits for readers
+                connection.exec_driver_sql(f"PRAGMA busy_timeout={round(self._busy_timeout_s * 1000)}").close()
+            return connection, stack.pop_all()
+        raise AssertionError("not reached")
 
     def _prepare(self) -> None:
         exists = self._path.exists()
@@ -109,11 +143,17 @@ class Database:
         if not exists:
             make_place(self._path)
         close_to_others(self._path)
-        for attempt in self._retrying():
-            with attempt:
-                self._use_write_ahead_log()
-                with self._writer.begin() as connection:
-                    prepare(connection)
+        if exists and self._is_up_to_date():  # no lock is needed then: others may hold it for long
+            return
+        self._use_write_ahead_log()
+        with self._writer.begin() as connection:
+            prepare(connection)
+
+    def _is_up_to_date(self) -> bool:
+        with self._engine.begin() as connection:
+            tables = sa.inspect(connection).get_table_names()
+            mode = connection.exec_driver_sql("PRAGMA journal_mode").scalar()
+            return mode == "wal" and is_up_to_date(connection, tables)
 
     def _use_write_ahead_log(self) -> None:
         # Readers then never wait for a writer. SQLite does not honour the busy timeout while it switches the
@@ -128,7 +168,7 @@ class Database:
         return Retrying(
             retry=retry_if_exception(_is_locked),
             stop=stop_after_delay(self._busy_timeout_s),
-            wait=wait_random_exponential(multiplier=0.01, max=0.25),
+            wait=wait_random_exponential(multiplier=0.002, max=0.05),
             reraise=True,
         )
 
@@ -137,10 +177,11 @@ class Database:
         connection = sqlite3.connect(
             f"{self._path.as_uri()}?mode={mode}",
             uri=True,
-            timeout=self._busy_timeout_s,
+            timeout=min(self._busy_timeout_s, _LOCK_WAIT_S),
             isolation_level=None,  # transactions begin where _begin says, not where the driver guesses
             check_same_thread=False,
         )
+        connection.text_factory = _decoded
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA secure_delete=ON")  # what is deleted or replaced is overwritten in the file
         return connection
@@ -152,8 +193,7 @@ class Database:
     @contextmanager
     def _errors(self, doing: str) -> Iterator[None]:
         try:
-            with no_fork:
-                yield
+            yield
         except (SQLAlchemyError, sqlite3.Error, OSError, OverflowError) as error:
             self._refuse(doing, error)
 
@@ -164,8 +204,14 @@ class Database:
         raise StoreError(message) from error
 
 
+def _decoded(text: bytes) -> str:
+    """A text as it was written; one that was damaged in the file must not make every row unreadable."""
+    return text.decode("utf-8", "replace")
+
+
 def _is_locked(error: BaseException) -> bool:
-    return "locked" in str(error) or "busy" in str(error)
+    code = getattr(getattr(error, "orig", None) or error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)  # the low byte: its class
 
 
 def _next_command(text: str, path: str) -> str:

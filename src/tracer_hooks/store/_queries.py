@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 
+from tracer_hooks._guard import warn_once
 from tracer_hooks.errors import StoreError
 from tracer_hooks.schema import RunOutcome
 from tracer_hooks.store._records import RunSummary, StoredRun
@@ -27,15 +28,14 @@ from tracer_hooks.store._tables import ADDED_IN, STORE_VERSION, runs
 _MATCHES_SHOWN = 5
 
 
-def upsert(connection: sa.Connection, run: StoredRun) -> None:
-    """Write ``run`` over any earlier one with its id; see ``RunStore.save``."""
-    values = row_of(run)
+def upsert(connection: sa.Connection, values: Mapping[str, Any]) -> None:
+    """Write a run, given as column values, over any earlier one with its id; see ``RunStore.save``."""
     kept = {"run_id"}
-    if run.attribution is None:
+    if values["attribution"] is None:
         kept |= attribution_columns(None).keys()
-    if run.repair is None:
+    if values["rewrite"] is None:
         kept |= repair_columns(None).keys()
-    if run.tape is None:
+    if values["tape"] is None:
         kept |= tape_columns(None).keys()
     changed = {name: value for name, value in values.items() if name not in kept}
     statement = insert(runs).values(values)
@@ -99,7 +99,17 @@ def summaries(
         statement = statement.where(runs.c.outcome == outcome.value)
     if since is not None:
         statement = statement.where(runs.c.started_us >= to_microseconds(since))
-    return tuple(summary_of(row) for row in connection.execute(statement).mappings())
+    found = (_summary(row) for row in connection.execute(statement).mappings())
+    return tuple(one for one in found if one is not None)
+
+
+def _summary(row: Mapping[Any, Any]) -> RunSummary | None:
+    """One row's summary; a damaged one is said once, and the others are still listed."""
+    try:
+        return summary_of(row)
+    except StoreError as error:
+        warn_once(f"damaged {row['run_id']!r}", "tracer-hooks leaves a run out of the list: %s", error)
+        return None
 
 
 def summaries_where(

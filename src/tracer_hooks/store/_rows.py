@@ -7,15 +7,18 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from tracer_hooks.errors import StoreError, TrajectoryError
+from tracer_hooks.errors import StoreError
 from tracer_hooks.schema import Attribution, Json, Trajectory, Usage, from_json, to_json, to_json_value
 from tracer_hooks.store._packing import pack, unpack
 from tracer_hooks.store._records import RunLesson, RunPrompts, RunSummary, StoredRun
 
 SUMMARY_TASK_CHARS = 500
 """Characters of the task that a summary keeps."""
+
+_MOST_SAID = 300
+"""Characters of what is wrong with a row; the wrong value itself may be as long as it likes."""
 
 _HEAD = ["run_id", "session_id", "attempt", "kind", "team", "framework", "task", "outcome", "outcome_reason"]
 _SUMMARY = ["steps", "agent", "step", "error_mode", "confidence", "abstained", "has_repair", "has_tape"]
@@ -115,7 +118,7 @@ def run_of(row: Mapping[Any, Any]) -> StoredRun:
             repair=_repair_of(row["rewrite"]),
             tape=json.loads(unpack(row["tape"])) if row["tape"] else None,
         )
-    except (TrajectoryError, ValidationError, ValueError, OverflowError) as error:
+    except Exception as error:  # whatever a damaged row holds
         raise _damaged(row, error) from error
 
 
@@ -131,7 +134,7 @@ def summary_of(row: Mapping[Any, Any]) -> RunSummary:
             **{name: row[name] for name in _SUMMARY},
             usage=Usage(input_tokens=row["input_tokens"], output_tokens=row["output_tokens"]),
         )
-    except (ValidationError, ValueError, OverflowError) as error:
+    except Exception as error:
         raise _damaged(row, error) from error
 
 
@@ -146,5 +149,5 @@ def _head_of(row: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _damaged(row: Mapping[Any, Any], error: Exception) -> StoreError:
-    name = row["run_id"]
-    return StoreError(f"run {name!r} in the run store is damaged: {error}. Next: RunStore().delete({name!r})")
+    name, why = row["run_id"], " ".join(str(error).split())[:_MOST_SAID]
+    return StoreError(f"run {name!r} in the run store is damaged: {why}. Next: RunStore().delete({name!r})")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 
 from tracer_hooks.config import Retention
@@ -10,6 +11,7 @@ from tracer_hooks.errors import StoreError
 from tracer_hooks.schema import Attribution, Json, RunOutcome
 from tracer_hooks.store._records import RunSummary, StoredRun
 from tracer_hooks.store._store_file import StoreFile
+from tracer_hooks.store._writing import Writing
 
 
 class RunStore(StoreFile):
@@ -29,16 +31,40 @@ class RunStore(StoreFile):
         StoreError: No path is given and ``TRACER_HOOKS_STORE`` is ``off``.
     """
 
+    def load(self) -> None:
+        """Import what the first use of the file needs, which takes long; the file is not touched."""
+        from tracer_hooks.store import _lesson_statements, _prompt_changes, _queries, _repair_counts  # noqa: F401
+
+        assert self._database is not None
+
     def save(self, run: StoredRun) -> None:
         """Write ``run``, over an earlier one with the same id.
 
         A diagnosis, a repair log or a tape that the store already has stays when ``run`` has none, so that a diagnosis
         made in the background is not lost to a later save of the run.
         """
-        from tracer_hooks.store import _queries
+        from tracer_hooks.store import _queries, _rows
 
         with self._database.write("save the run") as connection:
-            _queries.upsert(connection, run)
+            _queries.upsert(connection, _rows.row_of(run))
+
+    @contextmanager
+    def writing(self, doing: str = "save the run") -> Iterator[Writing]:
+        """One transaction for several changes, which holds the write lock from its begin.
+
+        Args:
+            doing: Completes "cannot ..." in an error.
+        """
+        with self._database.write(doing) as connection:
+            yield Writing(connection)
+
+    def probe(self) -> None:
+        """Take the write lock of a file that is there, and let go of it again; what it holds stays as it is.
+
+        Raises:
+            StoreError: The file cannot be written, or is locked for longer than ``busy_timeout_s``.
+        """
+        self._database.probe("write")
 
     def add(self, run: StoredRun) -> bool:
         """Write ``run`` unless the store has one with its id; says whether it was written."""

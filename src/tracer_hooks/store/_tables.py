@@ -263,6 +263,15 @@ def prepare(connection: sa.Connection) -> None:
         _migrate(connection, version)
 
 
+def is_up_to_date(connection: sa.Connection, tables: list[str]) -> bool:
+    """Whether the file holds the tables of this version, so that :func:`prepare` has nothing to do.
+
+    Raises:
+        StoreError: The file belongs to another program or to a newer version.
+    """
+    return bool(tables) and read_version(connection, tables) == STORE_VERSION
+
+
 def read_version(connection: sa.Connection, tables: list[str]) -> int:
     """The version of the tables in the file.
 

@@ -7,6 +7,7 @@ from tracer_hooks.telemetry._emitter import Emitter, current_run
 from tracer_hooks.telemetry._file_exporter import OTLPFileExporter
 from tracer_hooks.telemetry._foreign import normalise
 from tracer_hooks.telemetry._gated_records import gated_attribution, gated_trajectory
+from tracer_hooks.telemetry._going_runs import warn_of_lost_step
 from tracer_hooks.telemetry._invocation import ABANDONED, CANCELLED, INTERRUPTED, Invocation, current_invocation
 from tracer_hooks.telemetry._log_gate import Content, hold_logs
 from tracer_hooks.telemetry._messages import (
@@ -81,6 +82,7 @@ __all__ = [
     "to_spans",
     "tool_message",
     "unrecorded",
+    "warn_of_lost_step",
     "write_otlp_json",
     "write_otlp_protobuf",
 ]

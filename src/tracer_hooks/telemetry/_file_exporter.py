@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,12 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from tracer_hooks._guard import warn_once
+from tracer_hooks._waiting import Lane
+from tracer_hooks.config import exit_seconds
 from tracer_hooks.telemetry._otlp_write import export_request
 from tracer_hooks.telemetry._span_record import SpanEvent, SpanLink, SpanRecord, SpanStatus
+
+_PATIENCE_S = 0.04
 
 
 class OTLPFileExporter(SpanExporter):
@@ -24,7 +29,9 @@ class OTLPFileExporter(SpanExporter):
         provider = TracerProvider()
         provider.add_span_processor(BatchSpanProcessor(OTLPFileExporter("traces.jsonl")))
 
-    A file that cannot be written costs one warning, never the run.
+    A file that cannot be written costs one warning, never the run. Where writing takes long, as into a pipe that nobody
+    reads, it goes on in the background: whoever ends a span waits for 40 ms and goes on, and does not wait again until
+    the file has caught up.
 
     Args:
         path: The file; its folder is made.
@@ -32,20 +39,53 @@ class OTLPFileExporter(SpanExporter):
 
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
-        self._lock = threading.Lock()
+        self._lane = Lane("tracer-hooks-otlp", lambda number: f"{number} exports of spans to {self._path}")
+        self._is_late = False
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Append one line."""
         try:
             line = json.dumps(export_request([to_record(span) for span in spans]), separators=(",", ":"))
-            with self._lock:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-                with open(self._path, "a", encoding="utf-8") as file:
-                    file.write(line + "\n")
-        except Exception as error:  # whatever is odd about a span or the file, the run goes on
-            warn_once(f"otlp file {self._path}", "tracer-hooks cannot write spans to %s: %s", self._path, error)
+        except Exception as error:  # whatever is odd about a span, the run goes on
+            self._warn(error)
             return SpanExportResult.FAILURE
-        return SpanExportResult.SUCCESS
+        written = _Written()
+        if not self._lane.put(lambda: self._append(line, written)):
+            return SpanExportResult.FAILURE
+        if not self._is_late and not written.is_over.wait(_PATIENCE_S):
+            self._is_late = True
+        return SpanExportResult.FAILURE if written.has_failed else SpanExportResult.SUCCESS
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """Wait until every line is written; whether they are."""
+        return self._lane.drain(time.monotonic() + timeout_millis / 1000)
+
+    def shutdown(self) -> None:
+        """Wait until every line is written, as long as the end of a process waits for work in the background."""
+        self._lane.drain(time.monotonic() + exit_seconds())
+
+    def _append(self, line: str, written: _Written) -> None:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with open(self._path, "a", encoding="utf-8") as file:
+                file.write(line + "\n")
+            self._is_late = False
+        except Exception as error:
+            written.has_failed = True
+            self._warn(error)
+        finally:
+            written.is_over.set()
+
+    def _warn(self, error: Exception) -> None:
+        warn_once(f"otlp file {self._path}", "tracer-hooks cannot write spans to %s: %s", self._path, error)
+
+
+class _Written:
+    """What came of one line."""
+
+    def __init__(self) -> None:
+        self.is_over = threading.Event()
+        self.has_failed = False
 
 
 def to_record(span: ReadableSpan) -> SpanRecord:

@@ -15,6 +15,7 @@ from opentelemetry.trace import Tracer
 from tracer_hooks import semconv
 from tracer_hooks._guard import guard
 from tracer_hooks.schema import SCHEMA_VERSION, AgentSpec, RunKind, RunOutcome, Trajectory, Usage, to_text
+from tracer_hooks.telemetry import _going_runs
 from tracer_hooks.telemetry._capture import Capture
 from tracer_hooks.telemetry._invocation import (
     ABANDONED,
@@ -103,6 +104,7 @@ class RunInvocation(Invocation):
         self._is_begun = not start.tentative
         self._around = otel_context.get_current() if start.tentative else None
         super().__init__(self, start.team, attributes=self._root_attributes(start))
+        _going_runs.begins(self)
 
     def _root_attributes(self, start: RunStart) -> dict[str, Any]:
         outer = current_invocation()
@@ -312,6 +314,7 @@ class RunInvocation(Invocation):
         self._wind_up()
 
     def _wind_up(self) -> None:
+        _going_runs.ends(self)
         self._seen_errors.clear()  # exceptions hold frames, and frames hold the user's objects
         self.intervention = self.adapter_state = None
         self._subjects.clear()

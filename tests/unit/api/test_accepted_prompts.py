@@ -295,7 +295,8 @@ def test_a_run_counts_once(path: Path) -> None:
     again = team_prompts(path, TEAM)
     current = again.current()
     assert current is not None
-    again.count(current.version, counted)
+    with RunStore(path).writing() as writing:
+        assert not again.counting(current.version, counted).write(writing)
     assert counted.run_id == run.trajectory.run_id
     assert live(path).new_runs == 1
 

@@ -13,6 +13,7 @@ import tracer_hooks
 from tracer_hooks import Verdict
 from tracer_hooks._api.conducting import _lessons, _team_lessons, _team_prompts
 from tracer_hooks._api.conducting._team_lessons import TeamLessons
+from tracer_hooks._api.runs import Part
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.improvement import LessonRule
 from tracer_hooks.replay import TapePlayer
@@ -223,10 +224,18 @@ def test_a_replay_has_the_lessons_of_its_run(path: Path, draws: list[float]) -> 
     assert len(team.users) == 2
 
 
+def count(path: Path, part: Part) -> None:
+    with RunStore(path).writing() as writing:
+        is_new = part.write(writing)
+    if is_new and part.then is not None:
+        part.then()
+
+
 def judged(path: Path, *runs: tuple[bool, bool], period: int = 1, rule: LessonRule | None = None) -> None:
     lessons = TeamLessons(path, TEAM, rule)
     for at, (given, passed) in enumerate(runs):
-        lessons.count(1, outcome(f"run {period} {at}", given=given, passed=passed, period=period))
+        counted = outcome(f"run {period} {at}", given=given, passed=passed, period=period)
+        count(path, lessons.counting(1, counted))
 
 
 def test_a_lesson_that_helps_is_kept_doubted_and_retired(path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -255,7 +264,7 @@ def test_runs_of_an_earlier_period_decide_nothing(path: Path) -> None:
     learn(path)
     judged(path, *[(True, True), (False, False)] * 30)
     before = stored(path)
-    TeamLessons(path, TEAM).count(1, outcome("late", given=True, passed=False, period=1))
+    count(path, TeamLessons(path, TEAM).counting(1, outcome("late", given=True, passed=False, period=1)))
     after = stored(path)
     assert (after.state, after.period) == (before.state, before.period)
     assert after.with_runs == before.with_runs + 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,53 @@ def test_a_damaged_record_names_the_run_and_leaves_the_others_readable(tmp_path:
         store.get("run-1")
     assert len(store.list()) == 2
     assert store.get("run-2") == make_run("run-2")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "started_us = 'soon'",
+        "outcome = 'perhaps'",
+        "team = CAST(x'ff41fe' AS TEXT), outcome = 'x'",
+        "prompts = '{'",
+        f"lessons = '{'[' * 100_000}'",
+        "attempt = NULL",
+        "steps = -1",
+    ],
+)
+def test_a_damaged_row_is_left_out_of_the_list_and_said_once(
+    damage: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = filled(tmp_path / "runs.sqlite")
+    store.save(make_run("run-2"))
+    with sqlite3.connect(store.path) as connection:
+        try:
+            connection.execute(f"update runs set {damage} where run_id = 'run-1'")
+        except sqlite3.IntegrityError:
+            pytest.skip("the table refuses it")
+    for _ in range(2):
+        assert [run.run_id for run in store.list()] == ["run-2"]
+    (said,) = caplog.messages
+    assert said.startswith("tracer-hooks leaves a run out of the list: run 'run-1' in the run store is damaged")
+    assert len(said) < 1_000
+
+
+def test_a_text_that_is_no_unicode_is_read_with_signs_in_its_place(tmp_path: Path) -> None:
+    store = filled(tmp_path / "runs.sqlite")
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("update runs set team = CAST(x'ff41fe' AS TEXT)")
+    assert [run.team for run in store.list()] == ["\ufffdA\ufffd"]
+
+
+def test_a_probe_finds_what_cannot_be_written_and_changes_nothing(tmp_path: Path) -> None:
+    store = RunStore(filled(tmp_path / "runs.sqlite").path, busy_timeout_s=0.05)
+    store.probe()
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match=r"cannot write: .*locked"):
+            store.probe()
+    store.probe()
+    assert store.get("run-1") == make_run()
 
 
 def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import time
 from collections.abc import AsyncIterator, Generator
@@ -13,10 +14,12 @@ from tracer_hooks._api.conducting._boundary import RetryBoundary
 from tracer_hooks._api.conducting._own_frames import without_own_frames
 from tracer_hooks._api.conducting._session import Ended, Opened, Session
 from tracer_hooks._api.judging import Ruling, SafeCollector, Undecided, read_result
-from tracer_hooks._api.runs import Attempt, submit
+from tracer_hooks._api.runs import Attempt
 from tracer_hooks._guard import guard
+from tracer_hooks._waiting import in_daemon_thread
 from tracer_hooks.frameworks import RunResult
 from tracer_hooks.frameworks.plain import PlainTeam
+from tracer_hooks.schema import RunOutcome
 from tracer_hooks.telemetry import AsyncSteps, drive
 
 _UNASKED = Undecided("the check could not be asked")
@@ -172,7 +175,8 @@ class PrepareRetry:
 
     async def later(self) -> bool:
         """In another thread: it is work of seconds."""
-        return await asyncio.to_thread(self.session.prepare_retry, self.attempt)
+        prepare = functools.partial(self.session.prepare_retry, self.attempt)
+        return await in_daemon_thread(prepare, "tracer-hooks-retry")
 
 
 @dataclass
@@ -227,28 +231,26 @@ class Conclude:
 
     def now(self) -> None:
         """Before the call returns, unless the background was asked for."""
-        if self._is_quick():
-            self.session.finish()
-        elif self.session.options.diagnose == "background":
-            submit(self._work)
+        if self._is_quick() or self.session.options.diagnose != "background":
+            self.session.conclude()
         else:
-            self._work()
+            self._later()
 
     async def later(self) -> None:
         """In the background, unless the call is to wait for it: saving the run, too, is kept off the event loop."""
         if self._is_quick():
             self.session.finish()
         elif self.session.options.diagnose == "inline":
-            await asyncio.to_thread(self._work)
+            await in_daemon_thread(self.session.conclude, "tracer-hooks-diagnose")
         else:
-            submit(self._work)
+            self._later()
+
+    def _later(self) -> None:
+        self.session.later(self.session.conclude, diagnoses=self.session.run.last.outcome is RunOutcome.FAILED)
 
     def _is_quick(self) -> bool:
         """Whether there is nothing to diagnose or to save: no need to wake another thread."""
         return not self.session.leaves_work
-
-    def _work(self) -> None:
-        self.session.conclude()
 
 
 def _failed(error: Exception) -> Ended:

@@ -20,7 +20,7 @@ from tracer_hooks._api.conducting._acts import Act, Announce, AskCheck, CallTeam
 from tracer_hooks._api.conducting._boundary import RetryBoundary
 from tracer_hooks._api.conducting._session import Ended, Opened, Session
 from tracer_hooks._api.judging import Judged, judge_error
-from tracer_hooks._api.runs import Attempt, off_the_loop
+from tracer_hooks._api.runs import Attempt
 from tracer_hooks._guard import guard, report
 from tracer_hooks.schema import RunOutcome
 
@@ -172,4 +172,4 @@ class Course:
             if opened is not None:
                 opened.run.finish()  # nothing to do but after a fault of ours
             self.session.recovery.break_off(self.session.run)
-            off_the_loop(self.session.finish)
+            self.session.finish_off_the_loop()

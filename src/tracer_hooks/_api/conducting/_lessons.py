@@ -23,7 +23,7 @@ from tracer_hooks.store import Lesson, LessonOutcome, RunLesson, fingerprint
 
 if TYPE_CHECKING:
     from tracer_hooks._api.conducting._options import HookOptions
-    from tracer_hooks._api.runs import Attempt
+    from tracer_hooks._api.runs import Attempt, Part
 
 _RANDOM = random.SystemRandom()
 """Not the module's own generator: a user may have seeded that."""
@@ -125,10 +125,11 @@ class CallLessons:
         """The same for a replay of the call."""
         return GivenLessons(self._texts) if self._texts else None
 
-    def count(self, attempt: Attempt) -> None:
-        """Count the first attempt, where a check or an expected answer decided on it, for or against its lessons."""
+    def counted(self, attempt: Attempt) -> list[Part]:
+        """What counts the first attempt for its lessons; nothing where no check or expected answer decided on it."""
+        parts: list[Part] = []
         if attempt.outcome is RunOutcome.UNKNOWN or fails_on_environment(attempt):
-            return
+            return parts
         for one in attempt.lessons:
             outcome = LessonOutcome(
                 run_id=attempt.trajectory.run_id,
@@ -138,7 +139,8 @@ class CallLessons:
                 share=one.share,
                 counted_at=datetime.now(UTC),
             )
-            self._lessons.count(one.number, outcome)
+            parts.append(self._lessons.counting(one.number, outcome))
+        return parts
 
 
 def texts_by_agent(lessons: Iterable[Lesson]) -> dict[str, list[str]]:

@@ -23,7 +23,7 @@ from tracer_hooks.store import PromptArm, PromptOutcome, PromptPhase, RunPrompts
 
 if TYPE_CHECKING:
     from tracer_hooks._api.conducting._options import HookOptions
-    from tracer_hooks._api.runs import Attempt
+    from tracer_hooks._api.runs import Attempt, Part
     from tracer_hooks.telemetry import RunInvocation
 
 _RANDOM = random.SystemRandom()
@@ -236,11 +236,11 @@ class CallPrompts:
         """The same for a replay of the call; None where its team is built with :attr:`built_texts`."""
         return ToldPrompts(self._texts, self._own, self._team) if self.texts and not self._is_built else None
 
-    def count(self, attempt: Attempt) -> None:
-        """Count the first attempt, where a check or an expected answer decided on it, for or against the version."""
+    def counted(self, attempt: Attempt) -> list[Part]:
+        """What counts the first attempt for the version; nothing where no check or expected answer decided on it."""
         used = attempt.prompts
         if used is None or attempt.outcome is RunOutcome.UNKNOWN or fails_on_environment(attempt):
-            return
+            return []
         passed = attempt.outcome is RunOutcome.SUCCEEDED
         trajectory = attempt.trajectory
         outcome = PromptOutcome(
@@ -252,7 +252,7 @@ class CallPrompts:
             counted_at=datetime.now(UTC),
             task=hashlib.sha256(trajectory.task.encode("utf-8", "replace")).hexdigest()[:16],
         )
-        self._prompts.count(self._version, outcome)
+        return [self._prompts.counting(self._version, outcome)]
 
     def _unheeded(self, run: RunInvocation) -> str | None:
         """An agent that the team was built with a text for, and that says it has another one."""

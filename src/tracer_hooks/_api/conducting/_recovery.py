@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tracer_hooks import semconv
 from tracer_hooks._api.conducting._options import HookOptions
-from tracer_hooks._api.runs import Archive, Attempt, TeamRun
+from tracer_hooks._api.runs import Archive, Attempt, Part, TeamRun, repair_counts_part
 from tracer_hooks._guard import report, warn_once
 from tracer_hooks.attribution import blames_environment
 from tracer_hooks.errors import ReplayError
@@ -180,13 +180,14 @@ class Recovery:
         self._stopped = why
         run.repair = self.log
 
-    def keep(self) -> None:
-        """Keep how often each repair helped, in numbers, for later failures of this team."""
+    def kept_parts(self) -> list[Part]:
+        """How often each repair helped, in numbers, to be kept for later failures of this team."""
         self._learn()
         ground = self._ground
-        if ground is not None and isinstance(ground.chooser, RepairSearch):
-            team = team_of(ground.attempt.trajectory)
-            self._archive.add_repair_counts(team, self._gained.plus(ground.chooser.gained).rows)
+        if ground is None or not isinstance(ground.chooser, RepairSearch):
+            return []
+        rows = self._gained.plus(ground.chooser.gained).rows
+        return [repair_counts_part(team_of(ground.attempt.trajectory), rows)] if rows else []
 
     def break_off(self, run: TeamRun) -> None:
         """The call was broken off; a repair that was chosen is tried no more."""

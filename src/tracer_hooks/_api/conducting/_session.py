@@ -24,16 +24,20 @@ from tracer_hooks._api.judging import (
     compare,
     expected_answer,
     judge_result,
+    loop_is_running,
     run_awaitable,
 )
 from tracer_hooks._api.runs import (
     Archive,
     Attempt,
     Judge,
+    Part,
     Prepared,
     TeamRun,
     TeamSource,
+    diagnose_later,
     rerunner_of_call,
+    save_later,
     weak_call,
 )
 from tracer_hooks._guard import guard, logger, warn_once
@@ -271,13 +275,32 @@ class Session:
             if self.run._done.is_set():
                 return
             try:
-                self._archive.save(self.run)
-                self.recovery.keep()
-                self._count()
+                self._archive.save(self.run, self._parts())
             finally:
                 self.run._done.set()
         if self.run.attempts and self.run.outcome is RunOutcome.FAILED:
             self._tell("on_failure", self.options.on_failure, self.run)
+
+    def finish_off_the_loop(self) -> None:
+        """:meth:`finish`: in the background where an event loop is running, or where a diagnosis goes on."""
+        is_diagnosing = self._at_work.locked()
+        if is_diagnosing or loop_is_running():
+            self.later(self.finish, diagnoses=is_diagnosing)
+        else:
+            self.finish()
+
+    def later(self, work: Callable[[], None], *, diagnoses: bool) -> None:
+        """Do ``work`` in the background.
+
+        Args:
+            work: What to do.
+            diagnoses: Whether it makes a diagnosis, or waits for one, which may take long.
+        """
+        (diagnose_later if diagnoses else save_later)(work, self.leave_undiagnosed)
+
+    def leave_undiagnosed(self) -> None:
+        """Store the attempts as they are, since nobody waits for the diagnosis any longer; it may still go on."""
+        self._archive.save(self.run)
 
     # --- details ---------------------------------------------------------------------------------------------------
     @staticmethod
@@ -347,18 +370,26 @@ class Session:
         built = self._prompts.built_texts if self._prompts is not None else {}
         return {**built, **self.recovery.prompts}
 
-    def _count(self) -> None:
-        """Count the first attempt, which nothing was repaired in, for or against its prompts and lessons."""
+    def _parts(self) -> list[Part]:
+        """What is kept beside the runs.
+
+        Which repairs helped, and how the first attempt, in which nothing was repaired, counts for its prompts and
+        lessons.
+        """
+        parts: list[Part] = []
         if not self.run.attempts:
-            return
+            return parts
+        with guard("keep what helped"):
+            parts += self.recovery.kept_parts()
         first, options = self.run.attempts[0], self.options
         is_judged = first.verdict is not None or (first.error is not None and options.is_judged)
         if is_judged and self._prompts is not None:
             with guard("count the run for its prompts"):
-                self._prompts.count(first)
+                parts += self._prompts.counted(first)
         if is_judged and self._lessons is not None:
             with guard("count the run for its lessons"):
-                self._lessons.count(first)
+                parts += self._lessons.counted(first)
+        return parts
 
     def _open(self, prepared: Prepared) -> Opened:
         try:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracer_hooks._api.runs import PATIENCE_S, Part
 from tracer_hooks._forking import process_lock
 from tracer_hooks._guard import logger, warn_once
 from tracer_hooks.errors import StoreError
@@ -17,12 +18,14 @@ from tracer_hooks.store import Lesson, LessonOutcome, LessonState, LessonStore
 
 if TYPE_CHECKING:
     from tracer_hooks.improvement import LessonRule, LessonTrial, LessonWatch
+    from tracer_hooks.store import Writing
 
 _FRESH_S = 2.0
 """What another process learns or retires is noticed after so long."""
 _FAILED_S = 30.0
 """A store that failed is asked again after so long: it may keep every caller waiting."""
-_BUSY_S = 1.0
+_BUSY_S = 5.0
+"""How long a lesson's test waits for the store; no call waits for it."""
 _WORDS = {
     LessonState.KEPT: "keeps",
     LessonState.ON_TRIAL: "tries again",
@@ -88,32 +91,41 @@ class TeamLessons:
         """With which probability a run is given the lesson."""
         return 1 - self.rule.control_share if lesson.state is LessonState.KEPT else 0.5
 
-    def count(self, number: int, outcome: LessonOutcome) -> None:
-        """Count a run for or against a lesson, once, and change the lesson's state where the runs decide."""
-        try:
-            if self._store.count(self.team, number, outcome):
+    def counting(self, number: int, outcome: LessonOutcome) -> Part:
+        """What counts a run for or against a lesson, once, and changes the lesson's state where the runs decide."""
+
+        def write(writing: Writing) -> bool:
+            return writing.count_for_lesson(self.team, number, outcome)
+
+        def then() -> None:
+            try:
                 with self._lock:
                     self._judge(number, outcome.period)
-        except StoreError as error:
-            warn_once(f"count lessons {self._path}", "tracer-hooks does not count runs for lessons: %s", error)
+            except StoreError as error:
+                warn_once(f"judge lessons {self._path}", "tracer-hooks does not judge lessons: %s", error)
+
+        return Part("count a run for a lesson", write, then)
 
     # --- details ---------------------------------------------------------------------------------------------------
     @property
     def _store(self) -> LessonStore:
-        return open_lessons(self._path)
+        return open_lessons(self._path, _BUSY_S)
 
     def _current(self) -> tuple[Lesson, ...]:
-        if time.monotonic() >= self._fresh_until:
-            with self._lock:
+        # Whoever holds the lock may wait for the store: what was read before is used then.
+        if time.monotonic() >= self._fresh_until and self._lock.acquire(timeout=PATIENCE_S):
+            try:
                 if time.monotonic() >= self._fresh_until:
                     self._refresh()
+            finally:
+                self._lock.release()
         return self._living
 
     def _refresh(self) -> None:
         self._living, fresh_s = (), _FRESH_S
         try:
             if self._path.exists():
-                self._living = self._store.lessons(self.team, living_only=True)
+                self._living = open_lessons(self._path, PATIENCE_S).lessons(self.team, living_only=True)
         except StoreError as error:
             fresh_s = _FAILED_S
             warn_once(f"lessons {self._path}", "tracer-hooks gives no lessons: %s", error)
@@ -189,9 +201,9 @@ def team_lessons(path: Path, team: str) -> TeamLessons:
 
 
 @functools.cache
-def open_lessons(path: Path) -> LessonStore:
+def open_lessons(path: Path, busy_s: float) -> LessonStore:
     """One open store a file and process: opening costs more than reading."""
-    return LessonStore(path, busy_timeout_s=_BUSY_S)
+    return LessonStore(path, busy_timeout_s=busy_s)
 
 
 @functools.cache
@@ -199,7 +211,7 @@ def warm_up_lessons(path: Path) -> None:
     """Read the store once where there is one: the first call, in an event loop perhaps, need not wait for imports."""
     if path.exists():
         try:
-            open_lessons(path).teams()
+            open_lessons(path, PATIENCE_S).teams()
         except StoreError as error:
             warn_once(f"lessons {path}", "tracer-hooks gives no lessons: %s", error)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracer_hooks._api.runs import PATIENCE_S, Part
 from tracer_hooks._forking import process_lock
 from tracer_hooks._guard import logger, warn_once
 from tracer_hooks.errors import StoreError
@@ -15,12 +16,14 @@ from tracer_hooks.store import PromptArm, PromptOutcome, PromptPhase, PromptStat
 
 if TYPE_CHECKING:
     from tracer_hooks.improvement import PromptWatch
+    from tracer_hooks.store import Writing
 
 _FRESH_S = 2.0
 """What another process accepts or rolls back is noticed after so long."""
 _FAILED_S = 30.0
 """A store that failed is asked again after so long: it may keep every caller waiting."""
-_BUSY_S = 1.0
+_BUSY_S = 5.0
+"""How long a version's watch waits for the store; no call waits for it."""
 _OVERLAP = 16
 """Outcomes that are read once more, since other processes count at the same time."""
 
@@ -70,41 +73,50 @@ class TeamPrompts:
 
     def current(self) -> CurrentPrompts | None:
         """What a call is to use; None for the team's own prompts. Read from the store every few seconds at most."""
-        if time.monotonic() >= self._fresh_until:
-            with self._lock:
+        # Whoever holds the lock may wait for the store: what was read before is used then.
+        if time.monotonic() >= self._fresh_until and self._lock.acquire(timeout=PATIENCE_S):
+            try:
                 if time.monotonic() >= self._fresh_until:
                     self._refresh()
+            finally:
+                self._lock.release()
         return self._current
 
-    def count(self, version: PromptVersion, outcome: PromptOutcome) -> None:
-        """Count a run for or against a version, once, and roll the version back where its runs have become worse."""
-        try:
-            if self._store.count(self.team, version.number, outcome):
+    def counting(self, version: PromptVersion, outcome: PromptOutcome) -> Part:
+        """What counts a run for or against a version, once; the version is rolled back where its runs became worse."""
+
+        def write(writing: Writing) -> bool:
+            return writing.count_for_prompts(self.team, version.number, outcome)
+
+        def then() -> None:
+            try:
                 with self._lock:
                     self._watch(version.number, outcome)
-        except StoreError as error:
-            warn_once(f"count prompts {self._path}", "tracer-hooks does not count runs for prompts: %s", error)
+            except StoreError as error:
+                warn_once(f"watch prompts {self._path}", "tracer-hooks does not watch prompts: %s", error)
+
+        return Part("count a run for prompts", write, then)
 
     # --- details ---------------------------------------------------------------------------------------------------
     @property
     def _store(self) -> PromptStore:
-        return open_prompts(self._path)
+        return open_prompts(self._path, _BUSY_S)
 
     def _refresh(self) -> None:
         self._current, fresh_s = None, _FRESH_S
         try:
             if self._path.exists():
-                self._current = self._read()
+                self._current = self._read(open_prompts(self._path, PATIENCE_S))
         except StoreError as error:
             fresh_s = _FAILED_S
             warn_once(f"prompts {self._path}", "tracer-hooks uses the team's own prompts: %s", error)
         self._fresh_until = time.monotonic() + fresh_s
 
-    def _read(self) -> CurrentPrompts | None:
-        version = self._store.current(self.team)
+    def _read(self, store: PromptStore) -> CurrentPrompts | None:
+        version = store.current(self.team)
         if version is None:
             return None
-        before = self._store.get(self.team, version.parent) if version.parent is not None else None
+        before = store.get(self.team, version.parent) if version.parent is not None else None
         is_good = before is not None and before.state is PromptState.ACCEPTED
         return CurrentPrompts(version, before if is_good else None)
 
@@ -155,9 +167,9 @@ def team_prompts(path: Path, team: str) -> TeamPrompts:
 
 
 @functools.cache
-def open_prompts(path: Path) -> PromptStore:
+def open_prompts(path: Path, busy_s: float) -> PromptStore:
     """One open store a file and process: opening costs more than reading."""
-    return PromptStore(path, busy_timeout_s=_BUSY_S)
+    return PromptStore(path, busy_timeout_s=busy_s)
 
 
 @functools.cache
@@ -165,7 +177,7 @@ def warm_up(path: Path) -> None:
     """Read the store once where there is one: the first call, in an event loop perhaps, need not wait for imports."""
     if path.exists():
         try:
-            open_prompts(path).teams()
+            open_prompts(path, PATIENCE_S).teams()
         except StoreError as error:
             warn_once(f"prompts {path}", "tracer-hooks uses the team's own prompts: %s", error)
 

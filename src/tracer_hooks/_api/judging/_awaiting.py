@@ -45,7 +45,7 @@ def run_awaitable(awaitable: Awaitable[Any]) -> Any:
             failure.append(error)
 
     context = contextvars.copy_context()
-    thread = threading.Thread(target=context.run, args=(work,), name="tracer-hooks-await")
+    thread = threading.Thread(target=context.run, args=(work,), name="tracer-hooks-await", daemon=True)
     thread.start()
     thread.join()
     if failure:

@@ -156,7 +156,10 @@ def _is_bool(value: Any) -> bool:
 def _is_score(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):  # numpy's numbers are Real, too
         return False
-    return 0 <= float(value) <= 1  # not for NaN
+    try:
+        return bool(0 <= value <= 1)  # type: ignore[operator]  # not for NaN; no float(), which a large fraction overflows
+    except Exception:  # a number of the user's own
+        return False
 
 
 def _short(value: Any) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tracer_hooks._api.runs._keeper import PATIENCE_S, Kept, Part, keeper_of
 from tracer_hooks._api.runs._retention import retain
 from tracer_hooks._api.runs._team_run import Attempt, TeamRun, kept_repair
 from tracer_hooks._guard import guard, warn_once
@@ -17,60 +17,68 @@ from tracer_hooks.errors import ReplayError, StoreError
 
 if TYPE_CHECKING:
     from tracer_hooks.feedback import CountRow
-    from tracer_hooks.store import RunStore, StoredRun
+    from tracer_hooks.store import RunStore, StoredRun, Writing
 
 
 class Archive:
-    """Saves calls to the run store.
+    """Keeps calls in the run store.
 
     Args:
-        path: The store's file; None saves nothing.
+        path: The store's file; None keeps nothing.
         retention: Which runs stay in it; None keeps all.
     """
 
     def __init__(self, path: Path | None, retention: Retention | None = None) -> None:
-        self._path = path
+        self._path = path.absolute() if path is not None else None
         self._retention = retention
 
-    def save(self, run: TeamRun) -> None:
-        """Save every attempt of ``run``."""
+    def save(self, run: TeamRun, parts: Iterable[Part] = ()) -> None:
+        """Save every attempt of ``run``, and ``parts``, in one transaction; see :class:`Keeper` for how long it takes.
+
+        Args:
+            run: The call.
+            parts: What else is kept of it.
+        """
         if self._path is None or not run.attempts:
             return
-        with guard("store the run"), self._said():
-            store = _open_store(self._path.absolute())
-            for attempt in run.attempts:
-                store.save(_stored(run, attempt))
-            retain(self._path.absolute(), self._retention)
+        with guard("store the run"):
+            from tracer_hooks.store import PackedRun
+
+            runs = [PackedRun.of(_stored(run, attempt)) for attempt in run.attempts]
+            keeper = keeper_of(self._path)
+            keeper.keep(Kept(runs, list(parts)))
+            if not keeper.is_failing:
+                retain(self._path, self._retention)
 
     def repair_counts(self, team: str) -> Sequence[CountRow]:
-        """How often each kind of repair was tried on this team, and helped."""
-        found: Sequence[CountRow] = ()
-        if self._path is not None and self._path.exists():
-            with guard("read what helped before"), self._said():
-                found = _open_store(self._path.absolute()).repair_counts(team)
+        """How often each kind of repair was tried on this team, and helped; none where the store fails."""
+        path, found = self._path, ()
+        if path is None or keeper_of(path).is_failing or not path.exists():
+            return found
+        with guard("read what helped before"):
+            try:
+                return _reader(path).repair_counts(team)
+            except StoreError as error:
+                warn_once(f"counts {path}", "tracer-hooks does not know what helped before: %s", error)
         return found
 
-    def add_repair_counts(self, team: str, rows: Sequence[CountRow]) -> None:
-        """Keep what was learned from the trials of one call."""
-        if self._path is not None and rows:
-            with guard("keep what helped"), self._said():
-                _open_store(self._path.absolute()).add_repair_counts(team, rows)
 
-    @contextmanager
-    def _said(self) -> Iterator[None]:
-        """A store that fails is said once, and then left alone."""
-        try:
-            yield
-        except StoreError as error:
-            warn_once(f"store {self._path}", "tracer-hooks does not store runs: %s", error)
+def repair_counts_part(team: str, rows: Sequence[CountRow]) -> Part:
+    """What was learned from the trials of one call."""
+
+    def write(writing: Writing) -> bool:
+        writing.add_repair_counts(team, rows)
+        return True
+
+    return Part("keep what helped", write)
 
 
 @functools.cache
-def _open_store(path: Path) -> RunStore:
-    """One open store a file and process: opening costs more than saving."""
+def _reader(path: Path) -> RunStore:
+    """One open store a file and process, for looking things up while a call waits."""
     from tracer_hooks.store import RunStore
 
-    return RunStore(path)
+    return RunStore(path, busy_timeout_s=PATIENCE_S)
 
 
 def _stored(run: TeamRun, attempt: Attempt) -> StoredRun:

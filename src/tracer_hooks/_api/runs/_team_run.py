@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracer_hooks._cached_property import cached_property
+from tracer_hooks._waiting import Moment
 from tracer_hooks.errors import ReplayError, TracerHooksError
 from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.repairs import Repair, RepairLog
@@ -91,7 +90,7 @@ class TeamRun:
     """What of it may be written: its store and reports hold what passes here. The fields above are as they were."""
     again: Callable[[], Rerunner] | None = field(default=None, repr=False)
     """Makes what runs the team again, for replays."""
-    _done: threading.Event = field(default_factory=threading.Event, repr=False)
+    _done: Moment = field(default_factory=Moment, repr=False)
 
     @property
     def last(self) -> Attempt:
@@ -180,8 +179,7 @@ class TeamRun:
 
     async def diagnosed(self) -> TeamRun:
         """Wait, in asynchronous code, until a diagnosis in the background is done."""
-        if not self._done.is_set():
-            await asyncio.to_thread(self._done.wait)
+        await self._done.reached()
         return self
 
     def report(self, path: str | Path = "report.html") -> Path:

@@ -26,6 +26,7 @@ from tracer_hooks.telemetry import (
     ToolInvocation,
     current_run,
     text_message,
+    warn_of_lost_step,
 )
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -147,6 +148,7 @@ class _AgentTurn:
     def begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Invocation | None:
         run = current_run()
         if run is None:
+            warn_of_lost_step(self.name if isinstance(self.name, str) else self.function.__name__)
             return None
         spec = AgentSpec(
             name=self.name(*args, **kwargs) if callable(self.name) else self.name,

@@ -1,0 +1,88 @@
+"""One transaction for everything that is kept of a call, or of several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tracer_hooks.errors import StoreError
+from tracer_hooks.store._rows import row_of
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+    from tracer_hooks.store._lesson_records import LessonOutcome
+    from tracer_hooks.store._prompt_records import PromptOutcome
+    from tracer_hooks.store._records import StoredRun
+
+
+@dataclass(frozen=True)
+class PackedRun:
+    """A run as the store's file holds it: small, and without any object of the user's."""
+
+    values: Mapping[str, Any]
+    """Column values."""
+
+    @classmethod
+    def of(cls, run: StoredRun) -> PackedRun:
+        """``run``, packed."""
+        return cls(row_of(run))
+
+    @property
+    def size(self) -> int:
+        """How many bytes its texts and records take, nearly."""
+        return sum(len(value) for value in self.values.values() if isinstance(value, (str, bytes)))
+
+
+class Writing:
+    """A transaction that goes on; see :meth:`RunStore.writing`."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    @contextmanager
+    def part(self) -> Iterator[None]:
+        """What is written within counts as a whole; where it is at fault, the rest of the transaction goes on.
+
+        Raises:
+            StoreError: What is written is at fault, and none of it was. A fault of the file leaves as it comes, and
+                ends the transaction.
+        """
+        from sqlalchemy import exc
+
+        try:
+            with self._connection.begin_nested():
+                yield
+        except (StoreError, exc.OperationalError):
+            raise
+        except Exception as error:
+            if type(error) is exc.DatabaseError:  # its subclasses speak of values, this one of a damaged file
+                raise
+            cause = getattr(error, "orig", None) or error
+            raise StoreError(f"it cannot be written ({type(cause).__name__}: {cause})") from error
+
+    def save(self, run: PackedRun) -> None:
+        """As :meth:`RunStore.save`."""
+        from tracer_hooks.store import _queries
+
+        _queries.upsert(self._connection, run.values)
+
+    def add_repair_counts(self, team: str, rows: Iterable[tuple[str, int, int, str, int, int]]) -> None:
+        """As :meth:`RunStore.add_repair_counts`."""
+        from tracer_hooks.store import _repair_counts
+
+        _repair_counts.add(self._connection, team, rows)
+
+    def count_for_prompts(self, team: str, number: int, outcome: PromptOutcome) -> bool:
+        """As :meth:`PromptStore.count`."""
+        from tracer_hooks.store import _prompt_changes
+
+        return _prompt_changes.count(self._connection, team, number, outcome)
+
+    def count_for_lesson(self, team: str, number: int, outcome: LessonOutcome) -> bool:
+        """As :meth:`LessonStore.count`."""
+        from tracer_hooks.store import _lesson_statements
+
+        return _lesson_statements.count(self._connection, team, number, outcome)

@@ -1,0 +1,331 @@
+"""Nobody waits for a store or a diagnosis that hangs: neither a call nor, for long, the end of the process."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import tracer_hooks
+from tracer_hooks._api.runs import _keeper
+from tracer_hooks._waiting import Lane, Moment
+from tracer_hooks.store import PackedRun, RunStore, Writing
+
+TEAM = """
+import os, sys, time
+import tracer_hooks
+
+@tracer_hooks.agent
+def solo(task):
+    return "It is 41."
+
+class Hanging:
+    name = "hanging"
+    def attribute(self, trajectory, *, reference=None):
+        while True:
+            time.sleep(3600)
+    def attribute_many(self, trajectories):
+        return [self.attribute(one) for one in trajectories]
+"""
+BACKGROUND = """
+@tracer_hooks.hook(expected="42", attributor=Hanging(), store=sys.argv[1], diagnose="background")
+def solve(task):
+    return solo(task)
+
+solve("a"); solve("b")
+print("done", flush=True)
+"""
+BESIDE_ANOTHER = """
+good = tracer_hooks.hook(lambda task: solo(task), store=sys.argv[1], diagnose="background")
+good("c")
+"""
+CANCELLED = """
+import asyncio
+
+@tracer_hooks.hook(expected="42", attributor=Hanging(), store=sys.argv[1], retries=1, diagnose="inline")
+async def solve(task):
+    return solo(task)
+
+async def main():
+    try:
+        await asyncio.wait_for(solve("a"), 0.5)
+    except asyncio.TimeoutError:
+        print("done", flush=True)
+
+asyncio.run(main())
+"""
+DIAGNOSED = """
+import asyncio
+
+@tracer_hooks.hook(expected="42", attributor=Hanging(), store=sys.argv[1])
+async def solve(task):
+    return solo(task)
+
+async def main():
+    await solve("a")
+    try:
+        await asyncio.wait_for(tracer_hooks.last_run(solve).diagnosed(), 0.5)
+    except asyncio.TimeoutError:
+        print("done", flush=True)
+
+asyncio.run(main())
+"""
+MANY = """
+good = tracer_hooks.hook(lambda task: solo(task), store=sys.argv[1])
+for number in range(int(sys.argv[2])):
+    good(f"{sys.argv[3]} {number}")
+print("done", flush=True)
+"""
+IN_A_POOL = """
+from concurrent.futures import ProcessPoolExecutor
+
+@tracer_hooks.hook(store=sys.argv[1])
+def good(task):
+    return solo(task)
+
+if __name__ == "__main__":
+    with ProcessPoolExecutor(2) as pool:
+        list(pool.map(good, map(str, range(8))))
+    print("done", flush=True)
+"""
+
+
+def started(program: str, folder: Path, *arguments: str, seconds: str = "8") -> subprocess.Popen[str]:
+    file = folder / "program.py"
+    if not file.exists():
+        file.write_text(TEAM + program, encoding="utf-8")
+    command = ["env", f"TRACER_HOOKS_EXIT_SECONDS={seconds}", sys.executable, str(file), *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls wait for a lock as long as they do, and longer than elsewhere for all else."""
+    monkeypatch.setattr(_keeper, "PATIENCE_S", 0.04)
+    monkeypatch.setattr(_keeper, "LONGEST_S", 60.0)
+
+
+def tasks_in(path: Path) -> set[str]:
+    with RunStore(path, read_only=True) as store:
+        return {run.task for run in store.list(limit=1000)}
+
+
+@pytest.mark.parametrize(
+    ("program", "said", "stored"),
+    [
+        (BACKGROUND, "did not wait any longer for 2 diagnoses in the background", {"a", "b"}),
+        (BACKGROUND + BESIDE_ANOTHER, "did not wait any longer for 2 diagnoses", {"a", "b", "c"}),
+        (CANCELLED, "did not wait any longer for 1 diagnosis", {"a"}),
+        (DIAGNOSED, "did not wait any longer for 1 diagnosis", {"a"}),
+    ],
+)
+def test_a_diagnosis_that_hangs(program: str, said: str, stored: set[str], tmp_path: Path) -> None:
+    process = started(program, tmp_path, str(tmp_path / "runs.sqlite"))
+    output, errors = process.communicate(timeout=100)  # it would wait for ever
+    assert (output, process.returncode) == ("done\n", 0), errors
+    assert errors.count("tracer-hooks did not wait") == 1
+    assert said in errors
+    assert "Traceback" not in errors
+    assert tasks_in(tmp_path / "runs.sqlite") == stored
+
+
+# --- a store ---------------------------------------------------------------------------------------------------------
+@pytest.mark.usefixtures("hasty")
+def test_a_locked_store_keeps_no_call_waiting_and_loses_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "runs.sqlite"
+    hooked = tracer_hooks.hook(lambda task: task, store=path)
+    hooked("before")
+    with closing(sqlite3.connect(path, isolation_level=None)) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        cpu = time.thread_time()
+        for number in range(20):
+            hooked(str(number))
+        assert time.thread_time() - cpu < 2
+        assert len(tasks_in(path)) == 1
+    assert tracer_hooks.flush(60)
+    assert tasks_in(path) == {"before", *map(str, range(20))}
+    assert caplog.messages == []
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_call_waits_for_a_lock_once_and_not_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float | None] = []
+
+    class Watched(threading.Condition):
+        def wait(self, timeout: float | None = None) -> bool:
+            if threading.current_thread() is threading.main_thread():
+                waits.append(timeout)
+            return super().wait(timeout)
+
+    hooked = tracer_hooks.hook(lambda task: task, store=tmp_path / "runs.sqlite")
+    hooked("before")
+    tracer_hooks.flush()
+    keeper = _keeper.keeper_of(tmp_path / "runs.sqlite")
+    locked = threading.Event()
+    release = threading.Event()
+
+    def hold() -> None:
+        with closing(sqlite3.connect(tmp_path / "runs.sqlite", isolation_level=None)) as holder:
+            holder.execute("BEGIN EXCLUSIVE")
+            locked.set()
+            release.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    locked.wait(60)
+    hooked("late")
+    assert keeper.is_failing
+    keeper._changed = Watched(keeper._changed._lock)
+    monkeypatch.setattr(keeper, "_locking_since", None)
+    hooked("later")
+    assert waits == []
+    release.set()
+    thread.join()
+
+
+def test_a_failing_store_is_left_alone_and_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "folder"
+    folder.write_text("in the way")
+    opened: list[int] = []
+    writing = RunStore.writing
+    monkeypatch.setattr(RunStore, "writing", lambda self, *args: (opened.append(1), writing(self, *args))[1])
+    hooked = tracer_hooks.hook(lambda task: task, store=folder / "runs.sqlite")
+    for number in range(10):
+        hooked(str(number))
+    assert len(opened) == 1
+    assert [message.partition(": ")[0] for message in caplog.messages] == [
+        "tracer-hooks does not store runs at present, it keeps them in memory and tries again"
+    ]
+    assert not tracer_hooks.flush(10)
+    folder.unlink()
+    assert tracer_hooks.flush(60)
+    assert tasks_in(folder / "runs.sqlite") == set(map(str, range(10)))
+    assert caplog.messages[1].endswith("10 runs had waited")
+    assert len(caplog.messages) == 2
+
+
+def test_what_is_too_much_to_keep_in_memory_is_lost_and_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "folder"
+    folder.write_text("in the way")
+    monkeypatch.setattr(_keeper, "_MOST_CALLS", 4)
+    hooked = tracer_hooks.hook(lambda task: task, store=folder / "runs.sqlite")
+    for number in range(10):
+        hooked(str(number))
+    folder.unlink()
+    tracer_hooks.flush(60)
+    assert tasks_in(folder / "runs.sqlite") == {"6", "7", "8", "9"}
+    assert caplog.messages[-1].endswith("4 runs had waited; 6 runs that had been too many to wait were lost")
+
+
+def test_a_run_that_cannot_be_written_does_not_hold_up_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TRACER_HOOKS_STRICT")
+    save = Writing.save
+
+    def choosy(self: Writing, run: PackedRun) -> None:
+        if run.values["task"] == "odd":
+            raise ValueError("no such value")
+        save(self, run)
+
+    monkeypatch.setattr(Writing, "save", choosy)
+    hooked = tracer_hooks.hook(lambda task: task, store=tmp_path / "runs.sqlite")
+    for task in ("a", "odd", "b"):
+        hooked(task)
+    assert tracer_hooks.flush()
+    assert tasks_in(tmp_path / "runs.sqlite") == {"a", "b"}
+    assert "does not store a run: it cannot be written (ValueError: no such value)" in caplog.messages[0]
+
+
+def test_a_locked_store_holds_up_the_end_of_a_process_once(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    tracer_hooks.hook(lambda task: task, store=path)("before")
+    assert tracer_hooks.flush(60)
+    with closing(sqlite3.connect(path, isolation_level=None)) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        process = started(MANY, tmp_path, str(path), "30", "task")
+        assert process.stdout is not None
+        assert process.stdout.readline() == "done\n"
+        began = time.monotonic()
+        _, errors = process.communicate(timeout=100)
+    assert time.monotonic() - began < 60  # 30 runs that wait for 5 s each take longer
+    assert errors.count("tracer-hooks lost 30 runs that could not be stored") == 1
+
+
+def test_writers_in_eight_processes_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    writers = [started(MANY, tmp_path, str(path), "12", f"writer {number}", seconds="60") for number in range(8)]
+    for writer in writers:
+        output, errors = writer.communicate(timeout=200)
+        assert (output, errors, writer.returncode) == ("done\n", "", 0)
+    assert tasks_in(path) == {f"writer {writer} {number}" for writer in range(8) for number in range(12)}
+
+
+def test_a_child_of_a_pool_stores_what_it_ran(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    process = started(IN_A_POOL, tmp_path, str(path))
+    output, errors = process.communicate(timeout=100)
+    assert output == "done\n", errors
+    assert tasks_in(path) == set(map(str, range(8)))
+
+
+def test_the_time_to_wait_is_checked_when_a_team_is_hooked(monkeypatch: pytest.MonkeyPatch) -> None:
+    for wrong in ("soon", "-1", "nan", "1e9"):
+        monkeypatch.setenv("TRACER_HOOKS_EXIT_SECONDS", wrong)
+        with pytest.raises(
+            tracer_hooks.TracerHooksError, match=r"TRACER_HOOKS_EXIT_SECONDS is .* expected seconds from"
+        ):
+            tracer_hooks.hook(lambda task: task)
+
+
+# --- the parts -------------------------------------------------------------------------------------------------------
+def test_a_lane_drops_what_is_too_much_and_counts_it(caplog: pytest.LogCaptureFixture) -> None:
+    lane, go, done = Lane("lane", lambda number: f"{number} things", most=2), threading.Event(), []
+    begun = threading.Event()
+    lane.put(lambda: (begun.set(), go.wait(60)))
+    assert begun.wait(60)
+    taken = [lane.put(lambda: done.append("work"), lambda: done.append("instead")) for _ in range(3)]
+    assert taken == [True, True, False]
+    assert done == ["instead"]
+    assert not lane.drain(time.monotonic() + 0.01)
+    lane.give_up()
+    assert caplog.messages == ["tracer-hooks did not wait any longer for 4 things"]
+    assert done == ["instead"] * 3
+    lane.give_up()
+    assert len(caplog.messages) == 1
+    go.set()
+
+
+def test_work_that_raises_does_not_end_a_lane() -> None:
+    lane, done = Lane("lane", str), []
+
+    def leave() -> None:
+        raise SystemExit(3)
+
+    lane.put(leave)
+    lane.put(lambda: done.append(1))
+    assert lane.drain(time.monotonic() + 60)
+    assert done == [1]
+
+
+async def test_a_moment_wakes_event_loops_and_forgets_those_that_left() -> None:
+    moment = Moment()
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(moment.reached(), 0.01)
+    assert moment._callbacks == []
+    threading.Timer(0.01, moment.set).start()
+    await asyncio.wait_for(moment.reached(), 60)
+    await moment.reached()
