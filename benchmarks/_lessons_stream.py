@@ -191,7 +191,7 @@ class Stream:
                     agent=learned[one].agent,
                     text=text,
                     kind=learned[one].kind,
-                    runs=learned[one].runs,  # the key by which a second start finds it there
+                    runs=_runs_of(learned[one]),  # the key by which a second start finds it there
                     team_name=learned[one].team_name,
                     framework=learned[one].framework,
                 )
@@ -215,3 +215,10 @@ def shuffled(learned: Sequence[Lesson], seed: int) -> dict[int, str]:
             # Drawn by the lesson's own number: what was drawn stays as it is when more are learnt, since it is kept.
             texts[at] = random.Random(f"{seed} {one.number}").choice(others).text
     return texts
+
+
+def _runs_of(lesson: Lesson) -> tuple[str, ...]:
+    """The failed runs that a lesson comes from."""
+    runs = lesson.provenance["runs"]
+    assert isinstance(runs, list), "the store keeps them as a list"
+    return tuple(map(str, runs))

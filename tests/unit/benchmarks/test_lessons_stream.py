@@ -127,6 +127,7 @@ def test_what_was_broken_off_goes_on(load: Any, model: Model, tmp_path: Path, mo
     assert 0 < done < 3 * TASKS
     model.breaks_after = None
     assert start(load, tmp_path, monkeypatch) == 0
+    journals = list((tmp_path / "journal").rglob("journal.jsonl"))
     rows = [json.loads(line)["unit"] for path in journals for line in path.read_text().splitlines()]
     assert sum(unit.startswith("run/") for unit in rows) == 3 * TASKS
 
