@@ -3,8 +3,8 @@
     python benchmarks/fit_dev.py --data DIR --out NEW.jsonl [--against OLD.jsonl] [--seeds 5]
     python benchmarks/fit_dev.py --noise 40 --out NOISE.jsonl
 
-``DIR`` holds the Who&When folders ``Algorithm-Generated`` and ``Hand-Crafted``, and where there is a file
-``second_labels.json`` beside them, it is also said how often a step is named that either team of people marks. Both are fitted to together, in five
+``DIR`` holds the Who&When folders ``Algorithm-Generated`` and ``Hand-Crafted``. Where it has ``second_labels.json``,
+it is also said how often a step is named that either team of people marks. Both subsets are fitted to together, in five
 folds of whole questions, dealt anew for each seed; the expected answers are withheld. Every judged run is a line of the
 output, and the same command goes on where it was stopped. To measure an older commit, run this file with PYTHONPATH set
 to the ``src`` of a checkout of it. ``--noise`` fits to steps drawn at random from runs in which every agent has as many
@@ -145,7 +145,8 @@ def marked(runs: list[tuple[str, LabeledTrajectory]], path: Path) -> dict[str, s
 
 def with_either(rows: list[dict[str, Any]], marks: dict[str, set[int]]) -> list[dict[str, Any]]:
     """The judgements of runs that two teams labelled, and whether either of them marks the step that is named."""
-    return [{**row, "either": row["said"] in marks[row["run"]]} for row in rows if row["run"] in marks and "said" in row]
+    twice = [row for row in rows if row["run"] in marks and "said" in row]
+    return [{**row, "either": row["said"] in marks[row["run"]]} for row in twice]
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
@@ -242,8 +243,8 @@ def apart_line(rows: list[dict[str, Any]], old: list[dict[str, Any]], key: str, 
         found.append([_brier_and_auroc(said, right, drawn[place], seed) for drawn in np.concatenate([whole, draws])])
     apart = np.array(found[0]) - np.array(found[1])
     low, high = np.nanpercentile(apart[1:], [2.5, 97.5], axis=0)
-    names = ("Brier", "AUROC")
-    return "  ".join(f"{n} {v:+.3f} [{a:+.3f}, {b:+.3f}]" for n, v, a, b in zip(names, apart[0], low, high, strict=True))
+    told = zip(("Brier", "AUROC"), apart[0], low, high, strict=True)
+    return "  ".join(f"{name} {value:+.3f} [{least:+.3f}, {most:+.3f}]" for name, value, least, most in told)
 
 
 def _brier_and_auroc(said: np.ndarray, right: np.ndarray, counts: np.ndarray, seed: np.ndarray) -> tuple[float, float]:

@@ -67,10 +67,11 @@ class AdaptationReport(Record):
     def best(self) -> str:
         """What is to be kept: the fit to both, unless another fit does better, or none is worth it.
 
-        Natural failures decide, however few: a fit that another one beats on them is not kept. Where they say the same of
-        several, the injected faults decide among those; where these do too, the fit to both comes first, then that to
-        natural failures. A fit is worth it only when it puts more than twice as many natural failures right as it puts
-        wrong, so that it is unlikely to have gained by chance; where it changes none of them, the injected faults say.
+        Natural failures decide, however few: a fit that another one beats on them is not kept. Where they say the same
+        of several, the injected faults decide among those; where these do too, the fit to both comes first, then that
+        to natural failures. The best fit is worth it only when it puts more than twice as many natural failures right
+        as it puts wrong, so that it is less likely to have gained by chance; where it changes none of them, the
+        injected faults say.
         """
         measured = [method for method in FITTED if self.row(method, self.judged_on) is not None]
         if not measured:

@@ -22,10 +22,9 @@ _HALVINGS = 60
 
 @dataclass(frozen=True, slots=True)
 class Sureness:
-    """A factor on the log-odds of the belief in the answer, for the step and for the agent (Platt 1999, without offset).
+    """A factor on the log-odds of the belief in the answer, for step and agent each (Platt 1999, without the offset).
 
-    Below 1 an answer is less sure than the belief in it, wherever that lies above one half, and surer below. It is no
-    temperature of the beliefs: over many steps even a timid belief may stand out far enough to be right as often as not.
+    Below 1 an answer is less sure than the belief in it where that lies above one half, and surer where it lies below.
     """
 
     step: float = 1.0

@@ -1,4 +1,4 @@
-"""How much each label counts in a fit: natural failures are what is to be diagnosed, injected faults stand in for them."""
+"""How much each label counts in a fit: natural failures are what is diagnosed, injected faults stand in for them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _MOST = 4.0
 def label_weights(labeled: Sequence[LabeledTrajectory]) -> list[float]:
     """What each label counts.
 
-    Where there are more injected faults than natural failures, each failure counts so many times a fault that both
-    kinds have the same say, or four times. Faults are put in evenly and by a program, while a team fails in habits of its
-    own. All labels together count as before, so that no less is let go than their number warrants.
+    Where there are more injected faults than natural failures, each failure counts as many times a fault as gives both
+    kinds the same say, but four times at most. Faults are put in evenly and by a program, while a team fails in habits
+    of its own. All labels together count as before: how far the fit leaves the prior depends on their number.
     """
     natural = sum(one.weight for one in labeled if not _is_injected(one))
     injected = sum(one.weight for one in labeled if _is_injected(one))
