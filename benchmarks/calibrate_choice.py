@@ -32,6 +32,8 @@ from tracer_hooks.suites import SuiteTask, check_of
 
 ROLES = ("planner", "solver", "checker")
 SLIPS = (0.4, 0.2)
+_FEW = 40
+"""Fresh failures that fits which were not kept are judged on."""
 _FITS = ("fitted to injected faults", "fitted to natural failures", "fitted to both")
 
 
@@ -115,9 +117,14 @@ def fresh_failures(team: Team, count: int) -> list[Failure]:
     return found
 
 
-def right(attributor: Any, failures: list[Failure]) -> float:
-    """Share of failures whose step is named; 0 of none."""
-    return sum(attributor.attribute(each.run).step == each.first for each in failures) / max(1, len(failures))
+def hits(attributor: Any, failures: list[Failure]) -> list[bool]:
+    """Of which failures the step is named."""
+    return [attributor.attribute(each.run).step == each.first for each in failures]
+
+
+def share(named: list[bool]) -> float:
+    """How many; 0 of none."""
+    return sum(named) / max(1, len(named))
 
 
 def one(number: int, asked: argparse.Namespace) -> dict[str, Any]:
@@ -132,23 +139,28 @@ def one(number: int, asked: argparse.Namespace) -> dict[str, Any]:
         took = time.perf_counter() - began - built
         kept = get_attributor(made.folder or "structural")
         failures = fresh_failures(team, asked.fresh)
+        few = failures[:_FEW]
         labeled = [without_reference(each) for each in data.labeled if each.decisive is not None]
         others = {
-            method: right(get_attributor("structural").fitted(training_labels(labeled, method), seed=number), failures)  # type: ignore[attr-defined]
+            method: share(hits(get_attributor("structural").fitted(training_labels(labeled, method), seed=number), few))  # type: ignore[attr-defined]
             for method in _FITS
             if made.report.row(method, made.report.judged_on) is not None
         }
+        named, named_as_shipped = hits(kept, failures), hits(get_attributor("structural"), failures)
+        several = [place for place, each in enumerate(failures) if each.slips > 1]
         return {
             "team": number,
             "slips": team.slips,
             "labels": made.report.labels,
             "kept": made.kept,
-            "right": right(kept, failures),
-            "shipped": right(get_attributor("structural"), failures),
+            "right": share(named),
+            "right_of_few": share(named[: len(few)]),
+            "shipped": share(named_as_shipped),
+            "shipped_of_few": share(named_as_shipped[: len(few)]),
             "fresh": len(failures),
-            "several": len(several := [each for each in failures if each.slips > 1]),
-            "right_of_several": right(kept, several),
-            "shipped_of_several": right(get_attributor("structural"), several),
+            "several": len(several),
+            "right_of_several": share([named[place] for place in several]),
+            "shipped_of_several": share([named_as_shipped[place] for place in several]),
             **others,
             "promised": promised(made.report),
             "build_s": round(built, 1),
@@ -166,9 +178,11 @@ def tell(rows: list[dict[str, Any]]) -> None:
     """How many calibrations kept what."""
     above = sum(row["right"] > 0.8 for row in rows)
     below = sum(row["right"] < row["shipped"] for row in rows)
-    beaten = sum(row["right"] < max(row.get(method, 0.0) for method in _FITS) - 0.1 for row in rows)
+    beaten = sum(row["right_of_few"] < max(row.get(method, 0.0) for method in _FITS) - 0.1 for row in rows)
     mean, shipped = (sum(row[key] for row in rows) / len(rows) for key in ("right", "shipped"))
     print(f"{len(rows)} calibrations: {above} kept one that is right on more than 80 % of fresh failures")
+    few = sum(row["right_of_few"] > 0.8 for row in rows)
+    print(f"on the first {_FEW} of them alone: {few}")
     print(f"{below} kept one below the attributor as shipped; {beaten} one that another fit beats by over ten points")
     print(f"right on fresh failures in the mean: kept {mean:.1%}, as shipped {shipped:.1%}")
     fresh, several = (sum(row[key] for row in rows) for key in ("fresh", "several"))

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from tracer_hooks.attribution import StructuralAttributor, get_attributor
-from tracer_hooks.attribution._structural import _forest
+from tracer_hooks.attribution._structural import _adapt, _forest
+from tracer_hooks.attribution._structural._fit import cases_of
 from tracer_hooks.attribution._structural._sureness import Judgement, Sureness, fit_sureness, sharpened
 
 from ._runs import labelled_runs
@@ -77,6 +78,25 @@ def fitted():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_forest, "TREES", 15)
         yield StructuralAttributor().fitted(labelled_runs(24))
+
+
+def test_no_share_that_judges_a_question_has_seen_it(monkeypatch):
+    question_of, judged, real = {}, [], _adapt._mixing
+
+    class Watched:
+        def __init__(self, unseen):
+            self.mixing, self.seen = real(unseen), {one.case.group for one in unseen}
+            question_of.update((id(one.beliefs), one.case.group) for one in unseen)
+
+        def logits(self, kind, beliefs):
+            judged.append(question_of[id(beliefs)])
+            assert judged[-1] not in self.seen
+            return self.mixing.logits(kind, beliefs)
+
+    monkeypatch.setattr(_forest, "TREES", 15)
+    monkeypatch.setattr(_adapt, "_mixing", Watched)
+    _adapt.adapt(cases_of(labelled_runs(8)), seed=0)
+    assert sorted(judged) == sorted(f"q{number}" for number in range(8) for _ in range(_adapt._WAYS))
 
 
 def test_the_answer_is_as_sure_as_was_learnt(fitted):
