@@ -3,12 +3,13 @@
     python benchmarks/fit_dev.py --data DIR --out NEW.jsonl [--against OLD.jsonl] [--seeds 5]
     python benchmarks/fit_dev.py --noise 40 --out NOISE.jsonl
 
-``DIR`` holds the Who&When folders ``Algorithm-Generated`` and ``Hand-Crafted``. Both are fitted to together, in five
+``DIR`` holds the Who&When folders ``Algorithm-Generated`` and ``Hand-Crafted``. Where it has ``second_labels.json``,
+it is also said how often a step is named that either team of people marks. Both subsets are fitted to together, in five
 folds of whole questions, dealt anew for each seed; the expected answers are withheld. Every judged run is a line of the
 output, and the same command goes on where it was stopped. To measure an older commit, run this file with PYTHONPATH set
-to the ``src`` of a checkout of it. ``--noise`` fits to steps drawn at random and prints the gain that is promised, and
-the one that came of it on fresh runs: that of the agent is not 0, since the agent with most steps is drawn most.
-Intervals are 95 %, over questions.
+to the ``src`` of a checkout of it. ``--noise`` fits to steps drawn at random from runs in which every agent has as many
+steps as any other, so that there is nothing to learn, and prints the gain that is promised, and the one that came of it
+on fresh runs. Intervals are 95 %, over questions, and of noise over fits.
 """
 
 from __future__ import annotations
@@ -31,9 +32,12 @@ from tracer_hooks.attribution._structural import _fit as structural_fit
 from tracer_hooks.datasets import load
 from tracer_hooks.evaluation import without_reference
 from tracer_hooks.evaluation._folds import grouped_folds, question_of
+from tracer_hooks.evaluation._second_labels import read_second_labels
 from tracer_hooks.schema import DecisiveStep, LabeledTrajectory, LabelSource, RunOutcome, Step, StepKind, Trajectory
 
 SUBSETS = ("Algorithm-Generated", "Hand-Crafted")
+TWICE = SUBSETS[1]
+"""Whose runs the second team labelled; the other one has runs of the same questions."""
 FOLDS = 5
 
 _tables: dict[str, Any] = {}
@@ -121,11 +125,28 @@ def judged(one: LabeledTrajectory, judge: Any) -> dict[str, Any]:
     return {
         "run": one.trajectory.run_id,
         "step": step == gold.step,
+        "said": step,
         "agent": agent is not None and fold(agent) == fold(gold.agent),
         "hit3": gold.step in ranking[:3],
         "confidence": given.confidence if scores is None else float(belief[step or 0]),
         "agent_confidence": own if sure is None else sure,
     }
+
+
+def marked(runs: list[tuple[str, LabeledTrajectory]], path: Path) -> dict[str, set[int]]:
+    """For each run that a second team labelled as well, the steps that either team marks."""
+    if not path.exists():
+        return {}
+    second = {one.question: {one.step, *one.every_step} for one in read_second_labels(path)}
+    own = [one for subset, one in runs if subset == TWICE]
+    both = {one.trajectory.run_id: (second.get(question_of(one)), one.decisive) for one in own}
+    return {run: {*steps, gold.step} for run, (steps, gold) in both.items() if steps is not None and gold is not None}
+
+
+def with_either(rows: list[dict[str, Any]], marks: dict[str, set[int]]) -> list[dict[str, Any]]:
+    """The judgements of runs that two teams labelled, and whether either of them marks the step that is named."""
+    twice = [row for row in rows if row["run"] in marks and "said" in row]
+    return [{**row, "either": row["said"] in marks[row["run"]]} for row in twice]
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
@@ -155,23 +176,31 @@ def interval(values: dict[tuple[str, str], float]) -> str:
     return f"{np.mean(list(values.values())):6.1%} [{low:.1%}, {high:.1%}]"
 
 
-def tell(rows: list[dict[str, Any]], old: list[dict[str, Any]]) -> None:
+def tell(rows: list[dict[str, Any]], old: list[dict[str, Any]], marks: dict[str, set[int]]) -> None:
     """Accuracy by subset, paired with the older one, and calibration of all together."""
     for subset in SUBSETS:
         own = [row for row in rows if row["subset"] == subset]
         before = [row for row in old if row["subset"] == subset]
         for key in ("step", "agent", "hit3"):
-            new = means(own, key)
-            line = f"{subset:20} {key:6} {interval(new)}"
-            if before:
-                was = means(before, key)
-                apart = {name: new[name] - was[name] for name in new if name in was}
-                line += f"   before {interval(was)}   paired {interval(apart)}"
-            print(line)
+            print(f"{subset:20} {paired_line(own, before, key)}")
+    either, before = with_either(rows, marks), with_either(old, marks)
+    if either:
+        print(f"{'labelled twice':20} {paired_line(either, before, 'either')}   {len(means(either, 'either'))} runs")
     for name, given in (("now", rows), ("before", old)):
         for key, sure in (("step", "confidence"), ("agent", "agent_confidence")):
             if given:
                 print(f"{name:7} {key:6} {calibration_line(given, key, sure)}")
+    if old:
+        for key, sure in (("step", "confidence"), ("agent", "agent_confidence")):
+            print(f"now less before, {key}: {apart_line(rows, old, key, sure)}")
+
+
+def paired_line(rows: list[dict[str, Any]], old: list[dict[str, Any]], key: str) -> str:
+    """Accuracy, that of the older one, and the difference, run by run."""
+    new, was = means(rows, key), means(old, key)
+    apart = {name: new[name] - was[name] for name in new if name in was}
+    line = f"{key:6} {interval(new)}"
+    return f"{line}   before {interval(was)}   paired {interval(apart)}" if apart else line
 
 
 def calibration_line(rows: list[dict[str, Any]], key: str, sure: str) -> str:
@@ -184,6 +213,7 @@ def calibration_line(rows: list[dict[str, Any]], key: str, sure: str) -> str:
     draws = rng.multinomial(len(questions), [1 / len(questions)] * len(questions), 400)
     slopes = [slope(said, right, drawn[place].astype(float)) for drawn in draws]
     low, high = np.percentile(slopes, [2.5, 97.5])
+    gap = means([{**row, "gap": row[sure] - row[key]} for row in rows], "gap")
     # one seed at a time: seeds judge the same runs, so that pooling them would make the expectation too small
     gaps, expected, ranks = [], [], []
     for seed in sorted({row["seed"] for row in rows}):
@@ -192,11 +222,35 @@ def calibration_line(rows: list[dict[str, Any]], key: str, sure: str) -> str:
         expected.append(np.mean([ece(said[own], rng.random(own.sum()) < said[own]) for _ in range(200)]))
         ranks.append(auroc(said[own], right[own]))
     return (
-        f"confidence {said.mean():.1%} accuracy {right.mean():.1%}  slope "
+        f"confidence {said.mean():.1%} accuracy {right.mean():.1%}, gap {interval(gap)}  slope "
         f"{slope(said, right, np.ones(len(said))):.2f} [{low:.2f}, {high:.2f}]  ECE {np.mean(gaps):.3f} "
         f"(expected of a perfect one {np.mean(expected):.3f})  Brier {np.mean((said - right) ** 2):.3f}  "
         f"AUROC {np.mean(ranks):.3f}"
     )
+
+
+def apart_line(rows: list[dict[str, Any]], old: list[dict[str, Any]], key: str, sure: str) -> str:
+    """Brier score and AUROC less those of the older one; intervals over questions, mean over the seeds."""
+    questions = sorted({row["question"] for row in rows} & {row["question"] for row in old})
+    draws = np.random.default_rng(0).multinomial(len(questions), [1 / len(questions)] * len(questions), 400)
+    whole = np.ones((1, len(questions)), dtype=int)
+    found = []
+    for given in (rows, old):
+        place = np.array([questions.index(row["question"]) for row in given if row["question"] in questions])
+        seed = np.array([row["seed"] for row in given if row["question"] in questions])
+        said = np.array([row[sure] for row in given if row["question"] in questions])
+        right = np.array([float(row[key]) for row in given if row["question"] in questions])
+        found.append([_brier_and_auroc(said, right, drawn[place], seed) for drawn in np.concatenate([whole, draws])])
+    apart = np.array(found[0]) - np.array(found[1])
+    low, high = np.nanpercentile(apart[1:], [2.5, 97.5], axis=0)
+    told = zip(("Brier", "AUROC"), apart[0], low, high, strict=True)
+    return "  ".join(f"{name} {value:+.3f} [{least:+.3f}, {most:+.3f}]" for name, value, least, most in told)
+
+
+def _brier_and_auroc(said: np.ndarray, right: np.ndarray, counts: np.ndarray, seed: np.ndarray) -> tuple[float, float]:
+    brier = float(np.average((said - right) ** 2, weights=counts))
+    times = [np.repeat(np.flatnonzero(seed == one), counts[seed == one]) for one in sorted(set(seed.tolist()))]
+    return brier, float(np.nanmean([auroc(said[own], right[own]) for own in times]))
 
 
 def slope(said: np.ndarray, right: np.ndarray, weights: np.ndarray) -> float:
@@ -248,10 +302,9 @@ def noise(out: Path, count: int) -> None:
     rows = rows_of(out)
     for key in ("step", "agent", "step_came", "agent_came"):
         gains = np.array([row[key] for row in rows])
-        print(
-            f"gain on noise, {key}: {gains.mean():+.1%}, "
-            f"standard error {gains.std() / np.sqrt(len(gains)):.1%}, {len(gains)} fits"
-        )
+        drawn = np.random.default_rng(0).integers(0, len(gains), (_DRAWS, len(gains)))
+        low, high = np.percentile(gains[drawn].mean(axis=1), [2.5, 97.5])
+        print(f"gain on noise, {key}: {gains.mean():+.1%} [{low:+.1%}, {high:+.1%}], {len(gains)} fits")
 
 
 def answered(one: LabeledTrajectory, judge: Any) -> tuple[bool, bool]:
@@ -262,14 +315,16 @@ def answered(one: LabeledTrajectory, judge: Any) -> tuple[bool, bool]:
 
 
 def random_run(rng: random.Random, number: int) -> LabeledTrajectory:
-    """A run of random words with a random label."""
+    """A run of random words with a random label; no agent has more steps than another."""
     steps = []
-    for index in range(rng.randint(6, 10)):
+    agents = list("abc") * rng.randint(2, 3)
+    rng.shuffle(agents)
+    for index, agent in enumerate(agents):
         handed = rng.random() < 0.3 and number % 2 == 1
         steps.append(
             Step(
                 index=index,
-                agent=rng.choice("abc"),
+                agent=agent,
                 kind=StepKind.HANDOFF if handed else StepKind.MESSAGE,
                 recipient="b" if handed else None,
                 content=" ".join(rng.choices(_WORDS, k=rng.randint(4, 25))) + f" {rng.randint(1, 99)}",
@@ -305,7 +360,8 @@ def main() -> int:
         print(f"no labelled runs in {str(asked.data)!r}", file=sys.stderr)
         return 1
     measure(runs, asked.out, asked.seeds)
-    tell(rows_of(asked.out), rows_of(asked.against) if asked.against else [])
+    marks = marked(runs, asked.data / "second_labels.json")
+    tell(rows_of(asked.out), rows_of(asked.against) if asked.against else [], marks)
     return 0
 
 

@@ -27,6 +27,9 @@ class Answer:
     """Calibrated probability that each step is the decisive one; sums to at most 1."""
     scores: StepScores
     """What the answer rests on: agents, modes and evidence."""
+    agent_belief: float | None = None
+    """Calibrated probability that the agent of the likeliest step is the right one; the summed belief in its steps when
+    None."""
     faults: tuple[AgentFault, ...] = ()
     """Every agent and mode that is thought to be at fault; those of the rules when empty."""
     signals: Sequence[Signal] = field(default_factory=tuple)
@@ -57,7 +60,7 @@ def attribution_of(trace: Trace, answer: Answer, *, attributor: str) -> Attribut
         step=step,
         error_mode=mode_of(answer, step, agent),
         confidence=round(min(1.0, answer.belief[step]), 6),
-        agent_confidence=round(min(1.0, _belief_in(agent, trajectory, answer.belief)), 6),
+        agent_confidence=round(_sure_of(agent, trajectory, answer), 6),
         candidates=_candidates(trajectory, answer.belief),
         faults=answer.faults or faults_of(trace, answer.signals),
         evidence=_evidence(trace, answer, step),
@@ -98,8 +101,12 @@ def mode_of(answer: Answer, step: int, agent: str) -> ErrorMode:
     return max(weak, key=lambda signal: signal.weight).mode if weak else ErrorMode.FM_1_1
 
 
-def _belief_in(agent: str, trajectory: Trajectory, belief: Sequence[float]) -> float:
-    return sum(own for own, step in zip(belief, trajectory.steps, strict=True) if step.agent == agent)
+def _sure_of(agent: str, trajectory: Trajectory, answer: Answer) -> float:
+    """Never less than the confidence: where the step is right, so is the agent."""
+    belief = answer.belief
+    if answer.agent_belief is not None:
+        return min(1.0, max(answer.agent_belief, belief[answer.best()]))
+    return min(1.0, sum(own for own, step in zip(belief, trajectory.steps, strict=True) if step.agent == agent))
 
 
 def _candidates(trajectory: Trajectory, belief: Sequence[float]) -> tuple[Candidate, ...]:

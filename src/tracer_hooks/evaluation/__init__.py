@@ -1,15 +1,8 @@
 """How good an attributor is, measured so that the figure can be trusted."""
 
 from tracer_hooks.evaluation import baselines
-from tracer_hooks.evaluation._adaptation import (
-    FITTED,
-    NATURAL,
-    SHIPPED,
-    AdaptationReport,
-    AdaptationRow,
-    adaptation,
-    training_labels,
-)
+from tracer_hooks.evaluation._adaptation import adaptation, training_labels
+from tracer_hooks.evaluation._adaptation_report import FITTED, NATURAL, SHIPPED, AdaptationReport, AdaptationRow
 from tracer_hooks.evaluation._calibration import Calibration, CalibrationBin, calibrate
 from tracer_hooks.evaluation._case import Case, EvaluationData, Problem, SecondLabel
 from tracer_hooks.evaluation._evaluate import POOLED, evaluate

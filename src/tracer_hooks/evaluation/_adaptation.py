@@ -10,93 +10,29 @@ import numpy as np
 
 from tracer_hooks.attribution import Attributor, Fittable, diagnose_trajectory, fitted_only
 from tracer_hooks.errors import AttributionError, ConfigError
+from tracer_hooks.evaluation._adaptation_report import (
+    AGENT,
+    FITTED,
+    INJECTED,
+    NATURAL,
+    ON_BOTH,
+    ON_INJECTED,
+    ON_NATURAL,
+    POSITION,
+    SHIPPED,
+    AdaptationReport,
+    AdaptationRow,
+)
 from tracer_hooks.evaluation._folds import grouped_folds, question_of, without_reference
-from tracer_hooks.evaluation._measure import Measure
 from tracer_hooks.evaluation._names import fold
 from tracer_hooks.evaluation._resampling import Resampling
 from tracer_hooks.evaluation._step_scores import ranked_steps
-from tracer_hooks.schema import DecisiveStep, LabeledTrajectory, LabelSource, Record
-
-SHIPPED = "as shipped"
-ON_INJECTED = "fitted to injected faults"
-ON_NATURAL = "fitted to natural failures"
-ON_BOTH = "fitted to both"
-POSITION = "most frequent step"
-AGENT = "most frequent agent, first step"
-
-INJECTED = "injected faults"
-NATURAL = "natural failures"
-
-FITTED = (ON_INJECTED, ON_NATURAL, ON_BOTH)
+from tracer_hooks.schema import DecisiveStep, LabeledTrajectory, LabelSource
 
 _FEWEST = 5
 """Labels below which nothing is fitted."""
 Answers = list[tuple[int, str] | None]
 """Step and agent for each run; None where there is no answer."""
-
-
-class AdaptationRow(Record):
-    """One method on one kind of failures."""
-
-    method: str
-    """Who answers."""
-    group: str
-    """Which failures."""
-    step: Measure
-    """Exact-step accuracy."""
-    agent: Measure
-    """Exact-agent accuracy."""
-    step_gain: Measure | None = None
-    """Exact-step accuracy minus that of the attributor as shipped, over the same draws of questions."""
-    agent_gain: Measure | None = None
-    """The same for the agent."""
-
-
-class AdaptationReport(Record):
-    """What fitting gains, every run judged without any label of its question."""
-
-    rows: tuple[AdaptationRow, ...]
-    """Every method on every group."""
-    labels: dict[str, int]
-    """How many labelled runs there are of each group, weak labels left out."""
-    weak: int = 0
-    """How many weak labels were learnt from as well."""
-    questions: int
-    """Different questions."""
-    folds: int
-    """Folds of whole questions."""
-    seed: int
-    """Of the folds and the draws."""
-
-    @property
-    def judged_on(self) -> str:
-        """The failures that decide: the natural ones, which are what is to be diagnosed, where there are any."""
-        return NATURAL if self.labels.get(NATURAL, 0) else INJECTED
-
-    @property
-    def best(self) -> str:
-        """What is to be kept: the fit to both, unless another one or the attributor as shipped does better.
-
-        Natural failures decide, however few: a fit that another one, or the attributor as shipped, beats on them is not
-        kept. Where they say the same of several, the injected faults decide among those; where these do too, the fit to
-        both comes first, then that to natural failures, and the attributor as shipped before a fit that gains nothing.
-        """
-        order = (SHIPPED, ON_INJECTED, ON_NATURAL, ON_BOTH)
-        measured = [method for method in order if self.row(method, self.judged_on) is not None]
-        if not measured:
-            return SHIPPED
-        best = max(measured, key=lambda method: (*self._right(method), order.index(method)))
-        return best if self._right(best) > self._right(SHIPPED) else SHIPPED
-
-    def _right(self, method: str) -> tuple[float, float]:
-        """Exact steps in natural failures, then in injected faults."""
-        rows = [self.row(method, group) for group in (NATURAL, INJECTED)]
-        natural, injected = (0.0 if row is None else round(row.step.value, 9) for row in rows)
-        return natural, injected
-
-    def row(self, method: str, group: str) -> AdaptationRow | None:
-        """One row; None when it was not measured."""
-        return next((row for row in self.rows if (row.method, row.group) == (method, group)), None)
 
 
 @dataclass(frozen=True)
@@ -279,6 +215,8 @@ def _rows(
                 agent=agent,
                 step_gain=resampling.difference(steps, shipped[0]) if gained else None,
                 agent_gain=resampling.difference(agents, shipped[1]) if gained else None,
+                righted=int((steps > shipped[0]).sum()) if gained else None,
+                wronged=int((steps < shipped[0]).sum()) if gained else None,
             )
 
 

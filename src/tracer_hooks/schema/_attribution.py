@@ -121,8 +121,8 @@ class Attribution(Record):
     confidence: float = Field(default=0.0, ge=0, le=1)
     """Probability that agent and step are right."""
     agent_confidence: float | None = Field(default=None, ge=0, le=1)
-    """Probability that the agent is right, at whatever step: the summed belief in all its steps. None after an
-    abstention, and where an attributor gives no belief of each step."""
+    """Probability that the agent is right, at whatever step, from the summed belief in all its steps; never less than
+    the confidence. None after an abstention, and where an attributor gives no belief of each step."""
     candidates: tuple[Candidate, ...] = ()
     """Ranked alternatives, the answer first."""
     faults: tuple[AgentFault, ...] = ()

@@ -10,7 +10,7 @@ import pytest
 from tracer_hooks.attribution import Attributor, FitReport
 from tracer_hooks.errors import AttributionError, ConfigError
 from tracer_hooks.evaluation import AdaptationReport, AdaptationRow, Measure, adaptation, training_labels
-from tracer_hooks.evaluation._adaptation import (
+from tracer_hooks.evaluation._adaptation_report import (
     AGENT,
     INJECTED,
     NATURAL,
@@ -164,6 +164,33 @@ def test_the_fit_to_both_is_kept_unless_another_one_does_better_on_natural_failu
     assert table(shipped=(0.5, 0.3), injected=(0.9, 1.0), both=(0.8, 1.0)).best == ON_INJECTED
     assert table(shipped=(0.5, 0.3), injected=(0.4, 1.0), both=(0.4, 1.0)).best == SHIPPED
     assert table(shipped=(0.5, 0.3), injected=(0.5, 0.3), both=(0.5, 0.3)).best == SHIPPED
+
+
+@pytest.mark.parametrize(
+    ("righted", "wronged", "kept"),
+    [(1, 0, ON_BOTH), (2, 1, SHIPPED), (3, 1, ON_BOTH), (4, 2, SHIPPED), (5, 2, ON_BOTH), (2, 2, SHIPPED)],
+)
+def test_a_fit_that_harms_half_as_often_as_it_helps_is_not_kept(righted: int, wronged: int, kept: str) -> None:
+    plain = table(shipped=(0.5, 0.3), both=(0.5 + (righted - wronged) / 20, 0.9))
+    rows = [
+        row.model_copy(update={"righted": righted, "wronged": wronged}) if row.method == ON_BOTH else row
+        for row in plain.rows
+    ]
+    assert plain.model_copy(update={"rows": tuple(rows)}).best == kept
+
+
+def test_injected_faults_say_where_no_natural_failure_is_judged_otherwise() -> None:
+    plain = table(shipped=(0.5, 0.3), both=(0.5, 0.9))
+    rows = [row.model_copy(update={"righted": 0, "wronged": 0}) if row.group == NATURAL else row for row in plain.rows]
+    assert plain.model_copy(update={"rows": tuple(rows)}).best == ON_BOTH
+
+
+def test_what_a_fit_puts_right_and_wrong_is_counted() -> None:
+    report = adaptation(labels(), Learner(1), folds=4, draws=50)
+    counts = {(row.method, row.group): (row.righted, row.wronged) for row in report.rows}
+    assert counts[ON_NATURAL, NATURAL] == (10, 0)
+    assert counts[ON_NATURAL, INJECTED] == (0, 12)
+    assert counts[SHIPPED, NATURAL] == (None, None)
 
 
 def test_a_fit_that_is_no_better_is_not_kept() -> None:

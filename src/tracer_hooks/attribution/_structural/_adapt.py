@@ -12,9 +12,10 @@ from tracer_hooks.attribution._features import FeatureTable
 from tracer_hooks.attribution._pooling import agent_mass, grouped_folds, normalised
 from tracer_hooks.attribution._structural._forest import fit_forest
 from tracer_hooks.attribution._structural._logit import ConditionalLogit, KindLogits, Logits, fit_logits
-from tracer_hooks.attribution._structural._mixing import Beliefs, fit_mixing
+from tracer_hooks.attribution._structural._mixing import Beliefs, Mixing, fit_mixing
 from tracer_hooks.attribution._structural._model import StructuralModel, kind_of
 from tracer_hooks.attribution._structural._prior import prior_logits
+from tracer_hooks.attribution._structural._sureness import Judgement, Sureness, fit_sureness
 
 STEP_STRENGTH, AGENT_STRENGTH = 20.0, 80.0
 """Precisions of the prior on the weights that rank steps, and on those that weigh agents: who is at fault shows in
@@ -41,16 +42,28 @@ class Case:
     agents: tuple[str, ...]
     """Who acted in each step."""
     target: int
+    blamed: str
+    """The agent that is labelled; a label may name another one than who acted in the labelled step."""
     group: str
     """The question that it belongs to."""
     weight: float = 1.0
     """How much the label counts."""
 
     @classmethod
-    def of(cls, table: FeatureTable, *, agents: Sequence[str], target: int, group: str, weight: float = 1.0) -> Case:
+    def of(
+        cls,
+        table: FeatureTable,
+        *,
+        agents: Sequence[str],
+        target: int,
+        group: str,
+        blamed: str | None = None,
+        weight: float = 1.0,
+    ) -> Case:
         """A case with what every fit needs computed once."""
-        prior, kind = prior_logits(table), kind_of(table)
-        return cls(table, table.standardised(), prior, kind, tuple(agents), target, group, weight)
+        prior, kind, acting = prior_logits(table), kind_of(table), tuple(agents)
+        named = acting[target] if blamed is None else blamed
+        return cls(table, table.standardised(), prior, kind, acting, target, named, group, weight)
 
 
 def adapt(cases: Sequence[Case], *, seed: int) -> StructuralModel:
@@ -58,7 +71,8 @@ def adapt(cases: Sequence[Case], *, seed: int) -> StructuralModel:
 
     Both logits learn from the labels of all kinds of teams at once, each kind with its own departure. How much the
     prior, either logit and the trees have to say is fitted, for each kind of team, to beliefs of members that had not
-    seen the question, over several ways of dealing the questions into folds. No member is ever switched off or on.
+    seen the question, over several ways of dealing the questions into folds. No member is ever switched off or on. How
+    sure an answer is then comes from shares that were fitted without the question as well.
 
     Args:
         cases: Of two questions or more.
@@ -68,23 +82,51 @@ def adapt(cases: Sequence[Case], *, seed: int) -> StructuralModel:
     ways = [grouped_folds(groups, count=_FOLDS, seed=seed * _WAYS + way) for way in range(_WAYS)]
     targets, weights = [case.target for case in cases], [case.weight for case in cases]
     grown = fit_forest([case.table for case in cases], targets, ways, seed=seed, weights=weights)
-    beliefs: list[Beliefs] = []
-    places: list[int] = []
+    beliefs: list[_Unseen] = []
     for way in ways:
         for fold in sorted(set(way)):
             step_logit, agent_logit = _logits([case for case, own in zip(cases, way, strict=True) if own != fold])
             for place in (place for place, own in enumerate(way) if own == fold):
-                beliefs.append(members_of(cases[place], step_logit, agent_logit, grown.unseen[place]))
-                places.append(place)
-    mixing = fit_mixing(
-        beliefs,
-        [cases[place].target for place in places],
-        [cases[place].kind for place in places],
-        weights=[cases[place].weight / _WAYS for place in places],
+                case = cases[place]
+                said = members_of(case, step_logit, agent_logit, grown.unseen[place])
+                beliefs.append(_Unseen(case, said, part=ways[0][place]))
+    step_logit, agent_logit = _logits(cases)
+    return StructuralModel(step_logit, agent_logit, grown.forest, _mixing(beliefs), _sureness(beliefs))
+
+
+@dataclass(frozen=True, slots=True)
+class _Unseen:
+    """What members believe of a case whose question they have not seen."""
+
+    case: Case
+    beliefs: Beliefs
+    part: int
+    """The part of the questions that it is left out with, when shares are fitted to judge how sure to be."""
+
+    @property
+    def weight(self) -> float:
+        """There is one of them for each way of dealing the questions."""
+        return self.case.weight / _WAYS
+
+
+def _mixing(unseen: Sequence[_Unseen]) -> Mixing:
+    return fit_mixing(
+        [one.beliefs for one in unseen],
+        [one.case.target for one in unseen],
+        [one.case.kind for one in unseen],
+        weights=[one.weight for one in unseen],
         start=START,
     )
-    step_logit, agent_logit = _logits(cases)
-    return StructuralModel(step_logit, agent_logit, grown.forest, mixing)
+
+
+def _sureness(unseen: Sequence[_Unseen]) -> Sureness:
+    judgements = []
+    for part in sorted({one.part for one in unseen}):
+        mixing = _mixing([one for one in unseen if one.part != part])
+        for one in (one for one in unseen if one.part == part):
+            case, logits = one.case, mixing.logits(one.case.kind, one.beliefs)
+            judgements.append(Judgement.of(logits, case.agents, case.target, case.blamed, one.weight))
+    return fit_sureness(judgements)
 
 
 def members_of(case: Case, step_logit: KindLogits, agent_logit: KindLogits, trees: Logits) -> Beliefs:

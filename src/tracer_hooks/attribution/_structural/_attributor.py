@@ -22,6 +22,7 @@ from tracer_hooks.attribution._structural._agent_head import AgentHead, AgentSco
 from tracer_hooks.attribution._structural._evidence import evidence_for
 from tracer_hooks.attribution._structural._fit import cases_of, fit_structural
 from tracer_hooks.attribution._structural._model import StructuralModel
+from tracer_hooks.attribution._structural._sureness import sharpened
 from tracer_hooks.schema import AgentFault, Attribution, LabeledTrajectory, Trajectory
 
 VERSION = 1
@@ -97,12 +98,13 @@ class StructuralAttributor:
             return abstention(trajectory, Refusal(INCOMPLETE), attributor=signature)
         view = View(trajectory, reference)
         scores = self._scores(view)
-        belief = self._belief(view, scores)
+        belief, sure_of_agent = self._belief(view, scores)
         suspected = suspicion(view.trace, view.signals, view)
         if suspected.refused is not None:
             return abstention(trajectory, suspected.refused, attributor=signature, belief=belief)
         answer = Answer(
             belief=belief,
+            agent_belief=sure_of_agent,
             scores=scores,
             signals=view.signals,
             symptoms=suspected.evidence,
@@ -110,13 +112,16 @@ class StructuralAttributor:
         )
         return attribution_of(view.trace, answer, attributor=signature)
 
-    def _belief(self, view: View, scores: StepScores) -> list[float]:
+    def _belief(self, view: View, scores: StepScores) -> tuple[list[float], float | None]:
+        """How sure each step is; and, where labels have told, the agent of the likeliest one."""
         belief = np.array(scores.belief())
-        if not self._model.is_fitted:  # a fitted pool has its temperature from labels
-            best = int(belief.argmax())
+        best = int(belief.argmax())
+        if not self._model.is_fitted:
             top = sorted((one for one in view.signals if one.step == best), key=lambda one: -one.weight)
-            belief = belief * trust_in(top, view.count)
-        return [float(one) for one in belief]
+            return [float(one) for one in belief * trust_in(top, view.count)], None
+        sure, own = self._model.sureness, np.array([agent == view.agents[best] for agent in view.agents])
+        steps = sharpened(np.array(scores.steps), sure.of_step(float(belief[best])))
+        return [float(one) for one in steps], sure.of_agent(float(belief[own].sum()))
 
     def _scores(self, view: View) -> StepScores:
         table = table_of(view)

@@ -14,8 +14,9 @@ from tracer_hooks.attribution._reading._roles import fold
 from tracer_hooks.attribution._structural._adapt import Case, adapt, beliefs_of
 from tracer_hooks.attribution._structural._curve import LearningCurve
 from tracer_hooks.attribution._structural._model import StructuralModel
+from tracer_hooks.attribution._structural._weighing import label_weights
 from tracer_hooks.errors import AttributionError
-from tracer_hooks.schema import LabeledTrajectory
+from tracer_hooks.schema import LabeledTrajectory, Trajectory
 
 FEWEST = 5
 """Labelled decisive steps below which nothing can be learnt."""
@@ -83,7 +84,7 @@ def cases_of(labeled: Sequence[LabeledTrajectory]) -> list[Case]:
             f"{proven} of {len(labeled)} trajectories have a decisive step{weak}, expected at least {FEWEST}. "
             "Label more of them (schema: LabeledTrajectory.decisive), or use the attributor as it is shipped"
         )
-    cases = [_case(one) for one in usable]
+    cases = [_case(one, weight) for one, weight in zip(usable, label_weights(usable), strict=True)]
     questions = len({case.group for case in cases})
     if questions < FEWEST_QUESTIONS:
         noun = "question" if questions == 1 else "questions"
@@ -113,7 +114,7 @@ def _judged(
     return _hits([labeled[place] for place in asked], beliefs_of(model, [cases[place] for place in asked]))
 
 
-def _case(labeled: LabeledTrajectory) -> Case:
+def _case(labeled: LabeledTrajectory, weight: float) -> Case:
     if labeled.decisive is None:
         raise AttributionError(f"the trajectory {labeled.trajectory.run_id!r} has no decisive step")
     trajectory = labeled.trajectory
@@ -121,9 +122,15 @@ def _case(labeled: LabeledTrajectory) -> Case:
         features_of(trajectory),
         agents=[step.agent for step in trajectory.steps],
         target=labeled.decisive.step,
+        blamed=_as_acting(labeled.decisive.agent, trajectory),
         group=labeled.question_id or trajectory.task or trajectory.run_id,
-        weight=labeled.weight,
+        weight=weight,
     )
+
+
+def _as_acting(name: str, trajectory: Trajectory) -> str:
+    """A labelled name as the run has it: labels differ from logs in case and punctuation."""
+    return next((step.agent for step in trajectory.steps if fold(step.agent) == fold(name)), name)
 
 
 def _hits(labeled: Sequence[LabeledTrajectory], beliefs: Sequence[Logits]) -> np.ndarray:

@@ -14,6 +14,7 @@ from tracer_hooks.attribution._structural._forest import Forest
 from tracer_hooks.attribution._structural._logit import KindLogits, Logits
 from tracer_hooks.attribution._structural._mixing import Beliefs, Mixing
 from tracer_hooks.attribution._structural._prior import prior_contributions, prior_logits
+from tracer_hooks.attribution._structural._sureness import Sureness
 
 HAND_OFFS = "teams with hand-offs"
 TURNS = "teams that take turns"
@@ -37,6 +38,8 @@ class StructuralModel:
     """Trees over steps; None before a fit."""
     mixing: Mixing = field(default_factory=lambda: Mixing((1.0, 0.0, 0.0, 0.0)))
     """The shares of prior, step logit, trees and agent logit."""
+    sureness: Sureness = field(default_factory=Sureness)
+    """How sure the answers are, given the beliefs."""
 
     @property
     def is_fitted(self) -> bool:
@@ -92,6 +95,7 @@ class StructuralModel:
             "agents": self.agents.to_json(),
             "forest": self.forest.to_json() if self.forest is not None else None,
             "mixing": self.mixing.to_json(),
+            "sureness": self.sureness.to_json(),
         }
 
     @classmethod
@@ -102,4 +106,5 @@ class StructuralModel:
             agents=KindLogits.from_json(data["agents"]),
             forest=Forest.from_json(data["forest"]) if data["forest"] is not None else None,
             mixing=Mixing.from_json(data["mixing"]),
+            sureness=Sureness.from_json(data["sureness"]) if "sureness" in data else Sureness(),
         )

@@ -143,10 +143,8 @@ def test_the_unmeasured_fit_is_the_same(tmp_path):
 
 def test_the_agent_has_a_confidence_of_its_own(fitted):
     answer = fitted[0].attribute(labelled_runs(1, seed=2)[0].trajectory)
-    own = sum(one.score for one in answer.candidates if one.agent == answer.agent)
     assert answer.agent_confidence is not None
-    assert answer.agent_confidence >= answer.confidence
-    assert answer.agent_confidence >= own - 1e-5
+    assert answer.agent_confidence >= answer.confidence, "where the step is right, so is the agent"
 
 
 def test_ten_more_labels_are_not_promised_anything_when_there_are_few():
