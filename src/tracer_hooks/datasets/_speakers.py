@@ -20,9 +20,10 @@ def broadcast_inputs(speakers: Sequence[str]) -> list[tuple[StepInput, ...]]:
     """
     last: dict[str, int] = {}
     inputs = []
+    seen = [StepInput(source=speaker, step=position) for position, speaker in enumerate(speakers)]
     for position, speaker in enumerate(speakers):
         since = last.get(speaker, -1) + 1
-        inputs.append(tuple(StepInput(source=speakers[k], step=k) for k in range(since, position)))
+        inputs.append(tuple(seen[since:position]))
         last[speaker] = position
     return inputs
 

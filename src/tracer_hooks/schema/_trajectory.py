@@ -161,7 +161,10 @@ class Step(Record):
     def _in_utc(cls, value: datetime | None) -> datetime | None:
         from datetime import UTC
 
-        return value.astimezone(UTC) if value is not None else None
+        try:
+            return value.astimezone(UTC) if value is not None else None
+        except OverflowError as error:  # in the first or last hours of what a calendar holds
+            raise ValueError(f"{value} has no time in UTC") from error
 
     @property
     def failed_tools(self) -> tuple[ToolCall, ...]:

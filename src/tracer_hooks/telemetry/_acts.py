@@ -358,4 +358,7 @@ def _count(value: Any) -> int:
 
 
 def _time(ns: int) -> datetime | None:
-    return datetime.fromtimestamp(ns / 1e9, UTC) if ns > 0 else None
+    try:
+        return datetime.fromtimestamp(ns / 1e9, UTC) if ns > 0 else None
+    except (ValueError, OverflowError, OSError):  # beyond the year 9999
+        return None

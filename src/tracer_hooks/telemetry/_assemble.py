@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tracer_hooks import semconv
+from tracer_hooks._json_text import parse_json
 from tracer_hooks.schema import AgentSpec, RunOutcome, Step, Trajectory, to_text
 from tracer_hooks.telemetry._acts import collect_acts
 from tracer_hooks.telemetry._messages import message_text
@@ -59,7 +59,7 @@ def _group_by_run(records: Sequence[SpanRecord]) -> list[list[SpanRecord]]:
                 break
             path[place] = None
             run_id = current.attributes.get(semconv.RUN_ID)
-            if run_id is not None and current.attributes.get(semconv.OPERATION_NAME) != semconv.OP_DIAGNOSE:
+            if run_id is not None and current.operation != semconv.OP_DIAGNOSE:
                 key = f"run {run_id}"
                 break
             current = by_id.get((current.trace_id, current.parent_id)) if current.parent_id else None
@@ -68,13 +68,13 @@ def _group_by_run(records: Sequence[SpanRecord]) -> list[list[SpanRecord]]:
 
     groups: dict[str, list[SpanRecord]] = {}
     for record in records:
-        if record.attributes.get(semconv.OPERATION_NAME) != semconv.OP_DIAGNOSE:
+        if record.operation != semconv.OP_DIAGNOSE:
             groups.setdefault(key_of(record), []).append(record)
     return list(groups.values())
 
 
 def _is_of_a_run(record: SpanRecord) -> bool:
-    return semconv.RUN_ID in record.attributes or record.attributes.get(semconv.OPERATION_NAME) in _OF_RUNS
+    return semconv.RUN_ID in record.attributes or record.operation in _OF_RUNS
 
 
 def _trajectory(tree: SpanTree) -> Trajectory:
@@ -156,7 +156,7 @@ def _final_output(attributes: Mapping[str, Any], steps: Sequence[Step]) -> str |
 
 def _outcome(root: SpanRecord) -> RunOutcome:
     value = root.attributes.get(semconv.RUN_OUTCOME)
-    if value in set(RunOutcome):
+    if isinstance(value, str) and value in set(RunOutcome):
         return RunOutcome(value)
     return RunOutcome.FAILED if root.status is SpanStatus.ERROR else RunOutcome.UNKNOWN
 
@@ -192,7 +192,7 @@ def _agents(tree: SpanTree, steps: Sequence[Step]) -> tuple[AgentSpec, ...]:
 def _as_list(value: object) -> list[Any]:
     if isinstance(value, str):
         try:
-            value = json.loads(value)
+            value = parse_json(value)
         except ValueError:
             return []
     return list(value) if isinstance(value, (list, tuple)) else []
