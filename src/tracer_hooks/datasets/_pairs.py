@@ -95,9 +95,14 @@ def _read(layout: _Layout, item: _Item, annotation: _Data | None) -> LoadedRecor
 
 def _items(files: Iterable[Path]) -> Iterator[_Item]:
     for path in files:
+        found = False
         try:
             for item in _pieces(path):
-                yield from _opened(item)
+                for one in _opened(item):
+                    found = True
+                    yield one
+            if not found:
+                yield _Item(path=path, source=str(path), error="the file holds no record")
         except TrajectoryError as error:
             yield _Item(path=path, source=str(path), error=str(error))
 

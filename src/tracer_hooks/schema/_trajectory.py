@@ -175,7 +175,7 @@ class Step(Record):
 class Trajectory(Record):
     """The ordered steps of one run."""
 
-    schema_version: int = SCHEMA_VERSION
+    schema_version: int = Field(default=SCHEMA_VERSION, ge=1, le=SCHEMA_VERSION)
     """Version of the record format."""
     run_id: Text
     """Identifies the run."""

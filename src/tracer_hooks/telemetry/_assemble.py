@@ -12,7 +12,7 @@ from tracer_hooks.telemetry._acts import collect_acts
 from tracer_hooks.telemetry._messages import message_text
 from tracer_hooks.telemetry._received import link_inputs
 from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
-from tracer_hooks.telemetry._span_tree import CHAT_OPERATIONS, SpanTree, decoded
+from tracer_hooks.telemetry._span_tree import CHAT_OPERATIONS, SpanTree, messages_in
 
 _UNKNOWN_AGENT = "assistant"
 _OF_RUNS = CHAT_OPERATIONS | {semconv.OP_INVOKE_WORKFLOW, semconv.OP_INVOKE_AGENT, semconv.OP_EXECUTE_TOOL}
@@ -124,8 +124,8 @@ def _framework(tree: SpanTree) -> str:
 def _task(attributes: Mapping[str, Any]) -> str:
     if (task := attributes.get(semconv.RUN_TASK)) is not None:
         return to_text(task)
-    messages = decoded(attributes.get(semconv.INPUT_MESSAGES))
-    users = [m for m in messages if m.get("role") == "user"] if isinstance(messages, list) else []
+    messages = messages_in(attributes, semconv.INPUT_MESSAGES)
+    users = [message for message in messages if message.get("role") == "user"]
     if users:
         return message_text(users[-1])
     return to_text(attributes.get(semconv.OI_INPUT_VALUE) or "")
@@ -144,8 +144,7 @@ def _first_request(tree: SpanTree, steps: Sequence[Step]) -> str:
 def _final_output(attributes: Mapping[str, Any], steps: Sequence[Step]) -> str | None:
     if (output := attributes.get(semconv.RUN_FINAL_OUTPUT)) is not None:
         return to_text(output)
-    messages = decoded(attributes.get(semconv.OUTPUT_MESSAGES))
-    if isinstance(messages, list) and messages:
+    if messages := messages_in(attributes, semconv.OUTPUT_MESSAGES):
         return message_text(messages[-1])
     if (value := attributes.get(semconv.OI_OUTPUT_VALUE)) is not None:
         return to_text(value)

@@ -70,7 +70,8 @@ def tool_message(call_id: str | None, response: object, *, name: str | None = No
 def message_text(message: Mapping[str, Any]) -> str:
     """The text of a message: its text parts and tool results, joined by newlines."""
     texts = []
-    for part in message.get("parts") or ():
+    parts = message.get("parts")
+    for part in parts if isinstance(parts, (list, tuple)) else ():
         if isinstance(part, Mapping):
             value = part.get("content") if part.get("type") in ("text", "reasoning") else part.get("response")
             if value:

@@ -200,4 +200,4 @@ def decode_time(value: object) -> int:
 
 def _whole(value: float) -> int:
     """``value`` as a whole number; -1, which is no time, for infinities and what is no number."""
-    return int(value) if math.isfinite(value) else -1
+    return int(value) if isinstance(value, int) or math.isfinite(value) else -1

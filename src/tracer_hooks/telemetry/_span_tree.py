@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tracer_hooks import semconv
@@ -26,7 +26,12 @@ def decoded(value: object) -> Any:
 
 def messages_of(record: SpanRecord, key: str) -> list[Message]:
     """The messages under ``key``; empty when there are none or they are damaged."""
-    value = decoded(record.attributes.get(key))
+    return messages_in(record.attributes, key)
+
+
+def messages_in(attributes: Mapping[str, Any], key: str) -> list[Message]:
+    """The same of attributes without their span."""
+    value = decoded(attributes.get(key))
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 

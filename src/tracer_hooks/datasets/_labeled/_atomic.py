@@ -1,13 +1,11 @@
-"""Files that are either written whole or not at all."""
+"""Files of a data set that are either written whole or not at all."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
+from tracer_hooks._atomic_files import write_files
 from tracer_hooks.errors import DatasetError
 
 
@@ -19,37 +17,10 @@ def write_atomically(files: Mapping[Path, bytes]) -> None:
     Raises:
         DatasetError: A file cannot be written, for example since the disk is full.
     """
-    written: dict[Path, Path] = {}
-    place = Path()
     try:
-        with _removed_at_the_end(written):
-            for place, data in files.items():
-                place.parent.mkdir(parents=True, exist_ok=True)
-                _write_beside(place, data, written)
-            for place, temporary in written.items():
-                temporary.replace(place)
+        write_files(files)
     except OSError as error:
         raise DatasetError(
-            f"cannot write {str(place)!r}: {error.strerror or error}. The old files are as they were; "
+            f"cannot write {str(error.filename)!r}: {error.strerror or error}. The old files are as they were; "
             "make room or choose another folder, and run the command again"
         ) from error
-
-
-@contextlib.contextmanager
-def _removed_at_the_end(written: Mapping[Path, Path]) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        for temporary in written.values():
-            temporary.unlink(missing_ok=True)
-
-
-def _write_beside(place: Path, data: bytes, written: dict[Path, Path]) -> None:
-    handle, name = tempfile.mkstemp(prefix=f".{place.name}.", suffix=".tmp", dir=place.parent)
-    written[place] = Path(name)
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    mode = place.stat().st_mode & 0o777 if place.exists() else 0o644  # mkstemp's own is for the owner alone
-    Path(name).chmod(mode)
