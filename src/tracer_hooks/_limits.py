@@ -7,6 +7,7 @@ can fill a screen with an error message. What goes beyond a bound is refused wit
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from tracer_hooks.errors import ConfigError
 
@@ -18,6 +19,8 @@ MAX_SPAN_DEPTH = 180
 """Levels of spans inside spans in the formats that nest them; each takes two levels of JSON."""
 MAX_STEPS = 10_000
 """Steps of one run."""
+MAX_AGENTS = 1_000
+"""Agents that act in one run: what each of them has seen of the others grows with steps times agents."""
 MAX_MESSAGE = 400
 """Characters of the reason in an error message."""
 MAX_RECORD_BYTES = 1 << 30
@@ -34,6 +37,14 @@ def max_file_bytes() -> int:
     if not (value.isascii() and value.isdigit() and 0 < int(value) < 2**40):
         raise ConfigError(f"{FILE_VARIABLE} is {value!r}, expected a whole number of megabytes, 1 or more")
     return int(value) * 1_000_000
+
+
+def too_many(agents: Sequence[str]) -> str:
+    """The reason why a run is not read that has a step by each of ``agents``; empty when it is."""
+    if len(agents) > MAX_STEPS:
+        return f"the run has {len(agents):,} steps, expected at most {MAX_STEPS:,}"
+    different = len(set(agents))
+    return f"{different:,} agents act in the run, expected at most {MAX_AGENTS:,}" if different > MAX_AGENTS else ""
 
 
 def too_large(what: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pydantic import ValidationError
 
 from tracer_hooks._guard import is_strict
-from tracer_hooks._limits import MAX_STEPS, brief
+from tracer_hooks._limits import brief, too_many
 from tracer_hooks.datasets._record import LoadedRecord
 from tracer_hooks.errors import ConfigError, MissingExtraError, TracerHooksError, TrajectoryError
 
@@ -54,10 +54,10 @@ def read_each(source: object, records: Iterable[LoadedRecord]) -> Iterator[Loade
 def _checked(record: LoadedRecord) -> LoadedRecord:
     if record.error is not None:
         return refused(record.source, str(record.error))
-    if record.trajectory is not None and len(record.trajectory.steps) > MAX_STEPS:
-        return refused(
-            record.source, f"the run has {len(record.trajectory.steps):,} steps, expected at most {MAX_STEPS:,}"
-        )
+    trajectory = record.trajectory
+    reason = too_many([step.agent for step in trajectory.steps]) if trajectory is not None else ""
+    if reason:
+        return refused(record.source, reason)
     return record
 
 

@@ -203,6 +203,7 @@ def recorded_failure(error: str) -> RecordedFailureError:
         error: Type and text, ``"TimeoutError: no answer"``.
     """
     name, _, text = error.partition(": ")
+    name = name.replace("\x00", "")  # which no class can have in its name
     known = getattr(builtins, name, None)
     bases: tuple[type, ...] = (RecordedFailureError,)
     if isinstance(known, type) and issubclass(known, Exception) and not issubclass(known, _ENDS_LOOPS):

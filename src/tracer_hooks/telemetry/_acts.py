@@ -11,7 +11,7 @@ import json
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -250,7 +250,7 @@ def tool_calls(reply: Message, tools: Sequence[SpanRecord]) -> tuple[ToolCall, .
     return tuple(calls)
 
 
-def _take(left: list[SpanRecord], part: Message) -> list[SpanRecord]:
+def _take(left: list[SpanRecord], part: Mapping[str, Any]) -> list[SpanRecord]:
     """Remove from ``left``, and give, the spans that executed the requested call: all its attempts."""
     by_id = [s for s in left if part.get("id") and s.attributes.get(semconv.TOOL_CALL_ID) == part["id"]]
     found = by_id
@@ -270,7 +270,7 @@ def _same_call(first: SpanRecord, other: SpanRecord) -> bool:
     )
 
 
-def _tool_call(part: Message, spans: Sequence[SpanRecord]) -> ToolCall:
+def _tool_call(part: Mapping[str, Any], spans: Sequence[SpanRecord]) -> ToolCall:
     last = spans[-1] if spans else None
     attributes = last.attributes if last is not None else {}
     arguments = attributes.get(semconv.TOOL_CALL_ARGUMENTS, part.get("arguments"))

@@ -121,6 +121,16 @@ def test_more_steps_than_are_read_are_refused(tmp_path: Path) -> None:
     assert "10,001 steps, expected at most 10,000" in refused(between(tmp_path, content))
 
 
+@pytest.mark.parametrize("shape", ["whowhen", "trajectory"])
+def test_more_agents_than_are_read_are_refused(tmp_path: Path, shape: str) -> None:
+    names = [f"agent {number}" for number in range(_limits.MAX_AGENTS + 1)]
+    steps = [{"index": index, "agent": name} for index, name in enumerate(names)]
+    history = [{"role": "assistant", "name": name, "content": "x"} for name in names]
+    data = {"question": "q", "history": history} if shape == "whowhen" else {"run_id": "r", "steps": steps}
+    message = refused(between(tmp_path, json.dumps(data).encode()))
+    assert "1,001 agents act in the run, expected at most 1,000" in message
+
+
 def test_a_long_message_is_cut_in_its_middle(tmp_path: Path) -> None:
     content = json.dumps({"run_id": "r", "schema_version": "v" * 70_000, "steps": []}).encode()
     message = refused(between(tmp_path, content))
