@@ -17,7 +17,7 @@ TEST_ENV := env -u OTEL_SDK_DISABLED OMP_NUM_THREADS=1 CREWAI_DISABLE_TELEMETRY=
 	AUTOGEN_DISABLE_RUNTIME_TRACING=true TRACER_HOOKS_STRICT=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint format bench docs clean
+.PHONY: help setup demo test test-all fuzz lint format bench docs clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ test: setup ## Run the tests, all but the slow ones
 
 test-all: setup ## Run all tests
 	@$(TEST_ENV) $(BIN)/python -m pytest $(ARGS)
+
+fuzz: setup ## Damaged inputs for every reader: make fuzz ARGS="--seconds 3600 --seed 7 --format otlp"
+	@$(TEST_ENV) $(BIN)/python -m tests.fuzz $(ARGS)
 
 lint: setup ## Check style, formatting, types and layers
 	@$(BIN)/ruff check $(CHECKED)

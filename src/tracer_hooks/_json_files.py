@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import lzma
 import re
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
-from tracer_hooks.errors import TrajectoryError
+from tracer_hooks._file_bytes import READ_ERRORS, open_bytes, read_bytes, unreadable
+from tracer_hooks._json_text import parse_json, refuse_deep
+from tracer_hooks._limits import max_file_bytes, too_large
 
-_GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
-READ_ERRORS = (OSError, EOFError, lzma.LZMAError, zlib.error)
-"""What opening and unpacking a file may raise."""
+__all__ = ["READ_ERRORS", "JsonPiece", "json_pieces", "open_bytes", "read_bytes", "unreadable"]
+
 _BETWEEN = re.compile(r"[\s,]*")
 _LINE_SUFFIXES = (".jsonl", ".ndjson")
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,36 +29,6 @@ class JsonPiece:
     error: str | None = None
 
 
-def open_bytes(path: Path) -> IO[bytes]:
-    """``path`` opened for reading; gzip and xz are unpacked, whatever the file is called."""
-    with open(path, "rb") as file:
-        head = file.read(6)
-    if head.startswith(_GZIP):
-        return cast("IO[bytes]", gzip.open(path, "rb"))
-    if head.startswith(_XZ):
-        return cast("IO[bytes]", lzma.open(path, "rb"))
-    return open(path, "rb")
-
-
-def read_bytes(path: Path) -> bytes:
-    """The whole content of ``path``, unpacked.
-
-    Raises:
-        TrajectoryError: The file cannot be read or unpacked.
-    """
-    try:
-        with open_bytes(path) as file:
-            return file.read()
-    except READ_ERRORS as error:
-        raise unreadable(path, error) from error
-
-
-def unreadable(path: Path, error: BaseException) -> TrajectoryError:
-    """The error for a file that cannot be opened, read or unpacked."""
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return TrajectoryError(f"cannot read {str(path)!r}: {reason or type(error).__name__}")
-
-
 def json_pieces(path: Path) -> Iterator[JsonPiece]:
     """Every JSON value of ``path``: one document, one a line, or several documents after one another.
 
@@ -67,7 +36,7 @@ def json_pieces(path: Path) -> Iterator[JsonPiece]:
     file that breaks off. Lines are read as they are asked for, so that a large file never stands in memory.
 
     Raises:
-        TrajectoryError: The file cannot be opened.
+        TrajectoryError: The file cannot be opened, or is no regular file.
     """
     try:
         file = open_bytes(path)
@@ -76,31 +45,63 @@ def json_pieces(path: Path) -> Iterator[JsonPiece]:
     with file:
         line = 0
         try:
-            line, first = _first_line(file)
-            if not first:
-                return
-            if _is_by_lines(path, first):
+            lines = _lines(file)
+            line, first = _first_line(lines)
+            if first is None:
+                yield JsonPiece(line, error=too_large("the line"))
+                yield from _remaining_lines(lines, line)
+            elif _is_by_lines(path, first):
                 yield _parse_line(line, first)
-                for raw in file:
-                    line += 1
-                    if raw.strip():
-                        yield _parse_line(line, raw)
-            else:
-                yield from _parse_documents(first + file.read(), line)
+                for piece in _remaining_lines(lines, line):
+                    line = piece.line
+                    yield piece
+            elif first:
+                yield from _parse_documents(_whole(file, first), line)
         except READ_ERRORS as error:
             yield JsonPiece(line + 1, error=f"the file breaks off: {str(error) or type(error).__name__}")
 
 
-def _first_line(file: IO[bytes]) -> tuple[int, bytes]:
-    for number, raw in enumerate(file, start=1):
+def _lines(file: IO[bytes]) -> Iterator[bytes | None]:
+    """Each line; None in place of one that is too long to be read."""
+    most = max_file_bytes()
+    while raw := file.readline(most + 1):
+        if len(raw) <= most:
+            yield raw
+            continue
+        while raw and not raw.endswith(b"\n"):
+            raw = file.readline(_CHUNK)
+        yield None
+
+
+def _first_line(lines: Iterator[bytes | None]) -> tuple[int, bytes | None]:
+    """Number and content of the first line that holds something; the content is empty where none does."""
+    for number, raw in enumerate(lines, start=1):
+        if raw is None:
+            return number, None
         cleaned = raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
         if cleaned.strip():
             return number, cleaned
     return 0, b""
 
 
+def _remaining_lines(lines: Iterator[bytes | None], before: int) -> Iterator[JsonPiece]:
+    for line, raw in enumerate(lines, start=before + 1):
+        if raw is None:
+            yield JsonPiece(line, error=too_large("the line"))
+        elif raw.strip():
+            yield _parse_line(line, raw)
+
+
+def _whole(file: IO[bytes], first: bytes) -> bytes:
+    left = max_file_bytes() - len(first)
+    rest = file.read(left + 1)
+    if len(rest) > left:
+        raise OSError(too_large("the document"))
+    return first + rest
+
+
 def _is_by_lines(path: Path, first: bytes) -> bool:
-    if first.strip() in (b"{", b"["):  # pretty-printed, whatever the file is called
+    if not first or first.strip() in (b"{", b"["):  # pretty-printed, whatever the file is called
         return False
     if any(suffix in _LINE_SUFFIXES for suffix in path.suffixes):
         return True
@@ -109,8 +110,8 @@ def _is_by_lines(path: Path, first: bytes) -> bool:
 
 def _parse_line(line: int, raw: bytes) -> JsonPiece:
     try:
-        return JsonPiece(line, value=json.loads(raw.decode("utf-8")))
-    except (ValueError, RecursionError) as error:
+        return JsonPiece(line, value=parse_json(raw.decode("utf-8")))
+    except ValueError as error:
         return JsonPiece(line, error=_why_invalid(error))
 
 
@@ -129,6 +130,7 @@ def _parse_documents(data: bytes, first_line: int) -> Iterator[JsonPiece]:
             return
         try:
             value, end = decoder.raw_decode(text, start)
+            refuse_deep(value)
         except (ValueError, RecursionError) as error:
             if isinstance(error, json.JSONDecodeError):
                 line += text.count("\n", counted, error.pos)
@@ -142,6 +144,6 @@ def _why_invalid(error: Exception) -> str:
         return f"not valid JSON: {error.msg} (column {error.colno})"
     if isinstance(error, UnicodeDecodeError):
         return f"not UTF-8 text: byte {error.object[error.start]:#04x} at offset {error.start}"
-    if isinstance(error, RecursionError):
+    if isinstance(error, RecursionError) or "nested too deeply" in str(error):
         return "not readable: nested too deeply"
     return f"not valid JSON: {error}"

@@ -12,6 +12,7 @@ variable                         meaning
 ``TRACER_HOOKS_BUBBLEWRAP``      code of the suites in bubblewrap: ``auto`` (default), ``required`` or ``off``
 ``TRACER_HOOKS_RETENTION``       how long runs stay in the store: an age such as ``30d``, or ``1000 runs`` (default all)
 ``TRACER_HOOKS_EXIT_SECONDS``    how long the end of the process waits for work in the background (default 30)
+``TRACER_HOOKS_MAX_FILE_MB``     most megabytes of a file of traces that is read (default 128; see the guide)
 ``TRACER_HOOKS_STRICT``          ``1``: raise our own bugs instead of logging them
 ``TRACER_HOOKS_PREFILL_MODEL``   folder or GGUF file of the language model that the attributor ``prefill`` reads with
 ``TRACER_HOOKS_JUDGE_*``         options of the attributor ``judge``, such as ``TRACER_HOOKS_JUDGE_MODEL``

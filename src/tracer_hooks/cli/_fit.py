@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.table import Table
 
+from tracer_hooks._atomic_files import write_files
 from tracer_hooks.attribution import Attributor, FitReport, Fittable, get_attributor
 from tracer_hooks.cli._console import DONE, FAILED, err, out, print_json
 from tracer_hooks.datasets import LoadedRecord, load
@@ -57,7 +58,7 @@ class FitJob:
         summary = {**asdict(report), "labels": [str(path) for path in self.labels], "seed": self.seed}
         try:
             fitted.save(self.out)
-            (self.out / REPORT).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+            write_files({self.out / REPORT: (json.dumps(summary, indent=2) + "\n").encode()})
         except OSError as error:
             raise TracerHooksError(
                 f"cannot write {str(self.out)!r}: {error.strerror}; expected a directory for --out"

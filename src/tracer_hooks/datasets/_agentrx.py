@@ -116,13 +116,13 @@ def _step(
     calls = tuple(
         ToolCall(name=to_text(part.get("name") or "tool"), result=content_text(part.get("content")))
         for part in rest
-        if part.get("role") in _TOOL_ROLES
+        if _is_of_tool(part)
     )
     texts = [content_text(first.get("content"))]
     texts += [
         f"{to_text(part.get('role') or '')}: {content_text(part.get('content'))}"
         for part in rest
-        if part.get("role") not in _TOOL_ROLES
+        if not _is_of_tool(part)
     ]
     speaker, recipient = turn
     kind = StepKind.TOOL_CALL if calls else StepKind.HANDOFF if recipient else StepKind.MESSAGE
@@ -130,6 +130,11 @@ def _step(
     return Step(
         index=index, agent=speaker, kind=kind, content=content, recipient=recipient, inputs=inputs, tool_calls=calls
     )
+
+
+def _is_of_tool(part: Mapping[str, Any]) -> bool:
+    role = part.get("role")
+    return isinstance(role, str) and role in _TOOL_ROLES
 
 
 def _labeled(data: Mapping[str, Any], trajectory: Trajectory) -> LabeledTrajectory:
@@ -154,7 +159,7 @@ def _position(failure: Mapping[str, Any], trajectory: Trajectory) -> int | None:
     """The 0-based step of a failure; None when the run has no such step."""
     try:
         position = int(failure.get("step_number", 0)) - 1
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return position if 0 <= position < len(trajectory.steps) else None
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
-
-from pydantic import ValidationError
 
 from tracer_hooks._json_files import READ_ERRORS, JsonPiece, json_pieces, open_bytes
 from tracer_hooks.datasets._aegis import read_aegis
 from tracer_hooks.datasets._agentrx import is_agentrx_trajectory, read_agentrx
-from tracer_hooks.datasets._labeled import read_parquet
+from tracer_hooks.datasets._boundary import read_each, read_record, refused
+from tracer_hooks.datasets._labeled import labeled_row, parquet_rows
 from tracer_hooks.datasets._pairs import PAIRED, load_pairs
 from tracer_hooks.datasets._record import LoadedRecord
 from tracer_hooks.datasets._traces import is_trace, read_traces
 from tracer_hooks.datasets._trail import is_trail_row, is_trail_trace, read_trail
 from tracer_hooks.datasets._whowhen import read_whowhen
-from tracer_hooks.errors import ConfigError, DatasetError, TrajectoryError
+from tracer_hooks.errors import ConfigError
 from tracer_hooks.schema import LabeledTrajectory, Trajectory, from_dict
 
 Format = Literal["auto", "trajectory", "whowhen", "aegis", "agentrx", "trail", "otlp"]
@@ -41,7 +41,8 @@ def load(path: str | Path, *, format: Format = "auto") -> Iterator[LoadedRecord]
     """Every trajectory of a file or folder, in order, with the reason in place of those that cannot be read.
 
     Folders are searched to any depth, files in natural order (1, 2, 10). A damaged record or file gives a
-    :class:`LoadedRecord` with ``error``, and the rest goes on. JSON lines are read one at a time. Runs and
+    :class:`LoadedRecord` with ``error``, and the rest goes on; its message
+    names the file and the record. JSON lines are read one at a time. Runs and
     annotations of AgentRx and TRAIL that stand in different files come together when ``format`` names the data set.
 
     Args:
@@ -61,12 +62,12 @@ def load(path: str | Path, *, format: Format = "auto") -> Iterator[LoadedRecord]
 def _load(path: Path, format: str) -> Iterator[LoadedRecord]:
     files = list(_files_below(path)) if path.is_dir() else [path]
     if format in PAIRED:
-        yield from load_pairs(files, format)
+        yield from read_each(path, load_pairs(files, format))
     else:
         for file in files:
-            yield from _load_file(file, format)
+            yield from read_each(file, _load_file(file, format))
     if not files:
-        yield _failed(path, f"the folder holds no file named {', '.join(sorted(_SUFFIXES))}")
+        yield refused(path, f"the folder holds no file named {', '.join(sorted(_SUFFIXES))}")
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
@@ -91,25 +92,23 @@ def _natural_key(path: Path) -> list[tuple[int, str]]:
 
 
 def _load_file(path: Path, format: str) -> Iterator[LoadedRecord]:
-    try:
-        if path.suffix == ".parquet":
-            yield from _load_parquet(path)
-        elif format == "otlp" or (format == "auto" and not _is_text(path)):
-            yield from read_traces(path)
-        else:
-            yield from _load_json(path, format)
-    except TrajectoryError as error:
-        yield LoadedRecord(source=str(path), error=error)
+    if path.suffix == ".parquet":
+        yield from _load_parquet(path)
+    elif format == "otlp" or (format == "auto" and not _is_text(path)):
+        yield from read_traces(path)
+    else:
+        yield from _load_json(path, format)
 
 
 def _load_parquet(path: Path) -> Iterator[LoadedRecord]:
-    try:
-        items = read_parquet(path)
-    except DatasetError as error:
-        yield _failed(path, str(error))
-        return
-    for number, labeled in enumerate(items, start=1):
-        yield LoadedRecord(source=f"{path}:{number}", trajectory=labeled.trajectory, labeled=labeled)
+    for number, row in enumerate(parquet_rows(path), start=1):
+        source = f"{path}:{number}"
+        yield read_record(source, partial(_read_row, row, source))
+
+
+def _read_row(row: object, source: str) -> LoadedRecord:
+    labeled = labeled_row(row)
+    return LoadedRecord(source=source, trajectory=labeled.trajectory, labeled=labeled)
 
 
 def _is_text(path: Path) -> bool:
@@ -125,7 +124,7 @@ def _load_json(path: Path, format: str) -> Iterator[LoadedRecord]:
     pieces = json_pieces(path)
     first = next(pieces, None)
     if first is None:
-        yield _failed(path, "the file is empty")
+        yield refused(path, "the file is empty")
         return
     second = next(pieces, None) if first.error is not None or not is_trace(first.value) else None
     if format == "auto" and any(piece is not None and is_trace(piece.value) for piece in (first, second)):
@@ -148,9 +147,9 @@ def _load_document(piece: JsonPiece, path: Path, format: str) -> Iterator[Loaded
     if not isinstance(piece.value, list):
         yield _load_piece(piece, str(path), format)
     elif not piece.value:
-        yield _failed(path, "the list holds no trajectory")
+        yield refused(path, "the list holds no trajectory")
     elif format == "auto" and all(_reader_of(item, format) is None for item in piece.value):
-        yield _failed(path, _why_unknown(piece.value[0], "the first item"))
+        yield refused(path, _why_unknown(piece.value[0], "the first item"))
     else:
         for position, item in enumerate(piece.value):
             yield _load_piece(JsonPiece(piece.line, value=item), f"{path}#{position}", format)
@@ -158,17 +157,11 @@ def _load_document(piece: JsonPiece, path: Path, format: str) -> Iterator[Loaded
 
 def _load_piece(piece: JsonPiece, source: str, format: str) -> LoadedRecord:
     if piece.error is not None:
-        return _failed(source, f"line {piece.line}: {piece.error}")
+        return refused(source, f"line {piece.line}: {piece.error}")
     reader = _reader_of(piece.value, format)
     if reader is None:
-        return _failed(source, _why_unknown(piece.value, f"line {piece.line}", format))
-    try:
-        return reader(piece.value, source)
-    except TrajectoryError as error:
-        return _failed(source, str(error))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        return _failed(source, f"{'.'.join(map(str, first['loc']))!r}: {first['msg']}")
+        return refused(source, _why_unknown(piece.value, f"line {piece.line}", format))
+    return read_record(source, partial(reader, piece.value, source))
 
 
 def _reader_of(value: object, format: str) -> _Reader | None:
@@ -209,7 +202,3 @@ def _why_unknown(value: object, place: str, format: str = "auto") -> str:
     if not isinstance(value, Mapping):
         return f"unknown format: {place} holds {type(value).__name__}, {wanted}"
     return f"unknown format: {place} has the keys {[str(key)[:40] for key in value][:6]}, {wanted}"
-
-
-def _failed(source: str | Path, reason: str) -> LoadedRecord:
-    return LoadedRecord(source=str(source), error=TrajectoryError(f"{str(source)!r}: {reason}"))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-from pydantic import ValidationError
 
 from tracer_hooks._json_files import json_pieces
 from tracer_hooks.datasets._agentrx import (
@@ -16,6 +15,7 @@ from tracer_hooks.datasets._agentrx import (
     is_agentrx_trajectory,
     read_agentrx,
 )
+from tracer_hooks.datasets._boundary import read_record, refused
 from tracer_hooks.datasets._record import LoadedRecord
 from tracer_hooks.datasets._trail import (
     is_trail_annotation,
@@ -71,15 +71,15 @@ def load_pairs(files: Iterable[Path], format: str) -> Iterator[LoadedRecord]:
     annotations = dict(_annotations(files, layout))
     for item in _items(files):
         if item.error is not None:
-            yield _failed(item.source, item.error)
+            yield refused(item.source, item.error)
         elif not isinstance(item.value, Mapping) or not (layout.is_run(item.value) or layout.is_annotation(item.value)):
-            yield _failed(item.source, f"expected a run or an annotation of format {format!r}")
+            yield refused(item.source, f"expected a run or an annotation of format {format!r}")
         elif layout.is_run(item.value):
             key = layout.key(item.value)
             found = annotations.pop(key, None) if key in annotations else annotations.pop(item.path.stem, None)
             yield _read(layout, item, None if found is None else found.value)
     for key, item in annotations.items():
-        yield _failed(item.source, f"there is no run {key!r} to this annotation")
+        yield refused(item.source, f"there is no run {key!r} to this annotation")
 
 
 def _annotations(files: Iterable[Path], layout: _Layout) -> Iterator[tuple[str, _Item]]:
@@ -90,19 +90,19 @@ def _annotations(files: Iterable[Path], layout: _Layout) -> Iterator[tuple[str, 
 
 
 def _read(layout: _Layout, item: _Item, annotation: _Data | None) -> LoadedRecord:
-    try:
-        return layout.read(item.value, item.source, annotation)
-    except TrajectoryError as error:
-        return _failed(item.source, str(error))
-    except ValidationError as error:
-        return _failed(item.source, error.errors(include_url=False)[0]["msg"])
+    return read_record(item.source, partial(layout.read, item.value, item.source, annotation))
 
 
 def _items(files: Iterable[Path]) -> Iterator[_Item]:
     for path in files:
+        found = False
         try:
             for item in _pieces(path):
-                yield from _opened(item)
+                for one in _opened(item):
+                    found = True
+                    yield one
+            if not found:
+                yield _Item(path=path, source=str(path), error="the file holds no record")
         except TrajectoryError as error:
             yield _Item(path=path, source=str(path), error=str(error))
 
@@ -121,7 +121,3 @@ def _opened(item: _Item) -> Iterator[_Item]:
         return
     for position, value in enumerate(item.value):
         yield replace(item, source=f"{item.source}#{position}", value=value)
-
-
-def _failed(source: str, reason: str) -> LoadedRecord:
-    return LoadedRecord(source=source, error=TrajectoryError(f"{source!r}: {reason}"))

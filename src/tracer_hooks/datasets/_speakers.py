@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
+from tracer_hooks._limits import too_many
 from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.schema import StepInput, to_json_value, to_text
 
@@ -17,12 +18,18 @@ def broadcast_inputs(speakers: Sequence[str]) -> list[tuple[StepInput, ...]]:
     """What each turn saw when all speak in one room: every turn since the same speaker's last one.
 
     Names and positions only; the texts stand in the steps.
+
+    Raises:
+        TrajectoryError: There are more turns or speakers than are read.
     """
+    if reason := too_many(speakers):
+        raise TrajectoryError(reason)
     last: dict[str, int] = {}
     inputs = []
+    seen = [StepInput(source=speaker, step=position) for position, speaker in enumerate(speakers)]
     for position, speaker in enumerate(speakers):
         since = last.get(speaker, -1) + 1
-        inputs.append(tuple(StepInput(source=speakers[k], step=k) for k in range(since, position)))
+        inputs.append(tuple(seen[since:position]))
         last[speaker] = position
     return inputs
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tracer_hooks import semconv
+from tracer_hooks.datasets._boundary import refused, why
 from tracer_hooks.datasets._record import LoadedRecord
-from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.schema import Trajectory
 from tracer_hooks.telemetry import SpanRecord, assemble, is_otlp, normalise, scan_otlp
 
@@ -35,37 +35,39 @@ def read_traces(path: Path) -> Iterator[LoadedRecord]:
         TrajectoryError: The file cannot be opened.
     """
     content = scan_otlp(path)
-    runs = list(_runs_of(path, normalise(content.spans)))
+    runs = list(_runs_of(content.spans))
+    if content.spans and not runs:
+        yield refused(
+            path,
+            f"it holds {len(content.spans)} spans, none of an agent, model call or tool: "
+            "expected GenAI, OpenInference, OpenLLMetry or MLflow attributes",
+        )
     for number, run in enumerate(runs):
         source = str(path) if len(runs) == 1 else f"{path}#{number}"
-        if isinstance(run, TrajectoryError):
-            yield LoadedRecord(source=source, error=run)
-        else:
-            yield LoadedRecord(source=source, trajectory=run)
+        yield LoadedRecord(source=source, trajectory=run) if isinstance(run, Trajectory) else refused(source, run)
     for error in content.errors:
-        yield LoadedRecord(source=str(path), error=error)
+        yield refused(path, str(error))
 
 
-def _runs_of(path: Path, spans: Sequence[SpanRecord]) -> Iterator[Trajectory | TrajectoryError]:
-    # a trace without acts is no run: OpenLLMetry, for one, gives the making of each agent a trace of its own
-    acting = {span.trace_id for span in spans if span.attributes.get(semconv.OPERATION_NAME) in _ACTS}
-    if spans and not acting:
-        yield TrajectoryError(
-            f"{str(path)!r} holds {len(spans)} spans, none of an agent, model call or tool: "
-            "expected GenAI, OpenInference, OpenLLMetry or MLflow attributes"
-        )
-    else:
-        yield from _assembled(path, [span for span in spans if span.trace_id in acting])
-
-
-def _assembled(path: Path, spans: Sequence[SpanRecord]) -> Iterator[Trajectory | TrajectoryError]:
+def _runs_of(spans: Sequence[SpanRecord]) -> Iterator[Trajectory | str]:
+    """Each run, or why a trace gives none: a value of the wrong kind in one trace must not hide the others."""
     try:
-        yield from assemble(spans)
-    except (ValueError, TypeError, AttributeError, KeyError, OverflowError) as error:
-        # Any tool may have written the spans: a value of the wrong kind in one trace must not hide the others.
-        traces = {span.trace_id for span in spans}
+        runs = _assembled(spans)
+    except Exception as error:  # any tool may have written the spans
+        traces: dict[str, list[SpanRecord]] = {}
+        for span in spans:
+            traces.setdefault(span.trace_id, []).append(span)
         if len(traces) == 1:
-            yield TrajectoryError(f"{str(path)!r}, trace {spans[0].trace_id}: no trajectory: {error}")
-            return
-        for trace in dict.fromkeys(span.trace_id for span in spans):
-            yield from _assembled(path, [span for span in spans if span.trace_id == trace])
+            yield f"trace {spans[0].trace_id}: no trajectory: {why(error)}"
+        else:
+            for own in traces.values():
+                yield from _runs_of(own)
+    else:
+        yield from runs
+
+
+def _assembled(found: Sequence[SpanRecord]) -> list[Trajectory]:
+    spans = normalise(found)
+    # a trace without acts is no run: OpenLLMetry, for one, gives the making of each agent a trace of its own
+    acting = {span.trace_id for span in spans if span.operation in _ACTS}
+    return assemble([span for span in spans if span.trace_id in acting])

@@ -7,11 +7,11 @@ JSON strings in one record (``trace``, ``labels``). The data may not be passed o
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tracer_hooks._json_text import parse_json
 from tracer_hooks.datasets._record import LoadedRecord
 from tracer_hooks.datasets._speakers import content_text
 from tracer_hooks.datasets._trail_spans import TrailTrace, read_spans
@@ -104,7 +104,7 @@ def read_trail(data: Mapping[str, Any], source: str, annotation: Mapping[str, An
 
 def _decoded(value: object, name: str) -> Mapping[str, Any]:
     try:
-        found = json.loads(value) if isinstance(value, str) else value
+        found = parse_json(value) if isinstance(value, str) else value
     except ValueError as error:
         raise TrajectoryError(f"{name!r} is not valid JSON: {error}") from error
     if not isinstance(found, Mapping):
@@ -117,7 +117,10 @@ def _outcome(errors: list[_Located] | None) -> RunOutcome:
 
 
 def _located(annotation: Mapping[str, Any], trace: TrailTrace) -> Iterator[_Located]:
-    for error in annotation.get("errors", ()):
+    errors = annotation.get("errors", [])
+    if not isinstance(errors, list) or not all(isinstance(error, Mapping) for error in errors):
+        raise TrajectoryError("'errors' must be a list of objects")
+    for error in errors:
         category = to_text(error.get("category") or "").strip()
         told = content_text(error.get("description") or error.get("evidence"))
         yield _Located(

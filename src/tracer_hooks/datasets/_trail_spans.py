@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import json
+import math
 import re
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tracer_hooks import semconv
+from tracer_hooks._json_text import parse_json
+from tracer_hooks._limits import MAX_SPAN_DEPTH
 from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.schema import Trajectory, to_text
 from tracer_hooks.telemetry import SpanRecord, SpanStatus, assemble, decode_time, normalise
 
-_DURATION = re.compile(r"P(?:(\d+)D)?T?(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?", re.IGNORECASE)
+_DURATION = re.compile(r"P(?:(\d+)D)?T?(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d*)?)S)?", re.IGNORECASE)
+_ANY = ""
+"""Stands for every agent; no span has an empty id."""
 _STATUS = {"error": SpanStatus.ERROR, "ok": SpanStatus.OK}
-_MOST_DEEP = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +35,8 @@ class TrailTrace:
     """Position of each span in the tree, from the outside in and from the first to the last."""
     steps: Mapping[str, int]
     """The step that each model call or agent span is."""
+    inside: Mapping[tuple[str, str | None], Sequence[tuple[int, int]]]
+    """Position and index of the steps inside each span, in order: those of each agent, and under ``_ANY`` all."""
 
     def step_of(self, span: str, *, at_end: bool) -> int | None:
         """The step that an error at ``span`` belongs to.
@@ -46,33 +52,16 @@ class TrailTrace:
             return None
         if span in self.steps:
             return self.steps[span]
-        inside = self._steps_below(span)
-        if inside:
+        if inside := self.inside.get((span, _ANY)):
             return inside[-1][1] if at_end else inside[0][1]
-        place, above = self.order[span], self.parents[span]
+        above = self.parents[span]
         while above is not None:
-            around = self._steps_below(above)
-            around = [one for one in around if self._agent_at(one[0]) == self.agents[span]] or around
-            before = [step for position, step in around if position < place]
+            around = self.inside.get((above, self.agents[span])) or self.inside.get((above, _ANY))
             if around:
-                return before[-1] if before else around[0][1]
+                before = bisect_left(around, (self.order[span],))
+                return around[max(0, before - 1)][1]
             above = self.parents.get(above)
         return None
-
-    def _steps_below(self, span: str) -> list[tuple[int, int]]:
-        """Position and index of the steps inside ``span``, in order."""
-        return sorted((self.order[one], step) for one, step in self.steps.items() if self._is_inside(one, span))
-
-    def _agent_at(self, position: int) -> str | None:
-        return next(self.agents[span] for span, place in self.order.items() if place == position)
-
-    def _is_inside(self, span: str, outer: str) -> bool:
-        above: str | None = span
-        while above is not None:
-            if above == outer:
-                return True
-            above = self.parents.get(above)
-        return False
 
 
 def read_spans(data: Mapping[str, Any]) -> TrailTrace:
@@ -92,21 +81,46 @@ def read_spans(data: Mapping[str, Any]) -> TrailTrace:
     trajectory = max(runs, key=lambda run: len(run.steps), default=None)
     if trajectory is None or not trajectory.steps:
         raise TrajectoryError(f"the {len(records)} spans hold no act of an agent, model or tool")
+    # A damaged file may give several spans one id. The first counts: it stands before everything inside it, so that
+    # nobody walks in a circle.
+    parents = {record.span_id: record.parent_id for record in reversed(records)}
+    order = {record.span_id: position for position, record in reversed(list(enumerate(records)))}
+    agents = _agents(records)
+    steps = {step.span_id: step.index for step in trajectory.steps if step.span_id}
     return TrailTrace(
         trajectory=trajectory.model_copy(
             update={"run_id": trace_id or trajectory.run_id, "task": trajectory.task or _task(records)}
         ),
-        parents={record.span_id: record.parent_id for record in records},
-        agents=_agents(records),
-        order={record.span_id: position for position, record in enumerate(records)},
-        steps={step.span_id: step.index for step in trajectory.steps if step.span_id},
+        parents=parents,
+        agents=agents,
+        order=order,
+        steps=steps,
+        inside=_inside(steps, parents, agents, order),
     )
+
+
+def _inside(
+    steps: Mapping[str, int],
+    parents: Mapping[str, str | None],
+    agents: Mapping[str, str | None],
+    order: Mapping[str, int],
+) -> dict[tuple[str, str | None], list[tuple[int, int]]]:
+    found: dict[tuple[str, str | None], list[tuple[int, int]]] = {}
+    for span, step in sorted(steps.items(), key=lambda item: order[item[0]]):
+        around: str | None = span
+        while around is not None:
+            for agent in (_ANY, agents[span]):
+                found.setdefault((around, agent), []).append((order[span], step))
+            around = parents.get(around)
+    return found
 
 
 def _agents(records: list[SpanRecord]) -> dict[str, str | None]:
     """Parents come before their children."""
     found: dict[str, str | None] = {}
     for record in records:
+        if record.span_id in found:
+            continue
         is_agent = record.attributes.get(semconv.OI_SPAN_KIND) == semconv.OI_KIND_AGENT
         found[record.span_id] = record.span_id if is_agent else found.get(record.parent_id or "")
     return found
@@ -118,15 +132,17 @@ def _task(records: list[SpanRecord]) -> str:
     agent = next((one for one in records if one.attributes.get(kind) == semconv.OI_KIND_AGENT), None)
     text = "" if agent is None else to_text(agent.attributes.get(given) or "")
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except ValueError:
         return text
     return to_text(value["task"]) if isinstance(value, dict) and value.get("task") else text
 
 
 def _records(spans: object, trace_id: str, parent: str | None, depth: int) -> Iterator[SpanRecord]:
-    if depth > _MOST_DEEP or not isinstance(spans, list):
+    if not isinstance(spans, list):
         return
+    if spans and depth >= MAX_SPAN_DEPTH:
+        raise TrajectoryError(f"spans stand inside each other on more than {MAX_SPAN_DEPTH} levels")
     for span in spans:
         if not isinstance(span, Mapping) or not span.get("span_id"):
             raise TrajectoryError("a span must be an object with 'span_id'")
@@ -154,4 +170,5 @@ def _nanoseconds(duration: object) -> int:
     if match is None:
         return 0
     days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
-    return round((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1e9)
+    nanoseconds = (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1e9
+    return round(nanoseconds) if math.isfinite(nanoseconds) else 0

@@ -27,7 +27,7 @@ from tracer_hooks.schema import (
 )
 
 _OWN_KEYS = ("question_ID", "mistake_agent", "mistake_step", "is_corrected")
-_PEOPLE = {"human", "user"}
+_PEOPLE = ("human", "user")
 
 
 def read_whowhen(data: Mapping[str, Any], source: str) -> LoadedRecord:
@@ -76,7 +76,7 @@ def _step(index: int, speaker: str, recipient: str | None, content: str, inputs:
 
 def _first_request(history: object) -> str:
     for entry in history if isinstance(history, list) else ():
-        if isinstance(entry, Mapping) and _PEOPLE & {entry.get("name"), entry.get("role")}:
+        if isinstance(entry, Mapping) and any(entry.get(key) in _PEOPLE for key in ("name", "role")):
             return content_text(entry.get("content"))
     return ""
 

@@ -66,5 +66,5 @@ def _label(value: Any, path: Path) -> SecondLabel:
             step=int(root["step0"]),
             every_step=tuple(int(step) for step in value.get("agentrx_all_step0") or ()),
         )
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise ConfigError(f"--labels is {str(path)!r} with the record {str(value)[:120]!r}; {_EXPECTED}") from error

@@ -7,10 +7,11 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from tracer_hooks._json_text import parse_json
 from tracer_hooks.errors import RecordedFailureError
 from tracer_hooks.frameworks import ToolReply
 from tracer_hooks.schema import SCHEMA_VERSION, Json, Record, Text, Usage, to_json_value
@@ -135,6 +136,14 @@ class Tape(Record):
     tool_calls: tuple[TapedToolCall, ...] = ()
     """Tool calls in the order in which they began."""
 
+    @model_validator(mode="after")
+    def _messages_are_there(self) -> Self:
+        count = len(self.messages)
+        for number, call in enumerate(self.model_calls):
+            if any(not 0 <= position < count for position in call.messages):
+                raise ValueError(f"model_calls[{number}] refers to a message that is not among the {count} on the tape")
+        return self
+
     def messages_of(self, call: TapedModelCall) -> list[Message]:
         """What the model was shown in ``call``."""
         return [dict(self.messages[position]) for position in call.messages]
@@ -194,6 +203,7 @@ def recorded_failure(error: str) -> RecordedFailureError:
         error: Type and text, ``"TimeoutError: no answer"``.
     """
     name, _, text = error.partition(": ")
+    name = name.replace("\x00", "")  # which no class can have in its name
     known = getattr(builtins, name, None)
     bases: tuple[type, ...] = (RecordedFailureError,)
     if isinstance(known, type) and issubclass(known, Exception) and not issubclass(known, _ENDS_LOOPS):
@@ -213,7 +223,7 @@ def decoded(arguments: Any) -> Any:
     """Arguments as plain data: models write them as JSON text, frameworks pass them on as either."""
     if isinstance(arguments, str):
         try:
-            return json.loads(arguments)
+            return parse_json(arguments)
         except ValueError:
             return arguments
     return arguments

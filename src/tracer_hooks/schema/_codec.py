@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from tracer_hooks._json_files import json_pieces
+from tracer_hooks._json_text import parse_json
+from tracer_hooks._limits import brief
 from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.schema._attribution import Attribution
 from tracer_hooks.schema._labels import LabeledTrajectory
@@ -33,7 +35,7 @@ def from_json(line: str | bytes, kind: type[R]) -> R:
         TrajectoryError: The text is not JSON, is of a newer version, or does not fit ``kind``.
     """
     try:
-        data = json.loads(line)
+        data = parse_json(line)
     except ValueError as error:
         raise TrajectoryError(f"not valid JSON: {error}") from error
     return from_dict(data, kind)
@@ -81,14 +83,10 @@ def load_jsonl(path: str | Path, kind: type[R]) -> Iterator[R]:
     Raises:
         TrajectoryError: The file cannot be read, or a line is not a valid record; the message names the line.
     """
-    try:
-        with open(path, encoding="utf-8") as file:
-            for number, line in enumerate(file, start=1):
-                if not line.strip():
-                    continue
-                try:
-                    yield from_json(line, kind)
-                except TrajectoryError as error:
-                    raise TrajectoryError(f"{str(path)!r}, line {number}: {error}") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise TrajectoryError(f"cannot read {str(path)!r}: {error}") from error
+    for piece in json_pieces(Path(path)):
+        try:
+            if piece.error is not None:
+                raise TrajectoryError(piece.error)
+            yield from_dict(piece.value, kind)
+        except TrajectoryError as error:
+            raise TrajectoryError(f"{str(path)!r}, line {piece.line}: {brief(str(error))}") from error

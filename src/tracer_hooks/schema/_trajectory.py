@@ -161,7 +161,10 @@ class Step(Record):
     def _in_utc(cls, value: datetime | None) -> datetime | None:
         from datetime import UTC
 
-        return value.astimezone(UTC) if value is not None else None
+        try:
+            return value.astimezone(UTC) if value is not None else None
+        except OverflowError as error:  # in the first or last hours of what a calendar holds
+            raise ValueError(f"{value} has no time in UTC") from error
 
     @property
     def failed_tools(self) -> tuple[ToolCall, ...]:
@@ -172,7 +175,7 @@ class Step(Record):
 class Trajectory(Record):
     """The ordered steps of one run."""
 
-    schema_version: int = SCHEMA_VERSION
+    schema_version: int = Field(default=SCHEMA_VERSION, ge=1, le=SCHEMA_VERSION)
     """Version of the record format."""
     run_id: Text
     """Identifies the run."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import zlib
 
+from tracer_hooks._limits import MAX_RECORD_BYTES
+
 COMPRESS_FROM = 4096
 """Bytes of UTF-8 from which a text is compressed: below, zlib saves less than one page of the file."""
 
@@ -26,7 +28,12 @@ def unpack(data: bytes) -> str:
     """
     if data[:1] != _COMPRESSED:
         return data.decode("utf-8")
+    opened = zlib.decompressobj()
     try:
-        return zlib.decompress(data[1:]).decode("utf-8")
+        text = opened.decompress(data[1:], MAX_RECORD_BYTES)
     except zlib.error as error:
         raise ValueError(f"compressed record is damaged: {error}") from error
+    if not opened.eof:
+        what = "is larger than a record can be" if opened.unconsumed_tail else "breaks off"
+        raise ValueError(f"compressed record is damaged: it {what}")
+    return text.decode("utf-8")

@@ -11,7 +11,7 @@ import json
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 from tracer_hooks import semconv
 from tracer_hooks._cached_property import cached_property
 from tracer_hooks.schema import Step, StepInput, StepKind, ToolCall, Usage, to_json_value, to_text
-from tracer_hooks.telemetry._messages import Message, message_text
+from tracer_hooks.telemetry._messages import Message, message_text, parts_of
 from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
 from tracer_hooks.telemetry._span_tree import CHAT_OPERATIONS, SpanTree, decoded, messages_of
 
@@ -110,8 +110,8 @@ class _Acts:
             self._chats[id(act.outer_turn)].append(act)
         act.chats.append(chat)
         act.recipient = _recipient(chat) or act.recipient
-        for part in act.reply.get("parts") or ():
-            if isinstance(part, dict) and part.get("type") == "tool_call" and part.get("id"):
+        for part in parts_of(act.reply):
+            if part.get("type") == "tool_call" and part.get("id"):
                 self._by_call[str(part["id"])] = act
 
     def add_tool(self, tool: SpanRecord) -> None:
@@ -201,8 +201,8 @@ def _answer_by_tool(act: Act, output: str) -> None:
 def _request_of(tool: SpanRecord, messages: Sequence[Message]) -> int:
     """Where in a conversation the tool was asked for; its end if nowhere."""
     for place, message in enumerate(messages):
-        for part in message.get("parts") or ():
-            if isinstance(part, dict) and part.get("type") == "tool_call":
+        for part in parts_of(message):
+            if part.get("type") == "tool_call":
                 same_name = part.get("name") == tool.attributes.get(semconv.TOOL_NAME)
                 arguments = decoded(tool.attributes.get(semconv.TOOL_CALL_ARGUMENTS))
                 if same_name and to_json_value(decoded(part.get("arguments"))) == to_json_value(arguments):
@@ -238,8 +238,8 @@ def tool_calls(reply: Message, tools: Sequence[SpanRecord]) -> tuple[ToolCall, .
     """The calls that a reply asked for, joined with the spans of their execution; then calls that no reply shows."""
     left = list(tools)
     calls = []
-    for part in reply.get("parts") or ():
-        if isinstance(part, dict) and part.get("type") == "tool_call":
+    for part in parts_of(reply):
+        if part.get("type") == "tool_call":
             spans = _take(left, part)
             calls.append(_tool_call(part, spans))
     while left:
@@ -250,7 +250,7 @@ def tool_calls(reply: Message, tools: Sequence[SpanRecord]) -> tuple[ToolCall, .
     return tuple(calls)
 
 
-def _take(left: list[SpanRecord], part: Message) -> list[SpanRecord]:
+def _take(left: list[SpanRecord], part: Mapping[str, Any]) -> list[SpanRecord]:
     """Remove from ``left``, and give, the spans that executed the requested call: all its attempts."""
     by_id = [s for s in left if part.get("id") and s.attributes.get(semconv.TOOL_CALL_ID) == part["id"]]
     found = by_id
@@ -270,7 +270,7 @@ def _same_call(first: SpanRecord, other: SpanRecord) -> bool:
     )
 
 
-def _tool_call(part: Message, spans: Sequence[SpanRecord]) -> ToolCall:
+def _tool_call(part: Mapping[str, Any], spans: Sequence[SpanRecord]) -> ToolCall:
     last = spans[-1] if spans else None
     attributes = last.attributes if last is not None else {}
     arguments = attributes.get(semconv.TOOL_CALL_ARGUMENTS, part.get("arguments"))
@@ -358,4 +358,7 @@ def _count(value: Any) -> int:
 
 
 def _time(ns: int) -> datetime | None:
-    return datetime.fromtimestamp(ns / 1e9, UTC) if ns > 0 else None
+    try:
+        return datetime.fromtimestamp(ns / 1e9, UTC) if ns > 0 else None
+    except (ValueError, OverflowError, OSError):  # beyond the year 9999
+        return None

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tracer_hooks import semconv
+from tracer_hooks._json_text import parse_json
 from tracer_hooks.schema import AgentSpec, RunOutcome, Step, Trajectory, to_text
 from tracer_hooks.telemetry._acts import collect_acts
 from tracer_hooks.telemetry._messages import message_text
 from tracer_hooks.telemetry._received import link_inputs
 from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
-from tracer_hooks.telemetry._span_tree import CHAT_OPERATIONS, SpanTree, decoded
+from tracer_hooks.telemetry._span_tree import CHAT_OPERATIONS, SpanTree, messages_in
 
 _UNKNOWN_AGENT = "assistant"
 _OF_RUNS = CHAT_OPERATIONS | {semconv.OP_INVOKE_WORKFLOW, semconv.OP_INVOKE_AGENT, semconv.OP_EXECUTE_TOOL}
@@ -59,7 +59,7 @@ def _group_by_run(records: Sequence[SpanRecord]) -> list[list[SpanRecord]]:
                 break
             path[place] = None
             run_id = current.attributes.get(semconv.RUN_ID)
-            if run_id is not None and current.attributes.get(semconv.OPERATION_NAME) != semconv.OP_DIAGNOSE:
+            if run_id is not None and current.operation != semconv.OP_DIAGNOSE:
                 key = f"run {run_id}"
                 break
             current = by_id.get((current.trace_id, current.parent_id)) if current.parent_id else None
@@ -68,13 +68,13 @@ def _group_by_run(records: Sequence[SpanRecord]) -> list[list[SpanRecord]]:
 
     groups: dict[str, list[SpanRecord]] = {}
     for record in records:
-        if record.attributes.get(semconv.OPERATION_NAME) != semconv.OP_DIAGNOSE:
+        if record.operation != semconv.OP_DIAGNOSE:
             groups.setdefault(key_of(record), []).append(record)
     return list(groups.values())
 
 
 def _is_of_a_run(record: SpanRecord) -> bool:
-    return semconv.RUN_ID in record.attributes or record.attributes.get(semconv.OPERATION_NAME) in _OF_RUNS
+    return semconv.RUN_ID in record.attributes or record.operation in _OF_RUNS
 
 
 def _trajectory(tree: SpanTree) -> Trajectory:
@@ -124,8 +124,8 @@ def _framework(tree: SpanTree) -> str:
 def _task(attributes: Mapping[str, Any]) -> str:
     if (task := attributes.get(semconv.RUN_TASK)) is not None:
         return to_text(task)
-    messages = decoded(attributes.get(semconv.INPUT_MESSAGES))
-    users = [m for m in messages if m.get("role") == "user"] if isinstance(messages, list) else []
+    messages = messages_in(attributes, semconv.INPUT_MESSAGES)
+    users = [message for message in messages if message.get("role") == "user"]
     if users:
         return message_text(users[-1])
     return to_text(attributes.get(semconv.OI_INPUT_VALUE) or "")
@@ -144,8 +144,7 @@ def _first_request(tree: SpanTree, steps: Sequence[Step]) -> str:
 def _final_output(attributes: Mapping[str, Any], steps: Sequence[Step]) -> str | None:
     if (output := attributes.get(semconv.RUN_FINAL_OUTPUT)) is not None:
         return to_text(output)
-    messages = decoded(attributes.get(semconv.OUTPUT_MESSAGES))
-    if isinstance(messages, list) and messages:
+    if messages := messages_in(attributes, semconv.OUTPUT_MESSAGES):
         return message_text(messages[-1])
     if (value := attributes.get(semconv.OI_OUTPUT_VALUE)) is not None:
         return to_text(value)
@@ -156,7 +155,7 @@ def _final_output(attributes: Mapping[str, Any], steps: Sequence[Step]) -> str |
 
 def _outcome(root: SpanRecord) -> RunOutcome:
     value = root.attributes.get(semconv.RUN_OUTCOME)
-    if value in set(RunOutcome):
+    if isinstance(value, str) and value in set(RunOutcome):
         return RunOutcome(value)
     return RunOutcome.FAILED if root.status is SpanStatus.ERROR else RunOutcome.UNKNOWN
 
@@ -192,7 +191,7 @@ def _agents(tree: SpanTree, steps: Sequence[Step]) -> tuple[AgentSpec, ...]:
 def _as_list(value: object) -> list[Any]:
     if isinstance(value, str):
         try:
-            value = json.loads(value)
+            value = parse_json(value)
         except ValueError:
             return []
     return list(value) if isinstance(value, (list, tuple)) else []

@@ -63,7 +63,7 @@ def told_by_both(kept: SpanRecord, again: SpanRecord) -> SpanRecord:
     """``kept`` with what only the other span of the same act tells; a tool failed if either says so."""
     more = {key: again.attributes[key] for key in _TOLD_BY_EITHER if key in again.attributes}
     changed = dataclasses.replace(kept, attributes={**more, **kept.attributes})
-    is_tool = kept.attributes.get(semconv.OPERATION_NAME) == semconv.OP_EXECUTE_TOOL
+    is_tool = kept.operation == semconv.OP_EXECUTE_TOOL
     if is_tool and again.status is SpanStatus.ERROR and kept.status is not SpanStatus.ERROR:
         told = str(changed.attributes.get(semconv.TOOL_CALL_RESULT) or "")
         if told and told in again.status_message:  # what the model was told of the failure is no result

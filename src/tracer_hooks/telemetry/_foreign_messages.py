@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from tracer_hooks._json_text import parse_json
 from tracer_hooks.schema import to_json_value, to_text
 from tracer_hooks.telemetry._messages import Message, message_text, text_message
 from tracer_hooks.telemetry._span_record import SpanEvent
@@ -46,8 +47,8 @@ def decoded(value: Any) -> Any:
     """``value``, or what it stands for when it is the JSON text of an object or list."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
+            return parse_json(value)
+        except ValueError:
             return value
     return value
 

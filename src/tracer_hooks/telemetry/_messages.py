@@ -67,14 +67,19 @@ def tool_message(call_id: str | None, response: object, *, name: str | None = No
     return {"role": "tool", "parts": [part], **({"name": name} if name else {})}
 
 
+def parts_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The parts of a message, without anything that is no part: other tools write messages, too."""
+    parts = message.get("parts")
+    return [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, (list, tuple)) else []
+
+
 def message_text(message: Mapping[str, Any]) -> str:
     """The text of a message: its text parts and tool results, joined by newlines."""
     texts = []
-    for part in message.get("parts") or ():
-        if isinstance(part, Mapping):
-            value = part.get("content") if part.get("type") in ("text", "reasoning") else part.get("response")
-            if value:
-                texts.append(to_text(value))
+    for part in parts_of(message):
+        value = part.get("content") if part.get("type") in ("text", "reasoning") else part.get("response")
+        if value:
+            texts.append(to_text(value))
     if not texts and isinstance(message.get("content"), str):
         texts.append(message["content"])
     return "\n".join(texts)

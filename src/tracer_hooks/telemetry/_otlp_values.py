@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from tracer_hooks._limits import brief
 from tracer_hooks.schema import to_json_value, to_text
 
 _INT64 = range(-(2**63), 2**63)
@@ -169,7 +170,7 @@ def _hex_of(value: str, size: int) -> str:
     except (binascii.Error, ValueError):
         raw = b""
     if len(raw) != size:
-        raise ValueError(f"{value!r} is not an identifier of {2 * size} hex digits")
+        raise ValueError(f"{brief(value, 80)!r} is not an identifier of {2 * size} hex digits")
     return raw.hex()
 
 
@@ -187,7 +188,7 @@ def decode_time(value: object) -> int:
         return 0
     text = str(value)
     if isinstance(value, (int, float)) or (text.isascii() and text.isdigit()):
-        nanoseconds = int(value) if isinstance(value, (int, float)) else int(text)
+        nanoseconds = _whole(value) if isinstance(value, (int, float)) else int(text)
         if nanoseconds not in _UINT64:
             raise ValueError(f"{text[:40]!r} is not a time in nanoseconds since the epoch")
         return nanoseconds
@@ -195,3 +196,8 @@ def decode_time(value: object) -> int:
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     passed = moment - datetime(1970, 1, 1, tzinfo=UTC)
     return (passed.days * 86_400 + passed.seconds) * 1_000_000_000 + passed.microseconds * 1000
+
+
+def _whole(value: float) -> int:
+    """``value`` as a whole number; -1, which is no time, for infinities and what is no number."""
+    return int(value) if isinstance(value, int) or math.isfinite(value) else -1

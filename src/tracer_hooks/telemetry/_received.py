@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tracer_hooks.schema import Step, StepInput, to_text
 from tracer_hooks.telemetry._acts import Act, to_step
-from tracer_hooks.telemetry._messages import Message, message_text
+from tracer_hooks.telemetry._messages import Message, message_text, parts_of
 
 _MIN_EMBEDDED = 12
 """Shorter texts occur inside others by chance; they count when they are a line of their own."""
@@ -79,7 +79,7 @@ def _sources(text: str, steps: Sequence[Step]) -> list[Step]:
 
 
 def _step_of_result(message: Message, agent: str, steps: Sequence[Step]) -> Step | None:
-    ids = {part.get("id") for part in message.get("parts") or () if isinstance(part, dict)}
+    ids = {part["id"] for part in parts_of(message) if isinstance(part.get("id"), str)}
     for step in reversed(steps):
         if any(call.call_id in ids for call in step.tool_calls if call.call_id):
             return step
@@ -94,9 +94,10 @@ def _with_results(step: Step, later: Sequence[Act]) -> Step:
     results: dict[str, str] = {}
     for act in later:
         for message in act.seen:
-            for part in message.get("parts") or ():
-                if isinstance(part, dict) and part.get("id") in missing and part.get("response") is not None:
-                    results.setdefault(part["id"], to_text(part["response"]))
+            for part in parts_of(message):
+                call = part.get("id")
+                if isinstance(call, str) and call in missing and part.get("response") is not None:
+                    results.setdefault(call, to_text(part["response"]))
         if results.keys() >= missing:
             break
     calls = [

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from tracer_hooks import semconv
+
 
 class SpanStatus(StrEnum):
     """OpenTelemetry's span status."""
@@ -60,3 +62,9 @@ class SpanRecord:
     """Attributes of the process that emitted it."""
     scope: str = ""
     """Name of the instrumentation that emitted it."""
+
+    @property
+    def operation(self) -> str | None:
+        """What the span is of, in the words of the GenAI conventions; None for anything but a text."""
+        value = self.attributes.get(semconv.OPERATION_NAME)
+        return value if isinstance(value, str) else None

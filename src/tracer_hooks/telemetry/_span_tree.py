@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tracer_hooks import semconv
+from tracer_hooks._json_text import parse_json
 from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry._messages import Message, message_text
 from tracer_hooks.telemetry._span_record import SpanRecord
@@ -18,7 +18,7 @@ def decoded(value: object) -> Any:
     """An attribute that holds JSON, decoded; other values as they are."""
     if isinstance(value, str) and value[:1] in ("[", "{"):
         try:
-            return json.loads(value)
+            return parse_json(value)
         except ValueError:
             return value
     return value
@@ -26,7 +26,12 @@ def decoded(value: object) -> Any:
 
 def messages_of(record: SpanRecord, key: str) -> list[Message]:
     """The messages under ``key``; empty when there are none or they are damaged."""
-    value = decoded(record.attributes.get(key))
+    return messages_in(record.attributes, key)
+
+
+def messages_in(attributes: Mapping[str, Any], key: str) -> list[Message]:
+    """The same of attributes without their span."""
+    value = decoded(attributes.get(key))
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
@@ -50,7 +55,7 @@ class SpanTree:
 
     def of_operation(self, *operations: str) -> list[SpanRecord]:
         """Spans of one of the operations, by start time."""
-        return [r for r in self.records if r.attributes.get(semconv.OPERATION_NAME) in operations]
+        return [r for r in self.records if r.operation in operations]
 
     def ancestors(self, record: SpanRecord) -> Iterator[SpanRecord]:
         """The spans around ``record``, innermost first."""
@@ -97,16 +102,15 @@ class SpanTree:
 
     def _find_root(self) -> SpanRecord:
         for record in self.records:
-            if record.attributes.get(semconv.OPERATION_NAME) == semconv.OP_INVOKE_WORKFLOW and not any(
-                outer.attributes.get(semconv.OPERATION_NAME) == semconv.OP_INVOKE_WORKFLOW
-                for outer in self.ancestors(record)
+            if record.operation == semconv.OP_INVOKE_WORKFLOW and not any(
+                outer.operation == semconv.OP_INVOKE_WORKFLOW for outer in self.ancestors(record)
             ):
                 return record
         return next((r for r in self.records if r.parent_id not in self._by_id), self.records[0])
 
 
 def _is_turn(record: SpanRecord) -> bool:
-    return record.attributes.get(semconv.OPERATION_NAME) == semconv.OP_INVOKE_AGENT
+    return record.operation == semconv.OP_INVOKE_AGENT
 
 
 def _system_prompt(chat: SpanRecord) -> str:

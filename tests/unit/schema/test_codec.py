@@ -50,7 +50,7 @@ def test_a_bad_line_is_named_after_the_good_ones(tmp_path: Path) -> None:
 def test_an_unreadable_file_is_named(tmp_path: Path, content: bytes | None) -> None:
     if content is not None:
         (tmp_path / "x.jsonl").write_bytes(content)
-    with pytest.raises(TrajectoryError, match=r"cannot read .*x\.jsonl"):
+    with pytest.raises(TrajectoryError, match=r"x\.jsonl"):
         list(load_jsonl(tmp_path / "x.jsonl", Trajectory))
 
 

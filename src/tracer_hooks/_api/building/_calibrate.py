@@ -16,7 +16,7 @@ from tracer_hooks._api.conducting import (
 )
 from tracer_hooks._api.judging import Check
 from tracer_hooks._api.rerunning import OwnTeam
-from tracer_hooks._private_files import seal
+from tracer_hooks._atomic_files import write_files
 from tracer_hooks.attribution import Fittable, fitted_only, get_attributor
 from tracer_hooks.datasets import BuildOptions, DatasetBuilder, LabeledSet, Progress, Subject
 from tracer_hooks.errors import ConfigError, DatasetError
@@ -241,8 +241,7 @@ class Calibrator:
                 fitted = fitted_only(attributor, training_labels(labeled, report.best), seed=self.options.seed)
                 folder = save_calibrated(home, fitted, card)
             for place in filter(None, (folder, self.folder)):
-                (place / REPORT).write_text(report.model_dump_json(indent=2) + "\n", encoding="utf-8")
-                seal([place / REPORT])
+                write_files({place / REPORT: (report.model_dump_json(indent=2) + "\n").encode()})
         except OSError as error:
             raise DatasetError(f"cannot write the fitted attributor: {error.strerror or error}") from error
         return Calibration(card=card, data=data, report=report, folder=folder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +9,10 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
+from tracer_hooks._atomic_files import write_files
+from tracer_hooks._file_bytes import read_bytes
 from tracer_hooks._guard import logger, warn_once
+from tracer_hooks._json_text import parse_json
 from tracer_hooks._private_files import make_folder, seal
 from tracer_hooks.attribution import Attributor, get_attributor
 from tracer_hooks.config import DEFAULT_STORE, store_path
@@ -88,7 +90,7 @@ class CalibratedAttributors:
         if not (folder / CARD).is_file():
             return None
         try:
-            card = TeamCard.model_validate(json.loads((folder / CARD).read_text(encoding="utf-8")))
+            card = TeamCard.model_validate(parse_json(read_bytes(folder / CARD)))
             return card, get_attributor(folder)
         except (OSError, ValueError, ValidationError, TracerHooksError) as error:
             logger.warning("tracer-hooks does not use the fitted attributor in %s: %s", folder, error)
@@ -115,6 +117,6 @@ def save_calibrated(folder: Path, attributor: Any, card: TeamCard) -> Path:
     target = folder / card.fingerprint
     make_folder(target)
     attributor.save(target)
-    (target / CARD).write_text(card.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    seal(target.rglob("*"))  # the attributor's own files know nothing of whose folder it is
+    write_files({target / CARD: (card.model_dump_json(indent=2) + "\n").encode()})
+    seal(target.rglob("*"))  # an attributor of another distribution knows nothing of whose folder it is
     return target

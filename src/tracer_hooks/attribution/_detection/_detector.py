@@ -9,8 +9,10 @@ from math import exp, isfinite
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from tracer_hooks._json_text import parse_json
 from tracer_hooks.attribution._detection._signals import SIGNALS, findings_of
 from tracer_hooks.attribution._features import FeatureTable, View
+from tracer_hooks.attribution._weight_files import finite, read_weights, reason_of
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import Trajectory
 
@@ -113,21 +115,29 @@ class FailureDetector:
             AttributionError: ``text`` is no detector of this format.
         """
         try:
-            data: Any = json.loads(text)
-            if not isinstance(data, dict) or (data.get("detector"), data.get("format")) != ("failure", _FORMAT):
-                raise ValueError(f"no detector of format {_FORMAT}")
-            weights = {str(name): float(weight) for name, weight in dict(data["weights"]).items()}
-            return cls(weights, float(data["intercept"]), float(data["threshold"]))
-        except (ValueError, TypeError, KeyError) as error:
+            return cls._of(parse_json(text))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise AttributionError(
-                f"not the weights of a failure detector: {error!r}; expected what FailureDetector.to_json() writes. "
-                "Run: python benchmarks/detection.py --write-weights FILE"
+                f"not the weights of a failure detector: {reason_of(error)}; expected what FailureDetector.to_json() "
+                "writes. Run: python benchmarks/detection.py --write-weights FILE"
             ) from error
 
     @classmethod
+    def _of(cls, data: Any) -> Self:
+        if not isinstance(data, dict) or (data.get("detector"), data.get("format")) != ("failure", _FORMAT):
+            raise ValueError(f"no detector of format {_FORMAT}")
+        weights = {str(name): finite(weight) for name, weight in data["weights"].items()}
+        return cls(weights, finite(data["intercept"]), finite(data["threshold"]))
+
+    @classmethod
     def shipped(cls) -> Self:
-        """The detector that comes with tracer-hooks."""
-        return cls.from_json(SHIPPED.read_text(encoding="utf-8"))
+        """The detector that comes with tracer-hooks.
+
+        Raises:
+            AttributionError: Its file is damaged.
+        """
+        again = "Run: pip install --force-reinstall tracer-hooks"
+        return read_weights(SHIPPED, cls._of, what="failure detector", again=again)
 
 
 def _logistic(log_odds: float) -> float:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from tracer_hooks._limits import brief
 from tracer_hooks.attribution._abstaining import INCOMPLETE, Refusal, suspicion
 from tracer_hooks.attribution._answering import Answer, abstention, attribution_of, has_content
 from tracer_hooks.attribution._ensemble._fit import fit_ensemble
@@ -18,10 +21,12 @@ from tracer_hooks.attribution._pooling import normalised, pool
 from tracer_hooks.attribution._registry import get_attributor
 from tracer_hooks.attribution._saved import read_saved, write_saved
 from tracer_hooks.attribution._scores import Scorer, StepScores
+from tracer_hooks.attribution._weight_files import finite
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import Attribution, ErrorMode, Evidence, LabeledTrajectory, Trajectory, Usage
 
 VERSION = 1
+_MOST_SHARES = 1e6
 _SHIPPED_SHARES = {"structural": 0.8, "encoder": 0.1, "prefill": 0.1, "contrast": 0.7}
 """Shares before any label is seen, set by hand: what encoder and prefill know of single steps hardly transfers to a
 team never seen. Contrast has its word only where passing runs of the team are at hand, and then it has seen more."""
@@ -94,7 +99,7 @@ class EnsembleAttributor:
             AttributionError: The directory holds something else, or a newer version.
             MissingExtraError: A member needs a package that is not installed.
         """
-        shares = {str(k): float(v) for k, v in read_saved(directory, name=cls.name, version=VERSION)["shares"].items()}
+        shares = read_saved(directory, name=cls.name, version=VERSION, make=partial(_shares_of, directory))
         members: dict[str, Scorer] = {}
         for name in shares:
             member = get_attributor(directory / name)
@@ -115,6 +120,18 @@ class EnsembleAttributor:
             return abstention(trajectory, suspected.refused, attributor=signature, belief=belief)
         answer = Answer(belief=belief, scores=scores, signals=view.signals, symptoms=suspected.evidence)
         return attribution_of(view.trace, answer, attributor=signature)
+
+
+def _shares_of(directory: Path, model: Mapping[str, Any]) -> dict[str, float]:
+    shares = {name: finite(share) for name, share in model["shares"].items()}
+    if not shares or any(share < 0 for share in shares.values()) or sum(shares.values()) > _MOST_SHARES:
+        raise ValueError("'shares' must hold a number from 0 for each member")
+    for name in shares:
+        # A name with a way in it, or a link, would read another folder than the one that was asked for, or this one
+        # again without end.
+        if (directory / name).resolve().parent != directory.resolve():
+            raise ValueError(f"the member {brief(repr(name), 80)} is no folder in it")
+    return shares
 
 
 def _pooled(spoken: Mapping[str, StepScores], shares: Mapping[str, float]) -> StepScores:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import os
-import zipfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
+from tracer_hooks._limits import brief
 from tracer_hooks.attribution._prefill._model import MODEL_VARIABLE, fingerprint_of, model_path
 from tracer_hooks.attribution._prefill._options import PrefillOptions
 from tracer_hooks.attribution._prefill._probe import Compression, Probe
 from tracer_hooks.attribution._prefill._signals import PLACES, SIGNALS
 from tracer_hooks.attribution._saved import read_saved, write_saved
+from tracer_hooks.attribution._weight_files import reason_of
 from tracer_hooks.errors import AttributionError
 
 if TYPE_CHECKING:
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
 PROBE_FILE = "prefill.npz"
 _VERSION = 1
+_OPTIONS = TypeAdapter(PrefillOptions)
 _AGAIN = "tracer-hooks fit --attributor prefill --labels PATH --out DIR"
 
 
@@ -37,16 +41,21 @@ def save(attributor: PrefillAttributor, directory: Path) -> None:
         "fitted": attributor.probe is not None,
         "options": options,
     }
-    write_saved(directory, name=attributor.name, version=_VERSION, model=model)
-    (directory / PROBE_FILE).unlink(missing_ok=True)
-    if attributor.probe is not None:
-        compression = attributor.probe.compression
-        np.savez_compressed(
-            directory / PROBE_FILE,
-            spread=compression.spread.astype(np.float32),
-            basis=compression.basis.astype(np.float32),
-            weights=attributor.probe.weights,
-        )
+    beside = {} if attributor.probe is None else {PROBE_FILE: _bytes_of(attributor.probe)}
+    write_saved(directory, name=attributor.name, version=_VERSION, model=model, beside=beside)
+    if attributor.probe is None:
+        (directory / PROBE_FILE).unlink(missing_ok=True)
+
+
+def _bytes_of(probe: Probe) -> bytes:
+    buffer = io.BytesIO()
+    np.savez_compressed(
+        buffer,
+        spread=probe.compression.spread.astype(np.float32),
+        basis=probe.compression.basis.astype(np.float32),
+        weights=probe.weights,
+    )
+    return buffer.getvalue()
 
 
 def load(directory: Path) -> tuple[PrefillOptions, Probe | None]:
@@ -56,8 +65,7 @@ def load(directory: Path) -> tuple[PrefillOptions, Probe | None]:
         AttributionError: The directory holds no such attributor, or its probe belongs to another language model.
         ConfigError: The language model is not there, or an option has a value that cannot be used.
     """
-    model = read_saved(directory, name="prefill", version=_VERSION)
-    options = _options(model, directory)
+    model, options = read_saved(directory, name="prefill", version=_VERSION, make=lambda data: (data, _options(data)))
     if not model.get("fitted"):
         return options, None
     path = model_path(options.model)
@@ -75,16 +83,22 @@ def load(directory: Path) -> tuple[PrefillOptions, Probe | None]:
     return options, _probe(directory)
 
 
-def _options(model: dict[str, Any], directory: Path) -> PrefillOptions:
-    try:
-        given = dict(model["options"])
-        given["model"] = os.environ.get(MODEL_VARIABLE) or given["model"]
-        return PrefillOptions(**given)
-    except (KeyError, TypeError) as error:
-        raise AttributionError(
-            f"the options of the attributor in {str(directory)!r} cannot be used: {error}; expected those of "
-            f"PrefillOptions. Run: {_AGAIN}"
-        ) from error
+def _options(model: dict[str, Any]) -> PrefillOptions:
+    given = dict(model["options"])
+    given["model"] = os.environ.get(MODEL_VARIABLE) or given["model"]
+    _OPTIONS.validate_python(given)
+    return PrefillOptions(**given)  # which takes no option that it does not know
+
+
+def _checked(probe: Probe) -> Probe:
+    spread, basis = probe.compression.spread, probe.compression.basis
+    if spread.ndim != 1 or basis.ndim != 2 or len(basis) != len(spread):
+        raise ValueError("the arrays of the compression do not fit each other")
+    if probe.weights.shape != (len(SIGNALS) + len(PLACES) + basis.shape[1],):
+        raise ValueError("there is not one weight for each signal, place and component")
+    if not all(np.isfinite(one).all() for one in (spread, basis, probe.weights)) or not (spread > 0).all():
+        raise ValueError("a number is not finite, or a spread not positive")
+    return probe
 
 
 def _probe(directory: Path) -> Probe:
@@ -92,8 +106,8 @@ def _probe(directory: Path) -> Probe:
     try:
         with file.open("rb") as handle, np.load(handle, allow_pickle=False) as arrays:
             compression = Compression(arrays["spread"].astype(np.float64), arrays["basis"].astype(np.float64))
-            return Probe(compression, arrays["weights"].astype(np.float64))
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+            return _checked(Probe(compression, arrays["weights"].astype(np.float64)))
+    except Exception as error:  # an archive with a damaged part may raise anything
         raise AttributionError(
-            f"{str(file)!r} cannot be read: {error}; expected the arrays of a probe. Run: {_AGAIN}"
+            f"{str(file)!r} cannot be read: {brief(reason_of(error))}; expected the arrays of a probe. Run: {_AGAIN}"
         ) from error

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
+from tracer_hooks._json_text import parse_json
 
 
 def parsed_json(text: str) -> object:
     """What ``text`` holds as JSON; None for text that is none, or nests deeper than Python's parser goes."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return parse_json(text)
+    except ValueError:
         return None

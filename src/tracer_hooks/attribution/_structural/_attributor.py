@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tracer_hooks.attribution._abstaining import INCOMPLETE, Refusal, suspicion
 from tracer_hooks.attribution._answering import Answer, abstention, attribution_of, has_content
-from tracer_hooks.attribution._features import View, table_of
+from tracer_hooks.attribution._features import View, features_of, table_of
 from tracer_hooks.attribution._fitting import FitReport
 from tracer_hooks.attribution._rules._combine import trust_in
 from tracer_hooks.attribution._saved import read_saved, write_saved
@@ -22,8 +22,10 @@ from tracer_hooks.attribution._structural._agent_head import AgentHead, AgentSco
 from tracer_hooks.attribution._structural._evidence import evidence_for
 from tracer_hooks.attribution._structural._fit import cases_of, fit_structural
 from tracer_hooks.attribution._structural._model import StructuralModel
+from tracer_hooks.attribution._structural._saved_model import refuse_unusable
 from tracer_hooks.attribution._structural._sureness import sharpened
-from tracer_hooks.schema import AgentFault, Attribution, LabeledTrajectory, Trajectory
+from tracer_hooks.attribution._weight_files import read_weights
+from tracer_hooks.schema import AgentFault, Attribution, LabeledTrajectory, Step, Trajectory
 
 VERSION = 1
 """Of the answers of the model as it is shipped."""
@@ -90,7 +92,12 @@ class StructuralAttributor:
         Raises:
             AttributionError: The directory holds something else, or another version; it says which command fits anew.
         """
-        return cls(StructuralModel.from_json(read_saved(directory, name=cls.name, version=SAVED)))
+
+        def made(data: dict[str, Any]) -> StructuralModel:
+            refuse_unusable(data, _feature_names())
+            return StructuralModel.from_json(data)
+
+        return cls(read_saved(directory, name=cls.name, version=SAVED, make=made))
 
     def _judge(self, trajectory: Trajectory, reference: str | None) -> Attribution:
         signature = f"{self.name}/{SAVED}+fit" if self._model.is_fitted else f"{self.name}/{VERSION}"
@@ -137,7 +144,14 @@ class StructuralAttributor:
 @cache
 def agent_head() -> AgentHead:
     """The shipped head over agents and error modes; read once."""
-    return AgentHead.from_json(json.loads(AGENT_WEIGHTS.read_text(encoding="utf-8")))
+    again = "Run: pip install --force-reinstall tracer-hooks"
+    return read_weights(AGENT_WEIGHTS, AgentHead.from_json, what="weights of the agent head", again=again)
+
+
+@cache
+def _feature_names() -> tuple[str, ...]:
+    """They are the same for every run."""
+    return features_of(Trajectory(run_id="-", steps=(Step(index=0, agent="-"),))).names
 
 
 def _faults(scores: StepScores, trajectory: Trajectory) -> tuple[AgentFault, ...]:

@@ -57,10 +57,8 @@ class EncoderAttributor:
     @cached_property
     def _engine(self) -> Engine:
         from tracer_hooks.attribution.encoder._engine import Engine
-        from tracer_hooks.attribution.encoder._weights import SHIPPED, SHIPPED_SHA256
 
-        expected = SHIPPED_SHA256 if self._directory == SHIPPED else None
-        return Engine(self._directory, device=self._device, expected_sha256=expected)
+        return Engine(self._directory, device=self._device)
 
     def score(self, trajectory: Trajectory, *, reference: str | None = None) -> StepScores | None:
         """Score every step; see :class:`~tracer_hooks.attribution._scores.Scorer`. ``reference`` is not looked at."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +10,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from tracer_hooks._atomic_files import write_files
 from tracer_hooks.attribution.encoder._given import Reading, read
 from tracer_hooks.attribution.encoder._stack import stack
 from tracer_hooks.attribution.encoder._tokens import TOKENIZER, StepTokenizer
-from tracer_hooks.attribution.encoder._weights import CONFIG, WEIGHTS, load_model, sha256
-from tracer_hooks.errors import AttributionError
+from tracer_hooks.attribution.encoder._weights import CONFIG, WEIGHTS, load_model
 from tracer_hooks.schema import Trajectory
 
 
@@ -40,19 +39,13 @@ class Engine:
     Args:
         directory: The folder with its weights.
         device: Where to compute.
-        expected_sha256: What the weights must be, when that is known from elsewhere than the folder itself.
 
     Raises:
         AttributionError: The weights are missing, damaged, or not the expected ones.
     """
 
-    def __init__(self, directory: Path, *, device: str = "cpu", expected_sha256: str | None = None) -> None:
+    def __init__(self, directory: Path, *, device: str = "cpu") -> None:
         self._directory = directory
-        if expected_sha256 is not None and sha256(directory / WEIGHTS) != expected_sha256:
-            raise AttributionError(
-                f"the weights {str(directory / WEIGHTS)!r} are not those of this version of tracer-hooks: "
-                "run pip install --force-reinstall tracer-hooks"
-            )
         self._model, config = load_model(directory)
         self._model.to(device)
         self._tokenizer = StepTokenizer(directory)
@@ -65,10 +58,9 @@ class Engine:
 
     def save(self, directory: Path) -> None:
         """Copy the weights to another folder."""
-        directory.mkdir(parents=True, exist_ok=True)
-        for name in (WEIGHTS, CONFIG, TOKENIZER):
-            if (directory / name).resolve() != (self._directory / name).resolve():
-                shutil.copyfile(self._directory / name, directory / name)
+        names = (WEIGHTS, CONFIG, TOKENIZER)
+        others = [name for name in names if (directory / name).resolve() != (self._directory / name).resolve()]
+        write_files({directory / name: (self._directory / name).read_bytes() for name in others})
 
     def score(self, trajectory: Trajectory, features: Sequence[str] = ()) -> Scored | None:
         """Score a trajectory; None for one without a step by an agent that has anything to read.

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tracer_hooks._atomic_files import write_files
+from tracer_hooks.attribution._weight_files import finite, read_weights
 from tracer_hooks.errors import AttributionError
 
 if TYPE_CHECKING:
@@ -48,7 +51,7 @@ class Pointer:
 
     def save(self, directory: Path) -> None:
         """Write the pointer beside the weights of its encoder."""
-        (directory / POINTER).write_text(json.dumps(asdict(self)) + "\n", encoding="utf-8")
+        write_files({directory / POINTER: (json.dumps(asdict(self)) + "\n").encode()})
 
     @classmethod
     def load(cls, directory: Path) -> Pointer | None:
@@ -60,16 +63,17 @@ class Pointer:
         path = directory / POINTER
         if not path.is_file():
             return None
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            return cls(
-                slope=float(data["slope"]),
-                weights=tuple(map(float, data["weights"])),
-                spread=tuple(map(float, data["spread"])),
-                features=tuple(map(str, data["features"])),
-            )
-        except (ValueError, KeyError, TypeError) as error:
-            raise AttributionError(f"{str(path)!r} is no fitted pointer: run `tracer-hooks fit` again") from error
+        again = "Run: tracer-hooks fit --attributor encoder --labels PATH --out DIR"
+        return read_weights(path, cls._of, what="fitted pointer", again=again)
+
+    @classmethod
+    def _of(cls, data: Mapping[str, Any]) -> Pointer:
+        weights, spread = (tuple(map(finite, data[key])) for key in ("weights", "spread"))
+        if len(weights) != len(spread) or any(one <= 0 for one in spread):
+            raise ValueError("'spread' must hold a positive number for each of 'weights'")
+        if not all(isinstance(name, str) for name in data["features"]):
+            raise ValueError("'features' must be a list of names")
+        return cls(slope=finite(data["slope"]), weights=weights, spread=spread, features=tuple(data["features"]))
 
 
 def design_of(scored: Scored) -> NDArray[np.float64]:

@@ -6,8 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracer_hooks._file_bytes import read_bytes
+from tracer_hooks._limits import brief
 from tracer_hooks._optional import require
+from tracer_hooks.attribution._weight_files import reason_of, refuse_changed
 from tracer_hooks.attribution.encoder._texts import StepText
+from tracer_hooks.errors import AttributionError
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -48,7 +52,14 @@ class StepTokenizer:
 
     def __init__(self, directory: Path, budget: Budget | None = None) -> None:
         tokenizers = require("tokenizers", extra="model", feature="the attributor 'encoder'")
-        self._tokenizer: Tokenizer = tokenizers.Tokenizer.from_file(str(directory / TOKENIZER))
+        path = directory / TOKENIZER
+        refuse_changed(path)
+        try:
+            self._tokenizer: Tokenizer = tokenizers.Tokenizer.from_str(read_bytes(path).decode("utf-8"))
+        except Exception as error:  # the library raises a bare Exception
+            raise AttributionError(
+                f"{str(path)!r} is no tokenizer ({brief(reason_of(error))}): fetch or train the encoder again"
+            ) from error
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._budget = budget or Budget()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,19 +11,26 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tracer_hooks._atomic_files import write_files
+from tracer_hooks._limits import brief
 from tracer_hooks._optional import require
+from tracer_hooks.attribution._weight_files import SHIPPED_SHA256 as SHIPPED_FILES_SHA256
+from tracer_hooks.attribution._weight_files import read_weights, reason_of, sha256
 from tracer_hooks.attribution.encoder._backbone import StepEncoder
 from tracer_hooks.attribution.encoder._head import HeadConfig
 from tracer_hooks.attribution.encoder._model import EncoderModel
+from tracer_hooks.attribution.encoder._saved_config import refuse_unusable
 from tracer_hooks.attribution.encoder._tokens import TOKENIZER
 from tracer_hooks.attribution.encoder._towers import TrajectoryHead
-from tracer_hooks.errors import AttributionError
+from tracer_hooks.errors import AttributionError, MissingExtraError
 
 WEIGHTS, CONFIG = "encoder.safetensors", "encoder.json"
 SHIPPED = Path(__file__).parent / "weights"
 """The folder of the weights that come with tracer-hooks."""
-SHIPPED_SHA256 = "6a0ba002391a00d9da62afeec245c4771e33e19f4abc2631f761eaaf565483ce"
+SHIPPED_SHA256 = SHIPPED_FILES_SHA256[SHIPPED / WEIGHTS]
 """Of their ``encoder.safetensors``; a wheel whose file differs is not used."""
+__all__ = ["CONFIG", "SHIPPED", "SHIPPED_SHA256", "WEIGHTS", "load_config", "load_model", "save_model", "sha256"]
+
 _FORMAT = 1
 _SCALE = ".scale"
 _LEAST = 4096
@@ -40,20 +46,22 @@ def save_model(model: EncoderModel, tokenizer: Path, directory: Path, notes: Map
         directory: Where to; made when it is not there.
         notes: What else should stand in the configuration, such as thresholds.
     """
-    directory.mkdir(parents=True, exist_ok=True)
     pack_bytes = require("safetensors.torch", extra="model", feature="the attributor 'encoder'").save
-    (directory / WEIGHTS).write_bytes(pack_bytes(pack(model.state_dict())))
+    weights: bytes = pack_bytes(pack(model.state_dict()))
     config = {
         "format": _FORMAT,
         "backbone": model.backbone.config,
         "head": model.head.config.as_json(),
         "share": model.head.share,
-        "weights_sha256": sha256(directory / WEIGHTS),
+        "weights_sha256": hashlib.sha256(weights).hexdigest(),
         **(notes or {}),
     }
-    (directory / CONFIG).write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
-    if tokenizer.resolve() != (directory / TOKENIZER).resolve():
-        shutil.copyfile(tokenizer, directory / TOKENIZER)
+    files = {
+        directory / WEIGHTS: weights,
+        directory / CONFIG: (json.dumps(config, indent=1) + "\n").encode(),
+        directory / TOKENIZER: tokenizer.read_bytes(),
+    }
+    write_files(files)
 
 
 def load_model(directory: Path) -> tuple[EncoderModel, dict[str, Any]]:
@@ -62,18 +70,40 @@ def load_model(directory: Path) -> tuple[EncoderModel, dict[str, Any]]:
     Raises:
         AttributionError: The folder is no such model, or its weights are damaged.
     """
-    load_file = require("safetensors.torch", extra="model", feature="the attributor 'encoder'").load_file
+    load_bytes = require("safetensors.torch", extra="model", feature="the attributor 'encoder'").load
     config = load_config(directory)
-    if sha256(directory / WEIGHTS) != config["weights_sha256"]:
-        raise AttributionError(
-            f"the weights {str(directory / WEIGHTS)!r} are not those that were written (their SHA-256 differs): "
-            "fetch or train them again"
+    path = directory / WEIGHTS  # of the shipped one the configuration is pinned, and with it this sum
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise AttributionError(f"cannot read the weights {str(path)!r}: {error.strerror or error}") from error
+    if hashlib.sha256(data).hexdigest() != config["weights_sha256"]:
+        again = (
+            "run pip install --force-reinstall tracer-hooks" if directory == SHIPPED else "fetch or train them again"
         )
-    model = EncoderModel(
-        StepEncoder(config["backbone"]), TrajectoryHead(HeadConfig.of_json(config["head"]), config["share"])
-    )
-    model.load_state_dict(unpack(load_file(directory / WEIGHTS)))
+        raise AttributionError(
+            f"the weights {str(path)!r} are not those that were written (their SHA-256 differs): {again}"
+        )
+    try:
+        model = EncoderModel(
+            StepEncoder(config["backbone"]), TrajectoryHead(HeadConfig.of_json(config["head"]), config["share"])
+        )
+        model.load_state_dict(unpack(load_bytes(data)))
+        _refuse_odd_numbers(model)
+    except MissingExtraError:
+        raise
+    except Exception as error:  # a file that fits its own sum may still hold anything
+        raise AttributionError(
+            f"the weights {str(path)!r} do not fit {CONFIG} beside them ({brief(reason_of(error))}): "
+            "fetch or train them again"
+        ) from error
     return model.eval(), config
+
+
+def _refuse_odd_numbers(model: EncoderModel) -> None:
+    for name, value in model.state_dict().items():
+        if value.is_floating_point() and not bool(torch.isfinite(value).all()):
+            raise ValueError(f"{name} holds what is no finite number")
 
 
 def load_config(directory: Path) -> dict[str, Any]:
@@ -82,22 +112,17 @@ def load_config(directory: Path) -> dict[str, Any]:
     Raises:
         AttributionError: The folder holds no encoder that this version can read.
     """
-    try:
-        config: dict[str, Any] = json.loads((directory / CONFIG).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise AttributionError(
-            f"{str(directory)!r} holds no encoder, expected {CONFIG}, {WEIGHTS} and {TOKENIZER} as "
-            "`tracer-hooks train encoder` writes them"
-        ) from error
-    if config.get("format") != _FORMAT or not (directory / WEIGHTS).is_file():
-        raise AttributionError(f"{str(directory)!r} holds no encoder of format {_FORMAT}: train it again")
-    return config
 
+    def made(config: dict[str, Any]) -> dict[str, Any]:
+        try:
+            size = (directory / WEIGHTS).stat().st_size
+        except OSError as error:
+            raise ValueError(f"there is no {WEIGHTS} beside it: {error.strerror}") from error
+        refuse_unusable(config, size)
+        return config
 
-def sha256(path: Path) -> str:
-    """The SHA-256 of a file, in hex digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    again = f"expected {CONFIG}, {WEIGHTS} and {TOKENIZER} as `tracer-hooks train encoder` writes them"
+    return read_weights(directory / CONFIG, made, what="encoder", again=again)
 
 
 def pack(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

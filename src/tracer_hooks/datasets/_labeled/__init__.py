@@ -1,7 +1,7 @@
 """Labelled sets on disk: the faulty runs, the passing runs beside them, and what was discarded."""
 
 from tracer_hooks.datasets._labeled._atomic import write_atomically
-from tracer_hooks.datasets._labeled._parquet import read_parquet, write_parquet
+from tracer_hooks.datasets._labeled._parquet import labeled_row, parquet_rows, read_parquet, write_parquet
 from tracer_hooks.datasets._labeled._questions import is_clean, question_groups
 from tracer_hooks.datasets._labeled._set import LabeledSet, Pair
 from tracer_hooks.datasets._labeled._step_text import step_text
@@ -12,7 +12,9 @@ __all__ = [
     "Pair",
     "count_of",
     "is_clean",
+    "labeled_row",
     "number_of",
+    "parquet_rows",
     "question_groups",
     "read_parquet",
     "step_text",

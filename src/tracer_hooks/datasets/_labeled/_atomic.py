@@ -1,14 +1,11 @@
-"""Files that are either written whole or not at all."""
+"""Files of a data set that are either written whole or not at all."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-from tracer_hooks._private_files import make_folder, opener
+from tracer_hooks._atomic_files import write_files
 from tracer_hooks.errors import DatasetError
 
 
@@ -20,38 +17,10 @@ def write_atomically(files: Mapping[Path, bytes]) -> None:
     Raises:
         DatasetError: A file cannot be written, for example since the disk is full.
     """
-    written: dict[Path, Path] = {}
-    place = Path()
     try:
-        with _removed_at_the_end(written):
-            for place, data in files.items():
-                make_folder(place.parent)
-                _write_beside(place, data, written)
-            for place, temporary in written.items():
-                temporary.replace(place)
+        write_files(files)
     except OSError as error:
         raise DatasetError(
-            f"cannot write {str(place)!r}: {error.strerror or error}. The old files are as they were; "
+            f"cannot write {str(error.filename)!r}: {error.strerror or error}. The old files are as they were; "
             "make room or choose another folder, and run the command again"
         ) from error
-
-
-@contextlib.contextmanager
-def _removed_at_the_end(written: Mapping[Path, Path]) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        for temporary in written.values():
-            temporary.unlink(missing_ok=True)
-
-
-def _write_beside(place: Path, data: bytes, written: dict[Path, Path]) -> None:
-    temporary = place.with_name(f".{place.name}.{uuid.uuid4().hex}.tmp")
-    written[place] = temporary
-    # Not by tempfile, whose files are for the owner alone: a file that the user names is as the umask says.
-    with open(temporary, "xb", opener=opener) as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    if place.exists():
-        temporary.chmod(place.stat().st_mode & 0o777)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tracer_hooks._file_bytes import refuse_special
+from tracer_hooks._limits import max_file_bytes, too_large
 from tracer_hooks._optional import require
 from tracer_hooks.datasets._labeled._atomic import write_atomically
 from tracer_hooks.datasets._labeled._verification import text_of
-from tracer_hooks.errors import DatasetError, TrajectoryError
+from tracer_hooks.errors import DatasetError, TracerHooksError, TrajectoryError
 from tracer_hooks.schema import LabeledTrajectory, from_json, to_json
 
 _RECORD = "record"
 _INT64 = 2**63
+_BATCH = 64
+"""Rows that are unpacked at once."""
 _TEXTS = (
     "run_id", "team", "framework", "task", "outcome", "final_output", "agent", "error_mode", "label_source",
     "question_id", "fault_id", "architecture", "suite", "strategy", "kind", "writer", "clean_run_id", _RECORD,
@@ -45,20 +49,47 @@ def read_parquet(path: str | Path) -> list[LabeledTrajectory]:
         DatasetError: The file cannot be read, has no column ``record``, or a row of it is no labelled trajectory.
         MissingExtraError: ``tracer-hooks[parquet]`` is not installed.
     """
+    return [_item(row, path, number) for number, row in enumerate(parquet_rows(path), start=1)]
+
+
+def parquet_rows(path: str | Path) -> Iterator[object]:
+    """What stands in the column ``record``, row by row, so that a small file never unpacks to all of the memory.
+
+    Raises:
+        DatasetError: The file cannot be read, is larger unpacked than is read, or has no such column.
+        MissingExtraError: ``tracer-hooks[parquet]`` is not installed.
+    """
     pa, pq = _pyarrow()
+    left = max_file_bytes()
     try:
+        refuse_special(path)
         with pq.ParquetFile(path) as file:
             if _RECORD not in file.schema_arrow.names:
                 raise DatasetError(f"{str(path)!r} has no column {_RECORD!r}: it was not written by write_parquet")
-            rows: list[Any] = file.read(columns=[_RECORD]).column(_RECORD).to_pylist()
-    except (OSError, pa.ArrowException) as error:
+            for batch in file.iter_batches(batch_size=_BATCH, columns=[_RECORD]):
+                for row in batch.column(0).to_pylist():
+                    left -= len(row) if isinstance(row, (str, bytes)) else 0
+                    if left < 0:
+                        raise DatasetError(f"cannot read {str(path)!r}: {too_large('its column of records')}")
+                    yield row
+    except (OSError, ValueError, pa.ArrowException) as error:  # a file that is damaged may say anything of itself
+        if isinstance(error, TracerHooksError):
+            raise
         raise DatasetError(f"cannot read {str(path)!r} as Parquet: {error}") from error
-    return [_item(row, path, number) for number, row in enumerate(rows, start=1)]
+
+
+def labeled_row(row: object) -> LabeledTrajectory:
+    """The labelled trajectory in a row.
+
+    Raises:
+        TrajectoryError: There is none.
+    """
+    return from_json(row if isinstance(row, str) else "null", LabeledTrajectory)
 
 
 def _item(row: object, path: str | Path, number: int) -> LabeledTrajectory:
     try:
-        return from_json(row if isinstance(row, str) else "null", LabeledTrajectory)
+        return labeled_row(row)
     except TrajectoryError as error:
         raise DatasetError(f"{str(path)!r}, row {number}: {error}") from error
 

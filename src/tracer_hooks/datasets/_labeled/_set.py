@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from tracer_hooks._json_files import JsonPiece, json_pieces
+from tracer_hooks._limits import brief
+from tracer_hooks.datasets._boundary import why
 from tracer_hooks.datasets._labeled._atomic import write_atomically
 from tracer_hooks.datasets._labeled._balance import balanced
 from tracer_hooks.datasets._labeled._parquet import read_parquet
@@ -147,8 +149,8 @@ def _items(path: Path, *, expect_label: bool | None = None) -> Iterator[LabeledT
     for piece in _pieces(path, may_be_missing=expect_label is not None):
         try:
             item = from_dict(piece.value, LabeledTrajectory)
-        except TrajectoryError as error:
-            raise DatasetError(f"{str(path)!r}, line {piece.line}: {error}") from error
+        except Exception as error:
+            raise DatasetError(f"{str(path)!r}, line {piece.line}: {brief(why(error))}") from error
         if expect_label is not None and is_clean(item) == expect_label:
             wanted = "a decisive step or faulty agents" if expect_label else "no decisive step and no faulty agents"
             raise DatasetError(f"{str(path)!r}, line {piece.line}: run {item.trajectory.run_id!r} must have {wanted}")
@@ -169,7 +171,7 @@ def _pieces(path: Path, *, may_be_missing: bool) -> Iterator[JsonPiece]:
     try:
         for piece in json_pieces(path):
             if piece.error is not None:
-                raise DatasetError(f"{str(path)!r}, line {piece.line}: {piece.error}")
+                raise DatasetError(f"{str(path)!r}, line {piece.line}: {brief(piece.error)}")
             yield piece
     except TrajectoryError as error:
         raise DatasetError(str(error)) from error

@@ -1,0 +1,110 @@
+"""Weights in JSON files, read in one way: whatever is wrong with a file becomes an error that names it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from tracer_hooks._file_bytes import read_bytes
+from tracer_hooks._json_text import parse_json
+from tracer_hooks._limits import brief
+from tracer_hooks.errors import AttributionError, ConfigError, MissingExtraError, TracerHooksError
+
+T = TypeVar("T")
+
+_MOST = 1e300
+_HERE = Path(__file__).parent
+_SHIPPED = (
+    ("_detection", "detector.json", "c7679caf2bc71731680038e1b854430caabcf7e83746aa1afdfd7410ebc44849"),
+    ("_structural", "agents.json", "21eb1a78cb88da9d9ba0dbabaa8feebfb802ca3ab9793a34fbb2f4760e7560ca"),
+    ("encoder", "encoder.json", "838d34efd6e0b01a756ded62a59a5081ec934c72ba24594bbc6da2267c03241f"),
+    ("encoder", "tokenizer.json", "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"),
+    ("encoder", "encoder.safetensors", "6a0ba002391a00d9da62afeec245c4771e33e19f4abc2631f761eaaf565483ce"),
+)
+SHIPPED_SHA256 = {_HERE / folder / "weights" / name: digest for folder, name, digest in _SHIPPED}
+"""What the weights that come with tracer-hooks must be; a file that differs is not used."""
+
+
+def read_weights(path: Path, make: Callable[[dict[str, Any]], T], *, what: str, again: str) -> T:
+    """What ``make`` makes of the JSON object in ``path``.
+
+    Args:
+        path: The file, which anybody may have written or damaged.
+        make: Builds the weights, and may raise whatever it likes about data that it cannot use.
+        what: What should be in the file, to say in the message.
+        again: How to get a good file, to say in the message.
+
+    Raises:
+        AttributionError: The file is missing or damaged, holds something else, or is not the one that was shipped.
+        MissingExtraError: The weights need a package that is not installed.
+        ConfigError: They are good, and a setting that goes with them is not.
+    """
+    refuse_changed(path)
+    try:
+        data = parse_json(read_bytes(path))
+        if not isinstance(data, dict):
+            raise ValueError(f"expected a JSON object, got {type(data).__name__}")
+        return make(data)
+    except (MissingExtraError, ConfigError):
+        raise
+    except Exception as error:
+        raise AttributionError(f"no {what} in {str(path)!r}: {brief(reason_of(error))}. {again}") from error
+
+
+def reason_of(error: Exception) -> str:
+    """What is wrong with weights, in a sentence."""
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        return f"{where!r}: {first['msg']}" if where else str(first["msg"])
+    if isinstance(error, KeyError):
+        return f"{error} is missing"
+    return str(error) if isinstance(error, (TracerHooksError, ValueError)) else f"{type(error).__name__}: {error}"
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file, in hex digits.
+
+    Raises:
+        AttributionError: It cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise AttributionError(f"cannot read the weights {str(path)!r}: {error.strerror or error}") from error
+
+
+def refuse_changed(path: Path) -> None:
+    """Raise when a file of ours is not the one that was shipped; each is looked at once in a process.
+
+    Raises:
+        AttributionError: It is another one.
+    """
+    if path in SHIPPED_SHA256:
+        _compare(path)
+
+
+@cache
+def _compare(path: Path) -> None:
+    if sha256(path) != SHIPPED_SHA256[path]:
+        raise AttributionError(
+            f"the weights {str(path)!r} are not those of this version of tracer-hooks: "
+            "run pip install --force-reinstall tracer-hooks"
+        )
+
+
+def finite(value: Any) -> float:
+    """``value``, which must be a finite number.
+
+    Raises:
+        ValueError: It is something else.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -_MOST <= value <= _MOST:
+        raise ValueError(f"expected a finite number, got {brief(repr(value), 60)}")
+    return float(value)
