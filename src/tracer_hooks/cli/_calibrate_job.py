@@ -125,7 +125,7 @@ def _choice(result: Calibration) -> str:
     report = result.report
     told = f"Judged on {report.judged_on}: "
     if result.folder is None:
-        return told + "no fit is better than the attributor as shipped, so hook() goes on with that one."
+        return told + "no fit is clearly better than the attributor as shipped, so hook() goes on with that one."
     natural = report.labels.get(NATURAL, 0)
     few = (
         f" Only {natural} natural failures decided; mind that."

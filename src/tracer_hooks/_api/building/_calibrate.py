@@ -211,8 +211,9 @@ class Calibrator:
         """Fit, measure on tasks that were left out, and store the best fit under the team's fingerprint.
 
         It is fitted to the injected faults, to the natural failures, and to both. The fit to both is kept, unless
-        another one or the attributor as shipped names more steps in natural failures, however few those are. Nothing is
-        kept where no fit beats the attributor as shipped; what an earlier calibration stored is then removed.
+        another one names more steps in natural failures, however few those are. Nothing is kept where the best fit does
+        not put more than twice as many of them right as it puts wrong, against the attributor as shipped; what an
+        earlier calibration stored is then removed.
 
         Args:
             data: What :meth:`build` gave.
