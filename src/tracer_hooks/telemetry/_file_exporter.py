@@ -18,7 +18,7 @@ from tracer_hooks.config import exit_seconds
 from tracer_hooks.telemetry._otlp_write import export_request
 from tracer_hooks.telemetry._span_record import SpanEvent, SpanLink, SpanRecord, SpanStatus
 
-_PATIENCE_S = 0.04
+_PATIENCE_S = 0.025
 
 
 class OTLPFileExporter(SpanExporter):
@@ -30,7 +30,7 @@ class OTLPFileExporter(SpanExporter):
         provider.add_span_processor(BatchSpanProcessor(OTLPFileExporter("traces.jsonl")))
 
     A file that cannot be written costs one warning, never the run. Where writing takes long, as into a pipe that nobody
-    reads, it goes on in the background: whoever ends a span waits for 40 ms and goes on, and does not wait again until
+    reads, it goes on in the background: whoever ends a span waits for 25 ms and goes on, and does not wait again until
     the file has caught up.
 
     Args:

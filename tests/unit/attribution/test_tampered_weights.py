@@ -35,7 +35,9 @@ FOREST = {
     "value": [0.0, 0.2, 0.8],
 }
 MIXING = {"shares": [0.5, 0.2, 0.2, 0.1], "by_kind": {"teams that take turns": [0.5, 0.2, 0.2, 0.1]}}
-MODEL = {"steps": LOGITS, "agents": LOGITS, "forest": FOREST, "mixing": MIXING}
+MODEL = {"steps": LOGITS, "agents": LOGITS, "forest": FOREST, "mixing": MIXING, "sureness": {"step": 1.1, "agent": 0.6}}
+OPTIONAL = ("model", "sureness")
+"""Files of before it do without."""
 Place = tuple[str | int, ...]
 
 ODD: tuple[Any, ...] = (None, "x", [], {}, True, float("nan"), float("inf"), 1e308, 10**400, [[1]])
@@ -45,6 +47,7 @@ NUMBERS: tuple[Place, ...] = (
     ("model", "mixing", "shares", 0),
     ("model", "mixing", "by_kind", "teams that take turns", 3),
     ("model", "forest", "value", 1),
+    ("model", "sureness", "agent"),
     ("version",),
 )
 """Each of these gets every odd value."""
@@ -72,6 +75,7 @@ OTHERS: tuple[tuple[Place, Any], ...] = (
     (("model", "forest", "right"), [2]),
     (("model", "forest", "value"), [0.0, 0.2, 7.0]),
     (("model", "forest", "threshold"), ["0.5", 0.0, 0.0]),
+    (("model", "sureness", "step"), 0.0),
     (("model", "more"), 1),
 )
 RAW: tuple[bytes, ...] = (
@@ -134,7 +138,7 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path, raw: bytes) -> None:
 
 def test_a_missing_part_is_refused_or_not_needed(tmp_path: Path) -> None:
     file = tmp_path / "structural.json"
-    free = {("attributor",), ("model", "steps", "shared", "weights", NAMES[0])}
+    free = {("attributor",), OPTIONAL, ("model", "steps", "shared", "weights", NAMES[0])}
     for place in places(document()):
         whole = document()
         holder = whole

@@ -7,6 +7,7 @@ import threading
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -127,12 +128,17 @@ def test_retention_takes_old_runs_away_without_a_run_waiting(file: Path, monkeyp
     monkeypatch.setenv("TRACER_HOOKS_RETENTION", "30d")
     monkeypatch.setattr(_retention, "_next", {})
     begun: list[threading.Thread] = []
-    monkeypatch.setattr(_retention.threading.Thread, "start", lambda thread: begun.append(thread))
+
+    class Held(threading.Thread):
+        def start(self) -> None:
+            begun.append(self)
+
+    monkeypatch.setattr(_retention, "threading", SimpleNamespace(Thread=Held))
     tracer_hooks.run(lambda task: "done", "ask", store=file)
     monkeypatch.undo()
     (thread,) = begun
     assert len(store.list(limit=500)) == 121, "the run did not wait for it"
-    thread.start()
+    threading.Thread.start(thread)
     thread.join(60)
     assert len(store.list(limit=500)) == 1
     left = bytes_in(file.parent)

@@ -27,7 +27,7 @@ from tracer_hooks.errors import StoreError
 if TYPE_CHECKING:
     from tracer_hooks.store import PackedRun, RunStore, Writing
 
-PATIENCE_S = 0.04
+PATIENCE_S = 0.025
 """How long a call waits for a lock."""
 LONGEST_S = 2.0
 """How long a call waits at all, for a slow disk perhaps, before it is thought of as one that fails."""

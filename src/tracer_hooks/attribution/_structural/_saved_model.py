@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 _MOST = 1e6
 """No weight, share or threshold is anywhere near it; beyond, sums would overflow."""
 Number = Annotated[float, Field(ge=-_MOST, le=_MOST)]
+Factor = Annotated[float, Field(gt=0.0, le=_MOST)]
 Shares = Annotated[list[Number], Field(min_length=4, max_length=4)]
 
 
@@ -57,11 +58,17 @@ class _Mixing(_Part):
     by_kind: dict[str, Shares]
 
 
+class _Sureness(_Part):
+    step: Factor
+    agent: Factor
+
+
 class _Model(_Part):
     steps: _Logits
     agents: _Logits
     forest: _Forest | None
     mixing: _Mixing
+    sureness: _Sureness | None = None
 
 
 def refuse_unusable(data: dict[str, Any], features: tuple[str, ...]) -> None:
