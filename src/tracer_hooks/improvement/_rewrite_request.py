@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 
 from tracer_hooks.improvement._edits import is_fixed
 from tracer_hooks.improvement._judged_run import JudgedRun
@@ -18,6 +19,13 @@ _ROLE = (
 _SHOWN = 500
 _NOTE = 200
 _MOST_TRIED = 3
+_FORMS = (
+    "ADD: and a new sentence\n"
+    "CHANGE n: and a better sentence in the place of sentence [n]\n"
+    "DROP n, for a sentence that does harm"
+)
+_ECHO = 4
+"""So many words in a row are no chance."""
 
 
 def request(case: PromptCase, room: int, *, complaint: str = "") -> list[dict[str, str]]:
@@ -90,8 +98,12 @@ def _orders(agent: str, room: int) -> str:
     return (
         f"What should {agent} do in another way, so that it does not make mistakes of this kind again, in any task? "
         f"Write one or two short orders to {agent}, each on a line of its own, without the numbers, names and things "
-        "of these runs. Begin each line with one of:\n"
-        "ADD: and a new sentence\n"
-        "CHANGE n: and a better sentence in the place of sentence [n]\n"
-        f"DROP n, for a sentence that does harm\n{space}"
+        f"of these runs. Begin each line with one of:\n{_FORMS}\n{space}"
     )
+
+
+def repeats_the_forms(text: str) -> bool:
+    """Whether a text copies what the request says about its answer, as small models do."""
+    words, forms = (re.findall(r"\w+", one.casefold()) for one in (text, _FORMS))
+    asked = {tuple(forms[at : at + _ECHO]) for at in range(len(forms) - _ECHO + 1)}
+    return any(tuple(words[at : at + _ECHO]) in asked for at in range(len(words) - _ECHO + 1))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from tracer_hooks.improvement._edits import Edit, applied, edits_in
 from tracer_hooks.improvement._judged_run import JudgedRun
 from tracer_hooks.improvement._prompt_writer import PromptCase, WrittenPrompt
-from tracer_hooks.improvement._rewrite_request import request
+from tracer_hooks.improvement._rewrite_request import repeats_the_forms, request
 from tracer_hooks.improvement._sentences import plain, sentences_of
 from tracer_hooks.improvement._task_values import is_about_a_task
 from tracer_hooks.repairs import Chat, ask
@@ -79,6 +79,9 @@ def _edited(answer: str, case: PromptCase) -> tuple[str, str]:
     edits = edits_in(answer)
     if not edits:
         return "", "it holds no line of the asked forms"
+    edits = [edit for edit in edits if not repeats_the_forms(edit.text)]
+    if not edits:
+        return "", "it repeats what it was asked"
     kept = [edit for edit in edits if not _is_about_a_task(edit, case)]
     if not kept:
         return "", "it speaks of single tasks only"

@@ -98,6 +98,12 @@ def test_where_all_is_about_single_tasks_the_model_is_asked_once_more() -> None:
         ("?!?!", "it holds no line of the asked forms"),
         ("lorem ipsum " * 60, "it holds no line of the asked forms"),
         ("ADD: Add the numbers.", "it changes nothing"),
+        # What a model of half a billion parameters once wrote.
+        (
+            "DROP n, for a sentence that does harm. CHANGE n: and a better sentence in the place of sentence [n] "
+            '(added "one step" to the sentence)',
+            "it repeats what it was asked",
+        ),
         ("CHANGE 3: Explain at length.", "it changes nothing"),
         ("ADD: Add 100 and 200.", "it speaks of single tasks only"),
         ("ADD: " + "Mind the carry of every digit that you add " * 20, "characters then"),
