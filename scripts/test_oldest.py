@@ -22,7 +22,7 @@ PYTHON = (3, 11)  # some of the lowest versions have no wheels for later ones
 OTHERS = "not langgraph_supervisor and not langgraph_swarm"
 # Property tests and the schema's are about pydantic; the store's about SQLAlchemy; telemetry's about OpenTelemetry.
 CORE_TESTS = ("tests/property", "tests/unit/schema", "tests/unit/store", "tests/unit/telemetry", "tests/unit/report")
-CORE_TESTS += ("tests/unit/plain", "tests/unit/test_public_names.py", "tests/e2e/test_other_commands.py")
+CORE_TESTS += ("tests/unit/plain", "tests/e2e/test_other_commands.py")
 
 
 def main(names):
