@@ -17,10 +17,10 @@ TEST_ENV := env -u OTEL_SDK_DISABLED OMP_NUM_THREADS=1 CREWAI_DISABLE_TELEMETRY=
 	AUTOGEN_DISABLE_RUNTIME_TRACING=true TRACER_HOOKS_STRICT=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all fuzz lint format bench docs clean
+.PHONY: help setup demo test test-all test-oldest fuzz lint format bench docs lock clean
 
 help: ## List these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## Create .venv and install everything that tests and lint need; a no-op when nothing changed
 	@$(PYTHON) scripts/setup_venv.py dev
@@ -37,6 +37,9 @@ test-all: setup ## Run all tests
 
 fuzz: setup ## Damaged inputs for every reader: make fuzz ARGS="--seconds 3600 --seed 7 --format otlp"
 	@$(TEST_ENV) $(BIN)/python -m tests.fuzz $(ARGS)
+
+test-oldest: ## Run tests on the lowest versions that the pyproject files allow; ARGS="crewai" for one set
+	@$(TEST_ENV) $(PYTHON) scripts/test_oldest.py $(ARGS)
 
 lint: setup ## Check style, formatting, types and layers
 	@$(BIN)/ruff check $(CHECKED)
@@ -56,6 +59,9 @@ docs: ## Build the documentation into site/
 	@$(PYTHON) scripts/setup_venv.py docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
+lock: ## Write requirements/ anew from the pyproject files and constraints.txt; needs uv
+	@$(PYTHON) scripts/lock.py
+
 clean: ## Remove .venv and everything that was built
-	rm -rf .venv site dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-oldest site dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src adapters tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

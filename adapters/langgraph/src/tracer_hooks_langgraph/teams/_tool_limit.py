@@ -12,7 +12,7 @@ MAX_TOOL_REPLIES: Final = 3
 """How many replies of one turn may call tools."""
 
 
-class LastReplyWithoutTools(AgentMiddleware[Any, Any, Any]):
+class LastReplyWithoutTools(AgentMiddleware[Any, Any]):
     """Offers the tools for :data:`MAX_TOOL_REPLIES` replies, then asks for words."""
 
     def wrap_model_call(
