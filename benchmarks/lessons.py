@@ -54,7 +54,7 @@ from typing import Any
 from tracer_hooks._api.conducting._team_lessons import TeamLessons
 from tracer_hooks.improvement import NEAR, LessonDecision, LessonRule, LessonTrial, LessonWatch, kind_of, nearness
 from tracer_hooks.replay import wilson
-from tracer_hooks.store import LessonDraft, LessonOutcome, LessonStore
+from tracer_hooks.store import LessonDraft, LessonOutcome, LessonStore, RunStore
 from tracer_hooks.suites import get_suite
 
 Row = dict[str, Any]
@@ -230,7 +230,7 @@ class Stream:
                     share=share,
                     counted_at=datetime.now(UTC),
                 )
-                lessons.count(one.number, outcome)
+                self._count(lessons, one.number, outcome)
             if not is_passed:
                 self.failures.setdefault(kind, []).append((f"run {turn}", task))
             new = self._learnt(kind, is_covered=bool(near))
@@ -238,6 +238,13 @@ class Stream:
                 lessons._fresh_until = 0.0  # it is noticed within two seconds, which are many runs here
                 untested[kind] += new
         return passed[0] / TASKS, passed[1] / TASKS, passed[2] / TASKS
+
+    def _count(self, lessons: TeamLessons, number: int, outcome: LessonOutcome) -> None:
+        part = lessons.counting(number, outcome)
+        with RunStore(self.store.path).writing() as writing:
+            is_new = part.write(writing)
+        if is_new and part.then is not None:
+            part.then()
 
     def _gain(self, number: int) -> float:
         return 0.0 if number in self.dead else self.gains[number][1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from typing import TYPE_CHECKING
 
 from opentelemetry import context as otel_context
@@ -14,20 +15,20 @@ if TYPE_CHECKING:
     from tracer_hooks.telemetry._run import RunInvocation
 
 _lock = process_lock()
-_threads: dict[str, tuple[int, str]] = {}
-"""By run: the thread that it began in, and its team."""
+_threads: weakref.WeakKeyDictionary[RunInvocation, tuple[int, str]] = weakref.WeakKeyDictionary()
+"""By run: the thread that it began in, and its team. A run that nobody ended goes with the last that knew of it."""
 
 
 def begins(run: RunInvocation) -> None:
     """Note a run that goes on."""
     with _lock:
-        _threads[run.run_id] = threading.get_ident(), run.start.team
+        _threads[run] = threading.get_ident(), run.start.team
 
 
 def ends(run: RunInvocation) -> None:
     """Note that it has ended."""
     with _lock:
-        _threads.pop(run.run_id, None)
+        _threads.pop(run, None)
 
 
 def warn_of_lost_step(agent: str) -> None:
@@ -43,9 +44,9 @@ def warn_of_lost_step(agent: str) -> None:
         return
     here = threading.get_ident()
     with _lock:
-        teams = [team for thread, team in _threads.values() if thread != here]
-        is_alone = len(teams) == len(_threads)
-    if teams and is_alone:
+        going = list(_threads.values())
+    teams = [team for thread, team in going if thread != here]
+    if teams and len(teams) == len(going):
         warn_once(
             f"lost step of {agent}",
             "tracer-hooks does not record agent %r in thread %r: the thread knows of no run, while team %r runs in "

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tracer_hooks._api.conducting import _team_lessons
 from tracer_hooks.schema import Usage
 from tracer_hooks.store import LessonStore
 from tracer_hooks.suites.architectures import _chat
@@ -61,6 +62,8 @@ class Model:
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> Model:
     scripted = Model()
+    # A scripted stream is over before a team looks for new lessons again.
+    monkeypatch.setattr(_team_lessons, "_FRESH_S", 0.0)
     monkeypatch.setattr(_chat.ChatClient, "complete", lambda client, messages, tools=(): scripted.complete(messages))
     return scripted
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextvars
+import gc
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import tracer_hooks
+from tracer_hooks.telemetry import Emitter, RunStart
 
 
 @tracer_hooks.agent
@@ -69,4 +71,12 @@ def test_two_teams_at_once_do_not_blame_each_other(caplog: pytest.LogCaptureFixt
         thread.start()
     for thread in threads:
         thread.join()
+    assert caplog.messages == []
+
+
+def test_a_run_that_nobody_ended_is_forgotten(caplog: pytest.LogCaptureFixture) -> None:
+    run = Emitter().start_run(RunStart(team="left"))
+    del run
+    gc.collect()
+    assert in_a_pool("a b") == "read a read b"
     assert caplog.messages == []

@@ -95,7 +95,8 @@ def test_a_branch_past_the_fork_waits_for_no_other() -> None:
 
 
 def test_a_recorded_failure_is_raised() -> None:
-    tape = Tape(run_id="r", model_calls=(call("a", 0, "x", "", error="Teapot: 418"), call("a", 0, "x", "tea")))
+    calls = (call("a", 0, "x", "", error="Teapot: 418"), call("a", 0, "x", "tea"))
+    tape = Tape(run_id="r", messages=tuple(shown("x")), model_calls=calls)
     player = TapePlayer(tape)
     with pytest.raises(RecordedFailureError, match=r"^418$"):
         player.before_model(asks("a", "x"))
