@@ -157,7 +157,7 @@ def stores_of_their_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     at_exit = sys.modules.get("tracer_hooks._waiting._at_exit")
     keeper = sys.modules.get("tracer_hooks._api.runs._keeper")
     if keeper is not None:
-        monkeypatch.setattr(keeper, "PATIENCE_S", 60.0)
+        monkeypatch.setattr(keeper, "LOCK_S", 60.0)
         monkeypatch.setattr(keeper, "LONGEST_S", 60.0)
     known = list(at_exit._lasts) if at_exit is not None else []
     yield

@@ -56,6 +56,8 @@ COMMANDS: dict[str, list[list[str]] | None] = {
     "runs list": [[], ["--json"]],
     "runs show": [["{run}"], ["{run}", "--json"], ["no such" + HOSTILE.replace("\x00", "")]],
     "runs export": [["{run}"], ["{run}", "--format", "otlp"], ["{run}", "--format", "html"], ["{run}", "--out", NAME]],
+    "runs delete": [["{run}"]],  # asks, and nobody answers
+    "runs prune": [["--keep", "0", "--dry-run"], ["--keep", "0", "--dry-run", "--json"]],
     "runs import": [["."], [".", "--json"]],
     "prompts list": [[], ["--json"]],
     "prompts show": [["1"], ["1", "--json"]],

@@ -141,9 +141,7 @@ def test_show(here: Here, versions: PromptStore) -> None:
 
 def test_show_one_agent(here: Here, versions: PromptStore) -> None:
     done = here("prompts", "show", "2", "--agent", "checker")
-    assert "Check \N{REPLACEMENT CHARACTER}[31mit with ```." in done.out, (
-        "what could steer a terminal is not sent to it"
-    )
+    assert "Check \N{SYMBOL FOR ESCAPE}[31mit with ```." in done.out, "what could steer a terminal is not sent to it"
     assert "Add up twice." not in done.out
     assert list(here("prompts", "show", "2", "--agent", "checker", "--json").json["diffs"]) == ["checker"]
     other = here("prompts", "show", "1", "--agent", "checker")
@@ -199,7 +197,7 @@ def test_export_to_review(here: Here, versions: PromptStore) -> None:
     assert page.index("## Version 2: proposed") < page.index("## Version 1: accepted, in use")
     assert "```diff\n--- the team's own\n+++ version 1\n" in page
     assert f"```text\n{FIRST}\n```\n" in page
-    assert "````text\nCheck \N{REPLACEMENT CHARACTER}[31mit with ```.\n````\n" in page, "backticks end no block"
+    assert "````text\nCheck \N{SYMBOL FOR ESCAPE}[31mit with ```.\n````\n" in page, "backticks end no block"
     done = here("prompts", "export", "--out", "review.MD", "--json")
     assert done.json == {"team": TEAM, "written": "review.MD"}
     assert (here.folder / "review.MD").read_text(encoding="utf-8") == page

@@ -25,7 +25,7 @@ MISSING_EXTRA: Final = 3
 """Something is not installed; the message gives the install line."""
 
 
-_PIPED_WIDTH = 160
+_PIPED_WIDTH = 200
 
 
 @functools.cache

@@ -17,8 +17,6 @@ from tracer_hooks.errors import TracerHooksError
 if TYPE_CHECKING:
     from tracer_hooks.evaluation import EvaluationReport
 
-_PIPED_WIDTH = 200
-
 
 @dataclass(frozen=True, kw_only=True)
 class EvalJob:

@@ -108,7 +108,7 @@ def started(program: str, folder: Path, *arguments: str, seconds: str = "8") -> 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls wait for a lock as long as they do, and longer than elsewhere for all else."""
-    monkeypatch.setattr(_keeper, "PATIENCE_S", 0.04)
+    monkeypatch.setattr(_keeper, "LOCK_S", 0.04)
     monkeypatch.setattr(_keeper, "LONGEST_S", 60.0)
 
 

@@ -1,9 +1,9 @@
 """Writes what is kept of calls into a store's file, in a thread of its own, and never keeps a caller waiting for long.
 
 A call hands over what is kept of it and waits for the commit. Where another process does not let go of the file, it
-waits for :data:`PATIENCE_S` and goes on; the thread tries for longer, and writes all that has gathered meanwhile in one
-transaction. A file that fails is left alone for a while; what waits in memory meanwhile is bounded, and what is lost is
-counted.
+waits for :data:`LOCK_S` and goes on, and no other call waits until something is written; the thread tries for longer,
+and writes all that has gathered meanwhile in one transaction. A file that fails is left alone for a while; what waits
+in memory meanwhile is bounded, and what is lost is counted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from tracer_hooks.store import PackedRun, RunStore, Writing
 
 PATIENCE_S = 0.025
-"""How long a call waits for a lock."""
+"""How long a call waits to read."""
+LOCK_S = 0.5
+"""How long a call waits for the lock to write: others that store their runs hold it for milliseconds, and what a call
+that returned has left is to be stored. Only the first call waits where nobody lets go of it."""
 LONGEST_S = 2.0
 """How long a call waits at all, for a slow disk perhaps, before it is thought of as one that fails."""
 _LOCK_S = 5.0
@@ -155,7 +158,7 @@ class Keeper:
                 now = time.monotonic()
                 left = LONGEST_S - (now - began)
                 if self._locking_since is not None:
-                    left = min(left, PATIENCE_S - (now - self._locking_since))
+                    left = min(left, LOCK_S - (now - self._locking_since))
                 if left <= 0:
                     self._is_late = True
                     return
