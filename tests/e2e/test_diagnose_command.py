@@ -118,7 +118,7 @@ def test_an_empty_folder_and_an_unreadable_file(command: Command) -> None:
     done = command("diagnose", "empty")
     assert done.code == 1
     assert "holds no file" in done.out
-    assert "1 input: 0 attributed, 0 abstained, 1 could not be read" in done.err
+    assert "1 input: 0 attributed, 0 abstained, 1 not diagnosed" in done.err
 
 
 def test_people_see_the_diagnosis_on_stdout(command: Command) -> None:
@@ -126,7 +126,7 @@ def test_people_see_the_diagnosis_on_stdout(command: Command) -> None:
     done = command("diagnose", "run.json")
     assert done.code == 0
     assert "step 2" in done.out
-    assert done.err.splitlines()[-1] == "1 input: 1 attributed, 0 abstained, 0 could not be read"
+    assert done.err.splitlines()[-1] == "1 input: 1 attributed, 0 abstained, 0 not diagnosed"
 
 
 @pytest.mark.parametrize(

@@ -253,4 +253,4 @@ def _summarise(results: Sequence[Diagnosed]) -> None:
     abstained = sum(1 for r in results if r.attribution is not None and r.attribution.abstained)
     failed = sum(1 for r in results if r.error is not None)
     inputs = "1 input" if len(results) == 1 else f"{len(results)} inputs"
-    err().print(f"{inputs}: {named} attributed, {abstained} abstained, {failed} could not be read")
+    err().print(f"{inputs}: {named} attributed, {abstained} abstained, {failed} not diagnosed")
