@@ -17,7 +17,7 @@ TEST_ENV := env -u OTEL_SDK_DISABLED OMP_NUM_THREADS=1 CREWAI_DISABLE_TELEMETRY=
 	AUTOGEN_DISABLE_RUNTIME_TRACING=true TRACER_HOOKS_STRICT=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-oldest fuzz lint format bench docs lock clean
+.PHONY: help setup demo test test-all test-oldest fuzz lint format bench docs lock licenses sbom clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,12 @@ docs: ## Build the documentation into site/
 
 lock: ## Write requirements/ anew from the pyproject files and constraints.txt; needs uv
 	@$(PYTHON) scripts/lock.py
+
+licenses: setup ## Write THIRD_PARTY_LICENSES anew from what is installed; needs uv
+	@$(BIN)/python scripts/licenses.py
+
+sbom: ## Write a bill of materials into dist/ with cyclonedx-py; needs a package index
+	@$(PYTHON) scripts/sbom.py
 
 clean: ## Remove .venv and everything that was built
 	rm -rf .venv .venv-oldest site dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
