@@ -17,7 +17,7 @@ TEST_ENV := env -u OTEL_SDK_DISABLED OMP_NUM_THREADS=1 CREWAI_DISABLE_TELEMETRY=
 	AUTOGEN_DISABLE_RUNTIME_TRACING=true TRACER_HOOKS_STRICT=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-oldest fuzz lint format bench docs lock clean
+.PHONY: help setup demo test test-all test-oldest test-python fuzz lint format bench docs lock licenses sbom clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ fuzz: setup ## Damaged inputs for every reader: make fuzz ARGS="--seconds 3600 -
 test-oldest: ## Run tests on the lowest versions that the pyproject files allow; ARGS="crewai" for one set
 	@$(TEST_ENV) $(PYTHON) scripts/test_oldest.py $(ARGS)
 
+test-python: ## Run the unit tests with another Python, without PyTorch: make test-python PYTHON=python3.12
+	@$(TEST_ENV) $(PYTHON) scripts/test_python.py $(ARGS)
+
 lint: setup ## Check style, formatting, types and layers
 	@$(BIN)/ruff check $(CHECKED)
 	@$(BIN)/ruff format --check $(CHECKED)
@@ -62,6 +65,12 @@ docs: ## Build the documentation into site/
 lock: ## Write requirements/ anew from the pyproject files and constraints.txt; needs uv
 	@$(PYTHON) scripts/lock.py
 
+licenses: setup ## Write THIRD_PARTY_LICENSES anew from what is installed; needs uv
+	@$(BIN)/python scripts/licenses.py
+
+sbom: ## Write a bill of materials into dist/ with cyclonedx-py; needs a package index
+	@$(PYTHON) scripts/sbom.py
+
 clean: ## Remove .venv and everything that was built
-	rm -rf .venv .venv-oldest site dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-python site dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src adapters tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -48,6 +48,8 @@ def python(code: str) -> str:
 def test_all_is_unique_and_loads(package: str) -> None:
     import importlib
 
+    if package.endswith(".encoder"):
+        pytest.importorskip("torch")
     module = importlib.import_module(package)
     assert len(set(module.__all__)) == len(module.__all__)
     for name in module.__all__:
