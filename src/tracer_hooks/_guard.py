@@ -33,6 +33,13 @@ class _SafeLines(logging.Filter):
 logger = logging.getLogger("tracer_hooks")
 logger.addFilter(_SafeLines())
 
+
+def look_first(gate: logging.Filter) -> None:
+    """Let ``gate`` see every message of ours before it is made one line, while it still has its arguments."""
+    if gate not in logger.filters:
+        logger.filters.insert(0, gate)
+
+
 P = ParamSpec("P")
 T = TypeVar("T")
 

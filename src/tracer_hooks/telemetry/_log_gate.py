@@ -6,7 +6,7 @@ import logging
 import threading
 import weakref
 
-from tracer_hooks._guard import logger
+from tracer_hooks._guard import look_first
 from tracer_hooks.config import ContentCapture
 from tracer_hooks.telemetry._content_gate import WITHHELD, ContentGate
 
@@ -78,8 +78,7 @@ def hold_logs(gate: ContentGate) -> None:
     if gate.is_open:
         return
     _GATE.hold(gate)
-    if _GATE not in logger.filters:
-        logger.addFilter(_GATE)
+    look_first(_GATE)
 
 
 def release_logs() -> None:
