@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
-from tracer_hooks._file_bytes import READ_ERRORS, open_bytes, read_bytes, unreadable
+from tracer_hooks._file_bytes import READ_ERRORS, open_bytes, unreadable
 from tracer_hooks._json_text import parse_json, refuse_deep
 from tracer_hooks._limits import max_file_bytes, too_large
-
-__all__ = ["READ_ERRORS", "JsonPiece", "json_pieces", "open_bytes", "read_bytes", "unreadable"]
 
 _BETWEEN = re.compile(r"[\s,]*")
 _LINE_SUFFIXES = (".jsonl", ".ndjson")

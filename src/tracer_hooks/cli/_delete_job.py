@@ -39,8 +39,7 @@ class DeleteJob:
             found = tuple(dict.fromkeys(runs.get(name, with_tape=False).run_id for name in names))
             if not self._is_agreed([f"run {run_id}" for run_id in found]):
                 return DONE
-            for run_id in found:
-                runs.delete(run_id)
+            runs.delete(*found)
             self._say(found, is_wiped=runs.wipe())
         return DONE
 
@@ -57,8 +56,7 @@ class DeleteJob:
                 return DONE
             if not self._is_agreed([_line(one) for one in found]):
                 return DONE
-            for one in found:  # what was shown, whatever has become old meanwhile
-                runs.delete(one.run_id)
+            runs.delete(*(one.run_id for one in found))  # what was shown, whatever has become old meanwhile
             self._say(tuple(one.run_id for one in found), is_wiped=runs.wipe())
         return DONE
 
@@ -75,7 +73,7 @@ class DeleteJob:
         if self.as_json:
             raise ConfigError("--json asks nobody, expected --yes with it")
         for line in lines[:_SHOWN]:
-            err().print(line, markup=False, soft_wrap=True)
+            err().print(line, soft_wrap=True)
         if len(lines) > _SHOWN:
             err().print(f"and {len(lines) - _SHOWN} more")
         return typer.confirm(f"Delete {_runs(len(lines))} for good?", err=True)

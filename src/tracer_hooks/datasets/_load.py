@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from tracer_hooks._json_files import READ_ERRORS, JsonPiece, json_pieces, open_bytes
+from tracer_hooks._file_bytes import READ_ERRORS, open_bytes
+from tracer_hooks._json_files import JsonPiece, json_pieces
 from tracer_hooks.datasets._aegis import read_aegis
 from tracer_hooks.datasets._agentrx import is_agentrx_trajectory, read_agentrx
 from tracer_hooks.datasets._boundary import read_each, read_record, refused

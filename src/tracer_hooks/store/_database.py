@@ -13,8 +13,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
 from tracer_hooks._forking import no_fork
+from tracer_hooks._private_files import seal_home
 from tracer_hooks.errors import StoreError
-from tracer_hooks.store._location import close_to_others, make_place
+from tracer_hooks.store._location import make_place
 from tracer_hooks.store._tables import is_up_to_date, prepare, read_version
 
 _LOCK_WAIT_S = 0.01
@@ -142,7 +143,7 @@ class Database:
     def _create(self, exists: bool) -> None:
         if not exists:
             make_place(self._path)
-        close_to_others(self._path)
+        seal_home(self._path)
         if exists and self._is_up_to_date():  # no lock is needed then: others may hold it for long
             return
         self._use_write_ahead_log()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tracer_hooks._private_files import HOME, make_store_file, opener, seal_home
+from tracer_hooks._private_files import HOME, make_store_file, opener
 from tracer_hooks.config import store_path
 from tracer_hooks.errors import StoreError
 
@@ -44,8 +44,3 @@ def make_place(file: Path) -> None:
     if file.parent.name == HOME and not ignore.exists():
         with open(ignore, "w", encoding="utf-8", opener=opener) as written:
             written.write("*\n")
-
-
-def close_to_others(file: Path) -> None:
-    """Make an older store in our own directory private; see :func:`tracer_hooks._private_files.seal_home`."""
-    seal_home(file)

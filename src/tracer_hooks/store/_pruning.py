@@ -1,8 +1,7 @@
-"""Deleting runs by age and number, inside a transaction that the caller holds."""
+"""Which runs have fallen out by age and number, inside a transaction that the caller holds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
@@ -25,9 +24,3 @@ def fallen_out(connection: sa.Connection, which: Retention, limit: int | None) -
     if not conditions:
         return ()
     return tuple(reversed(summaries_where(connection, sa.and_(*conditions), limit)))
-
-
-def remove_all(connection: sa.Connection, found: Sequence[RunSummary]) -> None:
-    """Delete these runs."""
-    for one in found:
-        connection.execute(runs.delete().where(runs.c.run_id == one.run_id))

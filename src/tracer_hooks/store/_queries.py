@@ -99,6 +99,10 @@ def summaries(
         statement = statement.where(runs.c.outcome == outcome.value)
     if since is not None:
         statement = statement.where(runs.c.started_us >= to_microseconds(since))
+    return _listed(connection, statement)
+
+
+def _listed(connection: sa.Connection, statement: sa.Select[Any]) -> tuple[RunSummary, ...]:
     found = (_summary(row) for row in connection.execute(statement).mappings())
     return tuple(one for one in found if one is not None)
 
@@ -117,7 +121,7 @@ def summaries_where(
 ) -> tuple[RunSummary, ...]:
     """One line for each run that fits, the oldest first."""
     statement = sa.select(*_summary_columns(connection)).where(condition).order_by(runs.c.started_us, runs.c.run_id)
-    return tuple(summary_of(row) for row in connection.execute(statement.limit(limit)).mappings())
+    return _listed(connection, statement.limit(limit))
 
 
 def update(connection: sa.Connection, run_id: str, values: Mapping[str, Any]) -> None:

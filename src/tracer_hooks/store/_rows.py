@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from tracer_hooks._limits import brief
 from tracer_hooks.errors import StoreError
 from tracer_hooks.schema import Attribution, Json, Trajectory, Usage, from_json, to_json, to_json_value
 from tracer_hooks.store._packing import pack, unpack
@@ -16,9 +17,6 @@ from tracer_hooks.store._records import RunLesson, RunPrompts, RunSummary, Store
 
 SUMMARY_TASK_CHARS = 500
 """Characters of the task that a summary keeps."""
-
-_MOST_SAID = 300
-"""Characters of what is wrong with a row; the wrong value itself may be as long as it likes."""
 
 _HEAD = ["run_id", "session_id", "attempt", "kind", "team", "framework", "task", "outcome", "outcome_reason"]
 _SUMMARY = ["steps", "agent", "step", "error_mode", "confidence", "abstained", "has_repair", "has_tape"]
@@ -149,5 +147,5 @@ def _head_of(row: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _damaged(row: Mapping[Any, Any], error: Exception) -> StoreError:
-    name, why = row["run_id"], " ".join(str(error).split())[:_MOST_SAID]
+    name, why = row["run_id"], brief(" ".join(str(error).split()))
     return StoreError(f"run {name!r} in the run store is damaged: {why}. Next: RunStore().delete({name!r})")

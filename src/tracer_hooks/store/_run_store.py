@@ -161,12 +161,18 @@ class RunStore(StoreFile):
         with self._database.write("save which repairs helped") as connection:
             _repair_counts.add(connection, team, rows)
 
-    def delete(self, run_id: str) -> None:
-        """Remove the run with this id, or whose id alone begins with it; :meth:`wipe` removes its last traces."""
+    def delete(self, run_id: str, *more: str) -> None:
+        """Remove the run with this id, or whose id alone begins with it; :meth:`wipe` removes its last traces.
+
+        Args:
+            run_id: Id of the run, or its beginning.
+            more: Other runs; all go in one transaction, or none.
+        """
         from tracer_hooks.store import _queries
 
         with self._database.write("delete the run") as connection:
-            _queries.remove(connection, _queries.find_id(connection, run_id))
+            for name in (run_id, *more):
+                _queries.remove(connection, _queries.find_id(connection, name))
 
     def prune(self, which: Retention, *, dry_run: bool = False, limit: int | None = None) -> tuple[RunSummary, ...]:
         """Remove the runs that ``which`` does not keep; gives them, the newest first.
@@ -178,14 +184,15 @@ class RunStore(StoreFile):
             dry_run: Remove nothing.
             limit: Remove so many at most, the oldest, so that nobody waits for long.
         """
-        from tracer_hooks.store import _pruning
+        from tracer_hooks.store import _pruning, _queries
 
         if dry_run:
             with self._database.read("list the runs") as connection:
                 return _pruning.fallen_out(connection, which, limit)
         with self._database.write("delete runs") as connection:
             found = _pruning.fallen_out(connection, which, limit)
-            _pruning.remove_all(connection, found)
+            for one in found:
+                _queries.remove(connection, one.run_id)
             return found
 
     def wipe(self, *, compact: bool = True) -> bool:

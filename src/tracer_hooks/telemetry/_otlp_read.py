@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tracer_hooks._json_files import READ_ERRORS, json_pieces, open_bytes, read_bytes, unreadable
+from tracer_hooks._file_bytes import READ_ERRORS, open_bytes, read_bytes, unreadable
+from tracer_hooks._json_files import json_pieces
 from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.telemetry._otlp_frames import decode_requests
 from tracer_hooks.telemetry._otlp_values import decode_attributes, decode_id, decode_time

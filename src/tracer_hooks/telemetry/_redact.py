@@ -66,7 +66,7 @@ class Redactor:
 
     def _text(self, text: str, depth: int) -> str:
         lowered = text.lower()
-        opened = self._json(text, depth) if text[:1] in ("{", "[") or text.lstrip()[:1] in ("{", "[") else None
+        opened = self._json(text, depth) if text.lstrip()[:1] in ("{", "[") else None
         if opened is not None:
             return self._own(opened)
         for keywords, pattern in COMPILED:

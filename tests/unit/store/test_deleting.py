@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -127,19 +126,13 @@ def test_retention_takes_old_runs_away_without_a_run_waiting(file: Path, monkeyp
     gone = [saved(store, f"old-{number}", days=40) for number in range(120)]
     monkeypatch.setenv("TRACER_HOOKS_RETENTION", "30d")
     monkeypatch.setattr(_retention, "_next", {})
-    begun: list[threading.Thread] = []
-
-    class Held(threading.Thread):
-        def start(self) -> None:
-            begun.append(self)
-
-    monkeypatch.setattr(_retention, "threading", SimpleNamespace(Thread=Held))
+    begun: list[Callable[[], object]] = []
+    monkeypatch.setattr(_retention, "start_daemon", lambda work, name: begun.append(work))
     tracer_hooks.run(lambda task: "done", "ask", store=file)
     monkeypatch.undo()
-    (thread,) = begun
+    (delete,) = begun
     assert len(store.list(limit=500)) == 121, "the run did not wait for it"
-    threading.Thread.start(thread)
-    thread.join(60)
+    delete()
     assert len(store.list(limit=500)) == 1
     left = bytes_in(file.parent)
     assert not [one for one in gone if one.encode() in left]

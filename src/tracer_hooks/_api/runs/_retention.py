@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from pathlib import Path
 
 from tracer_hooks._guard import guard
+from tracer_hooks._waiting import start_daemon
 from tracer_hooks.config import Retention
 
 _EVERY_S = 3600.0
@@ -30,9 +32,7 @@ def retain(path: Path, which: Retention | None) -> threading.Thread | None:
         if time.monotonic() < _next.get(path, 0.0):
             return None
         _next[path] = time.monotonic() + _EVERY_S
-    thread = threading.Thread(target=_delete, args=(path, which), name="tracer-hooks-retention", daemon=True)
-    thread.start()
-    return thread
+    return start_daemon(functools.partial(_delete, path, which), "tracer-hooks-retention")
 
 
 def _delete(path: Path, which: Retention) -> None:
