@@ -11,12 +11,15 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from tracer_hooks._file_bytes import read_bytes
+from tracer_hooks._first_problem import first_problem
 from tracer_hooks._json_text import parse_json
 from tracer_hooks._limits import brief
 from tracer_hooks.errors import AttributionError, ConfigError, MissingExtraError, TracerHooksError
 
 T = TypeVar("T")
 
+REINSTALL = "pip install --force-reinstall tracer-hooks"
+"""What brings weights back that came with tracer-hooks."""
 _MOST = 1e300
 _HERE = Path(__file__).parent
 _SHIPPED = (
@@ -59,9 +62,8 @@ def read_weights(path: Path, make: Callable[[dict[str, Any]], T], *, what: str, 
 def reason_of(error: Exception) -> str:
     """What is wrong with weights, in a sentence."""
     if isinstance(error, ValidationError):
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        return f"{where!r}: {first['msg']}" if where else str(first["msg"])
+        where, what = first_problem(error)
+        return f"{where!r}: {what}" if where else what
     if isinstance(error, KeyError):
         return f"{error} is missing"
     return str(error) if isinstance(error, (TracerHooksError, ValueError)) else f"{type(error).__name__}: {error}"
@@ -94,8 +96,7 @@ def refuse_changed(path: Path) -> None:
 def _compare(path: Path) -> None:
     if sha256(path) != SHIPPED_SHA256[path]:
         raise AttributionError(
-            f"the weights {str(path)!r} are not those of this version of tracer-hooks: "
-            "run pip install --force-reinstall tracer-hooks"
+            f"the weights {str(path)!r} are not those of this version of tracer-hooks: run {REINSTALL}"
         )
 
 

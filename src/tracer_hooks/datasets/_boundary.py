@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from pydantic import ValidationError
 
+from tracer_hooks._first_problem import first_problem
 from tracer_hooks._guard import is_strict
 from tracer_hooks._limits import brief, too_many
 from tracer_hooks.datasets._record import LoadedRecord
@@ -66,8 +67,8 @@ def why(error: Exception) -> str:
     if isinstance(error, TracerHooksError):
         return str(error)
     if isinstance(error, ValidationError):
-        first = error.errors(include_url=False)[0]
-        return f"{'.'.join(map(str, first['loc']))!r}: {first['msg']}"
+        where, what = first_problem(error)
+        return f"{where!r}: {what}"
     if is_strict():
         raise error
     return f"the record is damaged, or of a kind that is not known: {type(error).__name__}: {error}"

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from tracer_hooks._first_problem import first_problem
 from tracer_hooks._json_files import json_pieces
 from tracer_hooks._json_text import parse_json
 from tracer_hooks._limits import brief
@@ -48,9 +49,8 @@ def from_dict(data: object, kind: type[R]) -> R:
     try:
         return kind.model_validate(_migrate(data, kind))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"]) or "record"
-        raise TrajectoryError(f"not a valid {kind.__name__}: {where!r}: {first['msg']}") from error
+        where, what = first_problem(error, whole="record")
+        raise TrajectoryError(f"not a valid {kind.__name__}: {where!r}: {what}") from error
 
 
 def _migrate(data: dict[str, Any], kind: type[Record]) -> dict[str, Any]:

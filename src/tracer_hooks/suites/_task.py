@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from pydantic import Field, ValidationError
 
+from tracer_hooks._first_problem import first_problem
 from tracer_hooks.errors import DatasetError
 from tracer_hooks.schema import Json, Record, Text, to_json
 
@@ -89,9 +90,8 @@ def _read_line(line: str, default_id: str) -> SuiteTask:
     try:
         return SuiteTask.model_validate(fields)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"]) or "task"
-        raise DatasetError(f"not a task: {where!r}: {first['msg']}") from error
+        where, what = first_problem(error, whole="task")
+        raise DatasetError(f"not a task: {where!r}: {what}") from error
 
 
 def _from_user(data: dict[str, Any], default_id: str) -> dict[str, Any]:

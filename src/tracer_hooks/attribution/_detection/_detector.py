@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 from tracer_hooks._json_text import parse_json
 from tracer_hooks.attribution._detection._signals import SIGNALS, findings_of
 from tracer_hooks.attribution._features import FeatureTable, View
-from tracer_hooks.attribution._weight_files import finite, read_weights, reason_of
+from tracer_hooks.attribution._weight_files import REINSTALL, finite, read_weights, reason_of
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import Trajectory
 
@@ -136,8 +136,7 @@ class FailureDetector:
         Raises:
             AttributionError: Its file is damaged.
         """
-        again = "Run: pip install --force-reinstall tracer-hooks"
-        return read_weights(SHIPPED, cls._of, what="failure detector", again=again)
+        return read_weights(SHIPPED, cls._of, what="failure detector", again=f"Run: {REINSTALL}")
 
 
 def _logistic(log_odds: float) -> float:

@@ -24,7 +24,7 @@ from tracer_hooks.attribution._structural._fit import cases_of, fit_structural
 from tracer_hooks.attribution._structural._model import StructuralModel
 from tracer_hooks.attribution._structural._saved_model import refuse_unusable
 from tracer_hooks.attribution._structural._sureness import sharpened
-from tracer_hooks.attribution._weight_files import read_weights
+from tracer_hooks.attribution._weight_files import REINSTALL, read_weights
 from tracer_hooks.schema import AgentFault, Attribution, LabeledTrajectory, Step, Trajectory
 
 VERSION = 1
@@ -144,8 +144,8 @@ class StructuralAttributor:
 @cache
 def agent_head() -> AgentHead:
     """The shipped head over agents and error modes; read once."""
-    again = "Run: pip install --force-reinstall tracer-hooks"
-    return read_weights(AGENT_WEIGHTS, AgentHead.from_json, what="weights of the agent head", again=again)
+    what, again = "weights of the agent head", f"Run: {REINSTALL}"
+    return read_weights(AGENT_WEIGHTS, AgentHead.from_json, what=what, again=again)
 
 
 @cache

@@ -14,8 +14,8 @@ from torch import Tensor
 from tracer_hooks._atomic_files import write_files
 from tracer_hooks._limits import brief
 from tracer_hooks._optional import require
+from tracer_hooks.attribution._weight_files import REINSTALL, read_weights, reason_of, sha256
 from tracer_hooks.attribution._weight_files import SHIPPED_SHA256 as SHIPPED_FILES_SHA256
-from tracer_hooks.attribution._weight_files import read_weights, reason_of, sha256
 from tracer_hooks.attribution.encoder._backbone import StepEncoder
 from tracer_hooks.attribution.encoder._head import HeadConfig
 from tracer_hooks.attribution.encoder._model import EncoderModel
@@ -78,9 +78,7 @@ def load_model(directory: Path) -> tuple[EncoderModel, dict[str, Any]]:
     except OSError as error:
         raise AttributionError(f"cannot read the weights {str(path)!r}: {error.strerror or error}") from error
     if hashlib.sha256(data).hexdigest() != config["weights_sha256"]:
-        again = (
-            "run pip install --force-reinstall tracer-hooks" if directory == SHIPPED else "fetch or train them again"
-        )
+        again = f"run {REINSTALL}" if directory == SHIPPED else "fetch or train them again"
         raise AttributionError(
             f"the weights {str(path)!r} are not those that were written (their SHA-256 differs): {again}"
         )
