@@ -5,13 +5,28 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from _thread import RLock
     from types import TracebackType
 
 _locks: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+class Resting(Protocol):
+    """What holds something between uses that no child may inherit."""
+
+    def rest(self) -> None:
+        """Let go of it; called while :data:`no_fork` is held."""
+
+
+_resting: weakref.WeakSet[Resting] = weakref.WeakSet()
+
+
+def rests_before_fork(one: Resting) -> None:
+    """Let ``one`` rest before each fork."""
+    _resting.add(one)
 
 
 class _NoFork:
@@ -39,6 +54,8 @@ class _NoFork:
     def before_fork(self) -> None:
         self._is_open.clear()
         self._lock.acquire()
+        for one in list(_resting):
+            one.rest()
 
     def after_in_parent(self) -> None:
         self._lock.release()

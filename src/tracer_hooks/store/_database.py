@@ -12,36 +12,47 @@ import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
-from tracer_hooks._forking import no_fork
+from tracer_hooks._forking import no_fork, rests_before_fork
 from tracer_hooks._private_files import seal_home
 from tracer_hooks.errors import StoreError
+from tracer_hooks.store._driver import driver_of
 from tracer_hooks.store._location import make_place
 from tracer_hooks.store._tables import is_up_to_date, prepare, read_version
 
 _LOCK_WAIT_S = 0.01
 """How long SQLite itself waits for a lock. No fork and no block of another thread can happen meanwhile, so a long wait
 is made of many such."""
+_Identity = tuple[int, int]
+"""Device and number of a file."""
 
 
 class Database:
     """The store's file.
 
-    Every block opens a connection of its own and closes it. That costs about a millisecond and leaves nothing
-    that a forked process or another thread could share by accident. No fork happens within a block; while one waits
-    for another process to let go of the file, forks and the blocks of other threads go on.
+    Every block opens a connection of its own and closes it, which leaves nothing that a forked process or another
+    thread could share by accident, and costs about a millisecond. Where many blocks follow each other, one connection
+    may stay open between them: see ``stays_open``. No fork happens within a block, and none while a connection is open;
+    while a block waits for another process to let go of the file, forks and the blocks of other threads go on.
 
     Args:
         path: The SQLite file.
         busy_timeout_s: Seconds to wait while another process writes.
         read_only: Never create or change the file.
+        stays_open: Keep a connection for the next block, until :meth:`rest`.
     """
 
-    def __init__(self, path: Path, *, busy_timeout_s: float, read_only: bool) -> None:
+    def __init__(self, path: Path, *, busy_timeout_s: float, read_only: bool, stays_open: bool = False) -> None:
         self._path = path
         self._busy_timeout_s = busy_timeout_s
         self._read_only = read_only
-        self._prepared = False
-        self._engine = sa.create_engine("sqlite://", creator=self._connect, poolclass=sa.pool.NullPool)
+        self._prepared: _Identity | None = None
+        if stays_open:
+            self._engine = sa.create_engine(
+                "sqlite://", creator=self._connect, poolclass=sa.pool.QueuePool, pool_size=1, max_overflow=-1
+            )
+            rests_before_fork(self)
+        else:
+            self._engine = sa.create_engine("sqlite://", creator=self._connect, poolclass=sa.pool.NullPool)
         sa.event.listen(self._engine, "begin", self._begin)
         self._reader = self._engine
         self._writer = self._engine.execution_options(tracer_hooks_begin="BEGIN IMMEDIATE")
@@ -91,10 +102,15 @@ class Database:
                     raise
         return not is_busy
 
+    def rest(self) -> None:
+        """Close the connection that is kept for the next block, if there is one."""
+        with no_fork:
+            self._engine.dispose()
+
     def close(self) -> None:
         """Let go of everything; a later block opens the file anew."""
-        self._engine.dispose()
-        self._prepared = False
+        self.rest()
+        self._prepared = None
 
     @contextmanager
     def _begun(self, *, writes: bool) -> Iterator[sa.Connection]:
@@ -113,22 +129,24 @@ class Database:
             stack.enter_context(no_fork)
             self._prepare()
             connection = stack.enter_context((self._writer if writes else self._reader).begin())
+            driver = driver_of(connection)
             # Takes the shared lock, so that a file that is locked shows here and not within the caller's block.
-            connection.exec_driver_sql("SELECT 1 FROM sqlite_master LIMIT 1").close()
+            driver.execute("SELECT 1 FROM sqlite_master LIMIT 1").close()
             if writes:  # without a write-ahead log, the end of the transaction waits for readers
-                connection.exec_driver_sql(f"PRAGMA busy_timeout={round(self._busy_timeout_s * 1000)}").close()
+                _wait_for_locks(driver, self._busy_timeout_s)
             return connection, stack.pop_all()
         raise AssertionError("not reached")
 
     def _prepare(self) -> None:
-        exists = self._path.exists()
-        if self._prepared and exists:  # the user may delete the file while we run: then it is made again
+        found = _identity(self._path)
+        if found is not None and found == self._prepared:
             return
+        self._engine.dispose()  # the user may delete or replace the file while we run: then it is made, or read, anew
         if self._read_only:
-            self._check(exists)
+            self._check(found is not None)
         else:
-            self._create(exists)
-        self._prepared = True
+            self._create(found is not None)
+        self._prepared = _identity(self._path)
 
     def _check(self, exists: bool) -> None:
         if not exists:
@@ -178,7 +196,7 @@ class Database:
         connection = sqlite3.connect(
             f"{self._path.as_uri()}?mode={mode}",
             uri=True,
-            timeout=min(self._busy_timeout_s, _LOCK_WAIT_S),
+            timeout=self._lock_wait_s,
             isolation_level=None,  # transactions begin where _begin says, not where the driver guesses
             check_same_thread=False,
         )
@@ -187,15 +205,22 @@ class Database:
         connection.execute("PRAGMA secure_delete=ON")  # what is deleted or replaced is overwritten in the file
         return connection
 
-    @staticmethod
-    def _begin(connection: sa.Connection) -> None:
-        connection.exec_driver_sql(connection.get_execution_options().get("tracer_hooks_begin", "BEGIN"))
+    @property
+    def _lock_wait_s(self) -> float:
+        return min(self._busy_timeout_s, _LOCK_WAIT_S)
+
+    def _begin(self, connection: sa.Connection) -> None:
+        # By the driver: a statement through SQLAlchemy costs as much as the whole of a short transaction.
+        driver = driver_of(connection)
+        _wait_for_locks(driver, self._lock_wait_s)  # a connection that was kept waits as long as its last block did
+        driver.execute(connection.get_execution_options().get("tracer_hooks_begin", "BEGIN"))
 
     @contextmanager
     def _errors(self, doing: str) -> Iterator[None]:
         try:
             yield
         except (SQLAlchemyError, sqlite3.Error, OSError, OverflowError) as error:
+            self.rest()
             self._refuse(doing, error)
 
     def _refuse(self, doing: str, error: Exception) -> NoReturn:
@@ -203,6 +228,19 @@ class Database:
         text, path = str(cause), str(self._path)
         message = f"cannot {doing}: run store {path!r}: {text}. {_next_command(text, path)}"
         raise StoreError(message) from error
+
+
+def _identity(path: Path) -> _Identity | None:
+    """Which file a path leads to; None for none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _wait_for_locks(driver: sqlite3.Connection, seconds: float) -> None:
+    driver.execute(f"PRAGMA busy_timeout={round(seconds * 1000)}").close()
 
 
 def _decoded(text: bytes) -> str:

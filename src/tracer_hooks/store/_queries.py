@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import functools
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.sqlite import insert
 
 from tracer_hooks._guard import warn_once
 from tracer_hooks.errors import StoreError
 from tracer_hooks.schema import RunOutcome
+from tracer_hooks.store._driver import driver_of
 from tracer_hooks.store._records import RunSummary, StoredRun
 from tracer_hooks.store._rows import (
     SUMMARY_TASK_CHARS,
@@ -30,16 +33,27 @@ _MATCHES_SHOWN = 5
 
 def upsert(connection: sa.Connection, values: Mapping[str, Any]) -> None:
     """Write a run, given as column values, over any earlier one with its id; see ``RunStore.save``."""
-    kept = {"run_id"}
-    if values["attribution"] is None:
-        kept |= attribution_columns(None).keys()
-    if values["rewrite"] is None:
-        kept |= repair_columns(None).keys()
-    if values["tape"] is None:
-        kept |= tape_columns(None).keys()
-    changed = {name: value for name, value in values.items() if name not in kept}
-    statement = insert(runs).values(values)
-    connection.execute(statement.on_conflict_do_update(index_elements=[runs.c.run_id], set_=changed))
+    statement, names = _upsert_without(tuple(name for name in _PARTS if values[name] is None))
+    driver_of(connection).execute(statement, [values[name] for name in names]).close()
+
+
+_PARTS = {"attribution": attribution_columns(None), "rewrite": repair_columns(None), "tape": tape_columns(None)}
+"""What of a run stays where a later save has none of it: by the column that says so, the columns."""
+
+
+@functools.cache
+def _upsert_without(empty: tuple[str, ...]) -> tuple[str, Sequence[str]]:
+    """The statement for a run that lacks some parts, and the columns of its parameters.
+
+    Made once, and run by the driver: to hand it to SQLAlchemy each time costs more than to run it, and every run of a
+    team comes past here.
+    """
+    kept = {"run_id", *(column for name in empty for column in _PARTS[name])}
+    statement = insert(runs)
+    changed = {column.name: column for column in statement.excluded if column.name not in kept}
+    whole = statement.on_conflict_do_update(index_elements=[runs.c.run_id], set_=changed)
+    compiled = whole.compile(dialect=sqlite.dialect(paramstyle="qmark"))
+    return str(compiled), tuple(compiled.positiontup or ())
 
 
 def insert_new(connection: sa.Connection, run: StoredRun) -> bool:

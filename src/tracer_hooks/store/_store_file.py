@@ -22,16 +22,23 @@ class StoreFile:
         *,
         busy_timeout_s: float = 5.0,
         read_only: bool = False,
+        stays_open: bool = False,
     ) -> None:
         self._path = default_path() if path is None else store_file(path)
         self._busy_timeout_s = busy_timeout_s
         self._read_only = read_only
+        self._stays_open = stays_open
         self._opened: Database | None = None
 
     @property
     def path(self) -> Path:
         """The SQLite file, absolute."""
         return self._path
+
+    def rest(self) -> None:
+        """Close what ``stays_open`` keeps open between uses; the next use opens it again."""
+        if self._opened is not None:
+            self._opened.rest()
 
     def close(self) -> None:
         """Let go of the file; the store may be used again, which opens it anew."""
@@ -54,6 +61,11 @@ class StoreFile:
         # Two threads may both get here first: both then open the same file, and one of the objects is let go.
         opened = self._opened
         if opened is None:
-            opened = Database(self._path, busy_timeout_s=self._busy_timeout_s, read_only=self._read_only)
+            opened = Database(
+                self._path,
+                busy_timeout_s=self._busy_timeout_s,
+                read_only=self._read_only,
+                stays_open=self._stays_open,
+            )
             self._opened = opened
         return opened

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tracer_hooks.errors import StoreError
+from tracer_hooks.store._driver import driver_of
 from tracer_hooks.store._rows import row_of
 
 if TYPE_CHECKING:
@@ -50,18 +52,22 @@ class Writing:
             StoreError: What is written is at fault, and none of it was. A fault of the file leaves as it comes, and
                 ends the transaction.
         """
-        from sqlalchemy import exc
-
+        driver = driver_of(self._connection)
+        driver.execute("SAVEPOINT part").close()
         try:
-            with self._connection.begin_nested():
-                yield
-        except (StoreError, exc.OperationalError):
-            raise
-        except Exception as error:
-            if type(error) is exc.DatabaseError:  # its subclasses speak of values, this one of a damaged file
-                raise
+            yield
+        except BaseException as error:
             cause = getattr(error, "orig", None) or error
+            # Of the driver's errors these two speak of the file, their subclasses of values. After some of them SQLite
+            # has rolled back everything, with the savepoint.
+            is_files = isinstance(cause, sqlite3.OperationalError) or type(cause) is sqlite3.DatabaseError
+            if driver.in_transaction and not is_files:
+                driver.execute("ROLLBACK TO part").close()
+                driver.execute("RELEASE part").close()
+            if is_files or isinstance(error, StoreError) or not isinstance(error, Exception):
+                raise
             raise StoreError(f"it cannot be written ({type(cause).__name__}: {cause})") from error
+        driver.execute("RELEASE part").close()
 
     def save(self, run: PackedRun) -> None:
         """As :meth:`RunStore.save`."""

@@ -39,16 +39,18 @@ class Capture:
         result: Exported = {}
         if self.config.openinference:
             attributes = {**attributes, **openinference_values(attributes)}
+        is_open = self.leaving.is_open
         for key, value in attributes.items():
+            kind = type(value)
             if value is None:
                 continue
             if key in semconv.CONTENT_KEYS:
                 self._export_content(result, key, value, encoded)
-            elif type(value) is str:
-                name = self.leaving.name(value)
+            elif kind is str:
+                name = value if is_open else self.leaving.name(value)
                 result[key] = name if name.isascii() else _scalar(name)
             else:
-                result[key] = self._listed(value)
+                result[key] = value if kind is int else self._listed(value)
         return result
 
     def recorded(self, attributes: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import asyncio
 import random
 import time
 import traceback
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -30,7 +31,7 @@ from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry._content_gate import ContentGate
 from tracer_hooks.telemetry._cutting import cut_text
 from tracer_hooks.telemetry._span_record import SpanEvent, SpanRecord, SpanStatus
-from tracer_hooks.telemetry._suppress import SUPPRESSED, quiet
+from tracer_hooks.telemetry._suppress import SUPPRESSED
 
 if TYPE_CHECKING:
     from tracer_hooks.telemetry._run import RunInvocation
@@ -46,6 +47,9 @@ _RANDOM = random.SystemRandom()
 CANCELLED = "cancelled"
 ABANDONED = "abandoned"
 INTERRUPTED = "interrupted"
+
+
+_NOTHING: Mapping[str, object] = {}
 
 
 class Invocation:
@@ -114,8 +118,14 @@ class Invocation:
 
     def context(self) -> otel_context.Context:
         """The OpenTelemetry context in which this operation's work has to run."""
-        context = otel_context.set_value(CURRENT, self, set_span_in_context(self.span, otel_context.get_current()))
-        return context if self.span is not INVALID_SPAN else otel_context.set_value(CURRENT, self)
+        # One copy of the context, and one more for the span: a context is copied with each value that is set in it.
+        context = otel_context.Context({**otel_context.get_current(), CURRENT: self, **self._also_set})
+        return context if self.span is INVALID_SPAN else set_span_in_context(self.span, context)
+
+    @property
+    def _also_set(self) -> Mapping[str, object]:
+        """What else is set in the context of its work."""
+        return _NOTHING
 
     def active(self) -> _Active:
         """Make this the current operation within the block. Never hold it across a ``yield``: see :mod:`._streams`."""
@@ -165,8 +175,9 @@ class Invocation:
     def _start_span(self) -> Span:
         try:
             context = otel_context.get_current()
-            if self.parent is not None and self.parent.span is not INVALID_SPAN:
-                context = set_span_in_context(self.parent.span, context)
+            around = self.parent.span if self.parent is not None else INVALID_SPAN
+            if around is not INVALID_SPAN and around is not get_current_span(context):
+                context = set_span_in_context(around, context)
             # A sampler may decide on the operation; everything else is set once, at the end.
             start = {semconv.OPERATION_NAME: self.operation}
             shown = self.run.capture.leaving.name(self.span_name)
@@ -296,8 +307,3 @@ def current_invocation() -> Invocation | None:
     context = otel_context.get_current()
     value = context.get(CURRENT)
     return value if isinstance(value, Invocation) and not context.get(SUPPRESSED) else None
-
-
-def silenced(context: otel_context.Context, *, others: bool) -> otel_context.Context:
-    """``context`` in which, when ``others`` is set, other LLM instrumentations stay silent."""
-    return quiet(context) if others else context

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from opentelemetry import context as otel_context
 from opentelemetry.trace import Span, SpanKind
 
 from tracer_hooks import semconv
 from tracer_hooks._guard import report
 from tracer_hooks.schema import AgentSpec, to_text
-from tracer_hooks.telemetry._invocation import ABANDONED, Invocation, current_invocation, silenced
+from tracer_hooks.telemetry._invocation import ABANDONED, Invocation, current_invocation
 from tracer_hooks.telemetry._messages import ChatReply, Message
 from tracer_hooks.telemetry._span_record import SpanStatus
+from tracer_hooks.telemetry._suppress import OTHERS_SILENT
 
 if TYPE_CHECKING:
     from tracer_hooks.telemetry._run import RunInvocation
@@ -172,8 +173,9 @@ class ChatInvocation(Invocation):
         super().__init__(run, model, parent=parent, start_ns=start_ns, attributes={**own, **(attributes or {})})
         self.attempt = attempt
 
-    def context(self) -> otel_context.Context:
-        return silenced(super().context(), others=self.run.capture.config.suppress_others)
+    @property
+    def _also_set(self) -> Mapping[str, object]:
+        return OTHERS_SILENT if self.run.capture.config.suppress_others else {}
 
     def chunk(self, text: str = "") -> None:
         """Note a streamed chunk: the first one is timed, and the text is kept in case the stream is broken off."""
@@ -328,6 +330,7 @@ def enclosing_agent(invocation: Invocation | None, run: RunInvocation | None = N
     return found if found is None or run is None or found.run is run else None
 
 
+@functools.lru_cache(maxsize=256)  # of a few agents, for every turn
 def prompt_id(instructions: str | None) -> str | None:
     """A short stable id of an agent's instructions: 16 hex digits of their SHA-256."""
     return None if instructions is None else hashlib.sha256(instructions.encode("utf-8", "replace")).hexdigest()[:16]

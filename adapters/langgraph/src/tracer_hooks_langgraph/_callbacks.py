@@ -15,7 +15,7 @@ from langchain_core.tracers.context import register_configure_hook
 
 from tracer_hooks import semconv
 from tracer_hooks.frameworks import guarded, is_strict
-from tracer_hooks.telemetry import Message, RunInvocation, current_run, text_message
+from tracer_hooks.telemetry import Message, RunInvocation, current_invocation, text_message
 from tracer_hooks_langgraph._convert import content_text, result_to_reply
 from tracer_hooks_langgraph._observation import Observation
 from tracer_hooks_langgraph._tool_context import begin_tool_context, noted_call_id
@@ -26,10 +26,11 @@ starting_graph: ContextVar[Any] = ContextVar("tracer_hooks_starting_graph", defa
 
 def observation() -> Observation | None:
     """What is observed of the run that the calling code is part of; None where that is no run of a hooked graph."""
-    run = current_run()
-    if run is None or not isinstance(run.adapter_state, Observation):
+    here = current_invocation()  # not by current_run(): LangChain asks a hundred times in a short run
+    if here is None or here.run.ended:
         return None
-    return run.adapter_state
+    seen = here.run.adapter_state
+    return seen if isinstance(seen, Observation) else None
 
 
 def observe(run: RunInvocation) -> None:

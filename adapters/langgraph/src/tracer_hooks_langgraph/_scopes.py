@@ -29,6 +29,7 @@ class Scope:
         "agent",
         "asker",
         "facts",
+        "graph",
         "held_agent",
         "inputs",
         "kind",
@@ -47,6 +48,8 @@ class Scope:
         self.kind = kind
         self.name = name
         self.parent = parent
+        self.graph: Scope | None = parent if parent is None or parent.kind is ScopeKind.GRAPH else parent.graph
+        """The graph around this scope."""
         self.start_ns = time.time_ns()
         self.node = ""
         """LangGraph's name of the node that it is, or is part of."""
@@ -75,14 +78,6 @@ class Scope:
         while scope is not None:
             yield scope
             scope = scope.parent
-
-    @property
-    def graph(self) -> Scope | None:
-        """The graph around this scope."""
-        for scope in self.ancestors():
-            if scope.kind is ScopeKind.GRAPH:
-                return scope
-        return None
 
     @property
     def node_facts(self) -> NodeFacts | None:

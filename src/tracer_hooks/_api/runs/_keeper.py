@@ -36,6 +36,8 @@ LONGEST_S = 2.0
 """How long a call waits at all, for a slow disk perhaps, before it is thought of as one that fails."""
 _LOCK_S = 5.0
 """How long the thread tries to get the lock before the file counts as one that fails."""
+_REST_S = 1.0
+"""How long the file is kept open where there is nothing to do: opening it costs as much as a run's transaction."""
 _IDLE_S = 10.0
 """How long the thread is kept where there is nothing to do."""
 _BATCH = 100
@@ -176,13 +178,19 @@ class Keeper:
     # --- the thread's side -----------------------------------------------------------------------------------------
     def _run(self) -> None:
         while True:
+            if not self._has_work(_REST_S):
+                _open(self._path).rest()
             with self._changed:
-                if not self._waiting and not self._changed.wait_for(lambda: self._waiting, _IDLE_S):
+                if not self._has_work(_IDLE_S):
                     self._thread = None  # the next run starts another one
                     return
                 while not (self._is_last or self._pause.may_try):
                     self._changed.wait(self._pause.left_s)
             self._write_all()
+
+    def _has_work(self, within_s: float) -> bool:
+        with self._changed:
+            return bool(self._changed.wait_for(lambda: self._waiting, within_s))
 
     def _write_all(self) -> None:
         while self._waiting and (self._is_last or self._pause.may_try):
@@ -297,7 +305,7 @@ def _open(path: Path) -> RunStore:
     """One open store a file and process: opening costs more than saving."""
     from tracer_hooks.store import RunStore
 
-    return RunStore(path, busy_timeout_s=_LOCK_S)
+    return RunStore(path, busy_timeout_s=_LOCK_S, stays_open=True)
 
 
 def _runs_in(kept: list[Kept]) -> int:
