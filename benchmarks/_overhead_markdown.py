@@ -44,7 +44,7 @@ def _overhead_line(row: dict[str, Any]) -> str:
         f"{row['added_percent']:.1f} ({row['added_percent_95'][0]:.1f} to {row['added_percent_95'][1]:.1f})",
         target,
         row["spans"],
-        row["us_per_span"],
+        "" if row["us_per_span"] is None else row["us_per_span"],
         f"{row['attribute_bytes'] / 1000:.1f}",
     )
     return "| " + " | ".join(str(cell) for cell in cells) + " |"

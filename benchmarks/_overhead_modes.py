@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.trace import NoOpTracerProvider
 
 _RIVALS = {
     ("openinference", "autogen"): ("openinference.instrumentation.autogen_agentchat", "AutogenAgentChatInstrumentor"),
@@ -21,10 +22,12 @@ _RIVALS = {
 
 
 class Bare:
-    """Traces nothing."""
+    """Traces nothing; the base of everything that does."""
 
     builds_inside = False
     """Whether the team must be built while tracing is on."""
+    emits = True
+    """Whether spans reach the provider that :meth:`on` is given."""
 
     def on(self, team: Any, provider: TracerProvider) -> None:
         """Begin to trace ``team`` to ``provider``; not timed as a part of the run."""
@@ -43,17 +46,30 @@ class Ours(Bare):
         scratch: Folder for a run store.
         with_store: Whether runs are stored.
         failing: Whether a check fails every run, so that each is diagnosed.
+        capture: What of content goes onto the spans.
+        instead: Where spans go in place of the benchmark's provider.
     """
 
-    def __init__(self, scratch: Path, *, with_store: bool = False, failing: bool = False) -> None:
-        self._options: dict[str, Any] = {"capture": "full", "store": scratch / "runs.sqlite" if with_store else "off"}
+    def __init__(
+        self,
+        scratch: Path,
+        *,
+        with_store: bool = False,
+        failing: bool = False,
+        capture: str = "full",
+        instead: Callable[[], Any] | None = None,
+    ) -> None:
+        self._options: dict[str, Any] = {"capture": capture, "store": scratch / "runs.sqlite" if with_store else "off"}
         if failing:
             self._options["check"] = lambda result, task: False
+        self._instead = instead() if instead is not None else None
+        self.emits = instead is None
 
     def on(self, team: Any, provider: TracerProvider) -> None:
         import tracer_hooks
 
-        tracer_hooks.hook(team, tracer_provider=provider, **self._options)
+        given = provider if self._instead is None else self._instead
+        tracer_hooks.hook(team, tracer_provider=given, **self._options)
 
     def factory(self, build: Callable[..., Any], provider: TracerProvider) -> Callable[..., Any]:
         """The hooked factory, every team of which is traced."""
@@ -107,9 +123,13 @@ class Mode:
     label: str
     distributions: dict[str, str] | None = None
     """The distribution that each framework needs; None: ours, which has every framework."""
-    headline: bool = False
-    """Whether the targets hold for it."""
+    targets: Mapping[str, float] = field(default_factory=dict)
+    """By framework, what it may add to the CPU time of a run, in per cent."""
     options: dict[str, Any] = field(default_factory=dict)
+    floor: str = ""
+    """Of what is no way of tracing but a part of its cost: the class in :mod:`_overhead_floors`."""
+    is_split: bool = False
+    """Whether it serves to split the cost, and is measured only with ``--split``."""
 
     def missing(self, framework: str) -> str | None:
         """Why the mode cannot be measured: "not installed", "no such instrumentor", or what our adapter lacks."""
@@ -125,9 +145,24 @@ class Mode:
 
 
 MODES = {
-    "ours": Mode("tracer-hooks", headline=True),
-    "ours-store": Mode("tracer-hooks, runs stored", options={"with_store": True}),
-    "ours-diagnose": Mode("tracer-hooks, every run fails and is diagnosed", options={"failing": True}),
+    "ours": Mode("tracer-hooks", targets={"autogen": 25.0, "langgraph": 20.0, "crewai": 4.0}),
+    "ours-store": Mode(
+        "tracer-hooks, runs stored",
+        targets={"autogen": 40.0, "langgraph": 40.0, "crewai": 7.0},
+        options={"with_store": True},
+    ),
+    "ours-diagnose": Mode(
+        "tracer-hooks, every run fails, is diagnosed and stored",
+        targets={"autogen": 60.0, "langgraph": 60.0, "crewai": 8.0},
+        options={"failing": True, "with_store": True},
+    ),
+    "idle-handler": Mode(
+        "a LangChain handler that does nothing", {"langgraph": "langchain-core"}, floor="IdleHandler", is_split=True
+    ),
+    "spans-alone": Mode("as many spans, without hooks", floor="SpansAlone", is_split=True),
+    "ours-no-spans": Mode("tracer-hooks without spans", options={"instead": NoOpTracerProvider}, is_split=True),
+    "ours-no-content": Mode("tracer-hooks without content", options={"capture": "off"}, is_split=True),
+    "ours-no-exporter": Mode("tracer-hooks without exporter", options={"instead": TracerProvider}, is_split=True),
     "openinference": Mode(
         "OpenInference",
         {
@@ -149,8 +184,7 @@ MODES = {
         },
     ),
 }
-TARGETS = {"autogen": 30.0, "langgraph": 25.0, "crewai": 5.0}
-"""What our hooks may add to the CPU time of a run, in per cent."""
+FRAMEWORKS = ("autogen", "langgraph", "crewai")
 
 
 def make(name: str, framework: str, scratch: Path) -> Bare:
@@ -158,6 +192,8 @@ def make(name: str, framework: str, scratch: Path) -> Bare:
     if name == "bare":
         return Bare()
     mode = MODES[name]
+    if mode.floor:
+        return getattr(importlib.import_module("_overhead_floors"), mode.floor)()  # type: ignore[no-any-return]
     if mode.distributions is None:
         return Ours(scratch, **mode.options)
     return Rival(name.split("-")[0], framework, **mode.options)

@@ -1,6 +1,6 @@
 """What tracing costs: CPU time and memory of one team, bare and traced, beside OpenInference and OpenLLMetry.
 
-    python benchmarks/overhead.py [--framework X] [--mode M] [--pairs N] [--memory-runs N] [--json FILE] [--quick]
+    python benchmarks/overhead.py [--framework X] [--mode M] [--split] [--pairs N] [--memory-runs N] [--json FILE]
 
 Every way of tracing is measured in processes of its own, in each of which bare and traced runs take turns. The models
 are scripted and answer at once, so that the overhead is as large a share of a run as it can be; with a real model it
@@ -17,7 +17,7 @@ from typing import Any
 
 from _overhead_jobs import JobFailedError, run_jobs
 from _overhead_markdown import as_markdown
-from _overhead_modes import MODES, TARGETS
+from _overhead_modes import FRAMEWORKS, MODES
 from _overhead_statistics import summarise
 from _overhead_table import machine, print_memory, print_overhead
 from rich.console import Console
@@ -74,8 +74,8 @@ def _overhead(framework: str, options: argparse.Namespace) -> list[dict[str, Any
         if missing:
             rows[name]["missing"] = missing
             continue
-        if mode.headline:
-            rows[name]["target_percent"] = TARGETS[framework]
+        if framework in mode.targets:
+            rows[name]["target_percent"] = mode.targets[framework]
     # Each round goes through all modes, so that what drifts on the machine meets all of them.
     for part in range(options.processes):
         pairs = _share(PAIRS[framework] if options.pairs is None else options.pairs, part, options.processes)
@@ -126,8 +126,11 @@ def _share(total: int, part: int, parts: int) -> int:
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--framework", action="append", choices=sorted(TARGETS), help="default: all; may be repeated")
+    parser.add_argument(
+        "--framework", action="append", choices=sorted(FRAMEWORKS), help="default: all; may be repeated"
+    )
     parser.add_argument("--mode", action="append", choices=list(MODES), help="default: all; may be repeated")
+    parser.add_argument("--split", action="store_true", help="measure what the cost is made of as well")
     parser.add_argument("--pairs", type=int, help=f"bare and traced runs of each mode, default {PAIRS}; 0: none")
     parser.add_argument("--processes", type=int, help=f"that share the pairs of a mode, default {PROCESSES}")
     parser.add_argument("--memory-runs", type=int, help=f"0: do not measure memory; default {MEMORY_RUNS}")
@@ -137,8 +140,8 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         "--markdown", type=Path, nargs="+", metavar="FILE", help="measure nothing: print these results as Markdown"
     )
     options = parser.parse_args(arguments)
-    options.framework = options.framework or list(TARGETS)
-    options.mode = options.mode or list(MODES)
+    options.framework = options.framework or list(FRAMEWORKS)
+    options.mode = options.mode or [name for name, mode in MODES.items() if options.split or not mode.is_split]
     options.warm_up = 1 if options.quick else WARM_UP
     if options.quick and options.pairs is None:
         options.pairs = 5

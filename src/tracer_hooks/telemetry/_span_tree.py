@@ -46,6 +46,7 @@ class SpanTree:
         self.records = sorted(records, key=lambda record: (record.start_ns, record.end_ns, record.span_id))
         self._by_id = {record.span_id: record for record in self.records}
         self._turns: dict[int, SpanRecord | None] = {}
+        self._of_operations: dict[tuple[str, ...], list[SpanRecord]] = {}
         self.root = self._find_root()
 
     @property
@@ -53,9 +54,12 @@ class SpanTree:
         """When the run began."""
         return self.records[0].start_ns
 
-    def of_operation(self, *operations: str) -> list[SpanRecord]:
+    def of_operation(self, *operations: str) -> Sequence[SpanRecord]:
         """Spans of one of the operations, by start time."""
-        return [r for r in self.records if r.operation in operations]
+        found = self._of_operations.get(operations)
+        if found is None:  # the same few questions are asked again and again
+            found = self._of_operations[operations] = [r for r in self.records if r.operation in operations]
+        return found
 
     def ancestors(self, record: SpanRecord) -> Iterator[SpanRecord]:
         """The spans around ``record``, innermost first."""

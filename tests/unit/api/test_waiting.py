@@ -192,6 +192,18 @@ def test_a_call_waits_for_a_lock_once_and_not_for_long(tmp_path: Path, monkeypat
     thread.join()
 
 
+def test_an_idle_store_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_keeper, "_REST_S", 0.05)
+    rested = threading.Event()
+    rest = RunStore.rest
+    monkeypatch.setattr(RunStore, "rest", lambda self: (rest(self), rested.set())[0])
+    hooked = tracer_hooks.hook(lambda task: task, store=tmp_path / "runs.sqlite")
+    hooked("a")
+    assert rested.wait(60)
+    hooked("b")
+    assert tasks_in(tmp_path / "runs.sqlite") == {"a", "b"}
+
+
 def test_a_failing_store_is_left_alone_and_said_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
