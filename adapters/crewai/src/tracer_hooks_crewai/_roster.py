@@ -15,7 +15,12 @@ _TEAMS = frozenset({"Crew", "Flow", "Agent", "LiteAgent"})
 
 def is_team(candidate: object) -> bool:
     """Whether an object is a crew, a flow or an agent of CrewAI, told by its classes' names without an import."""
-    names = {base.__name__ for base in type(candidate).__mro__ if base.__module__.partition(".")[0] == "crewai"}
+    return _makes_teams(type(candidate))
+
+
+@functools.lru_cache(maxsize=256)  # asked of every agent in every run
+def _makes_teams(kind: type) -> bool:
+    names = {base.__name__ for base in kind.__mro__ if base.__module__.partition(".")[0] == "crewai"}
     # CrewAI's own agent executor is a flow too, one for each agent; it is a part of a team.
     return bool(names & _TEAMS) and "AgentExecutor" not in names
 
@@ -43,9 +48,8 @@ def tool_name(name: object) -> str:
     return _sanitized(to_text(name))
 
 
-@functools.lru_cache(
-    maxsize=1024
-)  # CrewAI's function costs four regular expressions, and a model is offered many tools
+# CrewAI's function costs four regular expressions, and a model is offered many tools.
+@functools.lru_cache(maxsize=1024)
 def _sanitized(name: str) -> str:
     from crewai.utilities.string_utils import sanitize_tool_name
 
