@@ -63,9 +63,7 @@ def fingerprint(part):
     import tomllib  # 3.11: not imported at the top, so that an older Python gets the message of main()
 
     seen = [part, str(ROOT), sys.version, (ROOT / "constraints.txt").read_text()]
-    for path in sorted(
-        [ROOT / "pyproject.toml", *ROOT.glob("adapters/*/pyproject.toml"), ROOT / ENCODER / "pyproject.toml"]
-    ):
+    for path in sorted([ROOT / "pyproject.toml", *ROOT.glob("*/*/pyproject.toml")]):
         tables = tomllib.loads(path.read_text())
         # The settings of ruff, mypy and pytest do not change what is installed.
         kept = {key: tables[key] for key in ("build-system", "project")}

@@ -125,7 +125,7 @@ def _said(error: Exception) -> str:
 
 
 def _lines(findings: list[Finding]) -> Iterator[Text]:
-    """A line for each finding, with its advice in a line below: no table, whose cells would be cut where it is narrow."""
+    """A line for each finding, its advice in a line below. No table: where it is narrow, its cells would be cut."""
     kind, name = (max(len(getattr(one, field)) for one in findings) for field in ("kind", "name"))
     for finding in findings:
         line = Text("ok" if finding.works else "--", style="green" if finding.works else "yellow")
