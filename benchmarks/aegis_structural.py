@@ -24,14 +24,14 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import _agent_head_fit as fitting
 import numpy as np
+from _agent_head_fit import AgentExample, AgentFitOptions, Fit, Study
+from _agent_head_sums import Array, Sums, pooled, ridge
 from numpy.typing import NDArray
 
 from tracer_hooks.attribution._features import FeatureTable, features_of, group_of
-from tracer_hooks.attribution._structural import _agent_fit as fitting
-from tracer_hooks.attribution._structural._agent_fit import AgentExample, AgentFitOptions, Fit, Study
 from tracer_hooks.attribution._structural._agent_head import MODES
-from tracer_hooks.attribution._structural._agent_sums import Array, Sums, pooled, ridge
 from tracer_hooks.datasets import load
 from tracer_hooks.evaluation._architecture import architecture_of
 from tracer_hooks.evaluation._names import fold, resolve

@@ -20,16 +20,10 @@ from typing import Any
 
 import numpy as np
 from _detection_rows import Row, aegis_rows, cached, own_rows, tau2_rows, whowhen_rows
+from _detector_fit import Shrinkage, equal_importance, fit_weights, threshold_for
 from numpy.typing import NDArray
 
-from tracer_hooks.attribution._detection import (
-    SIGNALS,
-    FailureDetector,
-    Shrinkage,
-    equal_importance,
-    fit_weights,
-    threshold_for,
-)
+from tracer_hooks.attribution._detection import SIGNALS, FailureDetector
 
 RATE = 0.05
 """Share of passing runs that may be blamed when the threshold is chosen; leaves room below the target of 8 %."""

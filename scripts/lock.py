@@ -57,7 +57,7 @@ def asked(source):
 def compiled(name, sources, options):
     """Resolve `sources` into the file `name`; return uv's exit code."""
     print(f"lock: {FOLDER / name}", flush=True)
-    ours = ["tracer-hooks", *(f"tracer-hooks-{adapter}" for adapter in ADAPTERS)]
+    ours = ["tracer-hooks", "tracer-hooks-encoder", *(f"tracer-hooks-{adapter}" for adapter in ADAPTERS)]
     command = ["uv", "pip", "compile", "--quiet", "--no-progress", "--upgrade", "--python-version", OLDEST_PYTHON]
     command += ["--no-annotate", "--custom-compile-command", "make lock", "--output-file", str(FOLDER / name)]
     command += [word for own in ours for word in ("--no-emit-package", own)]

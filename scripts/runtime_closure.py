@@ -14,8 +14,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
-# Extras that nobody needs to use tracer-hooks; `all` is made of others, and the adapters have files of their own.
-NOT_RUNTIME = {"all", "autogen", "bench", "crewai", "dev", "docs", "langgraph"}
+# Extras that nobody needs to use tracer-hooks; `all` and `encoder` are made of others, and the adapters have files of
+# their own.
+NOT_RUNTIME = {"all", "autogen", "bench", "crewai", "dev", "docs", "encoder", "langgraph"}
 ADAPTERS = ("autogen", "crewai", "langgraph")
 # What builds of PyTorch for one kind of accelerator ask for; other builds do not.
 ACCELERATORS = ("cuda-", "intel-", "nvidia-", "pytorch-triton", "triton")

@@ -3,8 +3,9 @@
 Usage: python3 scripts/setup_venv.py [PART ...]
 
 `demo` is the core and the three adapters with their frameworks, no more. Every other PART is an extra of the core,
-installed on top of that: `dev` (the default), `docs`, `bench`. What was installed is recorded last, so an interrupted
-run is finished by the next one. Only the standard library is used: this runs before anything is installed.
+installed on top of that, with the encoder's weights: `dev` (the default), `docs`, `bench`. What was installed is
+recorded last, so an interrupted run is finished by the next one. Only the standard library is used: this runs before
+anything is installed.
 """
 
 import hashlib
@@ -21,6 +22,7 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 LOG = VENV / "setup.log"
 ADAPTERS = ("adapters/autogen[openai]", "adapters/crewai", "adapters/langgraph[openai]")
+ENCODER = "packages/encoder"  # weights that only PyTorch can read: not for the demo
 DEMO, BASE = "demo", "dev"
 SUPPORTED = ((3, 11), (3, 14))  # crewai 1.15 has no release for 3.14
 PROGRESS_EVERY_S = 15.0
@@ -61,7 +63,7 @@ def fingerprint(part):
     import tomllib  # 3.11: not imported at the top, so that an older Python gets the message of main()
 
     seen = [part, str(ROOT), sys.version, (ROOT / "constraints.txt").read_text()]
-    for path in sorted([ROOT / "pyproject.toml", *ROOT.glob("adapters/*/pyproject.toml")]):
+    for path in sorted([ROOT / "pyproject.toml", *ROOT.glob("*/*/pyproject.toml")]):
         tables = tomllib.loads(path.read_text())
         # The settings of ruff, mypy and pytest do not change what is installed.
         kept = {key: tables[key] for key in ("build-system", "project")}
@@ -81,8 +83,8 @@ def install(part):
     command += ["--no-progress"] if uv else ["--progress-bar", "off"]
     command += [] if uv or part != DEMO else ["--no-compile"]  # Python compiles what it imports; most is never imported
     command += ["-c", "constraints.txt", "-e", "." if part == DEMO else f".[{part}]"]
-    for adapter in ADAPTERS:
-        command += ["-e", adapter]
+    for folder in ADAPTERS if part == DEMO else (*ADAPTERS, ENCODER):
+        command += ["-e", folder]
     started = time.monotonic()
     code = run_quietly(command)
     if code:

@@ -9,9 +9,9 @@ Names are loaded at their first use, so that ``import tracer_hooks`` stays fast 
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
+from tracer_hooks._lazy_names import lazy_names
 from tracer_hooks._version import __version__
 
 if TYPE_CHECKING:
@@ -48,43 +48,6 @@ if TYPE_CHECKING:
     from tracer_hooks.frameworks import RunResult
     from tracer_hooks.frameworks.plain import agent, hand_off, instructions, model, tool
     from tracer_hooks.schema import Attribution, ErrorMode, RunOutcome, Step, Trajectory
-
-_HOMES = {
-    "tracer_hooks._api": (
-        "Attempt",
-        "CalibrateOptions",
-        "Calibration",
-        "HookOptions",
-        "ImproveOptions",
-        "LearnedLessons",
-        "Improvement",
-        "RetryBoundary",
-        "TeamRun",
-        "Verdict",
-        "arun",
-        "build_dataset",
-        "calibrate",
-        "counterfactual",
-        "diagnose",
-        "find_decisive_step",
-        "flush",
-        "hook",
-        "improve",
-        "inject",
-        "last_run",
-        "learn_lessons",
-        "replay_run",
-        "rerunner",
-        "resume",
-        "run",
-        "unhook",
-    ),
-    "tracer_hooks.frameworks": ("RunResult",),
-    "tracer_hooks.frameworks.plain": ("agent", "hand_off", "instructions", "model", "tool"),
-    "tracer_hooks.errors": ("TracerHooksError",),
-    "tracer_hooks.schema": ("Attribution", "ErrorMode", "RunOutcome", "Step", "Trajectory"),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Attempt",
@@ -129,15 +92,41 @@ __all__ = [
     "unhook",
 ]
 
-
-def __getattr__(name: str) -> object:
-    home = _HOME_OF.get(name)
-    if home is None:
-        raise AttributeError(f"module 'tracer_hooks' has no attribute {name!r}")
-    value = getattr(importlib.import_module(home), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+lazy_names(
+    __name__,
+    {
+        "._api": (
+            "Attempt",
+            "CalibrateOptions",
+            "Calibration",
+            "HookOptions",
+            "ImproveOptions",
+            "LearnedLessons",
+            "Improvement",
+            "RetryBoundary",
+            "TeamRun",
+            "Verdict",
+            "arun",
+            "build_dataset",
+            "calibrate",
+            "counterfactual",
+            "diagnose",
+            "find_decisive_step",
+            "flush",
+            "hook",
+            "improve",
+            "inject",
+            "last_run",
+            "learn_lessons",
+            "replay_run",
+            "rerunner",
+            "resume",
+            "run",
+            "unhook",
+        ),
+        ".frameworks": ("RunResult",),
+        ".frameworks.plain": ("agent", "hand_off", "instructions", "model", "tool"),
+        ".errors": ("TracerHooksError",),
+        ".schema": ("Attribution", "ErrorMode", "RunOutcome", "Step", "Trajectory"),
+    },
+)

@@ -1,11 +1,16 @@
 """The public entry points, wired together: hook, run, diagnose."""
 
-from tracer_hooks._api.building import CalibrateOptions, Calibration, Calibrator, Estimate, build_dataset, calibrate
-from tracer_hooks._api.conducting import HookOptions, RetryBoundary, arun, diagnose, hook, last_run, run, unhook
-from tracer_hooks._api.improving import Improvement, ImproveOptions, LearnedLessons, improve, learn_lessons
-from tracer_hooks._api.rerunning import counterfactual, find_decisive_step, inject, replay_run, rerunner, resume
-from tracer_hooks._api.runs import Attempt, TeamRun, contrast_attributor, flush, report_run
-from tracer_hooks.frameworks import Verdict
+from typing import TYPE_CHECKING
+
+from tracer_hooks._lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from tracer_hooks._api.building import CalibrateOptions, Calibration, Calibrator, Estimate, build_dataset, calibrate
+    from tracer_hooks._api.conducting import HookOptions, RetryBoundary, arun, diagnose, hook, last_run, run, unhook
+    from tracer_hooks._api.improving import Improvement, ImproveOptions, LearnedLessons, improve, learn_lessons
+    from tracer_hooks._api.rerunning import counterfactual, find_decisive_step, inject, replay_run, rerunner, resume
+    from tracer_hooks._api.runs import Attempt, TeamRun, contrast_attributor, flush, report_run
+    from tracer_hooks.frameworks import Verdict
 
 __all__ = [
     "Attempt",
@@ -40,3 +45,15 @@ __all__ = [
     "run",
     "unhook",
 ]
+
+lazy_names(
+    __name__,
+    {
+        ".building": ("CalibrateOptions", "Calibration", "Calibrator", "Estimate", "build_dataset", "calibrate"),
+        ".conducting": ("HookOptions", "RetryBoundary", "arun", "diagnose", "hook", "last_run", "run", "unhook"),
+        ".improving": ("Improvement", "ImproveOptions", "LearnedLessons", "improve", "learn_lessons"),
+        ".rerunning": ("counterfactual", "find_decisive_step", "inject", "replay_run", "rerunner", "resume"),
+        ".runs": ("Attempt", "TeamRun", "contrast_attributor", "flush", "report_run"),
+        "tracer_hooks.frameworks": ("Verdict",),
+    },
+)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-from rich.table import Table
 from rich.text import Text
 
 from tracer_hooks._version import __version__
-from tracer_hooks.attribution import attributor_names, get_attributor
+from tracer_hooks.attribution import EnsembleAttributor, attributor_names, get_attributor
 from tracer_hooks.cli._console import DONE, out, print_json
 from tracer_hooks.config import bubblewrap_use, store_path
 from tracer_hooks.errors import TracerHooksError
@@ -46,7 +46,8 @@ def examine(*, as_json: bool) -> int:
     if as_json:
         print_json({"findings": [asdict(finding) for finding in findings]})
     else:
-        out().print(_table(findings))
+        for line in _lines(findings):
+            out().print(line, soft_wrap=True)  # a command that is recommended stays whole at any width
     return DONE
 
 
@@ -78,6 +79,8 @@ def _attributors() -> list[Finding]:
             findings.append(Finding(kind="attributor", name=name, works=False, detail=_said(error)))
         else:
             detail = "ready" if made.name == name else f"takes {made.name!r}"
+            if isinstance(made, EnsembleAttributor):
+                detail += f", made of {' and '.join(made.members)}"
             findings.append(Finding(kind="attributor", name=name, works=True, detail=detail))
     return findings
 
@@ -121,11 +124,12 @@ def _said(error: Exception) -> str:
     return str(error) if isinstance(error, TracerHooksError) else f"{type(error).__name__}: {error}"
 
 
-def _table(findings: list[Finding]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for title in ("", "kind", "name", "detail", "next"):
-        table.add_column(title)
+def _lines(findings: list[Finding]) -> Iterator[Text]:
+    """A line for each finding, its advice in a line below. No table: where it is narrow, its cells would be cut."""
+    kind, name = (max(len(getattr(one, field)) for one in findings) for field in ("kind", "name"))
     for finding in findings:
-        mark = Text("ok", style="green") if finding.works else Text("--", style="yellow")
-        table.add_row(mark, finding.kind, finding.name, Text(finding.detail), Text(finding.advice))
-    return table
+        line = Text("ok" if finding.works else "--", style="green" if finding.works else "yellow")
+        line.append(f"  {finding.kind:{kind}}  {finding.name:{name}}  {finding.detail}", style="default")
+        yield line
+        if finding.advice:
+            yield Text(f"    next: {finding.advice}")

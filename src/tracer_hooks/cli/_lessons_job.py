@@ -6,20 +6,22 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from tracer_hooks._api import LearnedLessons, learn_lessons
 from tracer_hooks._safe_text import on_screen
 from tracer_hooks.cli._console import DONE, FAILED, err, out, out_wide, print_json
-from tracer_hooks.cli._improve_job import WritingModel
 from tracer_hooks.cli._needed_store import needed_store
 from tracer_hooks.cli._prompts_job import find_team
 from tracer_hooks.errors import StoreError
 from tracer_hooks.store import Lesson, LessonStore
+
+if TYPE_CHECKING:
+    from tracer_hooks._api import LearnedLessons
+    from tracer_hooks.cli._improve_job import WritingModel
 
 _LEARN = "tracer-hooks lessons learn --team NAME --base-url URL --model NAME"
 _HIDDEN = {"kind"}
@@ -30,6 +32,8 @@ def learn(
     store: Path | None, team: str, writer: WritingModel, *, agents: Sequence[str], attributor: str, as_json: bool
 ) -> int:
     """Learn, and say what came of it; gives the exit code."""
+    from tracer_hooks._api import learn_lessons  # a list of lessons needs neither teams nor attributors
+
     path, chat = needed_store(store), writer.chat()
     with redirect_stdout(sys.stderr):  # what a function of the user's prints is no result of ours
         found = learn_lessons(team, chat=chat, store=path, attributor=attributor, agents=agents)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
-
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING, Any
 
 from tracer_hooks.cli._console import DONE, err, out, out_wide, print_json, write_result
 from tracer_hooks.cli._needed_store import needed_store
 from tracer_hooks.errors import ConfigError, StoreError
-from tracer_hooks.repairs import RepairLog
-from tracer_hooks.report import ReportAttempt, ReportRun, diagnosis_text, render_html, repair_text
 from tracer_hooks.schema import RunOutcome, to_json
 from tracer_hooks.store import RunStore, RunSummary, StoredRun, lessons_in_words
+
+if TYPE_CHECKING:  # at run time they are imported by the commands that need them: a list needs no report
+    from rich.table import Table
+
+    from tracer_hooks.repairs import RepairLog
+    from tracer_hooks.report import ReportRun
 
 _COLUMNS = {"run": 12, "began": 11, "team": 5, "attempt": 7, "outcome": 9, "blamed": 5, "task": 5}
 """The table's columns with the least width at which each is of use: an id that is cut shows no run."""
@@ -41,6 +41,10 @@ def list_runs(store: Path | None, *, limit: int, team: str | None, outcome: str 
 
 def show_run(store: Path | None, run_id: str, *, as_json: bool) -> int:
     """Print one run with its steps and diagnosis."""
+    from rich.text import Text
+
+    from tracer_hooks.report import diagnosis_text, repair_text
+
     run = _get(store, run_id)
     if as_json:
         print_json(run.model_dump(mode="json"))
@@ -76,9 +80,13 @@ def export_run(store: Path | None, run_id: str, *, file_format: str, out: Path |
     """Write one run to a file or stdout."""
     run = _get(store, run_id)
     if file_format == "html":
+        from tracer_hooks.report import render_html
+
         with _open(store) as runs:
             text = render_html(_report(runs.attempts(run.session_id) or (run,)))
     elif file_format == "otlp":
+        import json
+
         from tracer_hooks.telemetry import export_request, to_spans
 
         text = json.dumps(export_request(to_spans(run.trajectory)), ensure_ascii=False) + "\n"
@@ -104,7 +112,11 @@ def _repairs(store: Path | None, run: StoredRun) -> RepairLog | None:
     if run.repair is None:
         with _open(store) as runs:
             run = next(reversed(runs.attempts(run.session_id)), run)
-    return None if run.repair is None else RepairLog.model_validate(run.repair)
+    if run.repair is None:
+        return None
+    from tracer_hooks.repairs import RepairLog
+
+    return RepairLog.model_validate(run.repair)
 
 
 def _outcome(value: str | None) -> RunOutcome | None:
@@ -117,6 +129,9 @@ def _outcome(value: str | None) -> RunOutcome | None:
 
 
 def _table(summaries: tuple[RunSummary, ...]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=None, pad_edge=False)
     for title, width in _COLUMNS.items():
         table.add_column(title, overflow="ellipsis", no_wrap=True, min_width=width)
@@ -148,6 +163,9 @@ def _short(name: str) -> str:
 
 
 def _report(attempts: tuple[StoredRun, ...]) -> ReportRun:
+    from tracer_hooks.repairs import RepairLog
+    from tracer_hooks.report import ReportAttempt, ReportRun
+
     return ReportRun(
         team=attempts[0].team,
         framework=attempts[0].framework,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from tracer_hooks.repairs._chat import Chat, Written, ask
-from tracer_hooks.repairs._failure import Failure, PastTrial
+from tracer_hooks.repairs._failure import Failure
 from tracer_hooks.repairs._masking import shortened
+from tracer_hooks.repairs._past_trial import PastTrial
 from tracer_hooks.repairs._run_text import error_mode_at, notes_on, steps_as_text
 
 _RUN_CHARACTERS = 12_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracer_hooks.repairs._failure import PastTrial
+from tracer_hooks.repairs._past_trial import PastTrial
 from tracer_hooks.schema import DecisiveStep, Record, Text, Usage
 
 

@@ -1,19 +1,24 @@
 """Offline tasks with graders, and team architectures that work on them: to build labelled data without any service."""
 
-from tracer_hooks.suites._endpoint import Endpoint
-from tracer_hooks.suites._registry import check_of, get_suite, suite_names
-from tracer_hooks.suites._sandbox import (
-    AssertOutcome,
-    BubblewrapState,
-    Isolation,
-    SandboxLimits,
-    SandboxResult,
-    bubblewrap_state,
-    isolation_in_words,
-    run_python,
-)
-from tracer_hooks.suites._suite import Difficulty, Environment, Suite
-from tracer_hooks.suites._task import SuiteTask, load_tasks, save_tasks
+from typing import TYPE_CHECKING
+
+from tracer_hooks._lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from tracer_hooks.suites._endpoint import Endpoint
+    from tracer_hooks.suites._registry import check_of, get_suite, suite_names
+    from tracer_hooks.suites._sandbox import (
+        AssertOutcome,
+        BubblewrapState,
+        Isolation,
+        SandboxLimits,
+        SandboxResult,
+        bubblewrap_state,
+        isolation_in_words,
+        run_python,
+    )
+    from tracer_hooks.suites._suite import Difficulty, Environment, Suite
+    from tracer_hooks.suites._task import SuiteTask, load_tasks, save_tasks
 
 __all__ = [
     "AssertOutcome",
@@ -35,3 +40,23 @@ __all__ = [
     "save_tasks",
     "suite_names",
 ]
+
+lazy_names(
+    __name__,
+    {
+        "._endpoint": ("Endpoint",),
+        "._registry": ("check_of", "get_suite", "suite_names"),
+        "._sandbox": (
+            "AssertOutcome",
+            "BubblewrapState",
+            "Isolation",
+            "SandboxLimits",
+            "SandboxResult",
+            "bubblewrap_state",
+            "isolation_in_words",
+            "run_python",
+        ),
+        "._suite": ("Difficulty", "Environment", "Suite"),
+        "._task": ("SuiteTask", "load_tasks", "save_tasks"),
+    },
+)

@@ -5,8 +5,9 @@ Nothing is loaded before it is used: neither a framework nor pytest, which only 
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tracer_hooks._lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from tracer_hooks.testing._contract import AdapterContract
@@ -44,27 +45,17 @@ __all__ = [
     "ticking_clock",
 ]
 
-_MODULES = {
-    "_contract": ("AdapterContract",),
-    "_contract_teams": ("ContractTeams", "NotOfferedError"),
-    "_observing": ("Observer", "observed"),
-    "_scenarios": ("PROMPTS", "SCRIPTS", "TASK", "Scenario", "lookup"),
-    "_scripted_llm": ("ScriptedLLM",),
-    "_scripted_replies": ("Drop", "ErrorReply", "Garbage", "Reply", "ToolCallReply"),
-    "_scripted_request": ("ScriptedRequest",),
-    "_scripted_rules": ("Rule", "When"),
-    "_spans": ("CountingIds", "span_tree", "ticking_clock"),
-}
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value  # so that this function is asked only once
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+lazy_names(
+    __name__,
+    {
+        "._contract": ("AdapterContract",),
+        "._contract_teams": ("ContractTeams", "NotOfferedError"),
+        "._observing": ("Observer", "observed"),
+        "._scenarios": ("PROMPTS", "SCRIPTS", "TASK", "Scenario", "lookup"),
+        "._scripted_llm": ("ScriptedLLM",),
+        "._scripted_replies": ("Drop", "ErrorReply", "Garbage", "Reply", "ToolCallReply"),
+        "._scripted_request": ("ScriptedRequest",),
+        "._scripted_rules": ("Rule", "When"),
+        "._spans": ("CountingIds", "span_tree", "ticking_clock"),
+    },
+)

@@ -9,6 +9,7 @@ from functools import reduce
 from typing import NamedTuple
 
 from tracer_hooks.values._expressions import EQUALS_WORDS
+from tracer_hooks.values._patterns import lazy
 from tracer_hooks.values._quantities import Quantity
 
 Terms = Sequence[Quantity]
@@ -77,4 +78,4 @@ def form(
     one_unit: bool = False,
 ) -> Form:
     """One sentence, of its pattern."""
-    return Form(re.compile(pattern, re.IGNORECASE), name, values, result, is_closed, one_unit)
+    return Form(lazy(pattern, re.IGNORECASE), name, values, result, is_closed, one_unit)

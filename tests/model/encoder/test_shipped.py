@@ -1,4 +1,4 @@
-"""The weights in the wheel."""
+"""The weights of the distribution tracer-hooks-encoder."""
 
 import shutil
 
@@ -6,10 +6,13 @@ import pytest
 
 from tracer_hooks.attribution import get_attributor
 from tracer_hooks.attribution._features import features_of
-from tracer_hooks.attribution.encoder import EncoderAttributor, _weights
-from tracer_hooks.attribution.encoder._weights import SHIPPED, SHIPPED_SHA256, load_config, sha256
+from tracer_hooks.attribution._weight_files import SHIPPED_SHA256, encoder_folder, sha256
+from tracer_hooks.attribution.encoder import EncoderAttributor, _attributor, _weights
+from tracer_hooks.attribution.encoder._weights import load_config
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import Step, Trajectory
+
+SHIPPED = encoder_folder()
 
 WORK = [
     ("Solver", "There are 7 two-point shots and 3 three-point shots. 7 * 2 = 14 and 3 * 3 = 9, so the sum is 23."),
@@ -31,9 +34,10 @@ def run(steps):
 
 
 def test_the_weights_are_those_that_the_code_names_and_fit_the_wheel():
-    assert sha256(SHIPPED / "encoder.safetensors") == SHIPPED_SHA256
-    assert load_config(SHIPPED)["weights_sha256"] == SHIPPED_SHA256
-    assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 35e6
+    pinned = SHIPPED_SHA256[SHIPPED / "encoder.safetensors"]
+    assert sha256(SHIPPED / "encoder.safetensors") == pinned
+    assert load_config(SHIPPED)["weights_sha256"] == pinned
+    assert sum(path.stat().st_size for path in SHIPPED.iterdir() if path.is_file()) < 35e6
 
 
 def test_the_features_that_they_read_are_computed():
@@ -56,6 +60,7 @@ def test_weights_of_another_version_are_refused(shipped, tmp_path, monkeypatch):
     shutil.copytree(SHIPPED, folder)
     with (folder / "encoder.safetensors").open("ab") as file:
         file.write(b"\0")
-    monkeypatch.setattr(_weights, "SHIPPED", folder)
-    with pytest.raises(AttributionError, match="force-reinstall"):
+    for module in (_attributor, _weights):
+        monkeypatch.setattr(module, "encoder_folder", lambda: folder)
+    with pytest.raises(AttributionError, match="force-reinstall tracer-hooks-encoder"):
         EncoderAttributor().score(run(WORK))

@@ -205,6 +205,8 @@ def test_code_and_shipped_files_agree(path: Path) -> None:
 def test_every_shipped_file_is_pinned() -> None:
     root = Path(_weight_files.__file__).parent
     files = {path for folder in root.rglob("weights") for path in folder.iterdir() if path.suffix != ".md"}
+    if encoder := _weight_files.encoder_folder():
+        files |= {path for path in encoder.iterdir() if path.is_file() and path.suffix not in (".md", ".py", ".pyc")}
     assert files == set(_weight_files.SHIPPED_SHA256)
 
 

@@ -1,8 +1,13 @@
 """Labelled data from one's own teams, and an attributor fitted to them."""
 
-from tracer_hooks._api.building._build_dataset import build_dataset, dataset_build
-from tracer_hooks._api.building._calibrate import CalibrateOptions, Calibration, Calibrator, Estimate, calibrate
-from tracer_hooks._api.building._resumable_build import BuildEstimate, BuiltDataset, DatasetBuild
+from typing import TYPE_CHECKING
+
+from tracer_hooks._lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from tracer_hooks._api.building._build_dataset import build_dataset, dataset_build
+    from tracer_hooks._api.building._calibrate import CalibrateOptions, Calibration, Calibrator, Estimate, calibrate
+    from tracer_hooks._api.building._resumable_build import BuildEstimate, BuiltDataset, DatasetBuild
 
 __all__ = [
     "BuildEstimate",
@@ -16,3 +21,12 @@ __all__ = [
     "calibrate",
     "dataset_build",
 ]
+
+lazy_names(
+    __name__,
+    {
+        "._build_dataset": ("build_dataset", "dataset_build"),
+        "._calibrate": ("CalibrateOptions", "Calibration", "Calibrator", "Estimate", "calibrate"),
+        "._resumable_build": ("BuildEstimate", "BuiltDataset", "DatasetBuild"),
+    },
+)

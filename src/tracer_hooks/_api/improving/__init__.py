@@ -1,14 +1,19 @@
 """Improving the prompts of a team: better ones are looked for, tried on other tasks, and kept."""
 
-from tracer_hooks._api.improving._improve import improve
-from tracer_hooks._api.improving._improve_options import ImproveEstimate, ImproveOptions
-from tracer_hooks._api.improving._improvement import BeforeAfter, Improvement, Refused, Share, TrialPair
-from tracer_hooks._api.improving._improver import Improver
-from tracer_hooks._api.improving._journaled_chat import JournaledChat
-from tracer_hooks._api.improving._learn_lessons import LearnedLessons, RefusedLesson, learn_lessons
-from tracer_hooks._api.improving._phases import ImproveProgress, Phase
-from tracer_hooks._api.improving._team_trials import PromptedTeam, TeamTrials, TrialOptions
-from tracer_hooks._api.improving._told import told
+from typing import TYPE_CHECKING
+
+from tracer_hooks._lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from tracer_hooks._api.improving._improve import improve
+    from tracer_hooks._api.improving._improve_options import ImproveEstimate, ImproveOptions
+    from tracer_hooks._api.improving._improvement import BeforeAfter, Improvement, Refused, Share, TrialPair
+    from tracer_hooks._api.improving._improver import Improver
+    from tracer_hooks._api.improving._journaled_chat import JournaledChat
+    from tracer_hooks._api.improving._learn_lessons import LearnedLessons, RefusedLesson, learn_lessons
+    from tracer_hooks._api.improving._phases import ImproveProgress, Phase
+    from tracer_hooks._api.improving._team_trials import PromptedTeam, TeamTrials, TrialOptions
+    from tracer_hooks._api.improving._told import told
 
 __all__ = [
     "BeforeAfter",
@@ -31,3 +36,18 @@ __all__ = [
     "learn_lessons",
     "told",
 ]
+
+lazy_names(
+    __name__,
+    {
+        "._improve": ("improve",),
+        "._improve_options": ("ImproveEstimate", "ImproveOptions"),
+        "._improvement": ("BeforeAfter", "Improvement", "Refused", "Share", "TrialPair"),
+        "._improver": ("Improver",),
+        "._journaled_chat": ("JournaledChat",),
+        "._learn_lessons": ("LearnedLessons", "RefusedLesson", "learn_lessons"),
+        "._phases": ("ImproveProgress", "Phase"),
+        "._team_trials": ("PromptedTeam", "TeamTrials", "TrialOptions"),
+        "._told": ("told",),
+    },
+)

@@ -1,9 +1,14 @@
 """Running a recorded or a new task again and again: replays, counterfactuals, injected faults."""
 
-from tracer_hooks._api.rerunning._inject import inject
-from tracer_hooks._api.rerunning._replay import counterfactual, find_decisive_step, replay_run, resume
-from tracer_hooks._api.rerunning._subjects import OwnTeam, SuiteTeam, probe_endpoint
-from tracer_hooks._api.rerunning._targets import is_built_with_prompts, judge_of, rerunner
+from typing import TYPE_CHECKING
+
+from tracer_hooks._lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from tracer_hooks._api.rerunning._inject import inject
+    from tracer_hooks._api.rerunning._replay import counterfactual, find_decisive_step, replay_run, resume
+    from tracer_hooks._api.rerunning._subjects import OwnTeam, SuiteTeam, probe_endpoint
+    from tracer_hooks._api.rerunning._targets import is_built_with_prompts, judge_of, rerunner
 
 __all__ = [
     "OwnTeam",
@@ -18,3 +23,13 @@ __all__ = [
     "rerunner",
     "resume",
 ]
+
+lazy_names(
+    __name__,
+    {
+        "._inject": ("inject",),
+        "._replay": ("counterfactual", "find_decisive_step", "replay_run", "resume"),
+        "._subjects": ("OwnTeam", "SuiteTeam", "probe_endpoint"),
+        "._targets": ("is_built_with_prompts", "judge_of", "rerunner"),
+    },
+)

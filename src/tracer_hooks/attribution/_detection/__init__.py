@@ -1,7 +1,6 @@
 """Whether a run of unknown outcome failed at all."""
 
 from tracer_hooks.attribution._detection._detector import Detection, FailureDetector, Reason
-from tracer_hooks.attribution._detection._fitting import Shrinkage, equal_importance, fit_weights, threshold_for
 from tracer_hooks.attribution._detection._sentences import SYMPTOMS
 from tracer_hooks.attribution._detection._signals import SIGNALS, findings_of
 
@@ -11,9 +10,5 @@ __all__ = [
     "Detection",
     "FailureDetector",
     "Reason",
-    "Shrinkage",
-    "equal_importance",
     "findings_of",
-    "fit_weights",
-    "threshold_for",
 ]

@@ -36,7 +36,8 @@ class EnsembleAttributor:
     """Stacks the methods that are installed: a weighted mean of their log-beliefs over the steps.
 
     Args:
-        members: The methods by name; those that are installed by default.
+        members: The methods by name; those that are installed by default. One line in the log says when the encoder is
+            not among them.
         shares: The weight of each method; shipped ones by default.
     """
 
@@ -48,6 +49,11 @@ class EnsembleAttributor:
         self._members = dict(members) if members is not None else installed_members()
         self._shares = dict(shares) if shares is not None else dict(_SHIPPED_SHARES)
         self._is_fitted = shares is not None
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """Names of the methods that have a say."""
+        return tuple(self._members)
 
     def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
         """Diagnose one run; see :class:`~tracer_hooks.attribution.Attributor`."""

@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from importlib.util import find_spec
 
+from tracer_hooks._guard import warn_once
 from tracer_hooks.attribution._registry import get_attributor
 from tracer_hooks.attribution._scores import Scorer
+from tracer_hooks.attribution._weight_files import encoder_folder
 from tracer_hooks.errors import TracerHooksError
 
-_ENCODER_NEEDS = ("torch", "transformers", "safetensors")
+_MODEL = ("torch", "transformers", "safetensors")
 _PREFILL_MODEL = "TRACER_HOOKS_PREFILL_MODEL"
 
 
 def installed_members() -> dict[str, Scorer]:
-    """``structural``; ``encoder`` where torch is installed; ``prefill`` where a language model for it is set too."""
+    """``structural``; ``encoder`` with its weights; ``prefill`` with PyTorch where a language model for it is set."""
     names = ["structural"]
-    if all(find_spec(module) is not None for module in _ENCODER_NEEDS):
+    if missing := without_encoder():
+        warn_once("ensemble without encoder", "the attributor 'ensemble' runs without 'encoder': %s", missing)
+    else:
         names.append("encoder")
-        if os.environ.get(_PREFILL_MODEL):
-            names.append("prefill")
+    if os.environ.get(_PREFILL_MODEL) and _are_installed(_MODEL):
+        names.append("prefill")
     return {name: member for name in names if (member := _made(name)) is not None}
+
+
+def without_encoder() -> str:
+    """Why the encoder cannot be a member, and what to install; empty where it can."""
+    if not _are_installed(_MODEL):
+        return "PyTorch, transformers or safetensors is not installed. Run: pip install 'tracer-hooks[encoder]'"
+    if encoder_folder() is None:
+        return "its weights are not installed. Run: pip install tracer-hooks-encoder"
+    return ""
+
+
+def _are_installed(modules: Iterable[str]) -> bool:
+    return all(find_spec(module) is not None for module in modules)
 
 
 def _made(name: str) -> Scorer | None:

@@ -3,8 +3,9 @@
 Names are loaded at their first use: the attributor itself says what to install where torch is missing.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tracer_hooks._lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from tracer_hooks.attribution.encoder._attributor import EncoderAttributor
@@ -37,22 +38,17 @@ __all__ = [
     "stack",
 ]
 
-_HOMES = {
-    "_attributor": ("EncoderAttributor",),
-    "_backbone": ("StepEncoder",),
-    "_given": ("Reading", "feature_names", "read"),
-    "_head": ("HeadConfig", "HeadOutput"),
-    "_model": ("EncoderModel",),
-    "_stack": ("padded", "stack"),
-    "_tokens": ("TOKENIZER", "StepTokenizer"),
-    "_towers": ("TrajectoryHead",),
-    "_weights": ("CONFIG", "WEIGHTS", "load_model", "save_model"),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOME_OF.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{home}"), name)
+lazy_names(
+    __name__,
+    {
+        "._attributor": ("EncoderAttributor",),
+        "._backbone": ("StepEncoder",),
+        "._given": ("Reading", "feature_names", "read"),
+        "._head": ("HeadConfig", "HeadOutput"),
+        "._model": ("EncoderModel",),
+        "._stack": ("padded", "stack"),
+        "._tokens": ("TOKENIZER", "StepTokenizer"),
+        "._towers": ("TrajectoryHead",),
+        "._weights": ("CONFIG", "WEIGHTS", "load_model", "save_model"),
+    },
+)

@@ -15,8 +15,9 @@ from tracer_hooks._optional import require
 from tracer_hooks.attribution._abstaining import INCOMPLETE, refusal_of
 from tracer_hooks.attribution._fitting import FitReport
 from tracer_hooks.attribution._scores import StepScores
+from tracer_hooks.attribution._weight_files import encoder_folder
 from tracer_hooks.attribution.encoder._belief import candidates_of, evidence_of, faults_of, mode_of, modes_of
-from tracer_hooks.errors import AttributionError
+from tracer_hooks.errors import AttributionError, MissingExtraError
 from tracer_hooks.schema import Attribution, LabeledTrajectory, Trajectory
 
 if TYPE_CHECKING:
@@ -34,22 +35,24 @@ class EncoderAttributor:
     succeeded; rules and the failure detector do that.
 
     Args:
-        directory: A folder that ``tracer-hooks train encoder`` or :meth:`save` wrote; the shipped weights by default.
+        directory: A folder that ``tracer-hooks train encoder`` or :meth:`save` wrote; the weights of the distribution
+            tracer-hooks-encoder by default.
         device: Where to compute: ``"cpu"``, ``"cuda"``, ``"cuda:1"``.
 
     Raises:
-        MissingExtraError: PyTorch, transformers or safetensors is not installed.
+        MissingExtraError: PyTorch, transformers or safetensors is not installed; or tracer-hooks-encoder, and no
+            folder is given.
         AttributionError: The folder holds no encoder, or its weights are damaged.
     """
 
     name = "encoder"
 
     def __init__(self, directory: Path | None = None, *, device: str = "cpu") -> None:
+        self._directory = directory or _shipped_folder()
         require("torch", extra="model", feature="the attributor 'encoder'")
         from tracer_hooks.attribution.encoder._pointer import Pointer
-        from tracer_hooks.attribution.encoder._weights import SHIPPED, load_config
+        from tracer_hooks.attribution.encoder._weights import load_config
 
-        self._directory = directory or SHIPPED
         load_config(self._directory)
         self._device = device
         self._pointer: Pointer | None = Pointer.load(self._directory)
@@ -138,3 +141,10 @@ class EncoderAttributor:
         best = int(np.argmax(steps))
         evidence = evidence_of(trajectory.steps[best])
         return StepScores(steps=scores.steps, agents=scores.agents, modes=scores.modes, evidence=evidence)
+
+
+def _shipped_folder() -> Path:
+    folder = encoder_folder()
+    if folder is None:
+        raise MissingExtraError("the attributor 'encoder' without weights of your own", "tracer-hooks[encoder]")
+    return folder

@@ -14,8 +14,7 @@ from torch import Tensor
 from tracer_hooks._atomic_files import write_files
 from tracer_hooks._limits import brief
 from tracer_hooks._optional import require
-from tracer_hooks.attribution._weight_files import REINSTALL, read_weights, reason_of, sha256
-from tracer_hooks.attribution._weight_files import SHIPPED_SHA256 as SHIPPED_FILES_SHA256
+from tracer_hooks.attribution._weight_files import REINSTALL_ENCODER, encoder_folder, read_weights, reason_of
 from tracer_hooks.attribution.encoder._backbone import StepEncoder
 from tracer_hooks.attribution.encoder._head import HeadConfig
 from tracer_hooks.attribution.encoder._model import EncoderModel
@@ -25,12 +24,6 @@ from tracer_hooks.attribution.encoder._towers import TrajectoryHead
 from tracer_hooks.errors import AttributionError, MissingExtraError
 
 WEIGHTS, CONFIG = "encoder.safetensors", "encoder.json"
-SHIPPED = Path(__file__).parent / "weights"
-"""The folder of the weights that come with tracer-hooks."""
-SHIPPED_SHA256 = SHIPPED_FILES_SHA256[SHIPPED / WEIGHTS]
-"""Of their ``encoder.safetensors``; a wheel whose file differs is not used."""
-__all__ = ["CONFIG", "SHIPPED", "SHIPPED_SHA256", "WEIGHTS", "load_config", "load_model", "save_model", "sha256"]
-
 _FORMAT = 1
 _SCALE = ".scale"
 _LEAST = 4096
@@ -78,7 +71,7 @@ def load_model(directory: Path) -> tuple[EncoderModel, dict[str, Any]]:
     except OSError as error:
         raise AttributionError(f"cannot read the weights {str(path)!r}: {error.strerror or error}") from error
     if hashlib.sha256(data).hexdigest() != config["weights_sha256"]:
-        again = f"run {REINSTALL}" if directory == SHIPPED else "fetch or train them again"
+        again = f"run {REINSTALL_ENCODER}" if directory == encoder_folder() else "fetch or train them again"
         raise AttributionError(
             f"the weights {str(path)!r} are not those that were written (their SHA-256 differs): {again}"
         )

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from _agent_head_sums import Array, Sums, pooled, ridge
 from numpy.typing import NDArray
 
 from tracer_hooks._optional import require
@@ -27,7 +28,6 @@ from tracer_hooks.attribution._structural._agent_rows import (
     rows_of,
     seat_of,
 )
-from tracer_hooks.attribution._structural._agent_sums import Array, Sums, pooled, ridge
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import LabeledTrajectory
 

@@ -1,26 +1,28 @@
-"""The agent head: which agents are at fault, with which modes."""
+"""The agent head: which agents are at fault, with which modes; and how the benchmark fits it."""
 
+import importlib
 import json
 import subprocess
 import sys
 from importlib import resources
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tracer_hooks.attribution._features import features_of
-from tracer_hooks.attribution._structural._agent_fit import (
-    AgentFitOptions,
-    best_threshold,
-    example_of,
-    fit_any_team,
-    fit_head,
-)
 from tracer_hooks.attribution._structural._agent_head import AgentHead, AgentScores, FaultModel, LinearScores
 from tracer_hooks.attribution._structural._agent_rows import rows_of
-from tracer_hooks.attribution._structural._agent_sums import Sums, pooled, ridge
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import AgentFault, ErrorMode, LabeledTrajectory, LabelSource, Step, Trajectory
+
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
+_FITTING, _SUMS = importlib.import_module("_agent_head_fit"), importlib.import_module("_agent_head_sums")
+sys.path.remove(str(BENCHMARKS))
+AgentFitOptions, example_of = _FITTING.AgentFitOptions, _FITTING.example_of
+best_threshold, fit_any_team, fit_head = _FITTING.best_threshold, _FITTING.fit_any_team, _FITTING.fit_head
+Sums, pooled, ridge = _SUMS.Sums, _SUMS.pooled, _SUMS.ridge
 
 GOOD = "The sum of 12 and 30 is 42, as the table shows. I checked it with the formula."
 BAD = "I assume that the value is probably 77. Let us pretend the data says so, no need to look."

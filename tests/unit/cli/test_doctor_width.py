@@ -1,0 +1,56 @@
+"""``tracer-hooks doctor`` shows every command that it recommends whole, however narrow the terminal is."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from tracer_hooks.cli import _doctor
+from tracer_hooks.cli._console import out
+from tracer_hooks.cli._safe_console import SafeConsole
+
+
+@pytest.fixture
+def findings(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[dict[str, str]]:
+    """What is found on a machine that lacks much."""
+    monkeypatch.setattr(_doctor, "find_adapters", tuple)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("tracer_hooks.suites._sandbox._probe._known", [])
+    for name in ("TRACER_HOOKS_JUDGE_MODEL", "TRACER_HOOKS_PREFILL_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    assert _doctor.examine(as_json=True) == 0
+    found: list[dict[str, str]] = json.loads(capsys.readouterr().out)["findings"]
+    return found
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_every_command_stands_in_one_line_at_any_width(
+    findings: list[dict[str, str]], is_terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    advice = {one["advice"] for one in findings} - {""}
+    assert {f"pip install 'tracer-hooks[{name}]'" for name in ("autogen", "crewai", "langgraph")} < advice
+    for width in range(20, 201, 20):
+        shown = io.StringIO()
+        console = SafeConsole(file=shown, width=width, force_terminal=is_terminal, no_color=True)
+        monkeypatch.setattr(_doctor, "out", lambda console=console: console)
+        assert _doctor.examine(as_json=False) == 0
+        lines = shown.getvalue().splitlines()
+        assert advice == {line.removeprefix("    next: ") for line in lines if line.startswith("    next: ")}
+        for one in findings:  # some name the command in the detail
+            assert any(line.endswith(one["detail"]) for line in lines)
+
+
+def test_the_columns_variable_cuts_nothing(
+    findings: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    out.cache_clear()
+    try:
+        _doctor.examine(as_json=False)
+    finally:
+        out.cache_clear()
+    shown = capsys.readouterr().out
+    assert "…" not in shown
+    assert all(one["advice"] in shown for one in findings)

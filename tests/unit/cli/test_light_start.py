@@ -1,0 +1,93 @@
+"""What a command loads: the ones that people type most load nothing that they do not need."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tracer_hooks.schema import AgentSpec, RunOutcome, Step, StepKind, Trajectory
+from tracer_hooks.store import RunStore, StoredRun
+
+FRAMEWORKS = ("autogen_agentchat", "autogen_core", "crewai", "langchain_core", "langgraph")
+NEVER = (
+    *FRAMEWORKS, "tracer_hooks_autogen", "tracer_hooks_crewai", "tracer_hooks_langgraph",
+    "torch", "transformers", "sklearn", "scipy", "numpy", "pyarrow", "jinja2", "openai", "httpx", "gepa", "ray",
+    "opentelemetry", "google.protobuf",
+    "tracer_hooks._api", "tracer_hooks.attribution", "tracer_hooks.datasets", "tracer_hooks.evaluation",
+    "tracer_hooks.faults", "tracer_hooks.feedback", "tracer_hooks.frameworks", "tracer_hooks.replay",
+    "tracer_hooks.suites", "tracer_hooks.telemetry", "tracer_hooks.training", "tracer_hooks.values",
+)  # fmt: skip
+"""What neither help nor a look at stored runs needs."""
+HELP = (*NEVER, "sqlalchemy", "tracer_hooks.schema", "tracer_hooks.store", "tracer_hooks.report")
+"""What help does not need besides; typer loads pydantic."""
+_CODE = """
+import io, json, sys
+from contextlib import redirect_stdout
+sys.argv = ["tracer-hooks", *json.loads(sys.argv[1])]
+from tracer_hooks.cli import main
+with redirect_stdout(io.TextIOWrapper(io.BytesIO())):
+    try:
+        main()
+    except SystemExit as done:
+        code = done.code
+print(json.dumps([code, sorted(sys.modules)]))
+"""
+
+
+def loaded(folder: Path, *arguments: str) -> set[str]:
+    """The modules that are loaded when a command has done its work."""
+    done = subprocess.run(
+        [sys.executable, "-c", _CODE, json.dumps(arguments)],
+        cwd=folder,
+        env={**os.environ, "TRACER_HOOKS_STORE": str(folder / "runs.sqlite")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    code, modules = json.loads(done.stdout)
+    assert code == 0, done.stderr
+    return set(modules)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a run store that holds a failed run."""
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    run = Trajectory(
+        run_id="a" * 32,
+        team="pair",
+        framework="python",
+        task="t",
+        agents=(AgentSpec(name="writer"),),
+        steps=(Step(index=0, agent="writer", kind=StepKind.MESSAGE, content="c", started_at=at, ended_at=at),),
+        outcome=RunOutcome.FAILED,
+    )
+    with RunStore(tmp_path / "runs.sqlite") as store:
+        store.save(StoredRun(session_id="s", trajectory=run))
+    return tmp_path
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("-h",), ("--version",), ("runs", "--help")])
+def test_help_loads_the_command_line_alone(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    assert loaded(tmp_path, *arguments) & set(HELP) == set()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("runs", "list"), ("runs", "list", "--json"), ("runs", "show", "aaaa"), ("prompts", "list"), ("lessons", "list")],
+)
+def test_a_look_at_the_store_loads_neither_models_nor_frameworks(folder: Path, arguments: tuple[str, ...]) -> None:
+    modules = loaded(folder, *arguments)
+    assert "sqlalchemy" in modules  # it did look
+    assert modules & set(NEVER) == set()
+
+
+def test_a_list_of_runs_loads_no_report(folder: Path) -> None:
+    assert loaded(folder, "runs", "list") & {"tracer_hooks.report", "tracer_hooks.repairs"} == set()
