@@ -1,4 +1,4 @@
-"""Small teams of each framework for the soak: two agents, one tool, models in the process that repeat the task's number.
+"""Small teams of each framework for the soak: two agents, one tool, models that repeat the task's number.
 
 A run has seven operations: itself, two agents, three model calls and a tool call. Every text holds the number of the
 task, so that what was recorded of one run can be told from what was recorded of another.
@@ -141,7 +141,7 @@ def autogen() -> Soaked:
 
 
 # --- LangGraph -------------------------------------------------------------------------------------------------------
-def langgraph() -> Soaked:
+def langgraph() -> Soaked:  # noqa: C901 - the classes of a framework that is imported late
     """Two ``create_agent`` graphs in a row."""
     from langchain.agents import create_agent
     from langchain_core.language_models import BaseChatModel

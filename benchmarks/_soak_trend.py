@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from _overhead_statistics import RESAMPLES, slope
@@ -36,21 +37,23 @@ class Trend:
     slope_mb: float
     """Of resident memory, per 1,000 runs."""
     slope_mb_95: tuple[float, float]
+    threads: tuple[float, float]
+    """Medians of the third and the last quarter of all runs."""
+    descriptors: tuple[float, float]
+    """The same."""
 
     @property
     def verdict(self) -> str:
         """``flat``, or what grows.
 
-        Flat is a process whose memory's slope is below :data:`MOST_MB` with the whole of its interval, and which has
-        no more threads and descriptors at the end than it had at half time.
+        Flat is a process whose memory's slope is below :data:`MOST_MB` with the whole of its interval, and whose median
+        of threads, and of descriptors, is no higher in the last quarter than in the one before.
         """
         grows = []
         if self.slope_mb_95[1] >= MOST_MB:
             grows.append("memory" if self.slope_mb_95[0] > 0 else "memory (not clear)")
-        if self.last.threads > self.first.threads:
-            grows.append("threads")
-        if self.last.descriptors > self.first.descriptors:
-            grows.append("descriptors")
+        for name, (before, after) in (("threads", self.threads), ("descriptors", self.descriptors)):
+            grows += [name] if after > before else []
         return "grows: " + ", ".join(grows) if grows else "flat"
 
     def described(self) -> dict[str, Any]:
@@ -59,8 +62,8 @@ class Trend:
             "rss_mb": [self.first.rss_mb, self.last.rss_mb],
             "slope_mb_per_1000": round(self.slope_mb, 4),
             "slope_mb_per_1000_95": [round(value, 4) for value in self.slope_mb_95],
-            "threads": [self.first.threads, self.last.threads],
-            "descriptors": [self.first.descriptors, self.last.descriptors],
+            "threads": list(self.threads),
+            "descriptors": list(self.descriptors),
             "verdict": self.verdict,
         }
 
@@ -69,7 +72,12 @@ def trend(readings: Sequence[Reading]) -> Trend:
     """The trend over the second half of ``readings``; the first is left to caches, pools and the allocator."""
     kept = readings[len(readings) // 2 :]
     points = [(one.runs / 1000, one.rss_mb) for one in kept]
-    return Trend(kept[0], kept[-1], slope(points), _interval(points))
+    third, last = kept[: len(kept) // 2], kept[len(kept) // 2 :]
+    threads, descriptors = (
+        (median(getattr(one, name) for one in third), median(getattr(one, name) for one in last))
+        for name in ("threads", "descriptors")
+    )
+    return Trend(kept[0], kept[-1], slope(points), _interval(points), threads, descriptors)
 
 
 def _interval(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
