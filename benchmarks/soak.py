@@ -1,7 +1,7 @@
 """Does a process that runs hooked and stored teams for long grow?
 
-    python benchmarks/soak.py [--framework plain|autogen|langgraph|crewai|all] [--runs 10000] [--teams 50] [--rounds 100]
-                              [--part in-a-row|at-once|both] [--bare] [--json FILE]
+    python benchmarks/soak.py [--framework plain|autogen|langgraph|crewai|all] [--runs 10000] [--teams 50]
+                              [--rounds 100] [--part in-a-row|at-once|both] [--bare] [--json FILE]
 
 Two parts for each framework, each in a process of its own. *in a row*: ``--runs`` runs after one another; every tenth
 is a new team of the hooked factory. *at once*: ``--teams`` teams that run at the same time, in one event loop (plain
@@ -181,7 +181,8 @@ class Soak:
     async def at_once(self, teams: int) -> None:
         """Rounds of ``teams`` runs at the same time."""
         pool = ThreadPoolExecutor(teams)
-        list(pool.map(lambda _, all_up=threading.Barrier(teams): all_up.wait(), range(teams)))  # all threads at once
+        all_up = threading.Barrier(teams)
+        list(pool.map(lambda _: all_up.wait(), range(teams)))  # else threads are added while the memory is read
         asyncio.get_running_loop().set_default_executor(pool)
         at_work: list[Any] = []
         for round_ in range(self.runs // teams):
