@@ -268,14 +268,15 @@ def delete_runs(
     runs: Annotated[
         list[str], typer.Argument(metavar="RUN...", help="Ids of runs, or their beginnings.", show_default=False)
     ],
+    only: Annotated[bool, typer.Option("--only", help="Leave the other attempts of the same calls.")] = False,
     yes: Yes = False,
     as_json: Json = False,
     store: Store = None,
 ) -> None:
-    """Delete runs for good: their bytes are out of the file afterwards."""
+    """Delete runs for good, with the other attempts of their calls: their bytes are out of the file afterwards."""
     from tracer_hooks.cli._delete_job import DeleteJob
 
-    raise typer.Exit(DeleteJob(store=store, yes=yes, as_json=as_json).delete(runs))
+    raise typer.Exit(DeleteJob(store=store, yes=yes, as_json=as_json, only=only).delete(runs))
 
 
 @runs_app.command("prune")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,9 +12,36 @@ from tracer_hooks.cli._console import DONE, err, out, print_json
 from tracer_hooks.cli._needed_store import needed_store
 from tracer_hooks.config import Retention, parse_age
 from tracer_hooks.errors import ConfigError, StoreError
-from tracer_hooks.store import RunStore, RunSummary
+from tracer_hooks.store import Learnt, RunStore, RunSummary
 
 _SHOWN = 10
+
+
+@dataclass(frozen=True)
+class _Stays:
+    """What a deletion leaves in the store."""
+
+    attempts: tuple[str, ...]
+    """Other attempts of the same calls."""
+    learnt: Learnt
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """In words; nothing where nothing stays."""
+        if self.attempts:
+            shown = ", ".join(one[:12] for one in self.attempts[:_SHOWN])
+            more = f" and {len(self.attempts) - _SHOWN} more" if len(self.attempts) > _SHOWN else ""
+            yield f"of the same calls, with the same tasks, stay: {shown}{more}"
+        learnt = [
+            words
+            for count, words in (
+                (self.learnt.lessons, _counted(self.learnt.lessons, "lesson")),
+                (self.learnt.counts, _counted(self.learnt.counts, "count") + " for prompts and lessons"),
+            )
+            if count
+        ]
+        if learnt:
+            yield f"what was learnt from them stays, with their ids: {' and '.join(learnt)}"
 
 
 @dataclass(frozen=True)
@@ -32,15 +59,20 @@ class DeleteJob:
     yes: bool
     as_json: bool
     dry_run: bool = False
+    only: bool = False
+    """Whether the other attempts of a call stay."""
 
     def delete(self, names: Sequence[str]) -> int:
-        """Delete these runs; all of them are found before the first is deleted."""
+        """Delete these runs with the other attempts of their calls; all are found before the first is deleted."""
         with self._opened() as runs:
-            found = tuple(dict.fromkeys(runs.get(name, with_tape=False).run_id for name in names))
-            if not self._is_agreed([f"run {run_id}" for run_id in found]):
+            named = tuple(dict.fromkeys(map(runs.find_id, names)))
+            whole = runs.calls_of(*named)
+            found = named if self.only else whole
+            if not self._is_agreed([_named(run_id, named) for run_id in found]):
                 return DONE
+            stays = _stays(runs, found)
             runs.delete(*found)
-            self._say(found, is_wiped=runs.wipe())
+            self._say(found, is_wiped=runs.wipe(), stays=stays)
         return DONE
 
     def prune(self, older_than: str | None, keep: int | None) -> int:
@@ -56,8 +88,10 @@ class DeleteJob:
                 return DONE
             if not self._is_agreed([_line(one) for one in found]):
                 return DONE
-            runs.delete(*(one.run_id for one in found))  # what was shown, whatever has become old meanwhile
-            self._say(tuple(one.run_id for one in found), is_wiped=runs.wipe())
+            ids = tuple(one.run_id for one in found)  # what was shown, whatever has become old meanwhile
+            stays = _stays(runs, ids)
+            runs.delete(*ids)
+            self._say(ids, is_wiped=runs.wipe(), stays=stays)
         return DONE
 
     def _opened(self) -> RunStore:
@@ -78,10 +112,11 @@ class DeleteJob:
             err().print(f"and {len(lines) - _SHOWN} more")
         return typer.confirm(f"Delete {_runs(len(lines))} for good?", err=True)
 
-    def _say(self, found: Sequence[str], *, is_wiped: bool | None) -> None:
+    def _say(self, found: Sequence[str], *, is_wiped: bool | None, stays: _Stays | None = None) -> None:
         if self.as_json:
             name = "would_delete" if is_wiped is None and self.dry_run else "deleted"
-            print_json({name: list(found), "wiped": is_wiped})
+            other = {} if stays is None else {"attempts_left": list(stays.attempts), **stays.learnt.model_dump()}
+            print_json({name: list(found), "wiped": is_wiped, **other})
             return
         if is_wiped is None:
             out().print(
@@ -89,6 +124,8 @@ class DeleteJob:
             )
             return
         out().print(f"{_runs(len(found))} deleted")
+        for line in stays.lines if stays is not None else ():
+            out().print(line, soft_wrap=True)
         if not is_wiped:
             err().print(
                 "another process is reading the store: what was deleted is out of its reach, and out of the file once "
@@ -96,8 +133,23 @@ class DeleteJob:
             )
 
 
+def _stays(runs: RunStore, found: Sequence[str]) -> _Stays:
+    """What will stay when these runs, which are still there, have been deleted."""
+    gone = set(found)
+    others = tuple(one for one in runs.calls_of(*found) if one not in gone)
+    return _Stays(attempts=others, learnt=runs.learnt_from(*found))
+
+
+def _named(run_id: str, named: Collection[str]) -> str:
+    return f"run {run_id}" if run_id in named else f"run {run_id}, another attempt of the same call"
+
+
 def _runs(count: int) -> str:
-    return f"{count:,} run{'' if count == 1 else 's'}"
+    return _counted(count, "run")
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _line(one: RunSummary) -> str:

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tracer_hooks.cli._file_lock import locked
+from tracer_hooks._file_lock import locked
 from tracer_hooks.datasets import write_atomically
 from tracer_hooks.errors import DatasetError, TrajectoryError
 from tracer_hooks.schema import (

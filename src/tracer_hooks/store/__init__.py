@@ -20,11 +20,12 @@ if TYPE_CHECKING:
         PromptVersion,
     )
     from tracer_hooks.store._prompt_store import PromptStore
-    from tracer_hooks.store._records import RunLesson, RunPrompts, RunSummary, StoredRun, lessons_in_words
+    from tracer_hooks.store._records import Learnt, RunLesson, RunPrompts, RunSummary, StoredRun, lessons_in_words
     from tracer_hooks.store._run_store import RunStore
     from tracer_hooks.store._writing import PackedRun, Writing
 
 __all__ = [
+    "Learnt",
     "Lesson",
     "LessonDraft",
     "LessonOutcome",

@@ -15,7 +15,7 @@ from tracer_hooks._guard import warn_once
 from tracer_hooks.errors import StoreError
 from tracer_hooks.schema import RunOutcome
 from tracer_hooks.store._driver import driver_of
-from tracer_hooks.store._records import RunSummary, StoredRun
+from tracer_hooks.store._records import Learnt, RunSummary, StoredRun
 from tracer_hooks.store._rows import (
     SUMMARY_TASK_CHARS,
     attribution_columns,
@@ -26,7 +26,14 @@ from tracer_hooks.store._rows import (
     tape_columns,
     to_microseconds,
 )
-from tracer_hooks.store._tables import ADDED_IN, STORE_VERSION, runs
+from tracer_hooks.store._tables import (
+    ADDED_IN,
+    STORE_VERSION,
+    lesson_failures,
+    lesson_outcomes,
+    prompt_outcomes,
+    runs,
+)
 
 _MATCHES_SHOWN = 5
 
@@ -95,6 +102,29 @@ def load_session(connection: sa.Connection, session_id: str) -> tuple[StoredRun,
     statement = sa.select(*_columns(connection)).where(runs.c.session_id == session_id)
     ordered = statement.order_by(runs.c.attempt, runs.c.started_us, runs.c.run_id)
     return tuple(run_of(row) for row in connection.execute(ordered).mappings())
+
+
+def calls_of(connection: sa.Connection, run_ids: Collection[str]) -> tuple[str, ...]:
+    """The ids of all attempts of the calls that these runs belong to, the attempts of a call in their order."""
+    found: dict[str, None] = {}
+    for run_id in run_ids:  # one by one: SQLite takes so many parameters and no more
+        session = sa.select(runs.c.session_id).where(runs.c.run_id == run_id).scalar_subquery()
+        attempts = sa.select(runs.c.run_id).where(runs.c.session_id == session)
+        ordered = attempts.order_by(runs.c.attempt, runs.c.started_us, runs.c.run_id)
+        found.update(dict.fromkeys(connection.scalars(ordered)))
+    return tuple(found)
+
+
+def learnt_from(connection: sa.Connection, run_ids: Collection[str]) -> Learnt:
+    """What other tables hold of these runs."""
+    lessons, counts = 0, 0
+    for run_id in run_ids:
+        failures = sa.select(lesson_failures.c.team, lesson_failures.c.number).distinct()
+        lessons += len(connection.execute(failures.where(lesson_failures.c.run_id == run_id)).all())
+        for table in (prompt_outcomes, lesson_outcomes):
+            counted = sa.select(sa.func.count()).select_from(table).where(table.c.run_id == run_id)
+            counts += connection.scalar(counted) or 0
+    return Learnt(lessons=lessons, counts=counts)
 
 
 def summaries(

@@ -96,6 +96,15 @@ class StoredRun(_RunHead):
     when the run was recorded without full content."""
 
 
+class Learnt(Record):
+    """What is left of runs in a store once they are deleted: their ids, beside what was learnt from them."""
+
+    lessons: int = 0
+    """Lessons that come from one of them, counted for each run."""
+    counts: int = 0
+    """Times that one of them counts for or against a lesson or a version of prompts."""
+
+
 class RunSummary(_RunHead):
     """One line about a run, read without its trajectory."""
 

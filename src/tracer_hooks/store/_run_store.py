@@ -9,7 +9,7 @@ from datetime import datetime
 from tracer_hooks.config import Retention
 from tracer_hooks.errors import StoreError
 from tracer_hooks.schema import Attribution, Json, RunOutcome
-from tracer_hooks.store._records import RunSummary, StoredRun
+from tracer_hooks.store._records import Learnt, RunSummary, StoredRun
 from tracer_hooks.store._store_file import StoreFile
 from tracer_hooks.store._writing import Writing
 
@@ -162,8 +162,35 @@ class RunStore(StoreFile):
         with self._database.write("save which repairs helped") as connection:
             _repair_counts.add(connection, team, rows)
 
+    def find_id(self, run_id: str) -> str:
+        """The id of the run that ``run_id`` names or begins, which is not read: it may be damaged.
+
+        Raises:
+            StoreError: No run, or more than one, fits.
+        """
+        from tracer_hooks.store import _queries
+
+        with self._database.read("find the run") as connection:
+            return _queries.find_id(connection, run_id)
+
+    def calls_of(self, *run_ids: str) -> tuple[str, ...]:
+        """The ids of all attempts of the calls that runs with exactly these ids belong to; themselves included."""
+        from tracer_hooks.store import _queries
+
+        with self._database.read("read the attempts") as connection:
+            return _queries.calls_of(connection, run_ids)
+
+    def learnt_from(self, *run_ids: str) -> Learnt:
+        """What the store holds of runs with exactly these ids beside the runs themselves; deleting leaves it."""
+        from tracer_hooks.store import _queries
+
+        with self._database.read("read what was learnt") as connection:
+            return _queries.learnt_from(connection, run_ids)
+
     def delete(self, run_id: str, *more: str) -> None:
         """Remove the run with this id, or whose id alone begins with it; :meth:`wipe` removes its last traces.
+
+        The other attempts of its call stay, with the same task: :meth:`calls_of` gives their ids.
 
         Args:
             run_id: Id of the run, or its beginning.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -17,7 +18,16 @@ from tracer_hooks.cli._app import app
 from tracer_hooks.config import Retention
 from tracer_hooks.errors import ConfigError, StoreError
 from tracer_hooks.schema import Trajectory
-from tracer_hooks.store import LessonStore, PromptStore, RunStore, StoredRun
+from tracer_hooks.store import (
+    LessonDraft,
+    LessonStore,
+    PromptArm,
+    PromptOutcome,
+    PromptPhase,
+    PromptStore,
+    RunStore,
+    StoredRun,
+)
 
 NOW = datetime.now(UTC)
 
@@ -100,10 +110,80 @@ def test_the_commands(file: Path) -> None:
     assert (code, len(store.list())) == (0, 4)
     assert "Delete 2 runs for good?" in said
     code, said = command("prune", "--older-than", "45d", "--json", "--yes", *at)
-    assert json.loads(said) == {"deleted": ["c-run", "d-run"], "wiped": True}
+    nothing_left = {"attempts_left": [], "lessons": 0, "counts": 0}
+    assert json.loads(said) == {"deleted": ["c-run", "d-run"], "wiped": True, **nothing_left}
     assert command("delete", "b-", "--yes", *at) == (0, "1 run deleted\n")
     left = bytes_in(file.parent)
     assert [one.encode() in left for one in planted] == [True, False, False, False]
+
+
+def three_attempts(store: RunStore) -> list[str]:
+    """The attempts of one call, beside a run of another call."""
+    other = saved(store, "other")
+    texts = [saved(store, f"{name}-attempt") for name in ("a", "b", "c")]
+    for number, name in enumerate(("a", "b", "c"), start=1):
+        run = store.get(f"{name}-attempt")
+        store.save(run.model_copy(update={"session_id": "call", "attempt": number}))
+    return [*texts, other]
+
+
+def test_all_attempts_of_a_call_go_together(file: Path) -> None:
+    store = RunStore(file)
+    planted = three_attempts(store)
+    code, said = command("delete", "b-", "--store", file, answer="n\n")
+    assert (code, len(store.list())) == (0, 4)
+    assert "run a-attempt, another attempt of the same call" in said
+    assert "run b-attempt\n" in said
+    assert "Delete 3 runs for good?" in said
+    assert command("delete", "b-", "--yes", "--store", file) == (0, "3 runs deleted\n")
+    left = bytes_in(file.parent)
+    assert [one.encode() in left for one in planted] == [False, False, False, True]
+
+
+def test_with_only_the_other_attempts_stay_and_are_named(file: Path) -> None:
+    store = RunStore(file)
+    planted = three_attempts(store)
+    code, said = command("delete", "b-", "--only", "--yes", "--store", file)
+    assert (code, said) == (
+        0,
+        "1 run deleted\nof the same calls, with the same tasks, stay: a-attempt, c-attempt\n",
+    )
+    code, said = command("delete", "c-", "other", "--only", "--yes", "--json", "--store", file)
+    assert json.loads(said)["deleted"] == ["c-attempt", "other"]
+    assert json.loads(said)["attempts_left"] == ["a-attempt"]
+    left = bytes_in(file.parent)
+    assert [one.encode() in left for one in planted] == [True, False, False, False]
+
+
+def test_a_damaged_run_can_be_deleted_by_the_command(file: Path) -> None:
+    store = RunStore(file)
+    three_attempts(store)
+    with sqlite3.connect(file) as connection:
+        connection.execute("UPDATE runs SET trajectory = x'7a00' WHERE run_id = 'b-attempt'")
+    connection.close()
+    with pytest.raises(StoreError, match="damaged"):
+        store.get("b-attempt")
+    assert command("delete", "b-attempt", "--yes", "--store", file) == (0, "3 runs deleted\n")
+
+
+def test_what_was_learnt_from_a_run_is_said_to_stay(file: Path) -> None:
+    store, prompts, lessons = RunStore(file), PromptStore(file), LessonStore(file)
+    three_attempts(store)
+    number = prompts.propose("team", {"solver": "Add."}, {"solver": "Own."}).number
+    prompts.start_trial("team", number)
+    prompts.count(
+        "team",
+        number,
+        PromptOutcome(
+            run_id="a-attempt", arm=PromptArm.NEW, phase=PromptPhase.TRIAL, passed=True, score=1.0, counted_at=NOW
+        ),
+    )
+    assert lessons.propose("team", LessonDraft(agent="solver", text="Carry.", kind={"a": 1.0}, runs=("c-attempt",)))
+    _, said = command("delete", "a-", "--yes", "--store", file)
+    assert said.splitlines() == [
+        "3 runs deleted",
+        "what was learnt from them stays, with their ids: 1 lesson and 1 count for prompts and lessons",
+    ]
 
 
 def test_the_commands_refuse_what_they_cannot_do(file: Path) -> None:

@@ -235,14 +235,14 @@ class Calibrator:
         assert isinstance(attributor, Fittable), "looked at in the constructor"
         card = team_card([one.trajectory for one in labeled])
         home, folder = out or attributors_folder(), None
+        figures = {REPORT: (report.model_dump_json(indent=2) + "\n").encode()}
         try:
             if report.best == SHIPPED:
                 forget_calibrated(home, card)
             else:
                 fitted = fitted_only(attributor, training_labels(labeled, report.best), seed=self.options.seed)
-                folder = save_calibrated(home, fitted, card)
-            for place in filter(None, (folder, self.folder)):
-                write_files({place / REPORT: (report.model_dump_json(indent=2) + "\n").encode()})
+                folder = save_calibrated(home, fitted, card, figures)
+            write_files({self.folder / name: data for name, data in figures.items()})
         except OSError as error:
             raise DatasetError(f"cannot write the fitted attributor: {error.strerror or error}") from error
         return Calibration(card=card, data=data, report=report, folder=folder)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import Field, ValidationError
@@ -13,7 +14,8 @@ from tracer_hooks._atomic_files import write_files
 from tracer_hooks._file_bytes import read_bytes
 from tracer_hooks._guard import logger, warn_once
 from tracer_hooks._json_text import parse_json
-from tracer_hooks._private_files import make_folder, seal
+from tracer_hooks._private_files import seal
+from tracer_hooks._whole_folders import remove_folder, replaced_folder, whole_folder
 from tracer_hooks.attribution import Attributor, get_attributor
 from tracer_hooks.config import DEFAULT_STORE, store_path
 from tracer_hooks.errors import TracerHooksError
@@ -23,6 +25,9 @@ from tracer_hooks.store import fingerprint
 CARD = "team.json"
 _ALIKE = 0.5
 """A run whose agents are less than half the calibrated team's is one of another team of the same name."""
+_READINGS = 3
+"""A folder that is replaced while it is read is read again, so often."""
+_NOTHING: Mapping[str, bytes] = MappingProxyType({})
 
 
 class TeamCard(Record):
@@ -87,6 +92,15 @@ class CalibratedAttributors:
         return attributor
 
     def _load(self, folder: Path) -> tuple[TeamCard, Attributor] | None:
+        for _ in range(_READINGS):
+            place = whole_folder(folder)
+            before = _identity(place)
+            found = self._load_from(place)
+            if before == _identity(place):
+                return found
+        return found
+
+    def _load_from(self, folder: Path) -> tuple[TeamCard, Attributor] | None:
         if not (folder / CARD).is_file():
             return None
         try:
@@ -97,6 +111,13 @@ class CalibratedAttributors:
             return None
 
 
+def _identity(folder: Path) -> int | None:
+    try:
+        return os.stat(folder).st_ino
+    except OSError:
+        return None
+
+
 def forget_calibrated(folder: Path, card: TeamCard) -> None:
     """Remove the attributor that was fitted to this team earlier, if there is one.
 
@@ -104,19 +125,28 @@ def forget_calibrated(folder: Path, card: TeamCard) -> None:
         OSError: It cannot be removed.
     """
     target = folder / card.fingerprint
-    if (target / CARD).is_file():
-        shutil.rmtree(target)
+    if (whole_folder(target) / CARD).is_file():
+        remove_folder(target)
 
 
-def save_calibrated(folder: Path, attributor: Any, card: TeamCard) -> Path:
+def save_calibrated(folder: Path, attributor: Any, card: TeamCard, beside: Mapping[str, bytes] = _NOTHING) -> Path:
     """Write a fitted attributor under its team's fingerprint; gives its folder. Takes effect in the next process.
 
+    The folder takes the place of an earlier one as a whole: whatever happens, card and attributor belong together.
+
+    Args:
+        folder: Where fitted attributors lie.
+        attributor: What was fitted.
+        card: The team's.
+        beside: More files, by name.
+
     Raises:
-        OSError: The folder cannot be written.
+        OSError: The folder cannot be written; what was there is still there.
     """
     target = folder / card.fingerprint
-    make_folder(target)
-    attributor.save(target)
-    write_files({target / CARD: (card.model_dump_json(indent=2) + "\n").encode()})
-    seal(target.rglob("*"))  # an attributor of another distribution knows nothing of whose folder it is
+    with replaced_folder(target) as new:
+        attributor.save(new)
+        written = {CARD: (card.model_dump_json(indent=2) + "\n").encode(), **beside}
+        write_files({new / name: data for name, data in written.items()})
+        seal(new.rglob("*"))  # an attributor of another distribution knows nothing of whose folder it is
     return target

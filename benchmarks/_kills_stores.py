@@ -1,0 +1,212 @@
+"""Work on the run store's file, by several processes at once: runs, prompts and lessons, and a file of labels."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from _kills_ground import Found, Life, Say, Work, integrity
+
+import tracer_hooks
+from tracer_hooks.store import (
+    LessonDraft,
+    LessonOutcome,
+    LessonState,
+    LessonStore,
+    PromptArm,
+    PromptOutcome,
+    PromptPhase,
+    PromptStore,
+    RunStore,
+)
+
+TEAM = "autogen-maths-1234abcd"
+
+
+class Runs(Work):
+    """Four processes call a hooked team. Every second call fails, and is made again once."""
+
+    name = "run store"
+    processes = 4
+    span_s = 0.4
+
+    def prepare(self, folder: Path) -> None:
+        super().prepare(folder)
+        import sqlalchemy  # noqa: F401 - once, not in every child
+
+        from tracer_hooks.attribution import get_attributor
+
+        get_attributor("auto")
+
+    def work(self, folder: Path, life: int, round_: int, say: Say) -> None:
+        letters = random.Random(life)
+
+        @tracer_hooks.agent
+        def clerk(task: str) -> str:
+            return "17 + 25 = 42 " + "".join(letters.choices("abcdefgh ", k=4000))
+
+        @tracer_hooks.hook(check=lambda result, task: task.endswith("0"), retries=1, store=folder / "runs.sqlite")
+        def office(task: str) -> str:
+            return clerk(task)
+
+        for number in range(1_000_000):
+            task = f"{life}: add {number} {number % 2}"
+            office(task)
+            run = tracer_hooks.last_run(office)
+            say(task=task, runs=[attempt.trajectory.run_id for attempt in run.attempts])
+
+    def found(self, folder: Path, lives: list[Life]) -> Found:
+        store = folder / "runs.sqlite"
+        said = [run_id for life in lives for line in life.said for run_id in line["runs"]]
+        damaged = integrity(store)
+        with RunStore(store, read_only=True) as runs:
+            listed = runs.list(limit=1_000_000)
+            for one in listed:
+                if not runs.get(one.run_id).trajectory.steps:
+                    damaged.append(f"run {one.run_id} has no steps")
+        attempts = Counter((one.task, one.attempt) for one in listed)
+        stored = {one.run_id for one in listed}
+        return Found(
+            acknowledged=len(said),
+            lost=len(set(said) - stored),
+            doubled=sum(count - 1 for count in attempts.values()) + len(said) - len(set(said)),
+            damaged=damaged,
+        )
+
+
+class PromptsAndLessons(Work):
+    """Three processes bring versions of prompts and lessons on their way, count runs for them, and take them back."""
+
+    name = "prompts and lessons"
+    processes = 3
+    span_s = 0.3
+
+    def prepare(self, folder: Path) -> None:
+        super().prepare(folder)
+        import sqlalchemy  # noqa: F401 - once, not in every child
+
+        from tracer_hooks.store import _lesson_statements, _prompt_changes  # noqa: F401
+
+    def work(self, folder: Path, life: int, round_: int, say: Say) -> None:
+        store = folder / "runs.sqlite"
+        prompts, lessons = PromptStore(store, busy_timeout_s=60), LessonStore(store, busy_timeout_s=60)
+        for turn in range(1_000_000):
+            self._prompts(prompts, f"{life}-{turn}", say)
+            self._lessons(lessons, f"{life}-{turn}", say)
+
+    def _prompts(self, prompts: PromptStore, name: str, say: Say) -> None:
+        number = prompts.propose(f"{TEAM}-{name}", {"solver": name}, {"solver": "own"}).number
+        say(version=name, state="proposed")
+        team = f"{TEAM}-{name}"
+        prompts.start_trial(team, number)
+        say(version=name, state="on trial")
+        for passed in (True, False):
+            outcome = PromptOutcome(
+                run_id=f"{name}-{passed}",
+                arm=PromptArm.NEW,
+                phase=PromptPhase.TRIAL,
+                passed=passed,
+                score=float(passed),
+                counted_at=datetime.now(UTC),
+            )
+            prompts.count(team, number, outcome)
+            say(version=name, counted=outcome.run_id)
+        prompts.accept(team, number, evidence={"by": name})
+        say(version=name, state="accepted")
+        prompts.roll_back(team, number, reason=name)
+        say(version=name, state="rolled back")
+
+    def _lessons(self, lessons: LessonStore, name: str, say: Say) -> None:
+        team = f"{TEAM}-{name}"
+        lesson = lessons.propose(
+            team, LessonDraft(agent="solver", text=f"Mind {name}.", kind={"add": 1.0}, runs=(f"failed-{name}",))
+        )
+        if lesson is None:
+            raise AssertionError("nobody else proposes this lesson")
+        say(lesson=name, state=LessonState.ON_TRIAL)
+        outcome = LessonOutcome(
+            run_id=f"{name}-run", period=1, given=True, passed=True, share=0.5, counted_at=datetime.now(UTC)
+        )
+        lessons.count(team, lesson.number, outcome)
+        say(lesson=name, counted=outcome.run_id)
+        if not lessons.change(lesson, LessonState.KEPT, reason="it helps"):
+            raise AssertionError("nobody else changes this lesson")
+        say(lesson=name, state=LessonState.KEPT)
+        lessons.retire(team, lesson.number, reason="no more")
+        say(lesson=name, state=LessonState.RETIRED)
+
+    def found(self, folder: Path, lives: list[Life]) -> Found:
+        store = folder / "runs.sqlite"
+        lines = [line for life in lives for line in life.said]
+        found = Found(acknowledged=len(lines), damaged=integrity(store))
+        order = ["proposed", "on trial", "accepted", "rolled back"]
+        with PromptStore(store, read_only=True) as prompts, LessonStore(store, read_only=True) as lessons:
+            versions = {one.texts["solver"]: one for one in prompts.versions()}
+            learnt = {one.team.removeprefix(f"{TEAM}-"): one for one in lessons.lessons()}
+            found.doubled += len(prompts.versions()) - len(versions) + len(lessons.lessons()) - len(learnt)
+            for team in prompts.teams():
+                happened = Counter(event.what for event in prompts.events(team))
+                found.doubled += sum(count - 1 for count in happened.values())
+                runs = Counter(one.run_id for one in prompts.outcomes(team, 1))
+                found.doubled += sum(count - 1 for count in runs.values())
+                (version,) = prompts.versions(team)
+                if version.trial.new_runs != len(runs):
+                    found.damaged.append(f"{team}: {version.trial.new_runs} runs are counted, {len(runs)} are there")
+            for line in lines:
+                if "version" in line:
+                    there: Any = versions.get(line["version"])
+                    reached = there is not None and (
+                        line["counted"] in {one.run_id for one in prompts.outcomes(there.team, there.number)}
+                        if "counted" in line
+                        else order.index(there.state.value) >= order.index(line["state"])
+                    )
+                else:
+                    there = learnt.get(line["lesson"])
+                    states = list(LessonState)
+                    reached = there is not None and (
+                        there.with_runs == 1
+                        if "counted" in line
+                        else states.index(there.state) >= states.index(LessonState(line["state"]))
+                    )
+                found.lost += not reached
+        return found
+
+
+class Labels(Work):
+    """Three sessions add labels to one file, and every fifth takes the one before back."""
+
+    name = "labels"
+    processes = 3
+    span_s = 0.2
+
+    def work(self, folder: Path, life: int, round_: int, say: Say) -> None:
+        from tracer_hooks.cli._label_file import LabelFile, key_of, labelled
+        from tracer_hooks.schema import Step, StepKind, Trajectory
+
+        file = LabelFile(folder / "labels.jsonl")
+        for turn in range(1_000_000):
+            run_id = f"{life}-{turn}"
+            steps = (Step(index=0, agent="clerk", kind=StepKind.MESSAGE, content="It is 41."),)
+            label = labelled(Trajectory(run_id=run_id, steps=steps), "clerk", 0, None, question_id=None)
+            say(begins=run_id)
+            file.add(label)
+            say(added=run_id)
+            if turn % 5 == 4:
+                say(removes=run_id)
+                file.remove(key_of(label.trajectory))
+                say(removed=run_id)
+
+    def found(self, folder: Path, lives: list[Life]) -> Found:
+        from tracer_hooks.schema import LabeledTrajectory, load_jsonl
+
+        lines = [line for life in lives for line in life.said]
+        ids = {what: [line[what] for line in lines if what in line] for what in ("added", "removes", "removed")}
+        there = Counter(one.trajectory.run_id for one in load_jsonl(folder / "labels.jsonl", LabeledTrajectory))
+        return Found(
+            acknowledged=len(ids["added"]) + len(ids["removed"]),
+            lost=len(set(ids["added"]) - set(ids["removes"]) - there.keys()) + len(set(ids["removed"]) & there.keys()),
+            doubled=sum(count - 1 for count in there.values()),
+        )
