@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import itertools
 import logging
 import os
 import random
 import re
+import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 
@@ -26,6 +29,18 @@ QUIET = {
     "ANONYMIZED_TELEMETRY": "false",
 }
 os.environ.update(QUIET)
+# CrewAI writes every task's result to a database there: each process that runs tests has its own, in memory where
+# there is such a folder.
+_CREWAI = tempfile.mkdtemp(
+    prefix="crewai-tests-", dir=next((at for at in ["/dev/shm"] if os.access(at, os.W_OK)), None)
+)
+os.environ["CREWAI_STORAGE_DIR"] = _CREWAI
+atexit.register(shutil.rmtree, _CREWAI, ignore_errors=True)
+if "OPENAI_BASE_URL" not in os.environ:
+    # Every client of a model reads all certificates of the system, 40 ms each time; over loopback none is needed. A
+    # folder that holds no certificate is read in no time.
+    os.environ.pop("SSL_CERT_FILE", None)
+    os.environ["SSL_CERT_DIR"] = os.path.dirname(__file__)
 
 from tracer_hooks._api.conducting import _recovery  # noqa: E402 - after what it reads
 from tracer_hooks.telemetry._log_gate import release_logs  # noqa: E402

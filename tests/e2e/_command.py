@@ -8,7 +8,12 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
+
+from ._warm import WarmPython, can_fork
+
+_WARM = WarmPython()
 
 
 @dataclass(frozen=True)
@@ -36,15 +41,18 @@ class Command:
     def argv(self) -> list[str]:
         return [sys.executable, "-c", "from tracer_hooks.cli import main; main()"]
 
-    def __call__(self, *arguments: str | Path, timeout: float = 60, **environment: str) -> Done:
-        done = subprocess.run(
-            [*self.argv, *map(str, arguments)],
-            cwd=self.folder,
-            env={**self.environment, **environment},
-            capture_output=True,
-            timeout=timeout,
-            check=False,
-        )
-        result = Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+    def __call__(self, *arguments: str | Path, **environment: str) -> Done:
+        given, shell = [str(one) for one in arguments], {**self.environment, **environment}
+        with TemporaryFile() as out, TemporaryFile() as err:
+            # What Python itself reads when it starts needs a Python that starts.
+            if can_fork() and not any(name.startswith("PYTHON") for name in environment):
+                code = _WARM.run(given, folder=self.folder, environment=shell, out=out, err=err)
+            else:
+                command = [*self.argv, *given]
+                code = subprocess.run(
+                    command, cwd=self.folder, env=shell, stdout=out, stderr=err, check=False
+                ).returncode
+            said = [stream.seek(0) or stream.read().decode() for stream in (out, err)]
+        result = Done(code, *said)
         assert "Traceback" not in result.err + result.out
         return result

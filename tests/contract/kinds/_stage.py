@@ -55,7 +55,7 @@ class Spans:
     @property
     def orphans(self) -> list[str]:
         """The names of those whose parent is not among them."""
-        known = {span.get_span_context().span_id for span in self.ended}  # type: ignore[union-attr]
+        known = {span.get_span_context().span_id for span in self.ended}
         return [span.name for span in self.ended if span.parent is not None and span.parent.span_id not in known]
 
     def trajectories(self) -> list[Trajectory]:

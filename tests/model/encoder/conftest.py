@@ -73,7 +73,7 @@ def write_base(directory):
     return directory
 
 
-def labeled_run(number, *, step_label=False):
+def labeled_run(number, *, step_label: bool = False) -> LabeledTrajectory:
     """A failed run of three agents, one of which talks nonsense in its first step."""
     chance = random.Random(number)
     agents = ["Solver", "Critic", "Evaluator"]
@@ -103,19 +103,19 @@ def labeled():
 
 
 @pytest.fixture(scope="session")
-def base(tmp_path_factory):
+def base(tmp_path_factory: pytest.TempPathFactory):
     return write_base(tmp_path_factory.mktemp("base"))
 
 
 @pytest.fixture(scope="session")
-def data(tmp_path_factory):
+def data(tmp_path_factory: pytest.TempPathFactory):
     path = tmp_path_factory.mktemp("data") / "labeled.jsonl"
     save_jsonl(path, [labeled_run(k) for k in range(120)])
     return path
 
 
 @pytest.fixture(scope="session")
-def trained(base, data, tmp_path_factory):
+def trained(base, data, tmp_path_factory: pytest.TempPathFactory):
     """An encoder trained for some seconds on runs whose fault is plain to see, and its figures."""
     from tracer_hooks.training._job import EncoderTraining
     from tracer_hooks.training._trainer import LoopOptions

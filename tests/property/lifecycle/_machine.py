@@ -245,7 +245,7 @@ class Lifecycle(RuleBasedStateMachine):
         cancelling = CancelledAt(point)
 
         async def whole() -> None:
-            await cancelling.run(self.kind.call(member.team))  # type: ignore[arg-type]
+            await cancelling.run(self.kind.call(member.team))
 
         task = asyncio.create_task(whole())
         await asyncio.wait([task])
@@ -300,7 +300,7 @@ class Lifecycle(RuleBasedStateMachine):
 
 def machine_of(kind: Callable[[], Kind]) -> type[Lifecycle]:
     """The state machine over one kind of team."""
-    return type(f"Lifecycle{kind.__name__}", (Lifecycle,), {"kind": kind(), "steps_done": 0})  # type: ignore[attr-defined]
+    return type(f"Lifecycle{kind.__name__}", (Lifecycle,), {"kind": kind(), "steps_done": 0})
 
 
 def _is_ours(owner: Any, name: str) -> bool:

@@ -50,7 +50,7 @@ def test_yield_from_a_marked_generator_gives_its_value() -> None:
 
     @tracer_hooks.agent
     def solo(task: str) -> Iterator[str]:
-        found = yield from look(task)  # type: ignore[misc]
+        found = yield from look(task)
         yield f"found {found}"
 
     trajectory = tracer_hooks.run(solo, "x").trajectory

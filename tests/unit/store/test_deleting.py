@@ -162,7 +162,7 @@ def test_a_hook_takes_the_retention_too() -> None:
     with pytest.raises(ConfigError, match="retention is 'soon'"):
         tracer_hooks.run(lambda task: "done", "ask", retention="soon", store="off")
     with pytest.raises(ConfigError, match="retention is 30"):
-        tracer_hooks.run(lambda task: "done", "ask", retention=30, store="off")  # type: ignore[typeddict-item]
+        tracer_hooks.run(lambda task: "done", "ask", retention=30, store="off")
 
 
 def test_prompts_and_lessons_stay_when_their_runs_go(file: Path) -> None:

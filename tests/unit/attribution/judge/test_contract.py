@@ -126,7 +126,7 @@ def check(answer: Any, run: Trajectory) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_every_answer_keeps_the_contract(protocol: str):
+def test_every_answer_keeps_the_contract(protocol: str) -> None:
     answered = 0
     for seed in range(30):
         run = odd_run(seed)
@@ -144,7 +144,7 @@ def test_every_answer_keeps_the_contract(protocol: str):
     assert answered >= 5
 
 
-def test_the_same_replies_give_the_same_answer():
+def test_the_same_replies_give_the_same_answer() -> None:
     for seed in range(20):
         answers = [
             JudgeAttributor(JudgeOptions(cache_dir=None), model=Random(seed, 40_000)).attribute(odd_run(seed))
@@ -154,7 +154,7 @@ def test_the_same_replies_give_the_same_answer():
         assert first == second
 
 
-def test_a_context_that_is_too_small_is_an_error_of_the_tree():
+def test_a_context_that_is_too_small_is_an_error_of_the_tree() -> None:
     for seed in range(20):
         asked = JudgeAttributor(JudgeOptions(cache_dir=None, reply_tokens=64), model=Random(seed, 1_500))
         try:
@@ -163,7 +163,7 @@ def test_a_context_that_is_too_small_is_an_error_of_the_tree():
             assert "too small" in str(error)  # noqa: PT017  # small runs fit, others do not
 
 
-def test_importing_the_judge_loads_neither_its_models_nor_its_clients():
+def test_importing_the_judge_loads_neither_its_models_nor_its_clients() -> None:
     code = (
         "import sys, tracer_hooks.attribution._judge\n"
         "print([m for m in ('openai', 'httpx', 'torch', 'transformers', 'tenacity', 'jinja2') if m in sys.modules])"

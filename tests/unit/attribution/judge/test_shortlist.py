@@ -28,7 +28,7 @@ def options_of(request: ScriptedRequest) -> dict[str, str]:
     return {text: label for label, text in re.findall(r"^([A-Z])\) (.*)$", request.last, re.MULTILINE)}
 
 
-def picks(start: str):  # type: ignore[no-untyped-def]
+def picks(start: str):
     def reply(request: ScriptedRequest) -> str:
         options = options_of(request)
         if not options:
