@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
+from typing import IO, Any
 
 from ._warm import WarmPython, can_fork
 
@@ -27,6 +27,11 @@ class Done:
     @property
     def json(self) -> Any:
         return json.loads(self.out)
+
+
+def _said(stream: IO[bytes]) -> str:
+    stream.seek(0)
+    return stream.read().decode()
 
 
 class Command:
@@ -48,11 +53,8 @@ class Command:
             if can_fork() and not any(name.startswith("PYTHON") for name in environment):
                 code = _WARM.run(given, folder=self.folder, environment=shell, out=out, err=err)
             else:
-                command = [*self.argv, *given]
-                code = subprocess.run(
-                    command, cwd=self.folder, env=shell, stdout=out, stderr=err, check=False
-                ).returncode
-            said = [stream.seek(0) or stream.read().decode() for stream in (out, err)]
-        result = Done(code, *said)
+                command, where = [*self.argv, *given], self.folder
+                code = subprocess.run(command, cwd=where, env=shell, stdout=out, stderr=err, check=False).returncode
+            result = Done(code, _said(out), _said(err))
         assert "Traceback" not in result.err + result.out
         return result

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 _USED_LATER = ("jinja2", "numpy", "sqlalchemy.dialects.sqlite", "tracer_hooks.evaluation", "tracer_hooks.report")
-"""What commands import when they need it, and what neither starts threads nor reads settings; no framework, no torch."""
+"""What commands import when they need it, and what starts no threads and reads no settings: no framework."""
 
 _SERVER = "import sys; sys.path.insert(0, {folder!r}); import _warm; _warm._serve(socket_of={number})"
 

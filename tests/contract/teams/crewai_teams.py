@@ -172,7 +172,7 @@ class Teams(ContractTeams):
                 return crew("inner", agent(model, "solo")).kickoff(dict(self.state)).raw
 
             @listen(answer)
-            def ask(self, said: str) -> str:
+            def ask(self, said: str) -> str:  # type: ignore[override]
                 context = PendingFeedbackContext(
                     flow_id=self.flow_id,
                     flow_class="Interrupting",

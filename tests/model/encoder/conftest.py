@@ -2,6 +2,7 @@
 
 import json
 import random
+from typing import Any
 
 import pytest
 
@@ -65,7 +66,7 @@ def write_base(directory):
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer.save(str(directory / "tokenizer.json"))
-    config = {**SHAPE, "vocab_size": len(vocabulary)}
+    config: dict[str, Any] = {**SHAPE, "vocab_size": len(vocabulary)}
     (directory / "config.json").write_text(json.dumps(config))
     torch.manual_seed(7)
     bert = BertModel(BertConfig(**config), add_pooling_layer=False)

@@ -74,10 +74,10 @@ def test_long_words_are_cut_in_the_middle_and_every_part_keeps_its_budget(base) 
     tokenizer = StepTokenizer(base, budget)
     found = tokenizer.tokens_of(given.steps)[1]
     words = [tokenizer._tokenizer.id_to_token(k) for k in found.ids]
-    assert " ".join(words) == (
+    assert " ".join(words) == (  # type: ignore[arg-type]
         "[CLS] solve the [SEP] three five answer [SEP] solve the sum of [SEP] three wrong [SEP] banana [SEP]"
     )
-    assert " ".join(words[found.own[0] : found.own[1]]) == "solve the sum of [SEP] three wrong"
+    assert " ".join(words[found.own[0] : found.own[1]]) == "solve the sum of [SEP] three wrong"  # type: ignore[arg-type]
 
 
 def test_a_feature_that_is_not_computed_is_named(base) -> None:

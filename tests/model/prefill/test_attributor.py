@@ -264,7 +264,7 @@ def planted_runs(make_run, count, *, with_step: bool = True, seed: int = 0):
         yield LabeledTrajectory(
             trajectory=trajectory,
             decisive=DecisiveStep(agent=agents[wrong].upper(), step=wrong) if with_step else None,
-            faults=() if with_step else ({"agent": agents[wrong]},),
+            faults=() if with_step else ({"agent": agents[wrong]},),  # type: ignore[arg-type]
             label_source=LabelSource.INJECTED,
             question_id=str(number // 2),
         )

@@ -146,7 +146,7 @@ def test_candidates_are_ranked_by_attention_contrast_and_consensus() -> None:
     # The two most surprising of six are steps 2 and 4; step 2 sees candidate 0 only, step 4 both, evenly.
     first = (1 + (3 - 1)) + (1 + (5 - 1))
     third = 1 + (5 - 3)
-    first, third = first * (1 + 0.3 * 2), third * (1 + 0.3 * 1)
+    first, third = first * (1 + 0.3 * 2), third * (1 + 0.3 * 1)  # type: ignore[assignment]
     assert belief[0] / belief[2] == pytest.approx(first / third, rel=1e-6)
     assert min(belief[0], belief[2]) > belief[1] > belief[3] > 0
 

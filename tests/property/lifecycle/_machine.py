@@ -286,9 +286,9 @@ class Lifecycle(RuleBasedStateMachine):
 
     def _nothing_is_left(self) -> None:
         deadline = time.monotonic() + _WAIT_S
-        while _conductor.WATCHTOWER._holders and time.monotonic() < deadline:
+        while _conductor.WATCHTOWER._holders and time.monotonic() < deadline:  # type: ignore[attr-defined]
             gc.collect()  # a team that was forgotten while hooked; work in the background may hold it a moment longer
-        assert _conductor.WATCHTOWER._holders == 0
+        assert _conductor.WATCHTOWER._holders == 0  # type: ignore[attr-defined]
         changed = [
             f"{owner.__name__}.{name}"
             for owner, before in self._classes.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.metadata import version
+from typing import Any
 
 import pytest
 from autogen_agentchat.agents import SocietyOfMindAgent, UserProxyAgent
@@ -137,7 +138,7 @@ async def test_the_neutral_entry_and_reset(adapter: AutoGenAdapter) -> None:
 
 
 async def test_watching_for_teams_that_are_about_to_run(adapter: AutoGenAdapter) -> None:
-    noticed = []
+    noticed: list[Any] = []
     before = RoundRobinGroupChat.run_stream
     first, second = adapter.watch(noticed.append), adapter.watch(lambda team: None)
     team = pair()
@@ -154,7 +155,7 @@ async def test_watching_for_teams_that_are_about_to_run(adapter: AutoGenAdapter)
 
 async def test_a_team_that_is_hooked_when_it_is_noticed(adapter: AutoGenAdapter) -> None:
     team = pair()
-    entered = []
+    entered: list[Any] = []
 
     def hook(found) -> None:
         if found is team and not entered:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from autogen_agentchat.agents import BaseChatAgent
+from autogen_agentchat.base import Response
 from autogen_agentchat.messages import TextMessage
 from autogen_agentchat.teams import RoundRobinGroupChat
 from openai import BadRequestError
@@ -79,7 +80,7 @@ async def test_a_failing_model_keeps_its_type_and_is_one_step() -> None:
 class Broken(BaseChatAgent):
     produced_message_types = (TextMessage,)
 
-    async def on_messages(self, messages, cancellation_token) -> None:
+    async def on_messages(self, messages, cancellation_token) -> Response:
         raise LookupError("lost the plot")
 
     async def on_reset(self, cancellation_token) -> None:
@@ -125,5 +126,5 @@ async def test_a_wrong_call_fails_as_without_us() -> None:
         with pytest.raises(ValueError, match="Task list cannot be empty"):
             await team.run(task=[])
         with pytest.raises(TypeError):
-            await team.run("positional")
+            await team.run("positional")  # type: ignore[call-arg]
     assert [run.ended for run in seen.runs] == [True, True]

@@ -188,7 +188,7 @@ async def test_agents_as_tools_and_remote_tools_can_be_supplied() -> None:
     asks = calls(("helper", '{"task": "help"}'))
     team = team_of(replay(asks, "done"), tools=[helper])
     taped = ReplaceToolReply(lambda request: True, lambda reply: reply)
-    taped.before_tool = lambda request: ToolReply(content="taped")
+    taped.before_tool = lambda request: ToolReply(content="taped")  # type: ignore[method-assign]
     with observed(team, intervention=taped):
         result = await team.run(task="Go")
     assert result.messages[2].content[0].content == "taped"

@@ -27,7 +27,12 @@ async def test_a_runtime_that_was_started_before_the_run() -> None:
     runtime.start()
     agents = [assistant("a", replay(calls(("lookup", "{}"))), tools=[lookup]), assistant("b", replay("b speaks"))]
     team = SelectorGroupChat(
-        agents, replay("a", "b"), allow_repeated_speaker=True, max_turns=2, runtime=runtime, name="external"
+        agents,  # type: ignore[arg-type]
+        replay("a", "b"),
+        allow_repeated_speaker=True,
+        max_turns=2,
+        runtime=runtime,
+        name="external",
     )
     with observed(team) as seen:
         await team.run(task="Go")
@@ -75,7 +80,7 @@ async def test_a_shared_agent_of_two_external_teams_is_not_guessed_about() -> No
 
 async def test_a_team_that_ran_before_it_was_hooked_shows_its_manager() -> None:
     agents = [assistant("a", replay("a", "a")), assistant("b", replay("b", "b"))]
-    team = SelectorGroupChat(agents, replay("a", "b"), allow_repeated_speaker=True, max_turns=1)
+    team = SelectorGroupChat(agents, replay("a", "b"), allow_repeated_speaker=True, max_turns=1)  # type: ignore[arg-type]
     await team.run(task="Go")
     with observed(team) as seen:
         await team.run(task="Go on")

@@ -23,7 +23,7 @@ from ._teams import INFO, assistant, openai_client, replay, texts
 
 def trio(*, turns: int = 3, **options: Any) -> RoundRobinGroupChat:
     agents = [assistant(name, replay(f"{name} speaks"), **options) for name in ("a", "b", "c")]
-    return RoundRobinGroupChat(agents, max_turns=turns)
+    return RoundRobinGroupChat(agents, max_turns=turns)  # type: ignore[arg-type]
 
 
 def summary(item) -> tuple[str, str]:
@@ -134,7 +134,7 @@ async def test_cancellation_is_no_error(by: str, alone: bool) -> None:
 async def test_external_termination_is_the_stop_reason() -> None:
     stop = ExternalTermination()
     agents = [assistant(name, replay(f"{name} speaks")) for name in ("a", "b", "c")]
-    team = RoundRobinGroupChat(agents, termination_condition=stop)
+    team = RoundRobinGroupChat(agents, termination_condition=stop)  # type: ignore[arg-type]
     with observed(team) as seen:
         async for item in team.run_stream(task="Go"):
             if not isinstance(item, TaskResult) and item.source == "a":

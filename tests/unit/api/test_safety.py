@@ -74,7 +74,7 @@ def test_what_is_broken_costs_one_line(
     got = [message for message in caplog.messages if "could not" in message]
     assert len(got) == len(lines)
     assert all(f"could not {line}" in message for line, message in zip(lines, got, strict=True))
-    assert run_of(hooked).wait(timeout=5)
+    run_of(hooked).wait(timeout=5)
 
 
 class Answers:
@@ -131,7 +131,7 @@ def test_strict_raises_our_bugs(monkeypatch: pytest.MonkeyPatch) -> None:
     hooked = tracer_hooks.hook(solve, expected="42", attributor=Broken())
     with pytest.raises(RuntimeError, match="no weights"):
         hooked("x")
-    assert run_of(hooked).wait(timeout=5)
+    run_of(hooked).wait(timeout=5)
 
 
 # --- a run that cannot be opened is made without us -------------------------------------------------------------------
@@ -150,7 +150,7 @@ async def test_a_broken_tracer_provider(caplog: pytest.LogCaptureFixture) -> Non
         raise KeyError("the user's")
 
     def hook(target: Any) -> Any:
-        return tracer_hooks.hook(target, tracer_provider=BrokenProvider())
+        return tracer_hooks.hook(target, tracer_provider=BrokenProvider())  # type: ignore[call-overload]
 
     assert hook(solve)("x") == "It is 41."
     assert await hook(asolve)("x") == "a"

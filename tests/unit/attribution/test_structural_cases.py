@@ -1,5 +1,7 @@
 """Failures of real-life shape: who is to blame, and at which step."""
 
+from typing import Any
+
 import pytest
 
 from tracer_hooks.attribution import StructuralAttributor, expected_values
@@ -16,16 +18,16 @@ from tracer_hooks.schema import (
 )
 
 
-def run(*steps: dict, outcome: RunOutcome = RunOutcome.FAILED, **fields: object) -> Trajectory:
+def run(*steps: dict[str, Any], outcome: RunOutcome = RunOutcome.FAILED, **fields: Any) -> Trajectory:
     made = tuple(Step(index=index, **step) for index, step in enumerate(steps))
     return Trajectory(run_id="r", steps=made, outcome=outcome, **fields)
 
 
-def say(agent: str, content: str, **fields: object) -> dict:
+def say(agent: str, content: str, **fields: Any) -> dict[str, Any]:
     return {"agent": agent, "content": content, **fields}
 
 
-def call(agent: str, tool: str, arguments: object = None, **fields: object) -> dict:
+def call(agent: str, tool: str, arguments: Any = None, **fields: Any) -> dict[str, Any]:
     return {
         "agent": agent,
         "kind": StepKind.TOOL_CALL,
@@ -33,7 +35,7 @@ def call(agent: str, tool: str, arguments: object = None, **fields: object) -> d
     }
 
 
-def hand(agent: str, recipient: str, content: str = "") -> dict:
+def hand(agent: str, recipient: str, content: str = "") -> dict[str, Any]:
     return {"agent": agent, "kind": StepKind.HANDOFF, "recipient": recipient, "content": content}
 
 

@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import gc
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import pytest
 from opentelemetry import trace
@@ -61,7 +62,8 @@ def outside() -> bool:
 
 
 def test_each_step_runs_inside_and_each_item_is_given_outside(recorded: Recorded) -> None:
-    run, source, looked_at = recorded.start(), Source(), []
+    run, source = recorded.start(), Source()
+    looked_at: list[Any] = []
     assert [(item, outside()) for item in drive(iter(source), run, on_item=looked_at.append)] == [
         (0, True),
         (1, True),

@@ -208,7 +208,7 @@ def test_langchain_text_tool_calls_and_stream(scripted, responses: bool) -> None
         for chunk in rest:
             whole = whole + chunk
         assert whole.text == (expected.text or "")
-        assert [c["args"] for c in whole.tool_calls] == [dict(c.arguments) for c in expected.tool_calls]
+        assert [c["args"] for c in whole.tool_calls] == [dict(c.arguments) for c in expected.tool_calls]  # type: ignore[arg-type]
         assert (whole.usage_metadata["input_tokens"], whole.usage_metadata["output_tokens"]) == expected.usage
     endpoint = "responses" if responses else "chat/completions"
     assert [(r.endpoint, r.stream) for r in server.requests] == [(endpoint, s) for s in (False, False, True, True)]

@@ -56,7 +56,7 @@ def post_status(llm: ScriptedLLM) -> int:
 
 
 def test_a_dropped_stream_delivers_its_beginning() -> None:
-    got = []
+    got: list[Any] = []
     with ScriptedLLM([Drop("one two three four")]) as llm:
         url = f"{llm.base_url}/chat/completions"
         with (

@@ -23,7 +23,7 @@ def labeled(agents, **fields: Any) -> LabeledTrajectory:
 
 def labels(agents, **fields: Any):
     one = labeled(agents, **fields)
-    return labels_of(one, read(one.trajectory, NoTokens(), ()))
+    return labels_of(one, read(one.trajectory, NoTokens(), ()))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -230,7 +230,7 @@ def test_the_expected_answer_is_not_looked_at() -> None:
 def test_wrong_arguments_are_refused() -> None:
     for bad in ("runs/", passed()[0], 7, ["runs/"]):
         with pytest.raises(ConfigError, match="to compare with"):
-            ContrastAttributor(bad)
+            ContrastAttributor(bad)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="nearest"):
         ContrastOptions(nearest=0)
     with pytest.raises(ConfigError, match="at_most"):

@@ -73,7 +73,7 @@ def odd_run(seed: int) -> Trajectory:
 
     def step(index: int) -> Step:
         calls = [
-            ToolCall(name=rng.choice(["search", ""]), arguments=rng.choice([None, text(), {"q": [text(), 4.5]}]),
+            ToolCall(name=rng.choice(["search", ""]), arguments=rng.choice([None, text(), {"q": [text(), 4.5]}]),  # type: ignore[arg-type]
                      result=rng.choice([None, text()]), error=rng.choice([None, text()]))
             for _ in range(rng.randint(0, 2))
         ]  # fmt: skip
@@ -130,7 +130,7 @@ def test_every_answer_keeps_the_contract(protocol: str) -> None:
     answered = 0
     for seed in range(30):
         run = odd_run(seed)
-        options = JudgeOptions(protocol=protocol, cache_dir=None, budget=budget(), reply_tokens=256)
+        options = JudgeOptions(protocol=protocol, cache_dir=None, budget=budget(), reply_tokens=256)  # type: ignore[arg-type]
         asked = JudgeAttributor(options, model=Random(seed, random.Random(seed).choice([6_000, 40_000])))
         before = run.model_dump_json()
         answer = asked.attribute(run)

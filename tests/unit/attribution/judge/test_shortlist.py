@@ -82,7 +82,7 @@ class Fixed:
 
 def made(llm: ScriptedLLM, proposer: Fixed | None) -> JudgeAttributor:
     options = JudgeOptions(model="m", base_url=llm.base_url, cache_dir=None, protocol="shortlist")
-    return JudgeAttributor(options, proposer=proposer)
+    return JudgeAttributor(options, proposer=proposer)  # type: ignore[arg-type]
 
 
 def test_a_proposer_gives_the_candidates() -> None:

@@ -70,7 +70,7 @@ def test_odd_results_hold_no_records(result) -> None:
 def test_arguments_of_a_call_are_read_object_by_object() -> None:
     booked = {"flights": [{"flight_number": "HAT156", "date": "2024-05-26"}]}
     trajectory = run("Shall I book it?")
-    call = ToolCall(name="book", arguments=booked, result="done")
+    call = ToolCall(name="book", arguments=booked, result="done")  # type: ignore[arg-type]
     step = Step(index=3, agent="clerk", kind=StepKind.TOOL_CALL, tool_calls=(call,))
     trajectory = trajectory.model_copy(update={"steps": (*trajectory.steps, step)})
     assert [step for step, _ in beside(trajectory)] == [3]

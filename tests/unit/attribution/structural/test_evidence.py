@@ -300,4 +300,4 @@ class TestGrouping:
 )
 def test_a_signal_says_what_sort_of_finding_it_is(family: Family, weight: float, kind: str) -> None:
     signal = Signal(family=family, step=3, weight=weight, mode=ErrorMode.FM_2_6, why="the sum is wrong", quote="```")
-    assert signal.evidence == Evidence(step=3, quote="", why="The sum is wrong.", weight=weight, kind=kind)
+    assert signal.evidence == Evidence(step=3, quote="", why="The sum is wrong.", weight=weight, kind=kind)  # type: ignore[arg-type]

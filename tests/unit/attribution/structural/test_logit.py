@@ -53,7 +53,7 @@ def test_a_kind_departs_from_what_all_share_and_one_with_few_labels_borrows() ->
 
     def fitted(count):
         data = [[*ours, *theirs[:count]] for ours, theirs in zip(many, few, strict=True)]
-        return fit_logits(*data, ["many"] * 300 + ["few"] * count, strength=1.0, kind_strength=4.0)
+        return fit_logits(*data, ["many"] * 300 + ["few"] * count, strength=1.0, kind_strength=4.0)  # type: ignore[arg-type, misc]
 
     _, with_all = fitted(300)
     assert with_all["many"][0] > 1.0

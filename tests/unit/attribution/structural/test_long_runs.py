@@ -39,7 +39,7 @@ def test_what_is_looked_up_is_what_a_search_finds(seed, steps) -> None:
     for step in range(steps):
         before = [index for index in trace.acts if index < step]
         with_code = [i for i in before[-3:] if "```" in run.steps[i].content or run.steps[i].tool_calls]
-        assert trace.author_before(step) == (with_code or before or [None])[-1]
+        assert trace.author_before(step) == (with_code or before or [None])[-1]  # type: ignore[list-item]
         readers = [one.index for one in run.steps[step + 1 :] if step in {shown.step for shown in one.inputs}]
         assert list(trace.consumers(step)) == readers
         assert trace.next_act(step) == next((index for index in trace.acts if index > step), None)

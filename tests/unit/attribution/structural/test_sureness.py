@@ -82,12 +82,13 @@ def fitted():
 
 
 def test_no_share_that_judges_a_question_has_seen_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    question_of, judged, real = {}, [], _adapt._mixing
+    question_of: dict[str, str] = {}
+    judged, real = [], _adapt._mixing
 
     class Watched:
         def __init__(self, unseen) -> None:
             self.mixing, self.seen = real(unseen), {one.case.group for one in unseen}
-            question_of.update((id(one.beliefs), one.case.group) for one in unseen)
+            question_of.update((id(one.beliefs), one.case.group) for one in unseen)  # type: ignore[misc]
 
         def logits(self, kind, beliefs):
             judged.append(question_of[id(beliefs)])
@@ -116,8 +117,8 @@ def test_the_answer_is_as_sure_as_was_learnt(fitted) -> None:
 def test_it_is_saved_with_the_fit(fitted, tmp_path: Path) -> None:
     fitted.save(tmp_path)
     again = get_attributor(tmp_path)
-    assert again._model.sureness.step == pytest.approx(fitted._model.sureness.step, abs=1e-4)
-    assert again._model.sureness.agent == pytest.approx(fitted._model.sureness.agent, abs=1e-4)
+    assert again._model.sureness.step == pytest.approx(fitted._model.sureness.step, abs=1e-4)  # type: ignore[attr-defined]
+    assert again._model.sureness.agent == pytest.approx(fitted._model.sureness.agent, abs=1e-4)  # type: ignore[attr-defined]
 
 
 def test_a_fit_that_was_saved_without_it_is_as_sure_as_its_beliefs(fitted, tmp_path: Path) -> None:
@@ -128,7 +129,7 @@ def test_a_fit_that_was_saved_without_it_is_as_sure_as_its_beliefs(fitted, tmp_p
     path.write_text(json.dumps(document))
     again = get_attributor(tmp_path)
     trajectory = labelled_runs(1, seed=2)[0].trajectory
-    assert again.attribute(trajectory).confidence == pytest.approx(max(again.score(trajectory).belief()), abs=1e-5)
+    assert again.attribute(trajectory).confidence == pytest.approx(max(again.score(trajectory).belief()), abs=1e-5)  # type: ignore[attr-defined]
 
 
 def test_log_odds_are_what_is_scaled() -> None:
