@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import gc
 import itertools
 import logging
 import os
 import random
 import re
+import shutil
+import tempfile
 import time
+import weakref
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from opentelemetry import trace
@@ -26,6 +32,18 @@ QUIET = {
     "ANONYMIZED_TELEMETRY": "false",
 }
 os.environ.update(QUIET)
+# CrewAI writes every task's result to a database there: each process that runs tests has its own, in memory where
+# there is such a folder.
+_CREWAI = tempfile.mkdtemp(
+    prefix="crewai-tests-", dir=next((at for at in ["/dev/shm"] if os.access(at, os.W_OK)), None)
+)
+os.environ["CREWAI_STORAGE_DIR"] = _CREWAI
+atexit.register(shutil.rmtree, _CREWAI, ignore_errors=True)
+if "OPENAI_BASE_URL" not in os.environ:
+    # Every client of a model reads all certificates of the system, 40 ms each time; over loopback none is needed. A
+    # folder that holds no certificate is read in no time.
+    os.environ.pop("SSL_CERT_FILE", None)
+    os.environ["SSL_CERT_DIR"] = os.path.dirname(__file__)
 
 from tracer_hooks._api.conducting import _recovery  # noqa: E402 - after what it reads
 from tracer_hooks.telemetry._log_gate import release_logs  # noqa: E402
@@ -56,6 +74,46 @@ def open_logs() -> Iterator[None]:
     release_logs()
     yield
     release_logs()
+
+
+@pytest.fixture(autouse=True)
+def plain_log_lines() -> Iterator[None]:
+    """The command line gives every handler a formatter of ours; pytest's handlers live longer than a test."""
+    before = [(handler, handler.formatter) for handler in logging.getLogger().handlers]
+    yield
+    for handler, formatter in before:
+        handler.setFormatter(formatter)
+
+
+@pytest.fixture(autouse=True)
+def everything_is_unhooked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a test hooked and left so is taken off again: the frameworks' classes are the next test's, too.
+
+    A team that stays alive, as by an exception that holds its frames, otherwise keeps them patched. What was hooked
+    when the test began is left alone.
+    """
+    from tracer_hooks._api.conducting._conductor import Conductor
+    from tracer_hooks.frameworks import PatchSet
+
+    made: dict[type, weakref.WeakSet[Any]] = {Conductor: weakref.WeakSet(), PatchSet: weakref.WeakSet()}
+
+    def noted(kind: type) -> Callable[..., None]:
+        begin: Any = vars(kind)["__init__"]
+
+        @functools.wraps(begin)
+        def init(self: Any, *args: Any, **options: Any) -> None:
+            begin(self, *args, **options)
+            made[kind].add(self)
+
+        return init
+
+    for kind in made:
+        monkeypatch.setattr(kind, "__init__", noted(kind))
+    yield
+    for conductor in list(made[Conductor]):
+        conductor.unhook()
+    for patches in list(made[PatchSet]):
+        patches.undo()
 
 
 @pytest.fixture(autouse=True)

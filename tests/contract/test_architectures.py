@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
-import os
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -20,9 +18,6 @@ from tracer_hooks.schema import RunOutcome, StepKind, Trajectory
 from tracer_hooks.suites import Endpoint
 from tracer_hooks.suites.architectures import ARCHITECTURES, roles
 from tracer_hooks.testing import Reply, Rule, ScriptedLLM, ScriptedRequest, ToolCallReply, When
-
-# Read when crewai is imported.
-os.environ.setdefault("CREWAI_STORAGE_DIR", tempfile.mkdtemp(prefix="crewai-tests-"))
 
 FRAMEWORKS = ("plain", "autogen", "crewai", "langgraph")
 TASK = "What is {six} times seven? End with a line `ANSWER: <number>`."

@@ -8,7 +8,12 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
+
+from ._warm import WarmPython, can_fork
+
+_WARM = WarmPython()
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,11 @@ class Done:
         return json.loads(self.out)
 
 
+def _said(stream: IO[bytes]) -> str:
+    stream.seek(0)
+    return stream.read().decode()
+
+
 class Command:
     """``tracer-hooks`` in ``folder``; every call checks that no traceback reaches the user."""
 
@@ -36,15 +46,15 @@ class Command:
     def argv(self) -> list[str]:
         return [sys.executable, "-c", "from tracer_hooks.cli import main; main()"]
 
-    def __call__(self, *arguments: str | Path, timeout: float = 60, **environment: str) -> Done:
-        done = subprocess.run(
-            [*self.argv, *map(str, arguments)],
-            cwd=self.folder,
-            env={**self.environment, **environment},
-            capture_output=True,
-            timeout=timeout,
-            check=False,
-        )
-        result = Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+    def __call__(self, *arguments: str | Path, **environment: str) -> Done:
+        given, shell = [str(one) for one in arguments], {**self.environment, **environment}
+        with TemporaryFile() as out, TemporaryFile() as err:
+            # What Python itself reads when it starts needs a Python that starts.
+            if can_fork() and not any(name.startswith("PYTHON") for name in environment):
+                code = _WARM.run(given, folder=self.folder, environment=shell, out=out, err=err)
+            else:
+                command, where = [*self.argv, *given], self.folder
+                code = subprocess.run(command, cwd=where, env=shell, stdout=out, stderr=err, check=False).returncode
+            result = Done(code, _said(out), _said(err))
         assert "Traceback" not in result.err + result.out
         return result

@@ -58,7 +58,7 @@ def calibrate(team: Command, *more: str | Path, check: str = "my_team:check") ->
 
 
 def test_a_team_is_calibrated(team: Command) -> None:
-    done = team(*calibrate(team, "--injected", "10", "--faults", "8", "--json"), timeout=110)
+    done = team(*calibrate(team, "--injected", "10", "--faults", "8", "--json"))
     assert done.code == 0, done.err
     assert "Estimate: about" in done.err
     assert "Ctrl-C is safe" in done.err

@@ -26,7 +26,9 @@ def build(tmp_path: Path) -> tuple[str | Path, ...]:
     )  # fmt: skip
 
 
-def test_a_set_is_built_counted_audited_exported_and_goes_on(command: Command, build: tuple[str, ...], tmp_path: Path):
+def test_a_set_is_built_counted_audited_exported_and_goes_on(
+    command: Command, build: tuple[str, ...], tmp_path: Path
+) -> None:
     done = command(*build, "--json")
     assert done.code == 0, done.err
     assert "6 runs (teams 1 x tasks 6 x repeats 1); up to 12 faults" in done.err
@@ -58,7 +60,9 @@ def test_a_set_is_built_counted_audited_exported_and_goes_on(command: Command, b
     assert len(questions[0] | questions[1]) == 6
 
 
-def test_an_interrupt_leaves_a_set_and_says_how_to_go_on(command: Command, build: tuple[str, ...], tmp_path: Path):
+def test_an_interrupt_leaves_a_set_and_says_how_to_go_on(
+    command: Command, build: tuple[str, ...], tmp_path: Path
+) -> None:
     at_its_fifth_call = (
         "calls.append(1); len(calls) == 5 and not once.exists() and (once.touch(), os.kill(os.getpid(), signal.SIGINT))"
     )
@@ -73,7 +77,7 @@ def test_an_interrupt_leaves_a_set_and_says_how_to_go_on(command: Command, build
     assert done.json["labeled"] + done.json["discarded"] == 12
 
 
-def test_a_suite_is_built_with_the_teams_that_come_with_it(command: Command, tmp_path: Path):
+def test_a_suite_is_built_with_the_teams_that_come_with_it(command: Command, tmp_path: Path) -> None:
     def hand_on(request: ScriptedRequest) -> str:
         answers = re.findall(r"ANSWER: ([0-9]+)", request.text)
         return f"The numbers that are given lead to it.\nANSWER: {answers[-1] if answers else 5}"
@@ -91,7 +95,7 @@ def test_a_suite_is_built_with_the_teams_that_come_with_it(command: Command, tmp
     assert "gives no answer" in gone.err
 
 
-def test_mistakes_are_said_in_one_line(command: Command, build: tuple[str, ...]):
+def test_mistakes_are_said_in_one_line(command: Command, build: tuple[str, ...]) -> None:
     for arguments, said in (
         (("dataset", "build", "--out", "x"), "expected either your team"),
         (build[:3] + build[5:], "expected --tasks FILE"),

@@ -28,7 +28,7 @@ def failed_run(run_id: str = "r1") -> Trajectory:
         team="office",
         task="What does it cost?",
         steps=(
-            Step(index=0, agent="researcher", kind="tool_call", tool_calls=(lookup,)),
+            Step(index=0, agent="researcher", kind="tool_call", tool_calls=(lookup,)),  # type: ignore[arg-type]
             Step(index=1, agent="researcher", content="It costs 75.00 EUR."),
             Step(index=2, agent="writer", content="You pay 75.00 EUR."),
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from pathlib import Path
 
 import pytest
 
@@ -36,13 +37,13 @@ def labelled(number: int) -> LabeledTrajectory:
 
 
 @pytest.fixture
-def labels(tmp_path):
+def labels(tmp_path: Path):
     path = tmp_path / "labels.jsonl"
     path.write_text("\n".join(to_json(labelled(number)) for number in range(12)) + "\n")
     return path
 
 
-def test_a_fit_is_saved_reported_and_used(command: Command, labels, tmp_path):
+def test_a_fit_is_saved_reported_and_used(command: Command, labels, tmp_path: Path) -> None:
     out = tmp_path / "mine"
     done = command("fit", "--labels", labels, "--out", out, "--json")
     assert done.code == 0, done.err
@@ -60,7 +61,7 @@ def test_a_fit_is_saved_reported_and_used(command: Command, labels, tmp_path):
     assert answer["step"] == labelled(77).decisive.step
 
 
-def test_several_files_are_fitted_to_together(command: Command, labels, tmp_path):
+def test_several_files_are_fitted_to_together(command: Command, labels, tmp_path: Path) -> None:
     lines = labels.read_text().splitlines(keepends=True)
     for name, part in (("a", lines[:6]), ("b", lines[6:])):
         (tmp_path / f"{name}.jsonl").write_text("".join(part))
@@ -73,14 +74,14 @@ def test_several_files_are_fitted_to_together(command: Command, labels, tmp_path
     assert again.json["fitted_step"] == done.json["fitted_step"]
 
 
-def test_the_table_says_what_it_gained_and_how_to_use_it(command: Command, labels, tmp_path):
+def test_the_table_says_what_it_gained_and_how_to_use_it(command: Command, labels, tmp_path: Path) -> None:
     done = command("fit", "--labels", labels, "--out", tmp_path / "mine")
     assert "12 labelled trajectories, 12 questions" in done.out
     assert "fitted, on questions left out" in done.out
     assert f"--attributor {tmp_path / 'mine'}" in done.out.replace("\n", "")
 
 
-def test_a_damaged_line_is_left_out_and_said(command: Command, labels, tmp_path):
+def test_a_damaged_line_is_left_out_and_said(command: Command, labels, tmp_path: Path) -> None:
     with labels.open("a") as file:
         file.write("{broken\n")
     done = command("fit", "--labels", labels, "--out", tmp_path / "mine", "--json")
@@ -90,7 +91,7 @@ def test_a_damaged_line_is_left_out_and_said(command: Command, labels, tmp_path)
     assert (tmp_path / "mine" / "structural.json").exists()
 
 
-def test_a_file_of_something_else_beside_the_runs_is_passed_over(command: Command, labels, tmp_path):
+def test_a_file_of_something_else_beside_the_runs_is_passed_over(command: Command, labels, tmp_path: Path) -> None:
     (tmp_path / "second_labels.json").write_text('[{"whowhen_file": "1.json", "agent": "a"}]')
     done = command("fit", "--labels", tmp_path, "--out", tmp_path / "out" / "mine", "--json")
     assert done.code == 0, done.err
@@ -98,7 +99,7 @@ def test_a_file_of_something_else_beside_the_runs_is_passed_over(command: Comman
     assert "second_labels.json" in done.err
 
 
-def test_too_few_labels(command: Command, tmp_path):
+def test_too_few_labels(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     path.write_text(to_json(labelled(1)) + "\n")
     done = command("fit", "--labels", path, "--out", tmp_path / "mine")
@@ -108,12 +109,12 @@ def test_too_few_labels(command: Command, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["rules", "nobody"])
-def test_attributors_that_cannot_be_fitted(command: Command, labels, tmp_path, name):
+def test_attributors_that_cannot_be_fitted(command: Command, labels, tmp_path: Path, name: str) -> None:
     done = command("fit", "--labels", labels, "--out", tmp_path / "mine", "--attributor", name)
     assert done.code == 2
 
 
-def test_passing_runs_join_the_diagnosis(command: Command, tmp_path):
+def test_passing_runs_join_the_diagnosis(command: Command, tmp_path: Path) -> None:
     good = [
         Step(index=0, agent="a", content="The list has 12 boxes of 40 pieces."),
         Step(index=1, agent="b", content="That makes 480 pieces in all."),

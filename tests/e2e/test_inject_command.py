@@ -43,7 +43,7 @@ def team(tmp_path: Path) -> None:
     (tmp_path / "my_team.py").write_text(TEAM)
 
 
-def test_a_fault_is_shown_verified_and_appended(command: Command, team: None, tmp_path: Path):
+def test_a_fault_is_shown_verified_and_appended(command: Command, team: None, tmp_path: Path) -> None:
     out = tmp_path / "sets" / "faults.jsonl"
     done = command(*INJECT, "--expected", "7", "--agent", "adder", "--out", out)
     assert done.code == 0, done.err
@@ -60,7 +60,7 @@ def test_a_fault_is_shown_verified_and_appended(command: Command, team: None, tm
     assert labeled[1].fault_id == again.json["fault"]["fault_id"]
 
 
-def test_a_fault_without_effect_is_discarded(command: Command, team: None, tmp_path: Path):
+def test_a_fault_without_effect_is_discarded(command: Command, team: None, tmp_path: Path) -> None:
     out = tmp_path / "faults.jsonl"
     done = command(*INJECT, "--check", "my_team:lenient", "--out", out)
     assert done.code == 1
@@ -68,7 +68,7 @@ def test_a_fault_without_effect_is_discarded(command: Command, team: None, tmp_p
     assert not out.exists()
 
 
-def test_mistakes_are_said_in_one_line(command: Command, team: None):
+def test_mistakes_are_said_in_one_line(command: Command, team: None) -> None:
     for arguments, code, said in (
         ((*INJECT, "--expected", "8"), 1, "the team failed all 3 runs without any fault"),
         ((*INJECT, "--expected", "7", "--agent", "boss"), 1, "'adder' (at 0), 'writer' (at 1)"),

@@ -54,7 +54,7 @@ def propose(store: PromptStore, name: str = "Ticket desk", **texts: str) -> int:
     team = fingerprint("autogen", name)
     own = {agent: OWN[agent] for agent in texts}
     provenance = {"by": "gepa", "failures": ["r1", "r2"]}
-    return store.propose(team, texts, own, team_name=name, framework="autogen", provenance=provenance).number
+    return store.propose(team, texts, own, team_name=name, framework="autogen", provenance=provenance).number  # type: ignore[arg-type]
 
 
 @pytest.fixture

@@ -67,7 +67,7 @@ def test_all_is_what_type_checkers_see_sorted() -> None:
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="'tracer_hooks' has no attribute 'nothing'"):
-        _ = tracer_hooks.nothing  # type: ignore[attr-defined]
+        _ = tracer_hooks.nothing
 
 
 def test_importing_loads_nothing_heavy() -> None:
@@ -96,7 +96,7 @@ def test_the_encoder_package_loads_torch_at_the_first_use_only() -> None:
 
 
 def test_the_former_name_of_the_frameworks_package_still_works() -> None:
-    import tracer_hooks.adapters.plain
+    import tracer_hooks.adapters.plain  # type: ignore[import-not-found]
 
     import tracer_hooks.adapters
     from tracer_hooks import frameworks
@@ -104,5 +104,5 @@ def test_the_former_name_of_the_frameworks_package_still_works() -> None:
     with pytest.warns(DeprecationWarning, match=r"tracer_hooks\.frameworks\.PatchSet"):
         from tracer_hooks.adapters import PatchSet
     assert PatchSet is frameworks.PatchSet
-    assert tracer_hooks.adapters.plain is frameworks.plain
+    assert tracer_hooks.adapters.plain is frameworks.plain  # type: ignore[attr-defined]
     assert dir(tracer_hooks.adapters) == sorted(frameworks.__all__)

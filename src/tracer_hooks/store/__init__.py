@@ -70,7 +70,7 @@ lazy_names(
             "PromptVersion",
         ),
         "._prompt_store": ("PromptStore",),
-        "._records": ("RunLesson", "RunPrompts", "RunSummary", "StoredRun", "lessons_in_words"),
+        "._records": ("Learnt", "RunLesson", "RunPrompts", "RunSummary", "StoredRun", "lessons_in_words"),
         "._run_store": ("RunStore",),
         "._writing": ("PackedRun", "Writing"),
     },

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import os
-import tempfile
 from pathlib import Path
 
 import pytest
 
 from ._kind import Kind
-
-# Read when crewai is imported.
-os.environ.setdefault("CREWAI_STORAGE_DIR", tempfile.mkdtemp(prefix="crewai-tests-"))
 
 NAMES = sorted(path.stem for path in Path(__file__).parent.glob("[a-z]*.py"))
 

@@ -17,7 +17,7 @@ from tracer_hooks.schema import Trajectory
 from tracer_hooks.telemetry import assemble
 from tracer_hooks.telemetry._file_exporter import to_record
 from tracer_hooks.testing import ScriptedLLM, ScriptedRequest
-from tracer_hooks.testing._contract_base import Balance
+from tracer_hooks.testing._contract_base import Balance  # type: ignore[attr-defined]
 
 from ._case import Meeting, scripted, task_of
 from ._kind import Act, Kind, act_of
@@ -55,7 +55,7 @@ class Spans:
     @property
     def orphans(self) -> list[str]:
         """The names of those whose parent is not among them."""
-        known = {span.get_span_context().span_id for span in self.ended}  # type: ignore[union-attr]
+        known = {span.get_span_context().span_id for span in self.ended}
         return [span.name for span in self.ended if span.parent is not None and span.parent.span_id not in known]
 
     def trajectories(self) -> list[Trajectory]:

@@ -53,7 +53,7 @@ class AgentsAsToolsKind(AutoGenKind):
     def build(self, llm: ScriptedLLM) -> Any:
         model = client(llm)
         inside = [assistant(model, "expert"), assistant(model, "reviewer")]
-        experts = RoundRobinGroupChat(inside, name="experts", max_turns=2)
+        experts = RoundRobinGroupChat(inside, name="experts", max_turns=2)  # type: ignore[arg-type]
         solo = assistant(model, "solo")
         tools = [
             AgentTool(solo, return_value_as_last_message=True),

@@ -34,7 +34,7 @@ class SavedStateKind(AutoGenKind):
     def build(self, llm: ScriptedLLM) -> Any:
         model = client(llm)
         members = [assistant(model, name) for name in ("writer", "reviewer")]
-        return RoundRobinGroupChat(members, name="duo", max_turns=2)
+        return RoundRobinGroupChat(members, name="duo", max_turns=2)  # type: ignore[arg-type]
 
     async def arun(self, team: Any, task: str) -> Any:
         """Run, save, forget, load, and run on."""

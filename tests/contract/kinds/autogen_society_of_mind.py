@@ -36,7 +36,7 @@ class SocietyOfMindKind(AutoGenKind):
     def build(self, llm: ScriptedLLM) -> Any:
         model = client(llm)
         inside = [assistant(model, "expert"), assistant(model, "reviewer")]
-        inner = RoundRobinGroupChat(inside, name="inner", max_turns=2)
+        inner = RoundRobinGroupChat(inside, name="inner", max_turns=2)  # type: ignore[arg-type]
         society = SocietyOfMindAgent("society", inner, model, instruction="You are the society. Sum up:")
         return RoundRobinGroupChat([society, assistant(model, "lead")], name="outer", max_turns=2)
 

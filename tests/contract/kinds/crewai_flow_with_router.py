@@ -41,7 +41,7 @@ class FlowWithRouterKind(CrewAIKind):
 
             @start()
             def search(self) -> str:
-                return crew("first", agent(model, "researcher", tools=[lookup])).kickoff(dict(self.state)).raw  # type: ignore[no-any-return]
+                return crew("first", agent(model, "researcher", tools=[lookup])).kickoff(dict(self.state)).raw
 
             @router(search)
             def judge(self, found: str) -> str:
@@ -50,11 +50,11 @@ class FlowWithRouterKind(CrewAIKind):
             @listen("found")
             def write(self) -> str:
                 second = crew("second", agent(model, "writer"), agent(model, "reviewer"))
-                return second.kickoff(dict(self.state)).raw  # type: ignore[no-any-return]
+                return second.kickoff(dict(self.state)).raw
 
             @listen("missing")
             def give_up(self) -> str:
-                return crew("third", agent(model, "lead")).kickoff(dict(self.state)).raw  # type: ignore[no-any-return]
+                return crew("third", agent(model, "lead")).kickoff(dict(self.state)).raw
 
         return Router()
 

@@ -42,7 +42,7 @@ class GuardrailRetryKind(CrewAIKind):
             description="{task}",
             expected_output="A number.",
             agent=writer,
-            guardrail=is_right,
+            guardrail=is_right,  # type: ignore[arg-type]
             guardrail_max_retries=2,
         )
         return crew("guarded", writer, reviewer, tasks=[guarded, part(reviewer)])

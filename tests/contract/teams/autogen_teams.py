@@ -30,7 +30,7 @@ from tracer_hooks.testing import PROMPTS, ContractTeams, Reply, ScriptedLLM, Too
 
 Tool = Callable[..., Any]
 
-INFO = {
+INFO: Any = {
     "vision": False,
     "function_calling": True,
     "json_output": True,
@@ -53,9 +53,9 @@ class EchoClient(ChatCompletionClient):
         self.said.append(text)
         return CreateResult(finish_reason="stop", content=text, usage=RequestUsage(3, 2), cached=False)
 
-    async def create_stream(self, messages: Any, **options: Any) -> AsyncIterator[str | CreateResult]:
+    async def create_stream(self, messages: Any, **options: Any) -> AsyncIterator[str | CreateResult]:  # type: ignore[override]
         result = await self.create(messages, **options)
-        yield result.content
+        yield result.content  # type: ignore[misc]
         yield result
 
     async def close(self) -> None:
@@ -138,14 +138,14 @@ class Teams(ContractTeams):
         """A swarm."""
         model = client(llm)
         agents = [assistant(model, "triage", handoffs=["billing"]), assistant(model, "billing")]
-        return Swarm(agents, name="handoff", max_turns=2)
+        return Swarm(agents, name="handoff", max_turns=2)  # type: ignore[arg-type]
 
     def manager(self, llm: ScriptedLLM) -> Any:
         """A selector."""
         model = client(llm)
         prompt = PROMPTS["manager"] + " Roles: {roles} Choices: {participants} So far: {history}"
         agents = [assistant(model, "alpha"), assistant(model, "beta")]
-        return SelectorGroupChat(agents, model, name="manager", selector_prompt=prompt, max_turns=1)
+        return SelectorGroupChat(agents, model, name="manager", selector_prompt=prompt, max_turns=1)  # type: ignore[arg-type]
 
     def parallel(self, llm: ScriptedLLM) -> Any:
         """A graph with two first nodes."""

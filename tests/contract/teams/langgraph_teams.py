@@ -202,11 +202,11 @@ class Teams(ContractTeams):
 
     def stream(self, team: Any, task: str) -> Iterator[Any]:
         """``graph.stream(...)`` in its default mode."""
-        return team.stream(*self._call(team, task))  # type: ignore[no-any-return]
+        return team.stream(*self._call(team, task))
 
     def astream(self, team: Any, task: str) -> AsyncIterator[Any]:
         """``graph.astream(...)`` in its default mode."""
-        return team.astream(*self._call(team, task))  # type: ignore[no-any-return]
+        return team.astream(*self._call(team, task))
 
     def tokens(self, team: Any, task: str) -> Iterator[Any]:
         """``graph.stream(..., stream_mode="messages", subgraphs=True)``, without what is said about each chunk."""

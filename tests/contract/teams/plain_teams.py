@@ -58,13 +58,13 @@ class Agent:
         if self.streaming:
             with self.client.chat.completions.stream(
                 model="scripted",
-                messages=messages,
-                tools=offered,
-                stream_options={"include_usage": True},  # type: ignore[arg-type]
+                messages=messages,  # type: ignore[arg-type]
+                tools=offered,  # type: ignore[arg-type]
+                stream_options={"include_usage": True},
             ) as stream:
                 done = stream.get_final_completion()
         else:
-            done = self.client.chat.completions.create(model="scripted", messages=messages, tools=offered)  # type: ignore[arg-type, call-overload]
+            done = self.client.chat.completions.create(model="scripted", messages=messages, tools=offered)  # type: ignore[arg-type]
         message = done.choices[0].message
         calls = [
             {

@@ -2,6 +2,7 @@
 
 import json
 import random
+from typing import Any
 
 import pytest
 
@@ -65,7 +66,7 @@ def write_base(directory):
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer.save(str(directory / "tokenizer.json"))
-    config = {**SHAPE, "vocab_size": len(vocabulary)}
+    config: dict[str, Any] = {**SHAPE, "vocab_size": len(vocabulary)}
     (directory / "config.json").write_text(json.dumps(config))
     torch.manual_seed(7)
     bert = BertModel(BertConfig(**config), add_pooling_layer=False)
@@ -73,7 +74,7 @@ def write_base(directory):
     return directory
 
 
-def labeled_run(number, *, step_label=False):
+def labeled_run(number, *, step_label: bool = False) -> LabeledTrajectory:
     """A failed run of three agents, one of which talks nonsense in its first step."""
     chance = random.Random(number)
     agents = ["Solver", "Critic", "Evaluator"]
@@ -103,19 +104,19 @@ def labeled():
 
 
 @pytest.fixture(scope="session")
-def base(tmp_path_factory):
+def base(tmp_path_factory: pytest.TempPathFactory):
     return write_base(tmp_path_factory.mktemp("base"))
 
 
 @pytest.fixture(scope="session")
-def data(tmp_path_factory):
+def data(tmp_path_factory: pytest.TempPathFactory):
     path = tmp_path_factory.mktemp("data") / "labeled.jsonl"
     save_jsonl(path, [labeled_run(k) for k in range(120)])
     return path
 
 
 @pytest.fixture(scope="session")
-def trained(base, data, tmp_path_factory):
+def trained(base, data, tmp_path_factory: pytest.TempPathFactory):
     """An encoder trained for some seconds on runs whose fault is plain to see, and its figures."""
     from tracer_hooks.training._job import EncoderTraining
     from tracer_hooks.training._trainer import LoopOptions

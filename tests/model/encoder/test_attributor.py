@@ -1,4 +1,5 @@
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from tracer_hooks.schema import RunOutcome, Step, Trajectory
 
 
 @pytest.fixture(scope="module")
-def encoder(trained):
+def encoder(trained) -> EncoderAttributor:
     return EncoderAttributor(trained[0])
 
 
@@ -21,17 +22,17 @@ def accuracy(encoder, labeled, numbers):
     return sum(answer.agent == run.decisive.agent for answer, run in zip(answers, runs, strict=True)) / len(runs)
 
 
-def test_it_is_an_attributor_a_scorer_and_fittable(encoder):
+def test_it_is_an_attributor_a_scorer_and_fittable(encoder) -> None:
     assert isinstance(encoder, Attributor)
     assert isinstance(encoder, Scorer)
     assert isinstance(encoder, Fittable)
 
 
-def test_it_names_the_faulty_agent_of_runs_it_has_not_seen(encoder, labeled):
+def test_it_names_the_faulty_agent_of_runs_it_has_not_seen(encoder, labeled) -> None:
     assert accuracy(encoder, labeled, range(500, 540)) > 0.8
 
 
-def test_scores_cover_every_step_agent_and_mode(encoder, labeled):
+def test_scores_cover_every_step_agent_and_mode(encoder, labeled) -> None:
     trajectory = labeled(3).trajectory
     scores = encoder.score(trajectory)
     assert len(scores.steps) == len(trajectory.steps)
@@ -40,7 +41,7 @@ def test_scores_cover_every_step_agent_and_mode(encoder, labeled):
     assert sum(scores.belief()) == pytest.approx(1)
 
 
-def test_the_answer_keeps_the_contract(encoder, labeled):
+def test_the_answer_keeps_the_contract(encoder, labeled) -> None:
     trajectory = labeled(4).trajectory
     answer = encoder.attribute(trajectory)
     assert trajectory.steps[answer.step].agent == answer.agent
@@ -50,7 +51,7 @@ def test_the_answer_keeps_the_contract(encoder, labeled):
     assert encoder.attribute(trajectory).candidates == answer.candidates
 
 
-def test_a_person_is_never_blamed(encoder):
+def test_a_person_is_never_blamed(encoder) -> None:
     texts = [("user", "banana nonsense wrong"), ("Solver", "the sum is five"), ("user", "banana banana nonsense")]
     steps = tuple(Step(index=k, agent=agent, content=text) for k, (agent, text) in enumerate(texts))
     answer = encoder.attribute(Trajectory(run_id="r", task="solve", steps=steps, outcome=RunOutcome.FAILED))
@@ -62,26 +63,26 @@ def test_a_person_is_never_blamed(encoder):
     "steps",
     [(), (Step(index=0, agent="user", content="solve the sum"),), (Step(index=0, agent="Solver", content="  "),)],
 )
-def test_a_run_with_nothing_to_read_gives_an_abstention(encoder, steps):
+def test_a_run_with_nothing_to_read_gives_an_abstention(encoder, steps) -> None:
     answer = encoder.attribute(Trajectory(run_id="r", steps=steps))
     assert answer.abstained
     assert answer.abstained_reason == "trace too incomplete"
 
 
-def test_a_run_that_is_known_to_have_succeeded_gives_an_abstention(encoder, labeled):
+def test_a_run_that_is_known_to_have_succeeded_gives_an_abstention(encoder, labeled) -> None:
     trajectory = labeled(5).trajectory.model_copy(update={"outcome": RunOutcome.SUCCEEDED})
     answer = encoder.attribute(trajectory)
     assert answer.abstained
     assert answer.abstained_reason == "no fault found"
 
 
-def test_the_reference_in_the_trajectory_is_not_read(encoder, labeled):
+def test_the_reference_in_the_trajectory_is_not_read(encoder, labeled) -> None:
     trajectory = labeled(6).trajectory
     other = trajectory.model_copy(update={"reference": "banana"})
     assert encoder.score(trajectory) == encoder.score(other)
 
 
-def test_names_do_not_count(encoder, labeled):
+def test_names_do_not_count(encoder, labeled) -> None:
     trajectory = labeled(7).trajectory
     renamed = {"Solver": "Alpha", "Critic": "Beta", "Evaluator": "Gamma"}
     steps = tuple(step.model_copy(update={"agent": renamed[step.agent]}) for step in trajectory.steps)
@@ -89,7 +90,9 @@ def test_names_do_not_count(encoder, labeled):
     assert found.steps == encoder.score(trajectory).steps
 
 
-def test_fitting_moves_the_pointer_to_the_labelled_steps_and_leaves_the_encoder_alone(encoder, labeled, tmp_path):
+def test_fitting_moves_the_pointer_to_the_labelled_steps_and_leaves_the_encoder_alone(
+    encoder, labeled, tmp_path: Path
+) -> None:
     # in these runs the decisive step is the second one of the faulty agent's, which the shipped pointer cannot know
     runs = []
     for k in range(30):
@@ -109,18 +112,18 @@ def test_fitting_moves_the_pointer_to_the_labelled_steps_and_leaves_the_encoder_
     assert again.attribute(runs[1].trajectory).step == fitted.attribute(runs[1].trajectory).step
 
 
-def test_fitting_to_labels_without_sense_keeps_the_shipped_pointer(encoder, labeled):
+def test_fitting_to_labels_without_sense_keeps_the_shipped_pointer(encoder, labeled) -> None:
     runs = [labeled(k, step_label=True) for k in range(30)]
     _, report = encoder.fit(runs)
     assert report.fitted_step >= report.shipped_step
 
 
-def test_too_few_labels_are_refused(encoder, labeled):
+def test_too_few_labels_are_refused(encoder, labeled) -> None:
     with pytest.raises(AttributionError, match="at least 5"):
         encoder.fit([labeled(k, step_label=True) for k in range(3)])
 
 
-def test_damaged_weights_are_refused(trained, labeled, tmp_path):
+def test_damaged_weights_are_refused(trained, labeled, tmp_path: Path) -> None:
     shutil.copytree(trained[0], tmp_path / "copy")
     weights = tmp_path / "copy" / "encoder.safetensors"
     data = bytearray(weights.read_bytes())
@@ -130,6 +133,6 @@ def test_damaged_weights_are_refused(trained, labeled, tmp_path):
         EncoderAttributor(tmp_path / "copy").score(labeled(1).trajectory)
 
 
-def test_a_folder_without_weights_is_named(labeled, tmp_path):
+def test_a_folder_without_weights_is_named(labeled, tmp_path: Path) -> None:
     with pytest.raises(AttributionError, match="tracer-hooks train encoder"):
         EncoderAttributor(tmp_path).score(labeled(1).trajectory)

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from tracer_hooks.attribution.encoder._given import read
@@ -7,11 +9,11 @@ from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import Step, StepInput, ToolCall, Trajectory
 
 
-def trajectory(*steps, task="solve the sum"):
+def trajectory(*steps: Any, task: str = "solve the sum") -> Trajectory:
     return Trajectory(run_id="r", task=task, steps=tuple(Step(index=k, **step) for k, step in enumerate(steps)))
 
 
-def test_a_step_is_read_beside_what_it_answers_and_the_reply():
+def test_a_step_is_read_beside_what_it_answers_and_the_reply() -> None:
     found = text_of(
         trajectory(
             {"agent": "A", "content": "two and three"},
@@ -29,7 +31,7 @@ def test_a_step_is_read_beside_what_it_answers_and_the_reply():
     assert (third.before, third.after) == ("two and three", "")
 
 
-def test_tools_and_errors_are_part_of_a_step():
+def test_tools_and_errors_are_part_of_a_step() -> None:
     call = ToolCall(name="add", arguments={"a": 2}, error="timeout")
     own = text_of(trajectory({"agent": "A", "content": "adding", "tool_calls": (call,), "error": "stopped"})).steps[0]
     assert "adding" in own.own
@@ -38,17 +40,17 @@ def test_tools_and_errors_are_part_of_a_step():
     assert "error: stopped" in own.own
 
 
-def test_content_parts_that_were_logged_as_source_are_read_as_text():
+def test_content_parts_that_were_logged_as_source_are_read_as_text() -> None:
     own = text_of(trajectory({"agent": "A", "content": "[{'type': 'text', 'text': 'the answer\\nis five'}]"})).steps[0]
     assert own.own == "the answer\nis five"
 
 
-def test_text_that_only_looks_like_content_parts_is_kept():
+def test_text_that_only_looks_like_content_parts_is_kept() -> None:
     content = "[{'text' is not closed"
     assert text_of(trajectory({"agent": "A", "content": content})).steps[0].own == content
 
 
-def test_people_and_system_prompts_are_no_candidates():
+def test_people_and_system_prompts_are_no_candidates() -> None:
     found = text_of(
         trajectory(
             {"agent": "System", "content": "be good"},
@@ -60,7 +62,7 @@ def test_people_and_system_prompts_are_no_candidates():
     assert found.agents == ("A",)
 
 
-def test_long_words_are_cut_in_the_middle_and_every_part_keeps_its_budget(base):
+def test_long_words_are_cut_in_the_middle_and_every_part_keeps_its_budget(base) -> None:
     budget = Budget(task=2, before=3, own_head=4, own_tail=2, after=1)
     given = text_of(
         trajectory(
@@ -72,19 +74,19 @@ def test_long_words_are_cut_in_the_middle_and_every_part_keeps_its_budget(base):
     tokenizer = StepTokenizer(base, budget)
     found = tokenizer.tokens_of(given.steps)[1]
     words = [tokenizer._tokenizer.id_to_token(k) for k in found.ids]
-    assert " ".join(words) == (
+    assert " ".join(words) == (  # type: ignore[arg-type]
         "[CLS] solve the [SEP] three five answer [SEP] solve the sum of [SEP] three wrong [SEP] banana [SEP]"
     )
-    assert " ".join(words[found.own[0] : found.own[1]]) == "solve the sum of [SEP] three wrong"
+    assert " ".join(words[found.own[0] : found.own[1]]) == "solve the sum of [SEP] three wrong"  # type: ignore[arg-type]
 
 
-def test_a_feature_that_is_not_computed_is_named(base):
+def test_a_feature_that_is_not_computed_is_named(base) -> None:
     run = trajectory({"agent": "A", "content": "five"})
     with pytest.raises(AttributionError, match="'position: phase of the moon'"):
         read(run, StepTokenizer(base), ("position: phase of the moon",))
 
 
-def test_features_stand_in_the_order_that_is_asked_for(base):
+def test_features_stand_in_the_order_that_is_asked_for(base) -> None:
     run = trajectory({"agent": "user", "content": "solve"}, {"agent": "A", "content": "five"}, {"agent": "B"})
     names = ("position: fraction of the run", "position: step 1")
     found = read(run, StepTokenizer(base), names)

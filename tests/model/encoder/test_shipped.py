@@ -1,6 +1,7 @@
 """The weights of the distribution tracer-hooks-encoder."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -23,39 +24,39 @@ WORK = [
 
 
 @pytest.fixture(scope="module")
-def shipped():
+def shipped() -> EncoderAttributor:
     return EncoderAttributor()
 
 
-def run(steps):
+def run(steps) -> Trajectory:
     task = "She made 7 two-point shots and 3 three-point shots. How many points?"
     turns = tuple(Step(index=k, agent=agent, content=text) for k, (agent, text) in enumerate(steps))
     return Trajectory(run_id="points", task=task, steps=turns)
 
 
-def test_the_weights_are_those_that_the_code_names_and_fit_the_wheel():
+def test_the_weights_are_those_that_the_code_names_and_fit_the_wheel() -> None:
     pinned = SHIPPED_SHA256[SHIPPED / "encoder.safetensors"]
     assert sha256(SHIPPED / "encoder.safetensors") == pinned
     assert load_config(SHIPPED)["weights_sha256"] == pinned
     assert sum(path.stat().st_size for path in SHIPPED.iterdir() if path.is_file()) < 35e6
 
 
-def test_the_features_that_they_read_are_computed():
+def test_the_features_that_they_read_are_computed() -> None:
     names = features_of(run(WORK)).names
     assert set(load_config(SHIPPED)["head"]["features"]) <= set(names)
 
 
-def test_they_find_the_agent_that_talks_nonsense(shipped):
+def test_they_find_the_agent_that_talks_nonsense(shipped) -> None:
     scores = shipped.score(run(WORK))
     assert max(scores.agents, key=scores.agents.get) == "Poet"
     assert shipped.attribute(run(WORK)).agent == "Poet"
 
 
-def test_the_registry_gives_them():
+def test_the_registry_gives_them() -> None:
     assert isinstance(get_attributor("encoder"), EncoderAttributor)
 
 
-def test_weights_of_another_version_are_refused(shipped, tmp_path, monkeypatch):
+def test_weights_of_another_version_are_refused(shipped, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "weights"
     shutil.copytree(SHIPPED, folder)
     with (folder / "encoder.safetensors").open("ab") as file:

@@ -7,7 +7,7 @@ from tracer_hooks.attribution.encoder._towers import TrajectoryHead
 SPEAKERS = [[0, 1, 0, 2], [0, 1, -1, -1]]
 
 
-def given(seed=0):
+def given(seed: int = 0) -> HeadInput:
     torch.manual_seed(seed)
     speakers = torch.tensor(SPEAKERS)
     real = (speakers >= 0).float()
@@ -20,7 +20,7 @@ def given(seed=0):
     )
 
 
-def head(features=("a", "b", "c"), share=0.5):
+def head(features=("a", "b", "c"), share: float = 0.5):
     torch.manual_seed(1)
     config = HeadConfig(vectors=8, width=16, layers=2, heads=2, features=features)
     return TrajectoryHead(config, share).eval()
@@ -30,7 +30,7 @@ def finite(tensor):
     return tensor[torch.isfinite(tensor)]
 
 
-def test_both_towers_count_by_their_share():
+def test_both_towers_count_by_their_share() -> None:
     mine = head(share=0.25)
     words, signs = mine.trained(given())
     both = mine(given())
@@ -38,7 +38,7 @@ def test_both_towers_count_by_their_share():
     assert torch.equal(both.steps == -torch.inf, torch.tensor(SPEAKERS) < 0)
 
 
-def test_without_features_there_is_one_tower():
+def test_without_features_there_is_one_tower() -> None:
     mine = head(features=())
     assert len(mine.towers) == 1
     before = given()
@@ -46,7 +46,7 @@ def test_without_features_there_is_one_tower():
     assert torch.equal(mine(before).agents, mine(after).agents)
 
 
-def test_the_towers_do_not_see_what_the_other_reads():
+def test_the_towers_do_not_see_what_the_other_reads() -> None:
     mine, before = head(), given()
     words, signs = mine.trained(before)
     other_words, same_signs = mine.trained(before._replace(vectors=given(5).vectors))
@@ -54,14 +54,14 @@ def test_the_towers_do_not_see_what_the_other_reads():
     assert not torch.allclose(words.agents, other_words.agents)
 
 
-def test_a_frozen_tower_is_not_trained():
+def test_a_frozen_tower_is_not_trained() -> None:
     mine = head()
     mine.words.requires_grad_(False)
     assert not mine.reads_anew
     assert len(mine.trained(given())) == 1
 
 
-def test_padding_does_not_change_a_trajectory():
+def test_padding_does_not_change_a_trajectory() -> None:
     mine, both = head(), given()
     alone = HeadInput(*(tensor[1:, :2] for tensor in both))
     with torch.inference_mode():
@@ -69,7 +69,7 @@ def test_padding_does_not_change_a_trajectory():
         assert torch.allclose(mine(both).steps[1, :2], mine(alone).steps[0], atol=1e-5)
 
 
-def test_which_agent_is_called_first_does_not_matter():
+def test_which_agent_is_called_first_does_not_matter() -> None:
     """Agents are told apart by their steps, not by a number of their own."""
     mine, before = head(), given()
     swapped = before._replace(speakers=torch.tensor([[2, 1, 2, 0], [1, 0, -1, -1]]))
@@ -79,7 +79,7 @@ def test_which_agent_is_called_first_does_not_matter():
     assert torch.allclose(finite(one.steps), finite(other.steps), atol=1e-5)
 
 
-def test_the_order_of_the_steps_does_matter():
+def test_the_order_of_the_steps_does_matter() -> None:
     mine, before = head(), given()
     turned = HeadInput(*(tensor[:1].flip(1) for tensor in before))._replace(positions=before.positions[:1])
     with torch.inference_mode():
@@ -88,7 +88,7 @@ def test_the_order_of_the_steps_does_matter():
         )
 
 
-def test_states_go_with_the_logits():
+def test_states_go_with_the_logits() -> None:
     mine = head()
     with torch.inference_mode():
         states, output = mine.states(given())
@@ -97,7 +97,7 @@ def test_states_go_with_the_logits():
 
 
 @pytest.mark.parametrize("features", [(), ("a", "b", "c")])
-def test_every_weight_gets_a_gradient(features):
+def test_every_weight_gets_a_gradient(features) -> None:
     mine = head(features=features).train()
     outputs = mine.trained(given())
     torch.stack([finite(part).square().sum() for output in outputs for part in output]).sum().backward()

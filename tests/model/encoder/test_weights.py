@@ -3,7 +3,7 @@ import torch
 from tracer_hooks.attribution.encoder._weights import load_model, pack, unpack
 
 
-def test_packing_keeps_every_row_to_within_half_a_step_of_its_scale():
+def test_packing_keeps_every_row_to_within_half_a_step_of_its_scale() -> None:
     torch.manual_seed(0)
     matrix = torch.randn(64, 128) * torch.logspace(-3, 3, 64)[:, None]
     packed = pack({"matrix": matrix, "vector": torch.randn(5), "count": torch.arange(3)})
@@ -12,24 +12,24 @@ def test_packing_keeps_every_row_to_within_half_a_step_of_its_scale():
     assert (error <= matrix.abs().amax(1, keepdim=True) / 127 * 0.6).all()
 
 
-def test_packing_again_changes_nothing():
+def test_packing_again_changes_nothing() -> None:
     torch.manual_seed(0)
     once = unpack(pack({"matrix": torch.randn(64, 128)}))
     assert torch.equal(unpack(pack(once))["matrix"], once["matrix"])
 
 
-def test_small_tensors_and_whole_numbers_are_kept():
+def test_small_tensors_and_whole_numbers_are_kept() -> None:
     state = {"vector": torch.tensor([0.5, -2.0]), "count": torch.arange(3), "empty": torch.zeros(0)}
     found = unpack(pack(state))
     assert all(torch.equal(found[name], value) for name, value in state.items())
 
 
-def test_a_zero_row_stays_zero():
+def test_a_zero_row_stays_zero() -> None:
     found = unpack(pack({"matrix": torch.zeros(64, 128)}))["matrix"]
     assert not found.any()
 
 
-def test_a_saved_model_gives_nearly_the_same_logits(trained, labeled, base):
+def test_a_saved_model_gives_nearly_the_same_logits(trained, labeled, base) -> None:
     from tracer_hooks.attribution.encoder._given import read
     from tracer_hooks.attribution.encoder._tokens import StepTokenizer
     from tracer_hooks.attribution.encoder._weights import save_model

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,7 +43,7 @@ def write_tokenizer(directory: Path):
     return fast
 
 
-def _config(vocabulary: int, **changed):
+def _config(vocabulary: int, **changed: Any):
     settings = {
         "vocab_size": vocabulary,
         "hidden_size": 32,
@@ -117,7 +118,7 @@ def counting_model(counting_model_dir: Path) -> LocalModel:
 def make_run() -> Callable[..., Trajectory]:
     """Builds a failed run whose agents take turns."""
 
-    def make(*contents: str, agents: tuple[str, ...] = ("planner", "clerk"), **fields) -> Trajectory:
+    def make(*contents: str, agents: tuple[str, ...] = ("planner", "clerk"), **fields: Any) -> Trajectory:
         steps = tuple(
             Step(index=k, agent=agents[k % len(agents)], content=content) for k, content in enumerate(contents)
         )

@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,16 +29,16 @@ def texts_of(step):
     return [step.content, step.error or "", *calls]
 
 
-def no_model(*_):
+def no_model(*_: Any) -> None:
     raise AssertionError("the model was asked for")
 
 
 @pytest.fixture
-def attributor(options):
+def attributor(options) -> PrefillAttributor:
     return PrefillAttributor(options)
 
 
-def test_it_keeps_the_protocols(attributor):
+def test_it_keeps_the_protocols(attributor) -> None:
     assert isinstance(attributor, Attributor)
     assert isinstance(attributor, Scorer)
     assert isinstance(attributor, Fittable)
@@ -44,7 +46,7 @@ def test_it_keeps_the_protocols(attributor):
 
 
 @pytest.mark.parametrize("protocol", ["flow", "masprism"])
-def test_an_answer_names_a_step_its_agent_and_quotes_what_stands_there(options, make_run, protocol):
+def test_an_answer_names_a_step_its_agent_and_quotes_what_stands_there(options, make_run, protocol: str) -> None:
     trajectory = make_run(*CONTENTS * 3)
     before = trajectory.model_copy(deep=True)
 
@@ -63,7 +65,9 @@ def test_an_answer_names_a_step_its_agent_and_quotes_what_stands_there(options, 
 
 
 @pytest.mark.parametrize("protocol", ["flow", "masprism"])
-def test_the_same_run_gives_the_same_answer_with_and_without_the_cache(options, make_run, tmp_path, protocol):
+def test_the_same_run_gives_the_same_answer_with_and_without_the_cache(
+    options, make_run, tmp_path: Path, protocol: str
+) -> None:
     trajectory = make_run(*CONTENTS)
     first, again, elsewhere = (
         PrefillAttributor(replace(options, protocol=protocol, cache_dir=tmp_path / name)).score(trajectory)
@@ -73,7 +77,7 @@ def test_the_same_run_gives_the_same_answer_with_and_without_the_cache(options, 
     assert first == again == elsewhere
 
 
-def test_scores_are_one_for_each_step_and_persons_and_terminals_cannot_be_it(attributor, make_run):
+def test_scores_are_one_for_each_step_and_persons_and_terminals_cannot_be_it(attributor, make_run) -> None:
     trajectory = make_run(*CONTENTS, "exitcode: 1", agents=("user", "planner", "clerk", "planner", "Computer_terminal"))
 
     scores = attributor.score(trajectory)
@@ -82,7 +86,7 @@ def test_scores_are_one_for_each_step_and_persons_and_terminals_cannot_be_it(att
     assert sum(scores.belief()) == pytest.approx(1)
 
 
-def test_every_step_can_be_it_when_asked_for(options, make_run):
+def test_every_step_can_be_it_when_asked_for(options, make_run) -> None:
     trajectory = make_run(*CONTENTS, agents=("user", "clerk"))
 
     scores = PrefillAttributor(replace(options, acts_only=False)).score(trajectory)
@@ -91,7 +95,9 @@ def test_every_step_can_be_it_when_asked_for(options, make_run):
 
 
 @pytest.mark.parametrize("contents", [(), ("", "  ")])
-def test_a_run_without_text_is_an_abstention_and_needs_no_model(attributor, make_run, monkeypatch, contents):
+def test_a_run_without_text_is_an_abstention_and_needs_no_model(
+    attributor, make_run, monkeypatch: pytest.MonkeyPatch, contents
+) -> None:
     monkeypatch.setattr(_attributor, "load_model", no_model)
 
     answer = attributor.attribute(make_run(*contents))
@@ -101,20 +107,20 @@ def test_a_run_without_text_is_an_abstention_and_needs_no_model(attributor, make
     assert attributor.score(make_run(*contents)) is None
 
 
-def test_a_run_that_succeeded_is_not_blamed_on_anyone(attributor, make_run):
+def test_a_run_that_succeeded_is_not_blamed_on_anyone(attributor, make_run) -> None:
     answer = attributor.attribute(make_run(*CONTENTS, outcome=RunOutcome.SUCCEEDED))
 
     assert answer.abstained
     assert answer.abstained_reason == "no fault found"
 
 
-def test_the_reference_in_the_trajectory_is_not_looked_at(attributor, make_run):
+def test_the_reference_in_the_trajectory_is_not_looked_at(attributor, make_run) -> None:
     plain = attributor.score(make_run(*CONTENTS))
 
     assert attributor.score(make_run(*CONTENTS, reference="zebra")) == plain
 
 
-def test_empty_steps_and_tool_steps_are_read(attributor):
+def test_empty_steps_and_tool_steps_are_read(attributor) -> None:
     call = ToolCall(name="search", arguments={"query": "river"}, result="no stone was found")
     steps = (
         Step(index=0, agent="a", content=""),
@@ -132,13 +138,13 @@ def test_empty_steps_and_tool_steps_are_read(attributor):
     assert attributor.features(trajectory).counts.tolist()[0] == 0
 
 
-def test_many_runs_are_answered_in_order(attributor, make_run):
+def test_many_runs_are_answered_in_order(attributor, make_run) -> None:
     runs = [make_run(*CONTENTS, run_id=name) for name in ("x", "y")] + [make_run(run_id="z")]
 
     assert [attributor.attribute(run).run_id for run in runs] == ["x", "y", "z"]
 
 
-def test_a_run_is_read_once(options, make_run, monkeypatch):
+def test_a_run_is_read_once(options, make_run, monkeypatch: pytest.MonkeyPatch) -> None:
     first = PrefillAttributor(options).score(make_run(*CONTENTS))
     monkeypatch.setattr(_attributor, "load_model", no_model)
 
@@ -149,7 +155,7 @@ def test_a_run_is_read_once(options, make_run, monkeypatch):
         PrefillAttributor(replace(options, step_tokens=30)).score(make_run(*CONTENTS))
 
 
-def test_a_damaged_reading_is_made_again(options, make_run, tmp_path):
+def test_a_damaged_reading_is_made_again(options, make_run, tmp_path: Path) -> None:
     first = PrefillAttributor(options).score(make_run(*CONTENTS))
     (file,) = (tmp_path / "cache").rglob("*.npz")
     file.write_bytes(file.read_bytes()[:100])
@@ -158,21 +164,21 @@ def test_a_damaged_reading_is_made_again(options, make_run, tmp_path):
     assert file.stat().st_size > 100
 
 
-def test_without_a_model_the_next_command_is_named(monkeypatch):
+def test_without_a_model_the_next_command_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(MODEL_VARIABLE, raising=False)
 
     with pytest.raises(ConfigError, match=f"export {MODEL_VARIABLE}="):
         PrefillAttributor()
 
 
-def test_a_place_without_a_model_is_named(tmp_path, monkeypatch):
+def test_a_place_without_a_model_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(MODEL_VARIABLE, str(tmp_path / "nothing"))
 
     with pytest.raises(ConfigError, match=r"nothing.*config\.json"):
         PrefillAttributor()
 
 
-def test_a_folder_that_holds_no_usable_model_is_named(tmp_path, make_run):
+def test_a_folder_that_holds_no_usable_model_is_named(tmp_path: Path, make_run) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "llama"}')
     attributor = PrefillAttributor(PrefillOptions(model=tmp_path, cache_dir=tmp_path / "cache"))
 
@@ -180,21 +186,21 @@ def test_a_folder_that_holds_no_usable_model_is_named(tmp_path, make_run):
         attributor.score(make_run(*CONTENTS))
 
 
-def test_the_variable_names_the_model(random_model_dir, monkeypatch):
+def test_the_variable_names_the_model(random_model_dir, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(MODEL_VARIABLE, str(random_model_dir))
 
     assert PrefillAttributor().path == random_model_dir
 
 
 @pytest.mark.parametrize("module", ["torch", "transformers"])
-def test_what_is_not_installed_is_named(options, make_run, monkeypatch, module):
+def test_what_is_not_installed_is_named(options, make_run, monkeypatch: pytest.MonkeyPatch, module: str) -> None:
     monkeypatch.setitem(sys.modules, module, None)
 
     with pytest.raises(MissingExtraError, match=r"tracer-hooks\[model\]"):
         PrefillAttributor(options).score(make_run(*CONTENTS))
 
 
-def test_what_a_gguf_file_needs_is_named(tmp_path, make_run, monkeypatch):
+def test_what_a_gguf_file_needs_is_named(tmp_path: Path, make_run, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "model.gguf").write_bytes(b"GGUF")
     monkeypatch.setitem(sys.modules, "accelerate", None)
     monkeypatch.setitem(sys.modules, "gguf", sys)
@@ -207,14 +213,14 @@ def test_what_a_gguf_file_needs_is_named(tmp_path, make_run, monkeypatch):
     "wrong",
     [{"protocol": "other"}, {"cut": "tail"}, {"dtype": "int8"}, {"step_tokens": 0}, {"window": 100}],
 )
-def test_options_that_cannot_be_used_are_refused(wrong):
+def test_options_that_cannot_be_used_are_refused(wrong) -> None:
     (name,) = wrong
 
     with pytest.raises(ConfigError, match=name):
         PrefillOptions(**wrong)
 
 
-def test_a_model_is_known_by_its_weights_tokenizer_and_number_format(random_model_dir, counting_model_dir):
+def test_a_model_is_known_by_its_weights_tokenizer_and_number_format(random_model_dir, counting_model_dir) -> None:
     names = {
         fingerprint_of(path, PrefillOptions(model=path, dtype=dtype))
         for path in (random_model_dir, counting_model_dir)
@@ -224,7 +230,7 @@ def test_a_model_is_known_by_its_weights_tokenizer_and_number_format(random_mode
     assert len(names) == 4
 
 
-def test_bfloat16_reads_nearly_the_same(options, make_run, tmp_path):
+def test_bfloat16_reads_nearly_the_same(options, make_run, tmp_path: Path) -> None:
     half = PrefillAttributor(replace(options, dtype="bfloat16", cache_dir=tmp_path / "half"))
     full, rough = (one.features(make_run(*CONTENTS)) for one in (PrefillAttributor(options), half))
 
@@ -232,7 +238,7 @@ def test_bfloat16_reads_nearly_the_same(options, make_run, tmp_path):
     np.testing.assert_allclose(rough.surprise[:, 0], full.surprise[:, 0], rtol=0.05)
 
 
-def test_importing_the_package_loads_no_torch():
+def test_importing_the_package_loads_no_torch() -> None:
     code = (
         "import sys, tracer_hooks.attribution._prefill as p; "
         "assert p.PrefillAttributor.name; print([m for m in ('torch', 'transformers', 'sklearn') if m in sys.modules])"
@@ -246,7 +252,7 @@ def test_importing_the_package_loads_no_torch():
 WORDS = ("river", "stone", "apples", "alpha", "beta", "gamma", "planner", "result")
 
 
-def planted_runs(make_run, count, *, with_step=True, seed=0):
+def planted_runs(make_run, count, *, with_step: bool = True, seed: int = 0):
     """Runs in which the decisive step, at any place, is the one that speaks of a zebra."""
     rng = np.random.default_rng(seed)
     for number in range(count):
@@ -258,14 +264,14 @@ def planted_runs(make_run, count, *, with_step=True, seed=0):
         yield LabeledTrajectory(
             trajectory=trajectory,
             decisive=DecisiveStep(agent=agents[wrong].upper(), step=wrong) if with_step else None,
-            faults=() if with_step else ({"agent": agents[wrong]},),
+            faults=() if with_step else ({"agent": agents[wrong]},),  # type: ignore[arg-type]
             label_source=LabelSource.INJECTED,
             question_id=str(number // 2),
         )
 
 
 @pytest.fixture(scope="module")
-def fitted(random_model_dir, tmp_path_factory, make_run):
+def fitted(random_model_dir, tmp_path_factory: pytest.TempPathFactory, make_run):
     options = PrefillOptions(
         model=random_model_dir, cache_dir=tmp_path_factory.mktemp("cache"), dtype="float32", task_tokens=40
     )
@@ -273,7 +279,7 @@ def fitted(random_model_dir, tmp_path_factory, make_run):
     return base, *base.fit(list(planted_runs(make_run, 30)), seed=3)
 
 
-def test_a_fit_finds_a_planted_sign_that_the_fixed_weights_do_not_know(fitted, make_run):
+def test_a_fit_finds_a_planted_sign_that_the_fixed_weights_do_not_know(fitted, make_run) -> None:
     base, attributor, report = fitted
 
     assert report.trajectories == 30
@@ -288,7 +294,7 @@ def test_a_fit_finds_a_planted_sign_that_the_fixed_weights_do_not_know(fitted, m
     assert base.probe is None
 
 
-def test_a_fit_is_the_same_with_the_same_seed(fitted, make_run):
+def test_a_fit_is_the_same_with_the_same_seed(fitted, make_run) -> None:
     base, attributor, report = fitted
 
     again, its_report = base.fit(list(planted_runs(make_run, 30)), seed=3)
@@ -297,7 +303,7 @@ def test_a_fit_is_the_same_with_the_same_seed(fitted, make_run):
     np.testing.assert_array_equal(again.probe.weights, attributor.probe.weights)
 
 
-def test_labels_of_agents_alone_are_learnt_from(fitted, make_run):
+def test_labels_of_agents_alone_are_learnt_from(fitted, make_run) -> None:
     base, _, _ = fitted
 
     attributor, report = base.fit(list(planted_runs(make_run, 30, with_step=False)))
@@ -308,7 +314,7 @@ def test_labels_of_agents_alone_are_learnt_from(fitted, make_run):
     assert np.mean([attributor.attribute(one.trajectory).step == one.decisive.step for one in fresh]) >= 0.7
 
 
-def test_labels_without_any_sign_do_not_make_it_worse(fitted, make_run):
+def test_labels_without_any_sign_do_not_make_it_worse(fitted, make_run) -> None:
     base, _, _ = fitted
     rng = np.random.default_rng(5)
     runs = [
@@ -322,12 +328,14 @@ def test_labels_without_any_sign_do_not_make_it_worse(fitted, make_run):
 
 
 @pytest.mark.parametrize("count", [0, 4])
-def test_too_few_labels_are_refused(attributor, make_run, count):
+def test_too_few_labels_are_refused(attributor, make_run, count: int) -> None:
     with pytest.raises(AttributionError, match="at least 5 of 2"):
         attributor.fit(list(planted_runs(make_run, count)))
 
 
-def test_a_saved_attributor_gives_the_same_scores(fitted, make_run, tmp_path, monkeypatch):
+def test_a_saved_attributor_gives_the_same_scores(
+    fitted, make_run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv(MODEL_VARIABLE, raising=False)
     _, attributor, _ = fitted
     trajectory = next(planted_runs(make_run, 1, seed=99)).trajectory
@@ -339,7 +347,9 @@ def test_a_saved_attributor_gives_the_same_scores(fitted, make_run, tmp_path, mo
     assert loaded.attribute(trajectory).step == attributor.attribute(trajectory).step
 
 
-def test_an_unfitted_attributor_can_be_saved_over_a_fitted_one(fitted, make_run, tmp_path, monkeypatch):
+def test_an_unfitted_attributor_can_be_saved_over_a_fitted_one(
+    fitted, make_run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv(MODEL_VARIABLE, raising=False)
     base, attributor, _ = fitted
     attributor.save(tmp_path)
@@ -350,7 +360,9 @@ def test_an_unfitted_attributor_can_be_saved_over_a_fitted_one(fitted, make_run,
     assert PrefillAttributor.load(tmp_path).score(make_run(*CONTENTS)) == base.score(make_run(*CONTENTS))
 
 
-def test_a_probe_is_not_used_with_another_model(fitted, counting_model_dir, tmp_path, monkeypatch):
+def test_a_probe_is_not_used_with_another_model(
+    fitted, counting_model_dir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, attributor, _ = fitted
     attributor.save(tmp_path)
     monkeypatch.setenv(MODEL_VARIABLE, str(counting_model_dir))
@@ -359,7 +371,7 @@ def test_a_probe_is_not_used_with_another_model(fitted, counting_model_dir, tmp_
         PrefillAttributor.load(tmp_path)
 
 
-def test_directories_without_a_saved_attributor_are_named(fitted, tmp_path):
+def test_directories_without_a_saved_attributor_are_named(fitted, tmp_path: Path) -> None:
     _, attributor, _ = fitted
     with pytest.raises(AttributionError, match=r"prefill\.json"):
         PrefillAttributor.load(tmp_path)
@@ -381,7 +393,9 @@ def test_directories_without_a_saved_attributor_are_named(fitted, tmp_path):
         PrefillAttributor.load(tmp_path)
 
 
-def test_it_is_known_by_name_and_a_saved_one_by_its_directory(fitted, random_model_dir, tmp_path, monkeypatch):
+def test_it_is_known_by_name_and_a_saved_one_by_its_directory(
+    fitted, random_model_dir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(MODEL_VARIABLE, str(random_model_dir))
     fitted[1].save(tmp_path)
 

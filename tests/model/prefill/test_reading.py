@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ SHAPE = (
 CONTENTS = ("the clerk adds the apples", "alpha beta gamma delta", "the sum is river stone zebra", "an error, a result")
 
 
-def transcript_of(model, trajectory, *, limit=60):
+def transcript_of(model, trajectory, *, limit: int = 60):
     texts = [shorten(model.tokenizer, step_text(step), limit, "head") for step in trajectory.steps]
     return transcribe(model.tokenizer, trajectory, texts, task_tokens=40)
 
@@ -39,12 +40,12 @@ def with_window(model, window):
     return dataclasses.replace(model, window=window)
 
 
-def plain_forward(model, tokens, **more):
+def plain_forward(model, tokens, **more: Any):
     with torch.inference_mode():
         return model.network(input_ids=torch.as_tensor(tokens)[None], **more)
 
 
-def test_surprise_is_the_negative_log_likelihood_of_each_token(random_model, make_run):
+def test_surprise_is_the_negative_log_likelihood_of_each_token(random_model, make_run) -> None:
     transcript = transcript_of(random_model, make_run(*CONTENTS))
 
     reading = read(random_model, transcript, chunk=16)
@@ -63,7 +64,7 @@ OTHER_KINDS = {
 
 
 @pytest.fixture(params=["llama", *OTHER_KINDS])
-def any_model(request, random_model):
+def any_model(request: pytest.FixtureRequest, random_model):
     """A model of the same size in several architectures: biases, normalised queries, layers that see few tokens."""
     if request.param == "llama":
         return random_model
@@ -75,7 +76,7 @@ def any_model(request, random_model):
     return dataclasses.replace(random_model, network=network.eval())
 
 
-def test_attention_is_that_of_the_last_layers_averaged_over_heads(any_model, make_run):
+def test_attention_is_that_of_the_last_layers_averaged_over_heads(any_model, make_run) -> None:
     transcript = transcript_of(any_model, make_run(*CONTENTS))
 
     reading = read(any_model, transcript, chunk=16)
@@ -92,7 +93,7 @@ def test_attention_is_that_of_the_last_layers_averaged_over_heads(any_model, mak
 
 
 @pytest.mark.parametrize("window", [4096, 180])
-def test_attention_rows_sum_to_one_and_look_back_only(random_model, make_run, window):
+def test_attention_rows_sum_to_one_and_look_back_only(random_model, make_run, window: int) -> None:
     transcript = transcript_of(random_model, make_run(*CONTENTS * 4))
 
     reading = read(with_window(random_model, window), transcript, chunk=50)
@@ -101,7 +102,7 @@ def test_attention_rows_sum_to_one_and_look_back_only(random_model, make_run, wi
     assert np.triu(reading.attention[:, :-1], k=1).max() == 0
 
 
-def test_even_attention_gives_each_step_its_share_of_the_tokens_in_view(counting_model, make_run):
+def test_even_attention_gives_each_step_its_share_of_the_tokens_in_view(counting_model, make_run) -> None:
     transcript = transcript_of(counting_model, make_run(*CONTENTS))
 
     reading = read(counting_model, transcript, chunk=16)
@@ -111,7 +112,7 @@ def test_even_attention_gives_each_step_its_share_of_the_tokens_in_view(counting
     assert reading.attention[3, 1] == pytest.approx(share, abs=1e-6)
 
 
-def test_hidden_states_are_the_mean_and_the_last_of_each_step(random_model, make_run):
+def test_hidden_states_are_the_mean_and_the_last_of_each_step(random_model, make_run) -> None:
     transcript = transcript_of(random_model, make_run(*CONTENTS))
 
     reading = read(random_model, transcript, chunk=16)
@@ -122,7 +123,7 @@ def test_hidden_states_are_the_mean_and_the_last_of_each_step(random_model, make
     np.testing.assert_allclose(reading.hidden[2], np.concatenate([own.mean(axis=0), own[-1]]), atol=1e-4)
 
 
-def test_the_size_of_the_chunks_changes_nothing(random_model, make_run):
+def test_the_size_of_the_chunks_changes_nothing(random_model, make_run) -> None:
     transcript = transcript_of(random_model, make_run(*CONTENTS))
 
     small, large = read(random_model, transcript, chunk=7), read(random_model, transcript, chunk=4096)
@@ -132,7 +133,7 @@ def test_the_size_of_the_chunks_changes_nothing(random_model, make_run):
     np.testing.assert_allclose(small.hidden, large.hidden, atol=1e-4)
 
 
-def test_a_window_that_holds_all_gives_the_full_result(random_model, make_run):
+def test_a_window_that_holds_all_gives_the_full_result(random_model, make_run) -> None:
     transcript = transcript_of(random_model, make_run(*CONTENTS))
     size = len(transcript.tokens)
 
@@ -143,7 +144,7 @@ def test_a_window_that_holds_all_gives_the_full_result(random_model, make_run):
     assert exact.tokens == size
 
 
-def test_in_windows_every_token_is_read_with_the_task_and_half_a_window_before_it(random_model, make_run):
+def test_in_windows_every_token_is_read_with_the_task_and_half_a_window_before_it(random_model, make_run) -> None:
     transcript = transcript_of(random_model, make_run(*CONTENTS * 5))
     window = 2 * transcript.kept + 40
 
@@ -160,7 +161,7 @@ def test_in_windows_every_token_is_read_with_the_task_and_half_a_window_before_i
 
 
 @pytest.mark.parametrize(("length", "kept", "window"), [(10, 3, 20), (20, 3, 20), (21, 3, 20), (500, 40, 101)])
-def test_windows_hold_each_token_once_as_new(length, kept, window):
+def test_windows_hold_each_token_once_as_new(length, kept, window) -> None:
     new = []
     for places, known in windows(length, kept, window):
         assert len(places) <= window
@@ -170,14 +171,14 @@ def test_windows_hold_each_token_once_as_new(length, kept, window):
     assert new == list(range(length))
 
 
-def test_a_preamble_that_fills_the_window_is_refused(random_model, make_run):
+def test_a_preamble_that_fills_the_window_is_refused(random_model, make_run) -> None:
     transcript = transcript_of(random_model, make_run(*CONTENTS))
 
     with pytest.raises(ConfigError, match="twice the preamble"):
         read(with_window(random_model, transcript.kept + 30), transcript, chunk=64)
 
 
-def test_values_that_are_no_numbers_are_an_error(random_model, make_run):
+def test_values_that_are_no_numbers_are_an_error(random_model, make_run) -> None:
     broken = copy.deepcopy(random_model.network)
     with torch.no_grad():
         broken.lm_head.weight.fill_(float("nan"))
@@ -186,7 +187,7 @@ def test_values_that_are_no_numbers_are_an_error(random_model, make_run):
         read(dataclasses.replace(random_model, network=broken), transcript_of(random_model, make_run("a")), chunk=64)
 
 
-def test_words_that_were_said_before_surprise_less_in_context_than_alone(counting_model, make_run):
+def test_words_that_were_said_before_surprise_less_in_context_than_alone(counting_model, make_run) -> None:
     fresh, again = "alpha beta gamma river stone zebra", "the clerk adds the apples"
     options = PrefillOptions(model=".", task_tokens=40)
     features = extract(counting_model, make_run(*[again] * 6, fresh, again), options)
@@ -200,7 +201,7 @@ def test_words_that_were_said_before_surprise_less_in_context_than_alone(countin
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 60, 4096])
-def test_alone_means_with_nothing_but_the_task_before_it(random_model, make_run, batch_tokens):
+def test_alone_means_with_nothing_but_the_task_before_it(random_model, make_run, batch_tokens: int) -> None:
     transcript = transcript_of(random_model, make_run(*CONTENTS))
 
     surprise, tokens = read_alone(random_model, transcript, batch_tokens=batch_tokens)
@@ -218,7 +219,7 @@ def test_alone_means_with_nothing_but_the_task_before_it(random_model, make_run,
 class Largest(TorchDispatchMode):
     """Notes the largest tensor that any operation makes."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.values = 0
 
@@ -230,7 +231,7 @@ class Largest(TorchDispatchMode):
         return made
 
 
-def test_a_run_of_130_steps_and_300_000_characters_needs_no_square_of_its_length(random_model, make_run):
+def test_a_run_of_130_steps_and_300_000_characters_needs_no_square_of_its_length(random_model, make_run) -> None:
     trajectory = make_run(*(f"{k} the clerk adds river stones " * 90 for k in range(130)))
     assert sum(len(step.content) for step in trajectory.steps) > 300_000
     window, chunk = 2048, 128

@@ -13,7 +13,7 @@ def decoded(model, tokens):
     return model.tokenizer.decode(tokens)
 
 
-def test_a_short_text_is_kept_whole(random_model):
+def test_a_short_text_is_kept_whole(random_model) -> None:
     text = shorten(random_model.tokenizer, "the clerk adds", 50, "head")
 
     assert decoded(random_model, text.tokens) == "the clerk adds"
@@ -23,7 +23,7 @@ def test_a_short_text_is_kept_whole(random_model):
 
 @pytest.mark.parametrize("repeats", [30, 3000])
 @pytest.mark.parametrize(("cut", "has_end"), [("head", False), ("head_tail", True)])
-def test_a_long_text_keeps_its_beginning_or_both_ends(random_model, cut, has_end, repeats):
+def test_a_long_text_keeps_its_beginning_or_both_ends(random_model, cut, has_end, repeats: int) -> None:
     text = "begin " + "clerk adds apples " * repeats + "zebra"
 
     short = shorten(random_model.tokenizer, text, 20, cut)
@@ -38,7 +38,7 @@ def test_a_long_text_keeps_its_beginning_or_both_ends(random_model, cut, has_end
         assert text[short.spans[-1][0] : short.spans[-1][1]] == said[-(short.spans[-1][1] - short.spans[-1][0]) :]
 
 
-def test_headers_name_agent_and_recipient_and_belong_to_no_step(random_model, make_run):
+def test_headers_name_agent_and_recipient_and_belong_to_no_step(random_model, make_run) -> None:
     trajectory = make_run("alpha", "beta")
     handoff = Step(index=2, agent="planner", kind=StepKind.HANDOFF, content="gamma", recipient="clerk")
     trajectory = trajectory.model_copy(update={"steps": (*trajectory.steps, handoff)})
@@ -60,7 +60,7 @@ def test_headers_name_agent_and_recipient_and_belong_to_no_step(random_model, ma
     assert np.unique(transcript.owner).tolist() == [-1, 0, 1, 2]
 
 
-def test_tool_calls_and_errors_are_part_of_what_a_step_says():
+def test_tool_calls_and_errors_are_part_of_what_a_step_says() -> None:
     call = ToolCall(name="search", arguments={"query": "river"}, result="stone", error="timeout")
     step = Step(index=0, agent="a", content="I search", tool_calls=(call,), error="gone")
 

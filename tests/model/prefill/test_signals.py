@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,7 @@ from tracer_hooks.attribution._reading import Trace
 from tracer_hooks.schema import Step, ToolCall, Trajectory
 
 
-def features_of(surprise, attention, *, alone=None, counts=None):
+def features_of(surprise, attention, *, alone=None, counts=None) -> PrefillFeatures:
     steps = len(surprise)
     column = np.array(surprise, dtype=np.float32)
     return PrefillFeatures(
@@ -30,7 +32,7 @@ def features_of(surprise, attention, *, alone=None, counts=None):
     )
 
 
-def trace_of(*contents):
+def trace_of(*contents: Any) -> Trace:
     steps = tuple(Step(index=k, agent=f"agent{k % 2}", content=text) for k, text in enumerate(contents))
     return Trace(Trajectory(run_id="r", steps=steps))
 
@@ -47,19 +49,19 @@ def trace_of(*contents):
         ("the terror of it", False),
     ],
 )
-def test_words_of_failure_show_an_error_and_keys_of_json_do_not(text, shows):
+def test_words_of_failure_show_an_error_and_keys_of_json_do_not(text, shows) -> None:
     trace = trace_of(text)
 
     assert shows_error(trace, trace.steps[0]) == shows
 
 
-def test_a_failed_tool_shows_an_error():
+def test_a_failed_tool_shows_an_error() -> None:
     step = Step(index=0, agent="a", tool_calls=(ToolCall(name="get", error="gone"),))
 
     assert shows_error(Trace(Trajectory(run_id="r", steps=(step,))), step)
 
 
-def test_a_fifth_of_the_steps_are_symptoms_words_of_failure_first():
+def test_a_fifth_of_the_steps_are_symptoms_words_of_failure_first() -> None:
     surprise = np.array([5, 1, 4, 2, 3, 0, 0, 0, 0, 0], dtype=np.float32)
     flagged = [False] * 10
 
@@ -69,14 +71,14 @@ def test_a_fifth_of_the_steps_are_symptoms_words_of_failure_first():
     assert top_symptoms(surprise[:3], flagged[:3]) == [0]
 
 
-def test_late_symptoms_are_the_answer_the_errors_and_the_late_surprises():
+def test_late_symptoms_are_the_answer_the_errors_and_the_late_surprises() -> None:
     trace = trace_of("a", "an error", "b", "c", "surprising", "d", "the answer is 4", "TERMINATE")
     surprise = np.array([9, 1, 1, 1, 8, 1, 1, 1], dtype=np.float32)
 
     assert late_symptoms(trace, surprise) == [1, 4, 6]
 
 
-def test_flow_is_per_token_and_relative_to_the_steps_in_view():
+def test_flow_is_per_token_and_relative_to_the_steps_in_view() -> None:
     attention = np.array([[1, 0, 0, 0], [0.5, 0, 0, 0.5], [0.1, 0.4, 0, 0.5]], dtype=np.float32)
     counts = np.array([10, 20, 5])
 
@@ -86,7 +88,7 @@ def test_flow_is_per_token_and_relative_to_the_steps_in_view():
     np.testing.assert_allclose(received(attention, counts, [1, 2]), [(1 + 2 / 3) / 2, 4 / 3, 0], rtol=1e-6)
 
 
-def test_lift_is_what_symptoms_add_to_the_attention_of_other_later_steps():
+def test_lift_is_what_symptoms_add_to_the_attention_of_other_later_steps() -> None:
     attention = np.zeros((4, 5), dtype=np.float32)
     attention[2, :2] = [0.1, 0.3]
     attention[3, :2] = [0.3, 0.1]
@@ -98,7 +100,7 @@ def test_lift_is_what_symptoms_add_to_the_attention_of_other_later_steps():
     assert found[2] == found[3] == 0
 
 
-def test_signals_are_named_columns():
+def test_signals_are_named_columns() -> None:
     features = features_of([2, 4], [[0, 0, 1], [0.5, 0, 0.5]], alone=[3, 3], counts=[4, 9])
 
     table = dict(zip(SIGNALS, signals_of(trace_of("a", "b"), features).T, strict=True))
@@ -109,14 +111,14 @@ def test_signals_are_named_columns():
     assert table["flow"].tolist() == [1, 0]
 
 
-def test_standardised_columns_have_mean_0_and_deviation_1_among_the_chosen():
+def test_standardised_columns_have_mean_0_and_deviation_1_among_the_chosen() -> None:
     values = np.array([[1.0, 5.0], [3.0, 5.0], [100.0, 7.0]])
 
     assert standardised(values, [0, 1])[:2].tolist() == [[-1.0, 0.0], [1.0, 0.0]]
     assert not standardised(values, []).any()
 
 
-def test_candidates_are_the_five_steps_that_symptoms_attend_to_most():
+def test_candidates_are_the_five_steps_that_symptoms_attend_to_most() -> None:
     surprise = [0, 1, 0, 0, 0, 0, 0, 9, 8, 0]
     attention = np.zeros((10, 11))
     attention[7, :7] = [0.1, 0.2, 0, 0.3, 0.01, 0, 0.1]
@@ -130,7 +132,7 @@ def test_candidates_are_the_five_steps_that_symptoms_attend_to_most():
     assert found.pull[:8] == pytest.approx([0.2, 0.2, 0, 0.4, 0.03, 0.4, 0.1, 0.01])
 
 
-def test_candidates_are_ranked_by_attention_contrast_and_consensus():
+def test_candidates_are_ranked_by_attention_contrast_and_consensus() -> None:
     trace = trace_of(*"abcdef")
     attention = np.zeros((6, 7))
     attention[5, [0, 2]] = [0.1, 0.3]
@@ -144,12 +146,12 @@ def test_candidates_are_ranked_by_attention_contrast_and_consensus():
     # The two most surprising of six are steps 2 and 4; step 2 sees candidate 0 only, step 4 both, evenly.
     first = (1 + (3 - 1)) + (1 + (5 - 1))
     third = 1 + (5 - 3)
-    first, third = first * (1 + 0.3 * 2), third * (1 + 0.3 * 1)
+    first, third = first * (1 + 0.3 * 2), third * (1 + 0.3 * 1)  # type: ignore[assignment]
     assert belief[0] / belief[2] == pytest.approx(first / third, rel=1e-6)
     assert min(belief[0], belief[2]) > belief[1] > belief[3] > 0
 
 
-def test_without_attention_to_any_candidate_all_steps_keep_some_belief():
+def test_without_attention_to_any_candidate_all_steps_keep_some_belief() -> None:
     belief = np.exp(rank(trace_of("a", "b"), Suspects((0,), (), np.zeros(2)), features_of([1, 2], np.zeros((2, 3)))))
 
     assert belief.tolist() == pytest.approx([0.5, 0.5])
@@ -163,7 +165,7 @@ def planted_choices(rng, count, weights):
         yield Choice(features, right)
 
 
-def test_the_logit_finds_the_weights_that_made_the_choices():
+def test_the_logit_finds_the_weights_that_made_the_choices() -> None:
     weights = np.array([2.0, -1.0, 0.0])
     choices = list(planted_choices(np.random.default_rng(0), 800, weights))
 
@@ -172,7 +174,7 @@ def test_the_logit_finds_the_weights_that_made_the_choices():
     np.testing.assert_allclose(found, weights, atol=0.3)
 
 
-def test_a_strong_prior_wins_over_the_data():
+def test_a_strong_prior_wins_over_the_data() -> None:
     choices = list(planted_choices(np.random.default_rng(0), 20, np.array([2.0, -1.0])))
 
     found = fit_logit(choices, prior=np.array([0.5, 0.5]), strength=1e9)
@@ -180,7 +182,7 @@ def test_a_strong_prior_wins_over_the_data():
     np.testing.assert_allclose(found, [0.5, 0.5], atol=1e-5)
 
 
-def test_the_optimum_has_no_slope():
+def test_the_optimum_has_no_slope() -> None:
     choices = list(planted_choices(np.random.default_rng(1), 30, np.array([1.0, 0.5])))
     found = fit_logit(choices, prior=np.zeros(2), strength=2.0)
 
@@ -191,7 +193,7 @@ def test_the_optimum_has_no_slope():
         assert objective(found) >= max(objective(found + move), objective(found - move))
 
 
-def test_a_label_that_allows_several_steps_is_learnt_from():
+def test_a_label_that_allows_several_steps_is_learnt_from() -> None:
     rng = np.random.default_rng(2)
     choices = []
     for _ in range(200):
@@ -206,7 +208,7 @@ def test_a_label_that_allows_several_steps_is_learnt_from():
     assert abs(found[1]) < found[0] / 3
 
 
-def test_components_are_relative_to_the_other_steps_and_ordered():
+def test_components_are_relative_to_the_other_steps_and_ordered() -> None:
     rng = np.random.default_rng(3)
     states = [rng.normal(size=(1, 5)) * 50 + rng.normal(size=(8, 5)) * [9, 1, 1, 1, 1] for _ in range(20)]
 
@@ -220,7 +222,7 @@ def test_components_are_relative_to_the_other_steps_and_ordered():
     assert compression.cut(1).apply(states[0], list(range(8))).shape == (8, 1)
 
 
-def test_components_of_many_rows_are_those_of_a_full_decomposition():
+def test_components_of_many_rows_are_those_of_a_full_decomposition() -> None:
     rng = np.random.default_rng(4)
     spread = np.r_[[40.0, 20.0, 10.0], np.ones(697)]
     mixed = rng.normal(size=(900, 700)) * spread @ np.linalg.qr(rng.normal(size=(700, 700)))[0]

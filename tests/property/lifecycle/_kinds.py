@@ -240,7 +240,7 @@ class CrewAIKind:
             for role, text in (("first", "Let me see."), ("second", ANSWER))
         ]
         tasks = [Task(description="Do {task}", expected_output="text", agent=member) for member in members]
-        return Crew(name="pair", agents=members, tasks=tasks, verbose=False)
+        return Crew(name="pair", agents=members, tasks=tasks, verbose=False)  # type: ignore[arg-type]
 
     def calls(self, team: Any) -> int:
         return int(team.agents[0].llm.replies)

@@ -245,7 +245,7 @@ class Lifecycle(RuleBasedStateMachine):
         cancelling = CancelledAt(point)
 
         async def whole() -> None:
-            await cancelling.run(self.kind.call(member.team))  # type: ignore[arg-type]
+            await cancelling.run(self.kind.call(member.team))
 
         task = asyncio.create_task(whole())
         await asyncio.wait([task])
@@ -286,9 +286,9 @@ class Lifecycle(RuleBasedStateMachine):
 
     def _nothing_is_left(self) -> None:
         deadline = time.monotonic() + _WAIT_S
-        while _conductor.WATCHTOWER._holders and time.monotonic() < deadline:
+        while _conductor.WATCHTOWER._holders and time.monotonic() < deadline:  # type: ignore[attr-defined]
             gc.collect()  # a team that was forgotten while hooked; work in the background may hold it a moment longer
-        assert _conductor.WATCHTOWER._holders == 0
+        assert _conductor.WATCHTOWER._holders == 0  # type: ignore[attr-defined]
         changed = [
             f"{owner.__name__}.{name}"
             for owner, before in self._classes.items()
@@ -300,7 +300,7 @@ class Lifecycle(RuleBasedStateMachine):
 
 def machine_of(kind: Callable[[], Kind]) -> type[Lifecycle]:
     """The state machine over one kind of team."""
-    return type(f"Lifecycle{kind.__name__}", (Lifecycle,), {"kind": kind(), "steps_done": 0})  # type: ignore[attr-defined]
+    return type(f"Lifecycle{kind.__name__}", (Lifecycle,), {"kind": kind(), "steps_done": 0})
 
 
 def _is_ours(owner: Any, name: str) -> bool:

@@ -14,7 +14,7 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 from tracer_hooks.schema import Trajectory
 from tracer_hooks.testing import ScriptedLLM
 
-INFO = {
+INFO: Any = {
     "vision": False,
     "function_calling": True,
     "json_output": True,

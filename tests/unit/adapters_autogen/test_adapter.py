@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.metadata import version
+from typing import Any
 
 import pytest
 from autogen_agentchat.agents import SocietyOfMindAgent, UserProxyAgent
@@ -30,7 +31,7 @@ def pair() -> RoundRobinGroupChat:
     return RoundRobinGroupChat([assistant("a", replay("one", "two")), assistant("b", replay("three"))], max_turns=1)
 
 
-def test_importing_the_adapter_imports_no_framework():
+def test_importing_the_adapter_imports_no_framework() -> None:
     code = (
         "import sys, tracer_hooks_autogen as t; a = t.AutoGenAdapter(); a.recognises(object());"
         "print([m for m in sys.modules if m.startswith('autogen')])"
@@ -39,7 +40,7 @@ def test_importing_the_adapter_imports_no_framework():
     assert done.stdout.strip() == "[]"
 
 
-def test_it_is_an_adapter_that_recognises_teams_and_agents(adapter):
+def test_it_is_an_adapter_that_recognises_teams_and_agents(adapter: AutoGenAdapter) -> None:
     assert isinstance(adapter, Adapter)
     assert adapter.recognises(pair())
     assert adapter.recognises(assistant("a", replay()))
@@ -48,7 +49,7 @@ def test_it_is_an_adapter_that_recognises_teams_and_agents(adapter):
     assert not adapter.recognises(object())
 
 
-def test_versions(adapter, monkeypatch):
+def test_versions(adapter: AutoGenAdapter, monkeypatch: pytest.MonkeyPatch) -> None:
     assert adapter.framework_version() == version("autogen-agentchat")
     monkeypatch.setattr(_release, "version", lambda name: "0.9.1")
     _release.supported_version.cache_clear()
@@ -60,7 +61,7 @@ def test_versions(adapter, monkeypatch):
         _release.supported_version.cache_clear()
 
 
-def test_describing_a_team_with_teams_inside(adapter):
+def test_describing_a_team_with_teams_inside(adapter: AutoGenAdapter) -> None:
     inner = RoundRobinGroupChat([assistant("expert", replay())])
     society = SocietyOfMindAgent("society", inner, replay(), instruction="Sum up.")
     team = RoundRobinGroupChat([society, assistant("lead", replay(), handoffs=["x"])], name="outer")
@@ -73,7 +74,7 @@ def test_describing_a_team_with_teams_inside(adapter):
     ]
 
 
-async def test_instructions_are_rewritten_and_put_back(adapter):
+async def test_instructions_are_rewritten_and_put_back(adapter: AutoGenAdapter) -> None:
     team = pair()
     agent = team._participants[0]
     before = agent._system_messages
@@ -86,13 +87,13 @@ async def test_instructions_are_rewritten_and_put_back(adapter):
     assert agent._system_messages is before
 
 
-def test_instructions_that_cannot_all_be_written_are_not_written(adapter):
+def test_instructions_that_cannot_all_be_written_are_not_written(adapter: AutoGenAdapter) -> None:
     team = RoundRobinGroupChat([assistant("a", replay()), UserProxyAgent("human")])
     assert adapter.write_instructions(team, {"a": "New.", "human": "New."}) is None
     assert team._participants[0]._system_messages[0].content == "You are the a."
 
 
-async def test_results_of_a_run(adapter):
+async def test_results_of_a_run(adapter: AutoGenAdapter) -> None:
     team = pair()
     task = [TextMessage(content="Background", source="boss"), TextMessage(content="Go", source="boss")]
     call = TeamCall(team=team, method="run", kwargs={"task": task})
@@ -104,7 +105,7 @@ async def test_results_of_a_run(adapter):
     assert not result.interrupted
 
 
-async def test_without_an_answer_the_text_is_empty(adapter):
+async def test_without_an_answer_the_text_is_empty(adapter: AutoGenAdapter) -> None:
     team = pair()
     native = await team.run(task="Go")
     native.messages = native.messages[:1]
@@ -112,7 +113,7 @@ async def test_without_an_answer_the_text_is_empty(adapter):
     assert adapter.result(call, native).text == ""
 
 
-async def test_a_picture_in_the_task_is_not_kept(adapter):
+async def test_a_picture_in_the_task_is_not_kept(adapter: AutoGenAdapter) -> None:
     picture = Image(Picture.new("RGB", (2, 2)))
     client = replay("nice")
     client._model_info["vision"] = True
@@ -124,7 +125,7 @@ async def test_a_picture_in_the_task_is_not_kept(adapter):
     assert "base64" not in str([span.attributes for span in seen.spans])
 
 
-async def test_the_neutral_entry_and_reset(adapter):
+async def test_the_neutral_entry_and_reset(adapter: AutoGenAdapter) -> None:
     team = pair()
     call = adapter.entry(team, "Go")
     assert (await call.on(team)).messages[-1].content == "one"
@@ -136,8 +137,8 @@ async def test_the_neutral_entry_and_reset(adapter):
     assert await agent.model_context.get_messages() == []
 
 
-async def test_watching_for_teams_that_are_about_to_run(adapter):
-    noticed = []
+async def test_watching_for_teams_that_are_about_to_run(adapter: AutoGenAdapter) -> None:
+    noticed: list[Any] = []
     before = RoundRobinGroupChat.run_stream
     first, second = adapter.watch(noticed.append), adapter.watch(lambda team: None)
     team = pair()
@@ -152,11 +153,11 @@ async def test_watching_for_teams_that_are_about_to_run(adapter):
     assert RoundRobinGroupChat.run_stream is before
 
 
-async def test_a_team_that_is_hooked_when_it_is_noticed(adapter):
+async def test_a_team_that_is_hooked_when_it_is_noticed(adapter: AutoGenAdapter) -> None:
     team = pair()
-    entered = []
+    entered: list[Any] = []
 
-    def hook(found):
+    def hook(found) -> None:
         if found is team and not entered:
             entered.append(observed(team))
             entered.append(entered[0].__enter__())
@@ -168,7 +169,9 @@ async def test_a_team_that_is_hooked_when_it_is_noticed(adapter):
     assert texts(entered[1].trajectory) == ["one"]
 
 
-async def test_a_missing_hook_point_disables_that_one_alone(monkeypatch, caplog):
+async def test_a_missing_hook_point_disables_that_one_alone(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.delattr(
         "autogen_agentchat.teams._group_chat._base_group_chat.BaseGroupChat._create_group_chat_manager_factory"
     )

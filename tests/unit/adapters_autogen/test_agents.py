@@ -51,7 +51,7 @@ class Echo(BaseChatAgent):
         return None
 
 
-async def test_an_agent_runs_as_a_team_of_one():
+async def test_an_agent_runs_as_a_team_of_one() -> None:
     agent = assistant("solo", replay("hello"))
     with observed(agent) as seen:
         result = await agent.run(task="Say hello")
@@ -60,7 +60,7 @@ async def test_an_agent_runs_as_a_team_of_one():
     assert (seen.trajectory.task, seen.trajectory.final_output) == ("Say hello", "hello")
 
 
-async def test_an_agents_stream_is_a_run():
+async def test_an_agents_stream_is_a_run() -> None:
     agent = assistant("solo", replay("hello"))
     with observed(agent) as seen:
         items = [item async for item in agent.run_stream(task="Say hello")]
@@ -69,7 +69,7 @@ async def test_an_agents_stream_is_a_run():
     assert seen.results[0].text == "hello"
 
 
-async def test_an_agents_messages_are_a_run():
+async def test_an_agents_messages_are_a_run() -> None:
     agent = assistant("solo", replay("hello", "again"))
     task = [TextMessage(content="Say hello", source="user")]
     with observed(agent) as seen:
@@ -84,7 +84,7 @@ async def test_an_agents_messages_are_a_run():
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_tool_of_a_single_agent_is_seen_once(stream):
+async def test_a_tool_of_a_single_agent_is_seen_once(stream: bool) -> None:
     def lookup() -> str:
         """Look up."""
         return "42"
@@ -104,7 +104,7 @@ async def test_a_tool_of_a_single_agent_is_seen_once(stream):
     assert step.tool_calls[1].error == "Error: tool 'missing' not found in any workbench"
 
 
-async def test_an_agent_without_a_model_acts_by_what_it_says():
+async def test_an_agent_without_a_model_acts_by_what_it_says() -> None:
     team = RoundRobinGroupChat([Echo("parrot"), UserProxyAgent("human", input_func=lambda prompt: "fine")], max_turns=2)
     with observed(team) as seen:
         await team.run(task="Go")
@@ -117,7 +117,7 @@ async def test_an_agent_without_a_model_acts_by_what_it_says():
     ]
 
 
-async def test_a_users_own_agent_calls_its_own_model():
+async def test_a_users_own_agent_calls_its_own_model() -> None:
     agent = Echo("parrot", replay("squawk", "squawk again"))
     with observed(agent) as seen:
         await agent.run(task="Go")
@@ -125,14 +125,14 @@ async def test_a_users_own_agent_calls_its_own_model():
     assert [texts(run) for run in seen.trajectories] == [["squawk"], ["squawk again"]]
 
 
-async def test_a_users_own_agent_hands_off_without_a_tool():
+async def test_a_users_own_agent_hands_off_without_a_tool() -> None:
     team = Swarm([Echo("a", target="b"), Echo("b")], max_turns=2)
     with observed(team) as seen:
         await team.run(task="Go")
     assert acts(seen.trajectory) == [("a", "handoff", "b"), ("b", "message", None)]
 
 
-async def test_a_filtering_agent_stands_around_the_one_it_filters_for():
+async def test_a_filtering_agent_stands_around_the_one_it_filters_for() -> None:
     keep = MessageFilterConfig(per_source=[PerSourceFilter(source="user", position="last", count=1)])
     agent = MessageFilterAgent("filtered", assistant("inner", replay("seen")), keep)
     team = RoundRobinGroupChat([agent], max_turns=1)
@@ -163,7 +163,7 @@ class FakeExecutor(CodeExecutor):
 CODE = "```python\nprint(42)\n```"
 
 
-async def test_a_code_executor_without_a_model_acts_by_its_output():
+async def test_a_code_executor_without_a_model_acts_by_its_output() -> None:
     runner = CodeExecutorAgent("runner", FakeExecutor(CodeResult(exit_code=0, output="42")))
     team = RoundRobinGroupChat([assistant("coder", replay(CODE)), runner], max_turns=2)
     with observed(team) as seen:
@@ -174,7 +174,7 @@ async def test_a_code_executor_without_a_model_acts_by_its_output():
     ]
 
 
-async def test_a_code_executor_with_a_model_calls_its_executor_like_a_tool():
+async def test_a_code_executor_with_a_model_calls_its_executor_like_a_tool() -> None:
     runner = CodeExecutorAgent(
         "runner", FakeExecutor(CodeResult(exit_code=1, output="NameError")), model_client=replay(CODE, "It failed.")
     )
@@ -188,7 +188,7 @@ async def test_a_code_executor_with_a_model_calls_its_executor_like_a_tool():
     assert (second.kind, second.content) == ("message", "It failed.")
 
 
-async def test_hooking_leaves_signatures_alone():
+async def test_hooking_leaves_signatures_alone() -> None:
     agent = assistant("solo", replay("hello"))
     before = inspect.signature(agent.run), inspect.signature(agent.on_messages_stream)
     with observed(agent):

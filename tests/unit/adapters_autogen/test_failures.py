@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from autogen_agentchat.agents import BaseChatAgent
+from autogen_agentchat.base import Response
 from autogen_agentchat.messages import TextMessage
 from autogen_agentchat.teams import RoundRobinGroupChat
 from openai import BadRequestError
@@ -22,7 +23,7 @@ def error_types(seen) -> list[tuple[str, str]]:
     ]
 
 
-async def test_a_failing_tool_is_an_error_of_its_call_and_the_run_goes_on():
+async def test_a_failing_tool_is_an_error_of_its_call_and_the_run_goes_on() -> None:
     def divide(a: int) -> str:
         """Divide."""
         return str(1 / a)
@@ -44,7 +45,7 @@ async def test_a_failing_tool_is_an_error_of_its_call_and_the_run_goes_on():
     assert seen.trajectory.outcome != "failed"
 
 
-async def test_arguments_that_are_no_json_never_reach_the_tool():
+async def test_arguments_that_are_no_json_never_reach_the_tool() -> None:
     def divide(a: int) -> str:
         """Divide."""
         raise AssertionError("not called")
@@ -58,7 +59,7 @@ async def test_arguments_that_are_no_json_never_reach_the_tool():
     assert str(call.error).startswith("Error: Expecting property name")
 
 
-async def test_a_failing_model_keeps_its_type_and_is_one_step():
+async def test_a_failing_model_keeps_its_type_and_is_one_step() -> None:
     with ScriptedLLM([ErrorReply(400, message="too long")]) as llm:
         client = openai_client(llm)
         team = RoundRobinGroupChat([assistant("first", replay("hi")), assistant("second", client)], max_turns=2)
@@ -79,14 +80,14 @@ async def test_a_failing_model_keeps_its_type_and_is_one_step():
 class Broken(BaseChatAgent):
     produced_message_types = (TextMessage,)
 
-    async def on_messages(self, messages, cancellation_token):
+    async def on_messages(self, messages, cancellation_token) -> Response:
         raise LookupError("lost the plot")
 
-    async def on_reset(self, cancellation_token):
+    async def on_reset(self, cancellation_token) -> None:
         return None
 
 
-async def test_a_failing_agent_is_an_error_step():
+async def test_a_failing_agent_is_an_error_step() -> None:
     team = RoundRobinGroupChat([Broken("broken", "fails")], max_turns=1)
     with observed(team) as seen, pytest.raises(RuntimeError, match="lost the plot"):
         await team.run(task="Go")
@@ -95,7 +96,7 @@ async def test_a_failing_agent_is_an_error_step():
     assert error_types(seen)[0] == ("invoke_agent broken", "LookupError")
 
 
-async def test_an_error_inside_an_inner_team_is_recorded_once():
+async def test_an_error_inside_an_inner_team_is_recorded_once() -> None:
     inner = RoundRobinGroupChat([Broken("broken", "fails")], name="inner", max_turns=1)
     team = RoundRobinGroupChat([inner], name="outer", max_turns=1)
     with observed(team) as seen, pytest.raises(RuntimeError, match="lost the plot"):
@@ -104,7 +105,9 @@ async def test_an_error_inside_an_inner_team_is_recorded_once():
     assert sum(event.name == "exception" for span in seen.spans for event in span.events) == 1
 
 
-async def test_a_bug_of_ours_never_reaches_the_run(monkeypatch, caplog):
+async def test_a_bug_of_ours_never_reaches_the_run(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setenv("TRACER_HOOKS_STRICT", "0")
     team = RoundRobinGroupChat([assistant("solo", replay("hello"))], max_turns=1)
     monkeypatch.setattr("tracer_hooks_autogen._turns.conversions_of", lambda run: 1 / 0)
@@ -117,11 +120,11 @@ async def test_a_bug_of_ours_never_reaches_the_run(monkeypatch, caplog):
     assert "tracer-hooks could not begin an agent's turn" in caplog.text
 
 
-async def test_a_wrong_call_fails_as_without_us():
+async def test_a_wrong_call_fails_as_without_us() -> None:
     team = RoundRobinGroupChat([assistant("solo", replay("hello"))], max_turns=1)
     with observed(team) as seen:
         with pytest.raises(ValueError, match="Task list cannot be empty"):
             await team.run(task=[])
         with pytest.raises(TypeError):
-            await team.run("positional")
+            await team.run("positional")  # type: ignore[call-arg]
     assert [run.ended for run in seen.runs] == [True, True]

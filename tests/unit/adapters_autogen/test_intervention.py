@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from autogen_agentchat.messages import ModelClientStreamingChunkEvent
@@ -31,11 +32,11 @@ def lookup(query: str) -> str:
     return f"{query}: 42"
 
 
-def team_of(client, **options):
+def team_of(client, **options: Any) -> RoundRobinGroupChat:
     return RoundRobinGroupChat([assistant("solo", client, reflect_on_tool_use=True, **options)], max_turns=1)
 
 
-async def test_every_reply_is_recorded_and_nothing_changes():
+async def test_every_reply_is_recorded_and_nothing_changes() -> None:
     client = replay(calls(("lookup", '{"query": "q"}'), thought="Let me see."), "It is 42.")
     record = RecordReplies()
     team = team_of(client, tools=[lookup])
@@ -66,18 +67,18 @@ async def test_every_reply_is_recorded_and_nothing_changes():
 class Supply(Intervention):
     """Gives every reply itself: first a tool call, then text."""
 
-    def before_model(self, request):
+    def before_model(self, request) -> ChatReply:
         if request.step == 0:
             call = RequestedTool(name="lookup", arguments={"query": "taped"}, id="taped-1")
             return ChatReply(content="", tool_calls=[call], finish_reason="tool_calls")
         return ChatReply(content="Taped answer.", finish_reason="stop")
 
-    def before_tool(self, request):
+    def before_tool(self, request) -> ToolReply:
         return ToolReply(content=f"taped result of {request.name}")
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_supplied_replies_need_no_model_and_no_tool(stream):
+async def test_supplied_replies_need_no_model_and_no_tool(stream: bool) -> None:
     team = team_of(replay(), tools=[lookup], model_client_stream=stream)
     with observed(team, intervention=Supply()) as seen:
         items = [item async for item in team.run_stream(task="Go")]
@@ -92,7 +93,7 @@ async def test_supplied_replies_need_no_model_and_no_tool(stream):
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_changed_reply_is_what_the_agent_gets(stream):
+async def test_a_changed_reply_is_what_the_agent_gets(stream: bool) -> None:
     team = team_of(replay("It is 42."), model_client_stream=stream)
     with observed(team, intervention=ReplaceModelReply.prefix(0, "Wrong: ")) as seen:
         items = [item async for item in team.run_stream(task="Go")]
@@ -101,7 +102,7 @@ async def test_a_changed_reply_is_what_the_agent_gets(stream):
     assert seen.trajectory.steps[0].usage is not None
 
 
-async def test_a_changed_reply_can_take_the_tool_calls_out():
+async def test_a_changed_reply_can_take_the_tool_calls_out() -> None:
     team = team_of(replay(calls(("lookup", '{"query": "q"}'))), tools=[lookup])
     with observed(team, intervention=ReplaceModelReply.at_step(0, "No tool needed.")) as seen:
         result = await team.run(task="Go")
@@ -109,7 +110,7 @@ async def test_a_changed_reply_can_take_the_tool_calls_out():
     assert acts(seen.trajectory) == [("solo", "message", None)]
 
 
-async def test_changed_instructions_reach_the_model_and_leave_the_agent_alone():
+async def test_changed_instructions_reach_the_model_and_leave_the_agent_alone() -> None:
     client = replay("ok")
     agent = assistant("solo", client)
     team = RoundRobinGroupChat([agent], max_turns=1)
@@ -131,7 +132,7 @@ class ChangeResults(Intervention):
         return replace(request, messages=tuple(messages))
 
 
-async def test_each_of_several_tool_results_can_be_changed():
+async def test_each_of_several_tool_results_can_be_changed() -> None:
     client = replay(calls(("lookup", '{"query": "a"}'), ("lookup", '{"query": "b"}')), "done")
     team = team_of(client, tools=[lookup])
     with observed(team, intervention=ChangeResults()):
@@ -143,7 +144,7 @@ async def test_each_of_several_tool_results_can_be_changed():
 
 
 @pytest.mark.parametrize("failing", [False, True])
-async def test_a_changed_tool_result(failing):
+async def test_a_changed_tool_result(failing: bool) -> None:
     def change(reply: ToolReply) -> ToolReply:
         return ToolReply(content=f"not {reply.content}", is_error=failing)
 
@@ -156,7 +157,7 @@ async def test_a_changed_tool_result(failing):
     assert (call.result, call.error) == ("not q: 42", "not q: 42" if failing else None)
 
 
-async def test_a_failed_tool_can_be_made_to_succeed():
+async def test_a_failed_tool_can_be_made_to_succeed() -> None:
     def fails() -> str:
         """Fail."""
         raise ValueError("broken")
@@ -168,7 +169,7 @@ async def test_a_failed_tool_can_be_made_to_succeed():
     assert (result.messages[2].content[0].content, result.messages[2].content[0].is_error) == ("cured", False)
 
 
-async def test_a_failing_tool_fails_as_before_when_it_is_only_recorded():
+async def test_a_failing_tool_fails_as_before_when_it_is_only_recorded() -> None:
     def fails() -> str:
         """Fail."""
         raise ValueError("broken")
@@ -182,12 +183,12 @@ async def test_a_failing_tool_fails_as_before_when_it_is_only_recorded():
     assert seen.trajectory.steps[0].tool_calls[0].error == "broken"
 
 
-async def test_agents_as_tools_and_remote_tools_can_be_supplied():
+async def test_agents_as_tools_and_remote_tools_can_be_supplied() -> None:
     helper = AgentTool(assistant("helper", replay()))
     asks = calls(("helper", '{"task": "help"}'))
     team = team_of(replay(asks, "done"), tools=[helper])
     taped = ReplaceToolReply(lambda request: True, lambda reply: reply)
-    taped.before_tool = lambda request: ToolReply(content="taped")
+    taped.before_tool = lambda request: ToolReply(content="taped")  # type: ignore[method-assign]
     with observed(team, intervention=taped):
         result = await team.run(task="Go")
     assert result.messages[2].content[0].content == "taped"
@@ -199,11 +200,11 @@ async def test_agents_as_tools_and_remote_tools_can_be_supplied():
 
 
 class Mismatch(Intervention):
-    def before_model(self, request):
+    def before_model(self, request) -> None:
         raise TapeMismatchError("the tape has no reply here")
 
 
-async def test_a_replay_that_left_its_tape_stops_the_run():
+async def test_a_replay_that_left_its_tape_stops_the_run() -> None:
     agent = assistant("solo", replay("never"))
     with observed(agent, intervention=Mismatch()) as seen, pytest.raises(TapeMismatchError):
         await agent.run(task="Go")

@@ -15,7 +15,7 @@ from tracer_hooks.testing import ScriptedLLM, observed, span_tree
 from ._teams import assistant, openai_client, replay
 
 
-async def test_a_cache_around_a_shared_client_is_one_call():
+async def test_a_cache_around_a_shared_client_is_one_call() -> None:
     with ScriptedLLM(["inside", "outside"]) as llm:
         client = openai_client(llm)
         cached = ChatCompletionCache(client, InMemoryStore())
@@ -28,7 +28,7 @@ async def test_a_cache_around_a_shared_client_is_one_call():
     )
 
 
-async def test_what_an_agent_remembers_is_among_what_its_model_is_shown():
+async def test_what_an_agent_remembers_is_among_what_its_model_is_shown() -> None:
     memory = ListMemory()
     await memory.add(MemoryContent(content="Refunds take 5 days.", mime_type=MemoryMimeType.TEXT))
     agent = assistant("solo", replay("ok"), memory=[memory])
@@ -39,7 +39,7 @@ async def test_what_an_agent_remembers_is_among_what_its_model_is_shown():
     assert any("Refunds take 5 days." in text for text in shown)
 
 
-async def test_a_context_that_forgets_shows_each_step_what_is_new():
+async def test_a_context_that_forgets_shows_each_step_what_is_new() -> None:
     agent = assistant("solo", replay("one", "two"), model_context=BufferedChatCompletionContext(buffer_size=1))
     team = RoundRobinGroupChat([agent], max_turns=1)
     with observed(team) as seen:

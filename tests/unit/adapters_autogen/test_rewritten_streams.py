@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from autogen_agentchat.messages import ModelClientStreamingChunkEvent
@@ -36,7 +37,7 @@ class Patient(ReplayChatCompletionClient):
         self.go_on = asyncio.Event()
         self.is_open = False
 
-    async def create_stream(self, *args, **kwargs):
+    async def create_stream(self, *args: Any, **kwargs: Any):
         self.is_open = True
         self.shown = args[0] if args else kwargs["messages"]
         try:
@@ -48,7 +49,7 @@ class Patient(ReplayChatCompletionClient):
             self.is_open = False
 
 
-def agent_of(client: Patient, **options):
+def agent_of(client: Patient, **options: Any):
     return assistant("solo", client, model_client_stream=True, **options)
 
 
@@ -66,7 +67,7 @@ def chunks(items) -> list[str]:
 
 
 @pytest.mark.parametrize("looks", [False, True])
-async def test_pieces_are_handed_on_as_they_come(looks):
+async def test_pieces_are_handed_on_as_they_come(looks: bool) -> None:
     client = Patient("one two three")
     team = RoundRobinGroupChat([agent_of(client)], max_turns=1)
     record = RecordReplies()
@@ -79,7 +80,7 @@ async def test_pieces_are_handed_on_as_they_come(looks):
     assert texts(seen.trajectory) == ["one two three"]
 
 
-async def test_the_record_is_that_of_a_live_stream():
+async def test_the_record_is_that_of_a_live_stream() -> None:
     client = Patient("one two three")
     client.go_on.set()
     agent = agent_of(client)
@@ -92,7 +93,7 @@ async def test_the_record_is_that_of_a_live_stream():
     assert chat[semconv.STEP_INDEX] == 0
 
 
-async def test_twice_in_a_row():
+async def test_twice_in_a_row() -> None:
     client = Patient("one two", "three four")
     client.go_on.set()
     agent = agent_of(client)
@@ -102,7 +103,7 @@ async def test_twice_in_a_row():
     assert [texts(trajectory) for trajectory in seen.trajectories] == [["one two"], ["three four"]]
 
 
-async def test_requested_tools_are_noted():
+async def test_requested_tools_are_noted() -> None:
     def lookup(query: str) -> str:
         """Look something up."""
         return f"{query}: 42"
@@ -116,7 +117,7 @@ async def test_requested_tools_are_noted():
     assert seen.trajectory.steps[0].tool_calls[0].result == "q: 42"
 
 
-async def test_a_stream_left_after_one_piece_is_abandoned_and_closed():
+async def test_a_stream_left_after_one_piece_is_abandoned_and_closed() -> None:
     client = Patient("one two three")
     agent = agent_of(client)
     with observed(agent, intervention=REWRITE) as seen:
@@ -135,7 +136,7 @@ async def test_a_stream_left_after_one_piece_is_abandoned_and_closed():
     assert "one " in chat.attributes[semconv.OUTPUT_MESSAGES]
 
 
-async def test_a_cancelled_stream_is_cancelled_and_no_error():
+async def test_a_cancelled_stream_is_cancelled_and_no_error() -> None:
     client = Patient("one two three")
     agent = agent_of(client)
     got = asyncio.Event()
@@ -162,11 +163,11 @@ class Strict(Intervention):
 
     changes_replies = False
 
-    def after_model(self, request, reply):
+    def after_model(self, request, reply) -> None:
         raise TapeMismatchError(f"not on the tape: {reply.content}")
 
 
-async def test_one_that_only_looks_may_stop_the_run_at_the_end_of_a_stream():
+async def test_one_that_only_looks_may_stop_the_run_at_the_end_of_a_stream() -> None:
     client = Patient("one two three")
     agent = agent_of(client)
     with (
@@ -177,7 +178,7 @@ async def test_one_that_only_looks_may_stop_the_run_at_the_end_of_a_stream():
     assert seen.trajectory.steps[0].error == "not on the tape: one two three"
 
 
-async def test_a_reply_that_may_be_changed_is_held_back():
+async def test_a_reply_that_may_be_changed_is_held_back() -> None:
     client = Patient("one two three")
     client.go_on.set()
     agent = agent_of(client)

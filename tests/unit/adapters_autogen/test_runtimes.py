@@ -22,12 +22,17 @@ def lookup() -> str:
     return "42"
 
 
-async def test_a_runtime_that_was_started_before_the_run():
+async def test_a_runtime_that_was_started_before_the_run() -> None:
     runtime = SingleThreadedAgentRuntime(ignore_unhandled_exceptions=False)
     runtime.start()
     agents = [assistant("a", replay(calls(("lookup", "{}"))), tools=[lookup]), assistant("b", replay("b speaks"))]
     team = SelectorGroupChat(
-        agents, replay("a", "b"), allow_repeated_speaker=True, max_turns=2, runtime=runtime, name="external"
+        agents,  # type: ignore[arg-type]
+        replay("a", "b"),
+        allow_repeated_speaker=True,
+        max_turns=2,
+        runtime=runtime,
+        name="external",
     )
     with observed(team) as seen:
         await team.run(task="Go")
@@ -47,7 +52,7 @@ async def test_a_runtime_that_was_started_before_the_run():
     assert len({span.context.trace_id for span in seen.spans}) == 1
 
 
-async def test_two_teams_on_one_runtime_do_not_mix():
+async def test_two_teams_on_one_runtime_do_not_mix() -> None:
     runtime = SingleThreadedAgentRuntime()
     runtime.start()
     teams = [
@@ -60,7 +65,7 @@ async def test_two_teams_on_one_runtime_do_not_mix():
     assert acts(second.trajectory) == [("a1", "message", None)] * 2
 
 
-async def test_a_shared_agent_of_two_external_teams_is_not_guessed_about():
+async def test_a_shared_agent_of_two_external_teams_is_not_guessed_about() -> None:
     runtime = SingleThreadedAgentRuntime()
     runtime.start()
     shared = assistant("shared", replay("one", "two"))
@@ -73,9 +78,9 @@ async def test_a_shared_agent_of_two_external_teams_is_not_guessed_about():
     assert texts(second.trajectory) == ["two"]
 
 
-async def test_a_team_that_ran_before_it_was_hooked_shows_its_manager():
+async def test_a_team_that_ran_before_it_was_hooked_shows_its_manager() -> None:
     agents = [assistant("a", replay("a", "a")), assistant("b", replay("b", "b"))]
-    team = SelectorGroupChat(agents, replay("a", "b"), allow_repeated_speaker=True, max_turns=1)
+    team = SelectorGroupChat(agents, replay("a", "b"), allow_repeated_speaker=True, max_turns=1)  # type: ignore[arg-type]
     await team.run(task="Go")
     with observed(team) as seen:
         await team.run(task="Go on")
@@ -83,7 +88,7 @@ async def test_a_team_that_ran_before_it_was_hooked_shows_its_manager():
 
 
 @pytest.fixture
-def global_spans(monkeypatch):
+def global_spans(monkeypatch: pytest.MonkeyPatch):
     """A global provider for one test; AutoGen's own spans go there."""
     exporter = InMemorySpanExporter()
     provider = TracerProvider()
@@ -107,7 +112,9 @@ OURS = [
 
 
 @pytest.mark.parametrize("runtime_tracing", ["true", "false"])
-async def test_our_spans_stand_in_for_autogens_on_the_same_provider(global_spans, monkeypatch, runtime_tracing):
+async def test_our_spans_stand_in_for_autogens_on_the_same_provider(
+    global_spans, monkeypatch: pytest.MonkeyPatch, runtime_tracing: str
+) -> None:
     monkeypatch.setenv("AUTOGEN_DISABLE_RUNTIME_TRACING", runtime_tracing)
     exporter, provider = global_spans
     team = with_tool("team")
@@ -129,7 +136,9 @@ async def test_our_spans_stand_in_for_autogens_on_the_same_provider(global_spans
 
 
 @pytest.mark.parametrize("runtime_tracing", ["true", "false"])
-async def test_autogens_spans_go_on_where_ours_go_elsewhere(global_spans, monkeypatch, runtime_tracing):
+async def test_autogens_spans_go_on_where_ours_go_elsewhere(
+    global_spans, monkeypatch: pytest.MonkeyPatch, runtime_tracing: str
+) -> None:
     monkeypatch.setenv("AUTOGEN_DISABLE_RUNTIME_TRACING", runtime_tracing)
     exporter, _ = global_spans
     team = with_tool("team")
@@ -141,7 +150,7 @@ async def test_autogens_spans_go_on_where_ours_go_elsewhere(global_spans, monkey
     assert sorted(span.name for span in seen.spans) == OURS
 
 
-async def test_an_unhooked_team_keeps_its_own_spans(global_spans):
+async def test_an_unhooked_team_keeps_its_own_spans(global_spans) -> None:
     exporter, provider = global_spans
     other = with_tool("other")
 
@@ -161,7 +170,7 @@ async def test_an_unhooked_team_keeps_its_own_spans(global_spans):
     assert names.count("invoke_agent asker") == 1
 
 
-async def test_on_an_external_runtime_ours_stand_in_too(global_spans):
+async def test_on_an_external_runtime_ours_stand_in_too(global_spans) -> None:
     exporter, provider = global_spans
     runtime = SingleThreadedAgentRuntime()
     runtime.start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 from autogen_agentchat.base import TaskResult
@@ -20,16 +21,16 @@ from tracer_hooks.testing import Reply, ScriptedLLM, observed
 from ._teams import INFO, assistant, openai_client, replay, texts
 
 
-def trio(*, turns: int = 3, **options):
+def trio(*, turns: int = 3, **options: Any) -> RoundRobinGroupChat:
     agents = [assistant(name, replay(f"{name} speaks"), **options) for name in ("a", "b", "c")]
-    return RoundRobinGroupChat(agents, max_turns=turns)
+    return RoundRobinGroupChat(agents, max_turns=turns)  # type: ignore[arg-type]
 
 
 def summary(item) -> tuple[str, str]:
     return type(item).__name__, "" if isinstance(item, TaskResult) else item.to_text()
 
 
-async def test_a_stream_gives_the_same_items_as_without_us():
+async def test_a_stream_gives_the_same_items_as_without_us() -> None:
     bare = [summary(item) async for item in trio().run_stream(task="Go")]
     team = trio()
     with observed(team) as seen:
@@ -39,7 +40,7 @@ async def test_a_stream_gives_the_same_items_as_without_us():
     assert seen.results[0].text == "c speaks"
 
 
-async def test_chunks_are_timed_and_the_usage_is_that_of_the_last_one():
+async def test_chunks_are_timed_and_the_usage_is_that_of_the_last_one() -> None:
     with ScriptedLLM([Reply("It is 42.", usage=(11, 3))]) as llm:
         client = openai_client(llm, stream_options={"include_usage": True})
         agent = assistant("solo", client, model_client_stream=True)
@@ -54,7 +55,7 @@ async def test_chunks_are_timed_and_the_usage_is_that_of_the_last_one():
     assert texts(seen.trajectory) == ["It is 42."]
 
 
-async def test_a_stream_without_usage_claims_none():
+async def test_a_stream_without_usage_claims_none() -> None:
     with ScriptedLLM([Reply("It is 42.")]) as llm:
         client = openai_client(llm)
         agent = assistant("solo", client, model_client_stream=True)
@@ -65,7 +66,7 @@ async def test_a_stream_without_usage_claims_none():
 
 
 @pytest.mark.parametrize("stop_at", [1, 2])
-async def test_a_stream_that_is_left_early_ends_every_span(stop_at):
+async def test_a_stream_that_is_left_early_ends_every_span(stop_at: int) -> None:
     team = trio()
     with observed(team) as seen:
         stream = team.run_stream(task="Go")
@@ -80,7 +81,7 @@ async def test_a_stream_that_is_left_early_ends_every_span(stop_at):
     assert not team._is_running
 
 
-async def test_a_chunk_stream_that_is_left_early_keeps_what_was_said():
+async def test_a_chunk_stream_that_is_left_early_keeps_what_was_said() -> None:
     agent = assistant("solo", replay("one two three"), model_client_stream=True)
     with observed(agent) as seen:
         stream = agent.run_stream(task="Go")
@@ -99,7 +100,7 @@ class Waiting(ReplayChatCompletionClient):
         super().__init__([], model_info=INFO)
         self.began = asyncio.Event()
 
-    async def create(self, messages, *, cancellation_token=None, **options):
+    async def create(self, messages, *, cancellation_token=None, **options: Any):
         answer = asyncio.get_running_loop().create_future()
         if cancellation_token is not None:
             cancellation_token.link_future(answer)
@@ -109,7 +110,7 @@ class Waiting(ReplayChatCompletionClient):
 
 @pytest.mark.parametrize("by", ["token", "task"])
 @pytest.mark.parametrize("alone", [True, False])
-async def test_cancellation_is_no_error(by, alone):
+async def test_cancellation_is_no_error(by: str, alone: bool) -> None:
     model = Waiting()
     agent = assistant("solo", model)
     team = agent if alone else RoundRobinGroupChat([agent], max_turns=1)
@@ -130,10 +131,10 @@ async def test_cancellation_is_no_error(by, alone):
     assert run.trajectory().steps == ()
 
 
-async def test_external_termination_is_the_stop_reason():
+async def test_external_termination_is_the_stop_reason() -> None:
     stop = ExternalTermination()
     agents = [assistant(name, replay(f"{name} speaks")) for name in ("a", "b", "c")]
-    team = RoundRobinGroupChat(agents, termination_condition=stop)
+    team = RoundRobinGroupChat(agents, termination_condition=stop)  # type: ignore[arg-type]
     with observed(team) as seen:
         async for item in team.run_stream(task="Go"):
             if not isinstance(item, TaskResult) and item.source == "a":
@@ -142,7 +143,7 @@ async def test_external_termination_is_the_stop_reason():
     assert seen.results[0].text.endswith("speaks")
 
 
-async def test_parallel_runs_do_not_mix():
+async def test_parallel_runs_do_not_mix() -> None:
     client = replay(*["same client"] * 12)
     teams = [
         RoundRobinGroupChat([assistant(f"a{i}", client), assistant(f"b{i}", client)], name=f"team{i}", max_turns=3)
@@ -157,7 +158,7 @@ async def test_parallel_runs_do_not_mix():
     assert "create" not in vars(client)
 
 
-async def test_a_team_runs_again_after_a_reset():
+async def test_a_team_runs_again_after_a_reset() -> None:
     team = RoundRobinGroupChat([assistant("solo", replay("one", "two", "three"))], max_turns=1)
     with observed(team) as seen:
         await team.run(task="First")

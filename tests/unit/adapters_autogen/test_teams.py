@@ -28,7 +28,7 @@ def lookup(query: str) -> str:
     return f"{query}: 42"
 
 
-async def test_a_round_robin_team_with_a_tool():
+async def test_a_round_robin_team_with_a_tool() -> None:
     with ScriptedLLM(
         [
             Reply(tool_calls=[ToolCallReply("lookup", {"query": "6 x 7"})], usage=(3, 4)),
@@ -68,7 +68,7 @@ async def test_a_round_robin_team_with_a_tool():
     ]
 
 
-async def test_a_selectors_own_model_call_is_a_step_of_the_manager_that_hands_over():
+async def test_a_selectors_own_model_call_is_a_step_of_the_manager_that_hands_over() -> None:
     selecting = replay("nobody", "beta", "alpha")
     team = SelectorGroupChat(
         [assistant("alpha", replay("letters")), assistant("beta", replay("numbers"))], selecting, max_turns=2
@@ -95,7 +95,7 @@ async def test_a_selectors_own_model_call_is_a_step_of_the_manager_that_hands_ov
     ]
 
 
-async def test_a_selector_function_makes_no_step():
+async def test_a_selector_function_makes_no_step() -> None:
     team = SelectorGroupChat(
         [assistant("alpha", replay("letters")), assistant("beta", replay("numbers"))],
         replay(),
@@ -107,8 +107,8 @@ async def test_a_selector_function_makes_no_step():
     assert acts(seen.trajectory) == [("beta", "message", None), ("alpha", "message", None)]
 
 
-async def test_a_failing_selector_function_is_an_error_of_the_manager():
-    def pick(thread):
+async def test_a_failing_selector_function_is_an_error_of_the_manager() -> None:
+    def pick(thread) -> None:
         raise KeyError("no idea")
 
     team = SelectorGroupChat(
@@ -120,7 +120,7 @@ async def test_a_failing_selector_function_is_an_error_of_the_manager():
     assert (step.agent, step.kind, step.error) == ("SelectorGroupChatManager", "error", "'no idea'")
 
 
-async def test_a_streaming_selector_shared_with_its_agents():
+async def test_a_streaming_selector_shared_with_its_agents() -> None:
     client = replay("beta", "numbers", "alpha", "letters")
     team = SelectorGroupChat(
         [assistant("alpha", client), assistant("beta", client)],
@@ -140,7 +140,7 @@ async def test_a_streaming_selector_shared_with_its_agents():
     assert texts(seen.trajectory) == ["beta", "numbers", "alpha", "letters"]
 
 
-async def test_a_swarm_hands_off_with_plain_and_custom_names():
+async def test_a_swarm_hands_off_with_plain_and_custom_names() -> None:
     triage = assistant("triage", replay(calls(("transfer_to_billing", "{}"))), handoffs=["billing"])
     to_user = Handoff(target="user", name="ask_the_human", message="Over to you.")
     billing = assistant("billing", replay(calls(("ask_the_human", "{}"))), handoffs=[to_user])
@@ -154,7 +154,7 @@ async def test_a_swarm_hands_off_with_plain_and_custom_names():
     assert seen.results[0].text == "Over to you."
 
 
-async def test_of_two_handoffs_in_one_reply_the_first_counts():
+async def test_of_two_handoffs_in_one_reply_the_first_counts() -> None:
     both = calls(("transfer_to_b", "{}"), ("transfer_to_c", "{}"))
     team = Swarm(
         [assistant("a", replay(both), handoffs=["b", "c"]), assistant("b", replay("b")), assistant("c", replay("c"))],
@@ -177,7 +177,7 @@ def ledger(*, done: bool, speaker: str = "coder") -> str:
     return json.dumps(entry)
 
 
-async def test_magentic_one_shows_what_its_orchestrator_asks():
+async def test_magentic_one_shows_what_its_orchestrator_asks() -> None:
     orchestrator = replay("facts", "plan", ledger(done=False, speaker="tester"), ledger(done=True), "the answer")
     team = MagenticOneGroupChat(
         [assistant("coder", replay("code")), assistant("tester", replay("tests pass"))], orchestrator
@@ -196,7 +196,7 @@ async def test_magentic_one_shows_what_its_orchestrator_asks():
     assert seen.results[0].text == result.messages[-1].content == "the answer"
 
 
-async def test_a_broken_ledger_is_an_error_of_the_orchestrator():
+async def test_a_broken_ledger_is_an_error_of_the_orchestrator() -> None:
     orchestrator = replay("facts", "plan", json.dumps({"next_speaker": {"answer": "nobody", "reason": ""}}))
     team = MagenticOneGroupChat([assistant("coder", replay()), assistant("tester", replay())], orchestrator)
     with observed(team) as seen, pytest.raises(KeyError, match="is_request_satisfied"):
@@ -205,7 +205,7 @@ async def test_a_broken_ledger_is_an_error_of_the_orchestrator():
     assert (last.agent, last.kind) == ("MagenticOneOrchestrator", "error")
 
 
-async def test_a_graph_runs_branches_in_one_run():
+async def test_a_graph_runs_branches_in_one_run() -> None:
     builder = DiGraphBuilder()
     first, left, right = (assistant(name, replay(name.upper())) for name in ("first", "left", "right"))
     builder.add_node(first).add_node(left).add_node(right)
@@ -217,7 +217,7 @@ async def test_a_graph_runs_branches_in_one_run():
     assert sorted(texts(seen.trajectory)) == ["FIRST", "LEFT", "RIGHT"]
 
 
-async def test_an_inner_teams_agents_act_within_its_turn():
+async def test_an_inner_teams_agents_act_within_its_turn() -> None:
     inner = RoundRobinGroupChat([assistant("expert", replay("found: 42"))], name="experts", max_turns=1)
     team = RoundRobinGroupChat([inner, assistant("lead", replay("in short: 42"))], name="outer", max_turns=2)
     with observed(team) as seen:
@@ -235,7 +235,7 @@ async def test_an_inner_teams_agents_act_within_its_turn():
     assert [i.step for i in seen.trajectory.steps[1].inputs] == [None, 0]
 
 
-async def test_a_society_of_mind_is_one_agent_with_a_team_inside():
+async def test_a_society_of_mind_is_one_agent_with_a_team_inside() -> None:
     inner = RoundRobinGroupChat([assistant("expert", replay("found: 42"))], max_turns=1)
     team = RoundRobinGroupChat([SocietyOfMindAgent("society", inner, replay("we say 42"))], max_turns=1)
     with observed(team) as seen:
@@ -250,7 +250,7 @@ async def test_a_society_of_mind_is_one_agent_with_a_team_inside():
     assert acts(seen.trajectory) == [("expert", "message", None), ("society", "message", None)]
 
 
-async def test_agents_and_teams_as_tools_are_delegation():
+async def test_agents_and_teams_as_tools_are_delegation() -> None:
     helper = assistant("helper", replay("helped"))
     inner = RoundRobinGroupChat([assistant("expert", replay("found"))], name="experts", max_turns=1)
     client = replay(calls(("helper", '{"task": "help"}'), ("ask_experts", '{"task": "find"}')), "done")
@@ -285,7 +285,7 @@ async def test_agents_and_teams_as_tools_are_delegation():
     assert acts(run)[3] == ("lead", "message", None)
 
 
-async def test_max_messages_is_the_stop_reason():
+async def test_max_messages_is_the_stop_reason() -> None:
     team = RoundRobinGroupChat(
         [assistant("solo", replay("hi"))], termination_condition=MaxMessageTermination(2), max_turns=5
     )
@@ -296,7 +296,7 @@ async def test_max_messages_is_the_stop_reason():
     assert "Maximum number of messages 2" in str(result.stop_reason)
 
 
-async def test_a_rule_based_script_sees_the_agents_apart():
+async def test_a_rule_based_script_sees_the_agents_apart() -> None:
     rules = [When(agent="writer").then("I write."), When(agent="reviewer").then("I review.")]
     with ScriptedLLM(rules=rules) as llm:
         client = openai_client(llm)

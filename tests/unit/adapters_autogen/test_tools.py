@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from autogen_agentchat.teams import RoundRobinGroupChat
@@ -28,30 +29,30 @@ class Remote(Workbench):
     async def list_tools(self):
         return [{"name": "search"}, {"name": "fails"}]
 
-    async def call_tool(self, name, arguments=None, cancellation_token=None, call_id=None):
+    async def call_tool(self, name, arguments=None, cancellation_token=None, call_id=None) -> ToolResult:
         return ToolResult(name=name, result=[TextResultContent(content=f"{name} done")], is_error=name == "fails")
 
-    async def start(self):
+    async def start(self) -> None:
         return None
 
-    async def stop(self):
+    async def stop(self) -> None:
         return None
 
-    async def reset(self):
+    async def reset(self) -> None:
         return None
 
     async def save_state(self):
         return {}
 
-    async def load_state(self, state):
+    async def load_state(self, state) -> None:
         return None
 
 
-def team_with(client, **options):
+def team_with(client, **options: Any) -> RoundRobinGroupChat:
     return RoundRobinGroupChat([assistant("solo", client, **options)], max_turns=1)
 
 
-async def test_a_remote_workbench_says_itself_what_failed():
+async def test_a_remote_workbench_says_itself_what_failed() -> None:
     team = team_with(replay(calls(("search", '{"q": 1}'), ("fails", "{}"))), workbench=Remote())
     with observed(team) as seen:
         await team.run(task="Go")
@@ -61,7 +62,7 @@ async def test_a_remote_workbench_says_itself_what_failed():
     ]
 
 
-async def test_a_static_workbench_shows_a_tool_under_another_name():
+async def test_a_static_workbench_shows_a_tool_under_another_name() -> None:
     tool = FunctionTool(lambda: "42", name="original", description="d")
     workbench = StaticWorkbench([tool], {"original": ToolOverride(name="renamed")})
     team = team_with(replay(calls(("renamed", "{}"))), workbench=workbench)
@@ -72,7 +73,7 @@ async def test_a_static_workbench_shows_a_tool_under_another_name():
 
 
 @pytest.mark.parametrize("kind", ["sync", "async"])
-async def test_a_users_spans_nest_in_the_tools(kind):
+async def test_a_users_spans_nest_in_the_tools(kind: str) -> None:
     with observed(team_with(replay())) as warmed:
         tracer = warmed.tracer_provider.get_tracer("users")
 
@@ -96,7 +97,7 @@ async def test_a_users_spans_nest_in_the_tools(kind):
     assert trace.get_current_span() is trace.INVALID_SPAN
 
 
-async def test_parallel_calls_are_one_step_and_a_shared_tool_is_recorded_once():
+async def test_parallel_calls_are_one_step_and_a_shared_tool_is_recorded_once() -> None:
     def double(x: int) -> int:
         """Double."""
         return x * 2
@@ -115,7 +116,7 @@ class Found(BaseModel):
     value: int
 
 
-async def test_a_result_is_recorded_as_the_agent_reads_it():
+async def test_a_result_is_recorded_as_the_agent_reads_it() -> None:
     def find() -> Found:
         """Find."""
         return Found(value=42)
@@ -126,7 +127,7 @@ async def test_a_result_is_recorded_as_the_agent_reads_it():
     assert seen.trajectory.steps[0].tool_calls[0].result == '{"value": 42}' == result.messages[-1].content
 
 
-async def test_a_tool_called_outside_a_run_is_not_recorded():
+async def test_a_tool_called_outside_a_run_is_not_recorded() -> None:
     tool = FunctionTool(lambda: "42", name="answer", description="d")
     team = team_with(replay("hi"), tools=[tool])
     from autogen_core import CancellationToken

@@ -46,7 +46,7 @@ def attributes(things: list[Any]) -> list[dict[str, int]]:
     return [{name: id(value) for name, value in vars(thing).items() if callable(value)} for thing in things]
 
 
-async def test_unhooking_restores_the_identity_of_every_attribute():
+async def test_unhooking_restores_the_identity_of_every_attribute() -> None:
     team = rich_team()
     things = everything(team)
     before = attributes(things)
@@ -57,7 +57,7 @@ async def test_unhooking_restores_the_identity_of_every_attribute():
     assert attributes(things) == before
 
 
-async def test_a_throwaway_team_is_let_go_of():
+async def test_a_throwaway_team_is_let_go_of() -> None:
     team = rich_team()
     kept = weakref.ref(team)
     with observed(team):
@@ -71,7 +71,7 @@ async def test_a_throwaway_team_is_let_go_of():
     assert alive() is None
 
 
-async def test_teams_that_share_agents_may_be_unhooked_in_any_order():
+async def test_teams_that_share_agents_may_be_unhooked_in_any_order() -> None:
     shared = assistant("shared", replay("one", "two", "three"), tools=[FunctionTool(lookup, description="d")])
     before = set(vars(shared))
     teams = [RoundRobinGroupChat([shared], max_turns=1) for _ in range(2)]
@@ -87,7 +87,7 @@ async def test_teams_that_share_agents_may_be_unhooked_in_any_order():
     assert set(vars(shared)) == before
 
 
-async def test_an_agent_hooked_alone_and_in_a_team():
+async def test_an_agent_hooked_alone_and_in_a_team() -> None:
     agent = assistant("solo", replay("one", "two", "three"))
     team = RoundRobinGroupChat([agent], name="team", max_turns=1)
     with observed(team) as in_team:
@@ -99,8 +99,8 @@ async def test_an_agent_hooked_alone_and_in_a_team():
     assert not {"on_messages_stream", "run"} & set(vars(agent))
 
 
-async def test_a_hooked_team_is_dumped_and_saved_as_before():
-    def build():
+async def test_a_hooked_team_is_dumped_and_saved_as_before() -> None:
+    def build() -> RoundRobinGroupChat:
         tool = FunctionTool(lookup, description="d")
         return RoundRobinGroupChat([assistant("solo", replay("hi"), tools=[tool])], max_turns=1)
 
@@ -121,7 +121,7 @@ async def test_a_hooked_team_is_dumped_and_saved_as_before():
     assert "run" not in vars(copy)
 
 
-async def test_a_hooked_tool_keeps_working_outside():
+async def test_a_hooked_tool_keeps_working_outside() -> None:
     tool = FunctionTool(lookup, description="d")
     team = RoundRobinGroupChat([assistant("solo", replay("hi"), tools=[tool])], max_turns=1)
     with observed(team):

@@ -44,7 +44,7 @@ class Scripted(BaseChatModel):
     ) -> ChatResult:
         return ChatResult(generations=[ChatGeneration(message=self._next(messages))])
 
-    def bind_tools(self, tools: Any, **kwargs: Any) -> Runnable[Any, Any]:  # type: ignore[override]
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Runnable[Any, Any]:
         return self.bind(tools=[{"name": one.name} for one in tools], **kwargs)
 
 

@@ -139,7 +139,7 @@ def test_an_agent_called_by_a_function_keeps_its_name() -> None:
     agent = create_agent(scripted("Found."), [], name="researcher")
 
     def research(state: MessagesState) -> dict[str, Any]:
-        return {"messages": agent.invoke(state)["messages"][-1:]}
+        return {"messages": agent.invoke(state)["messages"][-1:]}  # type: ignore[arg-type]
 
     team = chain(research=research)
     with observed(team) as observer:
@@ -153,7 +153,7 @@ def test_an_agent_as_a_tool_is_a_turn_below_the_tool_call() -> None:
     @tool
     def ask_helper(question: str) -> str:
         """Ask."""
-        return str(helper.invoke({"messages": [("user", question)]})["messages"][-1].content)
+        return str(helper.invoke({"messages": [("user", question)]})["messages"][-1].content)  # type: ignore[call-overload]
 
     team = create_agent(scripted(calling(("ask_helper", {"question": "q"}, "c1")), "Done."), [ask_helper], name="lead")
     with observed(team) as observer:
@@ -213,7 +213,7 @@ def test_one_node_that_is_sent_several_tasks_has_a_turn_for_each() -> None:
         return {"drafts": ["about " + state["topic"]]}
 
     graph = StateGraph(State)
-    graph.add_node("write", write)
+    graph.add_node("write", write)  # type: ignore[type-var]
     graph.add_conditional_edges(START, lambda s: [Send("write", {"topic": topic}) for topic in s["topics"]], ["write"])
     graph.add_edge("write", END)
     team = graph.compile()

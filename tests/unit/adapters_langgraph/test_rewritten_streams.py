@@ -133,7 +133,7 @@ async def test_a_model_keeps_its_state_from_one_stream_to_the_next(is_async: boo
     model = scripted("one two", "three", kind=Counting)
     got, observer = await stream_of(model, is_async, REWRITE, times=2)
     assert [one.content for one in got] == ["one ", "two", "", "three", ""]
-    assert (model.asked, model.is_open) == (2, False)
+    assert (model.asked, model.is_open) == (2, False)  # type: ignore[attr-defined]
     assert [trajectory.steps[0].content for trajectory in observer.trajectories] == ["one two", "three"]
 
 
@@ -169,9 +169,9 @@ def test_a_stream_left_after_one_piece_is_abandoned_and_closed() -> None:
 
     def first_only(stream: Any) -> list[BaseMessage]:
         first = next(stream)
-        assert model.is_open, "the reply was fetched whole"
+        assert model.is_open, "the reply was fetched whole"  # type: ignore[attr-defined]
         stream.close()
-        assert not model.is_open
+        assert not model.is_open  # type: ignore[attr-defined]
         return [first]
 
     team = team_of(model, [], False, first_only)
@@ -189,11 +189,11 @@ async def test_an_asynchronous_stream_left_after_one_piece_is_abandoned_and_clos
     async def writer(state: MessagesState) -> dict[str, Any]:
         stream: Any = model.astream(state["messages"])
         first = await anext(stream)
-        assert model.is_open, "the reply was fetched whole"
+        assert model.is_open, "the reply was fetched whole"  # type: ignore[attr-defined]
         await stream.aclose()
         for _ in range(5):  # LangChain leaves it to the event loop to close the model's own generator
             await asyncio.sleep(0)
-        assert not model.is_open
+        assert not model.is_open  # type: ignore[attr-defined]
         return {"messages": [AIMessage(first.content)]}
 
     team = chain(writer=writer)

@@ -78,7 +78,7 @@ def test_an_error_that_the_tool_node_handles_is_a_failed_call_and_the_run_goes_o
 
 def test_tools_that_a_node_executes_by_hand_belong_to_who_asked() -> None:
     def by_hand(state: MessagesState) -> dict[str, Any]:
-        wanted = state["messages"][-1].tool_calls  # type: ignore[union-attr]
+        wanted = state["messages"][-1].tool_calls
         return {"messages": [ToolMessage(lookup.invoke(call["args"]), tool_call_id=call["id"]) for call in wanted]}
 
     team = loop(scripted(calling(("lookup", {"query": "x"}, "c1")), "Done."), by_hand)
@@ -90,7 +90,7 @@ def test_tools_that_a_node_executes_by_hand_belong_to_who_asked() -> None:
 
 def test_functions_that_are_no_tools_are_calls_by_their_results() -> None:
     def by_hand(state: MessagesState) -> dict[str, Any]:
-        (call,) = state["messages"][-1].tool_calls  # type: ignore[union-attr]
+        (call,) = state["messages"][-1].tool_calls
         return {"messages": [ToolMessage("seven", name=call["name"], tool_call_id=call["id"])]}
 
     team = loop(scripted(calling(("count", {"what": "x"}, "c1")), "Done."), by_hand)

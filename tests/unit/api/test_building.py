@@ -48,7 +48,7 @@ def tasks(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_folder_has_everything_and_the_same_call_goes_on(tmp_path: Path, tasks: Path):
+def test_a_folder_has_everything_and_the_same_call_goes_on(tmp_path: Path, tasks: Path) -> None:
     seen: list[Progress] = []
     out = tmp_path / "set"
     data = build_dataset(out, build_team, tasks, title="Sums", on_progress=seen.append, **QUICK)  # type: ignore[arg-type]
@@ -65,7 +65,7 @@ def test_a_folder_has_everything_and_the_same_call_goes_on(tmp_path: Path, tasks
         build_dataset(out, build_team, tasks, seed=1, **QUICK)  # type: ignore[arg-type]
 
 
-def test_what_nobody_can_judge_is_refused_before_any_run(tmp_path: Path):
+def test_what_nobody_can_judge_is_refused_before_any_run(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="task 'task-0' has no reference"):
         build_dataset(tmp_path / "a", build_team, ["Add 2 and 2."])
     with pytest.raises(DatasetError, match=r"missing\.jsonl"):
@@ -73,7 +73,7 @@ def test_what_nobody_can_judge_is_refused_before_any_run(tmp_path: Path):
     assert not (tmp_path / "a").exists()
 
 
-def test_the_check_of_the_call_or_of_the_hook_counts_more_than_the_reference():
+def test_the_check_of_the_call_or_of_the_hook_counts_more_than_the_reference() -> None:
     task = SuiteTask(id="1", text="Add 2 and 2.", reference="4")
     hooked = tracer_hooks.hook(build_team, check=lambda result: False, store="off")
     assert not OwnTeam(target=hooked, name="t").runner(task).run().passed
@@ -81,7 +81,7 @@ def test_the_check_of_the_call_or_of_the_hook_counts_more_than_the_reference():
     assert OwnTeam(target=build_team, name="t").runner(task).run().passed
 
 
-def test_options_are_checked(tmp_path: Path, tasks: Path):
+def test_options_are_checked(tmp_path: Path, tasks: Path) -> None:
     for options, error, said in (
         ({"fault": 1}, ConfigError, "unknown option 'fault'"),
         ({"proposer": "magic"}, ConfigError, "unknown proposer 'magic'"),
@@ -90,7 +90,7 @@ def test_options_are_checked(tmp_path: Path, tasks: Path):
         ({"workers": 0}, ConfigError, "workers is 0"),
     ):
         with pytest.raises(error, match=said):
-            build_dataset(tmp_path / "set", build_team, tasks, **options)  # type: ignore[arg-type]
+            build_dataset(tmp_path / "set", build_team, tasks, **options)
     subject = OwnTeam(target=build_team, name="mine")
     with pytest.raises(ConfigError, match="expected them in OwnTeam"):
         build_dataset(tmp_path / "set", [subject], tasks, name="other")
@@ -98,7 +98,7 @@ def test_options_are_checked(tmp_path: Path, tasks: Path):
         SuiteTeam(framework="perl", architecture="debate", endpoint=Endpoint(base_url="http://x", model="m"))
 
 
-def test_the_estimate_says_how_much_there_is_to_do(tmp_path: Path, tasks: Path):
+def test_the_estimate_says_how_much_there_is_to_do(tmp_path: Path, tasks: Path) -> None:
     build = dataset_build(tmp_path, build_team, tasks, repeats=2, faults=3, **QUICK)  # type: ignore[arg-type]
     plan = build.estimate()
     assert (plan.runs, plan.done, plan.faults, plan.replays) == (8, 0, 24, 144)
@@ -106,7 +106,7 @@ def test_the_estimate_says_how_much_there_is_to_do(tmp_path: Path, tasks: Path):
     assert build.estimate().done == 8
 
 
-def test_a_model_that_does_not_answer_is_found_before_the_build():
+def test_a_model_that_does_not_answer_is_found_before_the_build() -> None:
     with ScriptedLLM(rules=[When().then("yes")]) as llm:
         probe_endpoint(Endpoint(base_url=llm.base_url, model="m"), "Are you there?")
         gone = Endpoint(base_url=llm.base_url, model="m")

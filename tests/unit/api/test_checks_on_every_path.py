@@ -22,7 +22,7 @@ def solo(task: str) -> str:
     return "It is 42."
 
 
-def sync(hook: Callable[[Any], Any]) -> tracer_hooks.TeamRun:
+def sync(hook: Callable[[Any], Any]) -> tracer_hooks.TeamRun | None:
     def office(task: str) -> str:
         return solo(task)
 
@@ -31,7 +31,7 @@ def sync(hook: Callable[[Any], Any]) -> tracer_hooks.TeamRun:
     return tracer_hooks.last_run(hooked)
 
 
-def awaited(hook: Callable[[Any], Any]) -> tracer_hooks.TeamRun:
+def awaited(hook: Callable[[Any], Any]) -> tracer_hooks.TeamRun | None:
     async def office(task: str) -> str:
         return solo(task)
 
@@ -40,7 +40,7 @@ def awaited(hook: Callable[[Any], Any]) -> tracer_hooks.TeamRun:
     return tracer_hooks.last_run(hooked)
 
 
-def stream(hook: Callable[[Any], Any]) -> tracer_hooks.TeamRun:
+def stream(hook: Callable[[Any], Any]) -> tracer_hooks.TeamRun | None:
     def office(task: str) -> Iterator[str]:
         yield solo(task)
 
@@ -49,7 +49,7 @@ def stream(hook: Callable[[Any], Any]) -> tracer_hooks.TeamRun:
     return tracer_hooks.last_run(hooked)
 
 
-def astream(hook: Callable[[Any], Any]) -> tracer_hooks.TeamRun:
+def astream(hook: Callable[[Any], Any]) -> tracer_hooks.TeamRun | None:
     async def office(task: str) -> AsyncIterator[str]:
         yield solo(task)
 
@@ -83,7 +83,7 @@ CASES: list[tuple[Any, RunOutcome, str]] = [
 @pytest.mark.parametrize("path", [sync, awaited, stream, astream])
 @pytest.mark.parametrize(("check", "outcome", "reason"), CASES)
 def test_a_check(
-    path: Callable[[Callable[[Any], Any]], tracer_hooks.TeamRun], check: Any, outcome: RunOutcome, reason: str
+    path: Callable[[Callable[[Any], Any]], tracer_hooks.TeamRun | None], check: Any, outcome: RunOutcome, reason: str
 ) -> None:
     run = path(lambda office: tracer_hooks.hook(office, check=check, retries=1, store="off", diagnose=False))
     assert run.outcome is outcome
@@ -95,7 +95,7 @@ def test_a_check(
 @pytest.mark.parametrize("path", [sync, awaited, stream, astream])
 @pytest.mark.parametrize("expected", [{"another task": "42"}, raising])
 def test_an_expected_answer_that_is_not_there(
-    path: Callable[[Callable[[Any], Any]], tracer_hooks.TeamRun], expected: Any, caplog: pytest.LogCaptureFixture
+    path: Callable[[Callable[[Any], Any]], tracer_hooks.TeamRun | None], expected: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = path(lambda office: tracer_hooks.hook(office, expected=expected, retries=1, store="off"))
     assert (run.outcome, len(run.attempts)) == (UNKNOWN, 1)

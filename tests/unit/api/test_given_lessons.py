@@ -214,7 +214,7 @@ def test_a_replay_has_the_lessons_of_its_run(path: Path, draws: list[float]) -> 
     solve(TASK)
     run = last(solve)
     draws[:] = [0.9, 0.9, 0.9]
-    runner = run.again()
+    runner = run.again()  # type: ignore[misc]
     assert runner.run().output == "262"
     assert TEXT in team.users[-1]
     replayed = tracer_hooks.replay_run(run.attempts[0].trajectory.run_id, build_team=solve, store=path)

@@ -47,7 +47,7 @@ def build_team(prompts: object = None) -> Callable[[str], str]:
         FaultSpec(mode=ErrorMode.FM_2_6, strategy=FaultStrategy.RESPONSE_CORRUPTION),
     ],
 )
-def test_a_fault_is_a_mode_its_fields_or_a_spec(fault: object):
+def test_a_fault_is_a_mode_its_fields_or_a_spec(fault: object) -> None:
     found = inject(build_team, TASK, fault, expected="14")  # type: ignore[arg-type]
     assert found.is_verified, found.discarded
     assert found.spec.mode is ErrorMode.FM_2_6
@@ -56,13 +56,13 @@ def test_a_fault_is_a_mode_its_fields_or_a_spec(fault: object):
 
 
 @pytest.mark.parametrize(("agent", "step"), [("adder", 0), ("doubler", 1)])
-def test_an_agent_gets_a_step_of_its_own_and_a_step_its_agent(agent: str, step: int):
+def test_an_agent_gets_a_step_of_its_own_and_a_step_its_agent(agent: str, step: int) -> None:
     by_agent = inject(build_team, TASK, {"mode": "FM-2.6", "agent": agent}, expected="14")
     by_step = inject(build_team, TASK, {"mode": "FM-2.6", "step": step}, expected="14")
     assert (by_agent.spec.step, by_step.spec.agent) == (step, agent)
 
 
-def test_the_kind_that_is_asked_for_is_the_one_that_is_applied():
+def test_the_kind_that_is_asked_for_is_the_one_that_is_applied() -> None:
     first = inject(build_team, TASK, "FM-2.6", expected="14").applied
     assert first is not None
     found = inject(build_team, TASK, {"mode": "FM-2.6", "kind": first.kind, "seed": 99}, expected="14")
@@ -70,7 +70,7 @@ def test_the_kind_that_is_asked_for_is_the_one_that_is_applied():
     assert found.applied.kind == first.kind
 
 
-def test_what_is_not_there_is_named_with_what_is():
+def test_what_is_not_there_is_named_with_what_is() -> None:
     with pytest.raises(
         FaultError, match=r"no step of the run is one of 'critic'; .*'adder' \(at 0\), 'doubler' \(at 1"
     ):
@@ -85,7 +85,7 @@ def test_what_is_not_there_is_named_with_what_is():
         inject(build_team, TASK, {"strategy": "tool"}, expected="14")
 
 
-def test_options_that_cannot_be_used_are_refused_before_any_run():
+def test_options_that_cannot_be_used_are_refused_before_any_run() -> None:
     seen: list[Trial] = []
     with pytest.raises(ConfigError, match="nothing says whether a run succeeded"):
         inject(build_team, TASK, "FM-2.6", on_trial=seen.append)
@@ -100,19 +100,19 @@ def test_options_that_cannot_be_used_are_refused_before_any_run():
     assert seen == []
 
 
-def test_the_check_of_a_hooked_team_counts():
+def test_the_check_of_a_hooked_team_counts() -> None:
     hooked = tracer_hooks.hook(build_team, check=lambda result: "14" in result.text, store="off")
     assert inject(hooked, TASK, "FM-2.6").is_verified
 
 
-def test_a_team_that_never_succeeds_is_an_error_with_the_reason():
+def test_a_team_that_never_succeeds_is_an_error_with_the_reason() -> None:
     seen: list[Trial] = []
     with pytest.raises(FaultError, match=r"failed all 2 runs without any fault.*expected 15, got 14.*--clean-runs"):
         inject(build_team, TASK, "FM-2.6", expected="15", clean_runs=2, on_trial=seen.append)
     assert [trial.passed for trial in seen] == [False, False]
 
 
-def test_a_team_that_succeeds_at_last_is_enough():
+def test_a_team_that_succeeds_at_last_is_enough() -> None:
     tries: list[int] = []
 
     def check(result: object) -> bool:
@@ -122,21 +122,21 @@ def test_a_team_that_succeeds_at_last_is_enough():
     assert inject(build_team, TASK, "FM-2.6", check=check).is_verified
 
 
-def test_what_is_no_team_and_what_cannot_be_built_is_an_error():
+def test_what_is_no_team_and_what_cannot_be_built_is_an_error() -> None:
     with pytest.raises(AdapterError):
         inject(lambda: 42, TASK, "FM-2.6", expected="14")
     with pytest.raises(AdapterError):
         inject(object(), TASK, "FM-2.6", expected="14")
 
 
-def test_the_cap_counts_the_clean_runs():
+def test_the_cap_counts_the_clean_runs() -> None:
     found = inject(build_team, TASK, "FM-2.6", expected="14", cap=CostCap(max_runs=2))
     assert found.is_broken_off
     with pytest.raises(FaultError, match="cap of 1 runs is reached before a run succeeded"):
         inject(build_team, TASK, "FM-2.6", expected="15", cap=CostCap(max_runs=1))
 
 
-def test_a_writer_writes():
+def test_a_writer_writes() -> None:
     writer = LLMWriter(lambda messages: "The sum of all the numbers is 70.")
     found = inject(build_team, TASK, {"mode": "FM-3.3", "writer": "llm", "step": 0}, expected="14", writer=writer)
     assert found.is_verified, found.discarded
@@ -144,5 +144,5 @@ def test_a_writer_writes():
     assert found.applied.after == "The sum of all the numbers is 70."
 
 
-async def test_it_works_where_an_event_loop_is_running():
+async def test_it_works_where_an_event_loop_is_running() -> None:
     assert inject(build_team, TASK, "FM-2.6", expected="14").is_verified

@@ -118,7 +118,7 @@ def test_failures_of_one_agent_and_kind_make_a_lesson_on_trial(path: Path) -> No
     (lesson,) = found.learned
     assert (lesson.agent, lesson.text, lesson.state) == ("solver", LESSON, LessonState.ON_TRIAL)
     assert (found.failures, found.too_few, found.covered, found.stopped) == (6, 2, 0, "")
-    assert sorted(lesson.provenance["runs"]) == [f"run-{at}" for at in range(4)]  # type: ignore[arg-type]
+    assert sorted(lesson.provenance["runs"]) == [f"run-{at}" for at in range(4)]  # type: ignore[arg-type, type-var]
     assert lesson.provenance["failures"] == 4
     assert "4343" not in chat.asked[0]
     assert "What is 17 plus 26?" in chat.asked[0]

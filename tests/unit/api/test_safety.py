@@ -74,7 +74,7 @@ def test_what_is_broken_costs_one_line(
     got = [message for message in caplog.messages if "could not" in message]
     assert len(got) == len(lines)
     assert all(f"could not {line}" in message for line, message in zip(lines, got, strict=True))
-    assert run_of(hooked).wait(timeout=5)
+    run_of(hooked).wait(timeout=5)
 
 
 class Answers:
@@ -92,7 +92,9 @@ def of_nobody(**changes: Any) -> Attribution:
 
 
 @pytest.mark.parametrize(
-    "answer", ["x", {}, 5, object(), None, of_nobody(step=99), of_nobody(agent="nobody", step=None)], ids=repr
+    "answer",
+    ["x", {}, 5, object(), None, of_nobody(step=99), of_nobody(agent="nobody", step=None)],
+    ids=["text", "mapping", "number", "object", "none", "unknown step", "unknown agent"],
 )
 @pytest.mark.parametrize("strict", ["", "1"])
 def test_an_odd_answer_of_an_attributor_is_no_diagnosis_and_one_warning(
@@ -108,7 +110,7 @@ def test_an_odd_answer_of_an_attributor_is_no_diagnosis_and_one_warning(
     assert caplog.messages[0].startswith("tracer-hooks leaves out a diagnosis: the attributor 'odd' ")
 
 
-@pytest.mark.parametrize("answer", ["text", 5, object()], ids=repr)
+@pytest.mark.parametrize("answer", ["text", 5, object()], ids=["text", "number", "object"])
 @pytest.mark.parametrize("is_alone", [True, False])
 def test_an_odd_answer_of_a_strategy_makes_the_retry_a_plain_one(
     answer: Any, is_alone: bool, caplog: pytest.LogCaptureFixture
@@ -129,7 +131,7 @@ def test_strict_raises_our_bugs(monkeypatch: pytest.MonkeyPatch) -> None:
     hooked = tracer_hooks.hook(solve, expected="42", attributor=Broken())
     with pytest.raises(RuntimeError, match="no weights"):
         hooked("x")
-    assert run_of(hooked).wait(timeout=5)
+    run_of(hooked).wait(timeout=5)
 
 
 # --- a run that cannot be opened is made without us -------------------------------------------------------------------
@@ -148,7 +150,7 @@ async def test_a_broken_tracer_provider(caplog: pytest.LogCaptureFixture) -> Non
         raise KeyError("the user's")
 
     def hook(target: Any) -> Any:
-        return tracer_hooks.hook(target, tracer_provider=BrokenProvider())  # type: ignore[arg-type]
+        return tracer_hooks.hook(target, tracer_provider=BrokenProvider())  # type: ignore[call-overload]
 
     assert hook(solve)("x") == "It is 41."
     assert await hook(asolve)("x") == "a"

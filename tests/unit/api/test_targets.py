@@ -70,7 +70,7 @@ def test_generator_function_stays_one_with_what_it_is_sent_and_returns() -> None
     def solve(task: str) -> Iterator[str]:
         heard = yield "a "
         with pytest.raises(KeyError):
-            yield f"b{heard or ''}"
+            yield f"b{heard or ''}"  # type: ignore[redundant-expr]
         return "returned"  # type: ignore[return-value]
 
     assert inspect.isgeneratorfunction(solve)

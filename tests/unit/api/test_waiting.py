@@ -184,7 +184,7 @@ def test_a_call_waits_for_a_lock_once_and_not_for_long(tmp_path: Path, monkeypat
     locked.wait(60)
     hooked("late")
     assert keeper.is_failing
-    keeper._changed = Watched(keeper._changed._lock)
+    keeper._changed = Watched(keeper._changed._lock)  # type: ignore[attr-defined]
     monkeypatch.setattr(keeper, "_locking_since", None)
     hooked("later")
     assert waits == []
@@ -211,7 +211,7 @@ def test_a_failing_store_is_left_alone_and_said_once(
     folder.write_text("in the way")
     opened: list[int] = []
     writing = RunStore.writing
-    monkeypatch.setattr(RunStore, "writing", lambda self, *args: (opened.append(1), writing(self, *args))[1])
+    monkeypatch.setattr(RunStore, "writing", lambda self, *args: (opened.append(1), writing(self, *args))[1])  # type: ignore[func-returns-value]
     hooked = tracer_hooks.hook(lambda task: task, store=folder / "runs.sqlite")
     for number in range(10):
         hooked(str(number))
@@ -307,7 +307,7 @@ def test_the_time_to_wait_is_checked_when_a_team_is_hooked(monkeypatch: pytest.M
 def test_a_lane_drops_what_is_too_much_and_counts_it(caplog: pytest.LogCaptureFixture) -> None:
     lane, go, done = Lane("lane", lambda number: f"{number} things", most=2), threading.Event(), []
     begun = threading.Event()
-    lane.put(lambda: (begun.set(), go.wait(60)))
+    lane.put(lambda: (begun.set(), go.wait(60)))  # type: ignore[func-returns-value]
     assert begun.wait(60)
     taken = [lane.put(lambda: done.append("work"), lambda: done.append("instead")) for _ in range(3)]
     assert taken == [True, True, False]

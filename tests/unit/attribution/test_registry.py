@@ -1,5 +1,6 @@
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,37 +22,37 @@ TRAJECTORY = Trajectory(run_id="r", steps=(Step(index=0, agent="a", content="hel
 class Fixed:
     name = "fixed"
 
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any) -> None:
         self.fields = fields
 
-    def attribute(self, trajectory, *, reference=None):
+    def attribute(self, trajectory, *, reference=None) -> Attribution:
         return Attribution(run_id=trajectory.run_id, **self.fields)
 
 
 @pytest.mark.parametrize("name", ["auto", "structural"])
-def test_names_lead_to_an_attributor(name):
+def test_names_lead_to_an_attributor(name: str) -> None:
     attributor = get_attributor(name)
     assert isinstance(attributor, StructuralAttributor)
     assert isinstance(attributor, Attributor)
 
 
-def test_an_attributor_is_handed_back():
+def test_an_attributor_is_handed_back() -> None:
     mine = Fixed()
     assert get_attributor(mine) is mine
 
 
-def test_an_unknown_name_lists_the_known_ones():
+def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(ConfigError, match=r"'oracle'.*'auto'.*'structural'.*tracer-hooks doctor"):
         get_attributor("oracle")
 
 
 @pytest.mark.parametrize("thing", [None, 3, object()])
-def test_something_else_altogether(thing):
+def test_something_else_altogether(thing) -> None:
     with pytest.raises(ConfigError, match="expected the name of an attributor"):
         get_attributor(thing)
 
 
-def test_registering(monkeypatch):
+def test_registering(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_registry, "_REGISTERED", {})
     register_attributor("fixed", Fixed)
     assert isinstance(get_attributor("fixed"), Fixed)
@@ -78,7 +79,7 @@ def installed(folder: Path, value: str) -> None:
     )
 
 
-def test_a_distribution_brings_an_attributor(tmp_path, monkeypatch):
+def test_a_distribution_brings_an_attributor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installed(tmp_path, "acme_blame:Acme")
     monkeypatch.syspath_prepend(tmp_path)
     assert "acme" in attributor_names()
@@ -93,7 +94,9 @@ def test_a_distribution_brings_an_attributor(tmp_path, monkeypatch):
         ("acme_blame:nothing", "of 'acme-blame' is 7, expected an object with a name and attribute"),
     ],
 )
-def test_an_attributor_of_a_distribution_that_cannot_be_used(tmp_path, monkeypatch, value, message):
+def test_an_attributor_of_a_distribution_that_cannot_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value, message
+) -> None:
     installed(tmp_path, value)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "acme_blame", raising=False)
@@ -109,12 +112,12 @@ def test_an_attributor_of_a_distribution_that_cannot_be_used(tmp_path, monkeypat
         ({"candidates": (Candidate(agent="a", step=7, score=0.1),)}, "named step 7"),
     ],
 )
-def test_answers_outside_the_trajectory_are_refused(fields, message):
+def test_answers_outside_the_trajectory_are_refused(fields, message) -> None:
     with pytest.raises(AttributionError, match=message):
         diagnose_trajectory(TRAJECTORY, attributor=Fixed(**fields))
 
 
-def test_a_diagnosis_by_name_says_who_made_it():
+def test_a_diagnosis_by_name_says_who_made_it() -> None:
     answer = diagnose_trajectory(TRAJECTORY.model_copy(update={"outcome": "failed"}))
     assert (answer.agent, answer.step, answer.attributor) == ("a", 0, "structural/1")
     assert answer.elapsed_s > 0

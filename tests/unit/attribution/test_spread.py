@@ -21,7 +21,7 @@ def spread(
     return [(one.step, one.quote) for one in spread_of(trace, 1, ())]
 
 
-def test_a_value_that_is_taken_over_in_prose():
+def test_a_value_that_is_taken_over_in_prose() -> None:
     assert spread("The room costs 1,237.50 EUR.", "So you will pay 1237.50 EUR in all.") == [
         (2, "So you will pay 1237.50 EUR in all.")
     ]
@@ -42,16 +42,16 @@ def test_a_value_that_is_taken_over_in_prose():
         ("The room costs 1237 EUR a night.", "| 1237 |"),
     ],
 )
-def test_what_is_no_value_of_the_run_does_not_spread(first: str, later: str):
+def test_what_is_no_value_of_the_run_does_not_spread(first: str, later: str) -> None:
     assert spread(first, later) == []
 
 
-def test_a_value_of_the_task_or_of_an_earlier_step_did_not_come_up_here():
+def test_a_value_of_the_task_or_of_an_earlier_step_did_not_come_up_here() -> None:
     assert spread("It costs 1237 EUR, I say.", "It costs 1237 EUR, I hear.", task="Is it 1237?") == []
     assert spread("It costs 1237 EUR, I say.", "It costs 1237 EUR, I hear.", before="I saw 1237 there.") == []
 
 
-def test_a_reader_of_the_step_needs_no_quotation():
+def test_a_reader_of_the_step_needs_no_quotation() -> None:
     steps = (
         Step(index=0, agent="a", content="Good morning to you."),
         Step(index=1, agent="b", content="And to you.", inputs=(StepInput(source="a", step=0),)),

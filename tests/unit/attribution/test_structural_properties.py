@@ -59,7 +59,7 @@ calls = st.builds(
 
 
 @st.composite
-def trajectories(draw):
+def trajectories(draw) -> Trajectory:
     count = draw(st.integers(0, 8))
     steps = tuple(
         Step(
@@ -105,7 +105,7 @@ def quotable(step: Step) -> list[str]:
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(trajectories(), maybe)
-def test_every_answer_keeps_the_contract(trajectory, reference):
+def test_every_answer_keeps_the_contract(trajectory, reference) -> None:
     answer = StructuralAttributor().attribute(trajectory, reference=reference)
     count = len(trajectory.steps)
     for candidate in answer.candidates:
@@ -130,14 +130,14 @@ def test_every_answer_keeps_the_contract(trajectory, reference):
 
 @settings(max_examples=100, deadline=None)
 @given(trajectories())
-def test_the_same_trajectory_gives_the_same_answer(trajectory):
+def test_the_same_trajectory_gives_the_same_answer(trajectory) -> None:
     first, second = (diagnose_trajectory(trajectory).model_copy(update={"elapsed_s": 0.0}) for _ in range(2))
     assert first == second
 
 
 @settings(max_examples=100, deadline=None)
 @given(trajectories())
-def test_expected_values_never_raise_and_hold_the_reference(trajectory):
+def test_expected_values_never_raise_and_hold_the_reference(trajectory) -> None:
     values = expected_values(trajectory)
     if trajectory.reference and trajectory.reference.strip():
         assert trajectory.reference.strip() in values
@@ -145,7 +145,7 @@ def test_expected_values_never_raise_and_hold_the_reference(trajectory):
 
 @settings(max_examples=200, deadline=None)
 @given(trajectories())
-def test_people_and_terminals_are_blamed_only_when_nobody_else_acted(trajectory):
+def test_people_and_terminals_are_blamed_only_when_nobody_else_acted(trajectory) -> None:
     answer = StructuralAttributor().attribute(trajectory)
     others = [step for step in trajectory.steps if step.agent in ("a", "A", "Orchestrator", "Verification_Expert")]
     if answer.agent in ("user", "human"):
@@ -176,16 +176,16 @@ def seconds(cpu_seconds):
     return lambda trajectory: cpu_seconds(lambda fresh: attributor.attribute(trajectory))
 
 
-def test_ten_steps_take_milliseconds(seconds):
+def test_ten_steps_take_milliseconds(seconds) -> None:
     ten = big(10, 1_000, string.ascii_letters + "    ..,0123456789\n")
     assert seconds(ten) < 0.15  # of CPU; some 60 ms, since every tenth character of these texts is a digit
 
 
-def test_a_long_trace_of_long_messages_takes_seconds(seconds):
+def test_a_long_trace_of_long_messages_takes_seconds(seconds) -> None:
     # About two of CPU on a quiet core, and up to twice that where its sibling is busy.
     assert seconds(big(130, 300_000, string.ascii_letters + "   ..,0123456789\n")) < 6.0
 
 
-def test_binary_and_repetitive_megabytes_do_not_blow_up_the_patterns(seconds):
+def test_binary_and_repetitive_megabytes_do_not_blow_up_the_patterns(seconds) -> None:
     for alphabet in ("".join(map(chr, range(256))), "1", "a", " ", '"', "1+", "'\"`:", "```\n", "Error: "):
         assert seconds(big(3, 1_000_000, alphabet)) < 1.0, alphabet

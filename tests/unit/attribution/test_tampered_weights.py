@@ -144,7 +144,7 @@ def test_a_missing_part_is_refused_or_not_needed(tmp_path: Path) -> None:
         holder = whole
         for key in place[:-1]:
             holder = holder[key]
-        del holder[place[-1]]
+        del holder[place[-1]]  # type: ignore[arg-type]
         file.write_text(json.dumps(whole))
         optional = place in free or place[-1] in (NAMES[0], "teams that take turns")
         if optional:
@@ -228,7 +228,7 @@ def test_a_write_that_fails_leaves_the_old_attributor(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    owner: Any = _atomic_files.os if breaks == "fsync" else Path
+    owner: Any = _atomic_files.os if breaks == "fsync" else Path  # type: ignore[attr-defined]
     broken: Callable[..., None] = full
     monkeypatch.setattr(owner, breaks, broken)
     with pytest.raises(OSError, match="No space left"):

@@ -72,7 +72,7 @@ def head() -> AgentHead:
 
 
 class TestRows:
-    def test_people_terminals_and_the_frame_are_no_agents(self):
+    def test_people_terminals_and_the_frame_are_no_agents(self) -> None:
         trajectory = run(
             ("user", "Do it."),
             ("System", "You are a team."),
@@ -82,14 +82,14 @@ class TestRows:
         )
         assert rows_of(features_of(trajectory), trajectory).names == ("coder", "critic")
 
-    def test_names_that_differ_in_a_sign_are_two_agents(self):
+    def test_names_that_differ_in_a_sign_are_two_agents(self) -> None:
         trajectory = run(("Node-1", GOOD), ("Node1", BAD), ("Node1", "Done."))
         rows = rows_of(features_of(trajectory), trajectory)
         assert rows.names == ("Node-1", "Node1")
         assert rows.words[1]["assume"] == 1
         assert rows.words[0]["assume"] == 0
 
-    def test_summaries_are_of_the_agents_own_steps(self):
+    def test_summaries_are_of_the_agents_own_steps(self) -> None:
         trajectory = run(("a", "x" * 10), ("b", "x" * 200), ("a", "x" * 400))
         table = features_of(trajectory)
         rows = rows_of(table, trajectory)
@@ -99,12 +99,12 @@ class TestRows:
         found = rows.matrix(tuple(f"{kind}: {name}" for kind in ("mean", "highest", "lowest", "level")))
         assert found[0] == pytest.approx([own.mean(), own.max(), own.min(), table.values[[0, 2], column].mean()])
 
-    def test_a_word_is_counted_by_the_log_of_one_more_than_its_occurrences(self):
+    def test_a_word_is_counted_by_the_log_of_one_more_than_its_occurrences(self) -> None:
         trajectory = run(("a", "guess guess guess"), ("b", "nothing"))
         found = rows_of(features_of(trajectory), trajectory).matrix(("word: guess", "word: never"))
         assert found == pytest.approx(np.array([[np.log(4), 0], [0, 0]]))
 
-    def test_a_column_that_no_feature_gives_is_an_error(self):
+    def test_a_column_that_no_feature_gives_is_an_error(self) -> None:
         trajectory = run(("a", "x"))
         with pytest.raises(AttributionError, match="no such: feature"):
             rows_of(features_of(trajectory), trajectory).matrix(("mean: no such: feature",))
@@ -112,19 +112,19 @@ class TestRows:
 
 class TestLabels:
     @pytest.mark.parametrize("label", ["Psychologist", "psychologist", "psychologist4", "PSYCHO LOGIST"])
-    def test_a_label_in_another_spelling_means_the_agent_that_acts(self, label):
+    def test_a_label_in_another_spelling_means_the_agent_that_acts(self, label: str) -> None:
         one = labeled(run(("Psychologist", BAD), ("Economist", GOOD)), (label, ErrorMode.FM_2_1))
         example = example_of(one, kind="k")
         assert example.at_fault.tolist() == [True, False]
         assert example.pairs.sum() == 1
 
-    def test_a_silent_agents_label_is_counted_though_it_cannot_be_found(self):
+    def test_a_silent_agents_label_is_counted_though_it_cannot_be_found(self) -> None:
         one = labeled(run(("a", BAD), ("b", GOOD)), ("a", ErrorMode.FM_2_1), ("critic", ErrorMode.FM_1_1))
         example = example_of(one, kind="k")
         assert example.labelled == 2
         assert example.pairs.sum() == 1
 
-    def test_a_fault_without_a_mode_is_a_fault(self):
+    def test_a_fault_without_a_mode_is_a_fault(self) -> None:
         example = example_of(labeled(run(("a", BAD), ("b", GOOD)), ("a", None)), kind="k")
         assert example.at_fault.tolist() == [True, False]
         assert not example.pairs.any()
@@ -132,7 +132,7 @@ class TestLabels:
 
 class TestFit:
     @pytest.mark.parametrize("unseen", TEAMS)
-    def test_it_finds_the_faulty_agent_of_a_team_it_has_not_seen(self, unseen):
+    def test_it_finds_the_faulty_agent_of_a_team_it_has_not_seen(self, unseen) -> None:
         model = fit_any_team(examples(*(kind for kind in TEAMS if kind != unseen)), OPTIONS)
         head = AgentHead(model)
         for faulty in TEAMS[unseen]:
@@ -140,7 +140,7 @@ class TestFit:
             scores = head.score(features_of(trajectory), trajectory)
             assert max(scores.agents, key=scores.agents.__getitem__) == faulty
 
-    def test_a_seat_that_is_never_to_blame_is_suspected_less_in_the_team_that_was_learnt_from(self):
+    def test_a_seat_that_is_never_to_blame_is_suspected_less_in_the_team_that_was_learnt_from(self) -> None:
         names = TEAMS["trio"]
         taught = [
             example_of(labeled(told(names, "writer", n), ("writer", ErrorMode.FM_1_1), question=str(n)), kind="trio")
@@ -152,13 +152,13 @@ class TestFit:
         assert scores.team == "trio"
         assert scores.agents["writer"] > scores.agents["editor"] + 1
 
-    def test_few_examples_or_one_kind_of_team_are_too_few(self):
+    def test_few_examples_or_one_kind_of_team_are_too_few(self) -> None:
         with pytest.raises(AttributionError, match="two kinds"):
             fit_head(examples("duo"), OPTIONS)
         with pytest.raises(AttributionError, match="got 4"):
             fit_head([*examples("duo")[:2], *examples("trio")[:2]], OPTIONS)
 
-    def test_the_threshold_is_the_best_one(self):
+    def test_the_threshold_is_the_best_one(self) -> None:
         odds = np.array([[3.0, 1.0], [2.0, 0.0]])
         gold = np.array([[True, False], [True, False]])
         assert best_threshold(odds, gold, 2) == 2.0
@@ -168,14 +168,14 @@ class TestFit:
 
 
 class TestSums:
-    def test_ridge_without_strength_is_least_squares(self):
+    def test_ridge_without_strength_is_least_squares(self) -> None:
         chance = np.random.default_rng(0)
         x = chance.normal(size=(60, 3)).astype(np.float32)
         y = (x @ np.array([[1.0], [-2.0], [0.0]]) + 0.5).astype(float)
         parts = [Sums.of(x[:20], y[:20]), Sums.of(x[20:], y[20:])]
         assert ridge(pooled(parts), 1e-9).ravel() == pytest.approx([1, -2, 0, 0.5], abs=1e-3)
 
-    def test_groups_can_count_the_same_whatever_their_size(self):
+    def test_groups_can_count_the_same_whatever_their_size(self) -> None:
         big, small = np.ones((90, 1), dtype=np.float32), np.zeros((10, 1), dtype=np.float32)
         parts = [Sums.of(big, np.ones((90, 1))), Sums.of(small, np.zeros((10, 1)))]
         assert pooled(parts).y[0] == pytest.approx(0.9)
@@ -183,19 +183,19 @@ class TestSums:
 
 
 class TestHead:
-    def test_names_are_those_of_the_trajectory(self, head):
+    def test_names_are_those_of_the_trajectory(self, head: AgentHead) -> None:
         trajectory = told(TEAMS["crew"], "Beta")
         scores = head.score(features_of(trajectory), trajectory)
         assert set(scores.agents) == set(TEAMS["crew"])
         assert set(scores.modes) == {(name, mode) for name in TEAMS["crew"] for mode in ErrorMode}
         assert {fault.agent for fault in head.faults(scores)} <= set(TEAMS["crew"])
 
-    def test_a_roster_in_another_case_is_known_and_another_roster_is_not(self, head):
+    def test_a_roster_in_another_case_is_known_and_another_roster_is_not(self, head: AgentHead) -> None:
         known, other = told(("PLANNER", "Solver"), "Solver"), told(("planner", "solver", "helper"), "solver")
         assert head.score(features_of(known), known).team == "duo"
         assert head.score(features_of(other), other).team is None
 
-    def test_pairs_and_agents_are_named_from_their_own_thresholds(self):
+    def test_pairs_and_agents_are_named_from_their_own_thresholds(self) -> None:
         head = AgentHead(FaultModel(LinearScores((), np.zeros((0, 15)), np.zeros(15)), 0.5, agent_threshold=1.0))
         modes = {("a", ErrorMode.FM_1_1): 0.6, ("a", ErrorMode.FM_1_2): 0.9, ("b", ErrorMode.FM_1_1): 0.4}
         scores = AgentScores(agents={"a": 0.0, "b": 1.0, "c": 0.9}, modes=modes, contributions={})
@@ -203,25 +203,25 @@ class TestHead:
         assert named == [("a", ErrorMode.FM_1_2), ("a", ErrorMode.FM_1_1), ("b", None)]
         assert head.faults(scores)[0].score == pytest.approx(0.7109, abs=1e-4)
 
-    def test_somebody_is_named_when_nothing_passes_a_threshold(self):
+    def test_somebody_is_named_when_nothing_passes_a_threshold(self) -> None:
         head = AgentHead(FaultModel(LinearScores((), np.zeros((0, 15)), np.zeros(15)), 9.0, agent_threshold=9.0))
         modes = {("a", ErrorMode.FM_1_1): -3.0, ("b", ErrorMode.FM_2_1): -1.0}
         scores = AgentScores(agents={"a": 0.0, "b": -1.0}, modes=modes, contributions={})
         assert [(fault.agent, fault.error_mode) for fault in head.faults(scores)] == [("b", ErrorMode.FM_2_1)]
 
-    def test_what_speaks_against_an_agent_is_named(self, head):
+    def test_what_speaks_against_an_agent_is_named(self, head: AgentHead) -> None:
         trajectory = told(TEAMS["crew"], "Beta")
         table = features_of(trajectory)
         terms = head.score(table, trajectory).contributions["Beta"]
         assert terms
         assert [value for _, value in terms] == sorted((value for _, value in terms), reverse=True)
 
-    def test_a_trajectory_without_agents_has_no_scores(self, head):
+    def test_a_trajectory_without_agents_has_no_scores(self, head: AgentHead) -> None:
         trajectory = run(("user", "Hello?"))
         scores = head.score(features_of(trajectory), trajectory)
         assert (scores.agents, scores.modes, head.faults(scores)) == ({}, {}, ())
 
-    def test_json_keeps_the_scores(self, head):
+    def test_json_keeps_the_scores(self, head: AgentHead) -> None:
         again = AgentHead.from_json(json.loads(json.dumps(head.to_json())))
         for trajectory in (told(TEAMS["trio"], "editor"), told(("x", "y", "z"), "y")):
             table = features_of(trajectory)
@@ -231,11 +231,11 @@ class TestHead:
             assert after.modes == pytest.approx(before.modes, abs=0.05)
 
     @pytest.mark.parametrize("broken", [{}, {"any_team": {}}, {"known_teams": None, "any_team": 3}])
-    def test_other_json_is_an_error_that_says_what_to_do(self, broken):
+    def test_other_json_is_an_error_that_says_what_to_do(self, broken) -> None:
         with pytest.raises(AttributionError, match="--write-weights"):
             AgentHead.from_json(broken)
 
-    def test_columns_against_the_run_sum_to_nothing_over_its_agents(self):
+    def test_columns_against_the_run_sum_to_nothing_over_its_agents(self) -> None:
         trajectory = run(("a", "x"), ("b", "y z w v" * 90))
         model = LinearScores(("level: shape: log length",), np.ones((1, 1)), np.zeros(1), against_run=True)
         found = model.matrix(rows_of(features_of(trajectory), trajectory))
@@ -249,7 +249,7 @@ class TestShipped:
         package = resources.files("tracer_hooks.attribution._structural")
         return (package / "weights" / "agents.json").read_text(encoding="utf-8")
 
-    def test_the_weights_are_small_and_say_where_they_come_from(self, text):
+    def test_the_weights_are_small_and_say_where_they_come_from(self, text: str) -> None:
         assert len(text.encode()) < 400_000
         provenance = AgentHead.from_json(json.loads(text)).provenance
         assert provenance["auc of an architecture left out"]["mean"] >= 0.7
@@ -260,7 +260,7 @@ class TestShipped:
         ("names", "team"),
         [(("Assistant1", "Assistant2", "Assistant3"), "debate"), (("Ada", "Grace", "Alan"), None)],
     )
-    def test_the_one_who_disagrees_with_all_others_is_suspected_most(self, text, names, team):
+    def test_the_one_who_disagrees_with_all_others_is_suspected_most(self, text: str, names, team) -> None:
         head = AgentHead.from_json(json.loads(text))
         right, wrong = "6 * 7 = 42. The answer is 42.", "I think that 6 * 7 = 48. The answer is 48."
         turns = [("User", "What is 6 times 7?")]
@@ -270,7 +270,7 @@ class TestShipped:
         assert scores.team == team
         assert max(scores.agents, key=scores.agents.__getitem__) == names[1]
 
-    def test_reading_the_head_loads_neither_scikit_learn_nor_scipy(self):
+    def test_reading_the_head_loads_neither_scikit_learn_nor_scipy(self) -> None:
         code = (
             "import sys; import tracer_hooks.attribution._structural._agent_head; "
             "print([name for name in ('sklearn', 'scipy', 'torch') if name in sys.modules])"

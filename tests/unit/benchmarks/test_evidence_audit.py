@@ -116,44 +116,44 @@ TRUE_AND_FALSE = [
 
 
 @pytest.mark.parametrize(("step", "true", "false"), TRUE_AND_FALSE)
-def test_true_claims_pass_and_false_ones_are_found(step, true, false):
+def test_true_claims_pass_and_false_ones_are_found(step, true, false) -> None:
     assert verdict(step, true) is Verdict.TRUE
     assert verdict(step, false) in (Verdict.FALSE, Verdict.UNCHECKED)
 
 
-def test_who_was_first_is_looked_up():
+def test_who_was_first_is_looked_up() -> None:
     claim = "{!r} is the first of the team to say '430 EUR'; it stands in the rejected answer."
     assert verdict(2, claim.format("accountant")) is Verdict.TRUE
     assert verdict(4, claim.format("writer")) is Verdict.FALSE
 
 
-def test_a_sentence_of_no_known_form_is_not_checked():
+def test_a_sentence_of_no_known_form_is_not_checked() -> None:
     assert verdict(2, "The moon is full.") is Verdict.UNCHECKED
 
 
-def test_each_of_several_sentences_is_checked():
+def test_each_of_several_sentences_is_checked() -> None:
     assert verdict(2, "It hedges: 'might'. It hedges: 'perhaps'.") is Verdict.FALSE
 
 
 @pytest.mark.parametrize("quote", ["430 USD", "```", "= ", "```python"])
-def test_a_quote_stands_in_the_step_and_can_be_read(quote):
+def test_a_quote_stands_in_the_step_and_can_be_read(quote: str) -> None:
     expected = Verdict.FALSE
     assert verdict(2, "It hedges: 'might'.", quote) is expected
     assert verdict(2, "It hedges: 'might'.", "It might be less.") is Verdict.TRUE
 
 
-def test_the_same_quote_twice_is_a_fault():
+def test_the_same_quote_twice_is_a_fault() -> None:
     twice = [Evidence(step=2, why="It hedges: 'might'.", quote="It might be less.")] * 2
     assert [one.fault for one in audit(RUN, diagnosis(*twice)) if one.fault] == ["the same quote twice"]
 
 
-def test_internal_names_are_a_fault():
+def test_internal_names_are_a_fault() -> None:
     told = Evidence(step=2, why="It calls language: hedges (+0.45 log-odds).")
     assert any(one.verdict is not Verdict.TRUE for one in audit(RUN, diagnosis(told)))
 
 
 @pytest.mark.parametrize("advice", ["Have 'stranger' count again.", "If it is step 1: Have 'accountant' count again."])
-def test_advice_names_what_is_in_the_run(advice):
+def test_advice_names_what_is_in_the_run(advice: str) -> None:
     good = "If it is step 2: Have 'accountant' count again."
     assert not any(one.fault for one in audit(RUN, diagnosis(), advice=good))
     assert any(one.fault for one in audit(RUN, diagnosis(), advice=advice))
@@ -169,7 +169,7 @@ def test_advice_names_what_is_in_the_run(advice):
         ("2 +", None),
     ],
 )
-def test_the_evaluator(text, value):
+def test_the_evaluator(text, value) -> None:
     assert evaluate(text) == value
 
 
@@ -209,7 +209,7 @@ PLANNED = Trajectory(
         ),
     ],
 )
-def test_claims_of_planned_calculations(step, true, false):
+def test_claims_of_planned_calculations(step, true, false) -> None:
     def worst(why):
         answer = Attribution(
             run_id="planned",

@@ -250,8 +250,8 @@ def test_the_converted_tasks_can_be_solved_and_hide_what_is_expected(load: Any) 
     tasks = load("_self_correction_human_eval").human_eval_tasks()
     assert len(tasks) == 155
     for task in tasks[::31]:
-        assert run_python(str(task.reference), tests=[str(test) for test in task.data["tests"]]).passed  # type: ignore[union-attr]
-    assert all("== " in str(test) and "candidate" not in str(test) for task in tasks for test in task.data["tests"])  # type: ignore[union-attr]
+        assert run_python(str(task.reference), tests=[str(test) for test in task.data["tests"]]).passed
+    assert all("== " in str(test) and "candidate" not in str(test) for task in tasks for test in task.data["tests"])
 
 
 def test_a_test_without_the_form_is_refused(load: Any) -> None:

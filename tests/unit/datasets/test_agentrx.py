@@ -168,7 +168,7 @@ def test_runs_and_annotations_of_different_files_come_together(tmp_path: Path) -
 def test_whole_records_are_seen_for_what_they_are(tmp_path: Path) -> None:
     path = write(tmp_path / "x.json", {**RUN, **NOTE})
     for format in ("auto", "agentrx"):
-        (record,) = load(path, format=format)  # type: ignore[arg-type]
+        (record,) = load(path, format=format)
         assert record.trajectory is not None
         assert record.trajectory.framework == "agentrx"
         assert record.labeled is not None

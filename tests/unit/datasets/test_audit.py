@@ -170,7 +170,7 @@ def test_another_model_at_the_same_place_of_the_passing_run_is_no_leak() -> None
         side: tuple(item.model_copy(update={"trajectory": mixed(item.trajectory)}) for item in items)
         for side, items in (("labeled", dataset.labeled), ("clean", dataset.clean))
     }
-    result = audit(dataclasses.replace(dataset, **every))
+    result = audit(dataclasses.replace(dataset, **every))  # type: ignore[arg-type]
     assert ("structure", "model name") not in failures(result)
     assert ("classifier", "agent name") in failures(result)
 

@@ -8,7 +8,9 @@ from tracer_hooks.datasets import LabeledSet
 from tracer_hooks.schema import DecisiveStep, LabeledTrajectory, LabelSource, RunOutcome, Step, Trajectory
 
 
-def failed(number: int, step: int, *, team: str = "a", steps: int = 3, source: LabelSource = LabelSource.INJECTED):
+def failed(
+    number: int, step: int, *, team: str = "a", steps: int = 3, source: LabelSource = LabelSource.INJECTED
+) -> LabeledTrajectory:
     run = Trajectory(
         run_id=f"{team}{number}",
         team=team,

@@ -169,7 +169,7 @@ def test_a_paired_reader_that_fails_does_not_hide_the_others(
         "agentrx": {"trajectory_id": "1", "steps": [{"substeps": [{"role": "a", "content": "x"}]}]},
         "trail": {"trace_id": "1", "spans": [{"span_id": "s", "span_attributes": {}}]},
     }
-    monkeypatch.setitem(_pairs._LAYOUTS, format, replace(_pairs._LAYOUTS[format], read=broken))
+    monkeypatch.setitem(_pairs._LAYOUTS, format, replace(_pairs._LAYOUTS[format], read=broken))  # type: ignore[arg-type]
     for name in ("1", "2"):
         (tmp_path / f"{name}.json").write_text(json.dumps(runs[format]))
     monkeypatch.setenv("TRACER_HOOKS_STRICT", "")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 import tracer_hooks
@@ -10,7 +13,7 @@ from tracer_hooks.errors import ConfigError
 from tracer_hooks.schema import RunOutcome, Step, Trajectory
 
 
-def run(outcome: RunOutcome = RunOutcome.UNKNOWN, final: str | None = "It costs 430 EUR.", **fields) -> Trajectory:
+def run(outcome: RunOutcome = RunOutcome.UNKNOWN, final: str | None = "It costs 430 EUR.", **fields: Any) -> Trajectory:
     steps = (
         Step(index=0, agent="adder", content="3 x 120 + 2 x 55 = 430"),
         Step(index=1, agent="writer", content="It costs 430 EUR."),
@@ -68,7 +71,7 @@ def test_a_reason_needs_a_failure(said) -> None:
         tracer_hooks.diagnose(run(), **said)
 
 
-def test_diagnose_in_python_takes_the_same(tmp_path) -> None:
+def test_diagnose_in_python_takes_the_same(tmp_path: Path) -> None:
     assert tracer_hooks.diagnose(run(), expected="470").agent == "adder"
     assert tracer_hooks.diagnose(run(), outcome="failed", reason="expected 470, got 430").agent == "adder"
     with pytest.raises(ConfigError, match="'good'"):

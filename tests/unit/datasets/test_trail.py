@@ -191,6 +191,6 @@ def test_rows_of_two_strings_and_traces_without_labels_are_seen_for_what_they_ar
     write(tmp_path / "a.json", row)
     write(tmp_path / "b.json", TRACE)
     for format in ("auto", "trail"):
-        found = list(load(tmp_path, format=format))  # type: ignore[arg-type]
+        found = list(load(tmp_path, format=format))
         assert [record.labeled is not None for record in found] == [True, False]
         assert all(record.trajectory is not None and record.trajectory.framework == "trail" for record in found)

@@ -12,7 +12,7 @@ from ._runs import abstention, answer, case, run
 PASS, FAIL, UNKNOWN = RunOutcome.SUCCEEDED, RunOutcome.FAILED, RunOutcome.UNKNOWN
 
 
-def section(outcomes: list[RunOutcome], said: list[Attribution | None]):  # type: ignore[no-untyped-def]
+def section(outcomes: list[RunOutcome], said: list[Attribution | None]):
     cases = [case(run("A", run_id=str(k), outcome=outcome), dataset="graded") for k, outcome in enumerate(outcomes)]
     rows = [Detected(name="x", told=False, answers=[Answer(attribution=one, seconds=0) for one in said])]
     resampling = Resampling([str(k) for k in range(len(cases))], draws=50, seed=0)

@@ -20,7 +20,7 @@ def test_a_constant_has_no_width_and_intervals_hold_the_value() -> None:
     found = resampling.mean(np.ones(50))
     assert found is not None
     assert (found.low, found.value, found.high) == (1, 1, 1)
-    half = resampling.mean(np.arange(50) % 2.0)
+    half = resampling.mean(np.arange(50) % 2.0)  # type: ignore[arg-type]
     assert half is not None
     assert half.low is not None
     assert half.high is not None
@@ -50,17 +50,17 @@ def test_no_interval_from_one_question_or_without_draws(questions: list[str], dr
 
 def test_the_same_seed_draws_the_same() -> None:
     questions, values = [str(k) for k in range(20)], np.arange(20) % 3.0
-    one, same, other = (Resampling(questions, draws=200, seed=seed).mean(values) for seed in (1, 1, 2))
+    one, same, other = (Resampling(questions, draws=200, seed=seed).mean(values) for seed in (1, 1, 2))  # type: ignore[arg-type]
     assert one == same != other
 
 
 def test_differences_are_paired() -> None:
     resampling = Resampling([str(k) for k in range(40)], draws=500, seed=0)
     ours, theirs = np.arange(40) % 2.0, np.arange(40) % 2.0
-    same = resampling.difference(ours, theirs)
+    same = resampling.difference(ours, theirs)  # type: ignore[arg-type]
     assert same is not None
     assert (same.low, same.value, same.high) == (0, 0, 0)  # although each alone is uncertain
-    better = resampling.difference(ours, np.zeros(40))
+    better = resampling.difference(ours, np.zeros(40))  # type: ignore[arg-type]
     assert better is not None
     assert better.low is not None
     assert better.low > 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pydantic import JsonValue
+
 from tracer_hooks.faults import FaultContext, context_of_step
 from tracer_hooks.schema import AgentSpec, RunOutcome, Step, StepInput, StepKind, ToolCall, Trajectory
 
@@ -50,7 +52,7 @@ def said(index: int, agent: str, content: str, *inputs: StepInput) -> Step:
     return Step(index=index, agent=agent, content=content, inputs=inputs)
 
 
-def called(index: int, agent: str, name: str, arguments: dict[str, object], result: str) -> Step:
+def called(index: int, agent: str, name: str, arguments: dict[str, JsonValue], result: str) -> Step:
     call = ToolCall(name=name, arguments=arguments, result=result, call_id=f"c{index}")
     return Step(index=index, agent=agent, kind=StepKind.TOOL_CALL, tool_calls=(call,))
 

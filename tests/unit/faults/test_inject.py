@@ -89,7 +89,7 @@ def _both(found: Injection) -> tuple[Trajectory, Trajectory]:
 
 
 # --- what is fixed, and what is not -----------------------------------------------------------------------------------
-def test_steps_before_the_fault_are_those_of_the_clean_run_and_ask_no_model():
+def test_steps_before_the_fault_are_those_of_the_clean_run_and_ask_no_model() -> None:
     team = Chain()
     injector = team.injector()
     team.asked.clear()
@@ -103,7 +103,7 @@ def test_steps_before_the_fault_are_those_of_the_clean_run_and_ask_no_model():
 
 
 @pytest.mark.parametrize("step", [0, 1, 2])
-def test_every_step_can_be_injected_the_first_ones_too(step: int):
+def test_every_step_can_be_injected_the_first_ones_too(step: int) -> None:
     found = Chain().injector().inject(corruption(step))
     assert found.is_verified, found.discarded
     label = found.labeled(question_id="q1", reference=ANSWER)
@@ -115,7 +115,7 @@ def test_every_step_can_be_injected_the_first_ones_too(step: int):
     assert label.trajectory.outcome is RunOutcome.FAILED
 
 
-def test_the_label_is_at_the_turn_that_acts_with_the_corrupted_text_word_for_word():
+def test_the_label_is_at_the_turn_that_acts_with_the_corrupted_text_word_for_word() -> None:
     found = Chain().injector().inject(corruption(1))
     assert found.faulty is not None
     assert found.applied is not None
@@ -125,7 +125,7 @@ def test_the_label_is_at_the_turn_that_acts_with_the_corrupted_text_word_for_wor
     assert found.applied.after in found.faulty.steps[2].inputs[-1].text
 
 
-def test_only_one_call_of_the_agent_is_corrupted():
+def test_only_one_call_of_the_agent_is_corrupted() -> None:
     @tracer_hooks.model(name="rules")
     def ask(messages: list[dict[str, str]]) -> str:
         return f"The sum of all the numbers is {int(re.findall(r'[0-9]+', messages[-1]['content'])[-1]) + 1}."
@@ -144,14 +144,14 @@ def test_only_one_call_of_the_agent_is_corrupted():
     assert numbers[2] == numbers[1] + 1  # the third call works with what it is shown
 
 
-def test_agents_keep_the_names_that_the_team_gave_them():
+def test_agents_keep_the_names_that_the_team_gave_them() -> None:
     names = ("Zoë's planner №1", "assistant", "assistant (2)")
     found = Chain(names=names).injector().inject(corruption(0))
-    assert found.labeled().decisive.agent == names[0]  # type: ignore[union-attr]
+    assert found.labeled().decisive.agent == names[0]
     assert found.labeled().trajectory.agent_names == names
 
 
-def test_no_step_of_the_faulty_run_takes_no_time_where_the_clean_one_did():
+def test_no_step_of_the_faulty_run_takes_no_time_where_the_clean_one_did() -> None:
     found = Chain().injector().inject(corruption(2))
     assert found.faulty is not None
     for step, clean in zip(found.faulty.steps, found.clean.steps, strict=True):
@@ -162,13 +162,13 @@ def test_no_step_of_the_faulty_run_takes_no_time_where_the_clean_one_did():
         assert step.ended_at - step.started_at == clean.ended_at - clean.started_at
 
 
-def test_the_same_seed_gives_the_same_fault():
+def test_the_same_seed_gives_the_same_fault() -> None:
     first, again = (Chain().injector().inject(corruption(0, seed=5)) for _ in range(2))
     assert first.applied == again.applied
 
 
 # --- verification -----------------------------------------------------------------------------------------------------
-def test_a_team_that_fails_without_the_fault_is_discarded():
+def test_a_team_that_fails_without_the_fault_is_discarded() -> None:
     team = Chain()
     injector = team.injector()
     team.before = lambda name, shown: "ANSWER: 99" if name == "writer" else None
@@ -179,7 +179,7 @@ def test_a_team_that_fails_without_the_fault_is_discarded():
         found.labeled()
 
 
-def test_a_fault_without_effect_is_discarded_without_controls():
+def test_a_fault_without_effect_is_discarded_without_controls() -> None:
     team = Chain(before=lambda name, shown: f"ANSWER: {ANSWER}" if name == "writer" else None)
     found = team.injector().inject(corruption(0))
     assert found.discarded == "the run succeeds with the fault"
@@ -188,7 +188,7 @@ def test_a_fault_without_effect_is_discarded_without_controls():
     assert found.applied is not None
 
 
-def test_the_rule_says_how_many_runs_there_are():
+def test_the_rule_says_how_many_runs_there_are() -> None:
     rule = VerificationRule(trials=5, failures=4, controls=1)
     found = Chain().injector(InjectOptions(rule=rule)).inject(corruption(0))
     assert (found.verification.faulty_failures, found.verification.control_runs) == (4, 1)
@@ -196,7 +196,7 @@ def test_the_rule_says_how_many_runs_there_are():
         VerificationRule(trials=1, failures=2)
 
 
-def test_a_model_that_follows_the_instruction_gives_a_label_and_no_trace_of_it():
+def test_a_model_that_follows_the_instruction_gives_a_label_and_no_trace_of_it() -> None:
     @tracer_hooks.model(name="rules")
     def ask(messages: list[dict[str, str]]) -> str:
         is_misled = messages[0]["content"] != "Work."
@@ -215,7 +215,7 @@ def test_a_model_that_follows_the_instruction_gives_a_label_and_no_trace_of_it()
     assert said not in found.labeled().trajectory.model_dump_json()
 
 
-def test_a_model_that_ignores_the_instruction_is_no_error_of_the_agent_whatever_comes_after():
+def test_a_model_that_ignores_the_instruction_is_no_error_of_the_agent_whatever_comes_after() -> None:
     team = Chain()
     injector = team.injector()
     coins = iter([True, True, True, False, False, False])
@@ -224,7 +224,7 @@ def test_a_model_that_ignores_the_instruction_is_no_error_of_the_agent_whatever_
     assert found.discarded == "the run succeeds with the fault"
 
 
-def test_a_team_that_never_asks_the_same_twice_is_a_counted_discard():
+def test_a_team_that_never_asks_the_same_twice_is_a_counted_discard() -> None:
     team = Chain(told=lambda name: f"Your lucky number is {random.random()}.")
     found = team.injector().inject(corruption(2))
     assert found.discarded is not None
@@ -233,7 +233,7 @@ def test_a_team_that_never_asks_the_same_twice_is_a_counted_discard():
     assert found.verification.runs == 0 or found.faulty is None
 
 
-def test_a_check_that_raises_is_a_counted_discard():
+def test_a_check_that_raises_is_a_counted_discard() -> None:
     calls = []
 
     def check(result: object) -> bool:
@@ -248,7 +248,7 @@ def test_a_check_that_raises_is_a_counted_discard():
     assert "the check raised ValueError: cannot read that" in found.discarded
 
 
-def test_a_model_that_goes_away_says_nothing_of_the_fault():
+def test_a_model_that_goes_away_says_nothing_of_the_fault() -> None:
     team = Chain()
     injector = team.injector()
 
@@ -262,7 +262,7 @@ def test_a_model_that_goes_away_says_nothing_of_the_fault():
     assert "ConnectionError: refused" in found.discarded
 
 
-def test_a_model_call_that_fails_only_with_the_fault_is_a_discard():
+def test_a_model_call_that_fails_only_with_the_fault_is_a_discard() -> None:
     def strict(name: str, shown: str) -> str | None:
         if name == "doubler" and "is 7." not in shown:
             raise ValueError("bad request")
@@ -275,7 +275,7 @@ def test_a_model_call_that_fails_only_with_the_fault_is_a_discard():
     assert not found.is_broken_off
 
 
-def test_a_cap_breaks_off():
+def test_a_cap_breaks_off() -> None:
     spending = Spending(CostCap(max_runs=3))
     found = Chain().injector(spending=spending).inject(corruption(0))
     assert found.is_broken_off
@@ -284,7 +284,7 @@ def test_a_cap_breaks_off():
 
 
 # --- places and writers -----------------------------------------------------------------------------------------------
-def test_a_step_or_agent_that_is_not_there_is_an_error():
+def test_a_step_or_agent_that_is_not_there_is_an_error() -> None:
     injector = Chain().injector()
     with pytest.raises(FaultError, match="no step 9, expected 0 to 2"):
         injector.inject(corruption(9))
@@ -292,14 +292,14 @@ def test_a_step_or_agent_that_is_not_there_is_an_error():
         injector.inject(corruption(1, agent="writer"))
 
 
-def test_a_run_that_failed_takes_no_fault():
+def test_a_run_that_failed_takes_no_fault() -> None:
     runner = rerunner(Chain().build, TASK, expected="another answer")
     with pytest.raises(FaultError, match="expected one that succeeded"):
         Injector(runner, runner.run())
 
 
 @pytest.mark.parametrize(("said", "why"), [("I'm sorry, but I can't help with that.", "declines"), ("", "empty")])
-def test_a_writer_that_refuses_is_a_counted_discard(said: str, why: str):
+def test_a_writer_that_refuses_is_a_counted_discard(said: str, why: str) -> None:
     asked: list[object] = []
 
     def refuse(messages: list[dict[str, str]]) -> str:
@@ -314,7 +314,7 @@ def test_a_writer_that_refuses_is_a_counted_discard(said: str, why: str):
     assert found.verification.faulty_runs == 1
 
 
-def test_all_runs_of_one_fault_have_the_text_that_was_written_first():
+def test_all_runs_of_one_fault_have_the_text_that_was_written_first() -> None:
     asked: list[object] = []
 
     def write(messages: list[dict[str, str]]) -> str:
@@ -354,7 +354,7 @@ def with_tool(rules: str) -> tuple[Injection, list[str]]:
     return injector.inject(spec), calls
 
 
-def test_a_wrong_tool_result_is_a_fault_of_its_step():
+def test_a_wrong_tool_result_is_a_fault_of_its_step() -> None:
     found, calls = with_tool("replayable")
     assert found.is_verified, found.discarded
     assert found.applied is not None
@@ -363,7 +363,7 @@ def test_a_wrong_tool_result_is_a_fault_of_its_step():
     assert calls == []  # it came from the tape
 
 
-def test_a_tool_that_is_rebuilt_runs_for_its_effect():
+def test_a_tool_that_is_rebuilt_runs_for_its_effect() -> None:
     found, calls = with_tool("rebuilt")
     assert found.is_verified, found.discarded
     assert len(calls) == found.verification.runs

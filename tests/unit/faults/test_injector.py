@@ -90,8 +90,8 @@ def test_changed_arguments_reach_the_tool(llm: ScriptedLLM) -> None:
     spec = corruption(step=2, kind="calls_with_another_value")
     steps = run(llm, FaultInjector(spec)).trajectory.steps
     call = steps[2].tool_calls[0]
-    assert call.arguments["count"] != 3
-    assert call.result == f"25.00 EUR a ticket, {25 * call.arguments['count']}.00 EUR for {call.arguments['count']}"
+    assert call.arguments["count"] != 3  # type: ignore[call-overload]
+    assert call.result == f"25.00 EUR a ticket, {25 * call.arguments['count']}.00 EUR for {call.arguments['count']}"  # type: ignore[call-overload]
 
 
 def test_the_agent_must_be_the_one_of_the_spec(llm: ScriptedLLM) -> None:
@@ -123,7 +123,7 @@ def test_a_reply_that_another_intervention_supplies_is_changed_too(llm: Scripted
 
 def test_a_step_asked_again_gets_the_same_reply_and_no_second_fault() -> None:
     writer = CountingWriter()
-    injector = FaultInjector(FaultSpec(strategy="response_corruption", mode=MODE, step=3, writer="llm"), writer=writer)
+    injector = FaultInjector(FaultSpec(strategy="response_corruption", mode=MODE, step=3, writer="llm"), writer=writer)  # type: ignore[arg-type]
     asked = request("solver", 3, TICKETS)
     first = injector.after_model(asked, ChatReply(content="one"))
     again = injector.after_model(asked, ChatReply(content="another"))
@@ -136,7 +136,7 @@ def test_a_step_asked_again_gets_the_same_reply_and_no_second_fault() -> None:
 
 def test_parallel_branches_get_one_fault_between_them() -> None:
     writer = CountingWriter()
-    spec = FaultSpec(strategy="response_corruption", mode=MODE, writer="llm")
+    spec = FaultSpec(strategy="response_corruption", mode=MODE, writer="llm")  # type: ignore[arg-type]
     injector = FaultInjector(spec, writer=writer, matches=lambda request: True)
     start = threading.Barrier(16)
 
@@ -162,7 +162,7 @@ def test_a_caller_who_knows_better_decides_in_place_of_the_step(llm: ScriptedLLM
 
 def test_the_writer_sees_what_was_really_said_before() -> None:
     writer = CountingWriter()
-    spec = FaultSpec(strategy="response_corruption", mode=MODE, step=2, writer="llm")
+    spec = FaultSpec(strategy="response_corruption", mode=MODE, step=2, writer="llm")  # type: ignore[arg-type]
     injector = FaultInjector(spec, trajectory=PIPELINE, writer=writer)
     injector.after_model(request("planner", 0, TICKETS), ChatReply(content="A live plan."))
     injector.after_model(request("solver", 2, TICKETS, "A live plan."), ChatReply(content="42"))
@@ -189,8 +189,8 @@ def test_usage_and_ids_stay_those_of_the_call_that_was_made() -> None:
     ("spec", "message"),
     [
         (corruption(step=None), "has no step"),
-        (FaultSpec(strategy="tool"), "has no step"),
-        (FaultSpec(strategy="response_corruption", mode=MODE, step=1, writer="llm"), "expected writer=LLMWriter"),
+        (FaultSpec(strategy="tool"), "has no step"),  # type: ignore[arg-type]
+        (FaultSpec(strategy="response_corruption", mode=MODE, step=1, writer="llm"), "expected writer=LLMWriter"),  # type: ignore[arg-type]
     ],
 )
 def test_a_spec_that_leaves_open_where_or_who_is_refused(spec: FaultSpec, message: str) -> None:
@@ -228,7 +228,7 @@ def test_a_changed_request_is_covert_and_a_model_without_system_message_gets_it_
 
 def test_an_instruction_is_written_with_the_reply_of_the_recorded_run_in_view() -> None:
     writer = CountingWriter()
-    spec = FaultSpec(strategy="prompt_injection", mode=MODE, step=2, writer="llm")
+    spec = FaultSpec(strategy="prompt_injection", mode=MODE, step=2, writer="llm")  # type: ignore[arg-type]
     FaultInjector(spec, trajectory=PIPELINE, writer=writer).before_model(request("solver", 2, TICKETS))
     assert writer.contexts[0].reply.content == SOLVED
 

@@ -6,7 +6,7 @@ from tracer_hooks.schema import Usage
 
 
 class Clock:
-    def __init__(self):
+    def __init__(self) -> None:
         self.now = 100.0
 
     def __call__(self):
@@ -16,12 +16,12 @@ class Clock:
 @pytest.mark.parametrize(
     "bound", [{"max_retries": -1}, {"max_tokens": -5}, {"max_seconds": -0.1}, {"max_seconds": float("nan")}]
 )
-def test_negative_bounds_are_refused(bound):
+def test_negative_bounds_are_refused(bound) -> None:
     with pytest.raises(ConfigError, match=next(iter(bound))):
         RetryPolicy(**bound)
 
 
-def test_the_number_of_retries_is_bounded():
+def test_the_number_of_retries_is_bounded() -> None:
     budget = RetryBudget(RetryPolicy(max_retries=2))
     for _ in range(2):
         assert budget.refusal is None
@@ -29,11 +29,11 @@ def test_the_number_of_retries_is_bounded():
     assert budget.refusal == "2 of 2 retries used"
 
 
-def test_no_retries_at_all():
+def test_no_retries_at_all() -> None:
     assert RetryBudget(RetryPolicy(max_retries=0)).refusal == "0 of 0 retries used"
 
 
-def test_tokens_are_bounded():
+def test_tokens_are_bounded() -> None:
     budget = RetryBudget(RetryPolicy(max_retries=9, max_tokens=100))
     for _ in range(2):
         assert budget.refusal is None
@@ -43,7 +43,7 @@ def test_tokens_are_bounded():
     assert (budget.retries, budget.tokens) == (2, 120)
 
 
-def test_time_is_bounded():
+def test_time_is_bounded() -> None:
     clock = Clock()
     budget = RetryBudget(RetryPolicy(max_seconds=5), clock=clock)
     clock.now += 4.9
@@ -52,7 +52,7 @@ def test_time_is_bounded():
     assert budget.refusal == "5.1 of 5 seconds used"
 
 
-def test_money_is_bounded_and_wants_a_price():
+def test_money_is_bounded_and_wants_a_price() -> None:
     with pytest.raises(ConfigError, match="max_cost is 1, expected input_price"):
         RetryPolicy(max_cost=1)
     budget = RetryBudget(RetryPolicy(max_cost=0.5, input_price=1, output_price=4))
@@ -60,7 +60,7 @@ def test_money_is_bounded_and_wants_a_price():
     assert budget.refusal == "0.5 of 0.5 spent"
 
 
-def test_what_is_spent_inside_is_spent_outside():
+def test_what_is_spent_inside_is_spent_outside() -> None:
     outer = RetryBudget(RetryPolicy(max_retries=2))
     idle = RetryBudget(RetryPolicy(max_retries=0), outer=outer)
     inner = RetryBudget(RetryPolicy(max_retries=5, max_depth=9), outer=idle)
@@ -73,7 +73,7 @@ def test_what_is_spent_inside_is_spent_outside():
     assert (outer.retries, outer.tokens, idle.retries) == (2, 10, 2)
 
 
-def test_the_wait_doubles_and_ends_with_the_time():
+def test_the_wait_doubles_and_ends_with_the_time() -> None:
     clock = Clock()
     budget = RetryBudget(RetryPolicy(backoff_s=2, max_seconds=10), clock=clock)
     assert 1 <= budget.wait_s(1) <= 2

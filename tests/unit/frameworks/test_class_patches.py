@@ -32,7 +32,7 @@ class Proxy:
         self.__wrapped__ = wrapped
         self._instance = instance
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return type(self.__wrapped__)
 

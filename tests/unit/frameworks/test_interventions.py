@@ -142,7 +142,7 @@ class Mixin:
         return ChatReply(content="mixed in")
 
 
-class Mixed(Mixin, RewriteInstructions):  # type: ignore[misc]
+class Mixed(Mixin, RewriteInstructions):
     pass
 
 

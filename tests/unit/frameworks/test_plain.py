@@ -84,7 +84,7 @@ def test_a_supplied_reply_has_the_shape_that_the_function_announces() -> None:
 
 def test_a_supplied_reply_has_the_shape_of_the_last_real_one() -> None:
     @model
-    def ask(prompt):  # type: ignore[no-untyped-def]
+    def ask(prompt):
         return {"content": "real", "usage": {"prompt_tokens": 1, "completion_tokens": 1}}
 
     assert run(ask)[0]["content"] == "real"

@@ -33,7 +33,7 @@ def test_generators_keep_what_they_are_sent_and_return() -> None:
         turn: Any = talk(task)
         assert inspect.isgenerator(turn)
         assert next(turn) == "a"
-        assert turn.send("!") == "b!"
+        assert turn.send("!") == "b!"  # type: ignore[arg-type]
         with pytest.raises(StopIteration) as stop:
             next(turn)
         return str(stop.value.value)
@@ -50,7 +50,7 @@ def test_yield_from_a_marked_generator_gives_its_value() -> None:
 
     @tracer_hooks.agent
     def solo(task: str) -> Iterator[str]:
-        found = yield from look(task)  # type: ignore[misc]
+        found = yield from look(task)  # type: ignore[func-returns-value]
         yield f"found {found}"
 
     trajectory = tracer_hooks.run(solo, "x").trajectory

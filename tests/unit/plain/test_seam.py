@@ -133,7 +133,7 @@ def test_changed_arguments_leave_the_others_the_objects_they_are() -> None:
 
     got = run(lambda: look(1, label=label), On(before_tool=more))
     assert seen == [(9, label)]
-    assert got.trajectory.steps[0].tool_calls[0].arguments["number"] == 9
+    assert got.trajectory.steps[0].tool_calls[0].arguments["number"] == 9  # type: ignore[call-overload]
 
 
 # --- models ----------------------------------------------------------------------------------------------------------

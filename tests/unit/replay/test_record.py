@@ -205,7 +205,7 @@ def test_without_annotation_a_reply_with_tools_is_a_mapping() -> None:
     def build() -> tuple[Work, list[Any]]:
         called: list[Any] = []
 
-        def unannotated(prompt):  # type: ignore[no-untyped-def]
+        def unannotated(prompt):
             called.append(prompt)
             return {"content": "", "tool_calls": [{"id": "c1", "function": {"name": "look", "arguments": "{}"}}]}
 

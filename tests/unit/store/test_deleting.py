@@ -226,7 +226,7 @@ def test_retention_is_looked_at_once_an_hour(file: Path, monkeypatch: pytest.Mon
     first.join(60)
     assert second is None
     later = time.monotonic() + 4000
-    monkeypatch.setattr(_retention.time, "monotonic", lambda: later)
+    monkeypatch.setattr(_retention.time, "monotonic", lambda: later)  # type: ignore[attr-defined]
     third = _retention.retain(file, Retention(keep=5))
     assert third is not None
     third.join(60)
@@ -242,7 +242,7 @@ def test_a_hook_takes_the_retention_too() -> None:
     with pytest.raises(ConfigError, match="retention is 'soon'"):
         tracer_hooks.run(lambda task: "done", "ask", retention="soon", store="off")
     with pytest.raises(ConfigError, match="retention is 30"):
-        tracer_hooks.run(lambda task: "done", "ask", retention=30, store="off")  # type: ignore[typeddict-item]
+        tracer_hooks.run(lambda task: "done", "ask", retention=30, store="off")  # type: ignore[arg-type]
 
 
 def test_prompts_and_lessons_stay_when_their_runs_go(file: Path) -> None:

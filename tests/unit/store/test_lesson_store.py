@@ -135,7 +135,7 @@ def _decide(path: Path, found: multiprocessing.Queue[tuple[int, bool]]) -> None:
 def test_processes_that_count_and_decide_at_once(store: LessonStore) -> None:
     store.propose(TEAM, draft())
     context = multiprocessing.get_context("spawn")
-    found: multiprocessing.Queue[tuple[int, bool]] = context.Queue()  # type: ignore[assignment]
+    found: multiprocessing.Queue[tuple[int, bool]] = context.Queue()
     workers = [context.Process(target=_decide, args=(store.path, found)) for _ in range(3)]
     for worker in workers:
         worker.start()

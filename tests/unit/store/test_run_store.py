@@ -218,7 +218,7 @@ def test_the_package_is_imported_without_sqlalchemy() -> None:
 
 def test_a_rewrite_of_an_older_version_is_read_as_a_repair(store: RunStore) -> None:
     older = {"agent": "solver", "before": "Be right.", "after": "Be right. Check."}
-    older |= {"kept": True, "decision": "it helped"}
+    older |= {"kept": True, "decision": "it helped"}  # type: ignore[dict-item]
     store.save(make_run(repair=older))
     found = store.get("run-1").repair
     assert found is not None

@@ -121,7 +121,7 @@ def attacked(attack: Attack, scene: Scene, how: str, before: str = "") -> Sandbo
 @pytest.mark.parametrize(
     "before", [pytest.param(DISARM, id="no hook"), pytest.param("", id="hook", marks=pytest.mark.slow)]
 )
-@pytest.mark.parametrize(**every)
+@pytest.mark.parametrize(**every)  # type: ignore[arg-type]
 def test_bubblewrap_holds(attack: Attack, before: str, scene: Scene) -> None:
     result = attacked(attack, scene, "required", before)
     assert scene.escapes(everything_said(result)) == [], (attack.seen, result)

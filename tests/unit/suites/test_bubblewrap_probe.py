@@ -6,6 +6,7 @@ import logging
 import os
 import struct
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tracer_hooks.config import bubblewrap_use
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.suites import bubblewrap_state, check_of, get_suite, isolation_in_words, run_python
 from tracer_hooks.suites._sandbox import _probe
+from tracer_hooks.suites._sandbox._bubblewrap import Bubblewrap
 from tracer_hooks.suites._sandbox._call_filter import MACHINES, Machine, call_filter
 from tracer_hooks.suites._sandbox._interpreter import interpreter_files
 
@@ -121,9 +123,9 @@ def test_what_stops_working_is_left_and_the_answer_graded_all_the_same(
         run_python("", tests=[], bubblewrap="required")
 
 
-def _with_path(made: object, folder: Path) -> _probe.Bubblewrap:
-    assert isinstance(made, _probe.Bubblewrap)
-    return _probe.replace(made, path=str(folder / "bwrap"))
+def _with_path(made: object, folder: Path) -> Bubblewrap:
+    assert isinstance(made, Bubblewrap)
+    return replace(made, path=str(folder / "bwrap"))
 
 
 def test_the_setting_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,8 +31,8 @@ def graded(task: SuiteTask, text: str, *, solved: bool = True) -> Verdict:
     solution = task.data.get("solution", [])
     assert isinstance(solution, list)
     tools = {tool.__name__: tool for tool in environment.tools}
-    for tool, arguments in solution if solved else ():  # type: ignore[misc]
-        assert not tools[tool](**arguments).startswith("error")  # type: ignore[index]
+    for tool, arguments in solution if solved else ():  # type: ignore[misc, str-unpack]
+        assert not tools[tool](**arguments).startswith("error")  # type: ignore[arg-type]
     return check_of(task, environment)(RunResult(text=text, native=None), task.text)
 
 

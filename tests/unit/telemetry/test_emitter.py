@@ -128,7 +128,7 @@ def test_an_error_is_recorded_once_where_it_happened(recorded: Recorded) -> None
     events = {span.name: [event.name for event in span.events] for span in recorded.spans}
     assert events == {"chat m": ["exception"], "invoke_agent a": [], "invoke_workflow team": []}
     assert [s.kind for s in run.trajectory().steps] == [StepKind.ERROR]
-    assert recorded.span("chat m").attributes[semconv.ERROR_TYPE] == "ValueError"  # type: ignore[index]
+    assert recorded.span("chat m").attributes[semconv.ERROR_TYPE] == "ValueError"
 
 
 def test_equal_texts_of_different_failures_are_two_failures(recorded: Recorded) -> None:
@@ -161,7 +161,7 @@ def test_an_exception_that_cannot_be_printed_is_an_error_all_the_same(recorded: 
     run.finish()
     span = recorded.span("invoke_agent a")
     assert span.status.status_code is StatusCode.ERROR
-    assert span.attributes[semconv.ERROR_TYPE].endswith("Mute")  # type: ignore[index, union-attr]
+    assert span.attributes[semconv.ERROR_TYPE].endswith("Mute")
 
 
 def test_exceptions_that_refer_to_each_other_are_followed_once(recorded: Recorded) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import gc
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import pytest
 from opentelemetry import trace
@@ -61,7 +62,8 @@ def outside() -> bool:
 
 
 def test_each_step_runs_inside_and_each_item_is_given_outside(recorded: Recorded) -> None:
-    run, source, looked_at = recorded.start(), Source(), []
+    run, source = recorded.start(), Source()
+    looked_at: list[Any] = []
     assert [(item, outside()) for item in drive(iter(source), run, on_item=looked_at.append)] == [
         (0, True),
         (1, True),
@@ -107,7 +109,7 @@ def test_closing_in_another_context_is_silent(recorded: Recorded, caplog: pytest
     run = recorded.start()
     items = drive(iter(Source()), run)
     contextvars.copy_context().run(next, items)
-    contextvars.copy_context().run(items.close)  # type: ignore[attr-defined]
+    contextvars.copy_context().run(items.close)
     assert not caplog.records
     assert outside()
 

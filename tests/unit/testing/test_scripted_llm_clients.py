@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,7 +46,7 @@ def autogen_client(llm: ScriptedLLM) -> Any:
     )
 
 
-async def test_autogen_text_tool_calls_and_stream(scripted):
+async def test_autogen_text_tool_calls_and_stream(scripted) -> None:
     llm = scripted(TEXT, ADD, TEXT)
     client = autogen_client(llm)
     from autogen_core.models import SystemMessage, UserMessage
@@ -73,7 +74,7 @@ async def test_autogen_text_tool_calls_and_stream(scripted):
     ]
 
 
-async def test_autogen_streams_tool_calls(scripted):
+async def test_autogen_streams_tool_calls(scripted) -> None:
     llm = scripted(ADD)
     client = autogen_client(llm)
     from autogen_core.models import UserMessage
@@ -83,7 +84,7 @@ async def test_autogen_streams_tool_calls(scripted):
     assert [json.loads(c.arguments) for c in last.content] == [{"a": 6, "b": 7}, {"a": 1, "b": 2}]
 
 
-async def test_autogen_team_runs_on_rules(scripted):
+async def test_autogen_team_runs_on_rules(scripted) -> None:
     agentchat = pytest.importorskip("autogen_agentchat.agents")
     from autogen_agentchat.conditions import MaxMessageTermination
     from autogen_agentchat.teams import RoundRobinGroupChat
@@ -132,7 +133,7 @@ TOOL_SCHEMA = {
 }
 
 
-def test_crewai_text_tool_call_and_stream(scripted):
+def test_crewai_text_tool_call_and_stream(scripted) -> None:
     server = scripted(TEXT, ADD, TEXT)
     whole = crewai_llm(server)
     streaming = crewai_llm(server, stream=True)
@@ -145,14 +146,14 @@ def test_crewai_text_tool_call_and_stream(scripted):
     assert [(r.stream, r.tools) for r in server.requests] == [(False, ()), (False, ("add",)), (True, ())]
 
 
-def test_crewai_streams_tool_calls(scripted):
+def test_crewai_streams_tool_calls(scripted) -> None:
     server = scripted(Reply(tool_calls=[ToolCallReply("add", {"a": 6, "b": 7})]))
     got = crewai_llm(server, stream=True).call("6 + 7?", tools=[TOOL_SCHEMA], available_functions={"add": add})
     assert got in (13, "13")
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_crewai_speaks_the_responses_api(scripted, stream):
+def test_crewai_speaks_the_responses_api(scripted, stream: bool) -> None:
     server = scripted(TEXT, Reply(tool_calls=[ToolCallReply("add", {"a": 6, "b": 7})]))
     llm = crewai_llm(server, api="responses", stream=stream)
     assert llm.call("6 * 7?") == TEXT.text
@@ -162,7 +163,7 @@ def test_crewai_speaks_the_responses_api(scripted, stream):
     assert usage.prompt_tokens >= TEXT.usage[0]
 
 
-def test_crewai_crew_runs_on_rules(scripted, tmp_path, monkeypatch):
+def test_crewai_crew_runs_on_rules(scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     crewai = pytest.importorskip("crewai")
     monkeypatch.setenv("CREWAI_STORAGE_DIR", str(tmp_path))
     server = scripted(
@@ -191,7 +192,7 @@ def chat_openai(server: ScriptedLLM, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("responses", [False, True])
-def test_langchain_text_tool_calls_and_stream(scripted, responses):
+def test_langchain_text_tool_calls_and_stream(scripted, responses: bool) -> None:
     server = scripted(TEXT, ADD, TEXT, ADD)
     model = chat_openai(server, use_responses_api=responses, stream_usage=True)
     with_tools = model.bind_tools([TOOL_SCHEMA])
@@ -207,13 +208,13 @@ def test_langchain_text_tool_calls_and_stream(scripted, responses):
         for chunk in rest:
             whole = whole + chunk
         assert whole.text == (expected.text or "")
-        assert [c["args"] for c in whole.tool_calls] == [dict(c.arguments) for c in expected.tool_calls]
+        assert [c["args"] for c in whole.tool_calls] == [dict(c.arguments) for c in expected.tool_calls]  # type: ignore[arg-type]
         assert (whole.usage_metadata["input_tokens"], whole.usage_metadata["output_tokens"]) == expected.usage
     endpoint = "responses" if responses else "chat/completions"
     assert [(r.endpoint, r.stream) for r in server.requests] == [(endpoint, s) for s in (False, False, True, True)]
 
 
-def test_langchain_reads_structured_output(scripted):
+def test_langchain_reads_structured_output(scripted) -> None:
     pydantic = pytest.importorskip("pydantic")
     answer = pydantic.create_model("Answer", value=(int, ...))
     server = scripted('{"value": 42}')
@@ -221,7 +222,7 @@ def test_langchain_reads_structured_output(scripted):
     assert server.requests[0].raw["response_format"]["type"] == "json_schema"
 
 
-def test_clients_retry_a_scripted_error_and_take_the_next_reply(scripted):
+def test_clients_retry_a_scripted_error_and_take_the_next_reply(scripted) -> None:
     server = scripted(ErrorReply(429, retry_after=0.001), ErrorReply(503, retry_after=0.001), TEXT)
     assert chat_openai(server, max_retries=2).invoke("6 * 7?").text == TEXT.text
     assert [r.headers["x-stainless-retry-count"] for r in server.requests] == ["0", "1", "2"]

@@ -27,7 +27,7 @@ def post(llm: ScriptedLLM, *, stream: bool = False, timeout: float = 20.0) -> ht
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_an_error_reply_has_openais_form(stream):
+def test_an_error_reply_has_openais_form(stream: bool) -> None:
     with ScriptedLLM([ErrorReply(429, message="slow down", retry_after=1.5)]) as llm:
         response = post(llm, stream=stream)
     assert response.status_code == 429
@@ -36,7 +36,7 @@ def test_an_error_reply_has_openais_form(stream):
     assert (response.headers["retry-after"], response.headers["retry-after-ms"]) == ("2", "1500")
 
 
-def test_type_and_code_of_an_error_can_be_scripted():
+def test_type_and_code_of_an_error_can_be_scripted() -> None:
     with ScriptedLLM([ErrorReply(400, type="t", code="content_filter"), ErrorReply()]) as llm:
         scripted, default = post(llm), post(llm)
     assert (scripted.json()["error"]["type"], scripted.json()["error"]["code"]) == ("t", "content_filter")
@@ -44,7 +44,7 @@ def test_type_and_code_of_an_error_can_be_scripted():
     assert "retry-after" not in default.headers
 
 
-def test_a_dropped_reply_stops_in_the_middle_of_its_body():
+def test_a_dropped_reply_stops_in_the_middle_of_its_body() -> None:
     with ScriptedLLM([Drop()]) as llm:
         with pytest.raises(httpx.RemoteProtocolError, match="complete message body"):
             post(llm)
@@ -55,8 +55,8 @@ def post_status(llm: ScriptedLLM) -> int:
     return post(llm).status_code
 
 
-def test_a_dropped_stream_delivers_its_beginning():
-    got = []
+def test_a_dropped_stream_delivers_its_beginning() -> None:
+    got: list[Any] = []
     with ScriptedLLM([Drop("one two three four")]) as llm:
         url = f"{llm.base_url}/chat/completions"
         with (
@@ -70,7 +70,7 @@ def test_a_dropped_stream_delivers_its_beginning():
     assert "[DONE]" not in text
 
 
-def test_a_drop_may_leave_the_request_without_any_answer():
+def test_a_drop_may_leave_the_request_without_any_answer() -> None:
     with (
         ScriptedLLM([Drop(sent=0)]) as llm,
         pytest.raises(httpx.RemoteProtocolError, match="without sending"),
@@ -78,7 +78,7 @@ def test_a_drop_may_leave_the_request_without_any_answer():
         post(llm)
 
 
-def test_garbage_is_sent_as_it_is():
+def test_garbage_is_sent_as_it_is() -> None:
     with ScriptedLLM([Garbage('{"choices": ['), Garbage("<h1>Bad gateway</h1>", content_type="text/html")]) as llm:
         broken, page = post(llm), post(llm)
         with pytest.raises(json.JSONDecodeError):
@@ -87,19 +87,19 @@ def test_garbage_is_sent_as_it_is():
     assert (page.text, page.headers["content-type"]) == ("<h1>Bad gateway</h1>", "text/html")
 
 
-def test_garbage_in_a_stream_is_one_event():
+def test_garbage_in_a_stream_is_one_event() -> None:
     with ScriptedLLM([Garbage("{half")]) as llm:
         assert post(llm, stream=True).text == "data: {half\n\ndata: [DONE]\n\n"
 
 
-def test_a_delay_holds_the_reply_back():
+def test_a_delay_holds_the_reply_back() -> None:
     with ScriptedLLM([Reply("a", delay_s=0.1)]) as llm:
         begin = time.perf_counter()
         assert post(llm).status_code == 200
         assert time.perf_counter() - begin >= 0.1
 
 
-def test_a_pause_comes_between_the_pieces_of_a_stream_alone():
+def test_a_pause_comes_between_the_pieces_of_a_stream_alone() -> None:
     with ScriptedLLM([Reply("a b", pause_s=0.1), Reply("a b", pause_s=600)]) as llm:
         begin = time.perf_counter()
         assert post(llm, stream=True).status_code == 200
@@ -107,7 +107,7 @@ def test_a_pause_comes_between_the_pieces_of_a_stream_alone():
         assert post(llm).status_code == 200
 
 
-def test_a_client_that_gives_up_leaves_the_server_working_and_close_ends_the_wait():
+def test_a_client_that_gives_up_leaves_the_server_working_and_close_ends_the_wait() -> None:
     with ScriptedLLM([Reply("late", delay_s=600), "next"]) as llm:
         with pytest.raises(httpx.ReadTimeout):
             post(llm, timeout=0.2)
@@ -126,7 +126,7 @@ def test_a_client_that_gives_up_leaves_the_server_working_and_close_ends_the_wai
         (lambda: Garbage("x", delay_s=-2), "delay_s=-2"),
     ],
 )
-def test_a_failure_that_makes_no_sense_is_refused(make, message):
+def test_a_failure_that_makes_no_sense_is_refused(make, message) -> None:
     with pytest.raises(ConfigError, match=message):
         make()
 
@@ -141,7 +141,7 @@ def test_a_failure_that_makes_no_sense_is_refused(make, message):
         (b'{"messages": ["x"]}', "list of objects"),
     ],
 )
-def test_a_malformed_request_is_refused_and_not_counted(content, message):
+def test_a_malformed_request_is_refused_and_not_counted(content, message) -> None:
     with ScriptedLLM(default="ok") as llm:
         response = httpx.post(f"{llm.base_url}/chat/completions", content=content)
         assert response.status_code == 400
@@ -149,7 +149,7 @@ def test_a_malformed_request_is_refused_and_not_counted(content, message):
         assert (llm.calls, post_status(llm), llm.requests[0].index) == (0, 200, 0)
 
 
-def test_an_unknown_path_names_those_that_are_served():
+def test_an_unknown_path_names_those_that_are_served() -> None:
     with ScriptedLLM(default="ok") as llm:
         with pytest.raises(error.HTTPError) as failure:
             request.urlopen(f"{llm.base_url}/embeddings", data=b"{}")
@@ -159,14 +159,14 @@ def test_an_unknown_path_names_those_that_are_served():
     assert "POST /v1/chat/completions" in message
 
 
-def test_a_body_without_length_is_refused():
+def test_a_body_without_length_is_refused() -> None:
     with ScriptedLLM(default="ok") as llm:
         response = httpx.post(f"{llm.base_url}/chat/completions", content=iter([b"{}"]))
     assert response.status_code == 411
     assert "Content-Length" in response.json()["error"]["message"]
 
 
-def test_one_connection_serves_many_requests():
+def test_one_connection_serves_many_requests() -> None:
     with ScriptedLLM(default="ok") as llm, httpx.Client() as client:
         peers = set()
         for stream in (False, True, False):
@@ -175,7 +175,7 @@ def test_one_connection_serves_many_requests():
     assert len(peers) == 1
 
 
-def test_the_server_listens_on_loopback_only_and_offers_its_environment():
+def test_the_server_listens_on_loopback_only_and_offers_its_environment() -> None:
     with ScriptedLLM() as llm:
         assert llm.base_url.startswith("http://127.0.0.1:")
         assert llm.base_url.endswith("/v1")
@@ -183,7 +183,7 @@ def test_the_server_listens_on_loopback_only_and_offers_its_environment():
         assert llm.env() == {"OPENAI_BASE_URL": url, "OPENAI_API_BASE": url, "OPENAI_API_KEY": llm.api_key}
 
 
-def test_close_frees_port_and_threads_and_may_be_called_again():
+def test_close_frees_port_and_threads_and_may_be_called_again() -> None:
     before = set(threading.enumerate())
     llm = ScriptedLLM(default="ok")
     client = httpx.Client()
@@ -198,7 +198,7 @@ def test_close_frees_port_and_threads_and_may_be_called_again():
     assert llm.calls == 1, "the record of requests outlives the server"
 
 
-def test_two_servers_do_not_mix():
+def test_two_servers_do_not_mix() -> None:
     with ScriptedLLM(["a"]) as one, ScriptedLLM(["b"]) as two:
         assert one.base_url != two.base_url
         assert "b" in post(two).json()["choices"][0]["message"]["content"]
@@ -209,7 +209,7 @@ def run_python(program: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
 
 
-def test_a_program_that_forgets_to_close_ends_silently():
+def test_a_program_that_forgets_to_close_ends_silently() -> None:
     done = run_python(
         """
 import http.client, json
@@ -228,7 +228,7 @@ print("end")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="fork exists on POSIX only")
-def test_a_forked_child_leaves_its_parents_server_alone():
+def test_a_forked_child_leaves_its_parents_server_alone() -> None:
     done = run_python(
         """
 import os, sys, urllib.request
@@ -244,7 +244,7 @@ print(status, urllib.request.urlopen(llm.base_url + "/models", timeout=10).statu
     assert (done.returncode, done.stdout, done.stderr) == (0, "0 200\n", "")
 
 
-def test_importing_the_double_loads_no_framework():
+def test_importing_the_double_loads_no_framework() -> None:
     done = run_python(
         """
 import sys

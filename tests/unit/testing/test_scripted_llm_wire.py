@@ -40,7 +40,7 @@ def responses_stream(llm: ScriptedLLM, **body: Any) -> list[dict[str, Any]]:
     return events
 
 
-def test_text_reply_has_the_shape_of_a_chat_completion():
+def test_text_reply_has_the_shape_of_a_chat_completion() -> None:
     with ScriptedLLM(["forty-two"]) as llm:
         body = chat(llm)
     assert body["object"] == "chat.completion"
@@ -56,7 +56,7 @@ def test_text_reply_has_the_shape_of_a_chat_completion():
 
 
 @pytest.mark.parametrize("text", ["", "Zürich 東京 🙂", "half a pair \ud83d", 'quote " and \\ and\nline'])
-def test_any_text_survives_the_wire(text):
+def test_any_text_survives_the_wire(text: str) -> None:
     with ScriptedLLM(default=Reply(text)) as llm:
         whole = chat(llm)["choices"][0]["message"]["content"]
         deltas = [chunk["choices"][0]["delta"] for chunk in chat_stream(llm)]
@@ -64,7 +64,7 @@ def test_any_text_survives_the_wire(text):
     assert "".join(d.get("content", "") for d in deltas) == text
 
 
-def test_scripted_usage_model_and_finish_reason_are_sent():
+def test_scripted_usage_model_and_finish_reason_are_sent() -> None:
     with ScriptedLLM([Reply("cut", usage=(100, 5), model="other", finish_reason="length")]) as llm:
         body = chat(llm)
     assert (body["usage"]["prompt_tokens"], body["usage"]["completion_tokens"]) == (100, 5)
@@ -72,7 +72,7 @@ def test_scripted_usage_model_and_finish_reason_are_sent():
     assert body["choices"][0]["finish_reason"] == "length"
 
 
-def test_parallel_tool_calls_keep_order_ids_and_malformed_arguments():
+def test_parallel_tool_calls_keep_order_ids_and_malformed_arguments() -> None:
     with ScriptedLLM([Reply(tool_calls=TWO_CALLS)]) as llm:
         (choice,) = chat(llm)["choices"]
     assert choice["finish_reason"] == "tool_calls"
@@ -83,14 +83,14 @@ def test_parallel_tool_calls_keep_order_ids_and_malformed_arguments():
     assert (second["id"], second["function"]["arguments"]) == ("mine", "{not json")
 
 
-def test_text_may_stand_beside_tool_calls():
+def test_text_may_stand_beside_tool_calls() -> None:
     with ScriptedLLM([Reply("Let me add.", tool_calls=TWO_CALLS[:1])]) as llm:
         message = chat(llm)["choices"][0]["message"]
     assert message["content"] == "Let me add."
     assert len(message["tool_calls"]) == 1
 
 
-def test_streamed_text_joins_to_the_reply_and_ends_with_its_reason():
+def test_streamed_text_joins_to_the_reply_and_ends_with_its_reason() -> None:
     with ScriptedLLM([" Six times\nseven is 42. \n"]) as llm:
         chunks = chat_stream(llm)
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
@@ -108,13 +108,13 @@ def test_streamed_text_joins_to_the_reply_and_ends_with_its_reason():
     ("chunks", "expected"),
     [(3, ["ab", "cd", "efg"]), (["a", "bcdefg"], ["a", "bcdefg"]), (None, ["abcdefg"])],
 )
-def test_chunks_say_how_a_stream_is_split(chunks, expected):
+def test_chunks_say_how_a_stream_is_split(chunks, expected) -> None:
     with ScriptedLLM([Reply("abcdefg", chunks=chunks)]) as llm:
         deltas = [chunk["choices"][0]["delta"] for chunk in chat_stream(llm)]
     assert [d["content"] for d in deltas if d.get("content")] == expected
 
 
-def test_usage_is_streamed_last_and_only_when_asked_for():
+def test_usage_is_streamed_last_and_only_when_asked_for() -> None:
     with ScriptedLLM([Reply("42", usage=(7, 2))]) as llm:
         *before, last = chat_stream(llm, stream_options={"include_usage": True})
     assert last["choices"] == []
@@ -122,7 +122,7 @@ def test_usage_is_streamed_last_and_only_when_asked_for():
     assert all(chunk["usage"] is None for chunk in before)
 
 
-def test_streamed_tool_calls_come_in_pieces_that_join():
+def test_streamed_tool_calls_come_in_pieces_that_join() -> None:
     with ScriptedLLM([Reply(tool_calls=TWO_CALLS)]) as llm:
         chunks = chat_stream(llm)
     calls = [c for chunk in chunks for c in chunk["choices"][0]["delta"].get("tool_calls", [])]
@@ -137,14 +137,14 @@ def test_streamed_tool_calls_come_in_pieces_that_join():
     assert chunks[-1]["choices"][0]["finish_reason"] == "tool_calls"
 
 
-def test_response_format_does_not_change_the_scripted_text():
+def test_response_format_does_not_change_the_scripted_text() -> None:
     with ScriptedLLM(['{"answer": 42}', "not json"]) as llm:
         wanted = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
         texts = [chat(llm, response_format=wanted)["choices"][0]["message"]["content"] for _ in range(2)]
     assert texts == ['{"answer": 42}', "not json"]
 
 
-def test_responses_body_holds_message_and_function_calls():
+def test_responses_body_holds_message_and_function_calls() -> None:
     with ScriptedLLM([Reply("Adding.", tool_calls=TWO_CALLS, usage=(3, 4))]) as llm:
         body = httpx.post(f"{llm.base_url}/responses", json={"model": "m", "input": "hi"}).json()
     message, add, stop = body["output"]
@@ -159,7 +159,7 @@ def test_responses_body_holds_message_and_function_calls():
     assert (body["usage"]["input_tokens"], body["usage"]["output_tokens"]) == (3, 4)
 
 
-def test_responses_stream_counts_its_events_and_ends_with_the_whole_body():
+def test_responses_stream_counts_its_events_and_ends_with_the_whole_body() -> None:
     with ScriptedLLM([Reply("a b", tool_calls=TWO_CALLS[:1])]) as llm:
         events = responses_stream(llm)
         llm.reset()
@@ -175,14 +175,14 @@ def test_responses_stream_counts_its_events_and_ends_with_the_whole_body():
     assert events[-1]["response"] == whole
 
 
-def test_responses_cut_for_length_are_incomplete():
+def test_responses_cut_for_length_are_incomplete() -> None:
     with ScriptedLLM([Reply("cut", finish_reason="length")]) as llm:
         last = responses_stream(llm)[-1]
     assert last["type"] == "response.incomplete"
     assert last["response"]["incomplete_details"] == {"reason": "max_output_tokens"}
 
 
-def test_models_and_health_are_served():
+def test_models_and_health_are_served() -> None:
     with ScriptedLLM(model="tiny") as llm:
         models = httpx.get(f"{llm.base_url}/models").json()
         health = httpx.get(llm.base_url.removesuffix("/v1") + "/health")
@@ -191,7 +191,7 @@ def test_models_and_health_are_served():
     assert llm.calls == 0
 
 
-def test_equal_runs_give_equal_bytes():
+def test_equal_runs_give_equal_bytes() -> None:
     def run() -> list[bytes]:
         with ScriptedLLM(["a", Reply(tool_calls=TWO_CALLS)]) as llm, httpx.Client() as client:
             url = f"{llm.base_url}/chat/completions"
@@ -214,6 +214,6 @@ def test_equal_runs_give_equal_bytes():
         (lambda: ToolCallReply("f", {"a": {1}}), "expected JSON values"),
     ],
 )
-def test_a_reply_that_cannot_be_sent_is_refused_where_it_is_written(make, message):
+def test_a_reply_that_cannot_be_sent_is_refused_where_it_is_written(make, message) -> None:
     with pytest.raises(ConfigError, match=message):
         make()

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -12,16 +14,16 @@ class NoTokens:
         return []
 
 
-def labeled(agents, **fields):
+def labeled(agents, **fields: Any) -> LabeledTrajectory:
     steps = tuple(Step(index=k, agent=agent, content="text") for k, agent in enumerate(agents))
     return LabeledTrajectory(
         trajectory=Trajectory(run_id="r", steps=steps), label_source=LabelSource.INJECTED, **fields
     )
 
 
-def labels(agents, **fields):
+def labels(agents, **fields: Any):
     one = labeled(agents, **fields)
-    return labels_of(one, read(one.trajectory, NoTokens(), ()))
+    return labels_of(one, read(one.trajectory, NoTokens(), ()))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -37,11 +39,11 @@ def labels(agents, **fields):
         ("Assistant1", ["Assistant2"], None),
     ],
 )
-def test_a_label_finds_its_agent_in_other_spellings_but_no_other_agent(label, roster, position):
+def test_a_label_finds_its_agent_in_other_spellings_but_no_other_agent(label, roster, position) -> None:
     assert find_agent(label, roster) == position
 
 
-def test_labels_of_agents_mark_all_their_steps():
+def test_labels_of_agents_mark_all_their_steps() -> None:
     found = labels(
         ["user", "A", "B", "A"],
         faults=(AgentFault(agent="a", error_mode=ErrorMode.FM_1_1), AgentFault(agent="silent")),
@@ -52,13 +54,13 @@ def test_labels_of_agents_mark_all_their_steps():
     assert found.useful
 
 
-def test_a_step_label_marks_that_step_alone():
+def test_a_step_label_marks_that_step_alone() -> None:
     found = labels(["A", "B", "A"], decisive=DecisiveStep(agent="A", step=2))
     assert found.agents.tolist() == [1, 0]
     assert found.bag.tolist() == [0, 0, 1]
 
 
-def test_a_run_whose_faulty_agent_never_acts_is_of_no_use():
+def test_a_run_whose_faulty_agent_never_acts_is_of_no_use() -> None:
     assert not labels(["A", "B"], faults=(AgentFault(agent="silent"),)).useful
 
 
@@ -74,11 +76,11 @@ def test_a_run_whose_faulty_agent_never_acts_is_of_no_use():
         (["user", "MagenticOneOrchestrator", "WebSurfer"], "magentic-one"),
     ],
 )
-def test_the_architecture_is_told_from_the_names(names, architecture):
+def test_the_architecture_is_told_from_the_names(names, architecture) -> None:
     assert architecture_of(names) == architecture
 
 
-def test_a_tenth_of_the_questions_is_held_out_always_the_same():
+def test_a_tenth_of_the_questions_is_held_out_always_the_same() -> None:
     held = [f"q{k}" for k in range(2000) if is_held_out(f"q{k}")]
     assert 150 < len(held) < 250
     assert held == [f"q{k}" for k in range(2000) if is_held_out(f"q{k}")]

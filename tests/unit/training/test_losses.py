@@ -10,27 +10,27 @@ from tracer_hooks.training._losses import LossWeights, Targets, loss_of  # noqa:
 NOTHING = {"agents": 0.0, "ranking": 0.0, "pointer": 0.0, "modes": 0.0}
 
 
-def only(part):
+def only(part) -> LossWeights:
     return LossWeights(**{**NOTHING, part: 1.0})
 
 
-def output(steps, agents):
+def output(steps, agents) -> HeadOutput:
     agents = torch.tensor(agents)
     return HeadOutput(torch.tensor(steps), agents, torch.zeros(*agents.shape, 14))
 
 
-def targets(agents, bag):
+def targets(agents, bag) -> Targets:
     agents = torch.tensor(agents)
     return Targets(agents, torch.zeros(*agents.shape, 14), torch.tensor(bag))
 
 
-def test_the_pointer_loss_is_the_belief_that_misses_the_bag():
+def test_the_pointer_loss_is_the_belief_that_misses_the_bag() -> None:
     given = output([[0.0, 0.0, 0.0, -math.inf]], [[0.0]])
     found = loss_of(given, targets([[1.0]], [[1.0, 1.0, 0.0, 0.0]]), only("pointer"))
     assert float(found) == pytest.approx(-math.log(2 / 3), abs=1e-5)
 
 
-def test_which_step_of_the_bag_has_the_belief_does_not_matter():
+def test_which_step_of_the_bag_has_the_belief_does_not_matter() -> None:
     bag = targets([[1.0]], [[1.0, 1.0, 0.0]])
     first, second = ([[2.0, 0.0, 1.0]], [[0.0]]), ([[0.0, 2.0, 1.0]], [[0.0]])
     assert float(loss_of(output(*first), bag, only("pointer"))) == pytest.approx(
@@ -38,19 +38,19 @@ def test_which_step_of_the_bag_has_the_belief_does_not_matter():
     )
 
 
-def test_the_ranking_loss_compares_faulty_agents_with_the_others_of_the_same_trajectory():
+def test_the_ranking_loss_compares_faulty_agents_with_the_others_of_the_same_trajectory() -> None:
     truth = targets([[1.0, 0.0, -1.0], [0.0, 0.0, -1.0]], [[0.0], [0.0]])
     found = loss_of(output([[0.0], [0.0]], [[3.0, 1.0, 9.0], [7.0, 7.0, 7.0]]), truth, only("ranking"))
     assert float(found) == pytest.approx(math.log1p(math.exp(-2)), abs=1e-5)
 
 
-def test_padding_counts_nowhere():
+def test_padding_counts_nowhere() -> None:
     short = loss_of(output([[0.5]], [[0.3]]), targets([[1.0]], [[1.0]]))
     padded = loss_of(output([[0.5, -math.inf]], [[0.3, 5.0]]), targets([[1.0, -1.0]], [[1.0, 0.0]]))
     assert float(short) == pytest.approx(float(padded), abs=1e-5)
 
 
-def test_gradients_are_finite_where_steps_are_padding():
+def test_gradients_are_finite_where_steps_are_padding() -> None:
     steps = torch.tensor([[0.1, -math.inf]], requires_grad=True)
     loss_of(HeadOutput(steps, torch.zeros(1, 1), torch.zeros(1, 1, 14)), targets([[1.0]], [[1.0, 0.0]])).backward()
     assert torch.isfinite(steps.grad).all()

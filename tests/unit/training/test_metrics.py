@@ -1,33 +1,35 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
 from tracer_hooks.training._metrics import area_within, pair_f1
 
 
-def arrays(*rows):
+def arrays(*rows: Any):
     return [np.array(row, np.float32) for row in rows]
 
 
-def test_the_area_is_the_mean_over_trajectories_with_both_kinds_of_agent():
+def test_the_area_is_the_mean_over_trajectories_with_both_kinds_of_agent() -> None:
     scores = arrays([3, 1, 2], [0, 1], [5, 5], [1, 2])
     faulty = arrays([1, 0, 1], [1, 0], [1, 0], [1, 1])  # right, wrong, tie, nothing to compare
     assert area_within(scores, faulty) == pytest.approx((1 + 0 + 0.5) / 3)
 
 
-def test_there_is_no_area_without_anything_to_compare():
+def test_there_is_no_area_without_anything_to_compare() -> None:
     assert area_within(arrays([1, 2]), arrays([1, 1])) is None
 
 
-def test_scores_of_different_trajectories_are_never_compared():
+def test_scores_of_different_trajectories_are_never_compared() -> None:
     assert area_within(arrays([100, 99], [1, 0]), arrays([1, 0], [1, 0])) == 1
 
 
-def test_pair_f1_counts_pairs_over_all_trajectories():
+def test_pair_f1_counts_pairs_over_all_trajectories() -> None:
     scores = arrays([[1, -1], [1, -1]], [[-1, 1]])
     truth = arrays([[1, 0], [0, 1]], [[0, 1]])
     # three named, two of them right, three wanted
     assert pair_f1(scores, truth, 0.0) == pytest.approx(2 * 2 / 6)
 
 
-def test_pair_f1_of_nothing_is_nothing():
+def test_pair_f1_of_nothing_is_nothing() -> None:
     assert pair_f1(arrays([[-1.0]]), arrays([[0.0]]), 0.0) == 0

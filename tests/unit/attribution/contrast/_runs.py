@@ -1,5 +1,7 @@
 """Small runs with a known point of divergence."""
 
+from typing import Any
+
 from tracer_hooks.schema import AgentSpec, RunOutcome, Step, StepKind, ToolCall, Trajectory
 
 TASK = "What do 17 crates at 12 dollars each cost?"
@@ -11,13 +13,13 @@ PASSED = (
 )
 
 
-def run(run_id, turns, *, outcome=RunOutcome.SUCCEEDED, task=TASK, **more):
+def run(run_id, turns, *, outcome=RunOutcome.SUCCEEDED, task=TASK, **more: Any) -> Trajectory:
     """A trajectory of (agent, text), (agent, tool, arguments, result) or (agent, "->", recipient)."""
     steps = tuple(_step(index, turn) for index, turn in enumerate(turns))
     return Trajectory(run_id=run_id, task=task, outcome=outcome, steps=steps, **more)
 
 
-def _step(index, turn):
+def _step(index, turn) -> Step:
     if len(turn) == 2:
         return Step(index=index, agent=turn[0], content=turn[1])
     if turn[1] == "->":
@@ -27,15 +29,15 @@ def _step(index, turn):
     return Step(index=index, agent=agent, kind=StepKind.TOOL_CALL, tool_calls=(call,))
 
 
-def failed(turns, run_id="failed", **more):
+def failed(turns, run_id: str = "failed", **more: Any):
     return run(run_id, turns, outcome=RunOutcome.FAILED, **more)
 
 
-def passed(count=2):
+def passed(count: int = 2):
     """Passing runs that differ a little in words."""
     extra = ("", " Let me see.", " Fine.", " Very well.")
     return [run(f"passed-{k}", [(agent, text + extra[k]) for agent, text in PASSED]) for k in range(count)]
 
 
-def specs(*names):
+def specs(*names: Any):
     return tuple(AgentSpec(name=name) for name in names)

@@ -56,29 +56,29 @@ def score_of(partners, similarity):
 
 
 @given(similarities)
-def test_the_alignment_is_the_best_one_and_its_partners_have_that_score(similarity):
+def test_the_alignment_is_the_best_one_and_its_partners_have_that_score(similarity) -> None:
     aligned = align(similarity)
     assert aligned.score == pytest.approx(best_score(similarity))
     assert score_of(aligned.partners, similarity) == pytest.approx(aligned.score)
 
 
 @given(similarities)
-def test_the_score_does_not_depend_on_which_sequence_is_first(similarity):
+def test_the_score_does_not_depend_on_which_sequence_is_first(similarity) -> None:
     assert align(similarity).score == pytest.approx(align(similarity.T).score)
 
 
 @given(similarities)
-def test_partners_are_in_order_and_each_is_used_once(similarity):
+def test_partners_are_in_order_and_each_is_used_once(similarity) -> None:
     paired = [column for column in align(similarity).partners if column >= 0]
     assert paired == sorted(set(paired))
     assert all(column < similarity.shape[1] for column in paired)
 
 
-def test_of_a_step_done_twice_the_second_is_left_over():
+def test_of_a_step_done_twice_the_second_is_left_over() -> None:
     assert align(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])).partners == (0, -1, 1)
 
 
-def test_a_gap_of_two_costs_less_than_two_gaps():
+def test_a_gap_of_two_costs_less_than_two_gaps() -> None:
     similarity = np.eye(4)
     assert align(similarity[[0, 3]]).score == pytest.approx(2 * 0.5 - GAP_OPEN - GAP_EXTEND)
     assert align(similarity[[0, 2]]).score == pytest.approx(2 * 0.5 - 2 * GAP_OPEN)

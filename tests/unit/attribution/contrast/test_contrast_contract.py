@@ -46,7 +46,7 @@ calls = st.builds(
 
 
 @st.composite
-def trajectories(draw, run_id=None):
+def trajectories(draw, run_id=None) -> Trajectory:
     steps = tuple(
         Step(
             index=index,
@@ -89,7 +89,7 @@ relaxed = settings(max_examples=60, deadline=None, suppress_health_check=[Health
 
 @relaxed
 @given(trajectories(run_id="judged"), st.lists(trajectories(), max_size=4), options)
-def test_every_answer_keeps_the_contract(trajectory, others, options):
+def test_every_answer_keeps_the_contract(trajectory, others, options) -> None:
     attributor = ContrastAttributor(others, others, options=options)
     answer, scores = attributor.attribute(trajectory), attributor.score(trajectory)
     count = len(trajectory.steps)
@@ -118,14 +118,14 @@ def test_every_answer_keeps_the_contract(trajectory, others, options):
 
 @relaxed
 @given(trajectories(run_id="judged"), st.lists(trajectories(), max_size=3))
-def test_the_same_runs_give_the_same_answer(trajectory, others):
+def test_the_same_runs_give_the_same_answer(trajectory, others) -> None:
     first, second = (ContrastAttributor(others).attribute(trajectory) for _ in range(2))
     assert first.model_copy(update={"elapsed_s": 0.0}) == second.model_copy(update={"elapsed_s": 0.0})
 
 
 @relaxed
 @given(trajectories(run_id="judged"))
-def test_a_run_beside_its_own_copy_shows_no_difference(trajectory):
+def test_a_run_beside_its_own_copy_shows_no_difference(trajectory) -> None:
     copy = trajectory.model_copy(update={"run_id": "copy", "outcome": RunOutcome.SUCCEEDED})
     divergences = ContrastAttributor([copy]).divergences(trajectory)
     if divergences is not None:
@@ -134,21 +134,21 @@ def test_a_run_beside_its_own_copy_shows_no_difference(trajectory):
 
 @relaxed
 @given(trajectories(run_id="one"), trajectories(run_id="two"))
-def test_the_alignment_does_not_depend_on_which_run_is_judged(one, two):
+def test_the_alignment_does_not_depend_on_which_run_is_judged(one, two) -> None:
     here, there = view_of(one), view_of(two)
     similarity = compare(here, [there]).pairings[0].similarity
     assert similarity == pytest.approx(compare(there, [here]).pairings[0].similarity.T)
     assert align(similarity).score == pytest.approx(align(similarity.T).score)
 
 
-def test_it_is_an_attributor_and_a_scorer():
+def test_it_is_an_attributor_and_a_scorer() -> None:
     attributor = ContrastAttributor()
     assert isinstance(attributor, Attributor)
     assert isinstance(attributor, Scorer)
     assert attributor.name == "contrast"
 
 
-def long_run(run_id, outcome, seed, size):
+def long_run(run_id, outcome, seed, size) -> Trajectory:
     rng = random.Random(seed)
     words = ["".join(rng.choices(string.ascii_lowercase, k=6)) for _ in range(2_000)]
     shared = random.Random(0)
@@ -165,7 +165,7 @@ def long_run(run_id, outcome, seed, size):
 
 
 @pytest.mark.parametrize("size", [1, 400])
-def test_130_steps_beside_20_runs_of_130_steps(size):
+def test_130_steps_beside_20_runs_of_130_steps(size: int) -> None:
     passing = [long_run(f"p{k}", RunOutcome.SUCCEEDED, k, size) for k in range(14)]
     failing = [long_run(f"f{k}", RunOutcome.FAILED, 100 + k, size) for k in range(6)]
     attributor = ContrastAttributor(runs=passing + failing)

@@ -22,13 +22,13 @@ BY_HAND = {
 
 
 @pytest.mark.parametrize("formula", BY_HAND)
-def test_published_formulas(formula):
+def test_published_formulas(formula) -> None:
     found = suspiciousness(formula, EF, EP, failing=3, passing=5)
     assert found == pytest.approx(BY_HAND[formula])
 
 
 @pytest.mark.parametrize("formula", BY_HAND)
-def test_scaling_keeps_the_order_and_the_range(formula):
+def test_scaling_keeps_the_order_and_the_range(formula) -> None:
     raw = suspiciousness(formula, EF, EP, failing=3, passing=5)
     found = scaled(formula, raw, failing=3)
     assert found.min() >= 0.0
@@ -36,12 +36,12 @@ def test_scaling_keeps_the_order_and_the_range(formula):
     assert [int(np.argmax(raw)), found[0] > found[2]] == [int(np.argmax(found)), True]
 
 
-def test_without_passing_runs_nothing_is_divided_by_zero():
+def test_without_passing_runs_nothing_is_divided_by_zero() -> None:
     for formula in Formula:
         assert not np.isnan(suspiciousness(formula, np.array([1.0, 0.0]), np.zeros(2), failing=1, passing=0)).any()
 
 
-def test_famas_by_hand():
+def test_famas_by_hand() -> None:
     # Columns: the judged run and another failing one, then two passing runs. The element occurs 2, 0, 1, 0 times; its
     # agent acts 4, 3, 2, 0 times.
     found = famas(
@@ -57,5 +57,5 @@ def test_famas_by_hand():
     assert found == pytest.approx([alpha * k2 * (1 + beta) * (1 + gamma)])
 
 
-def test_famas_of_an_element_that_no_run_contains_is_zero():
+def test_famas_of_an_element_that_no_run_contains_is_zero() -> None:
     assert famas(np.zeros((1, 2)), np.zeros((1, 2)), np.array([True, False]), subject=0) == pytest.approx([0.0])

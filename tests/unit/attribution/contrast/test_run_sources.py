@@ -1,6 +1,7 @@
 """Runs to compare with, out of the run store and out of files."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +17,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 WRONG = [(agent, text.replace("204", "214")) for agent, text in PASSED]
 
 
-def save(store, trajectory, *, minute=0, team="pricing", outcome=None):
+def save(store, trajectory, *, minute: int = 0, team: str = "pricing", outcome=None) -> None:
     store.save(
         StoredRun(
             run_id=trajectory.run_id,
@@ -31,7 +32,7 @@ def save(store, trajectory, *, minute=0, team="pricing", outcome=None):
 
 
 @pytest.fixture
-def store(tmp_path):
+def store(tmp_path: Path) -> RunStore:
     return RunStore(tmp_path / "runs.sqlite")
 
 
@@ -39,7 +40,7 @@ def ids(runs):
     return [one.run_id for one in runs]
 
 
-def test_runs_of_the_team_the_same_task_first_then_the_newest(store):
+def test_runs_of_the_team_the_same_task_first_then_the_newest(store) -> None:
     for minute, (name, task) in enumerate([("old", TASK), ("other", "Write a poem."), ("new", TASK)]):
         save(store, run(name, PASSED, task=task, team="pricing"), minute=minute)
     save(store, run("stranger", PASSED, team="poets"), team="poets")
@@ -52,18 +53,18 @@ def test_runs_of_the_team_the_same_task_first_then_the_newest(store):
     assert ids(StoredRuns(store, looked_at=2).runs_like(failed(WRONG, team="pricing"))) == ["new", "other", "bad"]
 
 
-def test_a_trajectory_without_a_team_is_compared_with_any(store):
+def test_a_trajectory_without_a_team_is_compared_with_any(store) -> None:
     save(store, run("one", PASSED, team="pricing"))
     save(store, run("two", PASSED, team="poets"), team="poets")
     assert sorted(ids(StoredRuns(store).runs_like(failed(WRONG)))) == ["one", "two"]
 
 
-def test_the_judged_run_itself_is_not_handed_over(store):
+def test_the_judged_run_itself_is_not_handed_over(store) -> None:
     save(store, run("one", PASSED))
     assert StoredRuns(store).runs_like(failed(WRONG, run_id="one")) == []
 
 
-def test_the_outcome_of_the_store_counts_even_when_it_changes(store):
+def test_the_outcome_of_the_store_counts_even_when_it_changes(store) -> None:
     trajectory = run("one", PASSED, outcome=RunOutcome.UNKNOWN)
     source = StoredRuns(store)
     for outcome in (RunOutcome.FAILED, RunOutcome.SUCCEEDED):
@@ -71,19 +72,19 @@ def test_the_outcome_of_the_store_counts_even_when_it_changes(store):
         assert [one.outcome for one in source.runs_like(failed(WRONG))] == [outcome]
 
 
-def test_a_store_that_does_not_exist_holds_nothing_and_is_not_made(tmp_path):
+def test_a_store_that_does_not_exist_holds_nothing_and_is_not_made(tmp_path: Path) -> None:
     store = RunStore(tmp_path / "none.sqlite", read_only=True)
     assert StoredRuns(store).runs_like(failed(WRONG)) == ()
     assert not store.path.exists()
 
 
-def test_a_store_that_cannot_be_read_says_so(tmp_path):
+def test_a_store_that_cannot_be_read_says_so(tmp_path: Path) -> None:
     (tmp_path / "runs.sqlite").write_text("this is no database, but a text of some length\n" * 40)
     with pytest.raises(StoreError):
         StoredRuns(RunStore(tmp_path / "runs.sqlite")).runs_like(failed(WRONG))
 
 
-def test_runs_of_a_folder_with_a_broken_file_left_out(tmp_path, caplog):
+def test_runs_of_a_folder_with_a_broken_file_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     save_jsonl(tmp_path / "good.jsonl", passed(2))
     (tmp_path / "bad.json").write_text("{")
     source = FiledRuns(tmp_path)
@@ -93,7 +94,7 @@ def test_runs_of_a_folder_with_a_broken_file_left_out(tmp_path, caplog):
     assert ids(FiledRuns(tmp_path, limit=1).runs_like(failed(WRONG))) == ["passed-0"]
 
 
-def test_files_are_read_once(tmp_path):
+def test_files_are_read_once(tmp_path: Path) -> None:
     file = tmp_path / "run.json"
     file.write_text(to_json(passed(1)[0]))
     source = FiledRuns(file)
@@ -102,12 +103,12 @@ def test_files_are_read_once(tmp_path):
     assert source.runs_like(failed(WRONG)) == first
 
 
-def test_a_folder_without_runs_says_what_to_do(tmp_path):
+def test_a_folder_without_runs_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(TrajectoryError, match=r"no run to compare with.*tracer-hooks runs export"):
         FiledRuns(tmp_path).runs_like(failed(WRONG))
 
 
-def test_the_attributor_takes_both(store, tmp_path):
+def test_the_attributor_takes_both(store, tmp_path: Path) -> None:
     save_jsonl(tmp_path / "good.jsonl", passed(2))
     save(store, run("stored", PASSED))
     save(store, failed(WRONG, run_id="stored-failure"))

@@ -20,7 +20,7 @@ def turns(*, helper, price, note):
     ]
 
 
-def spectrum(formula=Formula.OCHIAI):
+def spectrum(formula=Formula.OCHIAI) -> Spectrum:
     judged = failed(turns(helper="guesser", price=214, note=5501), run_id="f0")
     failing = [failed(turns(helper="guesser", price=214, note=5502 + k), run_id=f"f{k + 1}") for k in range(2)]
     passing = [run(f"p{k}", turns(helper="solver", price=204, note=5601 + k)) for k in range(3)]
@@ -34,7 +34,7 @@ def suspicion_of(found, kind, key):
     return found.suspicion[place]
 
 
-def test_elements_are_counted_over_the_runs():
+def test_elements_are_counted_over_the_runs() -> None:
     found = spectrum()
     claims = [one for one in found.elements if one.kind is ElementKind.CLAIM]
     price = next(one for one in claims if one.key.value == "214")
@@ -46,7 +46,7 @@ def test_elements_are_counted_over_the_runs():
     assert found.runs_with(guesser) == (3, 1)
 
 
-def test_ochiai_by_hand():
+def test_ochiai_by_hand() -> None:
     found = spectrum()
     assert suspicion_of(found, ElementKind.CLAIM, "214") == pytest.approx(1.0)
     assert suspicion_of(found, ElementKind.CLAIM, "5501") == pytest.approx(1 / math.sqrt(3))
@@ -56,19 +56,19 @@ def test_ochiai_by_hand():
 
 # For Tarantula, what one failing run contains alone is as suspicious as what all of them contain.
 @pytest.mark.parametrize("formula", sorted(set(Formula) - {Formula.FAMAS, Formula.TARANTULA}))
-def test_what_recurs_in_failing_runs_is_mapped_to_its_first_step(formula):
+def test_what_recurs_in_failing_runs_is_mapped_to_its_first_step(formula) -> None:
     found = spectrum(formula)
     assert int(np.argmax(found.by_step)) == 1
     assert max(found.by_agent, key=found.by_agent.__getitem__) == "guesser"
 
 
-def test_famas_ranks_the_agent_that_failing_runs_share():
+def test_famas_ranks_the_agent_that_failing_runs_share() -> None:
     found = spectrum(Formula.FAMAS)
     assert found.suspicion.max() == pytest.approx(1.0)
     assert found.by_agent["guesser"] > found.by_agent["writer"]
 
 
-def test_a_recurring_fault_outweighs_a_passing_oddity():
+def test_a_recurring_fault_outweighs_a_passing_oddity() -> None:
     def told(note):
         return turns(helper="solver", price=214, note=note)
 
@@ -82,7 +82,7 @@ def test_a_recurring_fault_outweighs_a_passing_oddity():
     assert any("4 of 4 failing runs" in one.why and "0 of 3 passing" in one.why for one in among.evidence)
 
 
-def test_another_task_is_not_part_of_the_spectrum():
+def test_another_task_is_not_part_of_the_spectrum() -> None:
     passing = [run("p", turns(helper="solver", price=204, note=5600))]
     stranger = failed(turns(helper="guesser", price=214, note=1), run_id="f1", task="Write a poem about the sea.")
     judged = failed(turns(helper="guesser", price=214, note=2), run_id="f0")

@@ -6,22 +6,22 @@ import pytest
 from tracer_hooks.attribution._pooling import FLOOR, fit_shares, grouped_folds, normalised, pool
 
 
-def test_normalised_logits_are_probabilities():
+def test_normalised_logits_are_probabilities() -> None:
     assert np.exp(normalised(np.array([1.0, 2.0, 3.0]))).sum() == pytest.approx(1.0)
 
 
-def test_no_method_can_rule_a_step_out_alone():
+def test_no_method_can_rule_a_step_out_alone() -> None:
     assert normalised(np.array([0.0, -np.inf]))[1] == FLOOR
     assert normalised(np.array([-np.inf, -np.inf])) == pytest.approx(np.log([0.5, 0.5]))
 
 
-def test_the_pool_is_the_weighted_sum_of_log_beliefs():
+def test_the_pool_is_the_weighted_sum_of_log_beliefs() -> None:
     first, second = np.log([0.7, 0.2, 0.1]), np.log([0.1, 0.3, 0.6])
     expected = np.array([0.7, 0.2, 0.1]) ** 0.5 * np.array([0.1, 0.3, 0.6]) ** 0.25
     assert np.exp(pool([first, second], [0.5, 0.25])) == pytest.approx(expected / expected.sum())
 
 
-def test_shares_go_to_who_knows():
+def test_shares_go_to_who_knows() -> None:
     rng = np.random.default_rng(0)
     targets = rng.integers(0, 5, size=80).tolist()
     knowing = [normalised(2.0 * (np.arange(5) == target) + rng.normal(size=5) * 0.3) for target in targets]
@@ -31,7 +31,7 @@ def test_shares_go_to_who_knows():
     assert shares[1] < 0.2
 
 
-def test_folds_keep_a_question_together():
+def test_folds_keep_a_question_together() -> None:
     groups = [f"q{number % 7}" for number in range(40)]
     folds = grouped_folds(groups, count=3, seed=1)
     assert all(len({fold for fold, own in zip(folds, groups, strict=True) if own == group}) == 1 for group in groups)

@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_reply_that_cannot_be_used_is_the_error_of_its_input_and_the_others_are_done(folder: Path):
+def test_a_reply_that_cannot_be_used_is_the_error_of_its_input_and_the_others_are_done(folder: Path) -> None:
     with ScriptedLLM(rules=[When(contains="An odd one").then("no idea")], default=verdict()) as llm:
         settings = {"TRACER_HOOKS_JUDGE_MODEL": "m", "TRACER_HOOKS_JUDGE_BASE_URL": llm.base_url}
         done = diagnose(folder, "good.json", "bad.json", **settings)
@@ -47,7 +47,7 @@ def test_a_reply_that_cannot_be_used_is_the_error_of_its_input_and_the_others_ar
     assert json.loads(again.stdout)["results"][0]["step"] == 3
 
 
-def test_without_settings_the_message_says_what_to_set(folder: Path):
+def test_without_settings_the_message_says_what_to_set(folder: Path) -> None:
     done = diagnose(folder, "good.json")
     assert done.returncode == 2
     assert "TRACER_HOOKS_JUDGE_MODEL" in done.stderr

@@ -73,7 +73,7 @@ def odd_run(seed: int) -> Trajectory:
 
     def step(index: int) -> Step:
         calls = [
-            ToolCall(name=rng.choice(["search", ""]), arguments=rng.choice([None, text(), {"q": [text(), 4.5]}]),
+            ToolCall(name=rng.choice(["search", ""]), arguments=rng.choice([None, text(), {"q": [text(), 4.5]}]),  # type: ignore[arg-type]
                      result=rng.choice([None, text()]), error=rng.choice([None, text()]))
             for _ in range(rng.randint(0, 2))
         ]  # fmt: skip
@@ -126,11 +126,11 @@ def check(answer: Any, run: Trajectory) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_every_answer_keeps_the_contract(protocol: str):
+def test_every_answer_keeps_the_contract(protocol: str) -> None:
     answered = 0
     for seed in range(30):
         run = odd_run(seed)
-        options = JudgeOptions(protocol=protocol, cache_dir=None, budget=budget(), reply_tokens=256)
+        options = JudgeOptions(protocol=protocol, cache_dir=None, budget=budget(), reply_tokens=256)  # type: ignore[arg-type]
         asked = JudgeAttributor(options, model=Random(seed, random.Random(seed).choice([6_000, 40_000])))
         before = run.model_dump_json()
         answer = asked.attribute(run)
@@ -144,7 +144,7 @@ def test_every_answer_keeps_the_contract(protocol: str):
     assert answered >= 5
 
 
-def test_the_same_replies_give_the_same_answer():
+def test_the_same_replies_give_the_same_answer() -> None:
     for seed in range(20):
         answers = [
             JudgeAttributor(JudgeOptions(cache_dir=None), model=Random(seed, 40_000)).attribute(odd_run(seed))
@@ -154,7 +154,7 @@ def test_the_same_replies_give_the_same_answer():
         assert first == second
 
 
-def test_a_context_that_is_too_small_is_an_error_of_the_tree():
+def test_a_context_that_is_too_small_is_an_error_of_the_tree() -> None:
     for seed in range(20):
         asked = JudgeAttributor(JudgeOptions(cache_dir=None, reply_tokens=64), model=Random(seed, 1_500))
         try:
@@ -163,7 +163,7 @@ def test_a_context_that_is_too_small_is_an_error_of_the_tree():
             assert "too small" in str(error)  # noqa: PT017  # small runs fit, others do not
 
 
-def test_importing_the_judge_loads_neither_its_models_nor_its_clients():
+def test_importing_the_judge_loads_neither_its_models_nor_its_clients() -> None:
     code = (
         "import sys, tracer_hooks.attribution._judge\n"
         "print([m for m in ('openai', 'httpx', 'torch', 'transformers', 'tenacity', 'jinja2') if m in sys.modules])"

@@ -35,7 +35,7 @@ def refusing(*formats: str, status: int = 400, message: str = "unknown response_
 
 
 @pytest.mark.parametrize("status", [400, 422, 501])
-def test_a_server_that_refuses_a_schema_is_asked_for_less_until_it_answers(status: int):
+def test_a_server_that_refuses_a_schema_is_asked_for_less_until_it_answers(status: int) -> None:
     with ScriptedLLM(default=refusing("json_schema", "json_object+schema", "json_object", status=status)) as llm:
         asked = judge(llm)
         assert asked.attribute(shop_run()).step == 3
@@ -50,7 +50,7 @@ def test_a_server_that_refuses_a_schema_is_asked_for_less_until_it_answers(statu
         assert llm.calls == 5
 
 
-def test_llama_cpp_takes_the_schema_beside_the_json_object():
+def test_llama_cpp_takes_the_schema_beside_the_json_object() -> None:
     message = "1 validation error: {'loc': ('body', 'response_format', 'type'), 'msg': \"Input should be 'text'\"}"
     with ScriptedLLM(default=refusing("json_schema", status=500, message=message)) as llm:
         assert judge(llm).attribute(shop_run()).step == 3
@@ -67,7 +67,7 @@ def test_llama_cpp_takes_the_schema_beside_the_json_object():
         ("max_tokens", "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."),
     ],
 )
-def test_a_parameter_that_the_server_does_not_take_is_left_out(parameter: str, message: str):
+def test_a_parameter_that_the_server_does_not_take_is_left_out(parameter: str, message: str) -> None:
     def reply(request: ScriptedRequest) -> Any:
         return ErrorReply(400, message=message) if parameter in request.raw else verdict()
 
@@ -80,7 +80,7 @@ def test_a_parameter_that_the_server_does_not_take_is_left_out(parameter: str, m
 
 
 @pytest.mark.parametrize("status", [400, 500])
-def test_a_server_without_log_probabilities_is_asked_for_votes(status: int):
+def test_a_server_without_log_probabilities_is_asked_for_votes(status: int) -> None:
     def reply(request: ScriptedRequest) -> Any:
         if "logprobs" in request.raw:
             return ErrorReply(status, message="logprobs is not supported for models created with `logits_all=False`")
@@ -93,7 +93,7 @@ def test_a_server_without_log_probabilities_is_asked_for_votes(status: int):
     assert answer.step in (3, 4)
 
 
-def test_sampling_and_further_fields_are_sent():
+def test_sampling_and_further_fields_are_sent() -> None:
     with ScriptedLLM(default=verdict()) as llm:
         judge(llm, seed=7, reply_tokens=99, extra_body={"top_k": 5}).attribute(shop_run())
         judge(llm, temperature=None).attribute(shop_run())
@@ -104,7 +104,7 @@ def test_sampling_and_further_fields_are_sent():
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_refusal_that_passes_is_sent_again(status: int):
+def test_a_refusal_that_passes_is_sent_again(status: int) -> None:
     with ScriptedLLM([ErrorReply(status, retry_after=0.001), ErrorReply(status), verdict()]) as llm:
         answer = judge(llm).attribute(shop_run())
         assert llm.calls == 3
@@ -112,21 +112,21 @@ def test_a_refusal_that_passes_is_sent_again(status: int):
     assert answer.step == 3
 
 
-def test_after_the_last_attempt_the_refusal_is_an_error():
+def test_after_the_last_attempt_the_refusal_is_an_error() -> None:
     with ScriptedLLM(default=ErrorReply(429, message="slow down")) as llm:
         with pytest.raises(AttributionError, match=r"refused the request \(429\): slow down"):
             judge(llm, attempts=3).attribute(shop_run())
         assert llm.calls == 3
 
 
-def test_a_spent_quota_is_not_asked_again():
+def test_a_spent_quota_is_not_asked_again() -> None:
     with ScriptedLLM(default=ErrorReply(429, code="insufficient_quota", message="no money")) as llm:
         with pytest.raises(AttributionError, match="no money"):
             judge(llm).attribute(shop_run())
         assert llm.calls == 1
 
 
-def test_an_answer_that_takes_too_long_is_asked_for_again_and_then_an_error():
+def test_an_answer_that_takes_too_long_is_asked_for_again_and_then_an_error() -> None:
     slow = Reply(verdict(), delay_s=60)
     with ScriptedLLM(rules=[When().then(slow, verdict())]) as llm:
         assert judge(llm, timeout_s=1.0).attribute(shop_run()).step == 3
@@ -149,14 +149,14 @@ def test_an_answer_that_takes_too_long_is_asked_for_again_and_then_an_error():
         (Drop(sent=0), "cannot be reached"),
     ],
 )
-def test_other_failures_are_errors_at_once(answer: Any, said: str):
+def test_other_failures_are_errors_at_once(answer: Any, said: str) -> None:
     with ScriptedLLM(default=answer) as llm:
         with pytest.raises(AttributionError, match=said):
             judge(llm).attribute(shop_run())
         assert llm.calls == (4 if getattr(answer, "status", 0) == 400 else 1)
 
 
-def test_a_server_that_is_not_there_is_named_with_what_to_do():
+def test_a_server_that_is_not_there_is_named_with_what_to_do() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         base_url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
@@ -165,20 +165,20 @@ def test_a_server_that_is_not_there_is_named_with_what_to_do():
         asked.attribute(shop_run())
 
 
-def test_a_reply_without_words_is_asked_for_again():
+def test_a_reply_without_words_is_asked_for_again() -> None:
     with ScriptedLLM([Reply(""), verdict()]) as llm:
         assert judge(llm).attribute(shop_run()).step == 3
         assert llm.requests[1].messages[2]["content"] == "(nothing)"
 
 
-def test_half_characters_in_a_reply_do_no_harm():
+def test_half_characters_in_a_reply_do_no_harm() -> None:
     body = json.dumps({"choices": [{"index": 0, "message": {"role": "assistant", "content": "odd \ud800"}}]})
     with ScriptedLLM([Garbage(body), verdict()]) as llm:
         assert judge(llm).attribute(shop_run()).step == 3
         assert llm.requests[1].messages[2]["content"] == "odd \ufffd"
 
 
-def test_a_server_that_does_not_count_tokens_is_counted_for():
+def test_a_server_that_does_not_count_tokens_is_counted_for() -> None:
     body = {
         "id": "x", "object": "chat.completion", "created": 1, "model": "m",
         "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": verdict()}}],
@@ -190,7 +190,7 @@ def test_a_server_that_does_not_count_tokens_is_counted_for():
     assert answer.usage.output_tokens > 50
 
 
-def test_a_server_that_seems_to_cut_prompts_is_warned_of_once(caplog: pytest.LogCaptureFixture):
+def test_a_server_that_seems_to_cut_prompts_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
     with ScriptedLLM(default=Reply(verdict(), usage=(300, 60))) as llm, caplog.at_level(logging.WARNING):
         asked = judge(llm)
         assert asked.attribute(shop_run()).step == 3
@@ -221,7 +221,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return sent
 
 
-def test_the_key_of_openai_goes_to_no_other_endpoint(keys: list[str], monkeypatch: pytest.MonkeyPatch):
+def test_the_key_of_openai_goes_to_no_other_endpoint(keys: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     JudgeAttributor(JudgeOptions(model="m", base_url="http://127.0.0.1:9/v1"))
     JudgeAttributor(JudgeOptions(model="m"))
@@ -235,7 +235,7 @@ def test_the_key_of_openai_goes_to_no_other_endpoint(keys: list[str], monkeypatc
     assert keys == ["none", "sk-secret", "sk-secret", "sk-secret", "sk-judge", "sk-mine"]
 
 
-def test_no_endpoint_and_no_key_is_an_error_that_says_what_to_set(keys: list[str]):
+def test_no_endpoint_and_no_key_is_an_error_that_says_what_to_set(keys: list[str]) -> None:
     with pytest.raises(ConfigError, match=r"set TRACER_HOOKS_JUDGE_BASE_URL .*OPENAI_API_KEY.*a directory"):
         JudgeAttributor(JudgeOptions(model="m"))
     with pytest.raises(ConfigError, match="expects its key in the variable 'MY_KEY', which is not set"):
@@ -245,7 +245,7 @@ def test_no_endpoint_and_no_key_is_an_error_that_says_what_to_set(keys: list[str
 # --- the judge's calls are not the team's
 
 
-def test_the_judges_calls_are_not_traced():
+def test_the_judges_calls_are_not_traced() -> None:
     from tracer_hooks.attribution._judge import ChatReply, ChatRequest
     from tracer_hooks.schema import Usage
 

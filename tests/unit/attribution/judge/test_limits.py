@@ -25,7 +25,7 @@ def answer_of(attribution: Attribution) -> dict[str, Any]:
 # --- the cache
 
 
-def test_the_same_question_is_not_asked_twice(tmp_path: Path):
+def test_the_same_question_is_not_asked_twice(tmp_path: Path) -> None:
     with ScriptedLLM([verdict()]) as llm:
         first = judge(llm, cache_dir=tmp_path).attribute(shop_run())
         second = judge(llm, cache_dir=tmp_path).attribute(shop_run())  # another process would read the same files
@@ -41,7 +41,7 @@ def test_the_same_question_is_not_asked_twice(tmp_path: Path):
     "change",
     [{"seed": 1}, {"temperature": 0.5}, {"reply_tokens": 900}, {"extra_body": {"top_k": 1}}, {"step_chars": 100}],
 )
-def test_whatever_changes_the_reply_asks_anew(tmp_path: Path, change: dict[str, Any]):
+def test_whatever_changes_the_reply_asks_anew(tmp_path: Path, change: dict[str, Any]) -> None:
     run = shop_run()
     steps = (*run.steps[:-1], run.steps[-1].model_copy(update={"content": "36 euros. " * 90}))
     with ScriptedLLM(default=verdict()) as llm:
@@ -50,13 +50,13 @@ def test_whatever_changes_the_reply_asks_anew(tmp_path: Path, change: dict[str, 
         assert llm.calls == 2
 
 
-def test_another_endpoint_asks_anew(tmp_path: Path):
+def test_another_endpoint_asks_anew(tmp_path: Path) -> None:
     with ScriptedLLM(default=verdict()) as one, ScriptedLLM(default=verdict(step=5)) as other:
         assert judge(one, cache_dir=tmp_path).attribute(shop_run()).step == 3
         assert judge(other, cache_dir=tmp_path).attribute(shop_run()).step == 5
 
 
-def test_a_reply_that_could_not_be_used_is_not_kept_and_a_repaired_one_is(tmp_path: Path):
+def test_a_reply_that_could_not_be_used_is_not_kept_and_a_repaired_one_is(tmp_path: Path) -> None:
     with ScriptedLLM(["no idea", "still none", "no idea", verdict()]) as llm:
         with pytest.raises(OutputParseError):
             judge(llm, cache_dir=tmp_path).attribute(shop_run())
@@ -65,7 +65,7 @@ def test_a_reply_that_could_not_be_used_is_not_kept_and_a_repaired_one_is(tmp_pa
         assert llm.calls == 4
 
 
-def test_log_probabilities_are_kept_too(tmp_path: Path):
+def test_log_probabilities_are_kept_too(tmp_path: Path) -> None:
     def reply(request: ScriptedRequest) -> str:
         return '{"choice": "A"}' if "A) " in request.last else '{"error_mode": null}'
 
@@ -79,7 +79,7 @@ def test_log_probabilities_are_kept_too(tmp_path: Path):
     assert answer_of(first) == answer_of(second)
 
 
-def test_a_damaged_file_counts_as_absent(tmp_path: Path):
+def test_a_damaged_file_counts_as_absent(tmp_path: Path) -> None:
     with ScriptedLLM(default=verdict()) as llm:
         judge(llm, cache_dir=tmp_path).attribute(shop_run())
         (kept,) = tmp_path.rglob("*.json")
@@ -89,7 +89,7 @@ def test_a_damaged_file_counts_as_absent(tmp_path: Path):
         assert llm.calls == 5
 
 
-def test_a_cache_that_cannot_be_written_costs_a_log_line_only(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+def test_a_cache_that_cannot_be_written_costs_a_log_line_only(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     with ScriptedLLM(default=verdict()) as llm, caplog.at_level(logging.WARNING):
         asked = judge(llm, cache_dir=tmp_path / "file" / "cache")
@@ -101,7 +101,7 @@ def test_a_cache_that_cannot_be_written_costs_a_log_line_only(tmp_path: Path, ca
 # --- the budget
 
 
-def test_a_budget_that_is_spent_before_any_answer_is_an_abstention_that_says_so():
+def test_a_budget_that_is_spent_before_any_answer_is_an_abstention_that_says_so() -> None:
     with ScriptedLLM(default=verdict()) as llm:
         answer = judge(llm, budget=budget(tokens=100)).attribute(shop_run())
         assert judge(llm, budget=budget(tokens=100)).score(shop_run()) is None
@@ -111,7 +111,7 @@ def test_a_budget_that_is_spent_before_any_answer_is_an_abstention_that_says_so(
     assert (answer.agent, answer.step) == (None, None)
 
 
-def test_the_best_answer_so_far_is_given_and_marked():
+def test_the_best_answer_so_far_is_given_and_marked() -> None:
     def reply(request: ScriptedRequest) -> str:
         chance = 0.6 if "up to step 3" in request.last else 0.1
         return json.dumps({"is_decisive": False, "probability": chance})
@@ -134,7 +134,7 @@ def test_the_best_answer_so_far_is_given_and_marked():
         ),
     ],
 )
-def test_every_protocol_has_a_best_answer_after_its_first_reply(protocol: str, reply: str):
+def test_every_protocol_has_a_best_answer_after_its_first_reply(protocol: str, reply: str) -> None:
     with ScriptedLLM(default=reply) as llm:
         answer = judge(llm, protocol=protocol, budget=budget(calls=1)).attribute(shop_run())
     assert not answer.abstained
@@ -142,7 +142,7 @@ def test_every_protocol_has_a_best_answer_after_its_first_reply(protocol: str, r
     assert "best answer so far" in answer.evidence[0].why
 
 
-def test_a_choice_that_breaks_off_counts_what_it_has():
+def test_a_choice_that_breaks_off_counts_what_it_has() -> None:
     def reply(request: ScriptedRequest) -> str:
         line = next(line for line in request.last.splitlines() if line.endswith(") Calculator"))
         return json.dumps({"choice": line[0]})
@@ -153,7 +153,7 @@ def test_a_choice_that_breaks_off_counts_what_it_has():
     assert answer.agent == "Calculator"
 
 
-def test_tokens_of_all_calls_are_summed_and_limited():
+def test_tokens_of_all_calls_are_summed_and_limited() -> None:
     def reply(request: ScriptedRequest) -> Reply:
         return Reply(json.dumps({"is_decisive": False, "probability": 0.1}), usage=(1_000, 10))
 
@@ -164,14 +164,14 @@ def test_tokens_of_all_calls_are_summed_and_limited():
     assert (answer.usage.input_tokens, answer.usage.output_tokens) == (2_000, 20)
 
 
-def test_the_repair_counts_too():
+def test_the_repair_counts_too() -> None:
     with ScriptedLLM(["no idea", verdict()]) as llm:
         answer = judge(llm, budget=budget(calls=1)).attribute(shop_run())
         assert llm.calls == 1
     assert answer.abstained_reason == "judge budget spent: 1 calls"
 
 
-def test_seconds_end_a_call_that_is_under_way():
+def test_seconds_end_a_call_that_is_under_way() -> None:
     with ScriptedLLM(default=Reply(verdict(), delay_s=20)) as llm:
         answer = judge(llm, budget=budget(seconds=0.3)).attribute(shop_run())
     assert answer.abstained_reason == "judge budget spent: 0.3 seconds"
@@ -179,7 +179,7 @@ def test_seconds_end_a_call_that_is_under_way():
 
 
 @pytest.mark.parametrize("name", ["calls", "tokens", "seconds"])
-def test_a_budget_of_nothing_is_refused(name: str):
+def test_a_budget_of_nothing_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match=f"JudgeBudget\\({name}=0\\)"):
         budget(**{name: 0})
 
@@ -187,7 +187,7 @@ def test_a_budget_of_nothing_is_refused(name: str):
 # --- the log of calls
 
 
-def test_every_call_is_written_to_the_log_with_what_came_of_it(tmp_path: Path):
+def test_every_call_is_written_to_the_log_with_what_came_of_it(tmp_path: Path) -> None:
     path = tmp_path / "logs" / "calls.jsonl"
     with ScriptedLLM(["no idea", verdict()]) as llm:
         judge(llm, call_log=path, cache_dir=tmp_path / "cache").attribute(shop_run())
@@ -206,7 +206,7 @@ def test_every_call_is_written_to_the_log_with_what_came_of_it(tmp_path: Path):
     assert key not in path.read_text(encoding="utf-8")
 
 
-def test_a_failed_call_is_in_the_log(tmp_path: Path):
+def test_a_failed_call_is_in_the_log(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     with ScriptedLLM() as llm, pytest.raises(AttributionError):
         judge(llm, call_log=path).attribute(shop_run())
@@ -215,13 +215,13 @@ def test_a_failed_call_is_in_the_log(tmp_path: Path):
     assert "400" in line["problem"]
 
 
-def test_a_log_that_cannot_be_written_is_an_error_before_any_call(tmp_path: Path):
+def test_a_log_that_cannot_be_written_is_an_error_before_any_call(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     with ScriptedLLM(default=verdict()) as llm, pytest.raises(ConfigError, match="call_log="):
         judge(llm, call_log=tmp_path / "file" / "calls.jsonl")
 
 
-def test_long_runs_written_at_the_same_time_give_whole_lines(tmp_path: Path):
+def test_long_runs_written_at_the_same_time_give_whole_lines(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     with ScriptedLLM(default=verdict(agent="Writer", step=17)) as llm:
         runs = [long_run().model_copy(update={"run_id": f"r{number}"}) for number in range(8)]

@@ -81,7 +81,7 @@ def local_judge(directory: Path, **options: Any) -> JudgeAttributor:
 
 
 @pytest.mark.parametrize("template", [None, TEMPLATE, "{% set no_system = true %}" + TEMPLATE])
-def test_a_local_model_answers_with_and_without_a_chat_template(tmp_path: Path, template: str | None):
+def test_a_local_model_answers_with_and_without_a_chat_template(tmp_path: Path, template: str | None) -> None:
     asked = local_judge(save_model(tmp_path / "tiny-judge", template=template))
     answer = diagnose_trajectory(shop_run(), attributor=asked)
     assert (answer.agent, answer.step, answer.error_mode) == ("Calculator", 3, ErrorMode.FM_2_6)
@@ -91,7 +91,7 @@ def test_a_local_model_answers_with_and_without_a_chat_template(tmp_path: Path, 
     assert answer.usage.output_tokens == 2  # the reply and the end
 
 
-def test_a_local_model_chooses_by_its_probabilities_free_of_its_liking_for_labels(tmp_path: Path):
+def test_a_local_model_chooses_by_its_probabilities_free_of_its_liking_for_labels(tmp_path: Path) -> None:
     asked = local_judge(save_model(tmp_path), protocol="ranked")
     scores = asked.score(shop_run(), candidates=CANDIDATES)
     assert scores is not None
@@ -100,7 +100,7 @@ def test_a_local_model_chooses_by_its_probabilities_free_of_its_liking_for_label
     assert list(scores.agents.values()) == [pytest.approx(math.log(0.5), abs=1e-4)] * 3
 
 
-def test_the_log_probabilities_are_the_models_own(tmp_path: Path):
+def test_the_log_probabilities_are_the_models_own(tmp_path: Path) -> None:
     from tracer_hooks.attribution._judge import ChatMessage, ChatRequest
     from tracer_hooks.attribution._judge._local import LocalChat
 
@@ -116,20 +116,20 @@ def test_the_log_probabilities_are_the_models_own(tmp_path: Path):
     assert reply.label_logprobs["C"] - reply.label_logprobs["A"] == pytest.approx(0.3 * math.sqrt(8), abs=1e-2)
 
 
-def test_a_choice_stands_when_its_reason_cannot_be_read(tmp_path: Path):
+def test_a_choice_stands_when_its_reason_cannot_be_read(tmp_path: Path) -> None:
     asked = local_judge(save_model(tmp_path, reply="I wonder."), protocol="ranked")
     answer = asked.attribute(shop_run(), candidates=CANDIDATES[1:2])
     assert (answer.agent, answer.step, answer.error_mode) == ("Calculator", 3, None)
     assert "no usable reason" in answer.evidence[0].why
 
 
-def test_words_of_a_local_model_that_are_no_json_are_an_error(tmp_path: Path):
+def test_words_of_a_local_model_that_are_no_json_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(OutputParseError) as raised:
         local_judge(save_model(tmp_path, reply="I wonder.")).attribute(shop_run())
     assert raised.value.raw == "I wonder."
 
 
-def test_a_reply_that_does_not_end_is_known_to_be_cut(tmp_path: Path):
+def test_a_reply_that_does_not_end_is_known_to_be_cut(tmp_path: Path) -> None:
     from tracer_hooks.attribution._judge import ChatMessage, ChatRequest
     from tracer_hooks.attribution._judge._local import LocalChat
 
@@ -143,7 +143,7 @@ def _fields(request: Any) -> dict[str, Any]:
     return {name: getattr(request, name) for name in type(request).__slots__}
 
 
-def test_the_models_own_context_is_a_limit(tmp_path: Path):
+def test_the_models_own_context_is_a_limit(tmp_path: Path) -> None:
     directory = save_model(tmp_path)
     config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
     (directory / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 2_048}), encoding="utf-8")
@@ -151,7 +151,7 @@ def test_the_models_own_context_is_a_limit(tmp_path: Path):
         local_judge(directory).attribute(shop_run())
 
 
-def test_a_second_judge_uses_the_model_that_is_loaded(tmp_path: Path):
+def test_a_second_judge_uses_the_model_that_is_loaded(tmp_path: Path) -> None:
     from tracer_hooks.attribution._judge import _local
 
     directory = save_model(tmp_path)
@@ -161,6 +161,6 @@ def test_a_second_judge_uses_the_model_that_is_loaded(tmp_path: Path):
     assert _local._load.cache_info().misses == before
 
 
-def test_a_directory_without_a_model_is_an_error_that_says_what_is_expected(tmp_path: Path):
+def test_a_directory_without_a_model_is_an_error_that_says_what_is_expected(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"cannot be loaded: .* Expected a directory with a causal language model"):
         local_judge(tmp_path)

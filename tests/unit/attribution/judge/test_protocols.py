@@ -40,7 +40,7 @@ def steps_shown(request: ScriptedRequest) -> list[int]:
 # --- step by step
 
 
-def test_step_by_step_stops_at_the_first_yes_and_never_shows_what_comes_later():
+def test_step_by_step_stops_at_the_first_yes_and_never_shows_what_comes_later() -> None:
     with ScriptedLLM([step_reply(False, 0.1), step_reply(False, 0.2), step_reply(True, 0.7)]) as llm:
         answer = diagnose_trajectory(shop_run(), attributor=judge(llm, protocol="step-by-step"))
         shown = [steps_shown(request) for request in llm.requests]
@@ -51,14 +51,14 @@ def test_step_by_step_stops_at_the_first_yes_and_never_shows_what_comes_later():
     assert answer.evidence[0].quote == "12 times\n  3 is 36"
 
 
-def test_step_by_step_without_a_yes_names_the_most_suspicious_step_of_a_failed_run():
+def test_step_by_step_without_a_yes_names_the_most_suspicious_step_of_a_failed_run() -> None:
     with ScriptedLLM([step_reply(False, chance) for chance in (0.1, 0.2, 0.4, 0.3, 0.1, 0.1)]) as llm:
         answer = judge(llm, protocol="step-by-step").attribute(shop_run())
     assert (answer.agent, answer.step) == ("Calculator", 3)
     assert "called no step decisive" in answer.evidence[0].why
 
 
-def test_step_by_step_without_a_yes_finds_no_fault_in_a_run_that_may_be_good():
+def test_step_by_step_without_a_yes_finds_no_fault_in_a_run_that_may_be_good() -> None:
     with ScriptedLLM(default=step_reply(False, 0.1)) as llm:
         answer = judge(llm, protocol="step-by-step").attribute(shop_run(outcome=RunOutcome.SUCCEEDED))
     assert answer.abstained_reason == "no fault found"
@@ -67,7 +67,7 @@ def test_step_by_step_without_a_yes_finds_no_fault_in_a_run_that_may_be_good():
 # --- binary search
 
 
-def test_binary_search_halves_until_one_step_is_left_and_then_asks_why():
+def test_binary_search_halves_until_one_step_is_left_and_then_asks_why() -> None:
     replies = [half_reply("first"), half_reply("second"), explanation()]
     with ScriptedLLM(replies) as llm:
         answer = diagnose_trajectory(shop_run(), attributor=judge(llm, protocol="binary-search"))
@@ -84,7 +84,7 @@ def test_binary_search_halves_until_one_step_is_left_and_then_asks_why():
     assert answer.candidates[0].score == pytest.approx(0.5 * 0.8 * 0.8)
 
 
-def test_binary_search_keeps_a_belief_in_the_halves_that_it_passed_over():
+def test_binary_search_keeps_a_belief_in_the_halves_that_it_passed_over() -> None:
     replies = [half_reply("second", 0.6), half_reply("first", 0.9), half_reply("second", 0.6), explanation()]  # 5
     with ScriptedLLM(replies) as llm:
         scores = judge(llm, protocol="binary-search").score(shop_run())
@@ -94,7 +94,7 @@ def test_binary_search_keeps_a_belief_in_the_halves_that_it_passed_over():
     assert belief[1] == belief[2] == belief[3] > belief[6]
 
 
-def test_the_last_question_may_still_find_no_fault():
+def test_the_last_question_may_still_find_no_fault() -> None:
     replies = [half_reply("first")] * 3 + [explanation(verdict="no fault")]
     with ScriptedLLM(replies) as llm:
         answer = judge(llm, protocol="binary-search").attribute(shop_run(outcome=RunOutcome.UNKNOWN))
@@ -124,7 +124,7 @@ def window_judge(found: dict[int, dict[str, object]], final: str):
 WINDOWED = {"protocol": "windowed", "context_tokens": 8_192, "reply_tokens": 512}
 
 
-def test_windows_cover_every_step_overlap_and_fit_the_context():
+def test_windows_cover_every_step_overlap_and_fit_the_context() -> None:
     final = verdict(agent="Writer", step=17, alternatives=[], evidence=[])
     with ScriptedLLM(default=window_judge({}, final)) as llm:
         judge(llm, **WINDOWED).attribute(long_run())
@@ -139,7 +139,7 @@ def test_windows_cover_every_step_overlap_and_fit_the_context():
     assert "(nothing was found)" in decision.last
 
 
-def test_the_decision_sees_the_table_and_the_suspicious_steps_at_length():
+def test_the_decision_sees_the_table_and_the_suspicious_steps_at_length() -> None:
     quote = "I will simply make the figure up: 4711."
     found = {
         17: finding(17, 0.9, text="makes a figure up", quote=quote),
@@ -158,7 +158,7 @@ def test_the_decision_sees_the_table_and_the_suspicious_steps_at_length():
     assert answer.attributor == "judge/2 windowed scripted"
 
 
-def test_later_windows_are_told_what_was_found_before():
+def test_later_windows_are_told_what_was_found_before() -> None:
     with ScriptedLLM(default=window_judge({2: finding(2, 0.7)}, verdict(agent="Reader", step=2))) as llm:
         judge(llm, **WINDOWED).attribute(long_run())
         first, second = llm.requests[:2]
@@ -166,7 +166,7 @@ def test_later_windows_are_told_what_was_found_before():
     assert "step 2 | Reader | error | 0.70 | about 2" in second.last
 
 
-def test_findings_about_steps_outside_the_window_are_sent_back():
+def test_findings_about_steps_outside_the_window_are_sent_back() -> None:
     replies = [json.dumps({"findings": [finding(39, 0.9)]}), '{"findings": []}']
     rules = [When(last="You see the steps 0 to|That reply cannot be used").then(*replies)]
     final = verdict(agent="Writer", step=17)
@@ -178,7 +178,7 @@ def test_findings_about_steps_outside_the_window_are_sent_back():
         assert allowed == steps_shown(llm.requests[0])
 
 
-def test_windows_can_be_made_smaller():
+def test_windows_can_be_made_smaller() -> None:
     final = verdict(agent="Writer", step=17)
     with ScriptedLLM(default=window_judge({}, final)) as small, ScriptedLLM(default=window_judge({}, final)) as large:
         judge(small, **WINDOWED, window_tokens=1_000, window_overlap=0).attribute(long_run())
@@ -190,21 +190,21 @@ def test_windows_can_be_made_smaller():
 
 
 @pytest.mark.parametrize(("context", "used"), [(65_536, "all-at-once"), (8_192, "windowed")])
-def test_auto_takes_windows_when_the_run_does_not_fit(context: int, used: str):
+def test_auto_takes_windows_when_the_run_does_not_fit(context: int, used: str) -> None:
     final = verdict(agent="Writer", step=17)
     with ScriptedLLM(default=window_judge({}, final)) as llm:
         answer = judge(llm, protocol="auto", context_tokens=context, reply_tokens=512).attribute(long_run())
     assert answer.attributor == f"judge/2 {used} scripted"
 
 
-def test_a_context_too_small_for_the_question_itself_is_said_with_what_to_set():
+def test_a_context_too_small_for_the_question_itself_is_said_with_what_to_set() -> None:
     with ScriptedLLM(default=verdict()) as llm:
         with pytest.raises(AttributionError, match=r"2048 tokens is too small .* Set TRACER_HOOKS_JUDGE_CONTEXT"):
             judge(llm, context_tokens=2_048, reply_tokens=512).attribute(shop_run())
         assert llm.calls == 0
 
 
-def test_huge_runs_of_130_steps_work_in_every_protocol():
+def test_huge_runs_of_130_steps_work_in_every_protocol() -> None:
     run = long_run(steps=130, size=2_400)
     final = verdict(agent="Writer", step=17, evidence=[])
     with ScriptedLLM(default=window_judge({}, final)) as llm:

@@ -48,7 +48,7 @@ def by_text(*wanted: str) -> Callable[[dict[str, str]], str | None]:
     return lambda options: next(label for text, label in options.items() if text.startswith(wanted))
 
 
-def test_the_agent_is_chosen_first_then_a_step_of_that_agent_then_the_reason():
+def test_the_agent_is_chosen_first_then_a_step_of_that_agent_then_the_reason() -> None:
     with ScriptedLLM(default=chooser(by_text("Planner", "step 6"))) as llm:
         asked = judge(llm, protocol="ranked")
         answer = asked.attribute(shop_run(), candidates=CANDIDATES)
@@ -63,7 +63,7 @@ def test_the_agent_is_chosen_first_then_a_step_of_that_agent_then_the_reason():
     assert sum(one.score for one in answer.candidates) <= 0.5 + 1e-9
 
 
-def test_every_option_has_had_every_label():
+def test_every_option_has_had_every_label() -> None:
     with ScriptedLLM(default=chooser(by_text("Planner", "step 6"))) as llm:
         judge(llm, protocol="ranked").attribute(shop_run(), candidates=CANDIDATES)
         questions = [options_of(request.last) for request in llm.requests[:3]]
@@ -71,7 +71,7 @@ def test_every_option_has_had_every_label():
         assert {options[agent] for options in questions} == {"A", "B", "C"}
 
 
-def test_the_order_of_options_depends_on_the_seed_only():
+def test_the_order_of_options_depends_on_the_seed_only() -> None:
     def orders(seed: int) -> list[list[str]]:
         with ScriptedLLM(default=chooser(by_text("Planner", "step"))) as llm:
             judge(llm, protocol="ranked", seed=seed).attribute(shop_run(), candidates=CANDIDATES)
@@ -81,7 +81,7 @@ def test_the_order_of_options_depends_on_the_seed_only():
     assert len({str(orders(seed)) for seed in range(6)}) > 1
 
 
-def test_votes_outdo_a_judge_that_always_takes_the_first_label():
+def test_votes_outdo_a_judge_that_always_takes_the_first_label() -> None:
     """Without log-probabilities a judge that looks at labels only is left with an even belief."""
     with ScriptedLLM(default=chooser(lambda options: "A")) as llm:
         scores = judge(llm, protocol="ranked").score(shop_run(), candidates=CANDIDATES)
@@ -90,7 +90,7 @@ def test_votes_outdo_a_judge_that_always_takes_the_first_label():
     assert odds == [pytest.approx(math.log(0.5))] * 3
 
 
-def test_where_the_judge_tells_nothing_the_candidates_weights_decide():
+def test_where_the_judge_tells_nothing_the_candidates_weights_decide() -> None:
     weights = {1: 0.1, 2: 0.1, 3: 0.1, 4: 0.2, 5: 0.1, 6: 0.3}
     candidates = [Candidate(agent=shop_run().steps[step].agent, step=step, score=w) for step, w in weights.items()]
     with ScriptedLLM(default=chooser(lambda options: "A")) as llm:
@@ -98,14 +98,14 @@ def test_where_the_judge_tells_nothing_the_candidates_weights_decide():
     assert (answer.agent, answer.step) == ("Planner", 6)
 
 
-def test_without_candidates_every_step_is_one():
+def test_without_candidates_every_step_is_one() -> None:
     with ScriptedLLM(default=chooser(by_text("Calculator", "step 3"))) as llm:
         answer = judge(llm, protocol="ranked").attribute(shop_run())
         assert llm.calls == 4  # three orders of the agents; the only step of the agent needs no question
     assert answer.step == 3
 
 
-def test_very_many_options_meet_in_groups():
+def test_very_many_options_meet_in_groups() -> None:
     with ScriptedLLM(default=chooser(by_text("Writer", "step 17:", "step"))) as llm:
         answer = judge(llm, protocol="ranked", rotations=1).attribute(long_run(steps=60, size=200))
         sizes = [len(options_of(request.last)) for request in llm.requests]
@@ -113,7 +113,7 @@ def test_very_many_options_meet_in_groups():
     assert sizes == [2, 12, 12, 6, 3, 0]
 
 
-def test_a_run_that_may_be_good_can_have_nobody_to_blame():
+def test_a_run_that_may_be_good_can_have_nobody_to_blame() -> None:
     with ScriptedLLM(default=chooser(by_text("no agent made"))) as llm:
         run = shop_run(outcome=RunOutcome.UNKNOWN)
         answer = judge(llm, protocol="ranked").attribute(run, candidates=CANDIDATES)
@@ -124,7 +124,7 @@ def test_a_run_that_may_be_good_can_have_nobody_to_blame():
         assert not any("no agent made" in request.last for request in llm.requests)
 
 
-def test_a_label_that_was_not_offered_is_sent_back():
+def test_a_label_that_was_not_offered_is_sent_back() -> None:
     replies = iter(["Z"])
     pick = by_text("Calculator")
     with ScriptedLLM(default=chooser(lambda options: next(replies, None) or pick(options))) as llm:
@@ -142,7 +142,7 @@ class Middle:
         return StepScores(steps=tuple(-abs(step.index - half) for step in trajectory.steps))
 
 
-def test_a_proposer_gives_the_candidates():
+def test_a_proposer_gives_the_candidates() -> None:
     with ScriptedLLM(default=chooser(by_text("Calculator"))) as llm:
         options = JudgeOptions(model="m", base_url=llm.base_url, cache_dir=None, top_k=3)
         answer = JudgeAttributor(options, proposer=Middle()).attribute(shop_run())
@@ -152,13 +152,13 @@ def test_a_proposer_gives_the_candidates():
     assert {one.step for one in answer.candidates} == {2, 3, 4}
 
 
-def test_a_proposer_can_be_an_attributor_by_name():
+def test_a_proposer_can_be_an_attributor_by_name() -> None:
     with ScriptedLLM(default=chooser(by_text("Calculator", "Planner", "Price_Finder", "step"))) as llm:
         answer = judge(llm, proposer="structural", protocol="ranked", top_k=2).attribute(shop_run())
     assert 1 <= len(answer.candidates) <= 2
 
 
-def test_a_proposer_by_name_must_score_steps_and_must_not_be_the_judge():
+def test_a_proposer_by_name_must_score_steps_and_must_not_be_the_judge() -> None:
     with ScriptedLLM() as llm:
         with pytest.raises(ConfigError, match="is the judge itself"):
             judge(llm, proposer="judge")
@@ -166,14 +166,14 @@ def test_a_proposer_by_name_must_score_steps_and_must_not_be_the_judge():
             judge(llm, proposer="nobody")
 
 
-def test_steps_of_people_are_no_candidates():
+def test_steps_of_people_are_no_candidates() -> None:
     candidates = [Candidate(agent="user", step=0, score=0.9), Candidate(agent="Calculator", step=3, score=0.1)]
     with ScriptedLLM([explanation()]) as llm:
         answer = judge(llm, protocol="ranked").attribute(shop_run(), candidates=candidates)
     assert [(one.agent, one.step) for one in answer.candidates] == [("Calculator", 3)]
 
 
-def test_candidates_must_be_steps_of_the_run_and_of_use_to_the_protocol():
+def test_candidates_must_be_steps_of_the_run_and_of_use_to_the_protocol() -> None:
     with ScriptedLLM(default=verdict()) as llm:
         for wrong in (Candidate(agent="Planner", step=3, score=0.5), Candidate(agent="Planner", step=70, score=0.5)):
             with pytest.raises(AttributionError, match="is none of run 'shop-1'"):
@@ -251,7 +251,7 @@ def logprob_judge() -> Iterator[Callable[..., tuple[JudgeAttributor, LogprobServ
         server.close()
 
 
-def test_a_liking_for_a_place_cancels_out(logprob_judge):
+def test_a_liking_for_a_place_cancels_out(logprob_judge: Callable[..., tuple[JudgeAttributor, LogprobServer]]) -> None:
     """The judge likes the first place far more than it likes any agent; only the agents count in the end."""
     beliefs = {"Calculator": 1.0, "Planner": 0.0, "Price_Finder": -1.0}
     asked, server = logprob_judge([4.0, 0.0, -2.0], beliefs)
@@ -268,7 +268,9 @@ def test_a_liking_for_a_place_cancels_out(logprob_judge):
     assert diagnose_trajectory(shop_run(), attributor=asked).agent == "Calculator"
 
 
-def test_log_probabilities_are_asked_for_in_choices_only(logprob_judge):
+def test_log_probabilities_are_asked_for_in_choices_only(
+    logprob_judge: Callable[..., tuple[JudgeAttributor, LogprobServer]],
+) -> None:
     asked, server = logprob_judge([0.0, 0.0, 0.0], {"Calculator": 1.0})
     asked.attribute(shop_run(), candidates=CANDIDATES)
     *choices, reason = server.requests
@@ -276,14 +278,18 @@ def test_log_probabilities_are_asked_for_in_choices_only(logprob_judge):
     assert "logprobs" not in reason
 
 
-def test_log_probabilities_can_be_switched_off(logprob_judge):
+def test_log_probabilities_can_be_switched_off(
+    logprob_judge: Callable[..., tuple[JudgeAttributor, LogprobServer]],
+) -> None:
     asked, server = logprob_judge([4.0, 0.0, -2.0], {"Calculator": 1.0}, logprobs=False)
     scores = asked.score(shop_run(), candidates=CANDIDATES)
     assert not any("logprobs" in body for body in server.requests)
     assert scores.agents["Calculator"] == pytest.approx(math.log(0.5))  # one vote each: the judge said A three times
 
 
-def test_a_label_beyond_the_reported_ones_is_less_likely_than_all_of_them(logprob_judge):
+def test_a_label_beyond_the_reported_ones_is_less_likely_than_all_of_them(
+    logprob_judge: Callable[..., tuple[JudgeAttributor, LogprobServer]],
+) -> None:
     asked, _ = logprob_judge([0.0, 0.0, 0.0], {"Calculator": 0.0, "Planner": -20.0, "Price_Finder": -1.0})
     scores = asked.score(shop_run(), candidates=CANDIDATES)
     assert scores.agents["Calculator"] > scores.agents["Price_Finder"] > scores.agents["Planner"]

@@ -15,7 +15,7 @@ from tracer_hooks.testing import Reply, ScriptedLLM
 from ._runs import judge, shop_run, verdict
 
 
-def test_an_unreadable_reply_is_repaired_and_the_judge_sees_its_error():
+def test_an_unreadable_reply_is_repaired_and_the_judge_sees_its_error() -> None:
     with ScriptedLLM(["The Calculator did it.", verdict()]) as llm:
         answer = judge(llm).attribute(shop_run())
         first, second = llm.requests
@@ -26,7 +26,7 @@ def test_an_unreadable_reply_is_repaired_and_the_judge_sees_its_error():
     assert "no JSON object" in second.last
 
 
-def test_a_reply_that_stays_unreadable_is_an_error_with_the_reply_in_it():
+def test_a_reply_that_stays_unreadable_is_an_error_with_the_reply_in_it() -> None:
     with ScriptedLLM(["no idea", "still none"]) as llm, pytest.raises(OutputParseError) as raised:
         judge(llm).attribute(shop_run())
     assert raised.value.raw == "still none"
@@ -34,14 +34,14 @@ def test_a_reply_that_stays_unreadable_is_an_error_with_the_reply_in_it():
     assert llm.calls == 2
 
 
-def test_the_command_line_shows_an_unreadable_reply_as_an_error_of_its_input():
+def test_the_command_line_shows_an_unreadable_reply_as_an_error_of_its_input() -> None:
     with ScriptedLLM(default="no idea") as llm:
         result = attribute_one(judge(llm), shop_run())  # type: ignore[arg-type]  # a name, or an attributor
     assert isinstance(result, str)
     assert result.startswith("OutputParseError")
 
 
-def test_one_broken_run_among_many_does_not_stop_the_others():
+def test_one_broken_run_among_many_does_not_stop_the_others() -> None:
     def reply(request):
         return "no idea" if "bad run" in request.text else verdict()
 
@@ -67,7 +67,7 @@ def test_one_broken_run_among_many_does_not_stop_the_others():
         ({"verdict": "guilty"}, "verdict"),
     ],
 )
-def test_names_and_numbers_that_do_not_exist_are_sent_back(change: dict[str, object], complaint: str):
+def test_names_and_numbers_that_do_not_exist_are_sent_back(change: dict[str, object], complaint: str) -> None:
     with ScriptedLLM([verdict(**change), verdict()]) as llm:
         assert judge(llm).attribute(shop_run()).step == 3
         assert complaint in llm.requests[1].last
@@ -76,21 +76,21 @@ def test_names_and_numbers_that_do_not_exist_are_sent_back(change: dict[str, obj
 
 
 @pytest.mark.parametrize("name", ["calculator", " Calculator ", "CALCULATOR", "Calculator (agent)", "calcu-lator"])
-def test_names_are_compared_without_case_spaces_and_punctuation(name: str):
+def test_names_are_compared_without_case_spaces_and_punctuation(name: str) -> None:
     with ScriptedLLM([verdict(agent=name)]) as llm:
         answer = judge(llm).attribute(shop_run())
     assert (answer.agent, answer.step) == ("Calculator", 3)
     assert "was kept" not in answer.evidence[0].why
 
 
-def test_when_agent_and_step_disagree_the_step_is_kept_and_it_is_said():
+def test_when_agent_and_step_disagree_the_step_is_kept_and_it_is_said() -> None:
     with ScriptedLLM([verdict(agent="price finder", step=4, evidence=[])]) as llm:
         answer = judge(llm).attribute(shop_run())
     assert (answer.agent, answer.step) == ("Planner", 4)
     assert "named 'Price_Finder', but step 4 is by 'Planner': the step was kept" in answer.evidence[0].why
 
 
-def test_of_two_agents_with_like_names_the_one_of_the_step_is_meant():
+def test_of_two_agents_with_like_names_the_one_of_the_step_is_meant() -> None:
     steps = tuple(
         step.model_copy(update={"agent": agent})
         for step, agent in zip(shop_run().steps, ["user", "a b", "A_B", "ab", "c", "c", "c"], strict=True)
@@ -112,31 +112,31 @@ def test_of_two_agents_with_like_names_the_one_of_the_step_is_meant():
         verdict(probability=80),
     ],
 )
-def test_json_is_found_in_whatever_stands_around_it(text: str):
+def test_json_is_found_in_whatever_stands_around_it(text: str) -> None:
     with ScriptedLLM([text]) as llm:
         answer = judge(llm).attribute(shop_run())
     assert (answer.step, answer.error_mode) == (3, ErrorMode.FM_2_6)
     assert answer.confidence == pytest.approx(0.4)
 
 
-def test_line_breaks_inside_json_strings_are_taken():
+def test_line_breaks_inside_json_strings_are_taken() -> None:
     with ScriptedLLM([verdict(reason="two LINES").replace(" LINES", "\nlines")]) as llm:
         assert judge(llm).attribute(shop_run()).step == 3
 
 
-def test_a_mode_that_does_not_exist_is_no_mode():
+def test_a_mode_that_does_not_exist_is_no_mode() -> None:
     with ScriptedLLM([verdict(error_mode="FM-9.9 bad luck")]) as llm:
         answer = judge(llm).attribute(shop_run())
     assert (answer.step, answer.error_mode) == (3, None)
 
 
-def test_a_reply_that_was_cut_off_is_asked_for_shorter():
+def test_a_reply_that_was_cut_off_is_asked_for_shorter() -> None:
     with ScriptedLLM([Reply(verdict()[:80], finish_reason="length"), verdict()]) as llm:
         assert judge(llm).attribute(shop_run()).step == 3
         assert "much shorter" in llm.requests[1].last
 
 
-def test_alternatives_that_do_not_exist_are_left_out_and_none_outranks_the_answer():
+def test_alternatives_that_do_not_exist_are_left_out_and_none_outranks_the_answer() -> None:
     others = [{"step": 99, "probability": 0.9}, {"step": 0, "probability": 0.9}, {"step": 5, "probability": 0.9}]
     with ScriptedLLM([verdict(probability=0.6, alternatives=others)]) as llm:
         answer = judge(llm).attribute(shop_run())
@@ -151,44 +151,44 @@ def evidence_for(*quotes: dict[str, object]) -> list[tuple[int, str]]:
     return [(one.step, one.quote) for one in answer.evidence]
 
 
-def test_quotations_are_given_as_they_stand_in_the_step():
+def test_quotations_are_given_as_they_stand_in_the_step() -> None:
     assert evidence_for({"step": 3, "quote": "12 times 3 is 36, so both cost 36 euros."}) == [
         (3, "12 times\n  3 is 36, so both\tcost 36 euros.")
     ]
     assert evidence_for({"step": 3, "quote": "“cost 36 euros”"}) == [(3, "cost 36 euros")]
 
 
-def test_quotations_from_tool_calls_count():
+def test_quotations_from_tool_calls_count() -> None:
     found = evidence_for({"step": 2, "quote": "book 12, pen 3"}, {"step": 3, "quote": "12 times 3"})
     assert set(found) == {(2, "book 12, pen 3"), (3, "12 times\n  3")}
     assert found[0][0] == 3  # those of the answer come first
 
 
-def test_of_a_quotation_with_an_ellipsis_the_longest_piece_is_kept():
+def test_of_a_quotation_with_an_ellipsis_the_longest_piece_is_kept() -> None:
     assert evidence_for({"step": 3, "quote": "12 times ... so both cost 36 euros."}) == [(3, "so both\tcost 36 euros.")]
 
 
 @pytest.mark.parametrize(
     "quote", [{"step": 3, "quote": "12 plus 3 is 36"}, {"step": 4, "quote": "12 times 3"}, {"step": 3, "quote": "..."}]
 )
-def test_quotations_that_do_not_stand_in_the_step_are_dropped(quote: dict[str, object]):
+def test_quotations_that_do_not_stand_in_the_step_are_dropped(quote: dict[str, object]) -> None:
     ((step, text),) = evidence_for(quote)
     assert (step, text) == (3, "")  # the judge's reason stands without a passage that it did not quote
 
 
-def test_a_quotation_of_a_step_that_does_not_exist_is_dropped():
+def test_a_quotation_of_a_step_that_does_not_exist_is_dropped() -> None:
     assert evidence_for({"step": 40, "quote": "12 times 3"}, {"step": 3, "quote": "12 times 3"}) == [
         (3, "12 times\n  3")
     ]
 
 
-def test_the_reason_of_the_judge_stands_with_the_first_quotation():
+def test_the_reason_of_the_judge_stands_with_the_first_quotation() -> None:
     with ScriptedLLM([verdict()]) as llm:
         first = judge(llm).attribute(shop_run()).evidence[0]
     assert first.why == "The Calculator multiplied where it had to add."
 
 
-def test_a_reply_with_less_than_everything_is_enough():
+def test_a_reply_with_less_than_everything_is_enough() -> None:
     with ScriptedLLM([json.dumps({"agent": "Calculator", "step": 3})]) as llm:
         answer = judge(llm).attribute(shop_run())
     assert (answer.agent, answer.step, answer.error_mode) == ("Calculator", 3, None)

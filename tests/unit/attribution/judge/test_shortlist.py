@@ -28,7 +28,7 @@ def options_of(request: ScriptedRequest) -> dict[str, str]:
     return {text: label for label, text in re.findall(r"^([A-Z])\) (.*)$", request.last, re.MULTILINE)}
 
 
-def picks(start: str):  # type: ignore[no-untyped-def]
+def picks(start: str):
     def reply(request: ScriptedRequest) -> str:
         options = options_of(request)
         if not options:
@@ -82,7 +82,7 @@ class Fixed:
 
 def made(llm: ScriptedLLM, proposer: Fixed | None) -> JudgeAttributor:
     options = JudgeOptions(model="m", base_url=llm.base_url, cache_dir=None, protocol="shortlist")
-    return JudgeAttributor(options, proposer=proposer)
+    return JudgeAttributor(options, proposer=proposer)  # type: ignore[arg-type]
 
 
 def test_a_proposer_gives_the_candidates() -> None:

@@ -101,7 +101,7 @@ RIGHT: dict[str, tuple[str, list[Said]]] = {
             "The annual ticket costs 690 euros.",
             "690 euros",
         ],
-    ),  # type: ignore[dict-item]
+    ),
     "the right row": (
         "How many seats are free in hall B?",
         [

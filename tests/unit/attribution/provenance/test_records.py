@@ -35,7 +35,7 @@ def beside(trajectory: Trajectory) -> list[tuple[int, str]]:
     return [(one.step, one.why) for one in found if one.kind is DepartureKind.MISCOPIED and " beside " in one.why]
 
 
-def test_a_date_of_another_flight_is_seen_where_it_is_first_put():
+def test_a_date_of_another_flight_is_seen_where_it_is_first_put() -> None:
     said = ("There are two flights.", "HAT156 leaves on May 26.", "Then HAT156 on May 26 it is.")
     ((step, why),) = beside(run(*said))[:1]
     assert step == 3
@@ -53,24 +53,24 @@ def test_a_date_of_another_flight_is_seen_where_it_is_first_put():
         "HAT999 leaves on May 26.",  # of a flight that no tool returned nothing is known
     ],
 )
-def test_what_the_records_bear_out_or_do_not_know_is_let_be(said):
+def test_what_the_records_bear_out_or_do_not_know_is_let_be(said: str) -> None:
     assert beside(run(said)) == []
 
 
-def test_a_flight_that_flies_on_several_days_may_stand_with_each():
+def test_a_flight_that_flies_on_several_days_may_stand_with_each() -> None:
     every_day = [{"flight_number": "HAT156", "date": f"2024-05-{day}"} for day in (17, 26)]
     assert beside(run("HAT156 leaves on May 26.", result=every_day)) == []
 
 
 @pytest.mark.parametrize("result", ["[" * 3_000, [1, "x", None], {"a": {"b": {}}}, [[[]]], {"x": True}])
-def test_odd_results_hold_no_records(result):
+def test_odd_results_hold_no_records(result) -> None:
     assert beside(run("HAT156 leaves on May 26.", result=result)) == []
 
 
-def test_arguments_of_a_call_are_read_object_by_object():
+def test_arguments_of_a_call_are_read_object_by_object() -> None:
     booked = {"flights": [{"flight_number": "HAT156", "date": "2024-05-26"}]}
     trajectory = run("Shall I book it?")
-    call = ToolCall(name="book", arguments=booked, result="done")
+    call = ToolCall(name="book", arguments=booked, result="done")  # type: ignore[arg-type]
     step = Step(index=3, agent="clerk", kind=StepKind.TOOL_CALL, tool_calls=(call,))
     trajectory = trajectory.model_copy(update={"steps": (*trajectory.steps, step)})
     assert [step for step, _ in beside(trajectory)] == [3]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+from pydantic import JsonValue
+
 from tracer_hooks.schema import RunOutcome, Step, StepInput, StepKind, ToolCall, Trajectory
 
 _AGENTS = ("planner", "writer", "reader", "Verification_Expert", "Computer_terminal", "user")
@@ -38,14 +40,15 @@ def made_up_run(steps: int, *, seed: int) -> Trajectory:
 
 def _step(index: int, rng: random.Random) -> Step:
     text = " ".join(rng.choice(_PHRASES).format(rng.randrange(60), rng.randrange(60)) for _ in range(rng.randrange(4)))
-    kind, recipient, calls = StepKind.MESSAGE, None, ()
+    kind, recipient = StepKind.MESSAGE, None
+    calls: tuple[ToolCall, ...] = ()
     if rng.random() < 0.2:
         kind, recipient = StepKind.HANDOFF, rng.choice([*_AGENTS, "nobody"])
     elif rng.random() < 0.3:
         kind = StepKind.TOOL_CALL
         failed = rng.random() < 0.4
         result = None if failed else f'{{"price": {rng.randrange(60)}}}'
-        arguments = {"page": rng.randrange(60)}
+        arguments: dict[str, JsonValue] = {"page": rng.randrange(60)}
         error = "ValueError: no such page" if failed else None
         name = rng.choice(["search", "read"])
         calls = (ToolCall(name=name, arguments=arguments, result=result, error=error),)

@@ -32,17 +32,17 @@ def told(name: str, trajectory: Trajectory, step: int) -> tuple[str, str] | None
     return None if said is None else (said.text, said.quote)
 
 
-def test_every_feature_of_the_prior_has_a_sentence():
+def test_every_feature_of_the_prior_has_a_sentence() -> None:
     assert set(PRIOR) - {RULES_TOGETHER} <= set(SENTENCES)
 
 
-def test_every_sentence_is_about_a_feature_that_is_read():
+def test_every_sentence_is_about_a_feature_that_is_read() -> None:
     names = features_of(run(("a", "x"))).names
     assert set(SENTENCES) <= set(names)
 
 
 @pytest.mark.parametrize("name", sorted(SENTENCES))
-def test_no_sentence_breaks_on_odd_steps_or_speaks_in_our_own_names(name: str):
+def test_no_sentence_breaks_on_odd_steps_or_speaks_in_our_own_names(name: str) -> None:
     trajectory = run(
         ("user", ""), ("a", "```python"), ("b", "…"), ("terminal", "exitcode: 1 (execution failed)"), ("a", "")
     )
@@ -55,7 +55,7 @@ def test_no_sentence_breaks_on_odd_steps_or_speaks_in_our_own_names(name: str):
             assert quote == "" or any(char.isalnum() for char in quote)
 
 
-def test_a_feature_that_the_step_does_not_have_is_no_finding():
+def test_a_feature_that_the_step_does_not_have_is_no_finding() -> None:
     """A greeting among reports once came out as "role: a person (+0.75 log-odds)"."""
     trajectory = run(
         ("user", TASK), ("agent", "Hi!"), ("user", "Well?"), ("agent", "There are 12 copies."), ("user", "No.")
@@ -68,13 +68,13 @@ def test_a_feature_that_the_step_does_not_have_is_no_finding():
     assert has_feature(table, 0, "role: a person")
 
 
-def test_amounts_are_shown_only_well_above_the_run():
+def test_amounts_are_shown_only_well_above_the_run() -> None:
     table = features_of(run(("a", "It might be so."), ("b", "Perhaps, maybe, possibly so."), ("c", "It may be.")))
     assert has_feature(table, 1, "language: hedges")
     assert not has_feature(table, 0, "language: hedges")
 
 
-def test_first_code_is_the_first_code_and_quotes_a_line_of_it():
+def test_first_code_is_the_first_code_and_quotes_a_line_of_it() -> None:
     steps = (("a", "Let me see."), ("b", "```python\nimport os\nprices = [3, 4]\n```"), ("c", "```python\nx = 1\n```"))
     assert told("code: first of the run", run(*steps), 1) == (
         "This is the first step of the run that contains code.",
@@ -83,7 +83,7 @@ def test_first_code_is_the_first_code_and_quotes_a_line_of_it():
     assert told("code: first of the run", run(*steps), 2) is None
 
 
-def test_a_result_that_was_said_before_is_not_said_first():
+def test_a_result_that_was_said_before_is_not_said_first() -> None:
     trajectory = run(("a", "The answer is 41."), ("b", "I agree: the answer is 41."), ("c", "The answer is 17."))
     assert told("claims: first to state an answer", trajectory, 0) == (
         "It states '41' as a result, which nobody has said before.",
@@ -93,12 +93,12 @@ def test_a_result_that_was_said_before_is_not_said_first():
     assert told("claims: first to state an answer", run(("a", "The answer is 41."), task="Is it 41?"), 0) is None
 
 
-def test_a_result_in_code_is_none():
+def test_a_result_in_code_is_none() -> None:
     trajectory = run(("a", "```python\nresult = perform_search(bar)\n```\nThe result is a list of\nthings to do."))
     assert told("claims: first to state an answer", trajectory, 0) is None
 
 
-def test_a_bare_claim_has_no_code_no_tool_and_no_report_before_it():
+def test_a_bare_claim_has_no_code_no_tool_and_no_report_before_it() -> None:
     bare = run(("a", "Hello."), ("b", "I have checked the shelf."))
     assert told("claims: first done with nothing to show", bare, 1) == (
         "It has words of work done ('I have checked'), yet it has no code and calls no tool, and no terminal "
@@ -109,7 +109,7 @@ def test_a_bare_claim_has_no_code_no_tool_and_no_report_before_it():
     assert told("claims: first done with nothing to show", shown, 1) is None
 
 
-def test_words_left_out_are_words_of_the_task_that_do_not_stand_in_the_step():
+def test_words_left_out_are_words_of_the_task_that_do_not_stand_in_the_step() -> None:
     said = told("brief: the first act leaves part of the task out", run(("a", "Emma is a novel.")), 0)
     assert said is not None
     text, quote = said
@@ -120,7 +120,7 @@ def test_words_left_out_are_words_of_the_task_that_do_not_stand_in_the_step():
     assert told("brief: the first act leaves part of the task out", run(("a", TASK)), 0) is None
 
 
-def test_errors_that_follow_are_told_with_their_line():
+def test_errors_that_follow_are_told_with_their_line() -> None:
     trajectory = run(
         ("coder", "```python\nprint(total)\n```"),
         ("terminal", "exitcode: 1 (execution failed)\nNameError: name 'total' is not defined"),
@@ -133,7 +133,7 @@ def test_errors_that_follow_are_told_with_their_line():
     assert told("failure: first to cause an error", run(("coder", "x"), ("b", "fine")), 0) is None
 
 
-def test_a_disappointed_leader_is_quoted_in_the_leaders_own_step():
+def test_a_disappointed_leader_is_quoted_in_the_leaders_own_step() -> None:
     trajectory = run(
         ("Orchestrator", "Please look it up, WebSurfer, and tell us what the page says about it all."),
         ("WebSurfer", "I clicked the page and it shows a list of the novels that they have in the shelves there."),
@@ -147,14 +147,14 @@ def test_a_disappointed_leader_is_quoted_in_the_leaders_own_step():
     assert said.text == "Right after step 1, it writes of a loop, of no progress or of planning anew."
 
 
-def test_a_place_alone_is_said_to_be_no_finding():
+def test_a_place_alone_is_said_to_be_no_finding() -> None:
     trajectory = run(("writer", "Hm."), ("writer", "Well then."))
     answer = StructuralAttributor().attribute(trajectory)
     assert [one.quote for one in answer.evidence if "stands out" in one.why] == [""]
     assert all("log-odds" not in one.why for one in answer.evidence)
 
 
-def test_a_tools_failure_is_an_error_and_no_missing_check():
+def test_a_tools_failure_is_an_error_and_no_missing_check() -> None:
     steps = (
         Step(
             index=0,
@@ -174,7 +174,7 @@ def test_a_tools_failure_is_an_error_and_no_missing_check():
 
 
 @pytest.mark.parametrize("expected", [None, "check: expected 360, got 350"])
-def test_a_wrong_sum_is_a_wrong_sum_whatever_the_check_says(expected: str | None):
+def test_a_wrong_sum_is_a_wrong_sum_whatever_the_check_says(expected: str | None) -> None:
     trajectory = run(
         ("scout", "The room costs 120 a night."),
         ("accountant", "For three nights: 3 x 120 = 350"),
@@ -191,7 +191,7 @@ def test_a_wrong_sum_is_a_wrong_sum_whatever_the_check_says(expected: str | None
 
 
 @pytest.mark.parametrize("name", ["System", "system_prompt", "System message"])
-def test_what_the_team_was_told_is_not_to_blame(name: str):
+def test_what_the_team_was_told_is_not_to_blame(name: str) -> None:
     trajectory = run(
         (name, "You are an expert assistant who writes code. Let's assume that a tool may fail: 2 + 2 = 5."),
         ("Manager", "Searcher, please look it up."),
@@ -228,7 +228,7 @@ class TestContributions:
             )
         )
 
-    def test_a_share_of_the_prior_alone_gives_its_contributions(self):
+    def test_a_share_of_the_prior_alone_gives_its_contributions(self) -> None:
         table = self.table()
         weights = dict.fromkeys(table.names[:12], 0.4)
         fitted = StructuralModel(
@@ -239,7 +239,7 @@ class TestContributions:
                 with_weight(prior_contributions(table, step))
             )
 
-    def test_they_sum_to_how_far_the_step_lies_above_the_run(self):
+    def test_they_sum_to_how_far_the_step_lies_above_the_run(self) -> None:
         table = self.table()
         weights = {name: 0.1 * (place % 5) for place, name in enumerate(table.names)}
         model = StructuralModel(
@@ -249,7 +249,7 @@ class TestContributions:
         for step in range(4):
             assert total(model.contributions(table, step)) == pytest.approx(logits[step] - logits.mean())
 
-    def test_those_of_the_trees_tell_steps_apart_as_the_trees_do(self):
+    def test_those_of_the_trees_tell_steps_apart_as_the_trees_do(self) -> None:
         table = self.table()
         forest = trees(table)
         logits = forest.logits(table)
@@ -259,7 +259,7 @@ class TestContributions:
         best = max(forest.contributions(table, 1), key=lambda pair: pair[1])
         assert best[1] > 0
 
-    def test_the_trees_count_with_their_share(self):
+    def test_the_trees_count_with_their_share(self) -> None:
         table = self.table()
         forest = trees(table)
         with_trees = StructuralModel(forest=forest, mixing=Mixing((1.0, 0.0, 0.5, 0.0)))
@@ -268,7 +268,7 @@ class TestContributions:
 
 
 class TestGrouping:
-    def test_a_passage_stands_once_with_all_that_it_shows(self):
+    def test_a_passage_stands_once_with_all_that_it_shows(self) -> None:
         found = grouped(
             [
                 Evidence(step=0, quote="The total is 41.", why="One.", weight=1.0),
@@ -282,7 +282,7 @@ class TestGrouping:
             (1, "The total is 41.", "Three.", None, "sign"),
         ]
 
-    def test_what_cannot_be_read_is_not_quoted(self):
+    def test_what_cannot_be_read_is_not_quoted(self) -> None:
         found = grouped([Evidence(step=0, quote=quote, why=quote) for quote in ("```python", "***", "…", "x")], most=9)
         assert [one.quote for one in found] == ["", "", "", "x"]
 
@@ -298,6 +298,6 @@ class TestGrouping:
         (Family.POSITION, WEAK, "sign"),
     ],
 )
-def test_a_signal_says_what_sort_of_finding_it_is(family: Family, weight: float, kind: str):
+def test_a_signal_says_what_sort_of_finding_it_is(family: Family, weight: float, kind: str) -> None:
     signal = Signal(family=family, step=3, weight=weight, mode=ErrorMode.FM_2_6, why="the sum is wrong", quote="```")
-    assert signal.evidence == Evidence(step=3, quote="", why="The sum is wrong.", weight=weight, kind=kind)
+    assert signal.evidence == Evidence(step=3, quote="", why="The sum is wrong.", weight=weight, kind=kind)  # type: ignore[arg-type]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -7,17 +9,17 @@ from tracer_hooks.attribution._features import features_of, group_of
 from tracer_hooks.schema import Step, StepKind, ToolCall, Trajectory
 
 
-def table(*steps: dict, **fields):
+def table(*steps: dict, **fields: Any):
     acts = tuple(Step(index=index, **one) for index, one in enumerate(steps))
     found = features_of(Trajectory(run_id="r", steps=acts, **fields))
     return {name: found.values[:, place].tolist() for place, name in enumerate(found.names)}
 
 
-def say(agent, content, **more):
+def say(agent, content, **more: Any):
     return {"agent": agent, "content": content, **more}
 
 
-def test_every_trajectory_has_the_same_columns_and_finite_numbers():
+def test_every_trajectory_has_the_same_columns_and_finite_numbers() -> None:
     short = features_of(Trajectory(run_id="a", steps=(Step(index=0, agent="x"),)))
     long = features_of(
         Trajectory(run_id="b", steps=tuple(Step(index=k, agent=f"a{k % 3}", content="word " * k) for k in range(30)))
@@ -29,7 +31,7 @@ def test_every_trajectory_has_the_same_columns_and_finite_numbers():
     assert np.isfinite(long.values).all()
 
 
-def test_names_say_their_group():
+def test_names_say_their_group() -> None:
     names = features_of(Trajectory(run_id="a", steps=(Step(index=0, agent="x"),))).names
     assert {group_of(name) for name in names} >= {
         "position",
@@ -42,7 +44,7 @@ def test_names_say_their_group():
     }
 
 
-def test_position_at_both_ends():
+def test_position_at_both_ends() -> None:
     column = table(say("a", "one"), say("b", "two"), say("a", "three"))
     assert column["position: fraction of the run"] == [0.0, 0.5, 1.0]
     assert column["position: first act"] == [1.0, 0.0, 0.0]
@@ -51,7 +53,7 @@ def test_position_at_both_ends():
     assert column["turns: the agent's last step"] == [0.0, 1.0, 1.0]
 
 
-def test_the_author_of_failing_code_is_marked_and_not_the_terminal():
+def test_the_author_of_failing_code_is_marked_and_not_the_terminal() -> None:
     column = table(
         say("user_proxy", "Count it."),
         say("coder", "Here is the code\n```python\nprint(1/0)\n```"),
@@ -67,7 +69,7 @@ def test_the_author_of_failing_code_is_marked_and_not_the_terminal():
     assert column["failure: repairs after an error"][3] == 1.0
 
 
-def test_a_new_number_that_reaches_the_answer_is_its_first_sayer_s():
+def test_a_new_number_that_reaches_the_answer_is_its_first_sayer_s() -> None:
     column = table(
         say("a", "We have 12 boxes."),
         say("b", "That makes 480 pieces."),
@@ -79,13 +81,13 @@ def test_a_new_number_that_reaches_the_answer_is_its_first_sayer_s():
     assert column["novelty: log new numbers"][0] == 0.0
 
 
-def test_words_in_json_keys_do_not_count():
+def test_words_in_json_keys_do_not_count() -> None:
     ledger = '{"is_in_loop": {"reason": "moving on", "answer": false}, "assume": 1}'
     column = table(say("Orchestrator", ledger), say("b", "Let me assume that it is 4."))
     assert column["language: assumes or simulates"] == [0.0, 1.0]
 
 
-def test_a_planner_s_verdict_marks_the_reply_before_it():
+def test_a_planner_s_verdict_marks_the_reply_before_it() -> None:
     loop = '{"is_in_loop": {"reason": "the same again", "answer": true}}'
     column = table(
         say("Orchestrator", "Search for it.", kind=StepKind.HANDOFF, recipient="WebSurfer"),
@@ -101,7 +103,7 @@ def test_a_planner_s_verdict_marks_the_reply_before_it():
     assert column["flow: answers a hand-off"] == [0.0, 1.0, 0.0, 0.0, 1.0]
 
 
-def test_answers_against_the_majority():
+def test_answers_against_the_majority() -> None:
     column = table(
         say("a", "The answer is 7."),
         say("b", "The answer is 9."),
@@ -113,7 +115,7 @@ def test_answers_against_the_majority():
     assert column["agreement: first to state the last answer"] == [1.0, 0.0, 0.0, 0.0]
 
 
-def test_repetition_is_of_words_and_not_of_place():
+def test_repetition_is_of_words_and_not_of_place() -> None:
     text = "The list of harbour fees could not be opened by the reader."
     column = table(say("a", text), say("b", "Something else entirely happens now."), say("a", text))
     assert column["repetition: like an earlier step"][2] == pytest.approx(1.0)
@@ -121,7 +123,7 @@ def test_repetition_is_of_words_and_not_of_place():
     assert column["repetition: the agent says it again later"][0] == pytest.approx(1.0)
 
 
-def test_tool_errors_and_claims_without_anything_to_show():
+def test_tool_errors_and_claims_without_anything_to_show() -> None:
     failing = ToolCall(name="search", arguments={}, error="TimeoutError")
     column = table(
         {"agent": "a", "kind": StepKind.TOOL_CALL, "tool_calls": (failing,)},
@@ -132,7 +134,7 @@ def test_tool_errors_and_claims_without_anything_to_show():
     assert column["claims: done, with nothing to show"] == [0.0, 1.0, 0.0]
 
 
-def test_standardised_values_compare_within_the_run():
+def test_standardised_values_compare_within_the_run() -> None:
     steps = tuple(Step(index=k, agent="a", content="word " * (10 * k)) for k in range(4))
     found = features_of(Trajectory(run_id="r", steps=steps)).standardised()
     assert np.allclose(found.mean(axis=0), 0.0)

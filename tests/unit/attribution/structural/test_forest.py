@@ -18,14 +18,14 @@ def tables():
 
 
 @pytest.fixture(autouse=True)
-def few_trees(monkeypatch):
+def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_forest, "TREES", 12)
 
 
 WAYS = [[place % 3 for place in range(30)], [place % 2 for place in range(30)]]
 
 
-def test_the_arrays_give_what_scikit_learn_gives(tables):
+def test_the_arrays_give_what_scikit_learn_gives(tables) -> None:
     targets = [int(table.values[:, 0].argmax()) for table in tables]
     ours = fit_forest(tables, targets, WAYS, seed=0).forest
     chances = []
@@ -39,7 +39,7 @@ def test_the_arrays_give_what_scikit_learn_gives(tables):
     assert ours.logits(tables[0]) == pytest.approx(expected, abs=1e-9)
 
 
-def test_what_is_said_of_a_trajectory_does_not_rest_on_its_label(tables):
+def test_what_is_said_of_a_trajectory_does_not_rest_on_its_label(tables) -> None:
     targets = [int(table.values[:, 0].argmax()) for table in tables]
     before = fit_forest(tables, targets, WAYS, seed=0)
     after = fit_forest(tables, [5 - targets[0], *targets[1:]], WAYS, seed=0)
@@ -47,7 +47,7 @@ def test_what_is_said_of_a_trajectory_does_not_rest_on_its_label(tables):
     assert before.unseen[1] != pytest.approx(after.unseen[1])
 
 
-def test_json_round_trip_and_columns_by_name(tables):
+def test_json_round_trip_and_columns_by_name(tables) -> None:
     forest = fit_forest(tables, [0] * len(tables), WAYS, seed=0).forest
     again = Forest.from_json(json.loads(json.dumps(forest.to_json())))
     assert again.logits(tables[1]) == pytest.approx(forest.logits(tables[1]), abs=1e-3)

@@ -28,32 +28,32 @@ def shared(tables, priors, targets, *, strength):
     return weights[:-1], weights[-1]
 
 
-def test_a_planted_weight_is_found():
+def test_a_planted_weight_is_found() -> None:
     weights, prior_weight = shared(*planted(600, weight=1.5), strength=0.01)
     assert weights[0] == pytest.approx(1.5, abs=0.2)
     assert weights[1] == pytest.approx(0.0, abs=0.15)
     assert prior_weight == pytest.approx(1.0)  # the prior is flat, so nothing speaks against it
 
 
-def test_a_strong_prior_keeps_the_model_as_it_was():
+def test_a_strong_prior_keeps_the_model_as_it_was() -> None:
     weights, prior_weight = shared(*planted(50, weight=1.5), strength=1e6)
     assert np.abs(weights).max() < 1e-3
     assert prior_weight == pytest.approx(1.0, abs=1e-3)
 
 
-def test_a_prior_that_misleads_loses_its_weight():
+def test_a_prior_that_misleads_loses_its_weight() -> None:
     tables, _, targets = planted(200, weight=3.0)
     misleading = [-5.0 * table[:, 0] for table in tables]
     weights, prior_weight = shared(tables, misleading, targets, strength=1.0)
     assert weights[0] - 5.0 * prior_weight > 1.5
 
 
-def test_a_kind_departs_from_what_all_share_and_one_with_few_labels_borrows():
+def test_a_kind_departs_from_what_all_share_and_one_with_few_labels_borrows() -> None:
     many, few = planted(300, weight=1.5), planted(300, weight=-1.5, seed=1)
 
     def fitted(count):
         data = [[*ours, *theirs[:count]] for ours, theirs in zip(many, few, strict=True)]
-        return fit_logits(*data, ["many"] * 300 + ["few"] * count, strength=1.0, kind_strength=4.0)
+        return fit_logits(*data, ["many"] * 300 + ["few"] * count, strength=1.0, kind_strength=4.0)  # type: ignore[arg-type, misc]
 
     _, with_all = fitted(300)
     assert with_all["many"][0] > 1.0
@@ -63,7 +63,7 @@ def test_a_kind_departs_from_what_all_share_and_one_with_few_labels_borrows():
     assert common[0] > 0.5
 
 
-def test_logits_and_contributions_agree():
+def test_logits_and_contributions_agree() -> None:
     table = FeatureTable(NAMES, np.array([[1.0, 0.0], [3.0, 1.0], [2.0, 5.0]]))
     logit = ConditionalLogit({"group: a": 2.0, "group: b": -1.0}, 1.0)
     logits = logit.logits(table, np.zeros(3))
@@ -72,21 +72,21 @@ def test_logits_and_contributions_agree():
     assert logit.contributions(table, 1)[0][0] == "group: a"
 
 
-def test_json_round_trip():
+def test_json_round_trip() -> None:
     logit = ConditionalLogit({"group: a": 0.25, "group: b": 0.0}, 0.5)
     again = ConditionalLogit.from_json(logit.to_json())
     assert again.weights == {"group: a": 0.25}
     assert again.prior_weight == 0.5
 
 
-def test_json_round_trip_by_kind():
+def test_json_round_trip_by_kind() -> None:
     logits = KindLogits(ConditionalLogit({"group: a": 0.25}), {"k": ConditionalLogit({"group: a": 0.5}, 0.5)})
     again = KindLogits.from_json(logits.to_json())
     assert again.of("k").weights == {"group: a": 0.5}
     assert again.of("another").weights == {"group: a": 0.25}
 
 
-def test_a_trajectory_of_weight_one_half_counts_half():
+def test_a_trajectory_of_weight_one_half_counts_half() -> None:
     tables, priors, targets = planted(60, weight=1.5)
     kinds = ["k"] * 60
 

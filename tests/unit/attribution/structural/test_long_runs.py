@@ -24,7 +24,7 @@ SIZES = [1, 2, 3, 5, 8, 13, 21, 34, 60, 90] * 3
 
 
 @pytest.mark.parametrize(("seed", "steps"), list(enumerate(SIZES)))
-def test_features_are_those_of_comparing_every_two_steps(seed, steps):
+def test_features_are_those_of_comparing_every_two_steps(seed, steps) -> None:
     view = View(made_up_run(steps, seed=seed))
     table = table_of(view)
     for name, expected in plain_features(view).items():
@@ -33,13 +33,13 @@ def test_features_are_those_of_comparing_every_two_steps(seed, steps):
 
 
 @pytest.mark.parametrize(("seed", "steps"), list(enumerate(SIZES)))
-def test_what_is_looked_up_is_what_a_search_finds(seed, steps):
+def test_what_is_looked_up_is_what_a_search_finds(seed, steps) -> None:
     run = made_up_run(steps, seed=seed)
     trace = Trace(run)
     for step in range(steps):
         before = [index for index in trace.acts if index < step]
         with_code = [i for i in before[-3:] if "```" in run.steps[i].content or run.steps[i].tool_calls]
-        assert trace.author_before(step) == (with_code or before or [None])[-1]
+        assert trace.author_before(step) == (with_code or before or [None])[-1]  # type: ignore[list-item]
         readers = [one.index for one in run.steps[step + 1 :] if step in {shown.step for shown in one.inputs}]
         assert list(trace.consumers(step)) == readers
         assert trace.next_act(step) == next((index for index in trace.acts if index > step), None)
@@ -55,7 +55,7 @@ def test_what_is_looked_up_is_what_a_search_finds(seed, steps):
 
 
 @pytest.mark.parametrize(("seed", "steps"), list(enumerate(SIZES)))
-def test_a_failed_tool_is_overcome_when_a_later_call_of_it_went_well(seed, steps):
+def test_a_failed_tool_is_overcome_when_a_later_call_of_it_went_well(seed, steps) -> None:
     run = made_up_run(steps, seed=seed)
     for signal in failed_tools(Trace(run)):
         (call,) = run.steps[signal.step].tool_calls
@@ -64,7 +64,7 @@ def test_a_failed_tool_is_overcome_when_a_later_call_of_it_went_well(seed, steps
         assert ("and a later call of it went well" in signal.why) == overcome
 
 
-def test_a_long_run_is_compared_within_a_window_and_with_its_copies():
+def test_a_long_run_is_compared_within_a_window_and_with_its_copies() -> None:
     steps = 3 * WINDOW + 40
     run = made_up_run(steps, seed=1)
     view = View(run)
@@ -88,7 +88,7 @@ def test_a_long_run_is_compared_within_a_window_and_with_its_copies():
     assert found.between(3, steps - 3) == pytest.approx(exact.between(3, steps - 3), abs=1e-6)
 
 
-def test_a_number_said_again_far_later_is_found_in_a_long_run():
+def test_a_number_said_again_far_later_is_found_in_a_long_run() -> None:
     texts = {5: "It is 1,234 in all.", EXACT_STEPS + 50: "As I said: 1234."}
     steps = tuple(Step(index=k, agent="a", content=texts.get(k, "And on.")) for k in range(EXACT_STEPS + 60))
     trace = Trace(Trajectory(run_id="r", steps=steps))
@@ -97,7 +97,7 @@ def test_a_number_said_again_far_later_is_found_in_a_long_run():
 
 
 @pytest.mark.parametrize(("steps", "lines"), [(EXACT_STEPS, 0), (EXACT_STEPS + 1, 1)])
-def test_a_run_that_is_cut_says_so_in_the_log(steps, lines, caplog):
+def test_a_run_that_is_cut_says_so_in_the_log(steps, lines, caplog: pytest.LogCaptureFixture) -> None:
     talk = tuple(Step(index=k, agent=f"a{k % 2}", content=f"It is step {k}.") for k in range(steps))
     with caplog.at_level(logging.INFO, logger="tracer_hooks"):
         StructuralAttributor().attribute(Trajectory(run_id="r", steps=talk, outcome=RunOutcome.UNKNOWN))
@@ -106,7 +106,7 @@ def test_a_run_that_is_cut_says_so_in_the_log(steps, lines, caplog):
     assert all(str(WINDOW) in line and "'r'" in line for line in told)
 
 
-def test_eight_times_the_steps_take_no_more_than_fourteen_times_the_time(cpu_seconds):
+def test_eight_times_the_steps_take_no_more_than_fourteen_times_the_time(cpu_seconds) -> None:
     attributor = StructuralAttributor()
 
     def seconds(trajectory: Trajectory) -> float:
@@ -117,7 +117,7 @@ def test_eight_times_the_steps_take_no_more_than_fourteen_times_the_time(cpu_sec
     assert seconds(long) < 14 * seconds(short)  # linear is 8, and comparing every two steps takes 39
 
 
-def test_the_memory_of_a_long_run_is_no_square_of_its_length():
+def test_the_memory_of_a_long_run_is_no_square_of_its_length() -> None:
     words = [text.words for text in View(made_up_run(2_000, seed=4)).texts]
     agents = [f"a{index % 5}" for index in range(2_000)]
     tracemalloc.start()

@@ -66,14 +66,14 @@ def matches(pattern: re.Pattern[str]) -> st.SearchStrategy[str]:
 @pytest.mark.parametrize("name", sorted(QUICK))
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(data=st.data())
-def test_every_match_has_a_part(name, data):
+def test_every_match_has_a_part(name, data) -> None:
     quick = QUICK[name]
     found = data.draw(matches(_view.folded(quick.pattern)))
     assert any(part in found for part in quick.parts)
 
 
 @pytest.mark.parametrize(("name", "saying"), [(name, one) for name, some in SAYINGS.items() for one in some])
-def test_nothing_that_is_said_is_passed_over(name, saying):
+def test_nothing_that_is_said_is_passed_over(name, saying) -> None:
     pattern, parts = {
         "made up": (rules.MADE_UP, rules.MAKES_UP),
         "states an answer": (_view._STATED, _view._STATES),
@@ -87,7 +87,7 @@ def test_nothing_that_is_said_is_passed_over(name, saying):
     assert any(part in match.group().lower() for part in parts)
 
 
-def test_a_text_is_counted_and_found_as_by_the_pattern_alone():
+def test_a_text_is_counted_and_found_as_by_the_pattern_alone() -> None:
     quick = Quick(re.compile(r"\bmay(?:be)?\b", re.IGNORECASE), "may")
     texts = ["maybe it may", "mayor", "nothing", ""]
     assert quick.times_in(texts).tolist() == [2.0, 0.0, 0.0, 0.0]

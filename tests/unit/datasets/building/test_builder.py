@@ -32,7 +32,7 @@ def journal_units(folder: Path) -> Counter[str]:
 
 
 # --- what a build makes -----------------------------------------------------------------------------------------------
-def test_a_build_gives_labelled_and_clean_runs_and_counts_what_it_discards(tmp_path: Path):
+def test_a_build_gives_labelled_and_clean_runs_and_counts_what_it_discards(tmp_path: Path) -> None:
     found = builder(tmp_path, count=6).build()
     assert len(found.clean) == 6
     assert len(found.labeled) + len(found.discarded) == 12
@@ -49,7 +49,7 @@ def test_a_build_gives_labelled_and_clean_runs_and_counts_what_it_discards(tmp_p
     assert comparable(LabeledSet.load(tmp_path).labeled) == comparable(found.labeled)
 
 
-def test_nothing_but_the_words_of_a_step_tells_where_the_fault_is(tmp_path: Path):
+def test_nothing_but_the_words_of_a_step_tells_where_the_fault_is(tmp_path: Path) -> None:
     found = builder(tmp_path, count=12, faults_per_run=3).build()
     for item in [*found.labeled, *found.clean]:
         for step in item.trajectory.steps:
@@ -63,7 +63,7 @@ def test_nothing_but_the_words_of_a_step_tells_where_the_fault_is(tmp_path: Path
     assert [one for one in checked.findings if one.kind in ("forbidden word", "verification", "structure")] == []
 
 
-def test_failures_of_the_team_are_labelled_by_replay(tmp_path: Path):
+def test_failures_of_the_team_are_labelled_by_replay(tmp_path: Path) -> None:
     doubled: list[str] = []
 
     def sometimes(name: str, shown: str) -> str | None:
@@ -81,7 +81,7 @@ def test_failures_of_the_team_are_labelled_by_replay(tmp_path: Path):
     assert natural[0].verification["control_flips"] == 0
 
 
-def test_a_failure_that_no_step_explains_is_discarded_with_its_cost(tmp_path: Path):
+def test_a_failure_that_no_step_explains_is_discarded_with_its_cost(tmp_path: Path) -> None:
     found = builder(tmp_path, Chain(before=lambda name, shown: "The sum in the end is 3."), count=1).build()
     assert found.labeled == ()
     assert "no step was found" in found.discarded[0]["reason"]
@@ -93,7 +93,7 @@ def always_three(name: str, shown: str) -> str | None:
     return "The sum of both is 3." if name == "doubler" and "is 4." in shown else None
 
 
-def test_a_search_that_ends_undecided_gives_a_weak_label(tmp_path: Path):
+def test_a_search_that_ends_undecided_gives_a_weak_label(tmp_path: Path) -> None:
     seen: list[Progress] = []
     team = Chain(before=always_three)
     found = builder(tmp_path, team, 3, seen.append, faults_per_run=0, weak_from=0.2).build()
@@ -112,26 +112,26 @@ def test_a_search_that_ends_undecided_gives_a_weak_label(tmp_path: Path):
 
 
 @pytest.mark.parametrize("weak_from", [None, 0.999])
-def test_without_a_likely_step_there_is_no_weak_label(tmp_path: Path, weak_from: float | None):
+def test_without_a_likely_step_there_is_no_weak_label(tmp_path: Path, weak_from: float | None) -> None:
     work = builder(tmp_path, Chain(before=always_three), count=3, faults_per_run=0, weak_from=weak_from)
     found = work.build()
     assert found.labeled == ()
     assert len(found.discarded) == 1
 
 
-def test_a_probability_that_is_none_is_refused():
+def test_a_probability_that_is_none_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"weak_from is 1\.5, expected a probability between 0 and 1"):
         options(weak_from=1.5)
 
 
-def test_the_order_of_the_set_is_that_of_the_plan_whatever_the_workers(tmp_path: Path):
+def test_the_order_of_the_set_is_that_of_the_plan_whatever_the_workers(tmp_path: Path) -> None:
     one = builder(tmp_path / "one", count=6).build()
     four = builder(tmp_path / "four", count=6, workers=4).build()
     assert comparable(one.labeled) == comparable(four.labeled)
     assert [item.question_id for item in one.clean] == [item.question_id for item in four.clean]
 
 
-def test_progress_tells_each_phase_and_what_was_done_before(tmp_path: Path):
+def test_progress_tells_each_phase_and_what_was_done_before(tmp_path: Path) -> None:
     seen: list[Progress] = []
     builder(tmp_path, count=3, on_progress=seen.append).build()
     assert list(dict.fromkeys(one.phase for one in seen)) == ["runs", "faults", "failures"]
@@ -144,7 +144,7 @@ def test_progress_tells_each_phase_and_what_was_done_before(tmp_path: Path):
 
 
 # --- going on ---------------------------------------------------------------------------------------------------------
-def test_a_build_that_is_killed_goes_on_and_loses_and_doubles_nothing(tmp_path: Path):
+def test_a_build_that_is_killed_goes_on_and_loses_and_doubles_nothing(tmp_path: Path) -> None:
     whole = builder(tmp_path / "whole").build()
     folder = tmp_path / "killed"
     script = Path(__file__).with_name("_killed_build.py")
@@ -159,7 +159,7 @@ def test_a_build_that_is_killed_goes_on_and_loses_and_doubles_nothing(tmp_path: 
     assert set(journal_units(folder).values()) == {1}
 
 
-def test_a_build_that_is_done_does_nothing_again(tmp_path: Path):
+def test_a_build_that_is_done_does_nothing_again(tmp_path: Path) -> None:
     first = builder(tmp_path).build()
     team = Chain()
     again = builder(tmp_path, team).build()
@@ -167,14 +167,14 @@ def test_a_build_that_is_done_does_nothing_again(tmp_path: Path):
     assert comparable(again.labeled) == comparable(first.labeled)
 
 
-def test_more_faults_a_run_are_planned_beside_the_earlier_ones(tmp_path: Path):
+def test_more_faults_a_run_are_planned_beside_the_earlier_ones(tmp_path: Path) -> None:
     first = builder(tmp_path, faults_per_run=1).build()
     more = builder(tmp_path, faults_per_run=3).build()
     assert len(more.labeled) + len(more.discarded) == 3 * (len(first.labeled) + len(first.discarded))
     assert {item.fault_id for item in first.labeled} <= {item.fault_id for item in more.labeled}
 
 
-def test_a_cap_ends_a_session_and_the_next_one_goes_on(tmp_path: Path):
+def test_a_cap_ends_a_session_and_the_next_one_goes_on(tmp_path: Path) -> None:
     whole = builder(tmp_path / "whole").build()
     sessions = 0
     while True:
@@ -189,7 +189,7 @@ def test_a_cap_ends_a_session_and_the_next_one_goes_on(tmp_path: Path):
     assert len(found.labeled) + len(found.discarded) == len(whole.labeled) + len(whole.discarded)
 
 
-def test_what_is_wanted_ends_a_phase_and_is_not_passed(tmp_path: Path):
+def test_what_is_wanted_ends_a_phase_and_is_not_passed(tmp_path: Path) -> None:
     found = builder(tmp_path, count=6, wanted_injected=2).build()
     assert len(found.labeled) == 2
     team = Chain()
@@ -197,7 +197,7 @@ def test_what_is_wanted_ends_a_phase_and_is_not_passed(tmp_path: Path):
     assert team.runs == []
 
 
-def test_an_interrupt_keeps_what_was_done_and_leaves_a_set_that_loads(tmp_path: Path):
+def test_an_interrupt_keeps_what_was_done_and_leaves_a_set_that_loads(tmp_path: Path) -> None:
     def interrupt(progress: Progress) -> None:
         if progress.phase == "faults" and progress.done == 5:
             raise KeyboardInterrupt
@@ -210,7 +210,7 @@ def test_an_interrupt_keeps_what_was_done_and_leaves_a_set_that_loads(tmp_path: 
     assert comparable(builder(tmp_path).build().labeled) == comparable(builder(tmp_path / "whole").build().labeled)
 
 
-def test_a_disk_that_fills_ends_the_build_with_nothing_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_disk_that_fills_ends_the_build_with_nothing_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real, writes = os.fsync, []
 
     def filling(descriptor: int) -> None:
@@ -234,7 +234,7 @@ def gone(name: str, shown: str) -> str:
     raise ConnectionError("connection refused")
 
 
-def test_a_model_that_is_gone_ends_the_build_and_its_runs_are_made_again(tmp_path: Path):
+def test_a_model_that_is_gone_ends_the_build_and_its_runs_are_made_again(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"run after run was broken off.*connection refused.*same command again"):
         builder(tmp_path, Chain(before=gone), count=10).build()
     assert len(LabeledSet.load(tmp_path).discarded) == 8
@@ -243,7 +243,7 @@ def test_a_model_that_is_gone_ends_the_build_and_its_runs_are_made_again(tmp_pat
     assert not any("refused" in one["reason"] for one in found.discarded)
 
 
-def test_a_model_that_goes_while_faults_are_tried_takes_none_of_them_along(tmp_path: Path):
+def test_a_model_that_goes_while_faults_are_tried_takes_none_of_them_along(tmp_path: Path) -> None:
     team = Chain()
 
     def leave(progress: Progress) -> None:
@@ -257,7 +257,7 @@ def test_a_model_that_goes_while_faults_are_tried_takes_none_of_them_along(tmp_p
     assert not any("refused" in one["reason"] for one in found.discarded)
 
 
-def test_a_model_that_goes_while_failures_are_replayed_explains_none_of_them(tmp_path: Path):
+def test_a_model_that_goes_while_failures_are_replayed_explains_none_of_them(tmp_path: Path) -> None:
     team = Chain(before=lambda name, shown: "The sum in the end is 3." if name == "writer" else None)
 
     def leave(progress: Progress) -> None:
@@ -271,12 +271,12 @@ def test_a_model_that_goes_while_failures_are_replayed_explains_none_of_them(tmp
     assert len(found.labeled) == 9
 
 
-def test_few_runs_that_are_all_broken_are_an_error_as_well(tmp_path: Path):
+def test_few_runs_that_are_all_broken_are_an_error_as_well(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="no run could be made"):
         builder(tmp_path, Chain(before=gone), count=2).build()
 
 
-def test_a_check_that_raises_is_counted_and_judged_again_in_the_next_session(tmp_path: Path):
+def test_a_check_that_raises_is_counted_and_judged_again_in_the_next_session(tmp_path: Path) -> None:
     def fragile(result: object, task: str) -> bool:
         if "Shelf 1 " in task:
             raise ValueError("cannot read that")
@@ -288,7 +288,7 @@ def test_a_check_that_raises_is_counted_and_judged_again_in_the_next_session(tmp
     assert len(builder(tmp_path, check=lambda result: True, faults_per_run=0).build().clean) == 4
 
 
-def test_a_factory_that_raises_now_and_then_is_counted(tmp_path: Path):
+def test_a_factory_that_raises_now_and_then_is_counted(tmp_path: Path) -> None:
     team, calls = Chain(), []
 
     def build_team(prompts: object = None) -> Callable[[str], str]:
@@ -303,12 +303,12 @@ def test_a_factory_that_raises_now_and_then_is_counted(tmp_path: Path):
     assert len(builder(tmp_path, build_team, faults_per_run=0).build().clean) == 4
 
 
-def test_what_is_no_team_is_an_error_at_once(tmp_path: Path):
+def test_what_is_no_team_is_an_error_at_once(tmp_path: Path) -> None:
     with pytest.raises(AdapterError, match="expected a team"):
         builder(tmp_path, lambda: 42).build()
 
 
-def test_a_team_that_never_asks_the_same_is_discarded_fault_by_fault(tmp_path: Path):
+def test_a_team_that_never_asks_the_same_is_discarded_fault_by_fault(tmp_path: Path) -> None:
     def vary(name: str, shown: str) -> str | None:
         return None
 
@@ -323,7 +323,7 @@ def test_a_team_that_never_asks_the_same_is_discarded_fault_by_fault(tmp_path: P
     assert all(one["reason"] for one in found.discarded)
 
 
-def test_a_writer_that_refuses_is_a_counted_discard(tmp_path: Path):
+def test_a_writer_that_refuses_is_a_counted_discard(tmp_path: Path) -> None:
     writer = LLMWriter(lambda messages: "I'm sorry, I cannot help with that.", attempts=1)
     found = builder(tmp_path, writer="llm", inject=InjectOptions(writer=writer), count=2).build()
     assert found.labeled == ()
@@ -331,7 +331,7 @@ def test_a_writer_that_refuses_is_a_counted_discard(tmp_path: Path):
     assert all("nothing usable" in one["reason"] for one in found.discarded)
 
 
-def test_options_that_cannot_work_are_refused(tmp_path: Path):
+def test_options_that_cannot_work_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="writer is 'llm'"):
         options(writer="llm")
     with pytest.raises(ConfigError, match="no mode"):

@@ -12,7 +12,7 @@ from tracer_hooks.datasets import Journal
 from tracer_hooks.errors import DatasetError
 
 
-def test_what_is_added_is_there_again(tmp_path: Path):
+def test_what_is_added_is_there_again(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "new" / "folder")
     journal.add("run/a", {"text": "ünï\ncode \u2028"})
     journal.add("fault/b", {"n": 1})
@@ -23,7 +23,7 @@ def test_what_is_added_is_there_again(tmp_path: Path):
     assert len(again) == 2
 
 
-def test_a_unit_is_never_there_twice(tmp_path: Path):
+def test_a_unit_is_never_there_twice(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     journal.add("a", {"n": 1})
     journal.add("a", {"n": 2})
@@ -31,7 +31,7 @@ def test_a_unit_is_never_there_twice(tmp_path: Path):
     assert journal.path.read_text().count("\n") == 1
 
 
-def test_half_a_last_line_is_removed_and_its_unit_done_again(tmp_path: Path):
+def test_half_a_last_line_is_removed_and_its_unit_done_again(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     journal.add("a", {"n": 1})
     journal.add("b", {"n": 2})
@@ -45,7 +45,7 @@ def test_half_a_last_line_is_removed_and_its_unit_done_again(tmp_path: Path):
         assert journal.path.read_bytes() == whole
 
 
-def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path):
+def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     journal.add("a", {})
     journal.add("b", {})
@@ -55,7 +55,7 @@ def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path):
         Journal(tmp_path)
 
 
-def test_a_unit_that_was_broken_off_is_done_again(tmp_path: Path):
+def test_a_unit_that_was_broken_off_is_done_again(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     journal.add("a", {"again": "the model was gone"})
     assert "a" in journal  # not again in this session
@@ -65,7 +65,7 @@ def test_a_unit_that_was_broken_off_is_done_again(tmp_path: Path):
     assert Journal(tmp_path)["a"]["n"] == 1
 
 
-def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = Journal(tmp_path)
     journal.add("a", {"n": 1})
     before = journal.path.read_bytes()
@@ -83,13 +83,13 @@ def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(Journal(tmp_path)) == 2
 
 
-def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path):
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DatasetError, match="cannot write"):
         Journal(tmp_path / "file" / "folder")
 
 
-def test_two_builds_in_one_folder_are_refused(tmp_path: Path):
+def test_two_builds_in_one_folder_are_refused(tmp_path: Path) -> None:
     first, second = Journal(tmp_path), Journal(tmp_path)
     with first.held(), pytest.raises(DatasetError, match="another process is building"), second.held():
         pass

@@ -35,7 +35,7 @@ def blame(*evidence: Evidence, mode: ErrorMode | None = ErrorMode.FM_3_2) -> Att
 
 def found(quote: str, why: str = "It is wrong.", *, step: int = 1, kind: str = "value") -> Evidence:
     """A finding."""
-    return Evidence(step=step, quote=quote, why=why, kind=kind)
+    return Evidence(step=step, quote=quote, why=why, kind=kind)  # type: ignore[arg-type]
 
 
 def failure(
