@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,7 +128,7 @@ def _autogen_client() -> Any:
                 finish_reason="function_calls", content=[call], usage=usage, cached=False, thought=plant("thought")
             )
 
-        async def create_stream(self, messages: Any, **options: Any) -> AsyncIterator[str | CreateResult]:
+        async def create_stream(self, messages: Any, **options: Any) -> AsyncGenerator[str | CreateResult, None]:
             yield self.play.plant("chunk")
             yield await self.create(messages, **options)
 
@@ -252,11 +252,11 @@ def _langgraph_model() -> Callable[[Play, str], Any]:
             whole = self._message()
             half = len(str(whole.content)) // 2
             for text in (str(whole.content)[:half], str(whole.content)[half:]):
-                yield ChatGenerationChunk(message=AIMessageChunk(text))
+                yield ChatGenerationChunk(message=AIMessageChunk(content=text))
             if whole.tool_calls:
                 call = whole.tool_calls[0]
                 part: Any = {"name": call["name"], "args": json.dumps(call["args"]), "id": call["id"], "index": 0}
-                yield ChatGenerationChunk(message=AIMessageChunk("", tool_call_chunks=[part]))
+                yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=[part]))
 
     return lambda play, agent: Model(play=play, agent=agent)
 

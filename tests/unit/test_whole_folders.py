@@ -107,9 +107,12 @@ def test_what_is_removed_by_half_is_not_taken_for_an_old_one(tmp_path: Path, mon
 def test_several_at_once_leave_one_whole(tmp_path: Path) -> None:
     target = tmp_path / "model"
     put(target, "0")
-    writers = [
-        threading.Thread(target=lambda n=n: [put(target, f"{n}-{turn}") for turn in range(10)]) for n in range(4)
-    ]
+
+    def write(number: int) -> None:
+        for turn in range(10):
+            put(target, f"{number}-{turn}")
+
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(4)]
     for writer in writers:
         writer.start()
     for writer in writers:

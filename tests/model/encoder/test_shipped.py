@@ -13,7 +13,7 @@ from tracer_hooks.attribution.encoder._weights import load_config
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import Step, Trajectory
 
-SHIPPED = encoder_folder()
+SHIPPED: Path = encoder_folder() or pytest.skip("tracer-hooks-encoder is not installed", allow_module_level=True)
 
 WORK = [
     ("Solver", "There are 7 two-point shots and 3 three-point shots. 7 * 2 = 14 and 3 * 3 = 9, so the sum is 23."),

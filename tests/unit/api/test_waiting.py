@@ -196,7 +196,12 @@ def test_an_idle_store_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(_keeper, "_REST_S", 0.05)
     rested = threading.Event()
     rest = RunStore.rest
-    monkeypatch.setattr(RunStore, "rest", lambda self: (rest(self), rested.set())[0])
+
+    def noted(self: RunStore) -> None:
+        rest(self)
+        rested.set()
+
+    monkeypatch.setattr(RunStore, "rest", noted)
     hooked = tracer_hooks.hook(lambda task: task, store=tmp_path / "runs.sqlite")
     hooked("a")
     assert rested.wait(60)

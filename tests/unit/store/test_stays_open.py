@@ -82,7 +82,12 @@ def test_after_an_error_the_file_is_opened_anew(tmp_path: Path, monkeypatch: pyt
             kept.save(make_run("b"))
         other.execute("ROLLBACK")
         other.close()
-        monkeypatch.setattr(sqlite3, "connect", lambda *args, **kwargs: (opened.append(1), connect(*args, **kwargs))[1])
+
+        def counted(*args: Any, **kwargs: Any) -> sqlite3.Connection:
+            opened.append(1)
+            return connect(*args, **kwargs)
+
+        monkeypatch.setattr(sqlite3, "connect", counted)
         kept.save(make_run("c"))
         kept.save(make_run("d"))
         assert len(opened) == 1
@@ -132,9 +137,12 @@ def test_a_fork_does_not_take_the_open_file_along(tmp_path: Path) -> None:
 
 def test_threads_that_write_at_once(tmp_path: Path) -> None:
     with RunStore(tmp_path / "runs.sqlite", stays_open=True, busy_timeout_s=30) as kept:
-        threads = [
-            threading.Thread(target=lambda n=n: [kept.save(make_run(f"{n}-{i}")) for i in range(5)]) for n in range(4)
-        ]
+
+        def save(number: int) -> None:
+            for turn in range(5):
+                kept.save(make_run(f"{number}-{turn}"))
+
+        threads = [threading.Thread(target=save, args=(number,)) for number in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -15,11 +15,11 @@ _TEAMS = frozenset({"Crew", "Flow", "Agent", "LiteAgent"})
 
 def is_team(candidate: object) -> bool:
     """Whether an object is a crew, a flow or an agent of CrewAI, told by its classes' names without an import."""
-    return _makes_teams(type(candidate))
+    return _makes_teams(type(candidate))  # type: ignore[arg-type]
 
 
 @functools.lru_cache(maxsize=256)  # asked of every agent in every run
-def _makes_teams(kind: type) -> bool:
+def _makes_teams(kind: type[Any]) -> bool:
     names = {base.__name__ for base in kind.__mro__ if base.__module__.partition(".")[0] == "crewai"}
     # CrewAI's own agent executor is a flow too, one for each agent; it is a part of a team.
     return bool(names & _TEAMS) and "AgentExecutor" not in names
