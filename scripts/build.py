@@ -1,8 +1,8 @@
 """Build the wheel and the source archive of every distribution; `make build REPOSITORY=https://...` runs this.
 
 The files that git tracks are copied, what the package page needs is put into the copy (see package_page.py), and the
-copy is built into dist/ and checked with twine. Without REPOSITORY the pages have no links to files and no project URLs: good for
-a look, not for publishing. Needs a package index. Only the standard library is used.
+copy is built into dist/ and checked with twine. Without REPOSITORY the pages have no links to files and no project
+URLs: good for a look, not for publishing. Needs a package index. Only the standard library is used.
 """
 
 import os
