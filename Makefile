@@ -6,7 +6,7 @@ PYTHON ?= $(or $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null && echo $$p && break; \
 	done),python3)
 BIN := .venv/bin
-CHECKED := src adapters tests scripts $(wildcard benchmarks)
+CHECKED := src adapters packages tests scripts $(wildcard benchmarks)
 # More arguments for pytest, the demo or the benchmark: make test ARGS="tests/unit -x"
 ARGS ?=
 
@@ -17,10 +17,10 @@ TEST_ENV := env -u OTEL_SDK_DISABLED OMP_NUM_THREADS=1 CREWAI_DISABLE_TELEMETRY=
 	AUTOGEN_DISABLE_RUNTIME_TRACING=true TRACER_HOOKS_STRICT=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-oldest test-python fuzz lint format bench docs lock licenses sbom clean
+.PHONY: help setup demo test test-all test-oldest test-newest test-python fuzz lint format bench docs build release-check lock licenses sbom clean
 
 help: ## List these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## Create .venv and install everything that tests and lint need; a no-op when nothing changed
 	@$(PYTHON) scripts/setup_venv.py dev
@@ -40,6 +40,9 @@ fuzz: setup ## Damaged inputs for every reader: make fuzz ARGS="--seconds 3600 -
 
 test-oldest: ## Run tests on the lowest versions that the pyproject files allow; ARGS="crewai" for one set
 	@$(TEST_ENV) $(PYTHON) scripts/test_oldest.py $(ARGS)
+
+test-newest: ## Run the unit tests on the newest versions that the pyproject files allow, without PyTorch
+	@$(TEST_ENV) $(PYTHON) scripts/test_python.py --newest $(ARGS)
 
 test-python: ## Run the unit tests with another Python, without PyTorch: make test-python PYTHON=python3.12
 	@$(TEST_ENV) $(PYTHON) scripts/test_python.py $(ARGS)
@@ -61,6 +64,12 @@ bench: ## Measure the overhead beside the OpenInference and OpenLLMetry instrume
 docs: ## Build the documentation into site/
 	@$(PYTHON) scripts/setup_venv.py docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+build: ## Build every distribution into dist/: make build REPOSITORY=https://...; needs a package index
+	@REPOSITORY="$(REPOSITORY)" $(PYTHON) scripts/build.py
+
+release-check: ## Say what is not ready for a release: make release-check TAG=v1.2.3
+	@$(PYTHON) scripts/release_check.py "$(TAG)"
 
 lock: ## Write requirements/ anew from the pyproject files and constraints.txt; needs uv
 	@$(PYTHON) scripts/lock.py

@@ -1,11 +1,11 @@
 """Run the unit tests with the Python that runs this, without PyTorch; `make test-python PYTHON=python3.12` does so.
 
-Usage: python3.12 scripts/test_python.py [ARGUMENT ...]
+Usage: python3.12 scripts/test_python.py [--newest] [ARGUMENT ...]
 
 Every ARGUMENT goes to pytest; without one the unit tests run that are not slow. Each version of Python has an
 environment of its own below .venv-python, made anew each time: the versions of requirements/lock.txt, their hashes
-checked, with the three frameworks. Tests that need PyTorch are skipped and named. uv installs where it is on PATH,
-else pip. Only the standard library is used.
+checked, with the three frameworks; after `--newest` the newest versions that the pyproject files allow instead. Tests
+that need PyTorch are skipped and named. uv installs where it is on PATH, else pip. Only the standard library is used.
 """
 
 import os
@@ -19,6 +19,8 @@ VERSION = ".".join(map(str, sys.version_info[:2]))
 VENV = ROOT / ".venv-python" / VERSION
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 SUPPORTED = ("3.11", "3.12", "3.13")  # crewai 1.15 has no release for 3.14
+NEWEST = "--newest"
+EXTRAS = "fit,improve,judge,parquet,suites"
 TESTS = ("tests/unit", "-m", "not slow")
 
 
@@ -28,7 +30,9 @@ def main(arguments):
         print(f"test-python: this is Python {VERSION}; the frameworks need 3.11, 3.12 or 3.13.", file=sys.stderr)
         print("Next: make PYTHON=python3.12 test-python", file=sys.stderr)
         return 1
-    for command in installing():
+    newest = arguments[:1] == [NEWEST]
+    arguments = arguments[newest:]
+    for command in installing(newest):
         if code := subprocess.run(command, cwd=ROOT).returncode:
             print(f"test-python: could not be installed: {' '.join(command)}", file=sys.stderr)
             return code
@@ -38,7 +42,7 @@ def main(arguments):
     ).returncode
 
 
-def installing():
+def installing(newest):
     """The commands that make the environment anew."""
     python = str(BIN / "python")
     if uv := shutil.which("uv"):
@@ -47,6 +51,11 @@ def installing():
     else:
         yield [sys.executable, "-m", "venv", "--clear", str(VENV)]
         install = [python, "-m", "pip", "install", "--quiet"]
+    if newest:
+        adapters = ("adapters/autogen[openai]", "adapters/crewai", "adapters/langgraph[openai]")
+        folders = (word for folder in (f".[{EXTRAS}]", *adapters) for word in ("-e", folder))
+        yield [*install, *folders, "-r", "requirements/tests.in"]
+        return
     # The lock is all that the pyproject files ask for with the versions of constraints.txt, but PyTorch.
     yield [*install, "--no-deps", "--require-hashes", "-r", "requirements/lock.txt"]
     adapters = (word for name in ("autogen", "crewai", "langgraph") for word in ("-e", f"adapters/{name}"))

@@ -62,3 +62,13 @@ def test_nothing_runs_when_the_installation_fails(tmp_path: Path) -> None:
     code, calls = run(tmp_path, install_code=2)
     assert code == 2
     assert not any("-m pytest" in call for call in calls)
+
+
+def test_the_newest_versions_are_those_of_the_pyproject_files(tmp_path: Path) -> None:
+    code, calls = run(tmp_path, "--newest", "tests/unit/schema")
+    _, installed, tested = calls
+    assert code == 0
+    assert "lock.txt" not in installed
+    assert "constraints.txt" not in installed
+    assert "-e .[fit,improve,judge,parquet,suites] -e adapters/autogen[openai]" in installed
+    assert tested == "python -m pytest tests/unit/schema False"

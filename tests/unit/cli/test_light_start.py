@@ -70,7 +70,7 @@ def folder(tmp_path: Path) -> Path:
         outcome=RunOutcome.FAILED,
     )
     with RunStore(tmp_path / "runs.sqlite") as store:
-        store.save(StoredRun(run_id=run.run_id, started_at=at, session_id="s", trajectory=run))
+        store.save(StoredRun(run_id=run.run_id, session_id="s", started_at=at, trajectory=run))
     return tmp_path
 
 
