@@ -140,7 +140,8 @@ class DataSet(_Job):
                 continue
             for path in self.folder_of(folder, life.round).glob("*.json*"):
                 try:
-                    [json.loads(line) for line in ([path.read_text()] if path.suffix == ".json" else path.open())]
+                    text = path.read_text()
+                    [json.loads(line) for line in ([text] if path.suffix == ".json" else text.splitlines())]
                 except ValueError as error:
                     found.damaged.append(f"{path.name} of round {life.round}: {error}")
         return found
