@@ -107,7 +107,7 @@ class DataSet(_Job):
     """``build_dataset`` with two workers, resumed."""
 
     name = "data set"
-    span_s = 0.5
+    lines = 20
 
     def prepare(self, folder: Path) -> None:
         super().prepare(folder)
@@ -151,7 +151,8 @@ class Calibrate(_Job):
     """``calibrate``, resumed: it builds a data set, fits, and stores the fitted attributor."""
 
     name = "calibrate"
-    span_s = 2.5
+    lines = 60
+    span_s = 2.0
 
     def prepare(self, folder: Path) -> None:
         super().prepare(folder)
@@ -185,7 +186,8 @@ class Calibrated(Work):
     """One fitted attributor is stored over another one, again and again; from the first time on one must be there."""
 
     name = "fitted attributor stored anew"
-    span_s = 0.1
+    lines = 4
+    span_s = 0.02
 
     def prepare(self, folder: Path) -> None:
         super().prepare(folder)
@@ -228,7 +230,7 @@ class Improve(_Job):
     """``improve``, resumed: the search, the trial and the accepted version of the prompts."""
 
     name = "improve"
-    span_s = 3.0
+    lines = 150
     _own: Mapping[str, str] = {"planner": "You are the planner.", "solver": "You are the solver. Add the numbers."}
 
     def prepare(self, folder: Path) -> None:
