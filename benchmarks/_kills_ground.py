@@ -18,8 +18,8 @@ from typing import Any
 
 Say = Callable[..., None]
 """Notes a line. Each is one write to a file, which the death of its process cannot take back."""
-_LONGEST_S = 120.0
-"""Until a process has said something, on a busy machine."""
+_LONGEST_S = 20.0
+"""How long a process is waited for that says nothing."""
 
 
 @dataclass
@@ -40,6 +40,10 @@ class Found:
 
     acknowledged: int
     """What the processes said was done after the call had returned."""
+    early: int = 0
+    """Of those, what had still to be committed when the call returned: it had waited for as long as it may."""
+    early_lost: int = 0
+    """Of the early ones, what is not there; not counted as lost."""
     lost: int = 0
     """Of those, what is not there."""
     doubled: int = 0
@@ -56,12 +60,15 @@ class Work(ABC):
     Attributes:
         name: For the table.
         processes: How many work at the same time.
-        span_s: A process is killed at a moment within so many seconds.
+        lines: A process is killed after it has said a number of lines from 0 to this, drawn by chance: work, not time,
+            passes between two kills, however busy the machine is.
+        span_s: And then at a moment within so many seconds.
     """
 
     name: str
     processes = 1
-    span_s = 0.5
+    lines = 10
+    span_s = 0.05
 
     def prepare(self, folder: Path) -> None:
         """Import what the work needs, in the process that all others are forked from; start no thread."""
@@ -102,8 +109,7 @@ def killed(work: Work, folder: Path, kills: int, seed: int) -> Found:
         while len(alive) < work.processes:
             start()
         process = draw.choice(list(alive))
-        if draw.random() < 0.8:  # else it may not have begun yet
-            _wait_for_a_line(folder, alive[process], process)
+        _wait_for_lines(folder, alive[process], process, draw.randint(0, work.lines))
         time.sleep(draw.uniform(0, work.span_s))
         done, _ = os.waitpid(process, os.WNOHANG)
         if done:
@@ -149,12 +155,17 @@ def _fork(work: Work, folder: Path, life: Life) -> int:
         os._exit(code)
 
 
-def _wait_for_a_line(folder: Path, life: Life, process: int) -> None:
+def _wait_for_lines(folder: Path, life: Life, process: int, more: int) -> None:
     path, until = folder / f"life-{life.number}.jsonl", time.monotonic() + _LONGEST_S
-    while time.monotonic() < until and not (path.exists() and path.stat().st_size):
+    wanted = _lines(path) + more
+    while time.monotonic() < until and _lines(path) < wanted:
         if os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
             return
         time.sleep(0.002)
+
+
+def _lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 def _said(folder: Path, life: Life) -> list[dict[str, Any]]:

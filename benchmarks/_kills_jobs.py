@@ -107,7 +107,7 @@ class DataSet(_Job):
     """``build_dataset`` with two workers, resumed."""
 
     name = "data set"
-    span_s = 0.5
+    lines = 20
 
     def prepare(self, folder: Path) -> None:
         super().prepare(folder)
@@ -140,7 +140,8 @@ class DataSet(_Job):
                 continue
             for path in self.folder_of(folder, life.round).glob("*.json*"):
                 try:
-                    [json.loads(line) for line in ([path.read_text()] if path.suffix == ".json" else path.open())]
+                    text = path.read_text()
+                    [json.loads(line) for line in ([text] if path.suffix == ".json" else text.splitlines())]
                 except ValueError as error:
                     found.damaged.append(f"{path.name} of round {life.round}: {error}")
         return found
@@ -150,7 +151,8 @@ class Calibrate(_Job):
     """``calibrate``, resumed: it builds a data set, fits, and stores the fitted attributor."""
 
     name = "calibrate"
-    span_s = 2.5
+    lines = 60
+    span_s = 2.0
 
     def prepare(self, folder: Path) -> None:
         super().prepare(folder)
@@ -184,7 +186,8 @@ class Calibrated(Work):
     """One fitted attributor is stored over another one, again and again; from the first time on one must be there."""
 
     name = "fitted attributor stored anew"
-    span_s = 0.1
+    lines = 4
+    span_s = 0.02
 
     def prepare(self, folder: Path) -> None:
         super().prepare(folder)
@@ -227,7 +230,7 @@ class Improve(_Job):
     """``improve``, resumed: the search, the trial and the accepted version of the prompts."""
 
     name = "improve"
-    span_s = 3.0
+    lines = 150
     _own: Mapping[str, str] = {"planner": "You are the planner.", "solver": "You are the solver. Add the numbers."}
 
     def prepare(self, folder: Path) -> None:

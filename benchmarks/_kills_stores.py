@@ -11,6 +11,7 @@ from typing import Any
 from _kills_ground import Found, Life, Say, Work, integrity
 
 import tracer_hooks
+from tracer_hooks._api.runs._keeper import keeper_of
 from tracer_hooks.store import (
     LessonDraft,
     LessonOutcome,
@@ -27,11 +28,15 @@ TEAM = "autogen-maths-1234abcd"
 
 
 class Runs(Work):
-    """Four processes call a hooked team. Every second call fails, and is made again once."""
+    """Four processes call a hooked team. Every second call fails, and is made again once.
+
+    A call that others kept from writing for half a second returns before its commit, and the next ones do not wait.
+    Such calls are told apart, since they promise nothing yet.
+    """
 
     name = "run store"
     processes = 4
-    span_s = 0.4
+    lines = 20
 
     def prepare(self, folder: Path) -> None:
         super().prepare(folder)
@@ -52,26 +57,32 @@ class Runs(Work):
         def office(task: str) -> str:
             return clerk(task)
 
+        keeper = keeper_of(folder / "runs.sqlite")
         for number in range(1_000_000):
             task = f"{life}: add {number} {number % 2}"
             office(task)
+            early = keeper.is_failing or bool(keeper._waiting or keeper._going)
             run = tracer_hooks.last_run(office)
-            say(task=task, runs=[attempt.trajectory.run_id for attempt in run.attempts])
+            say(task=task, runs=[attempt.trajectory.run_id for attempt in run.attempts], early=early)
 
     def found(self, folder: Path, lives: list[Life]) -> Found:
         store = folder / "runs.sqlite"
-        said = [run_id for life in lives for line in life.said for run_id in line["runs"]]
+        lines = [line for life in lives for line in life.said]
+        said = [run_id for line in lines for run_id in line["runs"]]
+        early = {run_id for line in lines if line["early"] for run_id in line["runs"]}
         damaged = integrity(store)
         with RunStore(store, read_only=True) as runs:
             listed = runs.list(limit=1_000_000)
-            for one in listed:
+            for one in listed[::10]:
                 if not runs.get(one.run_id).trajectory.steps:
                     damaged.append(f"run {one.run_id} has no steps")
         attempts = Counter((one.task, one.attempt) for one in listed)
         stored = {one.run_id for one in listed}
         return Found(
             acknowledged=len(said),
-            lost=len(set(said) - stored),
+            early=len(early),
+            early_lost=len(early - stored),
+            lost=len(set(said) - early - stored),
             doubled=sum(count - 1 for count in attempts.values()) + len(said) - len(set(said)),
             damaged=damaged,
         )
@@ -82,7 +93,7 @@ class PromptsAndLessons(Work):
 
     name = "prompts and lessons"
     processes = 3
-    span_s = 0.3
+    lines = 30
 
     def prepare(self, folder: Path) -> None:
         super().prepare(folder)
@@ -180,7 +191,6 @@ class Labels(Work):
 
     name = "labels"
     processes = 3
-    span_s = 0.2
 
     def work(self, folder: Path, life: int, round_: int, say: Say) -> None:
         from tracer_hooks.cli._label_file import LabelFile, key_of, labelled

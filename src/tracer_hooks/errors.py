@@ -11,7 +11,8 @@
     ├── TrajectoryError                         a trajectory, or the file that should hold one, is unusable
     ├── ReplayError                             a recorded run cannot be replayed
     │   ├── TapeMismatchError                   the live run asks for something the tape does not hold
-    │   └── RecordedFailureError                a model call that failed on the tape, failing again
+    │   ├── RecordedFailureError                a model call that failed on the tape, failing again
+    │   └── CheckError                          a check could not judge a run
     ├── FaultError                              a fault cannot be put into a run
     ├── DatasetError                            a data set cannot be built, audited or exported
     ├── AttributionError                        a diagnosis could not be made
@@ -75,6 +76,14 @@ class TapeMismatchError(ReplayError):
 
 class RecordedFailureError(ReplayError):
     """A model call that failed when the tape was recorded fails again in the replay; the text is the recorded one."""
+
+
+class CheckError(ReplayError):
+    """A check could not judge a run that was made again: it raised, or gave something odd.
+
+    Such a run is neither a success nor a failure, and must be no label. In a hooked run, which has to end somehow, a
+    check that raises counts as a failure.
+    """
 
 
 class FaultError(TracerHooksError):

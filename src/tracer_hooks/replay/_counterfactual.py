@@ -10,7 +10,7 @@ from typing import Self
 
 from pydantic import Field
 
-from tracer_hooks.errors import ReplayError, TapeMismatchError
+from tracer_hooks.errors import CheckError, ReplayError, TapeMismatchError
 from tracer_hooks.frameworks import Intervention, Interventions
 from tracer_hooks.replay._correction import Correction, Corrector, TapedRequest
 from tracer_hooks.replay._cost_cap import Spending
@@ -23,6 +23,8 @@ from tracer_hooks.schema import Record, Text, Usage
 
 CorrectionOf = Callable[[int], Correction]
 """The correction of each step; may raise ReplayError where there is none."""
+_MOST_UNJUDGED = 3
+"""The first pairs of runs, if the check could judge none of them: the others would be no better."""
 
 
 class Arm(Record):
@@ -74,6 +76,9 @@ class Counterfactual(Record):
     """Evidence of the sequential test; significant from ``1 / alpha`` on."""
     is_significant: bool = False
     """Whether the correction makes a difference."""
+    unjudged: int = Field(default=0, ge=0)
+    """Pairs of runs, one with the correction and one without, of which the check could not judge one. They count
+    neither for it nor against it."""
     stopped: Text = ""
     """Why there were no more trials."""
     runs: int = 0
@@ -211,6 +216,7 @@ class Examination:
         self._placebo_step: int | None = None
         self._ids: list[str] = []
         self._stopped = "all trials were made"
+        self._unjudged = 0
 
     @property
     def pairs(self) -> int:
@@ -227,6 +233,7 @@ class Examination:
 
         Raises:
             ReplayError: The replay left the tape.
+            CheckError: The check could not judge the first runs.
         """
         options, spending, test = self._replay.options, self._replay.spending, self._test
         test.max_pairs, self._stopped = most or pairs, "all trials were made"
@@ -235,7 +242,12 @@ class Examination:
                 if spending.refusal is not None:
                     self._stopped = spending.refusal
                     break
-                self._make_pair()
+                try:
+                    self._make_pair()
+                except CheckError as error:
+                    if not self._is_borne(error):
+                        break
+                    continue
                 if options.early_stop and (test.is_significant or test.is_futile):
                     is_shown = test.is_significant
                     self._stopped = "the effect is certain" if is_shown else "no effect could be shown any more"
@@ -258,6 +270,7 @@ class Examination:
             interval=difference_interval((corrected.flips, corrected.trials), (control.flips, control.trials)),
             e_value=test.e_value,
             is_significant=test.is_significant,
+            unjudged=self._unjudged,
             stopped=self._stopped,
             runs=self._runs,
             usage=self._usage,
@@ -269,6 +282,20 @@ class Examination:
         self._ids.append(trial.trajectory.run_id)
         self._corrected, self._control = self._corrected.plus(trial.passed), self._control.plus(other.passed)
         self._test.add(trial.passed, other.passed)
+
+    def _is_borne(self, error: CheckError) -> bool:
+        """Count a pair that could not be judged; whether to go on with others.
+
+        Raises:
+            CheckError: So far none could be judged.
+        """
+        self._unjudged += 1
+        if self._test.pairs == 0 and self._unjudged >= _MOST_UNJUDGED:
+            raise error
+        if self._unjudged >= max(_MOST_UNJUDGED, self._test.max_pairs):
+            self._stopped = f"the check could not judge {self._unjudged} pairs of runs: {error}"
+            return False
+        return True
 
     @contextmanager
     def _counted(self) -> Iterator[None]:

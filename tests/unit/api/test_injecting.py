@@ -9,7 +9,7 @@ import pytest
 
 import tracer_hooks
 from tracer_hooks._api.rerunning._inject import inject
-from tracer_hooks.errors import AdapterError, ConfigError, FaultError
+from tracer_hooks.errors import AdapterError, CheckError, ConfigError, FaultError
 from tracer_hooks.faults import FaultSpec, FaultStrategy, LLMWriter
 from tracer_hooks.replay import CostCap, Trial
 from tracer_hooks.schema import ErrorMode
@@ -120,6 +120,24 @@ def test_a_team_that_succeeds_at_last_is_enough() -> None:
         return len(tries) != 1 and "14" in result.text  # type: ignore[attr-defined]
 
     assert inject(build_team, TASK, "FM-2.6", check=check).is_verified
+
+
+def test_a_clean_run_that_the_check_cannot_judge_is_one_try() -> None:
+    asked = []
+
+    def check(result: tracer_hooks.RunResult) -> bool:
+        asked.append(result.text)
+        if len(asked) == 1:
+            raise TimeoutError("the judge sleeps")
+        return "14" in result.text
+
+    assert inject(build_team, TASK, "FM-2.6", check=check).verification.control_passes > 0
+
+    def never(result: tracer_hooks.RunResult) -> bool:
+        raise TimeoutError("the judge sleeps")
+
+    with pytest.raises(CheckError, match="the check raised TimeoutError: the judge sleeps"):
+        inject(build_team, TASK, "FM-2.6", check=never)
 
 
 def test_what_is_no_team_and_what_cannot_be_built_is_an_error() -> None:

@@ -160,7 +160,26 @@ def test_a_lenient_replay_goes_on_where_the_prompts_have_changed() -> None:
     assert "adder" not in {name for name, _ in team.asked}
 
 
-def test_a_check_that_raises_stops_the_replay() -> None:
+def test_pairs_that_the_check_cannot_judge_are_counted_and_left_out() -> None:
+    asked = itertools.count()
+
+    def check(result: tracer_hooks.RunResult) -> bool:
+        if next(asked) % 5 == 3:
+            raise KeyError("score")
+        return " 9 " in result.text
+
+    run = Sums().record(FAULT, check=check)
+    assert run.again is not None
+    replay = StepReplay(run.again(), Trial(trajectory=run.trajectory, tape=run.tape), ReplayOptions())
+    result = examine(replay, 1)
+    assert result.is_significant
+    assert result.unjudged > 0
+    assert result.corrected.flips == result.corrected.trials
+    assert result.control.flips == 0
+    assert result.runs > result.corrected.trials + result.control.trials
+
+
+def test_a_check_that_always_raises_stops_the_replay() -> None:
     team = Sums()
 
     def check(result: tracer_hooks.RunResult) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, TypedDict, Unpack
 from tracer_hooks._api.judging import Check, Expected
 from tracer_hooks._api.rerunning._subjects import is_judged
 from tracer_hooks._api.rerunning._targets import rerunner
-from tracer_hooks.errors import ConfigError, FaultError
+from tracer_hooks.errors import CheckError, ConfigError, FaultError
 from tracer_hooks.faults import (
     FaultSpec,
     FaultStrategy,
@@ -20,7 +20,7 @@ from tracer_hooks.faults import (
     place_fault,
 )
 from tracer_hooks.replay import CostCap, Spending, TeamRunner, ToolRules, Trial
-from tracer_hooks.schema import ErrorMode, RunKind
+from tracer_hooks.schema import ErrorMode, RunKind, Usage
 
 Fault = FaultSpec | ErrorMode | str | Mapping[str, Any]
 """A fault, its fields, or only its mode, such as ``"FM-2.6"``."""
@@ -106,22 +106,30 @@ def clean_run(
     Raises:
         FaultError: None of ``tries`` runs succeeds, or the cap is reached before one does.
         ConfigError: ``tries`` is below 1.
-        ReplayError: The check raised.
+        CheckError: The check could judge none of them.
     """
     if tries < 1:
         raise ConfigError(f"clean_runs is {tries!r}, expected 1 or more")
     spending = spending or Spending()
     last: Trial | None = None
+    unjudged: CheckError | None = None
     for _ in range(tries):
         if spending.refusal is not None:
             raise FaultError(f"{spending.refusal} before a run succeeded without any fault")
-        last = runner.run(kind=RunKind.LIVE)
+        try:
+            last = runner.run(kind=RunKind.LIVE)
+        except CheckError as error:
+            spending.add(Usage())  # what it took is not known; the run counts
+            unjudged = error
+            continue
         spending.add(last.trajectory.usage)
         if on_trial is not None:
             on_trial(last)
         if last.passed:
             return last
-    assert last is not None, "there was at least one try"
+    if last is None:
+        assert unjudged is not None, "there was at least one try"
+        raise unjudged
     ended = f"{type(last.error).__name__}: {last.error}" if last.error is not None else last.trajectory.outcome_reason
     raise FaultError(
         f"the team failed all {tries} runs without any fault, expected one that succeeds; the last: {ended}. Take an "

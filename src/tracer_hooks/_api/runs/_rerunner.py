@@ -27,8 +27,9 @@ from tracer_hooks._api.judging import (
     verdict_of,
 )
 from tracer_hooks._api.runs._source import TeamSource
+from tracer_hooks._guard import warn_once
 from tracer_hooks.config import CaptureConfig, ContentCapture
-from tracer_hooks.errors import AdapterError, ConfigError, RecordedFailureError, ReplayError
+from tracer_hooks.errors import AdapterError, CheckError, ConfigError, RecordedFailureError, ReplayError
 from tracer_hooks.frameworks import (
     Adapter,
     Intervention,
@@ -39,8 +40,8 @@ from tracer_hooks.frameworks import (
     Verdict,
 )
 from tracer_hooks.replay import Trial, tape_of
-from tracer_hooks.schema import RunKind, Trajectory
-from tracer_hooks.telemetry import Emitter, RunInvocation, RunStart, drive, drive_async, unrecorded
+from tracer_hooks.schema import RunKind, Trajectory, to_text
+from tracer_hooks.telemetry import Content, Emitter, RunInvocation, RunStart, drive, drive_async, unrecorded
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,12 @@ class Judge:
         """What the check says; None without one.
 
         Raises:
-            ReplayError: The check raised or gave something odd, or there is no expected answer for the task: a run that
+            CheckError: The check raised or gave something odd, or there is no expected answer for the task: a run that
                 nobody could judge is neither a success nor a failure.
         """
         ruling = self._ruling(result, task)
         if isinstance(ruling, Undecided):
-            raise ReplayError(f"a run cannot be judged: {ruling.reason}")
+            raise CheckError(f"a run cannot be judged: {ruling.reason}")
         return ruling
 
     def _ruling(self, result: RunResult, task: str) -> Ruling | None:
@@ -69,12 +70,24 @@ class Judge:
             try:
                 return verdict_of(self.check, result, task)
             except Exception as error:
-                raise ReplayError(
+                _say_once(self.check, error, task)
+                raise CheckError(
                     f"the check raised {type(error).__name__}: {error}; expected a bool, a score or a Verdict for "
                     f"every answer, and this one was {result.text[:200]!r}"
                 ) from error
         reference = expected_answer(self.expected, task)
         return compare(reference, result.text) if isinstance(reference, str) else reference
+
+
+def _say_once(check: Check, error: Exception, task: str) -> None:
+    kind = type(error).__name__
+    warn_once(
+        f"raising check {id(check)} {kind}",
+        "the check raised %s: %s, for the first time on the task %s; runs that it cannot judge are left out",
+        kind,
+        Content(to_text(error)),
+        Content(repr(task[:80])),
+    )
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from tracer_hooks.datasets._builder._recorded import (
 from tracer_hooks.datasets._builder._units import FAULT, NATURAL, RUN, RunUnit, Subject
 from tracer_hooks.datasets._builder._work import Progress, Work
 from tracer_hooks.datasets._labeled import LabeledSet
-from tracer_hooks.errors import ConfigError, DatasetError, FaultError, ReplayError, TracerHooksError
+from tracer_hooks.errors import CheckError, ConfigError, DatasetError, FaultError, ReplayError, TracerHooksError
 from tracer_hooks.faults import FaultSpec, Injector
 from tracer_hooks.replay import (
     DecisiveSearch,
@@ -50,6 +50,10 @@ from tracer_hooks.suites import SuiteTask
 
 _TOO_MANY_BROKEN = 8
 """So many broken units, in a row or more of them than others, say that there is no point in going on."""
+_TOO_MANY_UNJUDGED = 25
+"""The same of runs in a row that the check could not judge, where it could judge others."""
+_UNJUDGED = "unjudged"
+"""Key of the result of a run that the check could not judge."""
 
 
 class DatasetBuilder:
@@ -99,7 +103,8 @@ class DatasetBuilder:
         self.journal = Journal(folder)
         self.spending = Spending(options.cap)
         self._on_progress = on_progress or (lambda progress: None)
-        self.broken_off = self._broken = 0
+        self.broken_off = self._broken = self._unjudged = 0
+        self._judged = any(not is_broken(result) for result in self.journal.results(RUN))
 
     def build(self) -> LabeledSet:
         """Do what is left to do, within the caps, and write what there is; gives the whole data set.
@@ -141,8 +146,8 @@ class DatasetBuilder:
     def _run_team(self, unit: RunUnit) -> dict[str, Any]:
         try:
             trial = unit.subject.runner(unit.task).run(_watching(), kind=RunKind.LIVE)
-        except ReplayError as error:  # the check raised
-            return {**broken_off(str(error)), "discarded": discarded_run(unit, str(error))}
+        except CheckError as error:
+            return {**broken_off(str(error)), _UNJUDGED: True, "discarded": discarded_run(unit, str(error))}
         self.spending.add(trial.trajectory.usage)
         result = run_result(unit, trial)
         return {**result, "discarded": discarded_run(unit, result["again"])} if is_broken(result) else result
@@ -260,10 +265,19 @@ class DatasetBuilder:
             yield results
 
     def _expect_sense(self, result: dict[str, Any]) -> None:
-        # Units that need no model succeed all the same, so one of them does not make up for all that were broken off.
-        self._broken = self._broken + 1 if is_broken(result) else max(0, self._broken - 1)
         self.broken_off += is_broken(result)
-        if self._broken >= _TOO_MANY_BROKEN:
+        if result.get(_UNJUDGED):
+            self._unjudged += 1
+        elif not is_broken(result):
+            self._judged, self._unjudged = True, 0
+        # A check that raises on some tasks is no reason to leave the others.
+        is_bearable = bool(result.get(_UNJUDGED)) and self._judged
+        # Units that need no model succeed all the same, so one of them does not make up for all that were broken off.
+        if is_broken(result) and not is_bearable:
+            self._broken += 1
+        elif not is_broken(result):
+            self._broken = max(0, self._broken - 1)
+        if self._broken >= _TOO_MANY_BROKEN or self._unjudged >= _TOO_MANY_UNJUDGED:
             raise DatasetError(
                 f"run after run was broken off, the last one so: {result['again']}. Expected a model that answers, a "
                 "team that can be built and a check that judges; see to that, and give the same command again"

@@ -288,6 +288,46 @@ def test_a_check_that_raises_is_counted_and_judged_again_in_the_next_session(tmp
     assert len(builder(tmp_path, check=lambda result: True, faults_per_run=0).build().clean) == 4
 
 
+def test_a_check_that_raises_on_most_tasks_leaves_the_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def fragile(result: object, task: str) -> bool:
+        if not task.startswith(("Shelf 0", "Shelf 19")):
+            raise ValueError("cannot read that")
+        return True
+
+    work = builder(tmp_path, check=fragile, count=20, faults_per_run=0)
+    found = work.build()
+    assert len(found.clean) == 2
+    assert work.broken_off == 18
+    said = [record.getMessage() for record in caplog.records if "the check raised" in record.getMessage()]
+    assert len(said) == 1
+    assert "ValueError: cannot read that" in said[0]
+    assert "Shelf 1 has" in said[0]
+
+
+def test_a_check_that_raises_on_every_task_ends_the_build_early(tmp_path: Path) -> None:
+    def broken(result: object, task: str) -> bool:
+        raise ValueError("cannot read that")
+
+    team = Chain()
+    with pytest.raises(DatasetError, match="the check raised ValueError: cannot read that"):
+        builder(tmp_path, team, check=broken, count=30, faults_per_run=0).build()
+    assert len(team.runs) < 12
+
+
+def test_a_check_that_breaks_down_for_good_ends_the_build(tmp_path: Path) -> None:
+    team = Chain()
+
+    def breaks_down(result: object, task: str) -> bool:
+        if len(team.runs) > 3:
+            raise ConnectionError("the judge is gone")
+        return True
+
+    with pytest.raises(DatasetError, match="the judge is gone"):
+        builder(tmp_path, team, check=breaks_down, count=60, faults_per_run=0).build()
+    assert len(team.runs) < 33
+    assert len(builder(tmp_path, check=lambda result: True, count=60, faults_per_run=0).build().clean) == 60
+
+
 def test_a_factory_that_raises_now_and_then_is_counted(tmp_path: Path) -> None:
     team, calls = Chain(), []
 
