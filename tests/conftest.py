@@ -79,6 +79,7 @@ _WORKER_BYTES = 2 << 30
 """What a worker of pytest-xdist needs at most: three frameworks, PyTorch, and what the tests leave."""
 
 
+@pytest.hookimpl(optionalhook=True)  # the sets of lowest versions have no pytest-xdist
 def pytest_xdist_auto_num_workers() -> int:
     """As many workers as there are cores, and as fit into the memory."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
