@@ -16,8 +16,11 @@ TEST_ENV := env -u OTEL_SDK_DISABLED OMP_NUM_THREADS=1 CREWAI_DISABLE_TELEMETRY=
 	CREWAI_TRACING_ENABLED=false CREWAI_DISABLE_VERSION_CHECK=true \
 	AUTOGEN_DISABLE_RUNTIME_TRACING=true TRACER_HOOKS_STRICT=1
 
+# All tests run on several cores, some tests in one process: workers take longer to start than a file takes to run.
+WORKERS := $(if $(ARGS),,-n auto --dist loadfile)
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-oldest test-newest test-python fuzz lint format bench docs build release-check lock licenses sbom clean
+.PHONY: help setup demo test test-all coverage test-oldest test-newest test-python fuzz lint format bench docs build release-check lock licenses sbom clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,10 +33,16 @@ demo: ## Run a failing team in each framework: trace, diagnose, repair, report
 	@$(BIN)/tracer-hooks demo $(ARGS)
 
 test: setup ## Run the tests, all but the slow ones
-	@$(TEST_ENV) $(BIN)/python -m pytest -m "not slow" $(ARGS)
+	@$(TEST_ENV) $(BIN)/python -m pytest $(WORKERS) -m "not slow" $(ARGS)
 
 test-all: setup ## Run all tests
-	@$(TEST_ENV) $(BIN)/python -m pytest $(ARGS)
+	@$(TEST_ENV) $(BIN)/python -m pytest $(WORKERS) $(ARGS)
+
+coverage: setup ## Run the tests, all but the slow ones, and print which branches of the code they never take
+	@$(BIN)/coverage erase
+	@$(TEST_ENV) $(BIN)/coverage run -m pytest $(WORKERS) -m "not slow" $(ARGS)
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report
 
 fuzz: setup ## Damaged inputs for every reader: make fuzz ARGS="--seconds 3600 --seed 7 --format otlp"
 	@$(TEST_ENV) $(BIN)/python -m tests.fuzz $(ARGS)
@@ -81,5 +90,5 @@ sbom: ## Write a bill of materials into dist/ with cyclonedx-py; needs a package
 	@$(PYTHON) scripts/sbom.py
 
 clean: ## Remove .venv and everything that was built
-	rm -rf .venv .venv-oldest .venv-python site dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-python site dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
 	find src adapters tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

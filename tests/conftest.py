@@ -15,6 +15,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,11 +33,25 @@ QUIET = {
     "ANONYMIZED_TELEMETRY": "false",
 }
 os.environ.update(QUIET)
-# CrewAI writes every task's result to a database there: each process that runs tests has its own, in memory where
-# there is such a folder.
-_CREWAI = tempfile.mkdtemp(
-    prefix="crewai-tests-", dir=next((at for at in ["/dev/shm"] if os.access(at, os.W_OK)), None)
-)
+_MEMORY = Path("/dev/shm")
+_MEMORY_BYTES = 4 << 30
+
+
+def _in_memory() -> str | None:
+    """A folder in memory with room for what tests write and may run; None where the system has none."""
+    try:
+        found = os.statvfs(_MEMORY)
+    except (AttributeError, OSError):
+        return None
+    fits = found.f_bavail * found.f_frsize >= _MEMORY_BYTES and not found.f_flag & os.ST_NOEXEC
+    return str(_MEMORY) if fits and os.access(_MEMORY, os.W_OK) else None
+
+
+# Stores wait for the disk at every commit, up to 30 ms each time; no test asks whether the disk keeps its word.
+if (_memory := _in_memory()) is not None:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", _memory)
+# CrewAI writes the result of every task to a database of its own there.
+_CREWAI = tempfile.mkdtemp(prefix="crewai-tests-", dir=_memory)
 os.environ["CREWAI_STORAGE_DIR"] = _CREWAI
 atexit.register(shutil.rmtree, _CREWAI, ignore_errors=True)
 if "OPENAI_BASE_URL" not in os.environ:
@@ -58,6 +73,19 @@ _OURS = (
     "TRACER_HOOKS_MAX_FILE_MB",
     "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",
 )
+
+
+_WORKER_BYTES = 2 << 30
+"""What a worker of pytest-xdist needs at most: three frameworks, PyTorch, and what the tests leave."""
+
+
+@pytest.hookimpl(optionalhook=True)  # the sets of lowest versions have no pytest-xdist
+def pytest_xdist_auto_num_workers() -> int:
+    """As many workers as there are cores, and as fit into the memory."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
+        return min(cores, 4)
+    return max(1, min(cores, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // _WORKER_BYTES, 8))
 
 
 @pytest.fixture(autouse=True)

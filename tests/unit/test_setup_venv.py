@@ -65,7 +65,7 @@ def test_the_demo_is_installed_by_uv_without_extras_and_once(tmp_path: Path) -> 
     assert made.startswith("venv")
     assert "--seed" in made
     assert "-c constraints.txt -e . -e adapters/autogen[openai]" in installed
-    assert "dev" not in installed
+    assert "[dev]" not in installed
     again = checkout.setup("demo")
     assert (again.returncode, again.stdout, len(checkout.calls)) == (0, "", 2)
     (checkout.root / "constraints.txt").write_text("rich==13.0\n")
