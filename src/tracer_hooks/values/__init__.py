@@ -10,6 +10,7 @@ from tracer_hooks.values._number_words import ONES
 from tracer_hooks.values._open_expressions import Expression, expressions_in
 from tracer_hooks.values._plain_mathematics import without_markup
 from tracer_hooks.values._quantities import Quantity, quantities_in, same_quantity
+from tracer_hooks.values._reader import TextReader
 from tracer_hooks.values._times import TimeValue, same_time, times_in
 from tracer_hooks.values._units import common_measure, currency_named, readings
 
@@ -22,6 +23,7 @@ __all__ = [
     "DateValue",
     "Expression",
     "Quantity",
+    "TextReader",
     "TimeValue",
     "calculations_in",
     "common_measure",

@@ -11,8 +11,7 @@ from tracer_hooks.values._conversions import conversions
 from tracer_hooks.values._doubt import is_doubted, is_negated
 from tracer_hooks.values._listed_totals import listed_totals
 from tracer_hooks.values._paragraph_totals import paragraph_totals
-from tracer_hooks.values._plain_mathematics import without_markup
-from tracer_hooks.values._quantities import quantities_in
+from tracer_hooks.values._reader import TextReader
 from tracer_hooks.values._records import record_totals
 from tracer_hooks.values._running_totals import running_totals
 from tracer_hooks.values._signed_calculations import signed_calculations
@@ -27,7 +26,7 @@ _AMBIGUOUS = re.compile(r"(?<![\d.,])\d{1,3}[.,]\d{3}(?![\d.,]*\d)")
 _SWAPPED = str.maketrans(",.", ".,")
 
 
-def calculations_in(text: str) -> list[Calculation]:
+def calculations_in(text: str, *, reader: TextReader | None = None) -> list[Calculation]:
     """Every calculation in ``text`` whose parts can be read, in order of place.
 
     Written in signs (with units, currencies, brackets, LaTeX), in words ("20 % of 300 is 60", "12, 8 and 4, altogether
@@ -36,17 +35,20 @@ def calculations_in(text: str) -> list[Calculation]:
 
     Args:
         text: Any text; the time grows linearly with it.
+        reader: Whose readings are shared with others who look at the same text; one of its own without it.
     """
+    reader = reader or TextReader()
     if len(text) > MAX_CHARS:
         half = MAX_CHARS // 2
         tail = len(text) - half
-        return calculations_in(text[:half]) + [_shifted(one, tail) for one in calculations_in(text[tail:])]
-    plain = without_markup(text)
-    quantities = quantities_in(plain)
+        later = calculations_in(text[tail:], reader=reader)
+        return calculations_in(text[:half], reader=reader) + [_shifted(one, tail) for one in later]
+    plain = reader.plain(text)
+    quantities = reader.quantities(plain)
     if len(quantities) < 2:
         return []
     found = [
-        *signed_calculations(plain, quantities),
+        *signed_calculations(plain, reader),
         *conversions(plain, quantities),
     ]
     found += [*table_totals(plain, quantities), *listed_totals(plain, quantities)]
@@ -71,7 +73,7 @@ def _holds_with_other_separators(text: str, one: Calculation) -> bool:
     # One number more makes the style plain, at the place where nothing else can be.
     style = " 0,5" if "." in part else " 0.5"
     for other in (part + "\n" + style, part.translate(_SWAPPED)):
-        if any(found.holds for found in signed_calculations(other, quantities_in(other)) if found.start == 0):
+        if any(found.holds for found in signed_calculations(other, TextReader()) if found.start == 0):
             return True
     return False
 

@@ -74,10 +74,16 @@ _GAP = re.compile(
     r"|(?P<break>[,;:.!|\n])",
     re.IGNORECASE,
 )
+_OPERATOR = re.compile(rf"[+\-−–*×·⋅∙•÷/^²³{FRACTION_BAR}]|(?<=[\s)\d])x|{'|'.join(_WORD_OPERATORS)}", re.IGNORECASE)
 _UNKNOWN = re.compile(r"[a-cijknx-zA-CX-Z]")
 """A letter that, right behind a number, is an unknown: 2x + 3."""
 REFUSED = "\ue001"
 """Text of a word token that no calculation of this kind may stand beside."""
+
+
+def has_operator(text: str) -> bool:
+    """Whether there is anything in a text that may be an operator; without one it holds no calculation in signs."""
+    return _OPERATOR.search(text) is not None
 
 
 def tokens_of(text: str, quantities: Sequence[Quantity]) -> Iterator[Token]:
@@ -102,7 +108,10 @@ def _gap(text: str, start: int, end: int) -> Iterator[Token]:
         yield Token(Sign.BREAK, "", start + 80, end - 80)
         start = end - 80
     for match in _GAP.finditer(text, start, end):
-        yield from _tokens(text, match, end)
+        if match.lastgroup == "word":  # as nearly all are
+            yield _word(text, match)
+        else:
+            yield from _tokens(text, match, end)
 
 
 def _tokens(text: str, match: re.Match[str], end: int) -> Iterator[Token]:
@@ -125,11 +134,14 @@ def _tokens(text: str, match: re.Match[str], end: int) -> Iterator[Token]:
             if is_sign
             else Token(Sign.WORD, found, *span)
         )
-    elif kind == "word":
-        yield Token(Sign.WORD, REFUSED if _is_unknown(text, span[0], found) else found, *span)
     elif kind in _KINDS:
         written = {"power": "^", "refused": REFUSED}.get(kind, found)
         yield Token(_KINDS[kind], _OPERATORS.get(written, written) if kind in ("operator", "times") else written, *span)
+
+
+def _word(text: str, match: re.Match[str]) -> Token:
+    start, found = match.start(), match.group()
+    return Token(Sign.WORD, REFUSED if _is_unknown(text, start, found) else found, start, match.end())
 
 
 def _is_unknown(text: str, start: int, word: str) -> bool:

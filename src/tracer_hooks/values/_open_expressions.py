@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tracer_hooks._cached_property import cached_property
-from tracer_hooks.values._expressions import NotACalculation, Sign, Token, evaluate, tokens_of
-from tracer_hooks.values._plain_mathematics import without_markup
-from tracer_hooks.values._quantities import Quantity, quantities_in
+from tracer_hooks.values._expressions import NotACalculation, Sign, Token, evaluate, has_operator
+from tracer_hooks.values._quantities import Quantity
+from tracer_hooks.values._reader import TextReader
 from tracer_hooks.values._sides import beginning_of, goes_on_after
 from tracer_hooks.values._signed_context import (
     has_codes,
@@ -60,7 +60,7 @@ class Expression:
         return frozenset(found)
 
 
-def expressions_in(text: str) -> list[Expression]:
+def expressions_in(text: str, *, reader: TextReader | None = None) -> list[Expression]:
     """Every calculation in ``text`` that is written without a result, in order of place.
 
     One with a result beside it ("3 × 5 = 15") is none, and neither is what may be something else: a date, a range, a
@@ -68,19 +68,21 @@ def expressions_in(text: str) -> list[Expression]:
 
     Args:
         text: Any text; the time grows linearly with it.
+        reader: Whose readings are shared with others who look at the same text; one of its own without it.
     """
+    reader = reader or TextReader()
     if len(text) > _MOST_CHARS:
         half = _MOST_CHARS // 2
         tail = len(text) - half
-        later = (replace(one, start=one.start + tail, end=one.end + tail) for one in expressions_in(text[tail:]))
-        return [*expressions_in(text[:half]), *later]
-    plain = without_markup(text)
-    quantities = quantities_in(plain)
-    if len(quantities) < 2:
+        of_tail = expressions_in(text[tail:], reader=reader)
+        later = (replace(one, start=one.start + tail, end=one.end + tail) for one in of_tail)
+        return [*expressions_in(text[:half], reader=reader), *later]
+    plain = reader.plain(text)
+    if not has_operator(plain) or len(reader.quantities(plain)) < 2:
         return []
     return [
         expression
-        for region in _regions([_or_break(plain, token) for token in tokens_of(plain, quantities)])
+        for region in _regions([_or_break(plain, token) for token in reader.tokens(plain)])
         for expression in _in_region(text, plain, region)
     ]
 

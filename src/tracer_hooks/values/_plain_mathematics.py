@@ -41,8 +41,11 @@ _MOST = 2_000
 
 def without_markup(text: str) -> str:
     """``text`` without LaTeX and emphasis, of the same length, so that a place in it is a place in the original."""
-    plain = _MARKS.sub(lambda match: " " * len(match.group()), text)
-    plain = _EMPHASIS.sub(lambda match: f" {match['inner']} ", plain)
+    plain = text
+    if any(mark in text for mark in ("**", "__", "`", "$$")):
+        plain = _MARKS.sub(lambda match: " " * len(match.group()), plain)
+    if "*" in plain:
+        plain = _EMPHASIS.sub(lambda match: f" {match['inner']} ", plain)
     if "\\" not in plain:
         return plain
     plain = _FRAME.sub(lambda match: " " * len(match.group()), plain)

@@ -23,7 +23,7 @@ COMPARED = re.compile(
 )
 
 
-def regions_of(tokens: list[Token]) -> Iterator[list[Token]]:
+def regions_of(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     """Stretches of tokens with at least one sign of equality, between full stops, commas and line ends."""
     region: list[Token] = []
     for token, following in pairwise([*tokens, Token(Sign.BREAK, "", 0, 0)]):

@@ -10,8 +10,9 @@ from fractions import Fraction
 
 from tracer_hooks.values._agreement import agrees
 from tracer_hooks.values._calculation import Calculation
-from tracer_hooks.values._expressions import NotACalculation, Sign, Token, evaluate, tokens_of
+from tracer_hooks.values._expressions import NotACalculation, Sign, Token, evaluate, has_operator
 from tracer_hooks.values._quantities import Quantity
+from tracer_hooks.values._reader import TextReader
 from tracer_hooks.values._sides import COMPARED, beginning_of, ending_of, goes_on_after, regions_of
 from tracer_hooks.values._signed_context import (
     has_codes,
@@ -36,14 +37,16 @@ _NEARLY = Fraction(1, 200)
 """What two steps of one calculation may differ by, where numbers were rounded in between."""
 
 
-def signed_calculations(text: str, quantities: Sequence[Quantity]) -> Iterator[Calculation]:
+def signed_calculations(text: str, reader: TextReader) -> Iterator[Calculation]:
     """Every calculation in signs.
 
     Args:
         text: Without mark-up.
-        quantities: Those of ``text``, in order.
+        reader: Gives its quantities and signs.
     """
-    tokens = list(tokens_of(text, quantities))
+    if not (has_operator(text) or _has_hidden_operator(text, reader.quantities(text))):
+        return
+    tokens = reader.tokens(text)
     for region in regions_of(tokens):
         places = [place for place, token in enumerate(region) if token.sign is Sign.EQUALS]
         for number, place in enumerate(places):
@@ -51,6 +54,12 @@ def signed_calculations(text: str, quantities: Sequence[Quantity]) -> Iterator[C
             after = region[place + 1 : places[number + 1] if number + 1 < len(places) else len(region)]
             yield from _beside(text, before, region[place], after, is_last=number + 1 == len(places))
     yield from _in_brackets(text, tokens)
+
+
+def _has_hidden_operator(text: str, quantities: Sequence[Quantity]) -> bool:
+    """Whether an "and" may stand for a plus, or a quantity is a quotient by itself."""
+    is_summed = "and" in text.casefold() and _TOTALLED.search(text) is not None
+    return is_summed or any("/" in one.text for one in quantities)
 
 
 def _beside(

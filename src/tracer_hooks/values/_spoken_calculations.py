@@ -36,6 +36,7 @@ _NEAREST, _FARTHEST = Fraction(6, 10), Fraction(17, 10)
 _FEW = 20
 """Small counts together may be of anything: "2 cups and 3 eggs make 12 pancakes"."""
 _YEARS = range(1900, 2101)
+_CUES = frozenset[str]().union(*(form.cues for form in FORMS))
 
 
 def spoken_calculations(text: str, quantities: Sequence[Quantity], results: Collection[int]) -> Iterator[Calculation]:
@@ -49,7 +50,13 @@ def spoken_calculations(text: str, quantities: Sequence[Quantity], results: Coll
     marked, places = _marked(text, quantities)
     known = set(results)
     clusters = list(_clusters(places))
+    if not clusters:
+        return
+    low = _lower(marked)
+    heard = {cue for cue in _CUES if cue in low}
     for form in FORMS:
+        if form.cues and form.cues.isdisjoint(heard):
+            continue
         for match in (one for start, end in clusters for one in form.pattern.finditer(marked, start, end)):
             first, last = bisect_left(places, match.start()), bisect_left(places, match.end())
             reading = _Reading(form, quantities, first, last)
@@ -58,6 +65,11 @@ def spoken_calculations(text: str, quantities: Sequence[Quantity], results: Coll
                 continue
             known.add(found.stated.start)
             yield found
+
+
+def _lower(text: str) -> str:
+    """A text in lower case, as patterns that ignore case read it: to them the Turkish letters are plain ones, too."""
+    return text.casefold().replace("i\u0307", "i").replace("\u0131", "i")
 
 
 def _clusters(places: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -9,6 +9,7 @@ from math import isqrt
 
 from tracer_hooks.values._spoken_patterns import (
     ALL,
+    ALL_WORDS,
     ANY,
     EACH,
     IS,
@@ -58,12 +59,14 @@ def _sums() -> list[Form]:
             "+",
             total,
             is_closed=False,
+            cues="sum of|total of|add",
         ),
         form(
             rf"\b(?:adding|add) {N}{NOUN} to{WHO} {N}{NOUN},?(?: we| you| I)?{IS}{N}",
             "added",
             added,
             is_closed=False,
+            cues="add",
         ),
         form(
             rf"{LIST}{NOUN},? (?:(?:that|which|this) is |they are )?{ALL}"
@@ -71,6 +74,7 @@ def _sums() -> list[Form]:
             "+",
             total,
             one_unit=True,
+            cues=ALL_WORDS,
         ),
         form(
             rf"{LABELLED}{NOUN}[.:;,]?(?: [—–-])? ?(?:so |that is |which is )?(?:{ALL}|total)(?:{IS}"
@@ -78,6 +82,7 @@ def _sums() -> list[Form]:
             "+",
             total,
             one_unit=True,
+            cues=f"total|{ALL_WORDS}",
         ),
         form(
             rf"{LABELLED}{NOUN}(?:,|:|;| —| –| -| \(|, so| so|{IS}) ?(?:that is |which (?:is|makes) |it is "
@@ -85,27 +90,46 @@ def _sums() -> list[Form]:
             "+",
             total,
             one_unit=True,
+            cues=ALL_WORDS,
         ),
-        form(rf"{LIST}{NOUN} (?:add up to|sum (?:up )?to|total|come to) {N}", "+", total, one_unit=True),
+        form(
+            rf"{LIST}{NOUN} (?:add up to|sum (?:up )?to|total|come to) {N}",
+            "+",
+            total,
+            one_unit=True,
+            cues="add up to|sum|total|come to",
+        ),
         form(
             rf"\({LIST}{NOUN}\),? (?:add(?:s|ing)? up to|sum(?:s|ming)? (?:up )?to|total(?:s|ling)?|comes? to"
             rf"|makes?|gives?) {N}",
             "+",
             total,
         ),
-        form(rf"{N}{NOUN} and {N}{NOUN} (?:make|give|makes|gives) {N}", "and", total),
-        form(rf"\b(?:together|combined|in all|in total),? {LIST}{NOUN}{IS}{N}", "+", total),
+        form(
+            rf"{N}{NOUN} and {N}{NOUN} (?:make|give|makes|gives) {N}",
+            "and",
+            total,
+            cues="make|give",
+        ),
+        form(
+            rf"\b(?:together|combined|in all|in total),? {LIST}{NOUN}{IS}{N}",
+            "+",
+            total,
+            cues="together|combined|in all|in total",
+        ),
         form(
             rf"{N}{NOUN}(?:,| and|, and|, then)(?: [^\W\d]\w{{0,14}}){{1,3}} {N} (?:more|extra|further"
             rf"|additional){NOUN},?"
             rf"{ANY}(?: she| he| it| they)? (?:is|are|has|have|had|makes|gives|get|total) {N}",
             "+",
             total,
+            cues="more|extra|further|additional",
         ),
         form(
             rf"\bfrom {N}{NOUN} to {N},?{ANY},? (?:of|by|is|means) {N} percentage points",
             "difference",
             lambda terms: [abs(terms[1].value - terms[0].value)],
+            cues="percentage points",
         ),
     ]
 
@@ -124,8 +148,14 @@ def _products() -> list[Form]:
             "×",
             product,
             is_closed=False,
+            cues="product of|multiply",
         ),
-        form(rf"{N}{NOUN}(?: of (?:them|these))? (?:at|with|of|for|à|zu|je) {N}{NOUN} each,?{SO}{N}", "×", product),
+        form(
+            rf"{N}{NOUN}(?: of (?:them|these))? (?:at|with|of|for|à|zu|je) {N}{NOUN} each,?{SO}{N}",
+            "×",
+            product,
+            cues="each",
+        ),
         form(rf"{N}{NOUN} (?:at|for) {N}(?:{EACH}|{NOUN}),?(?:{IS}| another ){N}", "×", product),
         form(rf"{N}(?: [^\W\d]\w{{0,14}})?{EACH}[,;]?(?: so)? (?:for|times|over) {N}{NOUN},?{SO}{N}", "×", product),
         form(
@@ -134,20 +164,32 @@ def _products() -> list[Form]:
             "×",
             product,
         ),
-        form(rf"\beach of{WHO} {N}{NOUN} {WORD}s? {N}{NOUN},?{SO}{N}", "×", per_each),
+        form(
+            rf"\beach of{WHO} {N}{NOUN} {WORD}s? {N}{NOUN},?{SO}{N}",
+            "×",
+            per_each,
+            cues="each of",
+        ),
         form(
             rf"\beach of{WHO} {N}{NOUN} (?:has|have|costs?|gets?|holds?|needs?|takes?|gives?) {N}{NOUN},?{SO}{N}",
             "×",
             per_each,
+            cues="each of",
         ),
         form(rf"{N} {WORD} (?:of|with) {N}{NOUN}(?: each)?,?{SO}{N}", "×", product),
-        form(rf"{N} {WORD} (?:of|with) {N}{NOUN}(?: each)?,? {N}{NOUN},? {ALL}", "×", product),
+        form(
+            rf"{N} {WORD} (?:of|with) {N}{NOUN}(?: each)?,? {N}{NOUN},? {ALL}",
+            "×",
+            product,
+            cues=ALL_WORDS,
+        ),
         form(
             rf"{N}{NOUN} (?:pay|costs?|weigh|hold|need|take|use|contain|earn|get|has|have|run|drink|eat"
             rf"|read)s? {N}{NOUN}"
             rf" (?:each|apiece)(?: \w+)?,?{SO}{N}",
             "×",
             product,
+            cues="each|apiece",
         ),
         form(rf"{N} (?:is|are|=|makes) {N} times {N}", "×", product, result=0),
     ]
@@ -166,13 +208,24 @@ def _quotients() -> list[Form]:
     split = r"(?:split|shared?|divided|distributed|spread|sharing|splitting)(?: up| equally| evenly)?"
     over = r"(?:among|amongst|between|by|across|over|into)"
     return [
-        form(rf"\b{split} {over}{WHO} {N}{NOUN},?(?: the)? {N}{NOUN}{IS}{N}", "into", parts),
-        form(rf"{N}{NOUN}(?: is| are)? {split} {over}{WHO} {N}{NOUN},?{SO}{N}", "/", quotient),
+        form(
+            rf"\b{split} {over}{WHO} {N}{NOUN},?(?: the)? {N}{NOUN}{IS}{N}",
+            "into",
+            parts,
+            cues="split|share|divided|distributed|spread|sharing",
+        ),
+        form(
+            rf"{N}{NOUN}(?: is| are)? {split} {over}{WHO} {N}{NOUN},?{SO}{N}",
+            "/",
+            quotient,
+            cues="split|share|divided|distributed|spread|sharing",
+        ),
         form(
             rf"\bdivid(?:e|ing) {N}{NOUN} by {N}{NOUN},?(?: (?:we|you|I|one))?(?: get| obtain| have|{IS}) ?{N}",
             "/",
             quotient,
             is_closed=False,
+            cues="divid",
         ),
         form(rf"{N} in {N}{IS}{N}", "speed", quotient),
         form(
@@ -180,13 +233,20 @@ def _quotients() -> list[Form]:
             "mean",
             mean,
             is_closed=False,
+            cues="average|mean",
         ),
-        form(rf"{LIST}{NOUN}(?: average| on average| have an average of| have a mean of)(?: to)? {N}", "mean", mean),
+        form(
+            rf"{LIST}{NOUN}(?: average| on average| have an average of| have a mean of)(?: to)? {N}",
+            "mean",
+            mean,
+            cues="average|mean",
+        ),
         form(
             rf"{LIST}{NOUN}[.;,]? (?:so |and )?(?:the|their|with an?|an?|its|whose) (?:average|mean)(?:\w"
             rf"|\s){{0,12}}?(?: is| of|:) {N}",
             "mean",
             mean,
+            cues="average|mean",
         ),
     ]
 
@@ -202,14 +262,15 @@ def _multiples() -> list[Form]:
             f"{name} of",
             times(Fraction(1, by)),
             is_closed=False,
+            cues=name,
         )
         for name, by in fractions.items()
     ]
     forms += [
-        form(rf"\b{words} (?:of |the )*{N}{NOUN}{IS}{N}", name, times(Fraction(by)), is_closed=False)
+        form(rf"\b(?:{words}) (?:of |the )*{N}{NOUN}{IS}{N}", name, times(Fraction(by)), is_closed=False, cues=words)
         for words, name, by in (
-            ("(?:twice|double|two times)", "twice", 2),
-            ("(?:triple|three times|thrice)", "three times", 3),
+            ("twice|double|two times", "twice", 2),
+            ("triple|three times|thrice", "three times", 3),
         )
     ]
     forms += [
@@ -218,6 +279,7 @@ def _multiples() -> list[Form]:
             "√",
             lambda terms: [_root(terms[0].value)],
             is_closed=False,
+            cues="√|square root of",
         ),
         form(rf"{N}! ?= ?{N}", "!", lambda terms: [_factorial(terms[0].value)], is_closed=False),
         form(
@@ -225,8 +287,15 @@ def _multiples() -> list[Form]:
             "squared",
             lambda terms: [terms[0].value ** 2],
             is_closed=False,
+            cues="the square of|squared",
         ),
-        form(rf"(?:\bthe cube of {N}|{N} cubed){IS}{N}", "cubed", lambda terms: [terms[0].value ** 3], is_closed=False),
+        form(
+            rf"(?:\bthe cube of {N}|{N} cubed){IS}{N}",
+            "cubed",
+            lambda terms: [terms[0].value ** 3],
+            is_closed=False,
+            cues="the cube of|cubed",
+        ),
     ]
     return forms
 

@@ -34,7 +34,8 @@ SO = (
 )
 LIST = rf"{N}(?>{NOUN}(?:,| and|, and| plus| und| et) {N}){{1,20}}"
 LABELLED = rf"{N}(?>{NOUN}(?:[,;]|,? and| plus) (?:(?!more\b|less\b)[^\W\d][\w'’-]{{0,19}},? ){{0,4}}{N}){{1,20}}"
-ALL = r"(?:altogether|in total|together|in all|in sum|combined|all told|overall|insgesamt|zusammen|au total)"
+ALL_WORDS = "altogether|in total|together|in all|in sum|combined|all told|overall|insgesamt|zusammen|au total"
+ALL = f"(?:{ALL_WORDS})"
 EACH = r"(?: ?each| apiece| per \w+| an? \w+| ?/ ?\w+)"
 TAX = r"(?:tip|tax|vat|fee|commission|surcharge|service|interest|gratuity|markup|duty|levy|increase|raise|bonus)"
 CUT = r"(?:discount|reduction|rebate|cut|decrease|off)"
@@ -53,6 +54,8 @@ class Form(NamedTuple):
     is_closed: bool = True
     """Whether the sentence must begin with it: a quantity before it may belong to it."""
     one_unit: bool = False
+    cues: frozenset[str] = frozenset()
+    """A text without any of these, in lower case, does not hold the sentence: that is found out much sooner."""
 
 
 def sum_of(terms: Terms) -> Fraction:
@@ -76,6 +79,8 @@ def form(
     result: int = -1,
     is_closed: bool = True,
     one_unit: bool = False,
+    cues: str = "",
 ) -> Form:
-    """One sentence, of its pattern."""
-    return Form(lazy(pattern, re.IGNORECASE), name, values, result, is_closed, one_unit)
+    """One sentence, of its pattern; ``cues`` are parted by "|"."""
+    needed = frozenset(cues.split("|")) if cues else frozenset[str]()
+    return Form(lazy(pattern, re.IGNORECASE), name, values, result, is_closed, one_unit, needed)

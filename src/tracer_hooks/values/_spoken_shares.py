@@ -41,17 +41,39 @@ def shares() -> list[Form]:
             rf" the \w+)?,?{IS}{N}",
             "less",
             less,
+            cues="with|after|minus|less",
         ),
         form(rf"{N}{NOUN} (?:with|plus|and)(?: an?)? {N} {TAX},?(?: it| this| that| the \w+)?{IS}{N}", "more", more),
         form(
             rf"\b(?:with|after|thanks to)(?: an?| the)? {N} {CUT},?(?: \w+){{1,4}} from {N}{NOUN} to {N}",
             "off",
             part_or_rest,
+            cues="from",
         ),
-        form(rf"\b(?:increas|rais)ing {N}{NOUN} by {N},?(?: we| you)?{IS}{N}", "more", more),
-        form(rf"\b(?:reduc|decreas|lower)ing {N}{NOUN} by {N},?(?: we| you)?{IS}{N}", "less", less),
-        form(rf"{N}{NOUN} (?:increased|raised|up) by {N}{IS}{N}", "more", more),
-        form(rf"{N}{NOUN} (?:reduced|decreased|lowered|down) by {N}{IS}{N}", "less", less),
+        form(
+            rf"\b(?:increas|rais)ing {N}{NOUN} by {N},?(?: we| you)?{IS}{N}",
+            "more",
+            more,
+            cues="increasing|raising",
+        ),
+        form(
+            rf"\b(?:reduc|decreas|lower)ing {N}{NOUN} by {N},?(?: we| you)?{IS}{N}",
+            "less",
+            less,
+            cues="reducing|decreasing|lowering",
+        ),
+        form(
+            rf"{N}{NOUN} (?:increased|raised|up) by {N}{IS}{N}",
+            "more",
+            more,
+            cues="increased|raised|up by",
+        ),
+        form(
+            rf"{N}{NOUN} (?:reduced|decreased|lowered|down) by {N}{IS}{N}",
+            "less",
+            less,
+            cues="reduced|decreased|lowered|down by",
+        ),
         form(rf"{N} (?:out )?of{WHO} {N}{NOUN},?{IS}{N}", "ratio", ratio),
         form(
             rf"{N} (?:out )?of{WHO} {N}{NOUN}{verb},? ?(?:\(|i\.e\.,? ?|that is,? |which is |or |\()(?:= ?"
@@ -73,6 +95,7 @@ def shares() -> list[Form]:
             rf"(?: of| by)? (?:about |almost )?{N}",
             "change",
             change,
+            cues="from",
         ),
     ]
 
@@ -104,24 +127,28 @@ def differences() -> list[Form]:
             "difference",
             lambda terms: [abs(rest(terms)[0])],
             is_closed=False,
+            cues="difference",
         ),
         form(
             rf"\bsubtract(?:ing)? {N}{NOUN} from{WHO} {N}{NOUN},?(?: we| you| I)?{IS}{N}",
             "from",
             left_over,
             is_closed=False,
+            cues="subtract",
         ),
         form(
             rf"\b(?:taking|take|deducting|deduct) {N}{NOUN} (?:off|from|away from){WHO} {N}{NOUN},?(?: we|"
             rf" you)?{IS}{N}",
             "from",
             left_over,
+            cues="taking|take|deduct",
         ),
         form(
             rf"\b{spending} {N}{NOUN} (?:out )?(?:of|from){WHO} {N}{NOUN},?(?: \w+){{0,3}}? (?:have|has|had"
             rf"|keep|is|are|remain|leaves|with) {N}{NOUN} {remain}",
             "from",
             left_over,
+            cues="left|remain|still|to go|available|free|over",
         ),
         form(
             rf"\bof{WHO} {N}{NOUN},? {N} (?:is|are|were|was|have been|has been|went)(?: \w+){{1,2}},?(?: so|"
@@ -129,28 +156,33 @@ def differences() -> list[Form]:
             rf"(?: that leaves| there (?:are|remain))? {N}{NOUN}(?: are| is)? {remain}",
             "-",
             rest,
+            cues="left|remain|still|to go|available|free|over",
         ),
         form(
             rf"{N}{NOUN} ?{taken} {N}{NOUN},?(?: which| that| and)? (?:leaving|leaves|left)(?: us| you| them|"
             rf" me)?(?: with)? {N}",
             "-",
             rest,
+            cues="leaving|leaves|left",
         ),
         form(
             rf"{N}{NOUN} less {N}{IS}{N}",
             "less",
             lambda terms: [terms[0].value * (1 - share(terms[1])) if terms[1].unit == "%" else rest(terms)[0]],
+            cues="less",
         ),
         form(
             rf"{N}{NOUN} (?:is|are|makes) {N}{NOUN} (?:more|higher|greater|larger|longer) than {N}",
             "more than",
             above,
             result=0,
+            cues="than",
         ),
         form(
             rf"{N}{NOUN} (?:is|are|makes) {N}{NOUN} (?:less|fewer|lower|smaller|shorter) than {N}",
             "less than",
             below,
             result=0,
+            cues="than",
         ),
     ]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tracer_hooks.values._patterns import lazy
-from tracer_hooks.values._regions import near_digits
+from tracer_hooks.values._regions import REMEMBERED, near_digits
 
 _TIME = lazy(
     r"(?<![\w.,:/-])(?P<hour>\d{1,2})(?:[:.](?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.\d{1,9})?)?)?"
@@ -32,8 +33,10 @@ class TimeValue:
 
 def times_in(text: str) -> list[TimeValue]:
     """Every time of day in ``text``, in order: ``14:30``, ``2:30 pm``, ``2 pm``, ``14.30 Uhr``, ``noon``."""
-    if not text:
-        return []
+    return list(_read_once(text) if len(text) <= REMEMBERED else _times(text))
+
+
+def _times(text: str) -> list[TimeValue]:
     found = [time for match in near_digits(text, _TIME) if (time := _clock_time(match))]
     found += [time for match in near_digits(text, _ISO) if (time := _valid(match, int(match["hour"])))]
     found += [
@@ -42,6 +45,9 @@ def times_in(text: str) -> list[TimeValue]:
         if not text[max(0, match.start() - 1) : match.start()].isalpha()  # "afternoon"
     ]
     return list({time.start: time for time in sorted(found, key=lambda time: (time.start, time.end))}.values())
+
+
+_read_once = lru_cache(maxsize=8)(_times)
 
 
 def same_time(expected: TimeValue, found: TimeValue) -> bool:

@@ -110,12 +110,12 @@ def _condition_left_out(
     ledger: Ledger, passage: Passage | None, step: int, before: Sequence[Items]
 ) -> Departure | None:
     """The first step that goes through numbered conditions, and speaks of all but one."""
-    if passage is None:
+    if passage is None or not before:
         return None
     text = passage.raw[:6_000]
     words, numbers = stems(text), numbers_of(text)
     for whole in reversed(before[-4:]):
-        handles = whole.handles()
+        handles = whole.handles
         met = [not words.isdisjoint(one[0]) or not numbers.isdisjoint(one[1]) for one in handles]
         if len(met) < 3 or met.count(False) != 1 or not _APPLIES.search(text) or _MEETS_ALL.search(text):
             continue
@@ -142,7 +142,7 @@ def missing(whole: Items, part: Items) -> int | None:
     if len(part.texts) + 1 != len(whole.texts) or len(part.texts) < 2:
         return None
     free = set(range(len(whole.texts)))
-    handles = whole.handles()
+    handles = whole.handles
     for words, numbers in zip(part.words, part.numbers, strict=True):
         fits = [place for place in free if _fits(handles[place], words, numbers)]
         if len(fits) != 1:
@@ -161,7 +161,7 @@ def _repeats(whole: Items, part: Items) -> bool:
     """Whether the second list is all of the first."""
     if len(whole.texts) != len(part.texts):
         return False
-    handles = whole.handles()
+    handles = whole.handles
     return all(any(_fits(handle, *one) for one in zip(part.words, part.numbers, strict=True)) for handle in handles)
 
 
@@ -172,12 +172,12 @@ def _strength(ledger: Ledger, whole: Items, part: Items, gone: int) -> float:
         return 0.0
     if not whole.numbers[gone] and 2 * sum(map(bool, whole.numbers)) > len(whole.numbers) and part.is_loose:
         return 0.0  # "salt" beside "cream: 750 ml"
-    words, numbers = whole.handles()[gone]
+    words, numbers = whole.handles[gone]
     handle = (words, frozenset() if words else numbers)
     texts = [trace.trajectory.task[:4_000], *(_said(ledger, step) for step in range(max(0, whole.step), part.step + 1))]
     if _has(_said(ledger, part.step), handle) or OUT.search(whole.texts[gone]):
         return 0.0
-    if any(speaks_against(text, [*words, *handle[1]]) for text in texts):
+    if any(speaks_against(ledger.texts.against(text), [*words, *handle[1]]) for text in texts):
         return 0.0
     answer = trace.final_text
     if any(_has(_said(ledger, later), handle) for later in trace.acts if later > part.step) or _has(answer, handle):

@@ -6,8 +6,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from operator import attrgetter
 
-from tracer_hooks.attribution._provenance._sightings import Kind, Sighting, same_date_value, same_value, sightings_in
+from tracer_hooks._cached_property import cached_property
+from tracer_hooks.attribution._provenance._labels import label_in_result, neighbours, noun_after, words_around
+from tracer_hooks.attribution._provenance._sightings import Sighting
+from tracer_hooks.attribution._provenance._texts import Texts
 from tracer_hooks.attribution._reading._passage import Passage
 from tracer_hooks.attribution._reading._roles import Role
 from tracer_hooks.attribution._reading._trace import Trace
@@ -44,9 +48,9 @@ class Place(IntEnum):
     """An agent's own words."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Entry:
-    """One value in one place of the run."""
+    """One value in one place of the run; no two are equal."""
 
     value: Sighting
     step: int
@@ -56,17 +60,46 @@ class Entry:
     tool: str | None = None
     """Name of the tool, for arguments and results."""
 
-    @property
+    @cached_property
     def order(self) -> tuple[int, int]:
         """Sorts entries by when they came into the run."""
         return self.step, self.place
 
-    @property
+    @cached_property
     def quote(self) -> str | None:
         """The sentence around the value."""
         if self.passage is None:
             return None
         return self.passage.quote_at(self.value.start, self.value.end) or None
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The telling words of its sentence, each by its stem."""
+        return words_around(self.passage.text, self.value.start, self.value.end) if self.passage else frozenset()
+
+    @cached_property
+    def near(self) -> frozenset[str]:
+        """The words right before and right after it."""
+        return neighbours(self.passage.text, self.value.start, self.value.end) if self.passage else frozenset()
+
+    @cached_property
+    def label(self) -> frozenset[str]:
+        """What the result of a tool calls it."""
+        return label_in_result(self.passage.raw, self.value.start, self.value.end) if self.passage else frozenset()
+
+    @cached_property
+    def noun(self) -> str | None:
+        """What it counts."""
+        return noun_after(self.passage.text, self.value.end) if self.passage else None
+
+    @cached_property
+    def record(self) -> tuple[int, int]:
+        """The innermost object or line that it stands in, between marks that part entries of a list."""
+        text = self.passage.raw if self.passage else ""
+        marks = "{}\n;," if "{" not in text else "{}"
+        start = max(text.rfind(mark, 0, self.value.start) for mark in marks)
+        ends = [at for mark in marks if (at := text.find(mark, self.value.end)) >= 0]
+        return start, min(ends, default=len(text))
 
     def quote_of(self, calculation: Calculation | None) -> str | None:
         """The sentence around the calculation that the value belongs to; around the value where there is none."""
@@ -75,14 +108,8 @@ class Entry:
         return self.passage.quote_at(calculation.start, calculation.end) or self.quote
 
 
-def order_of(entry: Entry) -> tuple[int, int]:
-    """When an entry came into the run, to sort by."""
-    return entry.order
-
-
-def is_same(one: Sighting, other: Sighting) -> bool:
-    """Whether two values are the same; dates may lack the year."""
-    return same_date_value(one, other) if one.kind is Kind.DATE and other.kind is Kind.DATE else same_value(one, other)
+order_of = attrgetter("order")
+"""When an entry came into the run, to sort by."""
 
 
 def is_read(step: int, steps: int) -> bool:
@@ -90,19 +117,19 @@ def is_read(step: int, steps: int) -> bool:
     return steps <= MOST_STEPS or step < _FIRST or step >= steps - _LAST
 
 
-def entries_of(trace: Trace) -> Iterator[Entry]:
+def entries_of(trace: Trace, texts: Texts) -> Iterator[Entry]:
     """Every value of a run, the given ones first."""
     room = room_for(len(trace.steps))
-    yield from _given(trace.trajectory.task)
+    yield from _given(trace.trajectory.task, texts)
     for agent in trace.trajectory.agents:
-        yield from _given(agent.instructions or "")
+        yield from _given(agent.instructions or "", texts)
     for step in trace.steps:
         if not is_read(step.index, len(trace.steps)):
             continue
         # What the first step was shown is given; what later ones were shown holds earlier steps' words as well.
         for shown in step.inputs if step.index == 0 else ():
             if shown.step is None and shown.text:
-                yield from _given(shown.text)
+                yield from _given(shown.text, texts)
         role = trace.roles[step.index]
         tools = iter([call.name for call in step.tool_calls if call.result])
         only = step.tool_calls[0].name if len(step.tool_calls) == 1 else None
@@ -113,7 +140,7 @@ def entries_of(trace: Trace) -> Iterator[Entry]:
                 max(room, _RESULT_ROOM) if passage.part == "result" and len(trace.steps) <= _COMMON_STEPS else room
             )
             text = without_code(within(passage.text, room_here)).translate(_PLAIN)
-            for value in sightings_in(_parted(text) if passage.part == "result" else text):
+            for value in texts.sightings(_parted(text) if passage.part == "result" else text):
                 yield Entry(value, step.index, _place_of(passage, role), passage, tool)
 
 
@@ -156,5 +183,5 @@ def _place_of(passage: Passage, role: Role) -> Place:
     return {Role.PERSON: Place.GIVEN, Role.REPORTER: Place.SHOWN, Role.AGENT: Place.SAID}[role]
 
 
-def _given(text: str) -> Iterator[Entry]:
-    return (Entry(value, -1, Place.GIVEN) for value in sightings_in(text[:_CHARS].translate(_PLAIN)))
+def _given(text: str, texts: Texts) -> Iterator[Entry]:
+    return (Entry(value, -1, Place.GIVEN) for value in texts.sightings(text[:_CHARS].translate(_PLAIN)))

@@ -8,16 +8,18 @@ from dataclasses import replace
 from tracer_hooks.attribution._provenance._asked import is_asked_for
 from tracer_hooks.attribution._provenance._departures import Departure, DepartureKind, Link, Origin
 from tracer_hooks.attribution._provenance._derivation import derivation_of
-from tracer_hooks.attribution._provenance._entries import Entry, Place, is_same
+from tracer_hooks.attribution._provenance._entries import Entry, Place
 from tracer_hooks.attribution._provenance._ledger import Ledger
 from tracer_hooks.attribution._provenance._misfields import misread_field
 from tracer_hooks.attribution._provenance._mispairings import mispaired, renamed
 from tracer_hooks.attribution._provenance._misreadings import mislabelled
 from tracer_hooks.attribution._provenance._omissions import left_out_of_sum, left_out_of_total
 from tracer_hooks.attribution._provenance._plans import Planned, plans_of
-from tracer_hooks.attribution._provenance._sightings import Kind, Sighting, sightings_in
+from tracer_hooks.attribution._provenance._sameness import is_same
+from tracer_hooks.attribution._provenance._sightings import Kind, Sighting, number_key, ratio_of
 from tracer_hooks.attribution._provenance._slips import slip_of
 from tracer_hooks.attribution._provenance._terms import is_due, is_free_day, off_by_one
+from tracer_hooks.attribution._provenance._texts import Texts
 from tracer_hooks.values import Calculation, Quantity
 
 MAX_FOLLOWED = 32
@@ -99,7 +101,7 @@ class Trail:
         self.planned.append(Planned(entry, plan, is_answer, is_worked_out))
         at = next(iter(self._ledger.of_step(plan.step, Place.SAID)), None)
         self._link(entry, Origin.DERIVED, at, f"from {plan.written}")
-        for operand in map(_as_sighting, plan.expression.operands):
+        for operand in (_as_sighting(one, self._ledger.texts) for one in plan.expression.operands):
             known = self._ledger.before(operand, plan.step)
             if operand.is_telling or known is None or known.place is Place.SAID:
                 self.follow(operand)
@@ -131,7 +133,7 @@ class Trail:
 
     def _derived(self, entry: Entry, calculation: Calculation) -> None:
         self.derived.append((entry, calculation))
-        operands = [_as_sighting(one) for one in calculation.operands]
+        operands = [_as_sighting(one, self._ledger.texts) for one in calculation.operands]
         dropped = left_out_of_sum(self._ledger, entry.step, calculation, operands)
         if dropped is None and set(calculation.operators) <= set("+="):
             dropped = left_out_of_total(self._ledger, entry)
@@ -239,7 +241,8 @@ class Trail:
             )
         )
         origin = Origin.CONTRADICTING if kind is not DepartureKind.UNSUPPORTED else Origin.UNSUPPORTED
-        operands = [] if calculation is None else [_as_sighting(one) for one in calculation.operands]
+        written = calculation.operands if calculation is not None else ()
+        operands = [_as_sighting(one, self._ledger.texts) for one in written]
         known = (self._ledger.before(one, entry.step) for one in operands)
         sources = [one for one in known if one is not None and 0 <= one.step < entry.step]
         for source in sources:
@@ -258,12 +261,21 @@ def _is_about(stated: str, start: int, end: int, entry: Entry) -> bool:
     )
 
 
-def _as_sighting(quantity: Quantity) -> Sighting:
-    found = sightings_in(quantity.text)
+def _as_sighting(quantity: Quantity, texts: Texts) -> Sighting:
+    found = texts.sightings(quantity.text)
     if len(found) == 1 and found[0].number is not None:
         return found[0]
+    value = quantity.value
     return Sighting(
-        Kind.NUMBER, (quantity.value,), quantity.text, 0, 0, quantity.value, quantity.unit, quantity.decimals
+        Kind.NUMBER,
+        (number_key(value),),
+        quantity.text,
+        0,
+        0,
+        number=value,
+        ratio=ratio_of(value),
+        unit=quantity.unit,
+        decimals=quantity.decimals,
     )
 
 
@@ -274,9 +286,9 @@ def answers_of(ledger: Ledger, values: Sequence[str]) -> Iterator[Sighting]:
     """
     if values:
         for value in values:
-            yield from sightings_in(value)
+            yield from ledger.texts.sightings(value)
         return
-    found = sightings_in(ledger.trace.final_text[-_CHARS:])
+    found = ledger.texts.sightings(ledger.trace.final_text[-_CHARS:])
     given = ledger.given()
     known = [any(is_same(one, other.value) for other in given) for one in found]
     yield from (one for one, is_known in zip(found, known, strict=True) if not is_known)

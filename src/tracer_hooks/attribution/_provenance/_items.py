@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tracer_hooks._cached_property import cached_property
 from tracer_hooks.attribution._provenance._labels import stems
 from tracer_hooks.attribution._reading._json import parsed_json
 from tracer_hooks.values import without_markup
@@ -36,6 +37,7 @@ _LEAD = re.compile(
 _NOTE = re.compile(r"\([^)]*\)")
 _TERM = r"[$€£¥]?\d[\d.,:]*(?: ?[A-Za-z€£$%]{1,4})?"
 _SUM = re.compile(rf"{_TERM}(?:\s*\+\s*{_TERM}){{1,12}}")
+_PLUS = re.compile(r"\s*\+\s*")
 _CLOCK = re.compile(r"\b(\d{1,2}) ?(?:h|hrs?|hours?|Std\.?)(?: and)? ?(\d{2})(?: ?(?:min|m|minutes?)\b)?")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
@@ -44,10 +46,12 @@ _DATE = re.compile(
     r"|nd|rd|th)? (?:of )?"
     r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 )
+_DRESS = re.compile(r"^\s*\d{1,2}(?:[.)]\s+|\s+(?=[A-Z][a-z]))|[*_`\"“”;\[\]{}]|,(?!\d)|^\s*(?:an?|the|your|and)\s|\.$")
+"""What an item is written with and not about: its number, marks, an article."""
 _TOTAL = re.compile(r"\b(?:total|sum|altogether|overall|gesamt)\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Items:
     """A list in one text."""
 
@@ -61,6 +65,7 @@ class Items:
     is_marked: bool = False
     """Whether the items are numbered in a sentence, as conditions are: (a), (b), (c)."""
 
+    @cached_property
     def handles(self) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
         """What each item has that no other has: its words and its numbers."""
         words = Counter(word for one in self.words for word in one)
@@ -78,7 +83,7 @@ def lists_in(text: str, step: int, *, is_result: bool = False) -> Iterator[Items
     explicit = list(_of_json(raw)) if raw.lstrip()[:1] in ("[", "{") else []
     explicit.append([match["item"] for match in _BULLET.finditer(plain)])
     explicit.append(_of_rows(plain, "|") or _of_rows(plain, ";") or (_of_rows(plain, ",") if is_result else []))
-    explicit.append([part for part in _MARKED.split(plain)[1:] if part.strip()])
+    explicit.append([part for part in _MARKED.split(plain)[1:] if part.strip()] if "(" in plain else [])
     lines = _of_lines(plain)
     loose = [lines] if is_result or all(_NUMBER.search(line) for line in lines) else []
     for line in plain.split("\n"):
@@ -87,7 +92,8 @@ def lists_in(text: str, step: int, *, is_result: bool = False) -> Iterator[Items
                 loose.append((_LEAD.sub("", line, count=1) if mark == ";" else line).split(mark))
     flat = _NOTE.sub("", _THOUSANDS.sub("", " ".join(plain.split())))[:_SERIES_CHARS]
     loose += _series_in(flat)
-    loose += [re.split(r"\s*\+\s*", match.group()) for match in _SUM.finditer(_with_clock(flat))]
+    if "+" in flat:
+        loose += [_PLUS.split(match.group()) for match in _SUM.finditer(_with_clock(flat))]
     seen = set()
     for place, texts in enumerate([*explicit, *loose]):
         items = _items_of(step, texts, is_loose=place >= len(explicit), is_marked=place == len(explicit) - 1)
@@ -141,13 +147,13 @@ def shape_of(item: str) -> str:
 
 
 def _plain(item: str) -> str:
-    return re.sub(
-        r"^\s*\d{1,2}(?:[.)]\s+|\s+(?=[A-Z][a-z]))|[*_`\"“”;\[\]{}]|,(?!\d)|^\s*(?:an?|the|your|and)\s|\.$", " ", item
-    ).strip(" .:-\u2013")
+    return _DRESS.sub(" ", item).strip(" .:-\u2013")
 
 
 def _of_rows(text: str, mark: str) -> list[str]:
     """The rows of a table after its head."""
+    if text.count("\n") < 2:
+        return []
     rows = [line for line in text.split("\n") if line.count(mark) >= (1 if mark == "," else 2)]
     rows = [row for row in rows if re.search(r"\w", row)]
     counts = Counter(row.strip().strip("|").count(mark) for row in rows)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import calendar
 import re
+from functools import lru_cache
+from itertools import chain
 
 _WORD = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_WORDS_KEPT, _LONGEST_KEPT = 8_192, 40
+"""Words whose stems are kept, and the characters of the longest of them."""
 _STOP = frozenset(
     [
         "the",
@@ -108,7 +112,7 @@ def noun_after(text: str, end: int) -> str | None:
     """What a number counts: the word after it, by its stem."""
     match = _NOUN.match(text, end)
     found = stems(match[1]) if match is not None else frozenset()
-    return next(iter(found), None)
+    return min(found, default=None)
 
 
 def label_in_result(text: str, start: int, end: int) -> frozenset[str]:
@@ -155,9 +159,18 @@ def _in_table(text: str, line_start: int, line: str, start: int) -> frozenset[st
 
 def stems(text: str) -> frozenset[str]:
     """Words without their endings, so that "points" and "point" are one."""
-    spaced = _CAMEL.sub(" ", text).replace("_", " ")
-    words = (word.casefold() for word in _WORD.findall(spaced))
-    return frozenset(_stem(word) for word in words if word not in _STOP and not word.isdigit())
+    words = _WORD.findall(text)
+    of_word = _kept_stems if max(map(len, words), default=0) <= _LONGEST_KEPT else _stems_of
+    return frozenset(chain.from_iterable(map(of_word, words)))
+
+
+def _stems_of(word: str) -> tuple[str, ...]:
+    """The stems of a word as it is written: of "unitPrice" two, of "the" none."""
+    parts = (part.casefold() for part in _CAMEL.split(word))
+    return tuple(_stem(part) for part in parts if part not in _STOP and not part.isdigit())
+
+
+_kept_stems = lru_cache(maxsize=_WORDS_KEPT)(_stems_of)
 
 
 def _stem(word: str) -> str:

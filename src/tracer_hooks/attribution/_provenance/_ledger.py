@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from tracer_hooks._cached_property import cached_property
@@ -14,15 +15,17 @@ from tracer_hooks.attribution._provenance._entries import (
     Entry,
     Place,
     entries_of,
-    is_same,
     order_of,
     room_for,
     within,
     without_code,
 )
 from tracer_hooks.attribution._provenance._lookup import CodeText, kept_under, looked_up_under
+from tracer_hooks.attribution._provenance._sameness import is_same
 from tracer_hooks.attribution._provenance._sightings import Kind, Sighting
+from tracer_hooks.attribution._provenance._texts import Texts
 from tracer_hooks.attribution._reading._numbers import find_value
+from tracer_hooks.attribution._reading._passage import Passage
 from tracer_hooks.attribution._reading._prose import prose_of
 from tracer_hooks.attribution._reading._roles import Role
 from tracer_hooks.attribution._reading._trace import Trace
@@ -33,7 +36,6 @@ from tracer_hooks.values import (
     calculations_in,
     date_calculations_in,
     expressions_in,
-    without_markup,
 )
 
 _CENTURY = 100
@@ -54,9 +56,12 @@ class Ledger:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self._room = room_for(len(trace.steps))
-        self.entries: list[Entry] = sorted(entries_of(trace), key=order_of)
+        self.texts = Texts()
+        self.entries: list[Entry] = sorted(entries_of(trace, self.texts), key=order_of)
         self._by_key: dict[Hashable, list[Entry]] = defaultdict(list)
         self._by_step: dict[int, list[Entry]] = defaultdict(list)
+        self._by_place: dict[tuple[int, tuple[Place, ...]], list[Entry]] = {}
+        self._occurrences: dict[Hashable, list[Entry]] = {}
         self._remembered: dict[Hashable, Any] = {}
         self._given = [one for one in self.entries if one.place is Place.GIVEN]
         self._sources = [one for one in self.entries if one.place in (Place.SHOWN, Place.SAID)]
@@ -67,9 +72,14 @@ class Ledger:
             for key in kept_under(entry.value):
                 self._by_key[key].append(entry)
 
-    def of_step(self, step: int, *places: Place) -> list[Entry]:
+    def of_step(self, step: int, *places: Place) -> Sequence[Entry]:
         """The values of one step, in those places or in all."""
-        return [one for one in self._by_step.get(step, ()) if not places or one.place in places]
+        known = self._by_place.get((step, places))
+        if known is None:
+            own = self._by_step.get(step, [])
+            known = [one for one in own if one.place in places] if places else own
+            self._by_place[step, places] = known
+        return known
 
     def remember(self, key: Hashable, make: Callable[[], _T]) -> _T:
         """What was read of a part of the run before, else what ``make`` reads of it."""
@@ -82,15 +92,14 @@ class Ledger:
         """The values of the task and of what persons said."""
         return self._given
 
-    def occurrences(self, value: Sighting) -> list[Entry]:
+    def occurrences(self, value: Sighting) -> Sequence[Entry]:
         """Every place that has the value, in order."""
-        found = {
-            id(one): one
-            for key in looked_up_under(value)
-            for one in self._by_key.get(key, ())
-            if is_same(value, one.value)
-        }
-        return sorted(found.values(), key=order_of)
+        known = self._occurrences.get(value.identity)
+        if known is None:
+            near = {id(one): one for key in looked_up_under(value) for one in self._by_key.get(key, ())}
+            known = sorted((one for one in near.values() if is_same(value, one.value)), key=order_of)
+            self._occurrences[value.identity] = known
+        return known
 
     def before(self, value: Sighting, step: int, place: Place = Place.SAID) -> Entry | None:
         """The latest source of a value for what a step writes there: earlier steps, and the step's own tool results.
@@ -122,23 +131,29 @@ class Ledger:
 
     def calculations(self, step: int) -> list[Calculation]:
         """What the step calculates in its own words; read once."""
-        return self.remember(("calculations", step), lambda: calculations_in(self._own_words(step)))
+        return self.remember(
+            ("calculations", step), lambda: calculations_in(self._own_words(step), reader=self.texts.reader)
+        )
 
     def expressions(self, step: int) -> list[Expression]:
         """The calculations that the step writes down without their result; read once."""
-        return self.remember(("expressions", step), lambda: expressions_in(self._own_words(step)))
+        return self.remember(
+            ("expressions", step), lambda: expressions_in(self._own_words(step), reader=self.texts.reader)
+        )
 
     def date_calculations(self, step: int) -> list[DateCalculation]:
         """What the step says of dates that the calendar can check; read once."""
 
         def read() -> list[DateCalculation]:
-            return date_calculations_in(without_markup(self._own_words(step)), year=self._year)
+            return date_calculations_in(self.texts.reader.plain(self._own_words(step)), year=self._year)
 
         return self.remember(("dates", step), read)
 
     def _own_words(self, step: int) -> str:
         passage = self.trace.content(step)
-        return without_code(within(passage.text, self._room)) if passage is not None else ""
+        if passage is None:
+            return ""
+        return self.remember(("own", step), lambda: without_code(within(passage.text, self._room)))
 
     @cached_property
     def _year(self) -> int | None:
@@ -192,6 +207,14 @@ class Ledger:
         end = _end_of(self.entries, step)
         return self.entries[max(0, end - most) : end]
 
+    def shown_before(self, step: int) -> Sequence[Entry]:
+        """What tools returned, among the latest that a step's words may rest on."""
+        read = partial(self._shown_before, step)
+        return self.remember(("shown", step), read)
+
+    def _shown_before(self, step: int) -> list[Entry]:
+        return [one for one in self.before_step(step) if one.place is Place.SHOWN]
+
     def dates_before(self, step: int, most: int = 200) -> list[Entry]:
         """The latest dates before a step's words."""
         end = _end_of(self._calendar, step)
@@ -205,9 +228,7 @@ class Ledger:
         if _PLACE.search(entry.passage.text[max(0, start - 24) : start]):
             return False  # of a traceback or a warning
         if entry.place is Place.SAID and len(entry.passage.raw) > _SHORT_TEXT:
-            is_whole = len(entry.passage.raw) == len(entry.passage.text)
-            prose = prose_of(entry.passage.raw if is_whole else entry.passage.text)
-            if not prose[start:end].strip():
+            if not self._prose(entry.passage)[start:end].strip():
                 return False  # in an address, a record, a program
             if entry.value.unit == "%" or (
                 entry.value.number is not None and not entry.value.decimals and abs(entry.value.number) < _COMMON
@@ -216,6 +237,10 @@ class Ledger:
         if find_value(self.trace.trajectory.task, text) >= 0:
             return False
         return all(self.trace.locate(step, text) is None for step in range(entry.step))
+
+    def _prose(self, passage: Passage) -> str:
+        is_whole = len(passage.raw) == len(passage.text)
+        return self.remember(("prose", id(passage)), lambda: prose_of(passage.raw if is_whole else passage.text))
 
     def at_hand(self, step: int, most: int = 60) -> list[Entry]:
         """The values that a step could have used: its own results, the task, and the latest ones before it."""

@@ -6,12 +6,15 @@ import math
 from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Iterator
 from fractions import Fraction
+from functools import lru_cache
 
 from tracer_hooks.attribution._provenance._entries import Entry, Place
-from tracer_hooks.attribution._provenance._sightings import Kind, Sighting
+from tracer_hooks.attribution._provenance._sightings import Kind, NumberKey, Sighting, number_key
 
 _STEP = 0.1
 """Of the logarithm: two numbers of which one is the other rounded are not further apart than this."""
+_NUMBERS_KEPT = 4_096
+"""Numbers of which is kept under what they are looked up."""
 
 
 def kept_under(value: Sighting) -> Iterable[Hashable]:
@@ -20,30 +23,35 @@ def kept_under(value: Sighting) -> Iterable[Hashable]:
         return [("date", value.date.month, value.date.day)]
     if value.number is None:
         return value.keys
-    return [*value.keys, *(("about", measure, size) for measure, size in _sizes(value))]
+    return _number_kept_under(value.keys, value.unit)
 
 
 def looked_up_under(value: Sighting) -> Iterable[Hashable]:
     """Under what a value is looked for: a number also one size up and down."""
     if value.number is None:
         return kept_under(value)
-    about = [("about", measure, size + shift) for measure, size in _sizes(value) for shift in (-1, 0, 1)]
-    return dict.fromkeys([*value.keys, *about])
+    return _number_looked_up_under(value.keys, value.unit)
 
 
-def _sizes(value: Sighting) -> Iterator[tuple[Hashable, int]]:
+@lru_cache(maxsize=_NUMBERS_KEPT)
+def _number_kept_under(keys: tuple[NumberKey, ...], unit: str | None) -> tuple[Hashable, ...]:
+    return *keys, *(("about", measure, size) for measure, size in _sizes(keys, unit))
+
+
+@lru_cache(maxsize=_NUMBERS_KEPT)
+def _number_looked_up_under(keys: tuple[NumberKey, ...], unit: str | None) -> tuple[Hashable, ...]:
+    about = [("about", measure, size + shift) for measure, size in _sizes(keys, unit) for shift in (-1, 0, 1)]
+    return tuple(dict.fromkeys([*keys, *about]))
+
+
+def _sizes(keys: tuple[NumberKey, ...], unit: str | None) -> Iterator[tuple[str | None, int]]:
     """The order of a number's size, for itself and in each measure."""
-    assert value.number is not None
-    plain = [value.number, *([value.number / 100, value.number * 100] if value.unit in ("%", None) else [])]
-    named: list[tuple[Hashable, Fraction]] = [(None, number) for number in plain]
-    named += [key for key in value.keys if isinstance(key, tuple)]
-    for measure, number in named:
-        if number:
-            yield measure, round(_log(abs(number)) / _STEP)
-
-
-def _log(number: Fraction) -> float:
-    return math.log(number.numerator) - math.log(number.denominator)
+    number = Fraction(keys[0][1], keys[0][2])
+    plain = [number, *([number / 100, number * 100] if unit in ("%", None) else [])]
+    named = [*map(number_key, plain), *(key for key in keys if key[0] is not None)]
+    for measure, numerator, denominator in named:
+        if numerator:
+            yield measure, round((math.log(abs(numerator)) - math.log(denominator)) / _STEP)
 
 
 class CodeText:

@@ -8,14 +8,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from tracer_hooks._cached_property import cached_property
 from tracer_hooks.attribution._provenance._departures import Departure, DepartureKind
 from tracer_hooks.attribution._provenance._derivation import derivation_of
-from tracer_hooks.attribution._provenance._entries import Entry, Place, is_same
+from tracer_hooks.attribution._provenance._entries import Entry, Place
 from tracer_hooks.attribution._provenance._fields import Field, fields_in
-from tracer_hooks.attribution._provenance._labels import neighbours, stems, words_around
+from tracer_hooks.attribution._provenance._labels import stems
 from tracer_hooks.attribution._provenance._ledger import Ledger
 from tracer_hooks.attribution._provenance._mispairings import is_of_shape, is_of_size
 from tracer_hooks.attribution._provenance._resemblance import is_scaled
+from tracer_hooks.attribution._provenance._sameness import is_same
 from tracer_hooks.attribution._provenance._sentences import contradiction
 from tracer_hooks.attribution._provenance._sightings import Kind
 from tracer_hooks.values import currency_named
@@ -53,7 +55,7 @@ def misread_field(ledger: Ledger, entry: Entry) -> Departure | None:
     """The departure at a value that is said of something of which a tool's result says another."""
     if entry.passage is None or entry.place is not Place.SAID or entry.value.kind is Kind.NAME or entry.value.in_words:
         return None
-    claim = _claim_of(entry.passage.text, entry, ledger.trace.trajectory.task)
+    claim = _Claim(ledger, entry)
     for cells in _results_before(ledger, entry):
         alike = [cell for cell in cells if cell.entry.value.kind is entry.value.kind]
         same = [cell for cell in alike if is_same(cell.entry.value, entry.value)]
@@ -85,30 +87,33 @@ def misread_fields(ledger: Ledger) -> Iterator[Departure]:
                 break
 
 
-@dataclass(frozen=True, slots=True)
 class _Claim:
     """What a step says about a value."""
 
-    words: frozenset[str]
-    near: frozenset[str]
-    asked: frozenset[str]
-    away: dict[str, int]
-    """How far from the value each word stands, in characters; what follows it at once is nearest."""
+    def __init__(self, ledger: Ledger, entry: Entry) -> None:
+        self._ledger, self._entry = ledger, entry
+        self.words, self.near = entry.words, entry.near
+
+    @property
+    def asked(self) -> frozenset[str]:
+        """What the task asks for."""
+        return self._ledger.remember(("asked",), lambda: stems(self._ledger.trace.trajectory.task[-600:]))
 
     def distance(self, label: frozenset[str]) -> int:
         """How far the nearest word of a label stands."""
-        return min((self.away[word] for word in label if word in self.away), default=_FAR)
+        return min((self._away[word] for word in label if word in self._away), default=_FAR)
 
-
-def _claim_of(text: str, entry: Entry, task: str) -> _Claim:
-    start, end = entry.value.start, entry.value.end
-    away: dict[str, int] = {}
-    for match in _WORD.finditer(text, max(0, start - _FAR), min(len(text), end + _FAR)):
-        gap = match.start() - end if match.start() >= end else start - match.end()
-        for word in stems(match.group()):
-            away[word] = min(gap, away.get(word, _FAR))
-    words = words_around(text, start, end)
-    return _Claim(words, neighbours(text, start, end), stems(task[-600:]), away)
+    @cached_property
+    def _away(self) -> dict[str, int]:
+        """How far from the value each word stands, in characters; what follows it at once is nearest."""
+        assert self._entry.passage is not None
+        text, start, end = self._entry.passage.text, self._entry.value.start, self._entry.value.end
+        away: dict[str, int] = {}
+        for match in _WORD.finditer(text, max(0, start - _FAR), min(len(text), end + _FAR)):
+            gap = match.start() - end if match.start() >= end else start - match.end()
+            for word in stems(match.group()):
+                away[word] = min(gap, away.get(word, _FAR))
+        return away
 
 
 def _of_other(
@@ -158,17 +163,18 @@ def _is_meant(claim: _Claim, source: Field, rival: Field) -> float:
 
 def _of_none(ledger: Ledger, entry: Entry, claim: _Claim, alike: Sequence[_Cell]) -> Departure | None:
     """The value is nowhere in the run, and the result has another under the name that the step gives to it."""
-    if ledger.before(entry.value, entry.step, entry.place) is not None or not alike:
+    said = claim.near | claim.words
+    named = [cell for cell in alike if not cell.field.column.isdisjoint(said)]
+    if not named or ledger.before(entry.value, entry.step, entry.place) is not None:
         return None
     if any(one.stated.value == entry.value.number for one in ledger.calculations(entry.step)):
         return None
     own = ledger.of_step(entry.step, Place.SAID)
     named = [
         cell
-        for cell in alike
+        for cell in named
         if _units_fit(cell.entry, entry)
         and _is_of_sort(cell, entry, claim)
-        and not cell.field.column.isdisjoint(claim.near | claim.words)
         and not any(is_same(cell.entry.value, one.value) for one in own)
     ]
     named = [cell for cell in named if not cell.field.row.isdisjoint(claim.words)] or named
@@ -178,12 +184,12 @@ def _of_none(ledger: Ledger, entry: Entry, claim: _Claim, alike: Sequence[_Cell]
     best = named[0]
     assert entry.passage is not None
     before = entry.passage.text[max(0, entry.value.start - 40) : entry.value.start].rpartition("\n")[2]
-    is_known = derivation_of(entry.value, [*ledger.at_hand(entry.step), *own]) is not None
-    if (
-        not is_of_size(entry, best.entry)
-        or (is_scaled(entry.value, best.entry.value) and not stems(entry.value.unit or "") & best.field.column)
-        or (_COMPUTED.search(before) and is_known)
+    if not is_of_size(entry, best.entry) or (
+        is_scaled(entry.value, best.entry.value) and not stems(entry.value.unit or "") & best.field.column
     ):
+        return None
+    is_known = derivation_of(entry.value, [*ledger.at_hand(entry.step), *own]) is not None
+    if is_known and _COMPUTED.search(before):
         return None
     is_named = best.field.column <= claim.words or (not best.field.column.isdisjoint(claim.near) and not is_known)
     if not entry.value.is_telling and not best.field.column <= claim.near:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from tracer_hooks.attribution._provenance._departures import Departure, DepartureKind
-from tracer_hooks.attribution._provenance._entries import Entry, Place, is_same
-from tracer_hooks.attribution._provenance._labels import noun_after
+from tracer_hooks.attribution._provenance._entries import Entry, Place
 from tracer_hooks.attribution._provenance._ledger import Ledger
+from tracer_hooks.attribution._provenance._sameness import is_same
 from tracer_hooks.attribution._provenance._sentences import contradiction
 from tracer_hooks.attribution._provenance._sightings import Kind
 
@@ -18,23 +18,19 @@ def renamed(ledger: Ledger, entry: Entry) -> Departure | None:
     """The departure at a known number that now counts something else: 4.37 parsecs for light years."""
     if entry.passage is None or entry.value.number is None or entry.value.in_words or not entry.value.is_telling:
         return None
-    noun = noun_after(entry.passage.text, entry.value.end)
+    noun = entry.noun
     if noun is None:
         return None
     earlier = [one for one in ledger.before_step(entry.step) if one.value.number is not None and one.passage]
     before = [one for one in earlier if is_same(one.value, entry.value)]
-    nouns = {noun_after(one.passage.text, one.value.end) for one in before if one.passage is not None}
+    nouns = {one.noun for one in before}
     if not before or noun in nouns or not nouns - {None}:
         return None
     rival = next(
         (
             one
             for one in reversed(earlier)
-            if one not in before
-            and one.passage is not None
-            and one.value.is_telling
-            and not one.value.in_words
-            and noun_after(one.passage.text, one.value.end) == noun
+            if one not in before and one.value.is_telling and not one.value.in_words and one.noun == noun
         ),
         None,
     )
@@ -47,14 +43,13 @@ def mispaired(ledger: Ledger, entry: Entry) -> Departure | None:
     """The departure at a value beside another which a record, too, puts beside one of its kind, but not beside it."""
     if entry.passage is None or entry.value.kind is Kind.NUMBER:
         return None
-    record = _record_of(entry)
     beside = [
         one
         for one in ledger.of_step(entry.step, Place.SAID)
         if one.passage is entry.passage
-        and _record_of(one) == record
-        and one.value.is_telling
         and one.value.kind is not entry.value.kind
+        and one.value.is_telling
+        and one.record == entry.record
     ]
     earlier = [one for one in ledger.before_step(entry.step) if one.passage is not None]
     own = [one for one in ledger.of_step(entry.step, Place.SAID) if one.value.kind is entry.value.kind]
@@ -75,30 +70,22 @@ def mispaired(ledger: Ledger, entry: Entry) -> Departure | None:
 
 
 def _in_record(one: Entry, other: Entry) -> bool:
-    return one.passage is other.passage and one.passage is not None and _record_of(one) == _record_of(other)
+    return one.passage is other.passage and one.passage is not None and one.record == other.record
 
 
 def is_of_shape(one: Entry, other: Entry) -> bool:
-    """Whether both are made of letters and digits in the same order."""
+    """Whether both, where they are ids, are made of letters and digits in the same order."""
+    if one.value.kind is not Kind.CODE:
+        return True
     a, b = (re.sub(r"[A-Za-z]", "a", re.sub(r"\d", "0", each.value.text)) for each in (one, other))
-    return one.value.kind is not Kind.CODE or a == b
+    return a == b
 
 
 def is_of_size(one: Entry, other: Entry) -> bool:
     """Whether two values could stand for one thing: a year stands for no other number."""
-    a, b = one.value.number, other.value.number
-    if a is None or b is None:
+    if one.value.number is None or other.value.number is None:
         return True
+    (a, c), (b, d) = one.value.ratio, other.value.ratio
     if not a or not b:
         return False
-    return abs(b) <= _MAGNITUDE * abs(a) and abs(a) <= _MAGNITUDE * abs(b)
-
-
-def _record_of(entry: Entry) -> tuple[int, int]:
-    """The innermost object or line that a value stands in, between marks that part entries of a list."""
-    assert entry.passage is not None
-    text = entry.passage.raw
-    marks = "{}\n;," if "{" not in text else "{}"
-    start = max(text.rfind(mark, 0, entry.value.start) for mark in marks)
-    ends = [at for mark in marks if (at := text.find(mark, entry.value.end)) >= 0]
-    return start, min(ends, default=len(text))
+    return b * c <= _MAGNITUDE * a * d and a * d <= _MAGNITUDE * b * c

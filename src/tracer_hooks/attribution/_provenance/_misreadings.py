@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tracer_hooks.attribution._provenance._departures import Departure, DepartureKind
-from tracer_hooks.attribution._provenance._entries import Entry, Place, is_same
-from tracer_hooks.attribution._provenance._labels import label_in_result, neighbours, stems, words_around
+from tracer_hooks.attribution._provenance._entries import Entry, Place
+from tracer_hooks.attribution._provenance._labels import neighbours, stems
 from tracer_hooks.attribution._provenance._ledger import Ledger
 from tracer_hooks.attribution._provenance._mispairings import is_of_shape, is_of_size
+from tracer_hooks.attribution._provenance._sameness import is_same
 from tracer_hooks.attribution._provenance._sentences import contradiction
 from tracer_hooks.attribution._provenance._sightings import Kind
 
@@ -20,26 +21,23 @@ def mislabelled(ledger: Ledger, entry: Entry) -> Departure | None:
     """The departure at a value that a tool did return, but as something else than the step says it is."""
     if entry.passage is None or entry.value.kind is Kind.NAME:
         return None
-    results = [one for one in ledger.before_step(entry.step) if one.place is Place.SHOWN]
+    results = ledger.shown_before(entry.step)
     sources = [one for one in results if is_same(one.value, entry.value)]
     if not sources:
         return None
-    text = entry.passage.text
-    claimed = words_around(text, entry.value.start, entry.value.end)
-    near = neighbours(text, entry.value.start, entry.value.end)
-    source = max(sources, key=lambda one: (_overlap(near, one), _overlap(claimed, one), one.order))
-    theirs = _label(source)
+    claimed, near = entry.words, entry.near
+    source = max(sources, key=lambda one: (len(near & one.label), len(claimed & one.label), one.order))
+    theirs = source.label
     if source.step < entry.step - _RECENT:
         return None
     own = ledger.of_step(entry.step, Place.SAID)
     for rival in _rivals(results, source, entry):
-        label = _label(rival)
+        label = rival.label
         mine, other = label - theirs, theirs - label
-        is_repeated = any(is_same(rival.value, said.value) for said in own)
         is_near = not mine.isdisjoint(near) and other.isdisjoint(near)
         if is_near and (mine <= claimed or not ledger.is_conversation):
             return contradiction(ledger, entry, rival, DepartureKind.MISREAD, 0.9)
-        if is_repeated:
+        if any(is_same(rival.value, said.value) for said in own):
             continue
         if mine and mine <= claimed and other.isdisjoint(claimed) and entry.value.is_telling:
             return contradiction(ledger, entry, rival, DepartureKind.MISREAD, 0.9)
@@ -50,24 +48,18 @@ def mislabelled(ledger: Ledger, entry: Entry) -> Departure | None:
     return None
 
 
-def _label(entry: Entry) -> frozenset[str]:
-    assert entry.passage is not None
-    return label_in_result(entry.passage.raw, entry.value.start, entry.value.end)
-
-
 def _rivals(results: Sequence[Entry], source: Entry, entry: Entry) -> list[Entry]:
     """Other values of the same result that could stand in the place: those that alone have their label, by column."""
     alike = [one for one in results if one.passage is source.passage and one.value.kind is entry.value.kind]
-    labels = [_label(one) for one in alike]
     found = []
-    for one, label in zip(alike, labels, strict=True):
+    for one in alike:
         if (
             one.value.unit != source.value.unit
             or is_same(one.value, entry.value)
             or not (is_of_shape(one, entry) and is_of_size(one, entry))
         ):
             continue
-        same = [other for other, theirs in zip(alike, labels, strict=True) if theirs == label]
+        same = [other for other in alike if other.label == one.label]
         if len(same) == 1 or (_same_column(one, source) and sum(_same_column(other, source) for other in same) == 1):
             found.append(one)
     return found
@@ -83,12 +75,8 @@ def _same_column(one: Entry, other: Entry) -> bool:
 def _is_qualified(ledger: Ledger, entry: Entry, source: Entry, rival: Entry) -> bool:
     """Whether the value was returned under the rival's name and more, which nobody asked for: "max_record"."""
     assert entry.passage is not None
-    theirs, plain = _label(source), _label(rival)
+    theirs, plain = source.label, rival.label
     if not plain or not plain < theirs:
         return False
     asked = stems(ledger.trace.trajectory.task[:4_000]) | stems(entry.passage.text[:2_000])
     return (theirs - plain).isdisjoint(asked)
-
-
-def _overlap(claimed: frozenset[str], source: Entry) -> int:
-    return len(claimed & _label(source))

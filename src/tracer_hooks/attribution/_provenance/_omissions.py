@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from tracer_hooks.attribution._provenance._departures import Departure, DepartureKind
-from tracer_hooks.attribution._provenance._entries import Entry, Place, is_same
+from tracer_hooks.attribution._provenance._entries import Entry, Place
 from tracer_hooks.attribution._provenance._labels import stems
 from tracer_hooks.attribution._provenance._ledger import Ledger
 from tracer_hooks.attribution._provenance._reasons import speaks_against
+from tracer_hooks.attribution._provenance._sameness import is_same
 from tracer_hooks.attribution._provenance._sightings import Kind, Sighting
 from tracer_hooks.values import Calculation
 
@@ -64,9 +65,11 @@ def left_out_of_total(ledger: Ledger, entry: Entry) -> Departure | None:
     text = entry.passage.text if entry.passage is not None else ""
     said = ledger.of_step(entry.step, Place.SAID)
     is_total = _TOTAL.search(text) or _TOTAL.search(ledger.trace.trajectory.task[-600:])
+    least = 3 if is_total else 4
     for listed in _lists_before(ledger, entry.step):
-        listed = [one for one in listed if not is_ruled_out(ledger, one, entry.step)]
-        if len(listed) < (3 if is_total else 4) or any(is_same(one.value, entry.value) for one in listed):
+        if len(listed) >= least:
+            listed = [one for one in listed if not is_ruled_out(ledger, one, entry.step)]
+        if len(listed) < least or any(is_same(one.value, entry.value) for one in listed):
             continue
         whole = sum((one.value.number for one in listed if one.value.number is not None), Fraction(0))
         gone = [one for one in listed if one.value.number and whole - one.value.number == total]
@@ -88,7 +91,7 @@ def is_ruled_out(ledger: Ledger, entry: Entry, step: int) -> bool:
     own = entry.passage.text if entry.passage is not None else ledger.trace.trajectory.task
     names = [word for word in _NAME.findall(own[max(0, entry.value.start - 24) : entry.value.start]) if stems(word)]
     wanted = [entry.value.text.strip().casefold(), *(name.casefold() for name in names[-1:])]
-    return any(speaks_against(text[:4_000], wanted) for text in texts[:_MOST_TEXTS])
+    return any(speaks_against(ledger.texts.against(text[:4_000]), wanted) for text in texts[:_MOST_TEXTS])
 
 
 def _is_like(one: Entry, others: Sequence[Entry]) -> bool:

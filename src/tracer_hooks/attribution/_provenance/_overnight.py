@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from tracer_hooks.attribution._provenance._departures import Departure, DepartureKind
 from tracer_hooks.attribution._provenance._derivation import minutes_of
-from tracer_hooks.attribution._provenance._entries import Entry, Place, is_same
+from tracer_hooks.attribution._provenance._entries import Entry, Place
 from tracer_hooks.attribution._provenance._ledger import Ledger
+from tracer_hooks.attribution._provenance._sameness import is_same
 from tracer_hooks.attribution._provenance._sightings import Kind
 from tracer_hooks.values import WEEKDAYS
 

@@ -14,6 +14,7 @@ _CHAIN = re.compile(
     rf"{_WITH_VALUE}(?: ?(?P<sign>[>»]) ?{_WITH_VALUE})(?: ?[>»] ?{_WITH_VALUE})*|"
     rf"{_WITH_VALUE}(?: ?(?P<less><) ?{_WITH_VALUE})(?: ?< ?{_WITH_VALUE})*"
 )
+_SIGN = re.compile(r"[<>»]")
 _TOP = re.compile(
     r"\b(?:highest|top|most|largest|biggest|best|longest|maximum|max|first place|number one|winner|tallest"
     r"|strongest|leads?"
@@ -54,7 +55,7 @@ def misranked(ledger: Ledger) -> Iterator[Departure]:
                     leads_to_answer=name.casefold() in trace.final_text.casefold(),
                 )
                 return
-        if len(text) <= _SHORT and not _MARKUP.search(text):
+        if len(text) <= _SHORT and _SIGN.search(text) and not _MARKUP.search(text):
             rankings += [(step, order) for order in rankings_in(text)]
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 OUT = re.compile(
     r"\b(?:not(?! (?:exceed|less|more|later))|no(?! (?:more|less|fewer|later))|none|out|without|except"
@@ -18,15 +19,29 @@ SENTENCE = re.compile(r"[.!?](?=\s|$)|[;\n|]")
 _NEAR = 40
 
 
-def speaks_against(text: str, words: Sequence[str]) -> bool:
-    """Whether a sentence of ``text`` says near to one of the words that something does not count."""
-    for sentence in SENTENCE.split(text):
-        outs = [match.start() for match in OUT.finditer(sentence)]
-        if not outs:
-            continue
-        low = sentence.casefold()
-        for word in words:
-            at = low.find(word)
-            if at >= 0 and any(abs(at - out) <= _NEAR for out in outs):
-                return True
-    return False
+@dataclass(frozen=True, slots=True)
+class Against:
+    """A sentence that says of something that it does not count."""
+
+    text: str
+    """Folded."""
+    places: tuple[int, ...]
+    """Where it says so."""
+
+    def names(self, word: str) -> bool:
+        """Whether a word stands near to where it says so."""
+        at = self.text.find(word)
+        return at >= 0 and any(abs(at - place) <= _NEAR for place in self.places)
+
+
+def against_in(text: str) -> tuple[Against, ...]:
+    """The sentences of a text that say of something that it does not count."""
+    if OUT.search(text) is None:
+        return ()
+    sentences = ((one, tuple(match.start() for match in OUT.finditer(one))) for one in SENTENCE.split(text))
+    return tuple(Against(one.casefold(), places) for one, places in sentences if places)
+
+
+def speaks_against(sentences: Iterable[Against], words: Sequence[str]) -> bool:
+    """Whether one of the sentences says near to one of the words that something does not count."""
+    return any(sentence.names(word) for sentence in sentences for word in words)

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from tracer_hooks.attribution._provenance._departures import Departure, DepartureKind
 from tracer_hooks.attribution._provenance._entries import Entry, Place
 from tracer_hooks.attribution._provenance._ledger import Ledger
-from tracer_hooks.attribution._provenance._sightings import Kind, Sighting, sightings_in
+from tracer_hooks.attribution._provenance._sightings import Kind, Sighting
+from tracer_hooks.attribution._provenance._texts import Texts
 from tracer_hooks.attribution._reading._json import parsed_json
-from tracer_hooks.attribution._reading._trace import Trace
 from tracer_hooks.values import currency_named
 
 _MOST_RECORDS = 4_000
@@ -22,10 +22,16 @@ Key = tuple[str, object]
 class Records:
     """What the tools returned as JSON objects, field by field."""
 
-    def __init__(self) -> None:
+    def __init__(self, texts: Texts) -> None:
+        self._texts = texts
         self._fields: list[dict[str, set[Key]]] = []
         self._having: dict[Key, list[int]] = defaultdict(list)
         self._names: dict[Key, set[str]] = defaultdict(set)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing that was returned is a record."""
+        return not self._fields
 
     def add(self, result: str) -> None:
         """Read one result; one that is no JSON holds no records."""
@@ -41,7 +47,7 @@ class Records:
                 stack.extend(item.values())
 
     def _take(self, item: dict[str, object]) -> None:
-        fields = {name: keys for name, value in item.items() if (keys := _keys_of(value))}
+        fields = {name: keys for name, value in item.items() if (keys := _keys_of(value, self._texts))}
         if len(fields) < 2:
             return
         self._fields.append(fields)
@@ -72,12 +78,12 @@ class Records:
 
 def mixed_up_values(ledger: Ledger) -> Iterator[Departure]:
     """Steps that put a value beside another one whose records all have a different value in its field."""
-    records = Records()
-    texts: dict[Key, str] = {}
+    records = Records(ledger.texts)
     acts = set(ledger.trace.acts)
     for index in range(len(ledger.trace.steps)):
-        _add_results(records, texts, ledger.trace, index)
-        if index not in acts:
+        for passage in ledger.trace.passages(index, "result"):
+            records.add(passage.raw)
+        if index not in acts or records.is_empty:
             continue
         for group in _groups(ledger, index):
             found = _conflict_in(records, group)
@@ -89,7 +95,7 @@ def mixed_up_values(ledger: Ledger) -> Iterator[Departure]:
                 kind=DepartureKind.MISCOPIED,
                 step=index,
                 why=f"{agent!r} puts {entry.value.text.strip()!r} beside {companion.value.text.strip()!r}, "
-                f"but the tools returned that one with {texts.get(other, str(other[1]))!r} as {name!r}",
+                f"but the tools returned that one with {_text_of(other, ledger, index)!r} as {name!r}",
                 quote=entry.quote,
                 value=entry.value.text.strip(),
                 strength=0.75,
@@ -98,12 +104,14 @@ def mixed_up_values(ledger: Ledger) -> Iterator[Departure]:
             break
 
 
-def _add_results(records: Records, texts: dict[Key, str], trace: Trace, index: int) -> None:
-    for passage in trace.passages(index, "result"):
-        records.add(passage.raw)
-        for value in sightings_in(passage.text):
-            if (key := _key_of(value)) is not None:
-                texts.setdefault(key, value.text.strip())
+def _text_of(key: Key, ledger: Ledger, until: int) -> str:
+    """How the first result up to a step that has a value writes it."""
+    for index in range(until + 1):
+        for passage in ledger.trace.passages(index, "result"):
+            for value in ledger.texts.sightings(passage.text):
+                if _key_of(value) == key:
+                    return value.text.strip()
+    return str(key[1])
 
 
 def _groups(ledger: Ledger, index: int) -> Iterator[list[Entry]]:
@@ -162,8 +170,8 @@ def _key_of(value: Sighting) -> Key | None:
     return None
 
 
-def _keys_of(value: object) -> set[Key]:
+def _keys_of(value: object, texts: Texts) -> set[Key]:
     if isinstance(value, bool) or value is None or isinstance(value, (dict, list)):
         return set()
-    found = sightings_in(str(value)[:80])
+    found = texts.sightings(str(value)[:80])
     return {key for one in found if (key := _key_of(one)) is not None} if len(found) == 1 else set()

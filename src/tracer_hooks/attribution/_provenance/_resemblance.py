@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from tracer_hooks.attribution._provenance._sightings import Kind, Sighting, units_clash
+from tracer_hooks.attribution._provenance._sameness import units_clash
+from tracer_hooks.attribution._provenance._sightings import Kind, Sighting
 from tracer_hooks.values import days_apart
 
 _DIGITS = re.compile(r"\d")

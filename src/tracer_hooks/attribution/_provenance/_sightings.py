@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator
@@ -13,8 +12,8 @@ from fractions import Fraction
 from tracer_hooks.values import (
     DateValue,
     Quantity,
+    TextReader,
     TimeValue,
-    common_measure,
     dates_in,
     quantities_in,
     readings,
@@ -28,6 +27,8 @@ MAX_SIGHTINGS = 400
 _CODE = re.compile(
     r"(?<![\w.@/-])#?(?=[\w@-]{0,60}\d)(?=[\w@-]{0,60}[A-Za-z])[A-Za-z0-9]+(?:[-_@][A-Za-z0-9]+)*(?![\w-])"
 )
+_MIXED = re.compile(r"[^\W\d_][-_@]{0,60}\d|\d[-_@]{0,60}[^\W\d_]")
+"""A letter and a digit with no more than joints between them, as every such token has."""
 _ID = re.compile(r"(?<![\w.,/-])\d{3,}(?:-\d+)+(?![\w-])|(?<![\w.,/-])\d{7,}(?![\w-]|[.,]\d)")
 _NO_CODE = re.compile(
     r"\d{1,3}(?:st|nd|rd|th)|\d{1,2}[ap]m|\d+(?:\.\d+)?[A-Za-z]{1,3}|\d+-(?:hour|day|week|month|year|minute"
@@ -39,8 +40,12 @@ _OPENERS = frozenset(
     ("The", "This", "That", "These", "Those", "Dear", "Your", "Our", "Her", "His", "Its", "For", "From")
 )
 _WORD = re.compile(r"[^\W\d_]+")
-_SMALL = 12
+SMALL = 12
 """Up to here whole numbers stand in every text."""
+
+
+NumberKey = tuple[str | None, int, int]
+"""A measure, or None, and a number in it as a ratio of whole numbers."""
 
 
 class Kind(StrEnum):
@@ -64,6 +69,8 @@ class Sighting:
     start: int
     end: int
     number: Fraction | None = None
+    ratio: tuple[int, int] = (0, 1)
+    """The number without its sign, in whole numbers: they compare ten times as fast as fractions."""
     unit: str | None = None
     decimals: int = 0
     in_words: bool = False
@@ -74,87 +81,51 @@ class Sighting:
         """Whether it says something by itself."""
         if self.kind is not Kind.NUMBER or self.number is None:
             return True
-        return abs(self.number) > _SMALL or self.number.denominator != 1 or self.unit not in (None, "day", "min", "h")
+        numerator, denominator = self.ratio
+        return numerator > SMALL or denominator != 1 or self.unit not in (None, "day", "min", "h")
+
+    @property
+    def identity(self) -> Hashable:
+        """What decides which other values it is the same as, wherever it stands."""
+        day = None if self.date is None else (self.date.year, self.date.month, self.date.day)
+        return self.kind, self.keys, self.unit, self.decimals, day
 
 
-def sightings_in(text: str) -> tuple[Sighting, ...]:
-    """Every value of ``text`` in order; no place counts twice."""
+def sightings_in(text: str, *, reader: TextReader | None = None) -> tuple[Sighting, ...]:
+    """Every value of ``text`` in order; no place counts twice.
+
+    Args:
+        text: Any text.
+        reader: Whose reading of its quantities is shared with others who look at the same text.
+    """
     found = [*map(_of_date, dates_in(text)), *map(_of_time, times_in(text))]
     taken = _Taken(found)
     found += (code for code in _codes(text) if taken.is_free(code.start, code.end))
     taken = _Taken(found)
-    found += (
-        _of_quantity(one) for one in quantities_in(text) if not one.is_label and taken.is_free(one.start, one.end)
-    )
+    quantities = quantities_in(text) if reader is None else reader.quantities(text)
+    found += (_of_quantity(one) for one in quantities if not one.is_label and taken.is_free(one.start, one.end))
     found += (name for name in _names(text) if taken.is_free(name.start, name.end))
     found.sort(key=lambda one: one.start)
     half = MAX_SIGHTINGS // 2
     return tuple(found if len(found) <= MAX_SIGHTINGS else found[:half] + found[-half:])
 
 
-def same_value(one: Sighting, other: Sighting) -> bool:
-    """Whether two sightings are one value: equal, the same in another unit, or one of them rounded."""
-    if one.kind is not other.kind:
-        return False
-    if not set(one.keys).isdisjoint(other.keys):
-        return not units_clash(one, other)
-    if one.number is None or other.number is None:
-        return False
-    if not _units_agree(one, other):
-        return _is_converted(one, other)
-    return any(
-        _is_rounded(a, b, one.decimals + shift_a, other.decimals + shift_b)
-        for a, shift_a in _magnitudes(one)
-        for b, shift_b in _magnitudes(other)
-    )
+def number_key(number: Fraction, measure: str | None = None) -> NumberKey:
+    """Under what a number is the same as others, by itself or in a measure."""
+    return measure, number.numerator, number.denominator
 
 
-def units_clash(one: Sighting, other: Sighting) -> bool:
-    """Whether the units make two equal numbers different values: 3.5 kN and 3.5 N, 750 g and 750 ml."""
-    if one.unit is None or other.unit is None or one.unit == other.unit or one.number is None or other.number is None:
-        return False
-    worth = common_measure(one.unit, other.unit)
-    return worth is None or one.number * worth[0] != other.number * worth[1]
-
-
-def _is_converted(one: Sighting, other: Sighting) -> bool:
-    """Whether one is the other in a unit of the same measure, rounded: 0.0148 A and 14.8 mA."""
-    assert one.number is not None
-    assert other.number is not None
-    worth = common_measure(one.unit or "", other.unit or "")
-    if worth is None:
-        return False
-    there = one.number * worth[0] / worth[1]
-    finer = round(math.log10(worth[1] / worth[0]))
-    return _is_rounded(there, other.number, max(0, one.decimals + finer), other.decimals)
-
-
-def _units_agree(one: Sighting, other: Sighting) -> bool:
-    return one.unit == other.unit or one.unit is None or other.unit is None or "%" in (one.unit, other.unit)
-
-
-def _magnitudes(one: Sighting) -> list[tuple[Fraction, int]]:
-    assert one.number is not None
-    whole = [(one.number, 0)]
-    return [*whole, (one.number / 100, 2)] if one.unit == "%" else whole
-
-
-def _is_rounded(a: Fraction, b: Fraction, decimals_a: int, decimals_b: int) -> bool:
-    """Whether the number with fewer decimals is the other one, rounded or cut off."""
-    if decimals_a == decimals_b:
-        return abs(a) == abs(b)
-    coarse, fine, decimals = (a, b, decimals_a) if decimals_a < decimals_b else (b, a, decimals_b)
-    if decimals == 0 and abs(coarse) < _SMALL:
-        return False  # 3 may stand for anything
-    return abs(abs(coarse) - abs(fine)) < Fraction(1, 10**decimals)
+def ratio_of(number: Fraction) -> tuple[int, int]:
+    """A number without its sign, in whole numbers."""
+    return abs(number.numerator), number.denominator
 
 
 def _of_quantity(found: Quantity) -> Sighting:
-    keys: list[Hashable] = [found.value]
+    keys = [number_key(found.value)]
     if found.unit == "%":
-        keys.append(found.value / 100)
+        keys.append(number_key(found.value / 100))
     elif found.unit is not None:
-        keys += [(measure, found.value * factor) for measure, factor in readings(found.unit)]
+        keys += [number_key(found.value * factor, measure) for measure, factor in readings(found.unit)]
     return Sighting(
         Kind.NUMBER,
         tuple(keys),
@@ -162,6 +133,7 @@ def _of_quantity(found: Quantity) -> Sighting:
         found.start,
         found.end,
         number=found.value,
+        ratio=ratio_of(found.value),
         unit=found.unit,
         decimals=found.decimals,
         in_words=found.in_words,
@@ -177,20 +149,12 @@ def _of_date(found: DateValue) -> Sighting:
     return Sighting(Kind.DATE, tuple(keys), found.text.rstrip("."), found.start, found.end, date=found)
 
 
-def same_date_value(one: Sighting, other: Sighting) -> bool:
-    """Whether two dates are one, where either may lack the year."""
-    a, b = one.date, other.date
-    if a is None or b is None or (a.month, a.day) != (b.month, b.day):
-        return False
-    return a.year is None or b.year is None or a.year % 100 == b.year % 100
-
-
 def _of_time(found: TimeValue) -> Sighting:
     return Sighting(Kind.TIME, ((found.hour, found.minute),), found.text, found.start, found.end)
 
 
 def _codes(text: str) -> Iterator[Sighting]:
-    for pattern in (_CODE, _ID):
+    for pattern in (_CODE, _ID) if _MIXED.search(text) else (_ID,):
         for match in pattern.finditer(text):
             if _NO_CODE.fullmatch(match.group()) is None and _is_id(match.group()):
                 folded = match.group().lstrip("#").casefold()

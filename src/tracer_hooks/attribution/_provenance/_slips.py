@@ -6,10 +6,10 @@ import re
 
 from tracer_hooks.attribution._provenance._departures import Departure, DepartureKind
 from tracer_hooks.attribution._provenance._derivation import days_between
-from tracer_hooks.attribution._provenance._entries import Entry, Place, is_same
-from tracer_hooks.attribution._provenance._labels import label_in_result, neighbours, words_around
+from tracer_hooks.attribution._provenance._entries import Entry, Place
 from tracer_hooks.attribution._provenance._ledger import Ledger
 from tracer_hooks.attribution._provenance._resemblance import is_scaled, resembles
+from tracer_hooks.attribution._provenance._sameness import is_same
 from tracer_hooks.attribution._provenance._sentences import contradiction
 from tracer_hooks.attribution._provenance._sightings import Kind
 
@@ -66,17 +66,12 @@ def _is_named_alike(entry: Entry, source: Entry) -> bool:
     """Whether a tool returned the other value right before, or under the name that the step gives to its own."""
     if entry.passage is None or source.passage is None or source.place is not Place.SHOWN:
         return False
-    label = label_in_result(source.passage.raw, source.value.start, source.value.end)
-    return source.step >= entry.step - 1 or not label.isdisjoint(
-        neighbours(entry.passage.text, entry.value.start, entry.value.end)
-    )
+    return source.step >= entry.step - 1 or not source.label.isdisjoint(entry.near)
 
 
 def _alike(entry: Entry, source: Entry) -> float:
     """How far the words around both agree."""
     if entry.passage is None or source.passage is None:
         return 0.0
-    mine = words_around(entry.passage.text, entry.value.start, entry.value.end)
-    theirs = words_around(source.passage.text, source.value.start, source.value.end)
-    theirs |= label_in_result(source.passage.raw, source.value.start, source.value.end)
+    mine, theirs = entry.words, source.words | source.label
     return 0.5 * len(mine & theirs) / max(1, min(len(mine), len(theirs)))

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
+from tracer_hooks._cached_property import cached_property
 from tracer_hooks.attribution._provenance._departures import Departure, DepartureKind
 from tracer_hooks.attribution._provenance._derivation import as_date, days_between
 from tracer_hooks.attribution._provenance._entries import Entry, Place
-from tracer_hooks.attribution._provenance._labels import noun_after
 from tracer_hooks.attribution._provenance._ledger import Ledger
 from tracer_hooks.attribution._provenance._sightings import Kind
 from tracer_hooks.attribution._provenance._spans_of_time import (
@@ -98,17 +98,40 @@ class _Text:
     dates: tuple[Entry, ...]
 
 
+class _Before:
+    """What the texts before a step say of dates and spans of time."""
+
+    def __init__(self, ledger: Ledger, step: int) -> None:
+        self.texts = list(_texts_before(ledger, step))
+        self.all = "\n".join(one.text for one in self.texts)
+        full = [one for text in self.texts for one in text.dates if one.value.date is not None and one.value.date.year]
+        known = [day for one in full if (day := as_date(one.value)) is not None]
+        self.latest = known[0] if known else None
+
+    @cached_property
+    def pairs(self) -> list[tuple[Entry, TimeSpan]]:
+        """The dates, each with the spans beside it; where no text has both, with all spans."""
+        beside = [(text.dates, list(spans_in(text.text))) for text in self.texts if text.dates]
+        pairs = [(one, span) for dates, spans in beside for one in dates for span in spans]
+        if not pairs:
+            found = [one for text in self.texts for one in text.dates]
+            anywhere = list(spans_in(self.all))
+            pairs = [(one, span) for one in found[:_MOST_PAIRS] for span in anywhere[:_MOST_PAIRS]]
+        return pairs[: _MOST_PAIRS * _MOST_PAIRS]
+
+    @cached_property
+    def is_first_counted(self) -> bool | None:
+        """Whether the first day counts."""
+        return counts_first_day(self.all)
+
+
 class _Term:
     """A date of a step beside the dates and spans of time before it."""
 
     def __init__(self, ledger: Ledger, entry: Entry) -> None:
         self._ledger, self._entry = ledger, entry
-        self._texts = list(_texts_before(ledger, entry.step))
-        self._all = "\n".join(one.text for one in self._texts)
-        full = [one for text in self._texts for one in text.dates if one.value.date is not None and one.value.date.year]
-        known = [day for one in full if (day := as_date(one.value)) is not None]
-        self._latest = known[0] if known else None
-        self._stated = _nearest(entry, self._latest)
+        self._before = ledger.remember(("before", entry.step), lambda: _Before(ledger, entry.step))
+        self._stated = _nearest(entry, self._before.latest)
 
     def is_right(self) -> bool:
         stated = self._stated
@@ -124,7 +147,7 @@ class _Term:
                 return None
             if self._is_near(right, why) and (near is None or strength > near[0]):
                 near = (strength, why) if stated > right or self._is_surely_after(why) else near
-        if near is None and stated.weekday() >= 5 and _WORKDAYS.search(self._all) and self._is_dated():
+        if near is None and stated.weekday() >= 5 and _WORKDAYS.search(self._before.all) and self._is_dated():
             near = _SURE, f"{self._written(stated)} is a {WEEKDAYS[stated.weekday()]}, which is no working day"
         if near is None:
             return None
@@ -139,34 +162,30 @@ class _Term:
 
     def _is_surely_after(self, why: str) -> bool:
         """Whether a date one day early is no last day: "five days from 28 July" may end on 1 August."""
-        return " from " not in why or "working" in why or _AFTER.search(self._all) is not None
+        return " from " not in why or "working" in why or _AFTER.search(self._before.all) is not None
 
     def _is_of_calendar(self) -> bool:
         """Whether it is one of a row of dates, of which none is an answer."""
         return _dates_beside(self._ledger, self._entry) > _MOST_OF_ANSWER
 
     def _is_dated(self) -> bool:
-        return any(one.value.date is not None and one.value.date.year for text in self._texts for one in text.dates)
+        return any(
+            one.value.date is not None and one.value.date.year for text in self._before.texts for one in text.dates
+        )
 
     def _rights(self) -> Iterator[tuple[date, str, float]]:
         """The dates that terms of the run lead to, with the sentence and how surely each is the one that is meant."""
         stated = self._stated
         assert stated is not None
-        for right, name in named_weekdays_in(self._all, stated.year):
+        for right, name in named_weekdays_in(self._before.all, stated.year):
             yield right, f"the {name} is {self._written(right)}", _SURE
-        pairs = [(one, span) for text in self._texts for one in text.dates for span in spans_in(text.text)]
-        if not pairs:
-            dates = [one for text in self._texts for one in text.dates]
-            spans = list(spans_in(self._all))
-            pairs = [(one, span) for one in dates[:_MOST_PAIRS] for span in spans[:_MOST_PAIRS]]
-        is_first_counted = counts_first_day(self._all)
-        for begin, span in pairs[: _MOST_PAIRS * _MOST_PAIRS]:
+        for begin, span in self._before.pairs:
             start = _nearest(begin, stated)
             if start is not None and start != stated:
-                yield from self._of_pair(start, begin, span, is_first_counted)
-        for begin in (one for text in self._texts for one in text.dates[:4]):
+                yield from self._of_pair(start, begin, span, self._before.is_first_counted)
+        for begin in (one for text in self._before.texts for one in text.dates[:4]):
             start = _nearest(begin, stated)
-            for right, name in month_ends_in(self._all, start) if start is not None else ():
+            for right, name in month_ends_in(self._before.all, start) if start is not None else ():
                 if stated <= right:
                     yield right, f"the {name.casefold().removeprefix('the ')} is {self._written(right)}", _LIKELY + 0.1
 
@@ -190,11 +209,11 @@ class _Term:
 
     def _written(self, day: date) -> str:
         """A date in words; with the year where the run tells it."""
-        return f"{day.day} {day.strftime('%B')}" + (f" {day.year}" if self._latest is not None else "")
+        return f"{day.day} {day.strftime('%B')}" + (f" {day.year}" if self._before.latest is not None else "")
 
     def _free_days(self) -> frozenset[date]:
         found = set()
-        for one in (one for text in self._texts if _FREE.search(text.text) for one in text.dates):
+        for one in (one for text in self._before.texts if _FREE.search(text.text) for one in text.dates):
             day = _nearest(one, self._stated)
             if day is not None and day != self._stated:
                 found.add(day)
@@ -230,7 +249,7 @@ def _count_off(ledger: Ledger, entry: Entry) -> Departure | None:
     """A number of days or nights between two dates of the task."""
     if entry.passage is None or entry.value.number is None:
         return None
-    noun = noun_after(entry.passage.text, entry.value.end) or ""
+    noun = entry.noun or ""
     unit = "night" if noun == "night" else "day" if entry.value.unit == "day" or noun == "day" else None
     ends = _two_dates(ledger)
     if unit is None or ends is None:

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tracer_hooks.attribution._provenance._departures import Departure, DepartureKind, Link, Origin
-from tracer_hooks.attribution._provenance._entries import Entry, Place, is_same
+from tracer_hooks.attribution._provenance._entries import Entry, Place
 from tracer_hooks.attribution._provenance._ledger import Ledger
-from tracer_hooks.attribution._provenance._sightings import Sighting, sightings_in
+from tracer_hooks.attribution._provenance._sameness import is_same
+from tracer_hooks.attribution._provenance._sightings import Sighting
+from tracer_hooks.attribution._provenance._texts import Texts
 
 _FIRST_COPIES = 4
 """Steps that only repeat a value which are kept beside the last of them."""
@@ -56,7 +58,7 @@ def way_of(ledger: Ledger, links: Sequence[tuple[Link, Entry]], departures: Iter
     followed = ways.known()
     for departure in departures:
         if departure.kind not in _GUESSES or departure.strength >= _SURE:
-            _depart(ways, followed, departure)
+            _depart(ways, followed, departure, ledger.texts)
     for way in ways.known():
         for link in _copies(ledger, way):
             way.add(link)
@@ -88,11 +90,11 @@ class _Ways:
         return found or self._by_label.setdefault(label, _Way(value, label))
 
 
-def _depart(ways: _Ways, followed: Sequence[_Way], departure: Departure) -> None:
+def _depart(ways: _Ways, followed: Sequence[_Way], departure: Departure, texts: Texts) -> None:
     text = departure.missing or departure.value
     if text is None:
         return
-    values = sightings_in(text) if departure.missing is None else ()
+    values = texts.sightings(text) if departure.missing is None else ()
     way = ways.of(values[0] if len(values) == 1 else None, text, followed)
     origin = {DepartureKind.DROPPED: Origin.DROPPED, DepartureKind.UNSUPPORTED: Origin.UNSUPPORTED}.get(
         departure.kind, Origin.CONTRADICTING

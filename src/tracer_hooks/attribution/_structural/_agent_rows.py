@@ -56,8 +56,8 @@ class AgentRows:
         plan = _plan(columns, self.features)
         found[:, plan.to] = self.summaries[:, plan.of]
         for row, (agent, counts) in enumerate(zip(self.names, self.words, strict=True)):
-            for word, times in counts.items():
-                found[row, plan.words.get(word, ())] = np.log1p(times)
+            for word in plan.words.keys() & counts.keys():
+                found[row, plan.words[word]] = np.log1p(counts[word])
             found[row, plan.seats.get(seat_of(self.team, agent), ())] = 1.0
         return found
 
