@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import functools
 import gc
 import itertools
@@ -53,7 +52,6 @@ if (_memory := _in_memory()) is not None:
 # CrewAI writes the result of every task to a database of its own there.
 _CREWAI = tempfile.mkdtemp(prefix="crewai-tests-", dir=_memory)
 os.environ["CREWAI_STORAGE_DIR"] = _CREWAI
-atexit.register(shutil.rmtree, _CREWAI, ignore_errors=True)
 if "OPENAI_BASE_URL" not in os.environ:
     # Every client of a model reads all certificates of the system, 40 ms each time; over loopback none is needed. A
     # folder that holds no certificate is read in no time.
@@ -86,6 +84,11 @@ def pytest_xdist_auto_num_workers() -> int:
     if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
         return min(cores, 4)
     return max(1, min(cores, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // _WORKER_BYTES, 8))
+
+
+def pytest_unconfigure() -> None:
+    """Not at the exit of the process, which workers do not come to."""
+    shutil.rmtree(_CREWAI, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)
