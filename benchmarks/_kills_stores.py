@@ -36,7 +36,7 @@ class Runs(Work):
 
     name = "run store"
     processes = 4
-    lines = 20
+    lines = 8
 
     def prepare(self, folder: Path) -> None:
         super().prepare(folder)
