@@ -15,6 +15,7 @@ from tracer_hooks.datasets._export import EXPORT_FORMATS, ExportFormat, ExportRe
 from tracer_hooks.datasets._fidelity import lacks
 from tracer_hooks.datasets._labeled import LabeledSet, Pair, read_parquet, write_atomically, write_parquet
 from tracer_hooks.datasets._load import FORMATS, load
+from tracer_hooks.datasets._near_duplicates import near_duplicates
 from tracer_hooks.datasets._record import LoadedRecord
 from tracer_hooks.datasets._stated import OutcomeSource, Stated, StatedRun, final_answer
 from tracer_hooks.datasets._stats import DatasetStats, stats, stats_markdown, stats_tables
@@ -49,6 +50,7 @@ __all__ = [
     "final_answer",
     "lacks",
     "load",
+    "near_duplicates",
     "read_parquet",
     "stats",
     "stats_markdown",

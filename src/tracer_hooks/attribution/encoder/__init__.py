@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tracer_hooks.attribution.encoder._backbone import StepEncoder
     from tracer_hooks.attribution.encoder._given import Reading, feature_names, read
     from tracer_hooks.attribution.encoder._head import HeadConfig, HeadOutput
-    from tracer_hooks.attribution.encoder._model import EncoderModel
+    from tracer_hooks.attribution.encoder._model import EncoderModel, has_bf16
     from tracer_hooks.attribution.encoder._stack import padded, stack
     from tracer_hooks.attribution.encoder._tokens import TOKENIZER, StepTokenizer
     from tracer_hooks.attribution.encoder._towers import TrajectoryHead
@@ -30,6 +30,7 @@ __all__ = [
     "StepTokenizer",
     "TrajectoryHead",
     "feature_names",
+    "has_bf16",
     "load_model",
     "padded",
     "read",
@@ -42,7 +43,7 @@ _HOMES = {
     "_backbone": ("StepEncoder",),
     "_given": ("Reading", "feature_names", "read"),
     "_head": ("HeadConfig", "HeadOutput"),
-    "_model": ("EncoderModel",),
+    "_model": ("EncoderModel", "has_bf16"),
     "_stack": ("padded", "stack"),
     "_tokens": ("TOKENIZER", "StepTokenizer"),
     "_towers": ("TrajectoryHead",),
