@@ -34,7 +34,7 @@ PACKAGES = (
     "tracer_hooks.testing",
     "tracer_hooks.training",
     "tracer_hooks.training.data",
-    "tracer_hooks.training.encoder",
+    "tracer_hooks.training.contrastive",
     "tracer_hooks.training.grpo",
     "tracer_hooks.training.rewards",
     "tracer_hooks.training.sft",

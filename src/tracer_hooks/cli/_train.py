@@ -127,6 +127,42 @@ def grpo(
     _finish(train_grpo(load_config(GRPOConfig, config, stated), _progress()))
 
 
+@train_app.command()
+def contrastive(
+    config: Config = None,
+    data: Data = None,
+    base: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(
+            help="Folder of all-MiniLM-L6-v2, of another small BERT, or of an earlier run.", show_default=False
+        ),
+    ] = None,
+    out: Out = None,
+    epochs: Epochs = None,
+    max_steps: MaxSteps = None,
+    max_minutes: MaxMinutes = None,
+    seed: Seed = None,
+    resume: Resume = False,
+) -> None:
+    """Train the attributor `encoder` on labelled trajectories, by contrast of faulty and other steps."""
+    from tracer_hooks._optional import require
+
+    require("accelerate", extra="train", feature="tracer-hooks train contrastive")
+    from tracer_hooks.training import ContrastiveConfig, load_config, train_contrastive
+
+    stated = _stated(
+        data=data,
+        base=base,
+        out=out,
+        epochs=epochs,
+        max_steps=max_steps,
+        max_minutes=max_minutes,
+        seed=seed,
+        resume=resume,
+    )
+    _finish(train_contrastive(load_config(ContrastiveConfig, config, stated), _progress()))
+
+
 def _stated(**options: Any) -> dict[str, Any]:
     """The options that were given."""
     return {key: value for key, value in options.items() if value is not None and value is not False and value != []}
@@ -147,15 +183,15 @@ def _finish(metrics: dict[str, Any]) -> None:
         print_json(metrics)
 
 
-@train_app.command()
+@train_app.command(deprecated=True)
 def encoder(
     data: Annotated[list[Path], typer.Option(help="Labelled trajectories, files or folders; may be repeated.")],
     base: Annotated[
         Path, typer.Option(help="Folder of all-MiniLM-L6-v2, of another small BERT, or of an earlier run.")
     ],
     out: Annotated[Path, typer.Option(help="Folder for the model, metrics.json and the checkpoint.")],
-    epochs: Annotated[float, typer.Option(min=0.0, help="How often the data is gone through.")] = 1.5,
-    max_minutes: Annotated[float, typer.Option(min=0.0, help="Stop training after so long.")] = 120.0,
+    epochs: Annotated[float, typer.Option(min=0.001, help="How often the data is gone through.")] = 1.5,
+    max_minutes: Annotated[float, typer.Option(min=0.001, help="Stop training after so long.")] = 120.0,
     seed: Annotated[int, typer.Option(help="Of everything that is random.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in --out.")] = False,
     leave_out: Annotated[
@@ -175,27 +211,30 @@ def encoder(
     threads: Annotated[int, typer.Option(min=1, help="Processor threads.")] = 1,
     device: Annotated[str, typer.Option(help="cpu, cuda, or cuda:N.")] = "cpu",
 ) -> None:
-    """Train the step encoder and its heads on labelled trajectories."""
+    """Train the attributor `encoder` without contrast; `train contrastive` does that and more."""
     from tracer_hooks._optional import require
-    from tracer_hooks.cli._console import err, print_json
 
-    require("torch", extra="model", feature="tracer-hooks train encoder").set_num_threads(threads)
-    from tracer_hooks.training.encoder import EncoderTraining, LoopOptions, OnConsole, train_encoder
+    require("accelerate", extra="train", feature="tracer-hooks train encoder")
+    from tracer_hooks.training import ContrastiveConfig, load_config, train_contrastive
 
-    job = EncoderTraining(
-        data=tuple(data),
-        base=base,
-        out=out,
-        loop=LoopOptions(epochs=epochs, seed=seed, batch=32, head_rate=1e-3)
-        if heads_only
-        else LoopOptions(epochs=epochs, seed=seed),
-        max_minutes=max_minutes,
-        resume=resume,
-        leave_out=tuple(str(name) for name in leave_out),
-        per_architecture=per_architecture,
-        heads_only=heads_only,
-        freeze=freeze,
-        features=features,
-        device=device,
-    )
-    print_json(train_encoder(job, OnConsole(err())))
+    stated = {
+        "data": data,
+        "base": base,
+        "out": out,
+        "epochs": epochs,
+        "max_minutes": max_minutes,
+        "seed": seed,
+        "resume": resume,
+        "leave_out_teams": [str(name) for name in leave_out],
+        "per_team": per_architecture,
+        "heads_only": heads_only,
+        "freeze": freeze,
+        "features": features,
+        "threads": threads,
+        "device": "cpu" if device == "cpu" else "auto",
+        "contrast": "none",
+        "bad_rows": "skip",
+        "similarity": 1.0,
+        **({"batch": 32, "head_rate": 1e-3} if heads_only else {}),
+    }
+    _finish(train_contrastive(load_config(ContrastiveConfig, None, stated), _progress()))

@@ -7,13 +7,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tracer_hooks.training._config import GRPOConfig, SFTConfig, load_config
+    from tracer_hooks.training._config import ContrastiveConfig, GRPOConfig, SFTConfig, load_config
     from tracer_hooks.training._progress import OnConsole, Progress, Silent
     from tracer_hooks.training._run import is_first_process
+    from tracer_hooks.training.contrastive import train_contrastive
     from tracer_hooks.training.grpo import train_grpo
     from tracer_hooks.training.sft import train_sft
 
 __all__ = [
+    "ContrastiveConfig",
     "GRPOConfig",
     "OnConsole",
     "Progress",
@@ -21,14 +23,16 @@ __all__ = [
     "Silent",
     "is_first_process",
     "load_config",
+    "train_contrastive",
     "train_grpo",
     "train_sft",
 ]
 
 _HOMES = {
-    "_config": ("GRPOConfig", "SFTConfig", "load_config"),
+    "_config": ("ContrastiveConfig", "GRPOConfig", "SFTConfig", "load_config"),
     "_progress": ("OnConsole", "Progress", "Silent"),
     "_run": ("is_first_process",),
+    "contrastive": ("train_contrastive",),
     "grpo": ("train_grpo",),
     "sft": ("train_sft",),
 }

@@ -18,7 +18,7 @@ from tracer_hooks.errors import ConfigError
 from tracer_hooks.training.data import BadRows, JudgeTask, JudgeTaskOptions, SplitOptions
 from tracer_hooks.training.rewards import RewardOptions
 
-__all__ = ["GRPOConfig", "JudgeConfig", "RunConfig", "SFTConfig", "load_config"]
+__all__ = ["ContrastiveConfig", "GRPOConfig", "JudgeConfig", "RunConfig", "SFTConfig", "load_config"]
 
 STRICT = ConfigDict(extra="forbid")
 Precision = Literal["auto", "bfloat16", "float32"]
@@ -196,6 +196,51 @@ class GRPOConfig(JudgeConfig):
     def rewarded(self) -> RewardOptions:
         """What a reply is rewarded for."""
         return RewardOptions(kind=self.reward, step_share=self.step_share, sigma=self.sigma)
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class ContrastiveConfig(RunConfig):
+    """Training of the attributor ``encoder``."""
+
+    base: Path
+    """Folder with ``config.json``, ``model.safetensors`` and ``tokenizer.json`` of a small BERT, or an earlier run."""
+    epochs: float = Field(default=1.5, gt=0)
+    batch: int = Field(default=8, ge=1)
+    """Runs that are read at a time; the contrast is among them, so that here batches of one are not the same."""
+    accumulation: int = Field(default=1, ge=1)
+    warm_up: float = Field(default=0.06, ge=0, lt=1)
+    weight_decay: float = Field(default=0.02, ge=0)
+    head_rate: float = Field(default=5e-4, gt=0)
+    """Highest learning rate of everything above the step encoder; ``rate`` is that of the step encoder, 5e-5."""
+    contrast: Literal["supervised", "infonce", "none"] = "supervised"
+    """``supervised`` draws evidence to the prototypes of agents and modes; ``infonce`` tells runs apart without labels;
+    ``none`` leaves contrast and prototypes out."""
+    contrast_weight: float = Field(default=0.4, ge=0)
+    hierarchy_weight: float = Field(default=0.6, ge=0)
+    """Weight of: a pair is no likelier than its agent and than its mode."""
+    contrast_temperature: float = Field(default=0.07, gt=0)
+    projection: int = Field(default=128, ge=1)
+    """Size of the space of the prototypes."""
+    evidence_steps: int = Field(default=3, ge=1)
+    """How many steps, by attention, count as evidence."""
+    per_team: int | None = Field(default=None, ge=1)
+    """Of each team, use at most so many runs, drawn by the seed."""
+    freeze: int = Field(default=2, ge=0)
+    """The embeddings and so many of the lowest layers stay as they are."""
+    heads_only: bool = False
+    """Leave what ``base`` brings as it is; train the rest of the head."""
+    features: bool = True
+    """Whether the structural features join at the head."""
+    width: int = Field(default=192, ge=1)
+    """Of the transformer over steps."""
+    layers: int = Field(default=2, ge=1)
+    heads: int = Field(default=4, ge=1)
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+
+    @property
+    def highest_rate(self) -> float:
+        """``rate``, else 5e-5."""
+        return self.rate or 5e-5
 
 
 def load_config(kind: type[C], path: Path | None, overrides: Mapping[str, Any] | None = None) -> C:

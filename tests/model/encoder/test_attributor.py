@@ -131,5 +131,5 @@ def test_damaged_weights_are_refused(trained, labeled, tmp_path):
 
 
 def test_a_folder_without_weights_is_named(labeled, tmp_path):
-    with pytest.raises(AttributionError, match="tracer-hooks train encoder"):
+    with pytest.raises(AttributionError, match="tracer-hooks train contrastive"):
         EncoderAttributor(tmp_path).score(labeled(1).trajectory)

@@ -78,7 +78,7 @@ def test_an_adapter_moves_and_nothing_else(config_of, tiny):
 
 
 def test_the_loss_falls_on_what_can_be_learnt_by_heart(config_of, tiny_chat):
-    config = config_of(task="verdict", model=tiny_chat, max_steps=30, batch=4, rate=1e-2)
+    config = config_of(task="verdict", model=tiny_chat, max_steps=16, rate=1e-2)
     trainer = trainer_of(config)
     trainer.train()
     losses = [one["loss"] for one in trainer.state.log_history if "loss" in one]
@@ -156,9 +156,7 @@ def test_padding_does_not_change_a_row(config_of):
 @pytest.mark.parametrize("template", [False, True])
 def test_the_judge_gives_the_trainers_answers(config_of, tiny, tiny_chat, run_of, lora_rank, template):
     """Prompt, tokens and weights are the same: the reply is, too, letter for letter."""
-    config = config_of(
-        model=tiny_chat if template else tiny, task="verdict", lora_rank=lora_rank, max_steps=20, batch=4
-    )
+    config = config_of(model=tiny_chat if template else tiny, task="verdict", lora_rank=lora_rank, max_steps=4)
     trainer = trainer_of(config)
     trainer.train()
     model = trainer.model.eval()
