@@ -88,6 +88,7 @@ def write_judge(trainer: Any, config: JudgeConfig) -> None:
         if trainer.args.should_save:
             trainer.processing_class.save_pretrained(config.out)
             write_judge_options(config.out, config.asked.judge)
+            (config.out / "training_args.bin").unlink(missing_ok=True)  # a pickle, and full of this machine's paths
     except OSError as error:
         raise TrainingError(f"cannot write the model to {str(config.out)!r}: {error.strerror or error}") from error
 

@@ -81,8 +81,9 @@ def test_an_adapter_moves_and_nothing_else(config_of):
     assert moved == {name for name in before if "lora_" in name}
 
 
+@pytest.mark.slow
 def test_what_is_rewarded_becomes_more_likely(config_of):
-    config = config_of(max_steps=16, batch=8, rollouts=8, rate=4e-2, log_every=1, closing_clip=False)
+    config = config_of(max_steps=12, batch=8, rollouts=8, rate=4e-2, log_every=1, closing_clip=False)
     trainer = trainer_of(config, share_of_a)
     trainer.train()
     told = [one["reward"] for one in trainer.state.log_history if "reward" in one]

@@ -11,9 +11,10 @@ from tracer_hooks.attribution._judge._chat import ChatRequest
 from tracer_hooks.attribution._judge._local import LocalChat
 from tracer_hooks.attribution.teaching import prompt_ids, read_verdict
 from tracer_hooks.errors import TrainingError
+from tracer_hooks.schema import save_jsonl
 from tracer_hooks.training import SFTConfig, train_sft
 from tracer_hooks.training._answers import reply
-from tracer_hooks.training._language_model import load_language_model
+from tracer_hooks.training._language_model import load_language_model, write_judge
 from tracer_hooks.training.data import read_labeled, sft_rows
 from tracer_hooks.training.sft import _trainer, token_rows
 
@@ -75,14 +76,6 @@ def test_an_adapter_moves_and_nothing_else(config_of, tiny):
     assert moved == {name for name in before if "lora_" in name}
     linear = [name for name in weights_in(tiny) if name.endswith("_proj.weight")]
     assert len(moved) == 2 * len(linear)  # every linear layer has both of its halves
-
-
-def test_the_loss_falls_on_what_can_be_learnt_by_heart(config_of, tiny_chat):
-    config = config_of(task="verdict", model=tiny_chat, max_steps=16, rate=1e-2)
-    trainer = trainer_of(config)
-    trainer.train()
-    losses = [one["loss"] for one in trainer.state.log_history if "loss" in one]
-    assert losses[-1] < 0.5 * losses[0]
 
 
 def test_the_loss_counts_the_reply_only(config_of):
@@ -160,8 +153,6 @@ def test_the_judge_gives_the_trainers_answers(config_of, tiny, tiny_chat, run_of
     trainer = trainer_of(config)
     trainer.train()
     model = trainer.model.eval()
-    from tracer_hooks.training._language_model import write_judge
-
     write_judge(trainer, config)
     rows = sft_rows(read_labeled(config.data).rows, config.asked, lambda text: trainer_count(trainer, text)).rows
     judge = get_attributor(config.out)
@@ -179,18 +170,20 @@ def trainer_count(trainer, text):
     return len(trainer.processing_class.encode(text, add_special_tokens=False))
 
 
-@pytest.mark.slow
-def test_a_judge_that_learnt_its_runs_by_heart_names_their_steps(config_of, tiny_chat, run_of):
-    config = config_of(task="verdict", model=tiny_chat, max_steps=250, batch=4, rate=1e-2)
-    train_sft(config)
+def test_the_loss_falls_and_the_judge_then_says_what_was_learnt_by_heart(config_of, tiny_chat, run_of, tmp_path):
+    item = run_of(1)
+    save_jsonl(tmp_path / "one.jsonl", [item])
+    config = config_of(data=(tmp_path / "one.jsonl",), task="verdict", model=tiny_chat, batch=1, max_steps=60)
+    trainer = trainer_of(config)
+    trainer.train()
+    losses = [one["loss"] for one in trainer.state.log_history if "loss" in one]
+    assert losses[-1] < 0.1 * losses[0]
+    write_judge(trainer, config)
     judge = get_attributor(str(config.out))
     assert (judge.name, judge.options.protocol, judge.options.context_tokens) == ("judge", "all-at-once", 3072)
-    right = 0
-    for number in range(8):
-        item = run_of(number)
-        answer = judge.attribute(item.trajectory)
-        right += (answer.agent, answer.step) == (item.decisive.agent, item.decisive.step)
-    assert right >= 7
+    answer = judge.attribute(item.trajectory)
+    assert (answer.agent, answer.step) == (item.decisive.agent, item.decisive.step)
+    assert answer.error_mode is item.decisive.error_mode
 
 
 def test_an_adapter_can_be_merged_and_an_adapter_of_an_earlier_run_goes_on(config_of, tmp_path):
