@@ -49,20 +49,24 @@ class Guarded(_Base):  # type: ignore[misc]
     def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
         bad = next((name for name, one in self.model.named_parameters() if not bool(torch.isfinite(one).all())), None)
         if bad is not None:
-            raise TrainingError(f"{self._where}: the weight {bad!r} is no number any more. {self._kept}")
+            raise TrainingError(f"{self._after}: the weight {bad!r} is no number any more. {self._kept}")
         try:
             super()._save_checkpoint(*args, **kwargs)
             if self.args.should_save:
                 _checkpoints.mark_whole(Path(self.args.output_dir) / f"checkpoint-{self.state.global_step}")
         except (OSError, RuntimeError) as error:  # torch tells a full disk as RuntimeError
             raise TrainingError(
-                f"{self._where}: the checkpoint cannot be written: {brief(str(error))}. {self._kept}. Make room, and "
+                f"{self._after}: the checkpoint cannot be written: {brief(str(error))}. {self._kept}. Make room, and "
                 "run the same command with --resume"
             ) from error
 
     @property
     def _where(self) -> str:
         return f"step {self.state.global_step + 1} of {self.state.max_steps}"
+
+    @property
+    def _after(self) -> str:
+        return f"after step {self.state.global_step} of {self.state.max_steps}"
 
     @property
     def _kept(self) -> str:

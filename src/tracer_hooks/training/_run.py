@@ -58,14 +58,18 @@ def is_first_process() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
+def on_gpu(config: RunConfig) -> bool:
+    """Whether the run computes on a GPU."""
+    return torch.cuda.is_available() and config.device == "auto"
+
+
 def computes_in_bfloat16(config: RunConfig) -> bool:
     """Whether matrix products are computed in bfloat16."""
     from tracer_hooks.attribution.encoder import has_bf16
 
     if config.precision != "auto":
         return config.precision == "bfloat16"
-    is_gpu = torch.cuda.is_available() and config.device == "auto"
-    return has_bf16(torch.device("cuda" if is_gpu else "cpu"))
+    return has_bf16(torch.device("cuda" if on_gpu(config) else "cpu"))
 
 
 def arguments_of(config: RunConfig, *, rate: float, validates: bool, **more: Any) -> dict[str, Any]:
@@ -98,7 +102,7 @@ def arguments_of(config: RunConfig, *, rate: float, validates: bool, **more: Any
         "weight_decay": config.weight_decay,
         "max_grad_norm": config.clip,
         "bf16": computes_in_bfloat16(config),
-        "use_cpu": config.device == "cpu",
+        "use_cpu": not on_gpu(config),
         "save_strategy": "steps",
         "save_steps": config.checkpoint_every,
         "save_total_limit": config.checkpoints_kept,
@@ -110,7 +114,7 @@ def arguments_of(config: RunConfig, *, rate: float, validates: bool, **more: Any
         "report_to": report,
         "disable_tqdm": True,
         "dataloader_num_workers": 0,
-        "dataloader_pin_memory": torch.cuda.is_available() and config.device == "auto",
+        "dataloader_pin_memory": on_gpu(config),
         "remove_unused_columns": False,
         **more,
     }

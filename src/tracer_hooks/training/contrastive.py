@@ -33,7 +33,15 @@ from tracer_hooks.training._evaluation import figures_of, mode_threshold_of, sco
 from tracer_hooks.training._examples import Example, architecture_of, labels_of
 from tracer_hooks.training._model_card import Card, write_card
 from tracer_hooks.training._progress import Progress, Silent
-from tracer_hooks.training._run import arguments_of, begin, computes_in_bfloat16, options_of, train, write_metrics
+from tracer_hooks.training._run import (
+    arguments_of,
+    begin,
+    computes_in_bfloat16,
+    on_gpu,
+    options_of,
+    train,
+    write_metrics,
+)
 from tracer_hooks.training.data import (
     LabeledRow,
     LabeledRows,
@@ -81,7 +89,7 @@ def train_contrastive(config: ContrastiveConfig, progress: Progress | None = Non
     checkpoint = begin(config)
     torch.manual_seed(config.seed)
     encoder, names = _fresh(config)
-    if torch.cuda.is_available() and config.device == "auto":
+    if on_gpu(config):
         encoder.to("cuda")  # what is encoded once is encoded there too
     tokenizer = StepTokenizer(config.base)
     with progress.phase("reading"):

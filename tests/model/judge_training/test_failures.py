@@ -112,7 +112,9 @@ def test_weights_that_are_no_numbers_are_never_a_checkpoint(config_of, third_ste
 
     monkeypatch.setattr(module, "_trainer", trainer)
     config = config_of()
-    with pytest.raises(TrainingError, match=r"the weight '.*' is no number any more. The last good .*checkpoint-1"):
+    with pytest.raises(
+        TrainingError, match=r"after step 2 of 4: the weight '.*' is no number any more. The last good .*checkpoint-1"
+    ):
         train_sft(config)
     assert last_whole(config.out).name == "checkpoint-1"
 
@@ -131,7 +133,9 @@ def test_a_checkpoint_that_is_broken_off_is_not_gone_on_from(config_of, monkeypa
 
     monkeypatch.setattr(Trainer, "_save_optimizer_and_scheduler", full)
     config = config_of()
-    with pytest.raises(TrainingError, match=r"checkpoint cannot be written: .*No space left.*checkpoint-2"):
+    with pytest.raises(
+        TrainingError, match=r"after step 3 of 4: the checkpoint cannot be written: .*No space left.*checkpoint-2"
+    ):
         train_sft(config)
     broken = config.out / "checkpoints" / "checkpoint-3"
     assert broken.is_dir()
@@ -178,7 +182,7 @@ def test_a_model_can_begin_with_random_weights_of_the_same_shape(config_of, tiny
 def test_the_command_takes_a_file_and_flags(config_of, tiny, labels, tmp_path):
     (tmp_path / "run.toml").write_text(
         f'data = "{labels}"\nmodel = "{tiny}"\ntask = "shortlist"\ncontext_tokens = 3072\nreply_tokens = 64\n'
-        'valid_share = 0\nmax_steps = 9\nprecision = "float32"\ntensorboard = false\n'
+        "valid_share = 0\nmax_steps = 9\ntensorboard = false\n"
     )
     given = ["sft", "--config", str(tmp_path / "run.toml"), "--out", str(tmp_path / "out"), "--max-steps", "1"]
     done = CliRunner().invoke(train_app, given)

@@ -174,7 +174,9 @@ def trainer_count(trainer, text):
 def test_the_loss_falls_and_the_judge_then_says_what_was_learnt_by_heart(config_of, tiny_chat, run_of, tmp_path):
     item = run_of(1)
     save_jsonl(tmp_path / "one.jsonl", [item])
-    config = config_of(data=(tmp_path / "one.jsonl",), task="verdict", model=tiny_chat, batch=1, max_steps=110, rate=6e-3)
+    config = config_of(
+        data=(tmp_path / "one.jsonl",), task="verdict", model=tiny_chat, batch=1, max_steps=110, rate=6e-3
+    )
     trainer = trainer_of(config)
     trainer.train()
     losses = [one["loss"] for one in trainer.state.log_history if "loss" in one]
