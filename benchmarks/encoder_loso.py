@@ -12,10 +12,13 @@ they say little about a new team.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import math
+import random
+import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,13 +36,16 @@ from tracer_hooks.attribution.encoder import (
     TrajectoryHead,
     feature_names,
     load_model,
+    read,
     stack,
 )
-from tracer_hooks.training._data import drawn, examples_of, is_held_out, labeled_in
+from tracer_hooks.schema import LabeledTrajectory
+from tracer_hooks.training import ContrastiveConfig, contrastive
+from tracer_hooks.training._contrastive_model import ContrastiveModel, ContrastOptions, Item
 from tracer_hooks.training._evaluation import vectors_of
-from tracer_hooks.training._examples import ARCHITECTURES, Example
+from tracer_hooks.training._examples import ARCHITECTURES, Example, architecture_of, labels_of
 from tracer_hooks.training._metrics import area_within
-from tracer_hooks.training._trainer import LoopOptions, Trainer
+from tracer_hooks.training.data import read_labeled
 
 TOWERS = ("words", "features", "both")
 KNOWN = "known architectures, other questions"
@@ -54,7 +60,8 @@ def main() -> None:
     backbone.requires_grad_(False)
     names = feature_names()
     config = HeadConfig(vectors=backbone.width, features=names)
-    labeled = drawn(labeled_in(options.data), options.per_architecture, 0)
+    found = read_labeled(options.data, bad_rows="skip")
+    labeled = drawn([row.labeled for row in found.rows], options.per_architecture)
     examples = examples_of(labeled, StepTokenizer(options.base), names)
     vectors = _vectors(EncoderModel(backbone, TrajectoryHead(config)), examples, options.cache)
     print(f"{len(examples)} trajectories read and encoded in {time.monotonic() - began:.0f} s", flush=True)
@@ -105,10 +112,23 @@ class Study:
     def _areas(self, train: Sequence[int], test: Sequence[int], seed: int) -> dict[str, float]:
         torch.manual_seed(seed)
         model = EncoderModel(self.backbone, TrajectoryHead(self.config))
-        loop = LoopOptions(epochs=self.options.epochs, batch=32, seed=seed, head_rate=1e-3)
-        trainer = Trainer(model, [self.examples[k] for k in train], loop, [self.vectors[k] for k in train])
-        while not trainer.done:
-            trainer.step()
+        items = [Item(self.examples[k], vectors=self.vectors[k]) for k in train]
+        with tempfile.TemporaryDirectory() as folder:
+            config = ContrastiveConfig(
+                data=tuple(self.options.data),
+                base=self.options.base,
+                out=Path(folder),
+                epochs=self.options.epochs,
+                batch=32,
+                seed=seed,
+                head_rate=1e-3,
+                checkpoint_every=10**9,
+                device="cpu",
+                tensorboard=False,
+            )
+            nothing = torch.zeros(14, 1)
+            contrast = ContrastiveModel(model, ContrastOptions(contrast="none"), nothing)
+            contrastive.trainer_of(config, contrast, contrastive.Parts(items, [], [])).train()
         truth = [self.examples[k].labels.agents for k in test]
         scores = self._scores(model.head.eval(), test)
         return {tower: area_within(scores[tower], truth) or math.nan for tower in TOWERS}
@@ -125,6 +145,37 @@ class Study:
                 for tower, output in outputs.items():
                     found[tower].append(output.agents[place, : len(self.examples[k].labels.agents)].numpy())
         return found
+
+
+def drawn(labeled: Sequence[LabeledTrajectory], count: int) -> list[LabeledTrajectory]:
+    """At most ``count`` of each architecture, always the same ones."""
+    groups: dict[str, list[LabeledTrajectory]] = {}
+    for one in labeled:
+        groups.setdefault(architecture_of(one.trajectory.agent_names), []).append(one)
+    chance, picked = random.Random(0), []
+    for name in sorted(groups):
+        chance.shuffle(groups[name])
+        picked += groups[name][:count]
+    return picked
+
+
+def examples_of(
+    labeled: Iterable[LabeledTrajectory], tokenizer: StepTokenizer, features: Sequence[str]
+) -> list[Example]:
+    """Those that have agents to point at, read."""
+    found = []
+    for one in labeled:
+        reading = read(one.trajectory, tokenizer, features)
+        labels = labels_of(one, reading)
+        if labels.useful:
+            question = one.question_id or one.trajectory.task
+            found.append(Example(reading, labels, question, architecture_of(one.trajectory.agent_names)))
+    return found
+
+
+def is_held_out(question: str) -> bool:
+    """Whether a question belongs to the tenth that is tested on; the same on every machine and in every run."""
+    return int(hashlib.sha256(question.encode("utf-8", "replace")).hexdigest(), 16) % 10 == 0
 
 
 def _vectors(model: EncoderModel, examples: Sequence[Example], cache: Path | None) -> list[Tensor]:

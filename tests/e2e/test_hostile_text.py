@@ -74,7 +74,10 @@ COMMANDS: dict[str, list[list[str]] | None] = {
     "dataset stats": [["."]],
     "dataset audit": [["."]],
     "dataset export": [[".", "--out", "export.jsonl"]],
+    "train contrastive": None,
     "train encoder": None,
+    "train grpo": None,
+    "train sft": None,
 }
 
 

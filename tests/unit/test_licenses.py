@@ -76,7 +76,7 @@ def test_all_that_users_install_is_listed_and_nothing_else(scripts: ModuleType) 
         assert unlisted == set(), f"run `make licenses`: {part} needs what THIRD_PARTY_LICENSES does not say"
         reached |= found.keys() | missing.keys()
     # What a package that is not installed here needs in turn cannot be known.
-    unknown = {"ray"} | (set() if find_spec("torch") else {"model"})
+    unknown = {"ray"} | (set() if find_spec("torch") else {"model", "train"})
     assert {name for name, one in entries().items() if name not in reached and not one.needed_by <= unknown} == set()
 
 
@@ -142,4 +142,4 @@ def test_the_bill_of_materials_is_made_of_what_is_listed_with_the_hashes_of_the_
     assert not {"pytest", "mypy", "ruff"} & of.keys()
     bare = {name for name, entry in of.items() if "--hash=sha256:" not in entry}
     assert "torch" in bare
-    assert {name for name in bare if not entries()[name].needed_by <= {"model", "ray"}} == set()
+    assert {name for name in bare if not entries()[name].needed_by <= {"model", "ray", "train"}} == set()

@@ -15,6 +15,7 @@ PACKAGES = (
     "tracer_hooks",
     "tracer_hooks.attribution",
     "tracer_hooks.attribution.encoder",
+    "tracer_hooks.attribution.teaching",
     "tracer_hooks.datasets",
     "tracer_hooks.evaluation",
     "tracer_hooks.evaluation.baselines",
@@ -31,7 +32,12 @@ PACKAGES = (
     "tracer_hooks.suites.architectures",
     "tracer_hooks.telemetry",
     "tracer_hooks.testing",
-    "tracer_hooks.training.encoder",
+    "tracer_hooks.training",
+    "tracer_hooks.training.data",
+    "tracer_hooks.training.contrastive",
+    "tracer_hooks.training.grpo",
+    "tracer_hooks.training.rewards",
+    "tracer_hooks.training.sft",
 )
 HEAVY = (
     "torch", "transformers", "numpy", "pydantic", "sqlalchemy", "jinja2", "rich", "typer", "opentelemetry.sdk",
@@ -50,6 +56,8 @@ def test_all_is_unique_and_loads(package: str) -> None:
 
     if package.endswith(".encoder"):
         pytest.importorskip("torch")
+    if package.endswith((".training", ".contrastive", ".grpo", ".sft")):
+        pytest.importorskip("trl")
     module = importlib.import_module(package)
     assert len(set(module.__all__)) == len(module.__all__)
     for name in module.__all__:

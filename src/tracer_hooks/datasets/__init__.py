@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tracer_hooks.datasets._fidelity import lacks
     from tracer_hooks.datasets._labeled import LabeledSet, Pair, read_parquet, write_atomically, write_parquet
     from tracer_hooks.datasets._load import FORMATS, load
+    from tracer_hooks.datasets._near_duplicates import near_duplicates
     from tracer_hooks.datasets._record import LoadedRecord
     from tracer_hooks.datasets._stated import OutcomeSource, Stated, StatedRun, final_answer
     from tracer_hooks.datasets._stats import DatasetStats, stats, stats_markdown, stats_tables
@@ -54,6 +55,7 @@ __all__ = [
     "final_answer",
     "lacks",
     "load",
+    "near_duplicates",
     "read_parquet",
     "stats",
     "stats_markdown",
@@ -73,6 +75,7 @@ lazy_names(
         "._fidelity": ("lacks",),
         "._labeled": ("LabeledSet", "Pair", "read_parquet", "write_atomically", "write_parquet"),
         "._load": ("FORMATS", "load"),
+        "._near_duplicates": ("near_duplicates",),
         "._record": ("LoadedRecord",),
         "._stated": ("OutcomeSource", "Stated", "StatedRun", "final_answer"),
         "._stats": ("DatasetStats", "stats", "stats_markdown", "stats_tables"),

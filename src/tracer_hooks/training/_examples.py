@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracer_hooks.attribution.encoder import Reading
-from tracer_hooks.schema import ErrorMode, LabeledTrajectory
+from tracer_hooks.schema import ErrorMode, LabeledTrajectory, Trajectory
 
 _MODES = {mode: k for k, mode in enumerate(ErrorMode)}
 
@@ -75,6 +75,12 @@ def find_agent(label: str, roster: Sequence[str]) -> int | None:
         if found:
             return found[0] if len(found) == 1 else None
     return None
+
+
+def team_of(trajectory: Trajectory) -> str:
+    """What is left out of training together: the team, or for Aegis and for runs of no named team the kind of team."""
+    is_named = bool(trajectory.team) and trajectory.framework != "aegis"
+    return trajectory.team if is_named else architecture_of(trajectory.agent_names)
 
 
 def _folded(name: str) -> str:

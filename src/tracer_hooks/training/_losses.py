@@ -64,12 +64,10 @@ def _ranking(logits: Tensor, truth: Tensor) -> Tensor:
 
 
 def _pointer(logits: Tensor, bag: Tensor) -> Tensor:
-    known = bag.sum(1) > 0
-    if not bool(known.any()):
-        return logits.new_zeros(())
-    logits, bag = logits[known].clamp(min=-1e4), bag[known]
+    known = (bag.sum(1) > 0).float()
+    logits = logits.clamp(min=-1e4)
     inside = logits.masked_fill(bag == 0, -1e4).logsumexp(1)
-    return (logits.logsumexp(1) - inside).mean()
+    return ((logits.logsumexp(1) - inside) * known).sum() / len(known)
 
 
 def _modes(logits: Tensor, targets: Targets) -> Tensor:
@@ -79,7 +77,7 @@ def _modes(logits: Tensor, targets: Targets) -> Tensor:
 
 
 def _per_trajectory(loss: Tensor, counted: Tensor) -> Tensor:
+    """A trajectory in which nothing is counted adds nothing: one batch of eight is then as good as eight of one."""
     inner = tuple(range(1, loss.dim()))
     share = loss.sum(inner) / counted.sum(inner).clamp(min=1)
-    any_counted = (counted.sum(inner) > 0).float()
-    return share.sum() / any_counted.sum().clamp(min=1)
+    return share.sum() / len(share)

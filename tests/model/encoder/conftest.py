@@ -88,7 +88,7 @@ def labeled_run(number, *, step_label: bool = False) -> LabeledTrajectory:
     mode = ErrorMode.FM_2_3
     return LabeledTrajectory(
         trajectory=Trajectory(
-            run_id=f"run-{number}", task="solve the sum", steps=tuple(steps), outcome=RunOutcome.FAILED
+            run_id=f"run-{number}", task=f"solve the sum {number % 40}", steps=tuple(steps), outcome=RunOutcome.FAILED
         ),
         decisive=DecisiveStep(agent=agents[faulty], step=faulty, error_mode=mode) if step_label else None,
         faults=() if step_label else (AgentFault(agent=agents[faulty].lower(), error_mode=mode),),
@@ -118,10 +118,12 @@ def data(tmp_path_factory: pytest.TempPathFactory):
 @pytest.fixture(scope="session")
 def trained(base, data, tmp_path_factory: pytest.TempPathFactory):
     """An encoder trained for some seconds on runs whose fault is plain to see, and its figures."""
-    from tracer_hooks.training._job import EncoderTraining
-    from tracer_hooks.training._trainer import LoopOptions
-    from tracer_hooks.training.encoder import train_encoder
+    pytest.importorskip("accelerate")
+    from tracer_hooks.training import ContrastiveConfig, train_contrastive
 
     out = tmp_path_factory.mktemp("trained")
-    loop = LoopOptions(epochs=8, batch=8, rate=3e-3, head_rate=3e-3)
-    return out, train_encoder(EncoderTraining(data=(data,), base=base, out=out, loop=loop, freeze=0, features=False))
+    config = ContrastiveConfig(
+        data=(data,), base=base, out=out, contrast="none", epochs=8, batch=8, rate=3e-3, head_rate=3e-3, freeze=0,
+        features=False, valid_share=0.2, similarity=1.0, tensorboard=False, patience=0, checkpoint_every=30,
+    )  # fmt: skip
+    return out, train_contrastive(config)

@@ -134,5 +134,5 @@ def test_damaged_weights_are_refused(trained, labeled, tmp_path: Path) -> None:
 
 
 def test_a_folder_without_weights_is_named(labeled, tmp_path: Path) -> None:
-    with pytest.raises(AttributionError, match="tracer-hooks train encoder"):
+    with pytest.raises(AttributionError, match="tracer-hooks train contrastive"):
         EncoderAttributor(tmp_path).score(labeled(1).trajectory)

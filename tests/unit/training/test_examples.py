@@ -5,7 +5,6 @@ import pytest
 
 from tracer_hooks.attribution.encoder import read
 from tracer_hooks.schema import AgentFault, DecisiveStep, ErrorMode, LabeledTrajectory, LabelSource, Step, Trajectory
-from tracer_hooks.training._data import is_held_out
 from tracer_hooks.training._examples import architecture_of, find_agent, labels_of
 
 
@@ -78,9 +77,3 @@ def test_a_run_whose_faulty_agent_never_acts_is_of_no_use() -> None:
 )
 def test_the_architecture_is_told_from_the_names(names, architecture) -> None:
     assert architecture_of(names) == architecture
-
-
-def test_a_tenth_of_the_questions_is_held_out_always_the_same() -> None:
-    held = [f"q{k}" for k in range(2000) if is_held_out(f"q{k}")]
-    assert 150 < len(held) < 250
-    assert held == [f"q{k}" for k in range(2000) if is_held_out(f"q{k}")]

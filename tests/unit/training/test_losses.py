@@ -41,7 +41,19 @@ def test_which_step_of_the_bag_has_the_belief_does_not_matter() -> None:
 def test_the_ranking_loss_compares_faulty_agents_with_the_others_of_the_same_trajectory() -> None:
     truth = targets([[1.0, 0.0, -1.0], [0.0, 0.0, -1.0]], [[0.0], [0.0]])
     found = loss_of(output([[0.0], [0.0]], [[3.0, 1.0, 9.0], [7.0, 7.0, 7.0]]), truth, only("ranking"))
-    assert float(found) == pytest.approx(math.log1p(math.exp(-2)), abs=1e-5)
+    assert float(found) == pytest.approx(math.log1p(math.exp(-2)) / 2, abs=1e-5)
+
+
+def test_one_batch_is_as_good_as_each_trajectory_by_itself():
+    """Also where one has nothing to rank and another no step to point at."""
+    steps, agents = [[0.5, 1.0], [2.0, -1.0], [0.1, 0.2]], [[3.0, 1.0], [0.5, 0.5], [1.0, 2.0]]
+    truth, bags = [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
+    whole = loss_of(output(steps, agents), targets(truth, bags))
+    each = [
+        loss_of(output(steps[k : k + 1], agents[k : k + 1]), targets(truth[k : k + 1], bags[k : k + 1]))
+        for k in range(3)
+    ]
+    assert float(whole) == pytest.approx(float(sum(each)) / 3, abs=1e-5)
 
 
 def test_padding_counts_nowhere() -> None:

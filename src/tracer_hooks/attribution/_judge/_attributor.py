@@ -28,6 +28,7 @@ from tracer_hooks.attribution._judge._protocols import (
     windowed,
 )
 from tracer_hooks.attribution._judge._protocols._all_at_once import fits
+from tracer_hooks.attribution._judge._saved_options import saved_options
 from tracer_hooks.attribution._judge._verdict import Verdict, with_remark
 from tracer_hooks.attribution._scores import Scorer, StepScores
 from tracer_hooks.errors import AttributionError, ConfigError
@@ -35,7 +36,6 @@ from tracer_hooks.schema import Attribution, Candidate, Trajectory
 from tracer_hooks.telemetry import ContentGate, gated_trajectory, hold_logs, suppressed
 
 _PROTOCOLS: dict[str, Callable[[Interview], Verdict]] = {
-    "all-at-once": all_at_once,
     "step-by-step": step_by_step,
     "binary-search": binary_search,
     "windowed": windowed,
@@ -93,6 +93,19 @@ class JudgeAttributor:
             cache=ReplyCache(self.options.cache_dir),
             log=CallLog(self.options.call_log),
         )
+
+    @classmethod
+    def load(cls, directory: Path) -> JudgeAttributor:
+        """A judge from a folder that ``tracer-hooks train sft`` or ``train grpo`` wrote, asked as it was trained.
+
+        The variables ``TRACER_HOOKS_JUDGE_*`` go before what the folder says.
+
+        Raises:
+            AttributionError: The folder does not say how the judge is asked.
+            ConfigError: Its model, or an option, cannot be used.
+            MissingExtraError: The model needs a distribution that is not installed.
+        """
+        return cls(saved_options(directory))
 
     def attribute(
         self, trajectory: Trajectory, *, reference: str | None = None, candidates: Sequence[Candidate] = ()
@@ -166,6 +179,8 @@ class JudgeAttributor:
     def _run(self, interview: Interview, weights: Mapping[int, float]) -> Verdict:
         if interview.protocol == "auto":
             interview.protocol = "ranked" if weights else "all-at-once" if fits(interview) else "windowed"
+        if interview.protocol == "all-at-once":
+            return all_at_once(interview, weights)
         if interview.protocol in _CHOOSING:
             return _CHOOSING[interview.protocol](interview, weights)
         return _PROTOCOLS[interview.protocol](interview)
@@ -187,7 +202,7 @@ class JudgeAttributor:
 
     def _proposed(self, trajectory: Trajectory, reference: str | None) -> dict[int, float]:
         """The highest steps of the proposer; none when there is no proposer or no use for it."""
-        if self._proposer is None or not self._takes_candidates:
+        if self._proposer is None or not (self._takes_candidates or self.options.protocol == "all-at-once"):
             return {}
         scores = self._proposer.score(trajectory, reference=reference)
         if scores is None:
@@ -203,7 +218,12 @@ class JudgeAttributor:
     @property
     def _header_chars(self) -> int:
         """Characters for task, answer and instructions: a part of the context, so that the steps have room."""
-        return min(_MOST_HEADER, self._desk.model.context_tokens * BYTES_PER_TOKEN // _HEADER_SHARE)
+        return header_chars(self._desk.model.context_tokens)
+
+
+def header_chars(context_tokens: int) -> int:
+    """Characters that task, answer and instructions may take in a context of this size."""
+    return min(_MOST_HEADER, context_tokens * BYTES_PER_TOKEN // _HEADER_SHARE)
 
 
 def _model_of(options: JudgeOptions) -> ChatModel:

@@ -57,20 +57,36 @@ def choose(interview: Interview, choice: Choice) -> list[float]:
     Raises:
         BudgetSpentError: Not even one question could be asked.
     """
-    count, options = len(choice.options), interview.desk.options
-    order = list(range(count))
-    random.Random(f"{options.seed}:{interview.case.trajectory.run_id}:{choice.prompt}").shuffle(order)
-    turns = min(count, options.rotations)
     answers: list[_Answer] = []
-    for turn in range(turns):
-        start = turn * count // turns
+    for order in orders(interview, choice):
         try:
-            answers.append(_ask(interview, choice, order[start:] + order[:start]))
+            answers.append(_ask(interview, choice, order))
         except BudgetSpentError:
             if not answers:
                 raise
             break
-    return _beliefs(answers, count)
+    return _beliefs(answers, len(choice.options))
+
+
+def orders(interview: Interview, choice: Choice) -> list[list[int]]:
+    """The orders in which the options are shown: one shuffled by the seed, moved on by some places each time."""
+    count, options = len(choice.options), interview.desk.options
+    order = list(range(count))
+    random.Random(f"{options.seed}:{interview.case.trajectory.run_id}:{choice.prompt}").shuffle(order)
+    turns = min(count, options.rotations)
+    starts = [turn * count // turns for turn in range(turns)]
+    return [order[start:] + order[:start] for start in starts]
+
+
+def labels_for(count: int) -> tuple[str, ...]:
+    """The letters that so many options go by."""
+    return tuple(string.ascii_uppercase[:count])
+
+
+def values_of(choice: Choice, order: Sequence[int]) -> dict[str, object]:
+    """What the template is filled with when the options stand in this order."""
+    pairs = zip(labels_for(len(order)), order, strict=True)
+    return {**choice.values, "options": "\n".join(f"{label}) {choice.options[place].text}" for label, place in pairs)}
 
 
 def choose_from_many(interview: Interview, choice: Choice) -> dict[object, float]:
@@ -97,8 +113,7 @@ def _winner(interview: Interview, choice: Choice) -> Option:
 
 
 def _ask(interview: Interview, choice: Choice, order: Sequence[int]) -> _Answer:
-    labels = tuple(string.ascii_uppercase[: len(order)])
-    shown = [f"{label}) {choice.options[position].text}" for label, position in zip(labels, order, strict=True)]
+    labels = labels_for(len(order))
 
     def read(reply: ChoiceReply, raw: ChatReply) -> _Answer:
         label = reply.choice.strip().strip(")").upper()
@@ -110,7 +125,7 @@ def _ask(interview: Interview, choice: Choice, order: Sequence[int]) -> _Answer:
             logprobs = [by_place[order.index(position)] for position in range(len(order))]
         return _Answer(order[labels.index(label)], logprobs)
 
-    values = {**choice.values, "options": "\n".join(shown)}
+    values = values_of(choice, order)
     return interview.ask(Question(prompt=choice.prompt, values=values, kind=ChoiceReply, read=read, labels=labels))
 
 

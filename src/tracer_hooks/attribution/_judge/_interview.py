@@ -92,6 +92,10 @@ class Interview:
             )
         return left
 
+    def messages(self, prompt: str, values: Mapping[str, object]) -> tuple[ChatMessage, ...]:
+        """What the model is told and asked, before it has said anything."""
+        return ChatMessage("system", self._system()), ChatMessage("user", self._ask(prompt, values))
+
     def ask(self, question: Question[R, T]) -> T:
         """The answer to ``question``.
 
@@ -100,8 +104,7 @@ class Interview:
             BudgetSpentError: The call would go beyond the budget.
             AttributionError: The model gave no reply.
         """
-        system = ChatMessage("system", self._system())
-        asked = (system, ChatMessage("user", self._ask(question.prompt, question.values)))
+        asked = self.messages(question.prompt, question.values)
         request, cache, identity = self._request(question, asked), self.desk.cache, self.desk.model.identity
         known = cache.get(identity, request)
         if known is not None:

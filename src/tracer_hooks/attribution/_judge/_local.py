@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from tracer_hooks._optional import require
-from tracer_hooks.attribution._judge._chat import ChatMessage, ChatReply, ChatRequest
+from tracer_hooks.attribution._judge._chat import ChatReply, ChatRequest
+from tracer_hooks.attribution._judge._local_prompt import prompt_ids
+from tracer_hooks.attribution._judge._local_weights import load_weights, stamp
 from tracer_hooks.attribution._judge._options import JudgeOptions, variable_of
-from tracer_hooks.errors import AttributionError, ConfigError
+from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import Usage
 
 CHOICE_PREFIX = '{"choice": "'
@@ -37,7 +39,7 @@ class LocalChat:
         self._model, self._tokenizer, self._lock = _load(str(directory.resolve()))
         own = getattr(self._model.config, "max_position_embeddings", None)
         self.context_tokens = min(options.context_tokens, own) if own else options.context_tokens
-        self.identity = json.dumps(["transformers", str(directory.resolve()), _stamp(directory)])
+        self.identity = json.dumps(["transformers", str(directory.resolve()), stamp(directory)])
 
     def count_tokens(self, text: str) -> int:
         """Tokens of ``text`` by the model's own tokenizer."""
@@ -95,37 +97,16 @@ class LocalChat:
         )
 
     def _encode(self, request: ChatRequest, begun: str) -> Any:
-        text, is_templated = self._prompt(request.messages)
-        encoded = self._tokenizer(text + begun, return_tensors="pt", add_special_tokens=not is_templated)
-        encoded.pop("token_type_ids", None)
-        length = encoded["input_ids"].shape[1]
+        import torch
+
+        ids = torch.tensor([prompt_ids(self._tokenizer, request.messages, begun)], device=self._model.device)
+        length = ids.shape[1]
         if length + (1 if request.labels else request.max_tokens) > self.context_tokens:
             raise AttributionError(
                 f"a prompt of {length} tokens does not fit the context of {self.context_tokens} tokens of the local "
                 f"judge {self.name!r}. Set {variable_of('context_tokens')} or {variable_of('step_chars')} lower"
             )
-        return encoded.to(self._model.device)
-
-    def _prompt(self, messages: tuple[ChatMessage, ...]) -> tuple[str, bool]:
-        """The prompt as text, and whether it is the work of a chat template."""
-        if not self._tokenizer.chat_template:
-            return "\n\n".join(message.content for message in messages) + "\n\nReply:\n", False
-        try:
-            return self._template(messages), True
-        except Exception:  # templates raise what they like; those without a system role want it with the question
-            first, second, *rest = messages
-            joined = ChatMessage("user", f"{first.content}\n\n{second.content}")
-            return self._template((joined, *rest)), True
-
-    def _template(self, messages: tuple[ChatMessage, ...]) -> str:
-        return str(
-            self._tokenizer.apply_chat_template(
-                [{"role": each.role, "content": each.content} for each in messages],
-                tokenize=False,
-                add_generation_prompt=True,
-                enable_thinking=False,  # templates that know no thinking ignore it
-            )
-        )
+        return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
 
     def _first_token(self, label: str) -> int:
         return int(self._tokenizer.encode(label, add_special_tokens=False)[0])
@@ -146,22 +127,7 @@ class LocalChat:
 def _load(directory: str) -> tuple[Any, Any, threading.Lock]:
     """Model, tokenizer and the lock that lets one question at a time through."""
     import torch
-    import transformers
 
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(directory, local_files_only=True)
-        model: Any = transformers.AutoModelForCausalLM.from_pretrained(directory, local_files_only=True, dtype="auto")
-    except (OSError, ValueError, KeyError) as error:
-        said = " ".join(str(error).split())[:300]
-        raise ConfigError(
-            f"model={directory!r} of the attributor 'judge' cannot be loaded: {said}. Expected a directory with a "
-            "causal language model of transformers and its tokenizer"
-        ) from error
+    model, tokenizer = load_weights(Path(directory))
     placed = model.eval().to("cuda" if torch.cuda.is_available() else "cpu")
     return placed, tokenizer, threading.Lock()
-
-
-def _stamp(directory: Path) -> list[Any]:
-    """Size and time of each weight file: other weights in the same place are another model."""
-    files = sorted(path for path in directory.iterdir() if path.suffix in (".safetensors", ".bin", ".json"))
-    return [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in files]

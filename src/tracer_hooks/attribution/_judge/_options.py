@@ -72,8 +72,8 @@ class JudgeOptions:
     """How the judge is asked; ``auto`` is ``ranked`` when there are candidates, else ``all-at-once`` when the trace
     fits the context, else ``windowed``."""
     proposer: str | None = None
-    """Attributor whose highest steps ``ranked`` and ``shortlist`` choose among; it must have a ``score`` method. None:
-    ``shortlist`` takes ``structural``, ``ranked`` takes every step."""
+    """Attributor whose highest steps ``ranked`` and ``shortlist`` choose among, and ``all-at-once`` cuts last; it must
+    have a ``score`` method. None: ``shortlist`` takes ``structural``, ``ranked`` takes every step."""
     top_k: int = 5
     """How many steps ``ranked`` takes from the proposer; ``shortlist`` takes three at most."""
     rotations: int = 5

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tracer_hooks.attribution.encoder._backbone import StepEncoder
     from tracer_hooks.attribution.encoder._given import Reading, feature_names, read
     from tracer_hooks.attribution.encoder._head import HeadConfig, HeadOutput
-    from tracer_hooks.attribution.encoder._model import EncoderModel
+    from tracer_hooks.attribution.encoder._model import EncoderModel, has_bf16
     from tracer_hooks.attribution.encoder._stack import padded, stack
     from tracer_hooks.attribution.encoder._tokens import TOKENIZER, StepTokenizer
     from tracer_hooks.attribution.encoder._towers import TrajectoryHead
@@ -31,6 +31,7 @@ __all__ = [
     "StepTokenizer",
     "TrajectoryHead",
     "feature_names",
+    "has_bf16",
     "load_model",
     "padded",
     "read",
@@ -45,7 +46,7 @@ lazy_names(
         "._backbone": ("StepEncoder",),
         "._given": ("Reading", "feature_names", "read"),
         "._head": ("HeadConfig", "HeadOutput"),
-        "._model": ("EncoderModel",),
+        "._model": ("EncoderModel", "has_bf16"),
         "._stack": ("padded", "stack"),
         "._tokens": ("TOKENIZER", "StepTokenizer"),
         "._towers": ("TrajectoryHead",),

@@ -35,7 +35,7 @@ class EncoderAttributor:
     succeeded; rules and the failure detector do that.
 
     Args:
-        directory: A folder that ``tracer-hooks train encoder`` or :meth:`save` wrote; the weights of the distribution
+        directory: A folder that ``tracer-hooks train contrastive`` or :meth:`save` wrote; the weights of the distribution
             tracer-hooks-encoder by default.
         device: Where to compute: ``"cpu"``, ``"cuda"``, ``"cuda:1"``.
 
@@ -101,7 +101,7 @@ class EncoderAttributor:
 
     @classmethod
     def load(cls, directory: Path) -> Self:
-        """The attributor of a folder that :meth:`save` or ``tracer-hooks train encoder`` wrote."""
+        """The attributor of a folder that :meth:`save` or ``tracer-hooks train contrastive`` wrote."""
         return cls(directory)
 
     def _judge(self, trajectory: Trajectory) -> Attribution:

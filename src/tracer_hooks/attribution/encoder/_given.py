@@ -74,7 +74,7 @@ def _features(trajectory: Trajectory, names: Sequence[str]) -> NDArray[np.float3
     if missing:
         raise AttributionError(
             f"the encoder's weights use the structural feature {missing[0]!r}, which this version does not compute: "
-            "train them again with `tracer-hooks train encoder`"
+            "train them again with `tracer-hooks train contrastive`"
         )
     values = table.standardised()[:, [places[name] for name in names]]
     return np.clip(values, -4.0, 4.0).astype(np.float32)

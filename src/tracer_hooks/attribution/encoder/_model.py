@@ -24,6 +24,8 @@ class EncoderModel(nn.Module):
         super().__init__()
         self.backbone = backbone
         self.head = head
+        self.in_bfloat16: bool | None = None
+        """Whether steps are encoded in bfloat16; None: where that is fast."""
 
     @property
     def device(self) -> torch.device:
@@ -50,7 +52,8 @@ class EncoderModel(nn.Module):
 
     def _encoded(self, steps: list[StepTokens]) -> Tensor:
         ids, mask, own = (tensor.to(self.device) for tensor in pad(steps))
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=has_bf16(self.device)):
+        is_half = has_bf16(self.device) if self.in_bfloat16 is None else self.in_bfloat16
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=is_half):
             found: Tensor = self.backbone(ids, mask, own)
         return found.float()
 

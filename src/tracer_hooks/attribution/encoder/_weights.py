@@ -112,7 +112,7 @@ def load_config(directory: Path) -> dict[str, Any]:
         refuse_unusable(config, size)
         return config
 
-    again = f"expected {CONFIG}, {WEIGHTS} and {TOKENIZER} as `tracer-hooks train encoder` writes them"
+    again = f"expected {CONFIG}, {WEIGHTS} and {TOKENIZER} as `tracer-hooks train contrastive` writes them"
     return read_weights(directory / CONFIG, made, what="encoder", again=again)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tracer_hooks.attribution._judge._case import NO_FAULT, NOBODY
-from tracer_hooks.attribution._judge._choice import Option, choose_from_many
+from tracer_hooks.attribution._judge._case import NO_FAULT, NOBODY, Case
+from tracer_hooks.attribution._judge._choice import Choice, Option, choose_from_many
 from tracer_hooks.attribution._judge._interview import Interview
 from tracer_hooks.attribution._judge._protocols._choice_with_run import choice_with_run, opening_of
 from tracer_hooks.attribution._judge._protocols._explain import explained
@@ -32,18 +32,12 @@ def shortlist(interview: Interview, candidates: Mapping[int, float]) -> Verdict:
         candidates: Weight of each step from another method; without any, it is :func:`ranked` among all steps.
     """
     case = interview.case
-    allowed = {step: weight for step, weight in candidates.items() if step in case.answerable and weight > 0}
-    first = dict(sorted(allowed.items(), key=lambda item: (-item[1], item[0]))[:MOST])
+    first = first_of(case, candidates)
     if not first:  # the other method said nothing
         return ranked(interview, {})
     mass = min(1.0, sum(first.values()))
     interview.best = plain_verdict(case, first, "the candidate with the highest weight")
-    options = [
-        Option(step, f"step {step}, by {case.shown_owner(step)}: {opening_of(case, step)}") for step in sorted(first)
-    ]
-    if not case.is_failure:
-        options.append(Option(None, NOBODY))
-    found = choose_from_many(interview, choice_with_run(interview, PROMPT, options, sorted(first)))
+    found = choose_from_many(interview, shortlist_choice(interview, sorted(first)))
     logs = {step: math.log(max(_LEAST, weight)) + math.log(max(_LEAST, found[step])) for step, weight in first.items()}
     beliefs = {step: mass * share for step, share in _normalised(logs).items()}
     if found.get(None, 0.0) > max(found[step] for step in first):
@@ -51,6 +45,21 @@ def shortlist(interview: Interview, candidates: Mapping[int, float]) -> Verdict:
         return replace(suspect, abstention=NO_FAULT)
     best = max(beliefs, key=lambda step: (beliefs[step], -step))
     return explained(interview, Verdict(step=best, beliefs=beliefs))
+
+
+def first_of(case: Case, candidates: Mapping[int, float]) -> dict[int, float]:
+    """The candidates that are chosen among, with their weights."""
+    allowed = {step: weight for step, weight in candidates.items() if step in case.answerable and weight > 0}
+    return dict(sorted(allowed.items(), key=lambda item: (-item[1], item[0]))[:MOST])
+
+
+def shortlist_choice(interview: Interview, steps: Sequence[int]) -> Choice:
+    """The question which of ``steps`` it is; where the run may have gone well, that none is can be chosen too."""
+    case = interview.case
+    options = [Option(step, f"step {step}, by {case.shown_owner(step)}: {opening_of(case, step)}") for step in steps]
+    if not case.is_failure:
+        options.append(Option(None, NOBODY))
+    return choice_with_run(interview, PROMPT, options, steps)
 
 
 def _normalised(logs: Mapping[int, float]) -> dict[int, float]:

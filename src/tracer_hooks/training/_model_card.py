@@ -1,0 +1,81 @@
+"""The card that a training run writes beside its model: what was done, on what, and what came of it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from tracer_hooks._atomic_files import write_files
+
+CARD = "README.md"
+_NOT_TOLD = {"out", "resume", "log_every", "tensorboard"}
+_LIBRARIES = ("tracer-hooks", "torch", "transformers", "trl", "peft", "accelerate")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """What a card says."""
+
+    title: str
+    summary: str
+    """One or two sentences: what the model is and how it was trained."""
+    options: Mapping[str, Any]
+    parts: Mapping[str, int]
+    """How many trajectories each part has."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """How many rows were left out or completed, for each reason."""
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    """Figures of each part that was held out: a dataclass or a mapping, all with the same keys."""
+
+
+def write_card(folder: Path, card: Card) -> None:
+    """Write the card to ``README.md`` of a folder."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("tracer_hooks.training", "."),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["cell"] = _cell
+    rows = {name: _plain(one) for name, one in card.figures.items() if one is not None}
+    columns: Sequence[str] = list(next(iter(rows.values()), {}))
+    text = environment.get_template("card.md.j2").render(
+        title=card.title,
+        summary=card.summary,
+        folder=folder.name,
+        options=[(key, value) for key, value in card.options.items() if key not in _NOT_TOLD and value is not None],
+        versions=_versions(),
+        parts=list(card.parts.items()),
+        left_out=sorted(card.left_out.items()),
+        columns=columns,
+        figures=[(name, [_number(one.get(key)) for key in columns]) for name, one in rows.items()],
+    )
+    write_files({folder / CARD: text.encode()})
+
+
+def _plain(figures: Any) -> dict[str, Any]:
+    return asdict(figures) if is_dataclass(figures) and not isinstance(figures, type) else dict(figures)
+
+
+def _cell(value: Any) -> str:
+    return str(value).replace("|", "\\|").replace("\n", " ")
+
+
+def _number(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else "-" if value is None else str(value)
+
+
+def _versions() -> str:
+    found = []
+    for name in _LIBRARIES:
+        try:
+            found.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return "With " + ", ".join(found) + "."

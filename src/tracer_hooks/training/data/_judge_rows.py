@@ -1,0 +1,194 @@
+"""Labelled trajectories as questions to the judge: with the reply it should give, or with the label that rewards."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from tracer_hooks.attribution import JudgeOptions
+from tracer_hooks.attribution.teaching import (
+    JudgeQuestion,
+    JudgeQuestions,
+    answerable_steps,
+    choice_reply,
+)
+from tracer_hooks.errors import AttributionError, TrainingError
+from tracer_hooks.training.data._candidates import Candidates
+from tracer_hooks.training.data._rationale import verdict_reply
+from tracer_hooks.training.data._rows import LabeledRow, PromptRow, SFTRow
+
+JudgeTask = Literal["verdict", "shortlist"]
+"""What is asked: agent, step and mode of the whole run, or which of the first three candidates it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeTaskOptions:
+    """How labelled trajectories become questions."""
+
+    task: JudgeTask = "verdict"
+    context_tokens: int = 8_192
+    """Tokens that prompt and reply may take together."""
+    reply_tokens: int = 512
+    """Tokens that a reply may take."""
+    step_chars: int = 6_000
+    """Characters of one step that are shown."""
+    top_k: int = 5
+    """How many candidates of ``structural`` a long run is centred on."""
+
+    @property
+    def judge(self) -> JudgeOptions:
+        """The options with which the attributor ``judge`` asks the same."""
+        return JudgeOptions(
+            protocol="all-at-once" if self.task == "verdict" else "shortlist",
+            proposer="structural",
+            top_k=self.top_k,
+            context_tokens=self.context_tokens,
+            reply_tokens=self.reply_tokens,
+            step_chars=self.step_chars,
+            cache_dir=None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SFTRows:
+    """Rows for supervised training."""
+
+    rows: tuple[SFTRow, ...]
+    left_out: Counter[str] = field(default_factory=Counter)
+    """How many trajectories gave no row, for each reason, and how many labels had to be completed."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRows:
+    """Rows for reinforcement learning."""
+
+    rows: tuple[PromptRow, ...]
+    left_out: Counter[str] = field(default_factory=Counter)
+    """How many trajectories gave no row, for each reason."""
+
+
+def sft_rows(
+    labeled: Iterable[LabeledRow],
+    options: JudgeTaskOptions,
+    count_tokens: Callable[[str], int],
+    *,
+    tick: Callable[[], None] = lambda: None,
+) -> SFTRows:
+    """One row for each labelled trajectory, or one for each order of the candidates.
+
+    A label without a step gets the step of a faulty agent that ``structural`` finds likeliest; that is counted.
+
+    Args:
+        labeled: Labelled trajectories.
+        options: What is asked, and in how many tokens.
+        count_tokens: Of the model's tokenizer.
+        tick: Called for each trajectory.
+
+    Raises:
+        TrainingError: The context is too small for the question alone.
+    """
+    rows: list[SFTRow] = []
+    left_out: Counter[str] = Counter()
+    for row in labeled:
+        tick()
+        candidates = Candidates(row.trajectory)
+        step = row.gold.step
+        if step is None:
+            step = candidates.likeliest_of({agent for agent, _ in row.gold.pairs})
+            left_out["step of the label guessed"] += 1
+        if step not in answerable_steps(row.trajectory):
+            left_out["the labelled step is a person's"] += 1
+            continue
+        rows += _sft_rows(row, step, candidates, _questions(row, candidates, options, count_tokens), left_out)
+    return SFTRows(tuple(rows), left_out)
+
+
+def prompt_rows(
+    labeled: Iterable[LabeledRow],
+    options: JudgeTaskOptions,
+    count_tokens: Callable[[str], int],
+    *,
+    tick: Callable[[], None] = lambda: None,
+) -> PromptRows:
+    """One row for each labelled trajectory, or one for each order of the candidates.
+
+    Args:
+        labeled: Labelled trajectories.
+        options: What is asked, and in how many tokens.
+        count_tokens: Of the model's tokenizer.
+        tick: Called for each trajectory.
+
+    Raises:
+        TrainingError: The context is too small for the question alone.
+    """
+    rows: list[PromptRow] = []
+    left_out: Counter[str] = Counter()
+    for row in labeled:
+        tick()
+        candidates = Candidates(row.trajectory)
+        questions = _questions(row, candidates, options, count_tokens)
+        right = _right_steps(row)
+        can_be_right = [one for one in questions if right & (set(one.options) if one.options else one.shown)]
+        if not can_be_right:
+            left_out[_UNANSWERABLE[options.task]] += 1
+        for question in can_be_right:
+            rows.append(
+                PromptRow(
+                    source=row.source,
+                    messages=question.messages,
+                    gold=row.gold,
+                    trajectory=row.trajectory,
+                    options=question.options,
+                )
+            )
+    return PromptRows(tuple(rows), left_out)
+
+
+_UNANSWERABLE = {
+    "verdict": "the labelled step is not in the window",
+    "shortlist": "the labelled step is not among the candidates",
+}
+
+
+def _right_steps(row: LabeledRow) -> set[int | None]:
+    """The steps that are right by the label; any step of a faulty agent where it names none."""
+    if row.gold.step is not None:
+        return {row.gold.step}
+    agents = {agent for agent, _ in row.gold.pairs}
+    return {step.index for step in row.trajectory.steps if step.agent in agents}
+
+
+def _questions(
+    row: LabeledRow, candidates: Candidates, options: JudgeTaskOptions, count_tokens: Callable[[str], int]
+) -> list[JudgeQuestion]:
+    # Three options have three rotations; the judge asks all of them.
+    asking = JudgeQuestions(replace(options.judge, rotations=3), count_tokens)
+    run = row.trajectory
+    try:
+        if options.task == "shortlist":
+            return asking.shortlist(run, candidates.first(options.top_k))
+        return [asking.verdict(run, focus=candidates.first(options.top_k))]
+    except AttributionError as error:
+        too_small = str(error).partition(". Set ")[0]
+        raise TrainingError(f"{row.source}: {too_small}. Set context_tokens higher, or reply_tokens lower") from error
+
+
+def _sft_rows(
+    row: LabeledRow, step: int, candidates: Candidates, questions: list[JudgeQuestion], left_out: Counter[str]
+) -> Iterator[SFTRow]:
+    for question in questions:
+        if question.options:
+            if step not in question.options:
+                left_out[_UNANSWERABLE["shortlist"]] += 1
+                return
+            completion = choice_reply(question.labels[question.options.index(step)])
+        elif step not in question.shown:
+            left_out[_UNANSWERABLE["verdict"]] += 1
+            return
+        else:
+            completion = verdict_reply(row, step, candidates)
+        yield SFTRow(source=row.source, messages=question.messages, completion=completion, options=question.options)
+    if not questions:
+        left_out["nothing in the run to ask about"] += 1

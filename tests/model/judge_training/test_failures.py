@@ -1,0 +1,194 @@
+"""What goes wrong in a run names the step, and leaves the last good checkpoint."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from tracer_hooks.cli._train import train_app
+from tracer_hooks.errors import ConfigError, TrainingError
+from tracer_hooks.training import SFTConfig, train_sft
+from tracer_hooks.training import sft as module
+from tracer_hooks.training._checkpoints import is_whole, last_whole
+
+
+@pytest.fixture
+def config_of(tiny, labels, tmp_path):
+    def made(**options):
+        given = {
+            "data": (labels,),
+            "model": tiny,
+            "out": tmp_path / "out",
+            "task": "shortlist",
+            "context_tokens": 3072,
+            "reply_tokens": 64,
+            "precision": "float32",
+            "valid_share": 0.0,
+            "batch": 1,
+            "accumulation": 1,
+            "max_steps": 4,
+            "checkpoint_every": 1,
+            "rate": 1e-3,
+            "tensorboard": False,
+        }
+        return SFTConfig(**{**given, **options})
+
+    return made
+
+
+@pytest.fixture
+def third_step(monkeypatch):
+    """Has something happen in the loss of the third step."""
+
+    def installed(happens):
+        made = module._trainer
+
+        def trainer(*arguments):
+            found = made(*arguments)
+            compute = found.compute_loss
+
+            def loss(*given, **named):
+                value = compute(*given, **named)
+                return happens(value) if found.state.global_step == 2 else value
+
+            found.compute_loss = loss
+            return found
+
+        monkeypatch.setattr(module, "_trainer", trainer)
+
+    return installed
+
+
+def test_a_loss_that_is_no_number_stops_the_run(config_of, third_step):
+    third_step(lambda loss: loss * float("nan"))
+    config = config_of()
+    with pytest.raises(
+        TrainingError, match=r"step 3 of 4: the loss is nan. The last good checkpoint is .*checkpoint-2"
+    ):
+        train_sft(config)
+    assert last_whole(config.out).name == "checkpoint-2"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), MemoryError(),
+     RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")],
+)  # fmt: skip
+def test_a_device_without_memory_stops_the_run_and_says_what_helps(config_of, third_step, error):
+    def fail(_):
+        raise error
+
+    third_step(fail)
+    with pytest.raises(TrainingError, match=r"step 3 of 4: the device has no memory.*checkpoint-2.*Halve batch"):
+        train_sft(config_of())
+
+
+def test_another_error_is_not_called_one_of_memory(config_of, third_step):
+    def fail(_):
+        raise RuntimeError("shapes do not match")
+
+    third_step(fail)
+    with pytest.raises(RuntimeError, match="shapes do not match"):
+        train_sft(config_of())
+
+
+def test_weights_that_are_no_numbers_are_never_a_checkpoint(config_of, third_step, monkeypatch):
+    made = module._trainer
+
+    def trainer(*arguments):
+        found = made(*arguments)
+        step = found.training_step
+
+        def broken(*given, **named):
+            value = step(*given, **named)
+            if found.state.global_step == 1:
+                next(found.model.parameters()).data[0, 0] = float("inf")
+            return value
+
+        found.training_step = broken
+        return found
+
+    monkeypatch.setattr(module, "_trainer", trainer)
+    config = config_of()
+    with pytest.raises(
+        TrainingError, match=r"after step 2 of 4: the weight '.*' is no number any more. The last good .*checkpoint-1"
+    ):
+        train_sft(config)
+    assert last_whole(config.out).name == "checkpoint-1"
+
+
+def test_a_checkpoint_that_is_broken_off_is_not_gone_on_from(config_of, monkeypatch, tmp_path):
+    from safetensors.torch import load_file
+    from transformers import Trainer
+
+    train_sft(config_of(out=tmp_path / "straight"))
+    write = Trainer._save_optimizer_and_scheduler
+
+    def full(self, folder):
+        if self.state.global_step == 3:
+            raise OSError(28, "No space left on device")
+        write(self, folder)
+
+    monkeypatch.setattr(Trainer, "_save_optimizer_and_scheduler", full)
+    config = config_of()
+    with pytest.raises(
+        TrainingError, match=r"after step 3 of 4: the checkpoint cannot be written: .*No space left.*checkpoint-2"
+    ):
+        train_sft(config)
+    broken = config.out / "checkpoints" / "checkpoint-3"
+    assert broken.is_dir()
+    assert not is_whole(broken)
+    monkeypatch.undo()
+    train_sft(config_of(resume=True))
+    one, other = (load_file(out / "model.safetensors") for out in (tmp_path / "straight", config.out))
+    assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_a_model_that_is_none_is_named(config_of, tmp_path):
+    with pytest.raises(ConfigError, match=r"'model' is '.*nowhere'"):
+        train_sft(config_of(model=tmp_path / "nowhere"))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ConfigError, match=r"'model' = '.*empty' cannot be loaded"):
+        train_sft(config_of(model=tmp_path / "empty"))
+
+
+def test_an_adapter_whose_base_is_gone_is_named(config_of, tmp_path, tiny):
+    base = shutil.copytree(tiny, tmp_path / "base")
+    train_sft(config_of(model=base, out=tmp_path / "adapter", lora_rank=2, max_steps=1))
+    shutil.rmtree(base)
+    with pytest.raises(ConfigError, match="which is not there"):
+        train_sft(config_of(model=tmp_path / "adapter", out=tmp_path / "more"))
+
+
+def test_options_that_contradict_each_other_are_refused(config_of):
+    with pytest.raises(ConfigError, match="'context_tokens' is 9000, but the model reads 4096"):
+        train_sft(config_of(context_tokens=9000))
+    with pytest.raises(ConfigError, match="would have no base"):
+        train_sft(config_of(init="random", lora_rank=2))
+
+
+def test_a_model_can_begin_with_random_weights_of_the_same_shape(config_of, tiny):
+    from safetensors.torch import load_file
+
+    config = config_of(init="random", rate=1e-9, max_steps=1)
+    train_sft(config)
+    before, after = load_file(tiny / "model.safetensors"), load_file(config.out / "model.safetensors")
+    assert {name: value.shape for name, value in before.items()} == {name: one.shape for name, one in after.items()}
+    assert not torch.allclose(before["lm_head.weight"], after["lm_head.weight"])
+
+
+def test_the_command_takes_a_file_and_flags(config_of, tiny, labels, tmp_path):
+    (tmp_path / "run.toml").write_text(
+        f'data = "{labels}"\nmodel = "{tiny}"\ntask = "shortlist"\ncontext_tokens = 3072\nreply_tokens = 64\n'
+        "valid_share = 0\nmax_steps = 9\ntensorboard = false\n"
+    )
+    given = ["sft", "--config", str(tmp_path / "run.toml"), "--out", str(tmp_path / "out"), "--max-steps", "1"]
+    done = CliRunner().invoke(train_app, given)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout) == json.loads((tmp_path / "out" / "metrics.json").read_text())
+    assert json.loads(done.stdout)["training"]["steps"] == 1
+    again = CliRunner().invoke(train_app, given)
+    assert isinstance(again.exception, TrainingError)
+    assert "go on from it with --resume" in str(again.exception)

@@ -1,0 +1,233 @@
+"""Supervised fine-tuning on a model of some thousand weights."""
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from tracer_hooks.attribution import get_attributor
+from tracer_hooks.attribution._judge._chat import ChatRequest
+from tracer_hooks.attribution._judge._local import LocalChat
+from tracer_hooks.attribution.teaching import prompt_ids, read_verdict
+from tracer_hooks.errors import TrainingError
+from tracer_hooks.schema import save_jsonl
+from tracer_hooks.training import SFTConfig, train_sft
+from tracer_hooks.training._answers import reply
+from tracer_hooks.training._language_model import load_language_model, write_judge
+from tracer_hooks.training.data import read_labeled, sft_rows
+from tracer_hooks.training.sft import _trainer, token_rows
+
+
+@pytest.fixture
+def config_of(tiny, labels, tmp_path):
+    """A run of a few seconds."""
+
+    def made(**options):
+        given = {
+            "data": (labels,),
+            "model": tiny,
+            "out": tmp_path / "out",
+            "task": "shortlist",
+            "context_tokens": 3072,
+            "reply_tokens": 256,
+            "precision": "float32",
+            "valid_share": 0.0,
+            "batch": 2,
+            "accumulation": 1,
+            "max_steps": 3,
+            "rate": 1e-2,
+            "tensorboard": False,
+        }
+        return SFTConfig(**{**given, **options})
+
+    return made
+
+
+def weights_in(folder, name="model.safetensors"):
+    return load_file(folder / name)
+
+
+def trainer_of(config):
+    language = load_language_model(config)
+    rows = sft_rows(read_labeled(config.data).rows, config.asked, language.count_tokens).rows
+    return _trainer(config, language, token_rows(rows, language, config), [])
+
+
+def same(one, other):
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_every_weight_moves(config_of, tiny):
+    done = train_sft(config_of())
+    before, after = weights_in(tiny), weights_in(config_of().out)
+    assert before.keys() == after.keys()
+    assert [name for name in before if torch.equal(before[name], after[name])] == []
+    assert done["training"]["steps"] == 3
+
+
+def test_an_adapter_moves_and_nothing_else(config_of, tiny):
+    config = config_of(lora_rank=2)
+    trainer = trainer_of(config)
+    before = {name: value.clone() for name, value in trainer.model.state_dict().items()}
+    trainer.train()
+    after = trainer.model.state_dict()
+    moved = {name for name in before if not torch.equal(before[name], after[name])}
+    assert moved == {name for name in before if "lora_" in name}
+    linear = [name for name in weights_in(tiny) if name.endswith("_proj.weight")]
+    assert len(moved) == 2 * len(linear)  # every linear layer has both of its halves
+
+
+def test_the_loss_counts_the_reply_only(config_of):
+    config = config_of()
+    language = load_language_model(config)
+    rows = sft_rows(read_labeled(config.data).rows, config.asked, language.count_tokens).rows
+    for row, tokens in zip(rows, token_rows(rows, language, config), strict=True):
+        said = [one for one in tokens["labels"] if one != -100]
+        assert language.tokenizer.decode(said) == row.completion + "<end>"
+        prompt = tokens["input_ids"][: -len(said)]
+        assert prompt == prompt_ids(language.tokenizer, row.messages)
+        assert set(tokens["labels"][: len(prompt)]) == {-100}
+
+
+def test_one_batch_of_eight_and_eight_of_one_train_alike(config_of):
+    found = []
+    for batch, accumulation in ((8, 1), (1, 8)):
+        trainer = trainer_of(config_of(batch=batch, accumulation=accumulation, rate=1e-3))
+        trainer.train()
+        found.append(trainer.model.state_dict())
+    assert all(torch.allclose(found[0][name], found[1][name], atol=1e-5) for name in found[0])
+
+
+def test_one_seed_gives_one_result_and_another_seed_another(config_of, tmp_path):
+    outs = [tmp_path / name for name in ("a", "b", "c")]
+    for out, seed in zip(outs, (0, 0, 1), strict=True):
+        train_sft(config_of(out=out, seed=seed, lora_rank=2))
+    one, same_seed, other = (weights_in(out, "adapter_model.safetensors") for out in outs)
+    assert same(one, same_seed)
+    assert not same(one, other)
+
+
+@pytest.mark.parametrize("lora_rank", [0, 2])
+def test_a_run_that_was_broken_off_and_resumed_gives_the_weights_of_one_that_was_not(config_of, tmp_path, lora_rank):
+    name = "adapter_model.safetensors" if lora_rank else "model.safetensors"
+    common = {"max_steps": 6, "checkpoint_every": 2, "lora_rank": lora_rank}
+    train_sft(config_of(out=tmp_path / "straight", **common))
+    broken = config_of(out=tmp_path / "broken", **common)
+    stop_after(trainer := trainer_of(broken), 4)
+    trainer.train()
+    done = train_sft(config_of(out=tmp_path / "broken", resume=True, **common))
+    assert done["training"]["steps"] == 6
+    assert same(weights_in(tmp_path / "straight", name), weights_in(tmp_path / "broken", name))
+
+
+def stop_after(trainer, steps):
+    """Break a run off with an error in the step after ``steps``."""
+    from transformers import TrainerCallback
+
+    class Stop(TrainerCallback):
+        def on_step_end(self, args, state, control, **_):
+            control.should_training_stop = state.global_step >= steps
+
+    trainer.add_callback(Stop())
+
+
+def test_padding_does_not_change_a_row(config_of):
+    trainer = trainer_of(config_of())
+    rows = sorted(trainer.train_dataset, key=lambda row: len(row["input_ids"]))
+    short, long = rows[0], rows[-1]
+    assert len(short["input_ids"]) < len(long["input_ids"])
+    model = trainer.model.eval()
+    alone, beside = trainer.data_collator([short]), trainer.data_collator([short, long])
+    with torch.inference_mode():
+        one = model(input_ids=alone["input_ids"], attention_mask=alone["attention_mask"]).logits[0]
+        other = model(input_ids=beside["input_ids"], attention_mask=beside["attention_mask"]).logits[0]
+    assert torch.allclose(one, other[: len(one)], atol=1e-5)
+
+
+@pytest.mark.parametrize("lora_rank", [0, 2])
+@pytest.mark.parametrize("template", [False, True])
+def test_the_judge_gives_the_trainers_answers(config_of, tiny, tiny_chat, run_of, lora_rank, template):
+    """Prompt, tokens and weights are the same: the reply is, too, letter for letter."""
+    config = config_of(model=tiny_chat if template else tiny, task="verdict", lora_rank=lora_rank, max_steps=4)
+    trainer = trainer_of(config)
+    trainer.train()
+    model = trainer.model.eval()
+    write_judge(trainer, config)
+    rows = sft_rows(read_labeled(config.data).rows, config.asked, lambda text: trainer_count(trainer, text)).rows
+    judge = get_attributor(config.out)
+    chat = judge._desk.model
+    assert isinstance(chat, LocalChat)
+    for row in rows[:3]:
+        ids = prompt_ids(trainer.processing_class, row.messages)
+        mine = reply(model, trainer.processing_class, ids, max_tokens=64)
+        request = ChatRequest(messages=row.messages, schema={}, schema_name="verdict", max_tokens=64)
+        assert chat.complete(request).text == mine
+        assert len(mine) > 20
+
+
+def trainer_count(trainer, text):
+    return len(trainer.processing_class.encode(text, add_special_tokens=False))
+
+
+@pytest.mark.slow
+def test_the_loss_falls_and_the_judge_then_says_what_was_learnt_by_heart(config_of, tiny_chat, run_of, tmp_path):
+    item = run_of(1)
+    save_jsonl(tmp_path / "one.jsonl", [item])
+    config = config_of(
+        data=(tmp_path / "one.jsonl",), task="verdict", model=tiny_chat, batch=1, max_steps=110, rate=6e-3
+    )
+    trainer = trainer_of(config)
+    trainer.train()
+    losses = [one["loss"] for one in trainer.state.log_history if "loss" in one]
+    assert losses[-1] < 0.1 * losses[0]
+    write_judge(trainer, config)
+    judge = get_attributor(str(config.out))
+    assert (judge.name, judge.options.protocol, judge.options.context_tokens) == ("judge", "all-at-once", 3072)
+    answer = judge.attribute(item.trajectory)
+    assert (answer.agent, answer.step) == (item.decisive.agent, item.decisive.step)
+    assert answer.error_mode is item.decisive.error_mode
+
+
+def test_an_adapter_can_be_merged_and_an_adapter_of_an_earlier_run_goes_on(config_of, tmp_path):
+    first = config_of(out=tmp_path / "first", lora_rank=2)
+    train_sft(first)
+    second = config_of(out=tmp_path / "second", model=first.out)
+    train_sft(second)
+    one, other = (weights_in(folder, "adapter_model.safetensors") for folder in (first.out, second.out))
+    assert one.keys() == other.keys()
+    assert not same(one, other)
+    merged = config_of(out=tmp_path / "merged", lora_rank=2, merge=True)
+    train_sft(merged)
+    assert not (merged.out / "adapter_config.json").exists()
+    assert (merged.out / "model.safetensors").is_file()
+    assert get_attributor(merged.out).name == "judge"
+
+
+def test_the_run_writes_its_figures_and_a_card(config_of, labels):
+    config = config_of(valid_share=0.25, checkpoint_every=2, tensorboard=True)
+    done = train_sft(config)
+    assert json.loads((config.out / "metrics.json").read_text()) == done
+    assert done["trajectories"] == {"trained on": 6, "other questions": 2, "teams left out": 0}
+    assert 0 <= done["figures"]["other questions"]["valid"] <= 1
+    assert done["training"]["best_step"] in (2, 3)
+    card = (config.out / "README.md").read_text()
+    assert "| other questions | 2 |" in card
+    assert "| rate | 0.01 |" in card
+    assert list((config.out / "tensorboard").rglob("events.out.*"))
+
+
+def test_training_stops_when_other_questions_get_worse_and_the_best_is_kept(config_of):
+    config = config_of(valid_share=0.25, checkpoint_every=1, patience=2, max_steps=40, rate=0.5)
+    done = train_sft(config)
+    training = done["training"]
+    assert training["stopped"] == "no improvement"
+    assert training["best_step"] <= training["steps"] - 2
+    best = config.out / "checkpoints" / f"checkpoint-{training['best_step']}"
+    assert same(weights_in(config.out), weights_in(best))
+
+
+def test_a_reply_that_is_longer_than_the_judge_would_read_is_an_error_that_names_the_row(config_of):
+    with pytest.raises(TrainingError, match=r"labeled.jsonl:\d+: the reply takes \d+ tokens, reply_tokens is 32"):
+        train_sft(config_of(task="verdict", reply_tokens=32))
+    assert read_verdict("{}", read_labeled(config_of().data).rows[0].trajectory) is None
