@@ -1,5 +1,7 @@
 """GRPO on a model of some thousand weights."""
 
+from typing import Any
+
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -158,7 +160,8 @@ def test_a_trained_judge_is_written_and_validated(config_of):
     done = train_grpo(config)
     assert done["kind"] == "GRPO"
     assert done["figures"]["other questions"]["questions"] > 0
-    assert get_attributor(config.out).options.protocol == "shortlist"
+    judge: Any = get_attributor(config.out)
+    assert judge.options.protocol == "shortlist"
 
 
 def test_vllm_is_asked_for_where_it_is_missing(config_of):

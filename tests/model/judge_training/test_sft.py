@@ -1,6 +1,7 @@
 """Supervised fine-tuning on a model of some thousand weights."""
 
 import json
+from typing import Any
 
 import pytest
 import torch
@@ -155,7 +156,7 @@ def test_the_judge_gives_the_trainers_answers(config_of, tiny, tiny_chat, run_of
     model = trainer.model.eval()
     write_judge(trainer, config)
     rows = sft_rows(read_labeled(config.data).rows, config.asked, lambda text: trainer_count(trainer, text)).rows
-    judge = get_attributor(config.out)
+    judge: Any = get_attributor(config.out)
     chat = judge._desk.model
     assert isinstance(chat, LocalChat)
     for row in rows[:3]:
@@ -182,7 +183,7 @@ def test_the_loss_falls_and_the_judge_then_says_what_was_learnt_by_heart(config_
     losses = [one["loss"] for one in trainer.state.log_history if "loss" in one]
     assert losses[-1] < 0.1 * losses[0]
     write_judge(trainer, config)
-    judge = get_attributor(str(config.out))
+    judge: Any = get_attributor(str(config.out))
     assert (judge.name, judge.options.protocol, judge.options.context_tokens) == ("judge", "all-at-once", 3072)
     answer = judge.attribute(item.trajectory)
     assert (answer.agent, answer.step) == (item.decisive.agent, item.decisive.step)

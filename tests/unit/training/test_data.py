@@ -20,6 +20,7 @@ from tracer_hooks.schema import (
 from tracer_hooks.training.data import (
     Candidates,
     JudgeTaskOptions,
+    SFTRow,
     SplitOptions,
     bags_of,
     pairs_of,
@@ -195,7 +196,7 @@ def test_a_label_without_a_step_gets_one_and_that_is_counted(file_of):
 def test_of_three_candidates_each_order_gives_a_row_whose_label_means_the_gold_step(file_of):
     rows = read_labeled([file_of(*(labeled(k, step=1 + 2 * (k % 2)) for k in range(6)))]).rows
     made = sft_rows(rows, JudgeTaskOptions(task="shortlist"), words)
-    by_run = {}
+    by_run: dict[str, list[SFTRow]] = {}
     for row in made.rows:
         by_run.setdefault(row.source, []).append(row)
     assert made.left_out.total() + len(by_run) == 6
@@ -203,9 +204,9 @@ def test_of_three_candidates_each_order_gives_a_row_whose_label_means_the_gold_s
         assert len(group) == 3
         assert len({row.options for row in group}) == 3
         assert len({row.completion for row in group}) == 3  # the right one has every label once
-    for row in prompt_rows(rows, JudgeTaskOptions(task="shortlist"), words).rows:
-        label = "ABC"[row.options.index(row.gold.step)]
-        assert read_choice(json.dumps({"choice": label}), row.options, row.trajectory).step == row.gold.step
+    for asked in prompt_rows(rows, JudgeTaskOptions(task="shortlist"), words).rows:
+        label = "ABC"[asked.options.index(asked.gold.step)]
+        assert read_choice(json.dumps({"choice": label}), asked.options, asked.trajectory).step == asked.gold.step
 
 
 def test_a_long_run_is_cut_around_the_candidates_of_structural(file_of):

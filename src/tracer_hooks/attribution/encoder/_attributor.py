@@ -35,8 +35,8 @@ class EncoderAttributor:
     succeeded; rules and the failure detector do that.
 
     Args:
-        directory: A folder that ``tracer-hooks train contrastive`` or :meth:`save` wrote; the weights of the distribution
-            tracer-hooks-encoder by default.
+        directory: A folder that ``tracer-hooks train contrastive`` or :meth:`save` wrote; by default the weights of the
+            distribution tracer-hooks-encoder.
         device: Where to compute: ``"cpu"``, ``"cuda"``, ``"cuda:1"``.
 
     Raises:

@@ -105,7 +105,7 @@ def test_a_reply_is_read_as_the_judge_reads_it() -> None:
 
 def test_a_choice_means_the_step_that_stood_there() -> None:
     run = shop_run()
-    assert read_choice(choice_reply("B"), (2, 3, 4), run).step == 3  # type: ignore[union-attr]
+    assert read_choice(choice_reply("B"), (2, 3, 4), run).step == 3
     nobody = read_choice(choice_reply("C"), (2, 3, None), run)
     assert nobody is not None
     assert (nobody.agent, nobody.step, nobody.pairs) == (None, None, ())
