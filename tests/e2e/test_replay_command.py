@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import tracer_hooks
+
 from tracer_hooks.cli._main import _run
 from tracer_hooks.testing import ScriptedLLM
 
@@ -365,5 +367,6 @@ def test_a_team_that_does_not_repeat_itself(command: InProcess, run_id: str) -> 
 def test_a_store_that_is_off_missing_or_elsewhere(command: InProcess, run_id: str) -> None:
     refused(replay(command, run_id, TRACER_HOOKS_STORE="off"), 2, "--store")
     refused(replay(command, run_id, "--store", "none.sqlite"), 1, "there is no run store")
+    assert tracer_hooks.flush()  # it was made by this very process
     store = (command.folder / ".tracer_hooks" / "runs.sqlite").rename(command.folder / "moved.sqlite")
     assert replay(command, run_id, "--store", store).code == 0

@@ -146,6 +146,7 @@ def outcome_of(way: Way) -> Outcome:
         return Outcome(plant, run_of(way, Path(name), plant, lines))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("framework", sorted(PLANTED_TEAMS))
 @pytest.mark.timeout(300)
 def test_nothing_that_was_planted_in_a_frameworks_team_is_written_or_sent(framework: str) -> None:

@@ -100,6 +100,7 @@ def test_one_batch_of_eight_and_eight_of_one_train_alike(config_of):
     assert all(torch.allclose(found[0][name], found[1][name], atol=1e-5) for name in found[0])
 
 
+@pytest.mark.slow
 def test_one_seed_gives_one_result_and_another_seed_another(config_of, tmp_path):
     outs = [tmp_path / name for name in ("a", "b", "c")]
     for out, seed in zip(outs, (0, 0, 1), strict=True):

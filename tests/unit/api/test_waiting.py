@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -207,6 +208,19 @@ def test_an_idle_store_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert rested.wait(60)
     hooked("b")
     assert tasks_in(tmp_path / "runs.sqlite") == {"a", "b"}
+
+
+def test_after_a_flush_the_file_alone_holds_all_runs(tmp_path: Path) -> None:
+    hooked = tracer_hooks.hook(lambda task: task, store=tmp_path / "runs.sqlite")
+    for task in "ab":
+        hooked(task)
+    assert tracer_hooks.flush()
+    shutil.copy(tmp_path / "runs.sqlite", tmp_path / "copy.sqlite")
+    assert tasks_in(tmp_path / "copy.sqlite") == {"a", "b"}
+    (tmp_path / "runs.sqlite").rename(tmp_path / "moved.sqlite")
+    hooked("c")
+    assert tasks_in(tmp_path / "moved.sqlite") == {"a", "b"}
+    assert tasks_in(tmp_path / "runs.sqlite") == {"c"}
 
 
 def test_a_failing_store_is_left_alone_and_said_once(

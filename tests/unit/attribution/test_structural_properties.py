@@ -186,6 +186,7 @@ def test_a_long_trace_of_long_messages_takes_seconds(seconds) -> None:
     assert seconds(big(130, 300_000, string.ascii_letters + "   ..,0123456789\n")) < 6.0
 
 
+@pytest.mark.slow
 def test_binary_and_repetitive_megabytes_do_not_blow_up_the_patterns(seconds) -> None:
     for alphabet in ("".join(map(chr, range(256))), "1", "a", " ", '"', "1+", "'\"`:", "```\n", "Error: "):
         assert seconds(big(3, 1_000_000, alphabet)) < 1.0, alphabet

@@ -27,6 +27,7 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Any:
     return importing
 
 
+@pytest.mark.slow
 def test_quick_run_measures_ours_and_says_which_peers_are_missing(tmp_path: Path) -> None:
     pytest.importorskip("autogen_agentchat")
     pytest.importorskip("psutil")

@@ -36,8 +36,9 @@ LONGEST_S = 2.0
 """How long a call waits at all, for a slow disk perhaps, before it is thought of as one that fails."""
 _LOCK_S = 5.0
 """How long the thread tries to get the lock before the file counts as one that fails."""
-_REST_S = 1.0
-"""How long the file is kept open where there is nothing to do: opening it costs as much as a run's transaction."""
+_REST_S = 0.2
+"""How long the file is kept open where there is nothing to do: opening it costs more than a run's transaction, and whoever
+copies it meanwhile misses what is still in the write-ahead log."""
 _IDLE_S = 10.0
 """How long the thread is kept where there is nothing to do."""
 _BATCH = 100
@@ -118,7 +119,16 @@ class Keeper:
             report("store the run", kept.bug)
 
     def drain(self, deadline: float) -> bool:
-        """Wait until everything is written, or the time has come; a file that fails is tried once more."""
+        """Wait until everything is written, or the time has come; a file that fails is tried once more.
+
+        The file is then closed, and all that was written is in it: it may be copied or moved.
+        """
+        if not self._is_written(deadline):
+            return False
+        _open(self._path).rest()
+        return self._lost == 0
+
+    def _is_written(self, deadline: float) -> bool:
         with self._changed:
             self._is_last = True
             self._changed.notify_all()
@@ -129,7 +139,7 @@ class Keeper:
                     return False
                 self._changed.wait(left)
             self._is_last = False
-            return self._lost == 0
+            return True
 
     def give_up(self) -> None:
         """Say how many runs were lost; nobody waits for the others any longer."""
