@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 import tracer_hooks
-
 from tracer_hooks.cli._main import _run
 from tracer_hooks.testing import ScriptedLLM
 

@@ -30,8 +30,8 @@ def save_later(work: Callable[[], None], instead: Callable[[], None]) -> None:
 def flush(timeout: float = 30.0) -> bool:
     """Wait until every diagnosis in the background is made, and every run that has ended is stored.
 
-    Nothing is dropped: what is not done goes on in the background. Stores are closed, so that their files can be copied or
-    moved; the next run opens them again.
+    Nothing is dropped: what is not done goes on in the background. Stores are closed, so that their files can be copied
+    or moved; the next run opens them again.
 
     Args:
         timeout: Seconds to wait at most.

@@ -37,7 +37,7 @@ LONGEST_S = 2.0
 _LOCK_S = 5.0
 """How long the thread tries to get the lock before the file counts as one that fails."""
 _REST_S = 0.2
-"""How long the file is kept open where there is nothing to do: opening it costs more than a run's transaction, and whoever
+"""How long the file is kept open where there is nothing to do: opening it costs more than a run's transaction, and who
 copies it meanwhile misses what is still in the write-ahead log."""
 _IDLE_S = 10.0
 """How long the thread is kept where there is nothing to do."""
