@@ -15,6 +15,9 @@ from tracer_hooks.attribution._ensemble import _members
 from tracer_hooks.attribution.encoder import _attributor
 from tracer_hooks.cli import _doctor
 from tracer_hooks.errors import MissingExtraError
+from tracer_hooks.schema import Step, Trajectory
+
+RUN = Trajectory(run_id="r", task="t", steps=(Step(index=0, agent="writer", content="I do not know."),))
 
 
 @pytest.fixture
@@ -44,7 +47,10 @@ def test_auto_is_structural() -> None:
 def test_the_ensemble_says_once_that_it_runs_without(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         first, second = EnsembleAttributor(), EnsembleAttributor()
-    assert first.members == second.members == ("structural",)
+        assert first.members == second.members == ("structural",)
+        assert caplog.records == []  # `doctor` makes it, too, and says so itself
+        for one in (first, second, first):
+            one.score(RUN)
     (said,) = [record.getMessage() for record in caplog.records]
     assert "'ensemble' runs without 'encoder'" in said
     assert "Run: pip install" in said
@@ -56,7 +62,7 @@ def test_the_ensemble_says_once_that_it_runs_without(caplog: pytest.LogCaptureFi
 def test_the_ensemble_says_nothing_of_it_where_the_members_are_given(caplog: pytest.LogCaptureFixture) -> None:
     member = get_attributor("structural")
     with caplog.at_level(logging.WARNING):
-        EnsembleAttributor({"structural": member})  # type: ignore[dict-item]
+        EnsembleAttributor({"structural": member}).score(RUN)  # type: ignore[dict-item]
     assert caplog.records == []
 
 

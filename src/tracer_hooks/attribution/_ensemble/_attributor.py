@@ -14,7 +14,7 @@ from tracer_hooks._limits import brief
 from tracer_hooks.attribution._abstaining import INCOMPLETE, Refusal, suspicion
 from tracer_hooks.attribution._answering import Answer, abstention, attribution_of, has_content
 from tracer_hooks.attribution._ensemble._fit import fit_ensemble
-from tracer_hooks.attribution._ensemble._members import installed_members
+from tracer_hooks.attribution._ensemble._members import installed_members, say_what_is_missing
 from tracer_hooks.attribution._features import View
 from tracer_hooks.attribution._fitting import FitReport, Fittable
 from tracer_hooks.attribution._pooling import normalised, pool
@@ -46,6 +46,7 @@ class EnsembleAttributor:
     def __init__(
         self, members: Mapping[str, Scorer] | None = None, *, shares: Mapping[str, float] | None = None
     ) -> None:
+        self._is_default = members is None
         self._members = dict(members) if members is not None else installed_members()
         self._shares = dict(shares) if shares is not None else dict(_SHIPPED_SHARES)
         self._is_fitted = shares is not None
@@ -65,6 +66,8 @@ class EnsembleAttributor:
         """Pooled log-beliefs; None when no member has anything to say."""
         if not has_content(trajectory):
             return None
+        if self._is_default:
+            say_what_is_missing()
         spoken = {
             name: scores
             for name, member in self._members.items()

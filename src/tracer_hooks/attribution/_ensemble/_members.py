@@ -19,13 +19,17 @@ _PREFILL_MODEL = "TRACER_HOOKS_PREFILL_MODEL"
 def installed_members() -> dict[str, Scorer]:
     """``structural``; ``encoder`` with its weights; ``prefill`` with PyTorch where a language model for it is set."""
     names = ["structural"]
-    if missing := without_encoder():
-        warn_once("ensemble without encoder", "the attributor 'ensemble' runs without 'encoder': %s", missing)
-    else:
+    if not without_encoder():
         names.append("encoder")
     if os.environ.get(_PREFILL_MODEL) and _are_installed(_MODEL):
         names.append("prefill")
     return {name: member for name in names if (member := _made(name)) is not None}
+
+
+def say_what_is_missing() -> None:
+    """Say once in the log that an ensemble has no encoder; when it has something to judge, and not when it is made."""
+    if missing := without_encoder():
+        warn_once("ensemble without encoder", "the attributor 'ensemble' runs without 'encoder': %s", missing)
 
 
 def without_encoder() -> str:
