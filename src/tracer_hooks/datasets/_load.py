@@ -102,9 +102,12 @@ def _load_file(path: Path, format: str) -> Iterator[LoadedRecord]:
 
 
 def _load_parquet(path: Path) -> Iterator[LoadedRecord]:
+    number = 0
     for number, row in enumerate(parquet_rows(path), start=1):
         source = f"{path}:{number}"
         yield read_record(source, partial(_read_row, row, source))
+    if not number:
+        yield refused(path, "the file is empty")
 
 
 def _read_row(row: object, source: str) -> LoadedRecord:

@@ -307,3 +307,20 @@ class TestRealFiles:
     def test_tau2(self) -> None:
         outcomes = [record.trajectory and record.trajectory.outcome for record in whole(self.folder("tau2"))]
         assert (outcomes.count(RunOutcome.SUCCEEDED), outcomes.count(RunOutcome.FAILED)) == (219, 110)
+
+
+@pytest.mark.parametrize("rows", [0, 2])
+def test_a_parquet_file_whose_rows_cannot_be_read_is_refused(tmp_path: Path, rows: int) -> None:
+    """One without rows, and one whose groups of rows are gone although it says that it has two."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "runs.parquet"
+    if rows:
+        damaged = Path(__file__).parents[2] / "fuzz" / "corpus" / "parquet" / "seed-41-4029" / "input.parquet"
+        path.write_bytes(damaged.read_bytes())
+    else:
+        pq.write_table(pa.table({"record": pa.array([], pa.string())}), path)
+    (record,) = load(path)
+    assert record.trajectory is None
+    said = "0 of its 2 rows can be read" if rows else "the file is empty"
+    assert said in str(record.error)
+    assert str(path) in str(record.error)

@@ -66,12 +66,16 @@ def parquet_rows(path: str | Path) -> Iterator[object]:
         with pq.ParquetFile(path) as file:
             if _RECORD not in file.schema_arrow.names:
                 raise DatasetError(f"{str(path)!r} has no column {_RECORD!r}: it was not written by write_parquet")
+            said, found = file.metadata.num_rows, 0
             for batch in file.iter_batches(batch_size=_BATCH, columns=[_RECORD]):
+                found += batch.num_rows
                 for row in batch.column(0).to_pylist():
                     left -= len(row) if isinstance(row, (str, bytes)) else 0
                     if left < 0:
                         raise DatasetError(f"cannot read {str(path)!r}: {too_large('its column of records')}")
                     yield row
+            if found != said:  # where the groups of rows are damaged, none of theirs is given, and nothing is said
+                raise DatasetError(f"cannot read {str(path)!r} as Parquet: {found} of its {said} rows can be read")
     except (OSError, ValueError, pa.ArrowException) as error:  # a file that is damaged may say anything of itself
         if isinstance(error, TracerHooksError):
             raise
