@@ -175,7 +175,7 @@ class ChatInvocation(Invocation):
 
     @property
     def _also_set(self) -> Mapping[str, object]:
-        return OTHERS_SILENT if self.run.capture.config.suppress_others else {}
+        return OTHERS_SILENT if self.run.capture.config.suppress_others else super()._also_set
 
     def chunk(self, text: str = "") -> None:
         """Note a streamed chunk: the first one is timed, and the text is kept in case the stream is broken off."""

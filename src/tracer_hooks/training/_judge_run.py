@@ -1,11 +1,10 @@
-"""What both ways of training a judge do before and after: rows, splits, figures and the card."""
+"""What both ways of training a judge do before and after: libraries, figures and the card."""
 
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -14,25 +13,16 @@ from tracer_hooks._optional import require
 from tracer_hooks.training._answers import Figures, figures_of
 from tracer_hooks.training._config import JudgeConfig
 from tracer_hooks.training._language_model import EXTRA, LanguageModel, write_judge
+from tracer_hooks.training._material import Material
 from tracer_hooks.training._model_card import Card, write_card
 from tracer_hooks.training._progress import Progress
 from tracer_hooks.training._run import options_of, write_metrics
-from tracer_hooks.training.data import LabeledRow, LabeledRows, Splits, prompt_rows, read_labeled, split_rows
+from tracer_hooks.training.data import LabeledRow, prompt_rows
 from tracer_hooks.training.rewards import RewardOptions
 
 MOST_ASKED = 100
 """So many rows of each part are answered for the figures."""
 LIBRARIES = ("trl", "peft", "accelerate", "datasets")
-
-
-@dataclass(frozen=True, slots=True)
-class Material:
-    """Labelled trajectories, read and dealt out."""
-
-    found: LabeledRows
-    splits: Splits
-    left_out: Counter[str]
-    """What was left out or completed; builders add to it."""
 
 
 def require_libraries(feature: str) -> None:
@@ -43,21 +33,6 @@ def require_libraries(feature: str) -> None:
     """
     for module in LIBRARIES:
         require(module, extra=EXTRA, feature=feature)
-
-
-def read_material(config: JudgeConfig, progress: Progress) -> Material:
-    """Read and deal out the rows of a run.
-
-    Raises:
-        TrainingError: There is nothing to train on, or a row cannot be used.
-    """
-    with progress.phase("reading"):
-        found = read_labeled(config.data, bad_rows=config.bad_rows)
-        splits = split_rows(found, config.splits)
-    left_out = Counter(found.left_out)
-    if splits.near_duplicates:
-        left_out["near-duplicate of a row of another part"] = splits.near_duplicates
-    return Material(found, splits, left_out)
 
 
 def finish(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +30,7 @@ from tracer_hooks.training._config import ContrastiveConfig
 from tracer_hooks.training._contrastive_model import ContrastiveModel, ContrastOptions, Item, mode_vectors
 from tracer_hooks.training._evaluation import figures_of, mode_threshold_of, scores_of, vectors_of
 from tracer_hooks.training._examples import Example, architecture_of, labels_of
+from tracer_hooks.training._material import read_material
 from tracer_hooks.training._model_card import Card, write_card
 from tracer_hooks.training._progress import Progress, Silent
 from tracer_hooks.training._run import (
@@ -48,8 +48,6 @@ from tracer_hooks.training.data import (
     Splits,
     bags_of,
     pairs_of,
-    read_labeled,
-    split_rows,
 )
 
 __all__ = ["ContrastiveConfig", "train_contrastive"]
@@ -92,17 +90,13 @@ def train_contrastive(config: ContrastiveConfig, progress: Progress | None = Non
     if on_gpu(config):
         encoder.to("cuda")  # what is encoded once is encoded there too
     tokenizer = StepTokenizer(config.base)
-    with progress.phase("reading"):
-        found = read_labeled(config.data, bad_rows=config.bad_rows)
-        splits = split_rows(_drawn(found, config), config.splits)
-    left_out = Counter(found.left_out)
-    if splits.near_duplicates:
-        left_out["near-duplicate of a row of another part"] = splits.near_duplicates
-    parts = _parts(splits, found, tokenizer, names, encoder if config.heads_only else None, progress)
+    material = read_material(config, progress, lambda found: _drawn(found, config))
+    frozen = encoder if config.heads_only else None
+    parts = _parts(material.splits, material.found, tokenizer, names, frozen, progress)
     model = ContrastiveModel(encoder, _objective(config), mode_vectors(encoder, tokenizer))
     trainer = trainer_of(config, model, parts)
     done = train(trainer, config, checkpoint, progress)
-    return _finish(config, encoder, parts, done, left_out, progress)
+    return _finish(config, encoder, parts, done, material.left_out, progress)
 
 
 def _refuse_base(config: ContrastiveConfig) -> None:

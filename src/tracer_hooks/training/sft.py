@@ -8,8 +8,9 @@ from typing import Any
 from tracer_hooks.attribution.teaching import prompt_ids
 from tracer_hooks.errors import TrainingError
 from tracer_hooks.training._config import SFTConfig
-from tracer_hooks.training._judge_run import finish, read_material, require_libraries
+from tracer_hooks.training._judge_run import finish, require_libraries
 from tracer_hooks.training._language_model import LanguageModel, load_language_model
+from tracer_hooks.training._material import read_material
 from tracer_hooks.training._progress import Progress, Silent
 from tracer_hooks.training._run import arguments_of, begin, train
 from tracer_hooks.training.data import SFTRow, sft_rows

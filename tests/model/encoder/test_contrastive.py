@@ -20,8 +20,9 @@ from tracer_hooks.training import (  # noqa: E402
     contrastive,
     train_contrastive,
 )
+from tracer_hooks.training.data import read_labeled, split_rows  # noqa: E402
 
-module: Any = contrastive  # its parts, too, and what it imports
+module: Any = contrastive  # its parts, too
 
 
 @pytest.fixture
@@ -53,8 +54,8 @@ def trainer_of(config):
     torch.manual_seed(config.seed)
     encoder, names = module._fresh(config)
     tokenizer = StepTokenizer(config.base)
-    found = module.read_labeled(config.data)
-    splits = module.split_rows(found, config.splits)
+    found = read_labeled(config.data)
+    splits = split_rows(found, config.splits)
     parts = module._parts(splits, found, tokenizer, names, None, module.Silent())
     vectors = module.mode_vectors(encoder, tokenizer)
     model = module.ContrastiveModel(encoder, module._objective(config), vectors)
