@@ -1,31 +1,43 @@
-"""Does the encoder transfer to a kind of team it has never seen? Leave one architecture of Aegis out.
+"""Does an encoder tell which agents are at fault in a kind of team it has never seen, and does contrast help it?
 
-The trajectory head is trained on the vectors of an encoder that stays as it is, once for every architecture left out.
-Reported are the tower that reads words, the tower that reads structural features, and both together. The figure is the
-mean area under the ROC curve of faulty against other agents within a trajectory. People and system prompts are no
-agents here: telling them apart would be no merit. Questions held out at random from known architectures come second;
-they say little about a new team.
+On Aegis, over the vectors of an encoder that stays as it is, trajectory heads are trained without contrast, with plain
+InfoNCE and with the supervised contrast, each with several seeds: once without each architecture, once without each
+fifth of the questions. Beside them, on the same rows, the agent head of `structural`, and both together. Reported are
+the mean area under the ROC curve of faulty against other agents within a trajectory, and for other questions the
+micro-F1 of pairs of agent and mode, with the threshold that is best on the other questions. People and system prompts
+are no agents here: telling them apart would be no merit.
 
-    python benchmarks/encoder_loso.py --data train.jsonl.xz --base all-MiniLM-L6-v2 --out encoder_loso.json
+    python benchmarks/encoder_loso.py --data train.jsonl.xz --base all-MiniLM-L6-v2 --out encoder_loso/ --seeds 5
+
+The command goes on where it stopped; ``--seeds`` may be raised later.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
-import math
-import random
-import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor
+from _encoder_figures import (
+    Answers,
+    Array,
+    PairCounts,
+    by_architecture,
+    joined,
+    mean_counts,
+    of_encoder,
+    of_structural,
+    pair_counts,
+    resampling,
+)
+from _encoder_heads import Contrast, HeadStudy, Logits
+from _encoder_rows import Part, StudyRow, architectures_left_out, questions_left_out, step_vectors, study_rows
 
 from tracer_hooks.attribution.encoder import (
     WEIGHTS,
@@ -36,170 +48,154 @@ from tracer_hooks.attribution.encoder import (
     TrajectoryHead,
     feature_names,
     load_model,
-    read,
-    stack,
 )
-from tracer_hooks.schema import LabeledTrajectory
-from tracer_hooks.training import ContrastiveConfig, contrastive
-from tracer_hooks.training._contrastive_model import ContrastiveModel, ContrastOptions, Item
-from tracer_hooks.training._evaluation import vectors_of
-from tracer_hooks.training._examples import ARCHITECTURES, Example, architecture_of, labels_of
-from tracer_hooks.training._metrics import area_within
-from tracer_hooks.training.data import read_labeled
+from tracer_hooks.evaluation._measure import Measure
+from tracer_hooks.training._contrastive_model import mode_vectors
 
-TOWERS = ("words", "features", "both")
-KNOWN = "known architectures, other questions"
+CONTRASTS: tuple[Contrast, ...] = ("none", "infonce", "supervised")
+STRUCTURAL, NOTHING = "structural", "number of turns"
+
+
+@dataclass
+class Told:
+    """What each way says, by its name: one entry for each seed."""
+
+    areas: dict[str, list[Array]] = field(default_factory=dict)
+    pairs: dict[str, list[PairCounts]] = field(default_factory=dict)
+
+    def add(self, way: str, answers: Answers, rows: Sequence[StudyRow]) -> None:
+        self.areas.setdefault(way, []).append(answers.areas)
+        self.pairs.setdefault(way, []).append(pair_counts(rows, answers))
 
 
 def main() -> None:
     options = _options()
     torch.set_num_threads(options.threads)
+    options.out.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
+    names, tokenizer = feature_names(), StepTokenizer(options.base)
+    rows = study_rows(options.data, tokenizer, names, options.per_architecture)
     ours = (options.base / WEIGHTS).is_file()
     backbone = load_model(options.base)[0].backbone if ours else StepEncoder.from_base(options.base)
     backbone.requires_grad_(False)
-    names = feature_names()
     config = HeadConfig(vectors=backbone.width, features=names)
-    found = read_labeled(options.data, bad_rows="skip")
-    labeled = drawn([row.labeled for row in found.rows], options.per_architecture)
-    examples = examples_of(labeled, StepTokenizer(options.base), names)
-    vectors = _vectors(EncoderModel(backbone, TrajectoryHead(config)), examples, options.cache)
-    print(f"{len(examples)} trajectories read and encoded in {time.monotonic() - began:.0f} s", flush=True)
-    report(Study(backbone, config, examples, vectors, options), options)
+    model = EncoderModel(backbone, TrajectoryHead(config))
+    vectors = step_vectors(model, rows, options.out / "vectors.npz")
+    print(f"{len(rows)} trajectories read and encoded in {time.monotonic() - began:.0f} s", flush=True)
+    study = HeadStudy(backbone, config, rows, vectors, mode_vectors(model, tokenizer), options.epochs, options.out)
+    document: dict[str, Any] = {"trajectories": len(rows), "epochs": options.epochs, "seeds": dict(options.seeds_of)}
+    for title, parts, known in (
+        ("one architecture left out", list(architectures_left_out(rows)), False),
+        ("other questions", list(questions_left_out(rows)), True),
+    ):
+        told = _told(study, parts, options.seeds_of, known_teams=known)
+        document[title] = _figures(rows, told)
+        print(f"\n{title}\n{_table(document[title])}", flush=True)
+        (options.out / "encoder_loso.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
-def report(study: Study, options: argparse.Namespace) -> None:
-    """Print the figures of every part left out, and write them, with their mean over the architectures."""
-    figures: dict[str, dict[str, float]] = {}
-    for name, train, test in study.parts(options.leave_out or ARCHITECTURES):
-        figures[name] = study.areas(train, test)
-        print(f"{name}: {figures[name]}", flush=True)
-        unseen = [one for part, one in figures.items() if part != KNOWN]
-        mean = {tower: round(float(np.mean([one[tower] for one in unseen])), 4) for tower in TOWERS}
-        document = {"trajectories": len(study.examples), "seeds": options.seeds, "mean": mean, "agent_auc": figures}
-        options.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    print(f"mean over the architectures left out: {mean}")
+def _told(study: HeadStudy, parts: Sequence[Part], seeds: Mapping[Contrast, int], *, known_teams: bool) -> Told:
+    rows, told = study.rows, Told()
+    structural = of_structural(rows, known_teams=known_teams)
+    told.add(NOTHING, _turns(rows), rows)
+    told.add(STRUCTURAL, structural, rows)
+    for seed in range(max(seeds.values())):
+        for contrast in (one for one in CONTRASTS if seed < seeds[one]):
+            answers = _everywhere(study, contrast, parts, seed)
+            for tower, odds in answers.items():
+                told.add(f"{tower}, {contrast}", of_encoder(rows, odds), rows)
+            told.add(f"{STRUCTURAL} + words, {contrast}", joined(structural, of_encoder(rows, answers["words"])), rows)
+            print(f"{contrast}, seed {seed}: trained and tested on {len(parts)} parts", flush=True)
+    return told
 
 
-@dataclass(frozen=True)
-class Study:
-    """The trajectory head, trained and tested on parts of the examples."""
-
-    backbone: StepEncoder
-    config: HeadConfig
-    examples: Sequence[Example]
-    vectors: Sequence[Tensor]
-    options: argparse.Namespace
-
-    def parts(self, leave_out: Sequence[str]) -> Iterator[tuple[str, list[int], list[int]]]:
-        """Name, training rows and test rows, for every architecture left out and for other questions."""
-        kinds = [one.architecture for one in self.examples]
-        for name in leave_out:
-            if name in kinds:
-                yield (
-                    name,
-                    [k for k, kind in enumerate(kinds) if kind != name],
-                    [k for k, kind in enumerate(kinds) if kind == name],
-                )
-        held = [k for k, one in enumerate(self.examples) if is_held_out(one.question)]
-        yield KNOWN, sorted(set(range(len(kinds))) - set(held)), held
-
-    def areas(self, train: Sequence[int], test: Sequence[int]) -> dict[str, float]:
-        """Area on ``test`` of each tower, and of both, trained on ``train``; mean over seeds."""
-        found = [self._areas(train, test, seed) for seed in range(self.options.seeds)]
-        return {tower: round(float(np.mean([one[tower] for one in found])), 4) for tower in TOWERS}
-
-    def _areas(self, train: Sequence[int], test: Sequence[int], seed: int) -> dict[str, float]:
-        torch.manual_seed(seed)
-        model = EncoderModel(self.backbone, TrajectoryHead(self.config))
-        items = [Item(self.examples[k], vectors=self.vectors[k]) for k in train]
-        with tempfile.TemporaryDirectory() as folder:
-            config = ContrastiveConfig(
-                data=tuple(self.options.data),
-                base=self.options.base,
-                out=Path(folder),
-                epochs=self.options.epochs,
-                batch=32,
-                seed=seed,
-                head_rate=1e-3,
-                checkpoint_every=10**9,
-                device="cpu",
-                tensorboard=False,
-            )
-            nothing = torch.zeros(14, 1)
-            contrast = ContrastiveModel(model, ContrastOptions(contrast="none"), nothing)
-            contrastive.trainer_of(config, contrast, contrastive.Parts(items, [], [])).train()
-        truth = [self.examples[k].labels.agents for k in test]
-        scores = self._scores(model.head.eval(), test)
-        return {tower: area_within(scores[tower], truth) or math.nan for tower in TOWERS}
-
-    def _scores(self, head: TrajectoryHead, rows: Sequence[int]) -> dict[str, list[NDArray[np.float32]]]:
-        found: dict[str, list[NDArray[np.float32]]] = {tower: [] for tower in TOWERS}
-        for start in range(0, len(rows), 32):
-            batch = rows[start : start + 32]
-            given = stack([self.examples[k].reading for k in batch], [self.vectors[k] for k in batch])
-            with torch.inference_mode():
-                own = [tower(given) for tower in head.towers]
-                outputs = dict(zip(TOWERS, (*own, head.combined(own)), strict=True))
-            for place, k in enumerate(batch):
-                for tower, output in outputs.items():
-                    found[tower].append(output.agents[place, : len(self.examples[k].labels.agents)].numpy())
-        return found
-
-
-def drawn(labeled: Sequence[LabeledTrajectory], count: int) -> list[LabeledTrajectory]:
-    """At most ``count`` of each architecture, always the same ones."""
-    groups: dict[str, list[LabeledTrajectory]] = {}
-    for one in labeled:
-        groups.setdefault(architecture_of(one.trajectory.agent_names), []).append(one)
-    chance, picked = random.Random(0), []
-    for name in sorted(groups):
-        chance.shuffle(groups[name])
-        picked += groups[name][:count]
-    return picked
-
-
-def examples_of(
-    labeled: Iterable[LabeledTrajectory], tokenizer: StepTokenizer, features: Sequence[str]
-) -> list[Example]:
-    """Those that have agents to point at, read."""
-    found = []
-    for one in labeled:
-        reading = read(one.trajectory, tokenizer, features)
-        labels = labels_of(one, reading)
-        if labels.useful:
-            question = one.question_id or one.trajectory.task
-            found.append(Example(reading, labels, question, architecture_of(one.trajectory.agent_names)))
+def _everywhere(study: HeadStudy, contrast: Contrast, parts: Sequence[Part], seed: int) -> dict[str, Logits]:
+    """For each tower, the logits of every row by the head that was trained without the row's part."""
+    found: dict[str, Logits] = {}
+    for part in parts:
+        for tower, odds in study.logits(contrast, part, seed).items():
+            every = found.setdefault(tower, [np.zeros((0, 15), np.float32)] * len(study.rows))
+            for k, one in zip(part.test, odds, strict=True):
+                every[k] = one
     return found
 
 
-def is_held_out(question: str) -> bool:
-    """Whether a question belongs to the tenth that is tested on; the same on every machine and in every run."""
-    return int(hashlib.sha256(question.encode("utf-8", "replace")).hexdigest(), 16) % 10 == 0
+def _turns(rows: Sequence[StudyRow]) -> Answers:
+    """Reads no text: who speaks more often is likelier at fault, and every mode is as likely as any other."""
+    odds: Logits = []
+    for row in rows:
+        turns = np.bincount(row.encoder.reading.speakers, minlength=len(row.encoder.labels.agents))
+        odds.append(np.repeat(turns[:, None], 15, axis=1).astype(np.float32))
+    return of_encoder(rows, odds)
 
 
-def _vectors(model: EncoderModel, examples: Sequence[Example], cache: Path | None) -> list[Tensor]:
-    if cache is not None and cache.is_file():
-        flat = torch.from_numpy(np.load(cache)["vectors"].astype(np.float32))
-        return list(flat.split([len(one.reading.steps) for one in examples]))
-    found = vectors_of(model, examples)
-    if cache is not None:
-        np.savez(cache, vectors=torch.cat(found).numpy().astype(np.float16))
+def _figures(rows: Sequence[StudyRow], told: Told) -> dict[str, Any]:
+    draws = resampling(rows)
+    areas = {way: np.mean(seeds, axis=0) for way, seeds in told.areas.items()}
+    pairs = {way: mean_counts(seeds).f1 for way, seeds in told.pairs.items()}
+    found: dict[str, Any] = {}
+    for way, area in areas.items():
+        kinds, mean = by_architecture(rows, area, draws)
+        of_seeds = [by_architecture(rows, one, draws)[1].value for one in told.areas[way]]
+        found[way] = {
+            "seeds": len(of_seeds),
+            "auc": _shown(mean),
+            "auc_by_seed": [round(one, 4) for one in of_seeds],
+            "auc_by_architecture": {name: round(value, 4) for name, value in kinds.items()},
+            "auc_minus_structural": _shown(by_architecture(rows, area - areas[STRUCTURAL], draws)[1]),
+            "pair_micro_f1": _shown(draws.ratio(*pairs[way])),
+            "pair_minus_structural": _shown(draws.ratio_difference(pairs[way], pairs[STRUCTURAL])),
+        }
+        plain = f"{way.rpartition(', ')[0]}, none"
+        if plain in areas and plain != way:
+            seeds = min(len(told.areas[way]), len(told.areas[plain]))
+            ours, theirs = (np.mean(told.areas[one][:seeds], axis=0) for one in (way, plain))
+            counts = [mean_counts(told.pairs[one][:seeds]).f1 for one in (way, plain)]
+            found[way]["auc_minus_no_contrast"] = _shown(by_architecture(rows, ours - theirs, draws)[1])
+            found[way]["pair_minus_no_contrast"] = _shown(draws.ratio_difference(*counts))
     return found
+
+
+def _shown(measure: Measure | None) -> dict[str, float] | None:
+    if measure is None:
+        return None
+    ends = {"low": measure.low, "high": measure.high}
+    return {"value": round(measure.value, 4), **{key: round(end, 4) for key, end in ends.items() if end is not None}}
+
+
+def _table(figures: Mapping[str, Mapping[str, Any]]) -> str:
+    kinds = list(figures[STRUCTURAL]["auc_by_architecture"])
+    lines = [
+        f"| way | seeds | {' | '.join(kinds)} | mean AUC | less structural | less no contrast | pair micro-F1 |",
+        "|---|--:|" + "--:|" * (len(kinds) + 4),
+    ]
+    for way, one in figures.items():
+        cells = [f"{one['auc_by_architecture'][kind]:.3f}" for kind in kinds]
+        compared = [_cell(one.get(key)) for key in ("auc", "auc_minus_structural", "auc_minus_no_contrast")]
+        lines.append(f"| {' | '.join([way, str(one['seeds']), *cells, *compared, _cell(one['pair_micro_f1'])])} |")
+    return "\n".join(lines)
+
+
+def _cell(measure: Mapping[str, float] | None) -> str:
+    if measure is None:
+        return ""
+    ends = f" [{measure['low']:.3f}, {measure['high']:.3f}]" if "low" in measure else ""
+    return f"{measure['value']:.3f}{ends}"
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, nargs="+", required=True, help="labelled trajectories of Aegis")
     parser.add_argument("--base", type=Path, required=True, help="folder of a small BERT, or of a trained encoder")
-    parser.add_argument("--out", type=Path, required=True, help="JSON file for the figures")
-    parser.add_argument("--cache", type=Path, help="file to keep the vectors in, for the same data and base")
-    parser.add_argument("--per-architecture", type=int, default=300)
-    parser.add_argument("--leave-out", action="append", choices=ARCHITECTURES, help="only this one; may be repeated")
+    parser.add_argument("--out", type=Path, required=True, help="folder for what was trained, and encoder_loso.json")
+    parser.add_argument("--per-architecture", type=int, default=200)
     parser.add_argument("--epochs", type=float, default=4)
-    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--infonce-seeds", type=int, default=2, help="of the ablation without labels")
     parser.add_argument("--threads", type=int, default=1)
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.seeds_of = {"none": options.seeds, "infonce": options.infonce_seeds, "supervised": options.seeds}
+    return options
 
 
 if __name__ == "__main__":
