@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,43 +12,12 @@ from ._command import Command
 
 pytest.importorskip("sklearn")
 
-TEAM = """
-import tracer_hooks
-
-
-def build_team(prompts=None):
-    @tracer_hooks.model(name="scripted")
-    def ask(prompt):
-        value = prompt.split()[-1].rstrip(".")
-        return f"ANSWER: {value}" if "checker" in prompt else f"That makes {value}"
-
-    @tracer_hooks.agent
-    def reader(task):
-        return ask(f"You are the reader. {task}")
-
-    @tracer_hooks.agent
-    def solver(said):
-        return ask(f"You are the solver. {said}")
-
-    @tracer_hooks.agent
-    def checker(said):
-        return ask(f"You are the checker. {said}")
-
-    return lambda task: checker(solver(reader(task)))
-
-
-def check(result, task):
-    return result.text == "ANSWER: " + task.split()[-1]
-
-
-def broken(result, task):
-    raise KeyError("answer")
-"""
+TEAM = Path(__file__).parents[1] / "fixtures" / "counting_team.py"
 
 
 @pytest.fixture
 def team(command: Command) -> Command:
-    (command.folder / "my_team.py").write_text(TEAM)
+    shutil.copy(TEAM, command.folder / "my_team.py")
     lines = [json.dumps({"task": f"Give the number {number}"}) for number in range(11, 23)]
     (command.folder / "tasks.jsonl").write_text("\n".join(lines) + "\n")
     return command
@@ -72,6 +42,15 @@ def test_a_team_is_calibrated(team: Command) -> None:
     assert folder.is_relative_to(team.folder / ".tracer_hooks" / "attributors")
     assert (folder / "structural.json").is_file()
     assert (team.folder / ".tracer_hooks" / "calibration" / "my_team" / "labeled.jsonl").is_file()
+    again = team(*calibrate(team, "--injected", "10", "--faults", "8"))
+    assert again.code == 0, again.err
+    for said in (
+        "who answers",
+        "Each failure was judged without any label of its own task",
+        "Judged on injected faults: kept is the attributor fitted to injected faults. There are no natural failures",
+        f"The fitted attributor lies in {folder}",
+    ):
+        assert said in again.out
 
 
 def test_a_dry_run_makes_one_run_and_fits_nothing(team: Command) -> None:

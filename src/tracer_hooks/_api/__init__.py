@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks._api.building import CalibrateOptions, Calibration, Calibrator, Estimate, build_dataset, calibrate
+    from tracer_hooks._api.building import (
+        CalibrateOptions,
+        Calibration,
+        Calibrator,
+        Estimate,
+        JudgeTraining,
+        TrainedJudge,
+        build_dataset,
+        calibrate,
+    )
     from tracer_hooks._api.conducting import HookOptions, RetryBoundary, arun, diagnose, hook, last_run, run, unhook
     from tracer_hooks._api.improving import Improvement, ImproveOptions, LearnedLessons, improve, learn_lessons
     from tracer_hooks._api.rerunning import counterfactual, find_decisive_step, inject, replay_run, rerunner, resume
@@ -21,9 +30,11 @@ __all__ = [
     "HookOptions",
     "ImproveOptions",
     "Improvement",
+    "JudgeTraining",
     "LearnedLessons",
     "RetryBoundary",
     "TeamRun",
+    "TrainedJudge",
     "Verdict",
     "arun",
     "build_dataset",
@@ -49,7 +60,16 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        ".building": ("CalibrateOptions", "Calibration", "Calibrator", "Estimate", "build_dataset", "calibrate"),
+        ".building": (
+            "CalibrateOptions",
+            "Calibration",
+            "Calibrator",
+            "Estimate",
+            "JudgeTraining",
+            "TrainedJudge",
+            "build_dataset",
+            "calibrate",
+        ),
         ".conducting": ("HookOptions", "RetryBoundary", "arun", "diagnose", "hook", "last_run", "run", "unhook"),
         ".improving": ("Improvement", "ImproveOptions", "LearnedLessons", "improve", "learn_lessons"),
         ".rerunning": ("counterfactual", "find_decisive_step", "inject", "replay_run", "rerunner", "resume"),

@@ -16,9 +16,6 @@ _PULL = 3.0
 """How strongly the shares are drawn to equal ones, in units of one labelled trajectory."""
 
 
-_AGENT_SHARE = 0.5
-
-
 def normalised(logits: Logits) -> Logits:
     """The same less the logarithm of their sum: logarithms of probabilities, none below :data:`FLOOR`."""
     top = logits.max()
@@ -61,29 +58,6 @@ def fit_shares(cases: Sequence[Sequence[Logits]], targets: Sequence[int]) -> NDA
 
     found = minimize(loss, even, bounds=[(0.0, 2.0)] * count, method="L-BFGS-B").x
     return np.asarray(found, dtype=np.float64)
-
-
-def reciprocal_rank(logits: Sequence[Logits], targets: Sequence[int]) -> float:
-    """Mean over the trajectories of one over the rank of the labelled step; 1 when it is always the first.
-
-    With some tens of labels it is a steadier guide to who ranks best than exact matches are, and, other than the
-    likelihood, it does not prefer a timid model to one that ranks better; the pool sets the temperature anyway.
-    """
-    ranks = [1 + int((one > one[target]).sum()) for one, target in zip(logits, targets, strict=True)]
-    return float(np.mean([1.0 / rank for rank in ranks]))
-
-
-def with_agents(logits: Logits, agents: Sequence[str]) -> Logits:
-    """The log-beliefs with a part of the belief in the step's agent as a whole added to each step.
-
-    The answer names an agent and a step: of two steps that are about as likely, the one whose agent has more belief on
-    its other steps is the better answer.
-
-    Args:
-        logits: One for each step.
-        agents: Who acted in each step.
-    """
-    return normalised(logits + _AGENT_SHARE * agent_mass(logits, agents))
 
 
 def agent_mass(logits: Logits, agents: Sequence[str]) -> Logits:

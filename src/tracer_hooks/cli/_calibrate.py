@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
+
+from tracer_hooks.errors import ConfigError
+
+
+class Trained(StrEnum):
+    """What can be trained beside the fit."""
+
+    JUDGE = "judge"
 
 
 def calibrate(
@@ -55,17 +64,42 @@ def calibrate(
         typer.Option(help="Stop after so many seconds.", min=0),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of every random choice.")] = 0,
+    train: Annotated[
+        Optional[Trained],  # noqa: UP045
+        typer.Option(
+            help="Also train a judge on the labels, and compare it with what was fitted; see --model.",
+            show_default=False,
+        ),
+    ] = None,
+    model: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(
+            help="Folder of the language model that the judge is trained from.", metavar="FOLDER", show_default=False
+        ),
+    ] = None,
+    train_config: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(
+            help="TOML, YAML or JSON with options of `train sft`; a table grpo with those of `train grpo` asks for "
+            "training by rewards after it.",
+            metavar="FILE",
+            show_default=False,
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what it will take, after a single run of the team.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> None:
     """Fit the attributor to your own team: run it, inject faults, replay failures, fit, measure on tasks left out."""
-    from tracer_hooks._api import CalibrateOptions
+    from tracer_hooks._api import CalibrateOptions, JudgeTraining
     from tracer_hooks.cli._calibrate_job import CalibrateJob
     from tracer_hooks.cli._fault_options import tool_rules
     from tracer_hooks.replay import CostCap
 
+    if train is None and (model or train_config):
+        named = "--model" if model else "--train-config"
+        raise ConfigError(f"{named} says how a judge is trained, expected --train judge with it. Add --train judge")
     options = CalibrateOptions(
         attributor=attributor,
         injected=injected,
@@ -77,6 +111,7 @@ def calibrate(
         workers=workers,
         cap=CostCap(max_runs=max_runs, max_tokens=max_tokens, max_seconds=max_seconds),
         seed=seed,
+        judge=None if train is None else JudgeTraining(model=model, config=train_config),
     )
     job = CalibrateJob(team=team, tasks=tasks, check=check, out=out, options=options, dry_run=dry_run, as_json=as_json)
     raise typer.Exit(job.run())

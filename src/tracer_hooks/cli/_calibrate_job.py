@@ -10,15 +10,14 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
-from tracer_hooks._api import CalibrateOptions, Calibration, Calibrator, Estimate
+from tracer_hooks._api import CalibrateOptions, Calibration, Calibrator, Estimate, TrainedJudge
 from tracer_hooks.cli._bars import ProgressDisplay
-from tracer_hooks.cli._console import DONE, err, out, print_json
+from tracer_hooks.cli._calibrate_shown import show_calibration, show_judge
+from tracer_hooks.cli._console import DONE, err, print_json
 from tracer_hooks.cli._load_object import load_function, load_object
 from tracer_hooks.cli._work_folder import work_folder
 from tracer_hooks.datasets import Progress as Built
-from tracer_hooks.evaluation import NATURAL, AdaptationRow, Measure
 from tracer_hooks.suites import load_tasks
 
 _PHASES = {
@@ -26,10 +25,6 @@ _PHASES = {
     "faults": "injecting faults",
     "failures": "replaying failures",
 }
-
-
-_FEW = 10
-"""Natural failures below which it is said how few decided."""
 
 
 class CalibrateBars(ProgressDisplay):
@@ -76,77 +71,41 @@ class CalibrateJob:
                 target, tasks, check=check, folder=self._folder(), options=self.options, on_progress=bars.show
             )
             estimate = calibrator.estimate()
-            bars.say(_words(estimate))
+            bars.say(_words(estimate, judge=self.options.judge is not None))
             result = None if self.dry_run else calibrator.fit(calibrator.build(), on_fold=bars.show_fold)
-        if result is not None:
-            self._show(result)
-        elif self.as_json:
-            print_json({**asdict(estimate), "seconds": estimate.seconds, "tokens": estimate.tokens})
+        if result is None:
+            if self.as_json:
+                print_json({**asdict(estimate), "seconds": estimate.seconds, "tokens": estimate.tokens})
+            return DONE
+        if not self.as_json:
+            show_calibration(result)  # before the hours that a judge may take
+        if self.options.judge is not None:
+            result = self._with_judge(calibrator, result)
+        if self.as_json:
+            print_json(_document(result))
+        elif result.judge is not None:
+            show_judge(result.judge)
         return DONE
+
+    def _with_judge(self, calibrator: Calibrator, result: Calibration) -> Calibration:
+        from tracer_hooks.training import OnConsole
+
+        err().print("Training the judge. Ctrl-C is safe: the same command goes on from the last checkpoint.")
+        with redirect_stdout(sys.stderr):  # the libraries that train print, too
+            return calibrator.train_judge(result, OnConsole(err()))
 
     def _folder(self) -> Path:
         return self.out or work_folder("calibration", self.team)
 
-    def _show(self, result: Calibration) -> None:
-        if self.as_json:
-            print_json(_document(result))
-            return
-        labels = ", ".join(f"{count} {group}" for group, count in result.report.labels.items())
-        weak = f", {result.report.weak} weak labels to learn from" if result.report.weak else ""
-        table = Table(title=f"{labels}{weak}; {result.report.questions} tasks", title_justify="left")
-        for column in ("failures", "who answers", "exact step", "exact agent", "gain in steps"):
-            table.add_column(column, justify="left" if column in ("failures", "who answers") else "right")
-        for row in result.report.rows:
-            table.add_row(row.group, row.method, _figure(row.step), _figure(row.agent), _gain(row))
-        out().print(table)
-        out().print(
-            "Each failure was judged without any label of its own task; 95 % intervals over tasks.", style="dim"
-        )
-        out().print(_choice(result), soft_wrap=True)
-        if result.folder is None:
-            return
-        out().print(
-            f"The fitted attributor lies in {result.folder}. hook() uses it for this team from now on; elsewhere: "
-            f"tracer-hooks diagnose PATH --attributor {result.folder}",
-            soft_wrap=True,
-        )
 
-
-def _words(estimate: Estimate) -> str:
+def _words(estimate: Estimate, *, judge: bool) -> str:
     parts = [f"about {estimate.runs} runs of the team at most, replays counted as half a run"]
     if estimate.tokens:
         parts.append(f"{estimate.tokens:,} tokens")
     if estimate.seconds is not None:
         parts.append(f"{estimate.seconds / 60:.0f} minutes with one worker")
-    return "Estimate: " + ", ".join(parts) + ". Ctrl-C is safe: the same command goes on."
-
-
-def _choice(result: Calibration) -> str:
-    report = result.report
-    told = f"Judged on {report.judged_on}: "
-    if result.folder is None:
-        return told + "no fit is clearly better than the attributor as shipped, so hook() goes on with that one."
-    natural = report.labels.get(NATURAL, 0)
-    few = (
-        f" Only {natural} natural failures decided; mind that."
-        if natural
-        else " There are no natural failures; mind that."
-    )
-    note = few if natural < _FEW else ""
-    return f"{told}kept is the attributor {report.best}.{note}"
-
-
-def _figure(measure: Measure) -> str:
-    interval = "" if measure.low is None or measure.high is None else f" [{measure.low:.0%}, {measure.high:.0%}]"
-    return f"{measure.value:.0%}{interval}"
-
-
-def _gain(row: AdaptationRow) -> str:
-    gain = row.step_gain
-    if gain is None:
-        return ""
-    interval = "" if gain.low is None or gain.high is None else f" [{gain.low:+.0%}, {gain.high:+.0%}]"
-    return f"{gain.value:+.0%}{interval}"
+    more = " Training the judge comes on top." if judge else ""
+    return "Estimate: " + ", ".join(parts) + f".{more} Ctrl-C is safe: the same command goes on."
 
 
 def _document(result: Calibration) -> dict[str, Any]:
@@ -158,4 +117,19 @@ def _document(result: Calibration) -> dict[str, Any]:
         "clean": len(result.data.clean),
         "discarded": len(result.data.discarded),
         "report": result.report.model_dump(mode="json"),
+        **({} if result.judge is None else {"judge": _judge_document(result.judge)}),
+    }
+
+
+def _judge_document(judge: TrainedJudge) -> dict[str, Any]:
+    report = judge.report
+    return {
+        "folder": str(judge.folder),
+        "trained_on": judge.trained_on,
+        "is_better": report.is_better,
+        "is_worse": report.is_worse,
+        "chance": report.chance,
+        "judged_on": report.judged_on,
+        "report": report.model_dump(mode="json"),
+        "training": judge.training,
     }

@@ -94,7 +94,6 @@ class ExportJob:
         if place.is_dir():
             raise DatasetError(f"{str(place)!r} is a folder: expected the name of a .{self.file_format} file")
         if self.file_format == "parquet":
-            place.parent.mkdir(parents=True, exist_ok=True)
             write_parquet(place, items)
         else:
             write_atomically({place: "".join(f"{to_json(item)}\n" for item in items).encode()})

@@ -92,8 +92,8 @@ def _from_file(file: Path, option: str) -> ModuleType:
     _add_to_path(Path.cwd())
     _add_to_path(file.resolve().parent)
     spec = importlib.util.spec_from_file_location(file.stem, file)
-    if spec is None or spec.loader is None:
-        raise ConfigError(f"{option}: {str(file)!r} is no Python file. Give one whose name ends in .py")
+    assert spec is not None, "its name ends in .py"
+    assert spec.loader is not None, "its name ends in .py"
     module = importlib.util.module_from_spec(spec)
     before = sys.modules.get(file.stem)
     sys.modules[file.stem] = module  # dataclasses and pickle look their module up there

@@ -13,8 +13,6 @@ from tracer_hooks.cli._app import app
 from tracer_hooks.cli._console import DONE, FAILED, MISSING_EXTRA, USAGE
 from tracer_hooks.errors import ConfigError, MissingExtraError, TracerHooksError
 
-_INTERRUPTED = 130
-
 
 def main() -> None:
     """Run the command line; ends the process with 0 done, 1 some inputs failed, 2 usage, 3 missing extra."""
@@ -48,10 +46,6 @@ def _run() -> int:
         return _stop(error, USAGE)
     except TracerHooksError as error:
         return _stop(error, FAILED)
-    except BrokenPipeError:  # the reader of our output went away, as `| head` does
-        return _pipe_closed()
-    except KeyboardInterrupt:
-        return _INTERRUPTED
     except Exception as error:
         if is_strict():
             raise

@@ -27,7 +27,15 @@ FORMATS: tuple[str, ...] = get_args(Format)
 """Names that ``format`` may have."""
 
 _SUFFIXES = {".json", ".jsonl", ".ndjson", ".parquet", ".pb", ".otlp", ".bin"}
-_BESIDE_RUNS = {"discarded.jsonl", "journal.jsonl", "build.json", "stats.json", "audit.json", "calibration.json"}
+_BESIDE_RUNS = {
+    "discarded.jsonl",
+    "journal.jsonl",
+    "build.json",
+    "stats.json",
+    "audit.json",
+    "calibration.json",
+    "judge",
+}
 """What `tracer-hooks dataset build` and `calibrate` write beside the runs of a labelled set."""
 _PACKED = {".xz", ".gz"}
 _EXPECTED = (

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracer_hooks import semconv
-from tracer_hooks._json_text import parse_json
 from tracer_hooks._limits import MAX_SPAN_DEPTH
 from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.schema import Trajectory, to_text
@@ -88,9 +87,7 @@ def read_spans(data: Mapping[str, Any]) -> TrailTrace:
     agents = _agents(records)
     steps = {step.span_id: step.index for step in trajectory.steps if step.span_id}
     return TrailTrace(
-        trajectory=trajectory.model_copy(
-            update={"run_id": trace_id or trajectory.run_id, "task": trajectory.task or _task(records)}
-        ),
+        trajectory=trajectory.model_copy(update={"run_id": trace_id or trajectory.run_id}),
         parents=parents,
         agents=agents,
         order=order,
@@ -124,18 +121,6 @@ def _agents(records: list[SpanRecord]) -> dict[str, str | None]:
         is_agent = record.attributes.get(semconv.OI_SPAN_KIND) == semconv.OI_KIND_AGENT
         found[record.span_id] = record.span_id if is_agent else found.get(record.parent_id or "")
     return found
-
-
-def _task(records: list[SpanRecord]) -> str:
-    """What the outermost agent was given; the span around it, the harness, has no input."""
-    kind, given = semconv.OI_SPAN_KIND, semconv.OI_INPUT_VALUE
-    agent = next((one for one in records if one.attributes.get(kind) == semconv.OI_KIND_AGENT), None)
-    text = "" if agent is None else to_text(agent.attributes.get(given) or "")
-    try:
-        value = parse_json(text)
-    except ValueError:
-        return text
-    return to_text(value["task"]) if isinstance(value, dict) and value.get("task") else text
 
 
 def _records(spans: object, trace_id: str, parent: str | None, depth: int) -> Iterator[SpanRecord]:

@@ -23,6 +23,7 @@ from tracer_hooks.evaluation._report import (
     StepRow,
     StepSection,
 )
+from tracer_hooks.evaluation._rivals import RivalReport, held_out_apart, rivals
 from tracer_hooks.evaluation._second_labels import read_second_labels
 from tracer_hooks.evaluation._terminal import evaluation_tables
 
@@ -48,6 +49,7 @@ __all__ = [
     "GroupReport",
     "Measure",
     "Problem",
+    "RivalReport",
     "SecondLabel",
     "SecondLabelSection",
     "StepRow",
@@ -59,9 +61,11 @@ __all__ = [
     "evaluate",
     "evaluation_tables",
     "grouped_folds",
+    "held_out_apart",
     "read_data",
     "read_second_labels",
     "render_evaluation",
+    "rivals",
     "training_labels",
     "without_reference",
 ]

@@ -33,13 +33,14 @@ class AdaptationRow(Record):
     agent: Measure
     """Exact-agent accuracy."""
     step_gain: Measure | None = None
-    """Exact-step accuracy minus that of the attributor as shipped, over the same draws of questions."""
+    """Exact-step accuracy minus that of the method that it is compared with, here the attributor as shipped unless
+    said otherwise, over the same draws of questions."""
     agent_gain: Measure | None = None
     """The same for the agent."""
     righted: int | None = None
-    """Runs whose step it names and the attributor as shipped does not; None for that one itself."""
+    """Runs whose step it names and that method does not; None for that one itself."""
     wronged: int | None = None
-    """Runs whose step the attributor as shipped names and it does not."""
+    """Runs whose step that method names and it does not."""
 
 
 class AdaptationReport(Record):

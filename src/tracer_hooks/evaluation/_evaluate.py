@@ -76,7 +76,11 @@ def evaluate(
         draws=options.draws,
         seed=options.seed,
         groups=tuple(work.groups()),
-        problems=tuple(ProblemReport(source=one.source, reason=one.reason) for one in (*data.problems, *work.problems)),
+        problems=tuple(  # a run is asked about more than once, and may fail alike each time
+            dict.fromkeys(
+                ProblemReport(source=one.source, reason=one.reason) for one in (*data.problems, *work.problems)
+            )
+        ),
         notes=(*data.notes, *_notes(data.cases, options)),
     )
 

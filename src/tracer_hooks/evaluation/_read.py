@@ -140,5 +140,5 @@ def _notes(dataset: str, cases: Sequence[Case], before: int, labels: Sequence[Se
     if dataset == "trail":
         yield "TRAIL names no root cause: the decisive step is the earliest error of the highest impact"
     if labels:
-        matched = sum(1 for case in cases if case.second is not None)
+        matched = len({id(case.second) for case in cases if case.second is not None})
         yield f"{matched} of {len(labels)} second labels belong to a run of this data"

@@ -132,8 +132,11 @@ def dropped_guard(code: str, node: ast.AST) -> Iterator[Edit]:
                 yield Edit(_place(code, one)[0], _place(code, following)[0], "")
     if isinstance(node, ast.comprehension) and node.ifs:
         start, end = _place(code, node.ifs[0])
-        before = code.rfind(" if", 0, start)
-        yield Edit(before, end, "")
+        keyword = re.search(r"\s+if[\s(]*\Z", code[:start])
+        if keyword is not None:
+            for _ in range(keyword.group().count("(")):
+                end = code.index(")", end) + 1
+            yield Edit(keyword.start(), end, "")
     elif isinstance(node, ast.Call) and not node.keywords:
         yield from _dropped_conversion(code, node)
 

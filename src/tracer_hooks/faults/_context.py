@@ -84,7 +84,7 @@ def context_of_step(trajectory: Trajectory, step: int) -> FaultContext:
     if not 0 <= step < len(trajectory.steps):
         raise FaultError(
             f"run {trajectory.run_id!r} has no step {step}, expected 0 to {len(trajectory.steps) - 1}. "
-            f"Run: tracer-hooks show {trajectory.run_id}"
+            f"Run: tracer-hooks runs show {trajectory.run_id}"
         )
     acted = trajectory.steps[step]
     shown = tuple(Utterance(agent=i.source, text=i.text or "", step=i.step) for i in acted.inputs if i.text)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain, count
 from random import Random
 
 _NUMBER = re.compile(
@@ -74,11 +75,10 @@ def near(written: str, rng: Random, *, avoid: Iterable[Decimal] = ()) -> str:
     taken = {value_of(written), *avoid}
     choices = [n for n in _near_integers(scaled, places) if n > 0]
     rng.shuffle(choices)
-    for choice in [*choices, *range(scaled + 1, scaled + 100)]:
-        changed = sign + written_like(digits, Decimal(choice).scaleb(-places))
-        if value_of(changed) not in taken:
-            return changed
-    return written_like(digits, Decimal(scaled + 101).scaleb(-places))
+    written_alike = (
+        sign + written_like(digits, Decimal(choice).scaleb(-places)) for choice in chain(choices, count(scaled + 1))
+    )
+    return next(changed for changed in written_alike if value_of(changed) not in taken)
 
 
 def written_like(pattern: str, value: Decimal) -> str:
@@ -113,7 +113,7 @@ def _in_a_date(text: str, start: int, end: int) -> bool:
 
 def _only_counts(text: str, start: int, end: int) -> bool:
     before = text[max(0, start - 12) : start]
-    if re.search(r"(?i)\b(?:step|part|item|section|phase|#)\s*$", before):
+    if re.search(r"(?i)(?:\b(?:step|part|item|section|phase)|#)\s*$", before):
         return True
     starts_line = re.search(r"(?:^|\n)[ \t>*#-]*$", text[:start]) is not None
     return starts_line and _ORDINAL_AFTER.match(text, end) is not None and end - start <= 2

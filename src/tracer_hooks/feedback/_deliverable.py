@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tracer_hooks._guard import warn_once
 from tracer_hooks.repairs import Failure, Repair, RepairStrategy, RepairTarget
 
 
@@ -31,9 +32,19 @@ class Deliverable:
         if not isinstance(repair, Repair):
             raise TypeError(f"the strategy {self.name!r} gave {type(repair).__name__!r}, expected a Repair or None")
         if repair.target is RepairTarget.REPLY:
-            return None  # a run in which somebody else answers is not the team's own
+            self._leave_out("proposed what an agent says: such a run is not the team's own work")
+            return None
         if repair.target in (RepairTarget.TASK, RepairTarget.MESSAGE) and not failure.steps:
             return None
         if repair.resume_from is not None and repair.resume_from not in failure.steps:
+            self._leave_out("proposed to resume at a step that the run cannot be resumed at")
             return None
         return repair.model_copy(update={"strategy": self.name})
+
+    def _leave_out(self, why: str) -> None:
+        warn_once(
+            f"repair strategy {self.name} {why}",
+            "repair strategy %r %s. That proposal is left out; this is said once",
+            self.name,
+            why,
+        )

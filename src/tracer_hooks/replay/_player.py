@@ -190,8 +190,4 @@ def _take(calls: list[Call], fitting: Sequence[Call]) -> Call | None:
     """Remove the first of ``fitting`` from ``calls`` and give it."""
     if not fitting:
         return None
-    for position, call in enumerate(calls):
-        if call is fitting[0]:
-            del calls[position]
-            return call
-    return None
+    return calls.pop(next(position for position, call in enumerate(calls) if call is fitting[0]))

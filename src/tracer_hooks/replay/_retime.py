@@ -40,7 +40,5 @@ def _duration(step: Step) -> timedelta:
 
 def _pause(run: Trajectory, index: int) -> timedelta:
     """From the end of the step before to the beginning of this one; negative where branches overlap."""
-    if index == 0:
-        return timedelta()
     before, start = run.steps[index - 1].ended_at, run.steps[index].started_at
     return start - before if before is not None and start is not None else timedelta()

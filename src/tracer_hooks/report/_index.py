@@ -65,7 +65,7 @@ def _render(rows: Sequence[_Row], entries: Sequence[IndexEntry]) -> str:
             rows=rows,
             named=sum(1 for answer in answers if answer is not None and not answer.abstained),
             abstained=sum(1 for answer in answers if answer is not None and answer.abstained),
-            failed=sum(1 for entry in entries if entry.run is None),
+            failed=sum(1 for answer in answers if answer is None),
             style=asset("report.css"),
             generated_at=datetime.now(UTC),
         )

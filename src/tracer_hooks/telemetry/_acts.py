@@ -202,11 +202,9 @@ def _request_of(tool: SpanRecord, messages: Sequence[Message]) -> int:
     """Where in a conversation the tool was asked for; its end if nowhere."""
     for place, message in enumerate(messages):
         for part in parts_of(message):
-            if part.get("type") == "tool_call":
-                same_name = part.get("name") == tool.attributes.get(semconv.TOOL_NAME)
-                arguments = decoded(tool.attributes.get(semconv.TOOL_CALL_ARGUMENTS))
-                if same_name and to_json_value(decoded(part.get("arguments"))) == to_json_value(arguments):
-                    return place
+            same_name = part.get("name") == tool.attributes.get(semconv.TOOL_NAME)
+            if part.get("type") == "tool_call" and same_name and _has_arguments(tool, part):
+                return place
     return len(messages)
 
 
@@ -256,10 +254,17 @@ def _take(left: list[SpanRecord], part: Mapping[str, Any]) -> list[SpanRecord]:
     found = by_id
     if not found:
         named = [s for s in left if s.attributes.get(semconv.TOOL_NAME) == part.get("name")]
-        found = [s for s in named if _same_call(named[0], s)]
+        # Calls that one reply asks for run side by side, so the first span need not be the first request's.
+        first = next((s for s in named if _has_arguments(s, part)), named[0] if named else None)
+        found = [s for s in named if first is not None and _same_call(first, s)]
     for span in found:
         left.remove(span)
     return found
+
+
+def _has_arguments(span: SpanRecord, part: Mapping[str, Any]) -> bool:
+    used = decoded(span.attributes.get(semconv.TOOL_CALL_ARGUMENTS))
+    return to_json_value(used) == to_json_value(decoded(part.get("arguments")))
 
 
 def _same_call(first: SpanRecord, other: SpanRecord) -> bool:

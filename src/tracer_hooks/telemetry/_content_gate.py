@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -47,11 +46,6 @@ class ContentGate:
     def is_shut(self) -> bool:
         """Whether no content passes at all."""
         return self.mode is ContentCapture.OFF
-
-    @property
-    def patterns(self) -> tuple[re.Pattern[str], ...]:
-        """The user's own patterns to blank."""
-        return self._redactor.patterns
 
     def blanked(self, text: str) -> str:
         """``text`` with secrets blanked, whatever the mode."""

@@ -117,12 +117,19 @@ class Redactor:
         if isinstance(value, list):
             return [self._blanked(item, weight, depth + 1) for item in value]
         if isinstance(value, dict):
-            return {self._text(key, depth + 1): self._blanked(item, weight, depth + 1) for key, item in value.items()}
+            return {
+                self._text(key, depth + 1): self._blanked(item, _heavier(weight, weight_of(key)), depth + 1)
+                for key, item in value.items()
+            }
         if isinstance(value, str):
             is_word = weight is Weight.WEAK and " " in value and not is_random(value)
             return self._text(value, depth + 1) if is_word or not value else BLANK
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         return BLANK if is_number and weight is not Weight.WEAK else value
+
+
+def _heavier(one: Weight, other: Weight) -> Weight:
+    return max(one, other, key=lambda weight: weight.value)
 
 
 def _by_surroundings(text: str, lowered: str) -> str:

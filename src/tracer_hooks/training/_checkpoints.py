@@ -47,11 +47,6 @@ def clear_broken(out: Path) -> list[Path]:
     return broken
 
 
-def clear_all(out: Path) -> None:
-    """Remove every checkpoint of an earlier run, so that none of them is taken for one of this run."""
-    shutil.rmtree(out / FOLDER, ignore_errors=True)
-
-
 def _checkpoints(out: Path) -> list[Path]:
     folder = out / FOLDER
     found = [one for one in folder.iterdir() if _NAME.fullmatch(one.name)] if folder.is_dir() else []

@@ -158,6 +158,9 @@ class GRPOConfig(JudgeConfig):
     rollouts: int = Field(default=8, ge=2)
     """Replies to each prompt; a reply's advantage is its reward among them. ``batch`` times ``accumulation`` counts
     replies, and is a multiple of this."""
+    generated_at_once: int | None = Field(default=None, ge=2)
+    """Replies that one device generates at a time, a multiple of ``rollouts`` and of ``batch``; default all of a step,
+    ``batch`` times ``accumulation``. Their prompts and replies are in memory together; fewer change nothing else."""
     reward: Literal["auto", "step", "set"] = "auto"
     """``step``: λ · Gaussian of the step's distance + (1 - λ) · agent; ``set``: pairs of agent and mode; ``auto``: by
     what the label has."""
@@ -184,6 +187,12 @@ class GRPOConfig(JudgeConfig):
             raise ValueError(
                 f"batch x accumulation is {self.batch * self.accumulation}, expected a multiple of "
                 f"rollouts = {self.rollouts}"
+            )
+        at_once = self.generated_at_once
+        if at_once is not None and (at_once % self.rollouts or at_once % self.batch):
+            raise ValueError(
+                f"generated_at_once is {at_once}, expected a multiple of rollouts = {self.rollouts} and of "
+                f"batch = {self.batch}"
             )
         return self
 
@@ -255,8 +264,18 @@ def load_config(kind: type[C], path: Path | None, overrides: Mapping[str, Any] |
         ConfigError: The file cannot be read, or a key or value cannot be used; the message names the key and the file.
         MissingExtraError: The file is YAML, and PyYAML is not installed.
     """
-    stated = {} if path is None else _read(path)
-    given = {key: value for key, value in (overrides or {}).items() if value is not None}
+    return checked_config(kind, {} if path is None else read_options(path), overrides or {}, path)
+
+
+def checked_config(
+    kind: type[C], stated: Mapping[str, Any], overrides: Mapping[str, Any], path: Path | None, *, table: str = ""
+) -> C:
+    """A configuration of values that stand in a file, or in a table of it, and of others that go before them.
+
+    Raises:
+        ConfigError: A key or value cannot be used; the message names the key, and the file where it stands there.
+    """
+    given = {key: value for key, value in overrides.items() if value is not None}
     try:
         return TypeAdapter(kind).validate_python({**stated, **given})
     except ValidationError as error:
@@ -264,10 +283,17 @@ def load_config(kind: type[C], path: Path | None, overrides: Mapping[str, Any] |
         place = f" of {str(path)!r}" if path is not None and (key in stated or key not in given) else ""
         known = {one.name for one in fields(kind)}
         hint = "" if key.split(".")[0] in known else f"; expected one of {', '.join(sorted(known))}"
-        raise ConfigError(f"{key!r}{place}: {problem}{hint}") from error
+        named = f"{table}.{key}" if table else key
+        raise ConfigError(f"{named!r}{place}: {problem}{hint}") from error
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_options(path: Path) -> dict[str, Any]:
+    """The keys and values of a file in TOML, YAML or JSON, by its suffix.
+
+    Raises:
+        ConfigError: The file cannot be read.
+        MissingExtraError: The file is YAML, and PyYAML is not installed.
+    """
     try:
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".toml":

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from transformers import Trainer
 
 METRICS, OPTIONS = "metrics.json", "training.json"
-_MAY_CHANGE = {"resume", "max_minutes", "threads", "log_every", "tensorboard", "device"}
+MAY_CHANGE = {"resume", "max_minutes", "threads", "log_every", "tensorboard", "device"}
 """Options that do not decide what a run gives."""
 
 
@@ -146,11 +146,6 @@ def train(trainer: Trainer, config: RunConfig, checkpoint: Path | None, progress
     }
 
 
-def write_metrics(config: RunConfig, metrics: dict[str, Any]) -> None:
-    """Write ``metrics.json``."""
-    write_files({config.out / METRICS: (json.dumps(metrics, indent=1, default=str) + "\n").encode()})
-
-
 def options_of(config: RunConfig) -> dict[str, Any]:
     """The run's options as plain JSON."""
     found: dict[str, Any] = json.loads(_as_json(config))
@@ -171,7 +166,7 @@ def _refuse_other(config: RunConfig) -> None:
         before = {}
     now = options_of(config)
     for key in now:
-        if key not in _MAY_CHANGE and key in before and before[key] != now[key]:
+        if key not in MAY_CHANGE and key in before and before[key] != now[key]:
             raise TrainingError(
                 f"the checkpoint in {str(config.out)!r} is of a run with {key} = {before[key]!r}, not {now[key]!r}: "
                 "give the same options, or choose another folder"

@@ -31,17 +31,9 @@ from tracer_hooks.training._contrastive_model import ContrastiveModel, ContrastO
 from tracer_hooks.training._evaluation import figures_of, mode_threshold_of, scores_of, vectors_of
 from tracer_hooks.training._examples import Example, architecture_of, labels_of
 from tracer_hooks.training._material import read_material
-from tracer_hooks.training._model_card import Card, write_card
+from tracer_hooks.training._outcome import Outcome, write_outcome
 from tracer_hooks.training._progress import Progress, Silent
-from tracer_hooks.training._run import (
-    arguments_of,
-    begin,
-    computes_in_bfloat16,
-    on_gpu,
-    options_of,
-    train,
-    write_metrics,
-)
+from tracer_hooks.training._run import arguments_of, begin, computes_in_bfloat16, on_gpu, train
 from tracer_hooks.training.data import (
     LabeledRow,
     LabeledRows,
@@ -281,39 +273,25 @@ def _finish(
         for name, items in named.items()
     }
     counts = {"trained on": len(parts.train), **{name: len(items) for name, items in named.items()}}
-    metrics = {
-        "kind": "contrastive",
-        "training": done,
-        "trajectories": counts,
-        "left_out": dict(left_out),
-        "mode_threshold": threshold,
-        "figures": figures,
-    }
-    try:
-        save_model(encoder, config.base / TOKENIZER, config.out, {"mode_threshold": threshold})
-        write_metrics(config, metrics)
-        write_card(config.out, _card(config, counts, left_out, figures))
-    except OSError as error:
-        raise TrainingError(f"cannot write the encoder to {str(config.out)!r}: {error.strerror or error}") from error
-    return metrics
-
-
-def _card(
-    config: ContrastiveConfig,
-    counts: Mapping[str, int],
-    left_out: Mapping[str, int],
-    figures: Mapping[str, Mapping[str, Any] | None],
-) -> Card:
     how = {"supervised": "with supervised contrast", "infonce": "with InfoNCE", "none": "without contrast"}
-    return Card(
-        title=f"{config.out.name}: an encoder of failed runs",
+    outcome = Outcome(
+        kind="contrastive",
+        title="an encoder of failed runs",
         summary=f"A step encoder with a trajectory transformer, trained from `{config.base.name}` "
         f"{how[config.contrast]}.",
-        options=options_of(config),
-        parts=counts,
+        training=done,
+        trajectories=counts,
         left_out=left_out,
-        figures={name: None if one is None else one["all"] for name, one in figures.items()},
+        figures=figures,
+        card_figures={name: None if one is None else one["all"] for name, one in figures.items()},
+        more={"mode_threshold": threshold},
     )
+    try:
+        save_model(encoder, config.base / TOKENIZER, config.out, {"mode_threshold": threshold})
+        write_outcome(config, outcome)
+    except OSError as error:
+        raise TrainingError(f"cannot write the encoder to {str(config.out)!r}: {error.strerror or error}") from error
+    return outcome.metrics
 
 
 def _examples(items: Sequence[Item]) -> list[Example]:

@@ -160,6 +160,7 @@ def _trainer(config: GRPOConfig, language: LanguageModel, rows: Sequence[PromptR
         metric_for_best_model="eval_reward" if valid else None,
         greater_is_better=True if valid else None,
         num_generations=config.rollouts,
+        steps_per_generation=None if config.generated_at_once is None else config.generated_at_once // config.batch,
         max_completion_length=config.reply_tokens,
         temperature=config.temperature,
         beta=config.kl,

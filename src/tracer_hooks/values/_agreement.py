@@ -67,6 +67,8 @@ def _close(value: Fraction, stated: Quantity, room: Fraction, *, inexact: bool) 
     away = abs(value - stated.value)
     if away <= abs(value) * max(room, _FLOATS):
         return True
+    if stated.is_fraction:
+        return away <= abs(value) * _ROUGH  # "33 / 100 = 1/3"; a fraction has no last place
     last = _last_place(stated)
     if value.denominator == 1 and last <= 1 and stated.decimals == 0 and not inexact:
         return False

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tracer_hooks.values._quantities import Quantity
+from tracer_hooks.values._units import common_measure
 from tracer_hooks.values._writing import written_result
 
 
@@ -34,7 +35,19 @@ class Calculation:
     @property
     def correction(self) -> str:
         """What is wrong, as a sentence without a full stop: "3 × 120 EUR is 360 EUR, not 430 EUR"."""
-        right = f"{self.left} is {written_result(self.value, self.stated)}"
+        right = f"{self.left} is {written_result(self.value, self._like)}"
         if self.said_value is not None:
             return f"{right}, and {self.said} is {written_result(self.said_value, self.stated)}"
         return f"{right}, not {self.stated.text.strip()}"
+
+    @property
+    def _like(self) -> Quantity:
+        """What the value is written like: an operand, where the text states the result in a unit of another size."""
+        of_unit = [one for one in self.operands if one.unit not in (None, "%")]
+        unit, stated = of_unit[0].unit if of_unit else None, self.stated.unit
+        is_conversion = set(self.operators) - set("+-×/") != set()
+        if unit is None or stated is None or is_conversion or any(one.unit in (stated, "%") for one in self.operands):
+            return self.stated
+        is_sum = set(self.operators) <= set("+-") and all(one.unit == unit for one in of_unit)
+        is_one = is_sum or len(of_unit) == 1
+        return of_unit[0] if is_one and common_measure(unit, stated) is not None else self.stated

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
+from typing import TypeAlias
 
-from tracer_hooks.values._dates import DateValue, dates_in, on_calendar
+from tracer_hooks.values._dates import DateValue, dates_in, possible_days
 from tracer_hooks.values._number_words import word_numbers_in
 
 _D, _N = "\ue010", "\ue011"
@@ -29,6 +31,10 @@ _BETWEEN = re.compile(
 )
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _NUMBER = re.compile(r"(?<![\w.,/-])\d{1,4}(?![\w/-]|[.,]\d)")
+_UNIT_BEHIND = re.compile(r"\s+\w+")
+
+_Place: TypeAlias = tuple[int, DateValue | int, int, int]
+"""Where a value stands in the marked text, the value, and its beginning and end in the text itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +42,7 @@ class DateCalculation:
     """What a text says of dates, and what the calendar says."""
 
     correction: str
-    """What is right, as a sentence without a full stop:"
-      " "24 February 2024 plus 10 days is 5 March 2024, not 6 March"."""
+    """What is right, without a full stop: "10 days after 24 February 2024 is 5 March 2024, not 6 March 2024"."""
     right: str
     """The right date, number or weekday, as the text would write it."""
     stated: str
@@ -59,108 +64,124 @@ def date_calculations_in(text: str, *, year: int | None = None) -> list[DateCalc
         return []
     marked, places = _marked(text, dates)
     years = [one.year for one in dates if one.year is not None]
-    reader = _Reader(marked, places, years[0] if len(set(years)) == 1 else year)
+    reader = _Reader(text, marked, places, years[0] if len(set(years)) == 1 else year)
     return sorted([*reader.terms(), *reader.spans(), *_weekdays(dates)], key=lambda one: one.start)
 
 
 class _Reader:
     """One text in which dates and whole numbers are single signs."""
 
-    def __init__(self, marked: str, places: list[tuple[int, DateValue | int, int, int]], year: int | None) -> None:
-        self._text = marked
+    def __init__(self, text: str, marked: str, places: list[_Place], year: int | None) -> None:
+        self._text = text
+        self._marked = marked
         self._places = places
         self._year = year
 
     def terms(self) -> Iterator[DateCalculation]:
         """A date and a number of days from it."""
         for pattern in (_AFTER, _PLUS, _LATER):
-            for match in pattern.finditer(self._text):
+            for match in pattern.finditer(self._marked):
                 parts = self._parts(match)
-                dates = [one for one in parts if isinstance(one[1], DateValue)]
-                count = next(one[1] for one in parts if isinstance(one[1], int))
-                if len(dates) != 2 or not isinstance(count, int):
-                    continue
-                yield from self._term(match, dates[0], count, dates[1])
+                dates = [value for _, value, *_ in parts if isinstance(value, DateValue)]
+                counts = [value for _, value, *_ in parts if isinstance(value, int)]
+                if len(dates) == 2 and len(counts) == 1:
+                    yield from self._term(match, dates[0], counts[0], dates[1])
 
-    def _term(
-        self,
-        match: re.Match[str],
-        first: tuple[int, DateValue | int, int, int],
-        count: int,
-        second: tuple[int, DateValue | int, int, int],
-    ) -> Iterator[DateCalculation]:
-        begin, stated = first[1], second[1]
-        assert isinstance(begin, DateValue)
-        assert isinstance(stated, DateValue)
-        day = on_calendar(begin, year=stated.year or self._year)
-        if day is None:
-            return
+    def _term(self, match: re.Match[str], begin: DateValue, count: int, stated: DateValue) -> Iterator[DateCalculation]:
         groups = match.groupdict()
         back = (groups.get("way") or "").casefold() in ("before", "earlier than", "prior to", "earlier", "vor")
         back = back or (groups.get("sign") or "") in ("-", "−", "minus")
         days = count * (7 if groups["unit"].casefold().startswith("week") else 1)
-        if days > 20_000:
+        rights = [] if days > 20_000 else self._moved(begin, -days if back else days, stated)
+        if not rights:
             return
-        right = day - timedelta(days=days) if back else day + timedelta(days=days)
-        holds = (right.month, right.day) == (stated.month, stated.day) and stated.year in (None, right.year)
+        right = min(rights, key=lambda one: _apart(one, stated))
+        holds = _apart(right, stated) == 0
         term = f"{count} {groups['unit']} {'before' if back else 'after'} {begin.text}"
         written = _written(right, stated)
+        start, end = self._span(match)
         yield DateCalculation(
-            f"{term} is {written}, not {stated.text.rstrip(chr(46))}", written, stated.text, holds, first[2], second[3]
+            f"{term} is {written}, not {stated.text.rstrip(chr(46))}", written, stated.text, holds, start, end
         )
+
+    def _moved(self, begin: DateValue, days: int, stated: DateValue) -> list[date]:
+        """Every day that may lie so many days from a date; where only the other date has a year, in any that fits."""
+        year = stated.year or self._year
+        years = (year, year - 1, year + 1) if begin.year is None and stated.year is not None and year else (year,)
+        begins = dict.fromkeys(day for one in years for day in possible_days(begin, year=one))
+        found = []
+        for day in begins:
+            with suppress(OverflowError):  # beyond the year 9999
+                found.append(day + timedelta(days=days))
+        return found
 
     def spans(self) -> Iterator[DateCalculation]:
         """The days between two dates: a stay's days may count both ends, its nights may not."""
-        for match in _BETWEEN.finditer(self._text):
+        for match in _BETWEEN.finditer(self._marked):
             parts = self._parts(match)
-            dates = [one for one in parts if isinstance(one[1], DateValue)]
-            counts = [one for one in parts if isinstance(one[1], int)]
-            if len(dates) != 2 or len(counts) != 1:
+            dates = [value for _, value, *_ in parts if isinstance(value, DateValue)]
+            counts = [value for _, value, *_ in parts if isinstance(value, int)]
+            unit = match["unit"].casefold()
+            if len(dates) != 2 or len(counts) != 1 or unit.startswith("week"):
                 continue
-            begin, end, stated = dates[0][1], dates[1][1], counts[0][1]
-            assert isinstance(begin, DateValue)
-            assert isinstance(end, DateValue)
-            assert isinstance(stated, int)
-            year = begin.year or end.year or self._year
-            one, other = on_calendar(begin, year=year), on_calendar(end, year=year)
-            if one is None or other is None or other < one:
+            (begin, end), (stated,) = dates, counts
+            lengths = self._lengths(begin, end)
+            if not lengths:
                 continue
-            days, unit = (other - one).days, match["unit"]
-            right = {days} if unit.casefold().startswith("night") else {days, days + 1, days - 1}
-            if unit.casefold().startswith("week"):
-                continue
+            room = 0 if unit.startswith("night") else 1
             yield DateCalculation(
-                f"from {begin.text} to {end.text} is {days} {unit}, not {stated}",
-                str(days),
+                f"from {begin.text} to {end.text} is {lengths[0]} {match['unit']}, not {stated}",
+                str(lengths[0]),
                 str(stated),
-                stated in right,
-                dates[0][2],
-                counts[0][3],
+                any(abs(days - stated) <= room for days in lengths),
+                *self._span(match),
             )
 
-    def _parts(self, match: re.Match[str]) -> list[tuple[int, DateValue | int, int, int]]:
+    def _lengths(self, begin: DateValue, end: DateValue) -> list[int]:
+        """The days from one date to a later one, in every reading; empty where a reading has them the other way."""
+        year = begin.year or end.year or self._year
+        firsts, lasts = possible_days(begin, year=year), possible_days(end, year=year)
+        if year is None:  # both of one year, whichever
+            pairs = [(one, other) for one in firsts for other in lasts if one.year == other.year]
+        else:
+            pairs = [(one, other) for one in firsts for other in lasts]
+        days = [(other - one).days for one, other in pairs]
+        return days if days and min(days) >= 0 else []
+
+    def _span(self, match: re.Match[str]) -> tuple[int, int]:
+        """Where the statement stands in the text: from its first value to its last, with the unit behind that."""
+        parts = self._parts(match)
+        end = parts[-1][3]
+        unit = _UNIT_BEHIND.match(self._text, end) if isinstance(parts[-1][1], int) else None
+        return parts[0][2], end if unit is None else unit.end()
+
+    def _parts(self, match: re.Match[str]) -> list[_Place]:
         return [one for one in self._places if match.start() <= one[0] < match.end()]
 
 
 def _weekdays(dates: Sequence[DateValue]) -> Iterator[DateCalculation]:
     for one in dates:
-        day = on_calendar(one) if one.year is not None else None
-        if day is None or one.weekday is None:
+        days = possible_days(one) if one.year is not None else []
+        if not days or one.weekday is None:
             continue
-        right, stated = WEEKDAYS[day.weekday()], WEEKDAYS[one.weekday]
-        yield DateCalculation(
-            f"{one.text} is a {right}, not a {stated}", right, stated, right == stated, one.start, one.end
-        )
+        right, stated = WEEKDAYS[days[0].weekday()], WEEKDAYS[one.weekday]
+        holds = any(day.weekday() == one.weekday for day in days)
+        yield DateCalculation(f"{one.text} is a {right}, not a {stated}", right, stated, holds, one.start, one.end)
 
 
-def _marked(text: str, dates: Sequence[DateValue]) -> tuple[str, list[tuple[int, DateValue | int, int, int]]]:
+def _apart(day: date, stated: DateValue) -> int:
+    """How many days lie between a day and a date, in the reading of the date that is nearest."""
+    return min((abs((day - one).days) for one in possible_days(stated, year=day.year)), default=date.max.toordinal())
+
+
+def _marked(text: str, dates: Sequence[DateValue]) -> tuple[str, list[_Place]]:
     found: list[tuple[int, int, DateValue | int]] = [(one.start, one.end, one) for one in dates]
     found += ((match.start(), match.end(), int(match.group())) for match in _NUMBER.finditer(text))
     found += ((one.start, one.end, int(one.value)) for one in word_numbers_in(text) if one.value == int(one.value))
     # A date goes before the number that it begins with; what lies in one that was taken is passed over.
     found.sort(key=lambda one: one[0])
     parts: list[str] = []
-    places: list[tuple[int, DateValue | int, int, int]] = []
+    places: list[_Place] = []
     length = end = 0
     for start, stop, value in found:
         if start < end:

@@ -48,7 +48,7 @@ _MONTH_YEAR = lazy(rf"{_MONTH},?{_GAP}(?:of{_GAP})?(?P<year>\d{{4}})(?!\w|[.,]\d
 _WEEKDAY = lazy(rf"\b({'|'.join(_DAYS)}),?\s{{1,2}}(?:the\s)?$", re.IGNORECASE)
 # Lower case they are words: "they may 5 times", "march 3 miles".
 _ALSO_WORDS = frozenset(("may", "march", "mar"))
-_COMMON_YEAR = 2023
+_COMMON_YEAR, _LEAP_YEAR = 2023, 2024
 _MONTH_LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
@@ -105,10 +105,32 @@ def on_calendar(value: DateValue, *, year: int | None = None) -> datetime.date |
         value: A date.
         year: The year of one that names none; without it, a year that is no leap year.
     """
-    if value.day is None:
-        return None
+    return None if value.day is None else _day(_year_of(value, year), value.month, value.day)
+
+
+def possible_days(value: DateValue, *, year: int | None = None) -> list[datetime.date]:
+    """Every day of the calendar that a date may name, the likeliest first.
+
+    ``05/06/2024`` may be in May; without any year the date may be of a leap year.
+
+    Args:
+        value: A date.
+        year: The year of one that names none.
+    """
+    years = [_COMMON_YEAR, _LEAP_YEAR] if value.year is None and year is None else [_year_of(value, year)]
+    found = [_day(one, month, day) for one in years for month, day in _readings(value) if day is not None]
+    return list(dict.fromkeys(day for day in found if day is not None))
+
+
+def _year_of(value: DateValue, year: int | None) -> int:
+    if value.year is not None:
+        return value.year
+    return _COMMON_YEAR if year is None else year
+
+
+def _day(year: int, month: int, day: int) -> datetime.date | None:
     try:
-        return datetime.date(value.year or year or _COMMON_YEAR, value.month, value.day)
+        return datetime.date(year, month, day)
     except ValueError:
         return None
 

@@ -23,6 +23,7 @@ _NAMED = re.compile(
 _UNSURE = re.compile(
     r"\b(?:each|per|apiece|pro|every|optional|excluded|not included|or|about|if|max\w*|up to)\b|/|~|≈|\?", re.IGNORECASE
 )
+_TIMES = re.compile(r"[×*@]|\bx\b|\dx\d|\b(?:at|à|je|times|mal)\b", re.IGNORECASE)
 _RESULT = re.compile(r"[=:→]\s*$")
 _MOST_LINES, _LONGEST = 60, 120
 
@@ -105,8 +106,11 @@ def _amount(line: _Line, stated: Quantity) -> Quantity | None:
     if len(amounts) == 1:
         return amounts[0] if amounts[0].unit == stated.unit else None
     last = line.amounts[-1]
-    before = line.text[: last.start - line.amounts[0].start + len(line.label)]
+    base = line.amounts[0].start - len(line.label)
+    before = line.text[: last.start - base]
     if last.unit == stated.unit and _RESULT.search(before):
         return last
+    if _TIMES.search(line.text, len(line.label), last.end - base) is not None:
+        return None  # "2 × 3 EUR" is 6
     same = [one for one in amounts if one.unit == stated.unit]
     return same[0] if len(same) == 1 and stated.unit is not None else None

@@ -11,9 +11,15 @@ from tracer_hooks.values._calculation import Calculation
 from tracer_hooks.values._quantities import Quantity
 from tracer_hooks.values._totals import is_plausible, product_of, sum_of, summed
 
+_TOTAL_KEY = r"\"(?:grand_?)?(?:total|sum)(?:_?(?:cost|amount|price|hours|sum|eur|usd))?\""
 _NUMBERS = re.compile(
-    r"\"[\w ]{1,30}\"\s*:\s*\[(?P<items>[-\d.,\s]{3,400})\][^\[\]{}]{0,200}?\"(?:total|sum)\w{0,12}\"\s*:\s*"
-    r"(?P<total>-?\d)"
+    r"\"(?P<key>[\w ]{1,30})\"\s*:\s*\[(?P<items>[-\d.,\s]{3,400})\](?P<between>[^\[\]{}]{0,200}?)"
+    rf"{_TOTAL_KEY}\s*:\s*(?P<total>-?\d)",
+    re.IGNORECASE,
+)
+_NO_AMOUNTS = re.compile(r"(?:id|year|page|rank|code|index|indices|version)s?$", re.IGNORECASE)
+_FURTHER = re.compile(
+    r"\"\w*(?:tax|vat|discount|shipping|fee|tip|surcharge|deposit|rebate|net|gross)\w*\"", re.IGNORECASE
 )
 _PRICED = re.compile(
     r"\"(?:qty|quantity|count|pieces|hours|nights|units)\"\s*:\s*[\d.]+[^{}]{0,80}?\"\w{0,8}(?:price|rate"
@@ -22,8 +28,7 @@ _PRICED = re.compile(
     re.IGNORECASE,
 )
 _OBJECTS = re.compile(
-    r"\}\s{0,40}\]\s{0,40}(?P<between>,[^\[\]{}]{0,200}?)\"(?:grand_?)?(?:total|sum)(?:_?(?:cost|amount|price|hours|sum|eur|usd))?\""
-    r"\s{0,5}:\s{0,5}(?P<total>-?\d)",
+    rf"\}}\s{{0,40}}\]\s{{0,40}}(?P<between>,[^\[\]{{}}]{{0,200}}?){_TOTAL_KEY}\s{{0,5}}:\s{{0,5}}(?P<total>-?\d)",
     re.IGNORECASE,
 )
 _AMOUNT = re.compile(
@@ -46,15 +51,24 @@ def record_totals(text: str, quantities: Sequence[Quantity]) -> Iterator[Calcula
         return
     starts = [quantity.start for quantity in quantities]
     for match in _NUMBERS.finditer(text):
+        if _NO_AMOUNTS.search(match["key"]) or _PAGED.search(match["between"]):
+            continue
         terms = quantities[bisect_left(starts, match.start("items")) : bisect_left(starts, match.end("items"))]
         yield from _total(terms, quantities[bisect_left(starts, match.start("total")) :][:1])
     for match in _PRICED.finditer(text):
         found = quantities[bisect_left(starts, match.start()) : bisect_left(starts, match.end())]
         if len(found) == 3:
             one, other, stated = found
-            yield product_of(one, other, stated, holds=agrees(one.value * other.value, stated, (one, other)))
+            holds = agrees(one.value * other.value, stated, (one, other))
+            if holds or _FURTHER.search(_object_around(text, match)) is None:
+                yield product_of(one, other, stated, holds=holds)
     for match in _OBJECTS.finditer(text):
         yield from _of_objects(text, match, quantities, starts)
+
+
+def _object_around(text: str, match: re.Match[str]) -> str:
+    begin, end = text.rfind("{", 0, match.start()), text.find("}", match.end())
+    return text[max(0, begin, match.start() - _LONGEST) : min(end if end >= 0 else len(text), match.end() + _LONGEST)]
 
 
 def _of_objects(

@@ -61,7 +61,7 @@ def plain_number(value: Fraction, decimals: int = 0) -> str:
     places = max(decimals, 2)
     while 0 < abs(value) < Fraction(1, 10**places) and places < _MOST_PLACES:
         places += 1
-    return _rounded(value, places)
+    return _rounded(value, places) if round(value * 10**places) or not value else f"{float(value):.3e}"
 
 
 def expression_in_words(tokens: Sequence[Token]) -> str:

@@ -121,3 +121,19 @@ def labels(tmp_path_factory):
     path = tmp_path_factory.mktemp("labels") / "labeled.jsonl"
     save_jsonl(path, [labeled_run(number) for number in range(8)])
     return path
+
+
+@pytest.fixture
+def shared(tiny, labels, tmp_path):
+    """The options of a run of a few seconds."""
+    return {
+        "data": (labels,),
+        "model": tiny,
+        "out": tmp_path / "out",
+        "task": "shortlist",
+        "context_tokens": 3072,
+        "precision": "float32",
+        "valid_share": 0.0,
+        "accumulation": 1,
+        "tensorboard": False,
+    }

@@ -15,27 +15,9 @@ from tracer_hooks.training._checkpoints import is_whole, last_whole
 
 
 @pytest.fixture
-def config_of(tiny, labels, tmp_path):
-    def made(**options):
-        given = {
-            "data": (labels,),
-            "model": tiny,
-            "out": tmp_path / "out",
-            "task": "shortlist",
-            "context_tokens": 3072,
-            "reply_tokens": 64,
-            "precision": "float32",
-            "valid_share": 0.0,
-            "batch": 1,
-            "accumulation": 1,
-            "max_steps": 4,
-            "checkpoint_every": 1,
-            "rate": 1e-3,
-            "tensorboard": False,
-        }
-        return SFTConfig(**{**given, **options})
-
-    return made
+def config_of(shared):
+    own = {"reply_tokens": 64, "batch": 1, "max_steps": 4, "checkpoint_every": 1, "rate": 1e-3}
+    return lambda **options: SFTConfig(**{**shared, **own, **options})
 
 
 @pytest.fixture

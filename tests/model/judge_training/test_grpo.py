@@ -16,29 +16,9 @@ from tracer_hooks.training.grpo import _trainer, prompts_of, reward_functions
 
 
 @pytest.fixture
-def config_of(tiny, labels, tmp_path):
-    """A run of a few seconds."""
-
-    def made(**options):
-        given = {
-            "data": (labels,),
-            "model": tiny,
-            "out": tmp_path / "out",
-            "task": "shortlist",
-            "context_tokens": 3072,
-            "reply_tokens": 32,
-            "precision": "float32",
-            "valid_share": 0.0,
-            "batch": 4,
-            "accumulation": 1,
-            "rollouts": 4,
-            "max_steps": 2,
-            "rate": 1e-2,
-            "tensorboard": False,
-        }
-        return GRPOConfig(**{**given, **options})
-
-    return made
+def config_of(shared):
+    own = {"reply_tokens": 32, "batch": 4, "rollouts": 4, "max_steps": 2, "rate": 1e-2}
+    return lambda **options: GRPOConfig(**{**shared, **own, **options})
 
 
 def trainer_of(config, score=None):
@@ -73,6 +53,30 @@ def test_rewards_move_every_weight_and_equal_rewards_move_none(config_of):
     before = weights_of(still)
     still.train()
     assert all(torch.equal(value, still.model.state_dict()[name]) for name, value in before.items())
+
+
+def test_fewer_replies_at_once_are_as_many_in_a_step(config_of):
+    """Two prompts a step: their eight replies are generated in two goes of four, and all of them count."""
+    asked = []
+
+    def score(text):
+        asked.append(text)
+        return share_of_a(text)
+
+    trainer = trainer_of(config_of(accumulation=2, generated_at_once=4), score)
+    generate = trainer._generate_and_score_completions
+    goes = []
+
+    def counted(inputs):
+        goes.append(len(inputs))
+        return generate(inputs)
+
+    trainer._generate_and_score_completions = counted
+    before = weights_of(trainer)
+    trainer.train()
+    assert goes == [4] * 4  # of two steps
+    assert len(asked) == 16
+    assert [name for name, value in before.items() if torch.equal(value, trainer.model.state_dict()[name])] == []
 
 
 def test_an_adapter_moves_and_nothing_else(config_of):

@@ -15,34 +15,15 @@ from tracer_hooks.errors import TrainingError
 from tracer_hooks.schema import save_jsonl
 from tracer_hooks.training import SFTConfig, train_sft
 from tracer_hooks.training._answers import reply
-from tracer_hooks.training._language_model import load_language_model, write_judge
+from tracer_hooks.training._language_model import as_written, load_language_model, write_judge
 from tracer_hooks.training.data import read_labeled, sft_rows
 from tracer_hooks.training.sft import _trainer, token_rows
 
 
 @pytest.fixture
-def config_of(tiny, labels, tmp_path):
-    """A run of a few seconds."""
-
-    def made(**options):
-        given = {
-            "data": (labels,),
-            "model": tiny,
-            "out": tmp_path / "out",
-            "task": "shortlist",
-            "context_tokens": 3072,
-            "reply_tokens": 256,
-            "precision": "float32",
-            "valid_share": 0.0,
-            "batch": 2,
-            "accumulation": 1,
-            "max_steps": 3,
-            "rate": 1e-2,
-            "tensorboard": False,
-        }
-        return SFTConfig(**{**given, **options})
-
-    return made
+def config_of(shared):
+    own = {"reply_tokens": 256, "batch": 2, "max_steps": 3, "rate": 1e-2}
+    return lambda **options: SFTConfig(**{**shared, **own, **options})
 
 
 def weights_in(folder, name="model.safetensors"):
@@ -155,7 +136,7 @@ def test_the_judge_gives_the_trainers_answers(config_of, tiny, tiny_chat, run_of
     trainer = trainer_of(config)
     trainer.train()
     model = trainer.model.eval()
-    write_judge(trainer, config)
+    write_judge(trainer, config, as_written(trainer, config))
     rows = sft_rows(read_labeled(config.data).rows, config.asked, lambda text: trainer_count(trainer, text)).rows
     judge: Any = get_attributor(config.out)
     chat = judge._desk.model
@@ -183,7 +164,7 @@ def test_the_loss_falls_and_the_judge_then_says_what_was_learnt_by_heart(config_
     trainer.train()
     losses = [one["loss"] for one in trainer.state.log_history if "loss" in one]
     assert losses[-1] < 0.1 * losses[0]
-    write_judge(trainer, config)
+    write_judge(trainer, config, as_written(trainer, config))
     judge: Any = get_attributor(str(config.out))
     assert (judge.name, judge.options.protocol, judge.options.context_tokens) == ("judge", "all-at-once", 3072)
     answer = judge.attribute(item.trajectory)
@@ -204,6 +185,31 @@ def test_an_adapter_can_be_merged_and_an_adapter_of_an_earlier_run_goes_on(confi
     assert not (merged.out / "adapter_config.json").exists()
     assert (merged.out / "model.safetensors").is_file()
     assert get_attributor(merged.out).name == "judge"
+
+
+@pytest.mark.parametrize("merge", [False, True])
+def test_a_whole_model_is_written_in_the_precision_of_its_base_and_answers_the_same(config_of, tiny, tmp_path, merge):
+    import transformers
+
+    base = tmp_path / "half"
+    half = transformers.AutoModelForCausalLM.from_pretrained(tiny, dtype=torch.bfloat16)
+    half.save_pretrained(base)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny)
+    tokenizer.save_pretrained(base)
+    config = config_of(model=base, task="verdict", max_steps=4, lora_rank=2 if merge else 0, merge=merge)
+    trainer = trainer_of(config)
+    trainer.train()
+    model = as_written(trainer, config)
+    write_judge(trainer, config, model)
+    assert {one.dtype for one in weights_in(config.out).values()} == {torch.bfloat16}
+    assert json.loads((config.out / "config.json").read_text())["dtype"] == "bfloat16"
+    rows = sft_rows(read_labeled(config.data).rows, config.asked, lambda text: trainer_count(trainer, text)).rows
+    judge: Any = get_attributor(config.out)
+    for row in rows[:3]:
+        mine = reply(model.eval(), tokenizer, prompt_ids(tokenizer, row.messages), max_tokens=64)
+        request = ChatRequest(messages=row.messages, schema={}, schema_name="verdict", max_tokens=64)
+        assert judge._desk.model.complete(request).text == mine
+        assert len(mine) > 20
 
 
 def test_the_run_writes_its_figures_and_a_card(config_of, labels):

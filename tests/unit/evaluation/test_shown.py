@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
-from tracer_hooks.evaluation import EvaluationData, EvaluationOptions, EvaluationReport, evaluate
+from tracer_hooks.evaluation import EvaluationData, EvaluationOptions, EvaluationReport, SecondLabel, evaluate
 from tracer_hooks.evaluation import evaluation_tables as tables
 from tracer_hooks.evaluation import render_evaluation as page
 from tracer_hooks.evaluation._charts import bar_chart, line_chart, reliability_chart, series_of
 from tracer_hooks.evaluation._measure import Measure
-from tracer_hooks.schema import AgentFault, RunOutcome
+from tracer_hooks.schema import AgentFault, Attribution, RunOutcome, Trajectory, Usage
 
 from ._runs import M11, Scripted, answer, case, labeled, run
 
@@ -76,6 +76,49 @@ def test_a_narrow_terminal_gets_the_most_important_figures(report: EvaluationRep
     assert "hit@3" in text
     assert "hit@5" not in text
     assert max(map(len, text.splitlines())) <= 100
+
+
+@pytest.fixture(scope="module")
+def twice_labelled() -> EvaluationReport:
+    second = SecondLabel(file="1.json", agent="B", step=1, every_step=(1,))
+    cases = []
+    for k in range(4):
+        one = labeled(run(*"AB", run_id=str(k)), "A", 0, question=str(k), mode=M11, faulty_steps=[0, 1])
+        cases.append(case(one, second=second if k else None))
+
+    def say(trajectory: Trajectory) -> Attribution:
+        if trajectory.run_id == "3":
+            raise ValueError(f"broken {NASTY}")
+        usage = Usage(input_tokens=1200, output_tokens=30)
+        return answer("B", 1, confidence=0.6, error_mode=M11, usage=usage)
+
+    return evaluate(
+        EvaluationData(dataset="trajectory", cases=tuple(cases)), {"one": Scripted(say)}, EvaluationOptions(draws=20)
+    )
+
+
+def test_two_teams_of_labellers_are_shown_in_both(twice_labelled: EvaluationReport) -> None:
+    text, html = shown(twice_labelled, 200), page(twice_labelled)
+    assert "two teams of labellers on 3 runs agree: step 0.0" in text
+    assert "Two teams of labellers on 3 runs" in html
+    assert "They agree: agent 0.0" in html
+    (row,) = [line for line in text.split("against either label")[1].splitlines() if line.split()[:1] == ["one"]]
+    assert row.split()[1:4] == ["0.0", "66.7", "66.7"]  # the first label, the second, either
+    head = shown(twice_labelled, 100).split("against either label")[1].splitlines()
+    assert max(map(len, head)) <= 100
+
+
+def test_what_an_attributor_cost_and_knew_beside_the_step_is_said(twice_labelled: EvaluationReport) -> None:
+    text = shown(twice_labelled, 300)
+    assert "error mode 75.0 of 4" in text
+    assert "any faulty step 75.0" in text
+    assert "1,200 tokens read and 30 written" in text
+
+
+def test_a_run_on_which_an_attributor_fails_is_listed_once(twice_labelled: EvaluationReport) -> None:
+    assert [one.source for one in twice_labelled.problems] == ["3"]
+    assert shown(twice_labelled, 200).count("set apart: 3: attributor 'one': ValueError: broken") == 1
+    assert "<script" not in page(twice_labelled)
 
 
 # --- where things stand in the charts ---

@@ -61,6 +61,13 @@ def test_replies_must_fill_whole_groups():
         load_config(GRPOConfig, None, {**NEEDED, "batch": 2, "accumulation": 3, "rollouts": 4})
 
 
+@pytest.mark.parametrize(("batch", "at_once"), [(2, 6), (8, 4)])
+def test_replies_that_are_generated_together_fill_whole_groups_and_batches(batch, at_once):
+    given = {**NEEDED, "batch": batch, "accumulation": 8, "rollouts": 4, "generated_at_once": at_once}
+    with pytest.raises(ConfigError, match=f"generated_at_once is {at_once}, expected a multiple of rollouts = 4"):
+        load_config(GRPOConfig, None, given)
+
+
 def test_the_learning_rate_follows_what_is_trained():
     whole = load_config(SFTConfig, None, NEEDED)
     assert whole.highest_rate == 3e-6

@@ -23,6 +23,7 @@ from tracer_hooks.training.data import (
     SFTRow,
     SplitOptions,
     bags_of,
+    gold_of,
     pairs_of,
     prompt_rows,
     read_labeled,
@@ -243,3 +244,19 @@ def test_pairs_name_the_passing_run_of_a_bag(file_of):
     pairs = pairs_of(bags, found.clean)
     assert len(bags) == 2
     assert [(pair.bag.source, pair.clean.run_id) for pair in pairs] == [(bags[0].source, "passed")]
+
+
+def test_a_label_is_given_in_the_spelling_of_the_log_and_the_fuller_of_two_counts() -> None:
+    faults = (AgentFault(agent="coder", error_mode=None), AgentFault(agent="CODER", error_mode=MODE))
+    gold, silent = gold_of(labeled(step=None, faults=faults))
+    assert gold is not None
+    assert (list(gold.pairs), silent) == ([("Coder", MODE)], 0)
+
+
+def test_a_label_that_does_not_fit_its_run_is_refused_or_left_out() -> None:
+    with pytest.raises(TrainingError, match="step 9"):
+        gold_of(labeled(step=9))
+    silent = labeled(step=None, faults=(AgentFault(agent="Ghost", error_mode=MODE),))
+    with pytest.raises(TrainingError, match="'Ghost'"):
+        gold_of(silent)
+    assert gold_of(silent, strict=False) == (None, 1)

@@ -16,6 +16,9 @@ from tracer_hooks_langgraph._state import as_mapping, last_speech, messages_in, 
 INTERRUPT = "__interrupt__"
 _ANSWER_KEYS = ("answer", "output", "result", "final", "response", "final_answer", "final_output", "report")
 
+_TELLING = {"values", "updates", "debug", "tasks", "checkpoints"}
+"""The stream modes whose items show that a node has asked a human."""
+
 
 class _Converted(Sequence[Message]):
     """Messages in our shape, converted when somebody looks at them: a check seldom does."""
@@ -89,13 +92,18 @@ def answer_text(state: Any) -> str:
 
 
 @guarded("ask a graph whether it waits", False)
-def _waits(call: TeamCall) -> bool:
-    """Whether the run stopped before or after a node at which it was told to; nothing in the result says so."""
+def _waits(call: TeamCall, *, is_silent: bool = False) -> bool:
+    """Whether the run stopped before or after a node at which it was told to; nothing in the result says so.
+
+    Args:
+        call: The call.
+        is_silent: Whether its result would not say either that a node asked a human.
+    """
     team, kwargs = call.team, call.kwargs
     stops = [kwargs.get("interrupt_before"), kwargs.get("interrupt_after")]
     stops += [getattr(team, "interrupt_before_nodes", None), getattr(team, "interrupt_after_nodes", None)]
     config = kwargs["config"] if "config" in kwargs else call.args[1] if len(call.args) > 1 else None
-    if not any(stops) or not team.checkpointer:
+    if not (any(stops) or is_silent) or not team.checkpointer:
         return False
     try:
         return bool(team.get_state(config or {}).next)
@@ -138,7 +146,7 @@ class StreamedResult:
     def result(self, native: Any = None) -> RunResult:
         """What came out."""
         native = self._last if native is None else native
-        interrupted = self._interrupted or _waits(self._call)
+        interrupted = self._interrupted or _waits(self._call, is_silent=not _TELLING & set(self._modes))
         if self._state is not None:
             return _from_state(self._state, native, interrupted)
         text = self._text

@@ -21,7 +21,7 @@ def as_mapping(state: object) -> Mapping[str, Any]:
     if isinstance(state, Mapping):
         return state
     if dataclasses.is_dataclass(state) and not isinstance(state, type):
-        return vars(state)
+        return {field.name: getattr(state, field.name, None) for field in dataclasses.fields(state)}
     fields = getattr(type(state), "model_fields", None)
     return {name: getattr(state, name) for name in fields} if isinstance(fields, dict) else {}
 

@@ -6,7 +6,9 @@ from tracer_hooks._lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from tracer_hooks._api.building._build_dataset import build_dataset, dataset_build
-    from tracer_hooks._api.building._calibrate import CalibrateOptions, Calibration, Calibrator, Estimate, calibrate
+    from tracer_hooks._api.building._calibrate import Calibration, Calibrator, Estimate, calibrate
+    from tracer_hooks._api.building._calibrate_options import CalibrateOptions
+    from tracer_hooks._api.building._own_judge import JudgeTraining, TrainedJudge
     from tracer_hooks._api.building._resumable_build import BuildEstimate, BuiltDataset, DatasetBuild
 
 __all__ = [
@@ -17,6 +19,8 @@ __all__ = [
     "Calibrator",
     "DatasetBuild",
     "Estimate",
+    "JudgeTraining",
+    "TrainedJudge",
     "build_dataset",
     "calibrate",
     "dataset_build",
@@ -26,7 +30,9 @@ lazy_names(
     __name__,
     {
         "._build_dataset": ("build_dataset", "dataset_build"),
-        "._calibrate": ("CalibrateOptions", "Calibration", "Calibrator", "Estimate", "calibrate"),
+        "._calibrate": ("Calibration", "Calibrator", "Estimate", "calibrate"),
+        "._calibrate_options": ("CalibrateOptions",),
+        "._own_judge": ("JudgeTraining", "TrainedJudge"),
         "._resumable_build": ("BuildEstimate", "BuiltDataset", "DatasetBuild"),
     },
 )

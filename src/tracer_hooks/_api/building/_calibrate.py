@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tracer_hooks._api.building._calibrate_options import CalibrateOptions
+from tracer_hooks._api.building._own_judge import OwnJudge, TrainedJudge
 from tracer_hooks._api.conducting import (
     TeamCard,
     attributors_folder,
@@ -17,13 +21,15 @@ from tracer_hooks._api.conducting import (
 from tracer_hooks._api.judging import Check
 from tracer_hooks._api.rerunning import OwnTeam
 from tracer_hooks._atomic_files import write_files
-from tracer_hooks.attribution import Fittable, fitted_only, get_attributor
+from tracer_hooks.attribution import Attributor, Fittable, fitted_only, get_attributor
 from tracer_hooks.datasets import BuildOptions, DatasetBuilder, LabeledSet, Progress, Subject
-from tracer_hooks.errors import ConfigError, DatasetError
+from tracer_hooks.errors import AttributionError, ConfigError, DatasetError
 from tracer_hooks.evaluation import FITTED, SHIPPED, AdaptationReport, adaptation, training_labels, without_reference
-from tracer_hooks.faults import FaultStrategy
-from tracer_hooks.replay import CostCap, FeedbackProposer, ReplayOptions, ResampleProposer, ToolRules
+from tracer_hooks.schema import LabeledTrajectory
 from tracer_hooks.suites import SuiteTask
+
+if TYPE_CHECKING:
+    from tracer_hooks.training import Progress as Training
 
 REPORT = "calibration.json"
 _SECONDS_PER_FIT = 2.0
@@ -31,60 +37,6 @@ _SECONDS_PER_FIT = 2.0
 _FEWEST = 10
 """Labels below which a fit is not worth keeping."""
 _FEWEST_QUESTIONS = 4
-_WEAK_FROM = 0.5
-"""Replays that end undecided must hold one step likelier than all others together."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CalibrateOptions:
-    """How a team is calibrated."""
-
-    attributor: str = "structural"
-    """Who is fitted."""
-    injected: int = 40
-    """Verified faults that are wanted."""
-    natural: int | None = None
-    """Labelled natural failures that are wanted; default as many as there are, 0 for none."""
-    repeats: int = 1
-    """How often the team is run on each task."""
-    faults_per_run: int = 3
-    """Faults that are tried in each run that succeeds."""
-    trials: int = 5
-    """Replays of each kind for each step of a natural failure, at most."""
-    suspect_trials: int = 20
-    """The same for the likeliest steps, where those have found none."""
-    tools: ToolRules | str | dict[str, str] | None = "rebuilt"
-    """What tools may do in replays; by default their state is taken to live in the team's own process."""
-    folds: int = 5
-    """Parts that the tasks are split into for the measurement; each is left out once."""
-    workers: int = 2
-    """Runs that go on at the same time."""
-    cap: CostCap = field(default_factory=CostCap)
-    """What it may cost; the same command goes on later."""
-    seed: int = 0
-    """Seed of every random choice."""
-
-    def build_options(self) -> BuildOptions:
-        """The options of the build."""
-        rules = ToolRules.of(self.tools)
-        options = BuildOptions(
-            repeats=self.repeats,
-            faults_per_run=self.faults_per_run,
-            strategies=(FaultStrategy.RESPONSE_CORRUPTION, FaultStrategy.PROMPT_INJECTION),
-            natural=self.natural != 0,
-            replay=ReplayOptions(
-                trials=self.trials, suspect_trials=self.suspect_trials, tools=rules, seed=self.seed, placebo=False
-            ),
-            proposer=(ResampleProposer(), FeedbackProposer()),
-            weak_from=_WEAK_FROM,
-            attribute=get_attributor(self.attributor).attribute,
-            wanted_injected=self.injected,
-            wanted_natural=self.natural,
-            workers=self.workers,
-            cap=self.cap,
-            seed=self.seed,
-        )
-        return replace(options, inject=replace(options.inject, tools=rules))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +51,8 @@ class Calibration:
     """Accuracy before and after, on tasks that were left out."""
     folder: Path | None
     """Where the fitted attributor lies; ``hook`` uses it by itself. None when no fit was better than none."""
+    judge: TrainedJudge | None = None
+    """The judge that was trained on the labels, if one was asked for."""
 
     @property
     def kept(self) -> str:
@@ -142,8 +96,9 @@ class Calibrator:
         on_progress: Told after every unit of the build.
 
     Raises:
-        ConfigError: There are too few tasks, or nothing says whether a run succeeded.
+        ConfigError: There are too few tasks, nothing says whether a run succeeded, or a judge cannot be trained.
         DatasetError: The folder cannot be used.
+        MissingExtraError: Training a judge needs a package that is not installed.
     """
 
     def __init__(
@@ -169,6 +124,15 @@ class Calibrator:
             )
         if not isinstance(get_attributor(self.options.attributor), Fittable):
             raise ConfigError(f"the attributor {self.options.attributor!r} cannot be fitted, expected 'structural'")
+        self._judge: OwnJudge | None = None
+        if self.options.judge is not None:
+            self._judge = OwnJudge(self.options.judge, folder, seed=self.options.seed)
+            self._judge.check(tasks=len(self._tasks), labels=self._most_labels())
+
+    def _most_labels(self) -> int | None:
+        """Labels that the options allow for; None for no limit."""
+        faults = self.options.injected if self.options.faults_per_run else 0
+        return None if self.options.natural is None else faults + self.options.natural
 
     def estimate(self, *, probes: int = 1) -> Estimate:
         """What the whole will take, after ``probes`` runs that count towards it; 0 for a guess without any."""
@@ -247,6 +211,37 @@ class Calibrator:
             raise DatasetError(f"cannot write the fitted attributor: {error.strerror or error}") from error
         return Calibration(card=card, data=data, report=report, folder=folder)
 
+    def train_judge(self, calibration: Calibration, progress: Training | None = None) -> Calibration:
+        """Train the judge that the options ask for, and compare it with what :meth:`fit` found best.
+
+        Both learn from the failures of two thirds of the tasks and are compared on those of the rest. Nothing of the
+        calibration changes but its ``judge``.
+
+        Args:
+            calibration: What :meth:`fit` gave.
+            progress: Told how it goes.
+
+        Raises:
+            ConfigError: The options ask for no judge.
+            DatasetError: There are too few labels, or a judge was trained in this folder on others.
+            TrainingError: Training cannot go on; the same call does.
+        """
+        if self._judge is None:
+            raise ConfigError("no judge was asked for, expected CalibrateOptions(judge=JudgeTraining(model=...))")
+        labeled = [without_reference(one) for one in calibration.data.labeled if one.decisive is not None]
+        judge = self._judge.train(labeled, partial(self._standard, calibration), progress=progress)
+        return replace(calibration, judge=judge)
+
+    def _standard(self, calibration: Calibration, learnt: Sequence[LabeledTrajectory]) -> tuple[str, Attributor]:
+        """What a judge has to beat: the best fit, to the failures that the judge is trained on; with its name."""
+        attributor = get_attributor(self.options.attributor)
+        labels = training_labels(learnt, calibration.kept) if calibration.kept != SHIPPED else []
+        if labels and isinstance(attributor, Fittable):
+            with contextlib.suppress(AttributionError):  # two thirds of the labels may be too few
+                fitted = fitted_only(attributor, labels, seed=self.options.seed)
+                return f"{attributor.name}, {calibration.kept}", fitted
+        return f"{attributor.name}, {SHIPPED}", attributor
+
     def _builder(self, options: BuildOptions) -> DatasetBuilder:
         return DatasetBuilder(
             self.folder, [self._subject], lambda subject: self._tasks, options, on_progress=self._on_progress
@@ -273,16 +268,20 @@ def calibrate(
     Returns:
         The labelled data, the accuracy before and after on tasks that were left out, and where the fitted attributor
         lies. :func:`tracer_hooks.hook` uses it for this team from now on. Nothing is stored where no fit was better.
+        With ``options.judge`` also a judge, and how it compares on tasks that were left out.
 
     Raises:
-        ConfigError: There are too few tasks.
+        ConfigError: There are too few tasks, or nothing to train a judge from.
         DatasetError: Too few labels came of it, or a file cannot be written.
+        MissingExtraError: Training a judge needs a package that is not installed; said before anything is run.
+        TrainingError: Training cannot go on; the same call does.
     """
     given = [
         task if isinstance(task, SuiteTask) else SuiteTask(id=f"task-{i}", text=task) for i, task in enumerate(tasks)
     ]
     calibrator = Calibrator(target, given, check=check, folder=Path(folder), options=options)
-    return calibrator.fit(calibrator.build())
+    found = calibrator.fit(calibrator.build())
+    return found if options is None or options.judge is None else calibrator.train_judge(found)
 
 
 def _name(target: Any) -> str:

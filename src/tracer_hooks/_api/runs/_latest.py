@@ -69,16 +69,6 @@ class LatestRuns:
             for one in scope.chain():
                 self._by_scope[one] = run
 
-    def remove(self, run: TeamRun) -> None:
-        """Forget a run that turned out to be none."""
-        with self._lock:
-            if self._newest is run:
-                self._newest = None
-            for scope in [scope for scope, known in self._by_scope.items() if known is run]:
-                del self._by_scope[scope]
-            for thread in [thread for thread, known in self._by_thread.items() if known is run]:
-                del self._by_thread[thread]
-
     @property
     def newest(self) -> TeamRun | None:
         """The newest run of the calling task or thread, else the newest run."""

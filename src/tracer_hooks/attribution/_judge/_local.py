@@ -36,10 +36,10 @@ class LocalChat:
             require(module, extra="model", feature="a judge from a local model")
         directory = Path(options.model)
         self.name = directory.resolve().name
-        self._model, self._tokenizer, self._lock = _load(str(directory.resolve()))
+        self.identity = json.dumps(["transformers", str(directory.resolve()), stamp(directory)])
+        self._model, self._tokenizer, self._lock = _load(str(directory.resolve()), self.identity)
         own = getattr(self._model.config, "max_position_embeddings", None)
         self.context_tokens = min(options.context_tokens, own) if own else options.context_tokens
-        self.identity = json.dumps(["transformers", str(directory.resolve()), stamp(directory)])
 
     def count_tokens(self, text: str) -> int:
         """Tokens of ``text`` by the model's own tokenizer."""
@@ -124,8 +124,8 @@ class LocalChat:
 
 
 @functools.lru_cache(maxsize=1)
-def _load(directory: str) -> tuple[Any, Any, threading.Lock]:
-    """Model, tokenizer and the lock that lets one question at a time through."""
+def _load(directory: str, identity: str) -> tuple[Any, Any, threading.Lock]:
+    """Model, tokenizer and the lock that lets one question at a time through; other weights are loaded anew."""
     import torch
 
     model, tokenizer = load_weights(Path(directory))

@@ -42,11 +42,10 @@ def _first_object(text: str) -> dict[str, Any] | None:
         if start < 0:
             return None
         try:
-            value, _end = decoder.raw_decode(text, start)
+            found: dict[str, Any] = decoder.raw_decode(text, start)[0]
         except (ValueError, RecursionError):
             continue
-        if isinstance(value, dict):
-            return value
+        return found
     return None
 
 

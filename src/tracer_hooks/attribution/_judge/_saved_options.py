@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tracer_hooks.attribution._judge._options import JudgeOptions
+from tracer_hooks.attribution._judge._options import JudgeOptions, variable_of
 from tracer_hooks.attribution._weight_files import read_weights
 
 JUDGE = "judge.json"
@@ -41,6 +42,5 @@ def saved_options(directory: Path) -> JudgeOptions:
 
 
 def _under_environment(asked: dict[str, Any], model: str) -> JudgeOptions:
-    stated, default = JudgeOptions.from_env(), JudgeOptions()
-    set_there = {one.name for one in fields(stated) if getattr(stated, one.name) != getattr(default, one.name)}
-    return replace(stated, model=model, base_url=None, **{k: v for k, v in asked.items() if k not in set_there})
+    own = {name: value for name, value in asked.items() if not os.environ.get(variable_of(name), "").strip()}
+    return replace(JudgeOptions.from_env(), model=model, base_url=None, **own)

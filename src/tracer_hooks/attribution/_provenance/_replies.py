@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tracer_hooks.attribution._provenance._departures import Departure, DepartureKind
@@ -11,6 +12,14 @@ from tracer_hooks.schema import ToolCall
 
 _MOST_CHARS = 20_000
 _MOST_LEAVES = 60
+_OWN_KEYS = frozenset({"message", "messages", "response", "result"})
+"""Under these a reply speaks of itself, whatever the argument of that name was."""
+_DONE = re.compile(
+    r"ok(?:ay)?|done|true|success(?:ful(?:ly)?)?|succeeded|complete[d]?|accepted|pending|queued|sent|saved|created"
+    r"|updated|deleted|booked|confirmed|error|failed|failure|not[ _]found|rejected|denied|invalid",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W_]+")
 
 
 def contradicted_calls(trace: Trace) -> Iterator[Departure]:
@@ -40,7 +49,7 @@ def _contradiction(call: ToolCall) -> tuple[str, str] | None:
         return None
     for key, value in call.arguments.items():
         other = reply.get(key)
-        if isinstance(value, str) and isinstance(other, str) and value.strip() and value.casefold() != other.casefold():
+        if isinstance(value, str) and isinstance(other, str) and key not in _OWN_KEYS and _is_another(value, other):
             return value, f"has {other!r} as {key!r}"
     if any(one != other and str(other).endswith(str(one)) for one in call.arguments for other in call.arguments):
         return None  # "item_ids" and "new_item_ids": the reply has the new ones
@@ -50,6 +59,15 @@ def _contradiction(call: ToolCall) -> tuple[str, str] | None:
     if len(missing) == 1 and len(leaves) >= 3 and len(echoed) == len(leaves) - 1:
         return missing[0], "repeats all of the call but this"
     return None
+
+
+def _is_another(value: str, other: str) -> bool:
+    """Whether a reply names something else, rather than the same in a longer form, or that the call was carried out."""
+    asked, given = _WORD.findall(value.casefold()), _WORD.findall(other.casefold())
+    if not asked or not given or _DONE.fullmatch(other.strip(" .!")) is not None:
+        return False
+    is_longer = set(asked) <= set(given) or set(given) <= set(asked)
+    return not is_longer and "".join(asked) != "".join(given)
 
 
 def _leaves(value: object) -> list[str]:

@@ -12,7 +12,7 @@ from tracer_hooks._limits import max_file_bytes, too_large
 from tracer_hooks._optional import require
 from tracer_hooks.datasets._labeled._atomic import write_atomically
 from tracer_hooks.datasets._labeled._verification import text_of
-from tracer_hooks.errors import DatasetError, TracerHooksError, TrajectoryError
+from tracer_hooks.errors import DatasetError, TrajectoryError
 from tracer_hooks.schema import LabeledTrajectory, from_json, to_json
 
 _RECORD = "record"
@@ -77,8 +77,6 @@ def parquet_rows(path: str | Path) -> Iterator[object]:
             if found != said:  # where the groups of rows are damaged, none of theirs is given, and nothing is said
                 raise DatasetError(f"cannot read {str(path)!r} as Parquet: {found} of its {said} rows can be read")
     except (OSError, ValueError, pa.ArrowException) as error:  # a file that is damaged may say anything of itself
-        if isinstance(error, TracerHooksError):
-            raise
         raise DatasetError(f"cannot read {str(path)!r} as Parquet: {error}") from error
 
 

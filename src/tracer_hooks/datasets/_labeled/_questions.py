@@ -41,7 +41,7 @@ def dealt_out(weights: Mapping[str, int], fractions: Mapping[str, float], seed: 
     Raises:
         DatasetError: The fractions are no shares that sum to 1, or there are fewer groups than parts.
     """
-    if not fractions or any(share <= 0 for share in fractions.values()) or abs(sum(fractions.values()) - 1) > _CLOSE:
+    if not fractions or not all(share > 0 for share in fractions.values()) or abs(sum(fractions.values()) - 1) > _CLOSE:
         raise DatasetError(f"fractions are {dict(fractions)!r}, expected positive shares that sum to 1")
     counting = {group: weight for group, weight in weights.items() if weight} or dict.fromkeys(weights, 1)
     if len(counting) < len(fractions):

@@ -44,6 +44,11 @@ def answer_key(value: Mapping[Any, Any]) -> str | None:
 def _message_text(message: Any) -> str:
     content = message.get("content") if isinstance(message, Mapping) else getattr(message, "content", message)
     if isinstance(content, list):  # content blocks
-        blocks = [block.get("text", "") if isinstance(block, Mapping) else to_text(block) for block in content]
-        return "\n".join(text for text in blocks if text)
+        return "\n".join(text for text in map(_block_text, content) if text)
     return content if isinstance(content, str) else json.dumps(to_json_value(content), ensure_ascii=False)
+
+
+def _block_text(block: Any) -> str:
+    """The text of a content block; empty for an image or a call."""
+    text = block.get("text") if isinstance(block, Mapping) else getattr(block, "text", block)
+    return to_text(text) if isinstance(text, str) else ""

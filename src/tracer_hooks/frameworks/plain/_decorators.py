@@ -233,7 +233,7 @@ def _reply(value: Any) -> ChatReply:
     if not isinstance(value, Mapping):
         return ChatReply(content=answer_text(value))
     calls = [_requested(call) for call in value.get("tool_calls") or ()]
-    usage = value.get("usage")
+    usage = _plain(value.get("usage"))
     return ChatReply(
         content=answer_text(value.get("content")) if calls or "content" in value else answer_text(value),
         tool_calls=[call for call in calls if call is not None],
@@ -256,6 +256,7 @@ def _plain(value: Any) -> Any:
 
 
 def _requested(call: Any) -> RequestedTool | None:
+    call = _plain(call)  # in a mapping of the user's own, calls may be a client's objects
     if not isinstance(call, Mapping):
         return None
     function = call.get("function")
@@ -266,4 +267,12 @@ def _requested(call: Any) -> RequestedTool | None:
 def _usage(usage: Mapping[str, Any]) -> Usage:
     read = usage.get("input_tokens", usage.get("prompt_tokens")) or 0
     written = usage.get("output_tokens", usage.get("completion_tokens")) or 0
-    return Usage(input_tokens=int(read), output_tokens=int(written))
+    return Usage(input_tokens=_count(read), output_tokens=_count(written))
+
+
+def _count(tokens: Any) -> int:
+    """A number of tokens; what is none counts as none."""
+    try:
+        return max(0, int(tokens))
+    except (TypeError, ValueError, OverflowError):
+        return 0

@@ -14,10 +14,9 @@ row                    what it holds
 from tracer_hooks.training.data._bags import bags_of, pairs_of
 from tracer_hooks.training.data._candidates import Candidates
 from tracer_hooks.training.data._judge_rows import (
+    JudgeRows,
     JudgeTask,
     JudgeTaskOptions,
-    PromptRows,
-    SFTRows,
     prompt_rows,
     sft_rows,
 )
@@ -31,14 +30,13 @@ __all__ = [
     "ContrastiveBag",
     "ContrastivePair",
     "Gold",
+    "JudgeRows",
     "JudgeTask",
     "JudgeTaskOptions",
     "LabeledRow",
     "LabeledRows",
     "PromptRow",
-    "PromptRows",
     "SFTRow",
-    "SFTRows",
     "SplitOptions",
     "Splits",
     "bags_of",

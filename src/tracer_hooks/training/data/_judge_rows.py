@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from functools import partial
+from typing import Generic, Literal, TypeVar
 
 from tracer_hooks.attribution import JudgeOptions
 from tracer_hooks.attribution.teaching import (
@@ -51,22 +52,16 @@ class JudgeTaskOptions:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class SFTRows:
-    """Rows for supervised training."""
+R = TypeVar("R", SFTRow, PromptRow)
 
-    rows: tuple[SFTRow, ...]
+
+@dataclass(frozen=True, slots=True)
+class JudgeRows(Generic[R]):
+    """What some labelled trajectories gave."""
+
+    rows: tuple[R, ...]
     left_out: Counter[str] = field(default_factory=Counter)
     """How many trajectories gave no row, for each reason, and how many labels had to be completed."""
-
-
-@dataclass(frozen=True, slots=True)
-class PromptRows:
-    """Rows for reinforcement learning."""
-
-    rows: tuple[PromptRow, ...]
-    left_out: Counter[str] = field(default_factory=Counter)
-    """How many trajectories gave no row, for each reason."""
 
 
 def sft_rows(
@@ -75,8 +70,8 @@ def sft_rows(
     count_tokens: Callable[[str], int],
     *,
     tick: Callable[[], None] = lambda: None,
-) -> SFTRows:
-    """One row for each labelled trajectory, or one for each order of the candidates.
+) -> JudgeRows[SFTRow]:
+    """Rows for supervised training: one for each labelled trajectory, or one for each order of the candidates.
 
     A label without a step gets the step of a faulty agent that ``structural`` finds likeliest; that is counted.
 
@@ -89,20 +84,7 @@ def sft_rows(
     Raises:
         TrainingError: The context is too small for the question alone.
     """
-    rows: list[SFTRow] = []
-    left_out: Counter[str] = Counter()
-    for row in labeled:
-        tick()
-        candidates = Candidates(row.trajectory)
-        step = row.gold.step
-        if step is None:
-            step = candidates.likeliest_of({agent for agent, _ in row.gold.pairs})
-            left_out["step of the label guessed"] += 1
-        if step not in answerable_steps(row.trajectory):
-            left_out["the labelled step is a person's"] += 1
-            continue
-        rows += _sft_rows(row, step, candidates, _questions(row, candidates, options, count_tokens), left_out)
-    return SFTRows(tuple(rows), left_out)
+    return _built(labeled, partial(_sft_rows, _Asker(options, count_tokens)), tick)
 
 
 def prompt_rows(
@@ -111,39 +93,22 @@ def prompt_rows(
     count_tokens: Callable[[str], int],
     *,
     tick: Callable[[], None] = lambda: None,
-) -> PromptRows:
-    """One row for each labelled trajectory, or one for each order of the candidates.
+) -> JudgeRows[PromptRow]:
+    """The same for reinforcement learning; see :func:`sft_rows`. A label without a step stays one."""
+    return _built(labeled, partial(_prompt_rows, _Asker(options, count_tokens)), tick)
 
-    Args:
-        labeled: Labelled trajectories.
-        options: What is asked, and in how many tokens.
-        count_tokens: Of the model's tokenizer.
-        tick: Called for each trajectory.
 
-    Raises:
-        TrainingError: The context is too small for the question alone.
-    """
-    rows: list[PromptRow] = []
+def _built(
+    labeled: Iterable[LabeledRow],
+    rows_of: Callable[[LabeledRow, Candidates, Counter[str]], Iterable[R]],
+    tick: Callable[[], None],
+) -> JudgeRows[R]:
+    rows: list[R] = []
     left_out: Counter[str] = Counter()
     for row in labeled:
         tick()
-        candidates = Candidates(row.trajectory)
-        questions = _questions(row, candidates, options, count_tokens)
-        right = _right_steps(row)
-        can_be_right = [one for one in questions if right & (set(one.options) if one.options else one.shown)]
-        if not can_be_right:
-            left_out[_UNANSWERABLE[options.task]] += 1
-        for question in can_be_right:
-            rows.append(
-                PromptRow(
-                    source=row.source,
-                    messages=question.messages,
-                    gold=row.gold,
-                    trajectory=row.trajectory,
-                    options=question.options,
-                )
-            )
-    return PromptRows(tuple(rows), left_out)
+        rows += rows_of(row, Candidates(row.trajectory), left_out)
+    return JudgeRows(tuple(rows), left_out)
 
 
 _UNANSWERABLE = {
@@ -160,24 +125,53 @@ def _right_steps(row: LabeledRow) -> set[int | None]:
     return {step.index for step in row.trajectory.steps if step.agent in agents}
 
 
-def _questions(
-    row: LabeledRow, candidates: Candidates, options: JudgeTaskOptions, count_tokens: Callable[[str], int]
-) -> list[JudgeQuestion]:
-    # Three options have three rotations; the judge asks all of them.
-    asking = JudgeQuestions(replace(options.judge, rotations=3), count_tokens)
-    run = row.trajectory
-    try:
-        if options.task == "shortlist":
-            return asking.shortlist(run, candidates.first(options.top_k))
-        return [asking.verdict(run, focus=candidates.first(options.top_k))]
-    except AttributionError as error:
-        too_small = str(error).partition(". Set ")[0]
-        raise TrainingError(f"{row.source}: {too_small}. Set context_tokens higher, or reply_tokens lower") from error
+@dataclass(frozen=True, slots=True)
+class _Asker:
+    """Asks about a labelled trajectory as the judge does."""
+
+    options: JudgeTaskOptions
+    count_tokens: Callable[[str], int]
+
+    def questions(self, row: LabeledRow, candidates: Candidates) -> list[JudgeQuestion]:
+        options, run = self.options, row.trajectory
+        # Three options have three rotations; the judge asks all of them.
+        asking = JudgeQuestions(replace(options.judge, rotations=3), self.count_tokens)
+        try:
+            if options.task == "shortlist":
+                return asking.shortlist(run, candidates.first(options.top_k))
+            return [asking.verdict(run, focus=candidates.first(options.top_k))]
+        except AttributionError as error:
+            too_small = str(error).partition(". Set ")[0]
+            raise TrainingError(
+                f"{row.source}: {too_small}. Set context_tokens higher, or reply_tokens lower"
+            ) from error
 
 
-def _sft_rows(
-    row: LabeledRow, step: int, candidates: Candidates, questions: list[JudgeQuestion], left_out: Counter[str]
-) -> Iterator[SFTRow]:
+def _prompt_rows(asker: _Asker, row: LabeledRow, candidates: Candidates, left_out: Counter[str]) -> Iterator[PromptRow]:
+    questions = asker.questions(row, candidates)
+    right = _right_steps(row)
+    can_be_right = [one for one in questions if right & (set(one.options) if one.options else one.shown)]
+    if not can_be_right:
+        left_out[_UNANSWERABLE[asker.options.task]] += 1
+    for question in can_be_right:
+        yield PromptRow(
+            source=row.source,
+            messages=question.messages,
+            gold=row.gold,
+            trajectory=row.trajectory,
+            options=question.options,
+        )
+
+
+def _sft_rows(asker: _Asker, row: LabeledRow, candidates: Candidates, left_out: Counter[str]) -> Iterator[SFTRow]:
+    step = row.gold.step
+    if step is None:
+        step = candidates.likeliest_of({agent for agent, _ in row.gold.pairs})
+        left_out["step of the label guessed"] += 1
+    if step not in answerable_steps(row.trajectory):
+        left_out["the labelled step is a person's"] += 1
+        return
+    questions = asker.questions(row, candidates)
     for question in questions:
         if question.options:
             if step not in question.options:

@@ -1,0 +1,82 @@
+"""Words that people are shown, in cases that are seldom run as a whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracer_hooks._api.improving import ImproveEstimate, LearnedLessons
+from tracer_hooks.cli import _doctor
+from tracer_hooks.cli._demo import _show
+from tracer_hooks.cli._improve_shown import estimate_words
+from tracer_hooks.cli._lessons_job import _learned_lines
+from tracer_hooks.frameworks import FoundAdapter
+from tracer_hooks.suites import Endpoint
+
+DEALT = {"propose": 8, "accept": 20, "unused": 6}
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ({}, "Estimate: at most 100 runs of the team; the model"),
+        (
+            {"tokens_per_run": 0, "cost": 0.0},
+            "a cost that is not known; the model that writes comes on top. The runs report",
+        ),
+        ({"tokens_per_run": 1200, "cost": 2.5}, "about 120,000 tokens, a cost of about 2.5; the model"),
+        ({"seconds_per_run": 6.0}, "10 minutes of the team's own time, one run after the other; the model"),
+    ],
+)
+def test_an_estimate_says_what_is_known(known: dict[str, Any], said: str) -> None:
+    assert said in estimate_words(ImproveEstimate(runs=100, tasks=DEALT, **known))
+
+
+def test_failures_that_no_lesson_came_of_are_counted_by_their_reason() -> None:
+    found = LearnedLessons(team="t", team_name="desk", failures=9, unblamed=2, too_few=3, covered=4)
+    assert list(_learned_lines(found)) == [
+        "9 failed runs of desk that nobody has learnt from yet",
+        "  2 are laid on no agent",
+        "  3 are too few of their kind: three are needed",
+        "  4 are of a kind that there is a lesson for",
+        "There is nothing to learn from these.",
+    ]
+
+
+def test_an_adapter_that_fails_is_a_finding_and_no_end_of_the_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken:
+        name = "broken"
+
+        def framework_version(self) -> str:
+            raise RuntimeError("half installed")
+
+    broken: Any = Broken()
+    found = FoundAdapter(name="broken", adapter=broken, problem=None)
+    monkeypatch.setattr(_doctor, "find_adapters", lambda: [found])
+    (finding,) = [one for one in _doctor._adapters() if one.name == "broken"]
+    assert not finding.works
+    assert "half installed" in finding.detail
+
+
+def test_a_framework_that_the_demo_cannot_show_does_not_keep_the_others_from_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TRACER_HOOKS_STRICT")
+    endpoint = Endpoint(base_url="http://localhost:9", model="m", api_key="x")
+
+    def missing() -> Any:
+        raise ImportError("No module named 'crewai'")
+
+    def broken() -> Any:
+        def build(*_: Any, **__: Any) -> Any:
+            raise TypeError("another signature")
+
+        return build
+
+    assert _show("crewai", missing, endpoint, tmp_path) is False
+    assert _show("autogen", broken, endpoint, tmp_path) is False
+    said = " ".join(capsys.readouterr().out.split())
+    assert "skipped: No module named 'crewai'. Run: pip install 'tracer-hooks[crewai]'" in said
+    assert "cannot be shown: TypeError: another signature. Run: tracer-hooks doctor" in said

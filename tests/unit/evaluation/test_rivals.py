@@ -1,0 +1,135 @@
+"""A rival is called better only where a sign test over questions says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tracer_hooks.errors import ConfigError, OutputParseError
+from tracer_hooks.evaluation import RivalReport, held_out_apart, rivals
+from tracer_hooks.evaluation._adaptation_report import INJECTED, NATURAL, POSITION
+from tracer_hooks.schema import Attribution, DecisiveStep, LabeledTrajectory, LabelSource, RunOutcome, Step, Trajectory
+
+AGENTS = ("planner", "solver", "checker")
+
+
+def failed(number: int, gold: int = 1, source: LabelSource = LabelSource.INJECTED, **more: object) -> LabeledTrajectory:
+    steps = tuple(Step(index=i, agent=agent, content=f"{agent} on {number}") for i, agent in enumerate(AGENTS))
+    run = Trajectory(
+        run_id=f"{number}-{source}-{more}",
+        team="team",
+        task=f"question {number}",
+        steps=steps,
+        outcome=RunOutcome.FAILED,
+        reference="the expected answer",
+    )
+    decisive = DecisiveStep(agent=AGENTS[gold], step=gold)
+    given = {"question_id": f"q{number}", **more}
+    return LabeledTrajectory(trajectory=run, decisive=decisive, label_source=source, **given)  # type: ignore[arg-type]
+
+
+class Names:
+    """Names the step that a function gives for the number in the task; -1 is a reply that cannot be used."""
+
+    name = "names"
+
+    def __init__(self, step: Callable[[int], int]) -> None:
+        self._step = step
+
+    def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
+        assert reference is None
+        assert trajectory.reference is None
+        step = self._step(int(trajectory.task.split()[-1]))
+        if step < 0:
+            raise OutputParseError("no JSON", raw="?")
+        return Attribution(run_id=trajectory.run_id, attributor=self.name, agent=AGENTS[step], step=step)
+
+
+def compared(rival: Callable[[int], int], standard: Callable[[int], int], runs: list[LabeledTrajectory]) -> RivalReport:
+    return rivals(runs, {"rival": Names(rival), "standard": Names(standard)}, draws=50)
+
+
+RUNS = [failed(number) for number in range(8)]
+
+
+def test_six_questions_to_none_are_enough_and_five_are_not() -> None:
+    six = compared(lambda number: 1 if number < 6 else 0, lambda number: 0, RUNS)
+    assert (six.more, six.fewer, six.questions) == (6, 0, 8)
+    assert six.chance == pytest.approx(2 / 64)
+    assert six.is_better
+    five = compared(lambda number: 1 if number < 5 else 0, lambda number: 0, RUNS)
+    assert five.chance == pytest.approx(2 / 32)
+    assert not five.is_better
+    assert not five.is_worse
+    other = compared(lambda number: 0, lambda number: 1, RUNS)
+    assert other.is_worse
+    assert not other.is_better
+
+
+def test_many_runs_of_one_question_are_one_question() -> None:
+    runs = [failed(1, verification={"n": n}) for n in range(20)]
+    found = compared(lambda number: 1, lambda number: 0, runs)
+    assert (found.more, found.fewer) == (1, 0)
+    assert found.chance == 1.0
+    assert not found.is_better
+
+
+def test_equal_rivals_differ_by_chance_only() -> None:
+    found = compared(lambda number: 1, lambda number: 1, RUNS)
+    assert (found.more, found.fewer, found.chance) == (0, 0, 1.0)
+
+
+def test_natural_failures_decide_however_few() -> None:
+    runs = [*RUNS, failed(20, source=LabelSource.COUNTERFACTUAL)]
+    found = compared(lambda number: 0 if number == 20 else 1, lambda number: 1 if number == 20 else 0, runs)
+    assert found.judged_on == NATURAL
+    assert (found.more, found.fewer, found.questions) == (0, 1, 1)
+    assert found.labels == {INJECTED: 8, NATURAL: 1}
+    assert not found.is_better
+
+
+def test_a_reply_that_cannot_be_used_is_wrong_and_counted() -> None:
+    found = compared(lambda number: -1, lambda number: 1, RUNS)
+    assert found.unusable == 8
+    assert found.is_worse
+
+
+def test_a_prior_that_names_as_many_steps_is_told() -> None:
+    report = rivals(RUNS, {"rival": Names(lambda _: 1), "standard": Names(lambda _: 0)}, learnt=RUNS, draws=0)
+    assert report.is_better
+    assert report.as_good_unread == POSITION
+    report = rivals(
+        RUNS, {"rival": Names(lambda _: 1), "standard": Names(lambda _: 0)}, learnt=[failed(9, gold=2)], draws=0
+    )
+    assert report.as_good_unread is None
+
+
+def test_weak_labels_are_not_judged_by() -> None:
+    found = compared(lambda number: 1, lambda number: 1, [*RUNS, failed(9, weight=0.6)])
+    assert found.labels == {INJECTED: 8}
+
+
+def test_what_cannot_be_compared_is_refused() -> None:
+    with pytest.raises(ConfigError, match="on 0 failures"):
+        compared(lambda _: 1, lambda _: 1, [failed(1, weight=0.6)])
+
+
+def test_a_third_of_the_questions_is_held_out_and_equal_tasks_stay_together() -> None:
+    runs = [failed(number) for number in range(9)] + [
+        failed(number, source=LabelSource.COUNTERFACTUAL) for number in range(20, 26)
+    ]
+    twin = runs[0].model_copy(update={"question_id": "another id, the same words"})
+    weak = [failed(number, weight=0.6) for number in range(9)]
+    weak += [failed(number, weight=0.6) for number in range(40, 80)]  # that have no proven label
+    learnt, judged = held_out_apart([*runs, twin, *weak])
+    tasks = [{one.trajectory.task for one in part} for part in (learnt, judged)]
+    assert not tasks[0] & tasks[1]
+    assert len(tasks[1]) == 5
+    sources = [one.label_source for one in judged]
+    assert sources.count(LabelSource.COUNTERFACTUAL) == 2
+    assert not [one for one in judged if one.is_weak]
+    assert held_out_apart([*runs, twin, *weak]) == (learnt, judged)
+    assert [one for one in learnt if one.is_weak], "those of other questions are learnt from"
+    with pytest.raises(ConfigError, match="3 folds of 2 questions"):
+        held_out_apart(runs[:2])
