@@ -11,8 +11,9 @@ CHECKED := src adapters packages tests scripts $(wildcard benchmarks)
 ARGS ?=
 
 # The frameworks' own telemetry stays off, and a bug of ours is raised instead of logged. OTEL_SDK_DISABLED
-# would switch our spans off too, so it is taken out of the environment.
-TEST_ENV := env -u OTEL_SDK_DISABLED OMP_NUM_THREADS=1 CREWAI_DISABLE_TELEMETRY=true \
+# would switch our spans off too, so it is taken out of the environment; PYTHONDONTWRITEBYTECODE would let each of the
+# processes that tests start compile the library anew.
+TEST_ENV := env -u OTEL_SDK_DISABLED -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 CREWAI_DISABLE_TELEMETRY=true \
 	CREWAI_TRACING_ENABLED=false CREWAI_DISABLE_VERSION_CHECK=true \
 	AUTOGEN_DISABLE_RUNTIME_TRACING=true TRACER_HOOKS_STRICT=1
 

@@ -58,6 +58,9 @@ if "OPENAI_BASE_URL" not in os.environ:
     os.environ.pop("SSL_CERT_FILE", None)
     os.environ["SSL_CERT_DIR"] = os.path.dirname(__file__)
 
+# A full collection of garbage looks at all that lives, and frameworks are a second's look: so seldom, and see below.
+gc.set_threshold(20_000)
+
 from tracer_hooks._api.conducting import _recovery  # noqa: E402 - after what it reads
 from tracer_hooks.telemetry._log_gate import release_logs  # noqa: E402
 
@@ -84,6 +87,12 @@ def pytest_xdist_auto_num_workers() -> int:
     if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
         return min(cores, 4)
     return max(1, min(cores, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // _WORKER_BYTES, 8))
+
+
+def pytest_collection_finish() -> None:
+    """What the test modules imported stays until the end: no collection of garbage looks at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_unconfigure() -> None:
@@ -156,7 +165,7 @@ def same_choices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_recovery, "_RANDOM", random.Random(int(os.environ.get("TEST_CHOICES", "0"))))
 
 
-CpuSeconds = Callable[[Callable[[int], object]], float]
+CpuSeconds = Callable[..., float]
 
 
 _KNOWN_WORK_S = 0.025
@@ -178,22 +187,24 @@ def _timed(call: Callable[[], object]) -> float:
 
 @pytest.fixture
 def cpu_seconds() -> CpuSeconds:
-    """The CPU time of a call, the least of three, without the garbage of the tests that ran before.
+    """The CPU time of a call, the least of three, without any collection of garbage.
 
-    One collection of a process that has loaded three frameworks takes longer than most of what is timed here. The
-    call gets a number that is new each time, so that it can make a text that no cache has seen. On a core that is slow
-    at the moment, since others use it or its sibling, seconds count by how much slower known work is.
+    One of a process that has loaded three frameworks takes longer than most of what is timed here. The call gets a
+    number that is new each time, so that it can make a text that no cache has seen. On a core that is slow at the
+    moment, since others use it or its sibling, seconds count by how much slower known work is. A call that was found to
+    take less than ``below``, when that is all that is asked, is not timed again.
     """
     fresh = itertools.count()
 
-    def seconds(call: Callable[[int], object]) -> float:
-        taken = []
-        gc.collect()
+    def seconds(call: Callable[[int], object], below: float = 0.0) -> float:
+        taken: list[float] = []
         gc.disable()
         try:
             for _ in range(3):
                 slow = max(1.0, _timed(_known_work) / _KNOWN_WORK_S)
                 taken.append(_timed(lambda: call(next(fresh))) / slow)
+                if taken[-1] < below:
+                    break
         finally:
             gc.enable()
         return min(taken)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import importlib
+import importlib.util
 import io
 import json
 import os
@@ -17,7 +19,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-_USED_LATER = ("jinja2", "numpy", "sqlalchemy.dialects.sqlite", "tracer_hooks.evaluation", "tracer_hooks.report")
+_USED_LATER = (
+    "jinja2",
+    "numpy",
+    "scipy.optimize",
+    "sklearn.tree",
+    "sqlalchemy.dialects.sqlite",
+    "tracer_hooks.evaluation",
+    "tracer_hooks.report",
+)
 """What commands import when they need it, and what starts no threads and reads no settings: no framework."""
 
 _SERVER = "import sys; sys.path.insert(0, {folder!r}); import _warm; _warm._serve(socket_of={number})"
@@ -94,7 +104,10 @@ def _serve(socket_of: int) -> None:
 
     commands = [f"tracer_hooks.cli.{found.name}" for found in pkgutil.iter_modules(tracer_hooks.cli.__path__)]
     for name in (*commands, *_USED_LATER):
-        importlib.import_module(name)
+        if importlib.util.find_spec(name.partition(".")[0]) is not None:
+            importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # a child that ends looks through all that lives, which takes longer than most commands
     line = socket.socket(fileno=socket_of)
     while True:
         _, streams, _, _ = socket.recv_fds(line, 1, 3)

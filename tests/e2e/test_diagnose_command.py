@@ -172,6 +172,24 @@ def test_reports_of_one_and_of_many(command: Command) -> None:
         assert "75.00" in (command.folder / "two_files" / f"{number}.html").read_text(encoding="utf-8")
 
 
+def test_a_report_has_no_page_for_what_could_not_be_diagnosed(command: Command) -> None:
+    write(command.folder / "one.json", failed_run("a"))
+    done = command("diagnose", "one.json", "missing.json", "--report", "both.html")
+    assert done.code == 1
+    assert "missing.json" in (command.folder / "both.html").read_text(encoding="utf-8")
+    (page,) = (command.folder / "both_files").iterdir()
+    assert "75.00" in page.read_text(encoding="utf-8")
+
+
+def test_a_name_that_no_file_can_have_is_an_error_of_its_own(command: Command) -> None:
+    write(command.folder / "run.json", failed_run())
+    done = command("diagnose", "x" * 5000, "run.json", "--json")
+    assert done.code == 1
+    first, second = done.json["results"]
+    assert "File name too long" in first["error"]
+    assert second["run_id"] == "r1"
+
+
 def test_a_report_that_cannot_be_written_is_said(command: Command) -> None:
     write(command.folder / "run.json", failed_run())
     done = command("diagnose", "run.json", "--report", "run.json/report.html")
@@ -187,9 +205,9 @@ def test_the_same_input_gives_the_same_answer(command: Command) -> None:
     assert answers[0] == answers[1]
 
 
-@pytest.mark.parametrize("as_json", [True, False])
-def test_a_reader_that_goes_away_is_no_error_message(command: Command, as_json: bool) -> None:
-    write(command.folder / "runs.jsonl", *(failed_run(f"r{number}") for number in range(200)))
+@pytest.mark.parametrize(("as_json", "count"), [(True, 200), (False, 200), (True, 1)])
+def test_a_reader_that_goes_away_is_no_error_message(command: Command, as_json: bool, count: int) -> None:
+    write(command.folder / "runs.jsonl", *(failed_run(f"r{number}") for number in range(count)))
     process = subprocess.Popen(
         [*command.argv, "diagnose", "runs.jsonl", *(["--json"] if as_json else [])],
         cwd=command.folder,

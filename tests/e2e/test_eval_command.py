@@ -62,6 +62,13 @@ def test_the_table_and_the_page(command: Command, whowhen: Path) -> None:
     assert "<svg" in (command.folder / "out" / "x.html").read_text(encoding="utf-8")
 
 
+def test_a_page_that_cannot_be_written_is_said(command: Command, whowhen: Path) -> None:
+    (command.folder / "file").write_text("")
+    done = command("eval", "--dataset", "whowhen", "--data", "data", "--attributor", "rules", "--html", "file/x.html")
+    assert done.code == 1
+    assert "cannot write 'file/x.html'" in done.err
+
+
 def test_second_labels_reference_and_limit(command: Command, whowhen: Path) -> None:
     done = command(
         "eval", "--dataset", "whowhen", "--data", "data/HC", "--attributor", "structural", "--labels",

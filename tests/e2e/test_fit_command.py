@@ -108,6 +108,15 @@ def test_too_few_labels(command: Command, tmp_path: Path) -> None:
     assert not (tmp_path / "mine").exists()
 
 
+def test_a_place_that_cannot_be_written_is_said(command: Command, labels, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for out in ("file", "file/folder"):
+        done = command("fit", "--labels", labels, "--out", tmp_path / out)
+        assert done.code == 1
+        assert "cannot write" in done.err
+        assert "expected a directory for --out" in done.err
+
+
 @pytest.mark.parametrize("name", ["rules", "nobody"])
 def test_attributors_that_cannot_be_fitted(command: Command, labels, tmp_path: Path, name: str) -> None:
     done = command("fit", "--labels", labels, "--out", tmp_path / "mine", "--attributor", name)
@@ -131,3 +140,8 @@ def test_passing_runs_join_the_diagnosis(command: Command, tmp_path: Path) -> No
     answer = done.json["results"][0]
     assert answer["step"] == 1
     assert "contrast" in answer["attributor"]
+    told = ("diagnose", tmp_path / "bad.json", "--passing", tmp_path / "good.json", "--json", "--attributor")
+    assert command(*told, "contrast").json["results"][0]["attributor"].startswith("contrast/")
+    refused = command(*told, "rules")
+    assert refused.code == 2
+    assert "the attributor 'rules' cannot be joined with passing runs" in refused.err

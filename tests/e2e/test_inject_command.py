@@ -68,6 +68,14 @@ def test_a_fault_without_effect_is_discarded(command: Command, team: None, tmp_p
     assert not out.exists()
 
 
+def test_a_file_that_cannot_be_written_is_said(command: Command, team: None, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = command(*INJECT, "--expected", "7", "--out", "file/faults.jsonl")
+    assert done.code == 1
+    assert "cannot write 'file/faults.jsonl'" in done.err
+    assert "expected a file for --out" in done.err
+
+
 def test_mistakes_are_said_in_one_line(command: Command, team: None) -> None:
     for arguments, code, said in (
         ((*INJECT, "--expected", "8"), 1, "the team failed all 3 runs without any fault"),

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from tracer_hooks.datasets import load
-from tracer_hooks.schema import RunOutcome, Trajectory, to_json
+from tracer_hooks.schema import RunOutcome, Step, ToolCall, Trajectory, to_json
 
 from ._command import Command, Done
 from .test_fit_command import labelled
@@ -126,3 +126,55 @@ def test_fit_and_eval_read_the_labels(command: Command) -> None:
     measured = command("eval", "--dataset", "trajectory", "--data", "labels.jsonl", "--no-detection", "--json")
     assert measured.code == 0, measured.err
     assert "12" in json.dumps(measured.json)
+
+
+def test_back_asks_the_question_before_and_a_step_is_shown_whole(command: Command) -> None:
+    long = "word " * 400
+    call = ToolCall(name="look_up", arguments={"page": 3}, error="HTTP 500")
+    steps = (
+        Step(index=0, agent="reader", content=long, tool_calls=(call,)),
+        Step(index=1, agent="writer", content="Done."),
+        Step(index=2, agent="writer", content="The end."),
+    )
+    run = Trajectory(run_id="r", task="Read it.", steps=steps)
+    (command.folder / "runs.jsonl").write_text(to_json(run) + "\n")
+    done = typed(command, "v 0\nv 7\nreader\nb\nwriter\n2\n?\nb\n1\nFM-1.1\n", "--attributor", "rules")
+    assert done.code == 0, done.err
+    said = " ".join(done.err.split())
+    assert "characters more)" in said
+    assert said.count("word") >= 400, "v shows all of it"
+    assert "look_up({'page': 3}) -> failed: HTTP 500" in said
+    assert "there is no step 7, expected one from 0 to 2" in said
+    assert "FM-3.3 incorrect verification" in said
+    assert steps_of(command.folder) == {"r": ("writer", 1, "FM-1.1")}
+
+
+def test_an_agent_is_named_by_its_number_and_any_question_can_end_it(command: Command) -> None:
+    runs(command.folder, 3)
+    done = typed(command, "1\n\n-\n1\ns\n1\n\nq\n")
+    assert (done.json["labelled"], done.json["skipped"], done.json["labels"]) == (1, 1, 1)
+    assert set(steps_of(command.folder)) == {"r0"}
+
+
+def test_runs_that_nobody_can_label_are_left_out(command: Command) -> None:
+    empty = Trajectory(run_id="empty")
+    passed = labelled(1).trajectory.model_copy(update={"outcome": RunOutcome.SUCCEEDED})
+    (command.folder / "runs.jsonl").write_text(to_json(empty) + "\n" + to_json(passed) + "\n")
+    done = typed(command, "")
+    assert done.code == 1
+    without, succeeded = done.json["left_out"]
+    assert "has no step that could be labelled" in without
+    assert "succeeded, so that no step made it fail. Else: --failed" in succeeded
+
+
+def test_a_label_that_stands_is_not_overwritten_by_a_table(command: Command) -> None:
+    runs(command.folder, 1)
+    run = labelled(0).trajectory
+    typed(command, f"{place(run, 2)}-\n")
+    table = command.folder / "labels.csv"
+    for step, left_out in ((2, 0), (3, 1)):
+        table.write_text(f"run,agent,step\nr0,{run.steps[step].agent},{step}\n")
+        done = typed(command, "", "--from-csv", "labels.csv")
+        assert len(done.json["left_out"]) == left_out, done.err
+        assert steps_of(command.folder) == {"r0": (run.steps[2].agent, 2, None)}
+    assert "labels the run otherwise already; left as it is" in done.json["left_out"][0]

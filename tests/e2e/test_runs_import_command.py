@@ -41,6 +41,16 @@ def test_what_is_said_later_holds_for_a_run_that_is_there(command: Command) -> N
     assert command("runs", "list", "--json").json["runs"][0]["outcome"] == "failed"
 
 
+def test_what_was_imported_is_said_to_people(command: Command) -> None:
+    write(command.folder / "run.json", unknown_run())
+    first = command("runs", "import", "run.json")
+    assert first.out == "1 imported, 0 already there, 0 could not be read\ndiagnose one: tracer-hooks diagnose r1\n"
+    again = command("runs", "import", "run.json", "--failed")
+    assert "of those already there, 1 now have the outcome that you say" in again.out
+    none = command("runs", "import", "missing.json")
+    assert (none.code, none.out) == (1, "0 imported, 0 already there, 1 could not be read\n")
+
+
 def test_records_of_one_id_and_different_content_are_different_runs(command: Command) -> None:
     write(command.folder / "a.json", unknown_run())
     write(command.folder / "b.json", unknown_run().model_copy(update={"task": "Another question?"}))

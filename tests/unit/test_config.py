@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from tracer_hooks.config import DEFAULT_STORE, CaptureConfig, ContentCapture, HookConfig, store_path
+from tracer_hooks.config import (
+    DEFAULT_EXIT_SECONDS,
+    DEFAULT_STORE,
+    CaptureConfig,
+    ContentCapture,
+    HookConfig,
+    Retention,
+    exit_seconds,
+    store_path,
+)
 from tracer_hooks.errors import ConfigError
 
 
@@ -93,3 +103,31 @@ def test_what_cannot_be_used_is_named(
         HookConfig.from_env()
     assert variable in str(caught.value)
     assert repr(value) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("30d", Retention(older_than=timedelta(days=30))),
+        (" 12h ", Retention(older_than=timedelta(hours=12))),
+        ("1000 runs", Retention(keep=1000)),
+        ("1 run", Retention(keep=1)),
+    ],
+)
+def test_how_long_runs_are_kept(text: str, kept: Retention) -> None:
+    assert Retention.parse(text) == kept
+
+
+@pytest.mark.parametrize("text", ["", "0 runs", "runs", "-5 runs", "1.5 runs", "9999999999999 runs", "30", "soon"])
+def test_what_says_neither_a_time_nor_a_number_of_runs(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"(?s)retention.*'1000 runs'"):
+        Retention.parse(text)
+
+
+def test_an_end_that_is_waited_for_as_long_as_by_default_where_the_variable_is_spoilt_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TRACER_HOOKS_EXIT_SECONDS", "1.5")
+    assert exit_seconds() == 1.5
+    monkeypatch.setenv("TRACER_HOOKS_EXIT_SECONDS", "soon")
+    assert exit_seconds() == DEFAULT_EXIT_SECONDS

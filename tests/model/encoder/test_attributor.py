@@ -1,5 +1,8 @@
+import hashlib
+import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -7,6 +10,7 @@ from tracer_hooks.attribution import Attributor
 from tracer_hooks.attribution._fitting import Fittable
 from tracer_hooks.attribution._scores import Scorer
 from tracer_hooks.attribution.encoder import EncoderAttributor
+from tracer_hooks.attribution.encoder._pointer import POINTER
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import RunOutcome, Step, Trajectory
 
@@ -131,6 +135,76 @@ def test_damaged_weights_are_refused(trained, labeled, tmp_path: Path) -> None:
     weights.write_bytes(data)
     with pytest.raises(AttributionError, match="SHA-256"):
         EncoderAttributor(tmp_path / "copy").score(labeled(1).trajectory)
+
+
+def tampered(folder: Path, copy: Path, *, fields: dict[str, Any] | None = None, weights: bytes | None = None) -> Path:
+    """A copy of an encoder with other fields ("part.name") or other weights, and sums that fit."""
+    shutil.copytree(folder, copy)
+    config = json.loads((copy / "encoder.json").read_text())
+    for name, value in (fields or {}).items():
+        part, _, field = name.partition(".")
+        config[part][field] = value
+    if weights is not None:
+        (copy / "encoder.safetensors").write_bytes(weights)
+        config["weights_sha256"] = hashlib.sha256(weights).hexdigest()
+    (copy / "encoder.json").write_text(json.dumps(config))
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"backbone.vocab_size": 900_000}, "a network of .* numbers is described, and its weights are"),
+        ({"head.vectors": 6}, "'head.vectors' is 6, expected"),
+        ({"backbone.num_hidden_layers": 3}, "do not fit encoder.json beside them|a network of"),
+    ],
+)
+def test_a_configuration_that_does_not_fit_the_weights_is_refused(
+    trained, labeled, tmp_path: Path, fields: dict[str, Any], said: str
+) -> None:
+    folder = tampered(trained[0], tmp_path / "copy", fields=fields)
+    with pytest.raises(AttributionError, match=said):
+        EncoderAttributor(folder).score(labeled(1).trajectory)
+
+
+def test_weights_that_fit_their_sum_and_hold_no_numbers_are_refused(trained, labeled, tmp_path: Path) -> None:
+    import torch
+    from safetensors.torch import load, save
+
+    state = load((trained[0] / "encoder.safetensors").read_bytes())
+    name = next(name for name, value in state.items() if value.is_floating_point() and value.numel())
+    spoilt = {**state, name: torch.full_like(state[name], float("nan"))}
+    for weights in (save(spoilt), b"\xff" * 2_000_000):
+        folder = tampered(trained[0], tmp_path / hashlib.sha256(weights).hexdigest(), weights=weights)
+        with pytest.raises(AttributionError, match=r"encoder\.safetensors' do not fit encoder\.json beside them"):
+            EncoderAttributor(folder).score(labeled(1).trajectory)
+
+
+def test_a_tokenizer_that_is_none_is_refused(trained, labeled, tmp_path: Path) -> None:
+    for number, text in enumerate(("{}", "no tokenizer", '{"model": {"type": "WordLevel", "vocab": {"a": 0}}}')):
+        folder = tampered(trained[0], tmp_path / str(number))
+        (folder / "tokenizer.json").write_text(text)
+        with pytest.raises(AttributionError, match="tokenizer"):
+            EncoderAttributor(folder).score(labeled(1).trajectory)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"spread": [0.0]}, "'spread' must hold a positive number for each of 'weights'"),
+        ({"features": [1]}, "'features' must be a list of names"),
+        ({"slope": float("nan")}, "no fitted pointer"),
+        ({}, "the fitted pointer reads 1 numbers a step"),
+    ],
+)
+def test_a_pointer_that_was_tampered_with_is_refused(
+    trained, labeled, tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    folder = tampered(trained[0], tmp_path / "copy")
+    pointer = {"slope": 1.0, "weights": [0.5], "spread": [1.0], "features": [], **change}
+    (folder / POINTER).write_text(json.dumps(pointer))
+    with pytest.raises(AttributionError, match=said):
+        EncoderAttributor(folder).score(labeled(1).trajectory)
 
 
 def test_a_folder_without_weights_is_named(labeled, tmp_path: Path) -> None:

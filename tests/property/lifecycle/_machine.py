@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
 import time
+import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +28,15 @@ from ._kinds import ANSWER, Kind
 MAX_TEAMS = 3
 _SETTLE_S = 0.05
 _WAIT_S = 20.0
+
+
+def _wait(run: tracer_hooks.TeamRun) -> None:
+    """Wait until the run is stored and diagnosed; where it is not, say what every thread is doing."""
+    try:
+        run.wait(_WAIT_S)
+    except TimeoutError as error:
+        stacks = ("".join(traceback.format_stack(frame)) for frame in sys._current_frames().values())
+        raise AssertionError(f"{error}; the threads:\n" + "\n".join(stacks)) from error
 
 
 @dataclass(eq=False)
@@ -265,7 +276,7 @@ class Lifecycle(RuleBasedStateMachine):
         if started:
             assert run is not None
             assert len(run.attempts) == started
-            run.wait(_WAIT_S)
+            _wait(run)
             numbers = [attempt.number for attempt in run.attempts]
             assert numbers == [*range(1, started + 1)]
             assert all(attempt.outcome is RunOutcome.FAILED for attempt in run.attempts[:-1])

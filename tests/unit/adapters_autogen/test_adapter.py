@@ -87,6 +87,18 @@ async def test_instructions_are_rewritten_and_put_back(adapter: AutoGenAdapter) 
     assert agent._system_messages is before
 
 
+async def test_a_society_of_mind_is_told_by_its_instruction(adapter: AutoGenAdapter) -> None:
+    model = replay("done")
+    society = SocietyOfMindAgent("society", pair(), model, instruction="Sum up.")
+    team = RoundRobinGroupChat([society], max_turns=1)
+    patches = adapter.write_instructions(team, {"society": "Be brief."})
+    assert patches is not None
+    await team.run(task="Go")
+    assert model.create_calls[0]["messages"][0].content == "Be brief."
+    patches.undo()
+    assert society._instruction == "Sum up."
+
+
 def test_instructions_that_cannot_all_be_written_are_not_written(adapter: AutoGenAdapter) -> None:
     team = RoundRobinGroupChat([assistant("a", replay()), UserProxyAgent("human")])
     assert adapter.write_instructions(team, {"a": "New.", "human": "New."}) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Sequence
 
@@ -186,6 +187,21 @@ async def test_a_code_executor_with_a_model_calls_its_executor_like_a_tool() -> 
     assert str(call.result).endswith("NameError")
     assert call.error == call.result
     assert (second.kind, second.content) == ("message", "It failed.")
+
+
+@pytest.mark.parametrize("error", [OSError("no disk"), asyncio.CancelledError()])
+async def test_an_executor_that_raises_ends_its_call_and_raises_as_before(error: BaseException) -> None:
+    class Broken(FakeExecutor):
+        async def execute_code_blocks(self, code_blocks: list[CodeBlock], cancellation_token) -> CodeResult:
+            raise error
+
+    runner = CodeExecutorAgent("runner", Broken(), model_client=replay(CODE))
+    with observed(runner) as seen, pytest.raises(type(error)):
+        await runner.run(task="Go")
+    (call,) = seen.trajectory.steps[0].tool_calls
+    assert call.name == "execute_code"
+    assert call.error == (str(error) or None)
+    assert all(span.end_time for span in seen.spans)
 
 
 async def test_hooking_leaves_signatures_alone() -> None:

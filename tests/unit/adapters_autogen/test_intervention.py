@@ -6,9 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from autogen_agentchat.agents import CodeExecutorAgent
 from autogen_agentchat.messages import ModelClientStreamingChunkEvent
 from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_agentchat.tools import AgentTool
+from autogen_core.code_executor import CodeResult
 from autogen_core.models import SystemMessage
 
 from tracer_hooks.errors import TapeMismatchError
@@ -19,11 +21,13 @@ from tracer_hooks.frameworks import (
     ReplaceToolReply,
     RewriteInstructions,
     ToolReply,
+    ToolRequest,
 )
 from tracer_hooks.telemetry import ChatReply, RequestedTool
 from tracer_hooks.testing import observed
 
 from ._teams import acts, assistant, calls, replay, texts
+from .test_agents import CODE, FakeExecutor
 from .test_tools import Remote
 
 
@@ -197,6 +201,67 @@ async def test_agents_as_tools_and_remote_tools_can_be_supplied() -> None:
     with observed(remote, intervention=taped):
         result = await remote.run(task="Go")
     assert result.messages[2].content[0].content == "taped"
+
+
+class OtherQuestion(Intervention):
+    def before_tool(self, request: ToolRequest) -> ToolRequest:
+        return replace(request, arguments={"q": 2})
+
+
+async def test_remote_tools_are_recorded_and_their_arguments_and_results_can_be_changed() -> None:
+    bench = Remote()
+    asks = calls(("search", '{"q": 1}'), ("fails", "{}"))
+    record, other = RecordReplies(), ReplaceToolReply(lambda request: True, lambda reply: ToolReply(content="other"))
+
+    async def read(intervention: Intervention) -> list[tuple[str, bool]]:
+        team = team_of(replay(asks, "done"), workbench=bench)
+        with observed(team, intervention=intervention):
+            result = await team.run(task="Go")
+        return [(one.content, one.is_error) for one in result.messages[2].content]
+
+    assert await read(record) == [("search done", False), ("fails done", True)]
+    assert [(request.name, request.arguments, reply.content, reply.is_error) for request, reply in record.tools] == [
+        ("search", {"q": 1}, "search done", False),
+        ("fails", {}, "fails done", True),
+    ]
+    assert await read(other) == [("other", False), ("other", False)]
+    assert bench.asked[:4] == [{"q": 1}, {}, {"q": 1}, {}]
+    await read(OtherQuestion())
+    assert bench.asked[4:] == [{"q": 2}, {"q": 2}]
+
+
+async def test_code_that_is_run_can_be_recorded_supplied_and_judged_otherwise() -> None:
+    async def run(intervention: Intervention, *results: CodeResult) -> tuple[str, Any]:
+        client = replay(CODE, "Done.")
+        agent = CodeExecutorAgent("runner", FakeExecutor(*results), model_client=client)
+        with observed(agent, intervention=intervention) as seen:
+            await agent.run(task="Go")
+        return client.create_calls[1]["messages"][-1].content, seen.trajectory.steps[0].tool_calls[0]
+
+    record = RecordReplies()
+    said, call = await run(record, CodeResult(exit_code=0, output="42"))
+    ((request, reply),) = record.tools
+    assert (said, call.result, call.error) == ("42", "42", None)
+    assert (request.agent, request.name, request.arguments) == ("runner", "execute_code", {"code": ["print(42)\n"]})
+    assert reply == ToolReply(content="42")
+    worse = ReplaceToolReply(lambda request: True, lambda reply: ToolReply(content="no disk", is_error=True))
+    said, call = await run(worse, CodeResult(exit_code=0, output="42"))
+    assert (said, call.error) == ("no disk", "no disk")
+    taped = ReplaceToolReply(lambda request: True, lambda reply: reply)
+    taped.before_tool = lambda request: ToolReply(content="taped")  # type: ignore[method-assign]
+    said, call = await run(taped)
+    assert (said, call.result) == ("taped", "taped")
+
+
+async def test_an_agent_as_a_tool_that_fails_fails_as_before_when_it_is_only_recorded() -> None:
+    record = RecordReplies()
+    helper = AgentTool(assistant("helper", replay()))  # its model has no reply
+    team = team_of(replay(calls(("helper", '{"task": "help"}')), "done"), tools=[helper])
+    with observed(team, intervention=record) as seen:
+        result = await team.run(task="Go")
+    assert result.messages[2].content[0].is_error
+    assert [(request.name, reply.is_error) for request, reply in record.tools] == [("helper", True)]
+    assert seen.trajectory.steps[0].tool_calls[0].error == result.messages[2].content[0].content
 
 
 class Mismatch(Intervention):

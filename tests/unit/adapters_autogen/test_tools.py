@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 from autogen_agentchat.teams import RoundRobinGroupChat
+from autogen_agentchat.tools import AgentTool
+from autogen_core import CancellationToken
+from autogen_core.models import UserMessage
 from autogen_core.tools import (
     FunctionTool,
     StaticWorkbench,
@@ -29,7 +32,11 @@ class Remote(Workbench):
     async def list_tools(self):
         return [{"name": "search"}, {"name": "fails"}]
 
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
     async def call_tool(self, name, arguments=None, cancellation_token=None, call_id=None) -> ToolResult:
+        self.asked.append(arguments)
         return ToolResult(name=name, result=[TextResultContent(content=f"{name} done")], is_error=name == "fails")
 
     async def start(self) -> None:
@@ -130,8 +137,21 @@ async def test_a_result_is_recorded_as_the_agent_reads_it() -> None:
 async def test_a_tool_called_outside_a_run_is_not_recorded() -> None:
     tool = FunctionTool(lambda: "42", name="answer", description="d")
     team = team_with(replay("hi"), tools=[tool])
-    from autogen_core import CancellationToken
-
     with observed(team) as seen:
         assert await tool.run_json({}, CancellationToken()) == "42"
+    assert seen.spans == ()
+
+
+async def test_what_is_called_outside_a_run_works_and_is_not_recorded() -> None:
+    bench, client = Remote(), replay("hi")
+    helper = AgentTool(assistant("helper", replay("helped")))
+    team = RoundRobinGroupChat(
+        [assistant("solo", client, workbench=bench), assistant("b", replay("hi"), tools=[helper])]
+    )
+    with observed(team) as seen:
+        assert (await bench.call_tool("search")).to_text() == "search done"
+        asked = client.create_stream([UserMessage(content="x", source="user")])
+        pieces: list[Any] = [piece async for piece in asked]
+        items: list[Any] = [item async for item in helper.run_json_stream({"task": "Help"}, CancellationToken())]
+    assert (pieces[-1].content, items[-1].messages[-1].content) == ("hi", "helped")
     assert seen.spans == ()

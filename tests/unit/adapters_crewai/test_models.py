@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from crewai import LLM, BaseLLM, Task
+from crewai.flow.flow import Flow, start
 from crewai.hooks import HookAborted, InterceptionPoint, register_hook, unregister_hook
 from crewai.llms import base_llm
 from pydantic import BaseModel
@@ -21,11 +23,12 @@ from tracer_hooks.frameworks import (
     RewriteInstructions,
 )
 from tracer_hooks.schema import StepKind, Usage
-from tracer_hooks.telemetry import ChatReply, RequestedTool, message_text
+from tracer_hooks.telemetry import ChatReply, RequestedTool, message_text, text_message
 from tracer_hooks.testing import ErrorReply, Reply, ScriptedLLM, ToolCallReply, When
 from tracer_hooks.testing._observing import observed
 from tracer_hooks.testing._spans import span_tree
-from tracer_hooks_crewai._replies import to_messages, to_reply
+from tracer_hooks_crewai._replies import to_messages, to_native, to_reply
+from tracer_hooks_crewai._signals import usage_of
 
 from ._crews import ADAPTER, Lookup, Scripted, agent, brief, calls, crew, final, react, task, team
 
@@ -370,3 +373,76 @@ def test_unusual_models_are_covered_when_they_turn_up() -> None:
         assert solo.kickoff("x").raw == "later answer"
     assert brief(seen.trajectory) == [("solo", "message", "later answer")]
     assert seen.trajectory.steps[0].model == "later"
+
+
+class Reworded(Intervention):
+    def before_model(self, request: ModelRequest) -> ModelRequest:
+        return replace(request, messages=(text_message("user", "other"),))
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_model_that_a_flow_asks_itself_is_observed_in_every_form_of_the_call(is_async: bool) -> None:
+    llm = Scripted.of(any="hello")
+    shown: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+        (([{"role": "user", "content": "x"}],), {}),
+        (("x",), {}),
+        ((), {"messages": [{"role": "user", "content": "x"}]}),
+        ((), {"messages": "x"}),
+    ]
+
+    class Asks(Flow[Any]):
+        @start()
+        async def ask_all(self) -> list[str]:
+            return [
+                await llm.acall(*args, **kwargs) if is_async else llm.call(*args, **kwargs) for args, kwargs in shown
+            ]
+
+    with observed(
+        flow := Asks(suppress_flow_events=True), adapter=ADAPTER, intervention=(record := RecordReplies())
+    ) as seen:
+        assert await flow.kickoff_async() == ["hello"] * 4
+    assert [span.name for span in seen.spans].count("chat fake") == 4
+    assert [reply.content for _, reply in record.models] == ["hello"] * 4
+    with observed(flow := Asks(suppress_flow_events=True), adapter=ADAPTER, intervention=Reworded()):
+        await flow.kickoff_async()
+    assert [messages[-1]["content"] for messages in llm.seen] == ["x"] * 4 + ["other"] * 4
+    taped = ReplaceModelReply(lambda request: True, lambda reply: ChatReply(content="taped"))
+    with observed(flow := Asks(suppress_flow_events=True), adapter=ADAPTER, intervention=taped):
+        assert await flow.kickoff_async() == ["taped"] * 4
+        assert await llm.acall("outside") == "hello"
+
+
+@pytest.mark.parametrize(
+    ("counts", "usage"),
+    [
+        ({"prompt_tokens": 3, "completion_tokens": 2}, Usage(input_tokens=3, output_tokens=2)),
+        ({"input_tokens": 3}, Usage(input_tokens=3)),
+        ({"prompt_tokens": -1, "input_tokens": 3}, Usage(input_tokens=3)),
+        ({"prompt_tokens": "many"}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_counts_of_providers_are_read_under_any_of_their_names(counts: Any, usage: Usage | None) -> None:
+    assert usage_of(counts) == usage
+
+
+class Sum(BaseModel):
+    total: int
+
+
+@pytest.mark.parametrize(
+    ("reply", "options", "native"),
+    [
+        (ChatReply(content='{"total": 42}'), {"response_model": Sum}, Sum(total=42)),
+        (ChatReply(content="forty-two"), {"response_model": Sum, "native_tools": True}, "forty-two"),
+        (ChatReply(content="forty-two"), {}, "forty-two"),
+        (
+            ChatReply(content="I look.", tool_calls=(RequestedTool(name="lookup", arguments={"query": "x"}),)),
+            {},
+            'Thought: I look.\nAction: lookup\nAction Input: {"query": "x"}',
+        ),
+    ],
+)
+def test_a_supplied_reply_has_the_form_that_the_agent_expects(reply: ChatReply, options: Any, native: Any) -> None:
+    assert to_native(reply, **{"native_tools": False, **options}) == native

@@ -5,11 +5,14 @@ from __future__ import annotations
 import operator
 import threading
 import warnings
+from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
 import pytest
 from langchain.agents import create_agent
+from langchain_core.language_models import FakeListLLM
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -18,7 +21,7 @@ from langgraph.types import RetryPolicy, Send
 from tracer_hooks.schema import StepKind
 from tracer_hooks.testing import observed, span_tree
 
-from ._graphs import QUESTION, Plain, calling, chain, lookup, scripted, speaker, told
+from ._graphs import QUESTION, Plain, Scripted, calling, chain, lookup, scripted, speaker, told
 
 MESSAGE, TOOL_CALL, ERROR = StepKind.MESSAGE, StepKind.TOOL_CALL, StepKind.ERROR
 
@@ -77,6 +80,57 @@ def test_a_node_that_calls_a_model_is_an_agent_whose_instructions_are_its_system
         team.invoke(QUESTION)
     assert told(observer) == [("solver", MESSAGE, "It is 42.")]
     assert observer.trajectory.agents[0].instructions == "Solve."
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_model_that_completes_text_is_a_model_too(is_async: bool) -> None:
+    model = FakeListLLM(responses=["It is 42."])
+
+    def solver(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [("ai", model.invoke("Solve: " + str(state["messages"][-1].content)))]}
+
+    async def asolver(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [("ai", await model.ainvoke("Solve: " + str(state["messages"][-1].content)))]}
+
+    team = chain(solver=asolver if is_async else solver)
+    with observed(team) as observer:
+        await team.ainvoke(QUESTION) if is_async else team.invoke(QUESTION)
+    (step,) = observer.trajectory.steps
+    assert (step.agent, step.kind, step.content) == ("solver", MESSAGE, "It is 42.")
+    assert "chat" in span_tree(observer.spans)
+
+
+@pytest.mark.parametrize(
+    ("output", "usage"),
+    [
+        ({"token_usage": {"prompt_tokens": 9, "completion_tokens": 3}}, (9, 3)),
+        ({"token_usage": {}}, None),
+        ({"token_usage": "unknown"}, None),
+    ],
+)
+def test_counts_of_models_that_report_them_beside_the_message_are_used(output: Any, usage: Any) -> None:
+    class Old(Scripted):
+        def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
+            return ChatResult(generations=[ChatGeneration(message=AIMessage("Done."))], llm_output=output)
+
+    team = chain(solver=speaker(scripted("Done.", kind=Old)))
+    with observed(team) as observer:
+        team.invoke(QUESTION)
+    found = observer.trajectory.steps[0].usage
+    assert (found and (found.input_tokens, found.output_tokens)) == usage
+
+
+def test_a_state_of_a_slotted_class_is_read_as_any_other() -> None:
+    @dataclass(slots=True)
+    class State:
+        topic: str
+        answer: str = ""
+
+    team = chain(State, solver=lambda state: {"answer": state.topic.upper()})
+    with observed(team) as observer:
+        team.invoke(State(topic="tea"))
+    assert observer.trajectory.task == "tea"
+    assert observer.results[0].text == "TEA"
 
 
 def test_a_node_without_model_that_speaks_is_an_agent_and_others_are_not() -> None:

@@ -75,6 +75,19 @@ def test_a_stop_at_a_node_is_an_interrupt_too(when: str, mode: Any) -> None:
     assert errors(observer) == []
 
 
+MODES: list[Any] = ["values", "updates", "debug", "tasks", ["messages", "updates"], "messages"]
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+@pytest.mark.parametrize("mode", MODES, ids=str)
+def test_an_interrupted_stream_says_so_in_every_mode(mode: Any, version: Any) -> None:
+    team = chain(solver=speaker(scripted("Hm.")), ask=ask, compiled={"checkpointer": InMemorySaver()})
+    with observed(team) as observer:
+        list(team.stream(QUESTION, THREAD, stream_mode=mode, version=version))
+        list(team.stream(Command(resume="yes"), THREAD, stream_mode=mode, version=version))
+    assert [result.interrupted for result in observer.results] == [True, False]
+
+
 def test_an_interrupt_inside_a_hooked_graph_passes_an_unhooked_one_around_it() -> None:
     inner = chain(name="inner", solver=speaker(scripted("It is 42.")), ask=ask)
     outer = chain(inner=inner, compiled={"checkpointer": InMemorySaver()})

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, SystemMessage
-from langchain_core.tools import tool
+from langchain_core.tools import ToolException, tool
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import MessagesState
 from langgraph.prebuilt import ToolNode
+from langgraph.types import Command, interrupt
 
 from tracer_hooks.frameworks import (
     Intervention,
@@ -135,6 +137,115 @@ def test_a_tool_that_is_called_directly_is_asked_about_once() -> None:
         result = team.invoke(QUESTION)
     assert result["messages"][-1].content == "found x!"
     assert observer.trajectory.steps[0].tool_calls[0].result == "found x!"
+
+
+class Supplied(Intervention):
+    """Answers in the place of every tool."""
+
+    def __init__(self, reply: ToolReply) -> None:
+        self.reply = reply
+
+    def before_tool(self, request: ToolRequest) -> ToolReply:
+        return self.reply
+
+
+class OtherQuery(Intervention):
+    def before_tool(self, request: ToolRequest) -> ToolRequest:
+        return replace(request, arguments={"query": "other"})
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(
+    ("intervention", "said", "used"),
+    [
+        (RecordReplies(), "found x", ["x"]),
+        (OtherQuery(), "found other", ["other"]),
+        (Supplied(ToolReply(content="taped")), "taped", []),
+        (ReplaceToolReply(lambda request: True, lambda reply: ToolReply(content="better")), "better", ["x"]),
+        (Supplied(ToolReply(content="no such page", is_error=True)), "ToolException: no such page", []),
+    ],
+)
+async def test_a_tool_that_a_node_calls_itself_can_be_answered_for(
+    intervention: Intervention, said: str, used: list[str], is_async: bool
+) -> None:
+    asked: list[str] = []
+
+    @tool
+    async def search(query: str) -> str:
+        """Search."""
+        asked.append(query)
+        return f"found {query}"
+
+    @tool("search")
+    def search_now(query: str) -> str:
+        """Search."""
+        asked.append(query)
+        return f"found {query}"
+
+    async def aclerk(state: MessagesState) -> dict[str, Any]:
+        try:
+            return {"messages": [("ai", await search.ainvoke({"query": "x"}))]}
+        except ToolException as error:
+            return {"messages": [("ai", f"ToolException: {error}")]}
+
+    def clerk(state: MessagesState) -> dict[str, Any]:
+        try:
+            return {"messages": [("ai", search_now.invoke({"query": "x"}))]}
+        except ToolException as error:
+            return {"messages": [("ai", f"ToolException: {error}")]}
+
+    with observed(team := chain(clerk=aclerk if is_async else clerk), intervention=intervention):
+        result = await team.ainvoke(QUESTION) if is_async else team.invoke(QUESTION)
+    assert (result["messages"][-1].content, asked) == (said, used)
+
+
+async def test_an_asynchronous_tool_that_raises_does_so_unless_it_is_mended() -> None:
+    @tool
+    async def fails(query: str) -> str:
+        """Fail."""
+        raise ValueError("the table is gone")
+
+    async def clerk(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [("ai", await fails.ainvoke({"query": "x"}))]}
+
+    team, record = chain(clerk=clerk), RecordReplies()
+    with observed(team, intervention=record), pytest.raises(ValueError, match="the table is gone"):
+        await team.ainvoke(QUESTION)
+    assert record.tools[0][1] == ToolReply(content="the table is gone", is_error=True)
+    mend = ReplaceToolReply(lambda request: True, lambda reply: ToolReply(content="mended"))
+    with observed(team := chain(clerk=clerk), intervention=mend):
+        assert (await team.ainvoke(QUESTION))["messages"][-1].content == "mended"
+
+
+def test_a_tool_inside_a_tool_is_asked_about_by_itself() -> None:
+    @tool
+    def outer(query: str) -> str:
+        """Look it up in another place."""
+        return f"outer {lookup.invoke({'query': query})}"
+
+    _, team = solo(calling(("outer", {"query": "x"}, "c1")), "Done.", tools=[outer])
+    with observed(team, intervention=(record := RecordReplies())):
+        team.invoke(QUESTION)
+    assert [(request.name, reply.content) for request, reply in record.tools] == [
+        ("lookup", "found x"),
+        ("outer", "outer found x"),
+    ]
+
+
+async def test_a_tool_that_asks_a_human_is_interrupted_under_an_intervention_too() -> None:
+    @tool
+    def approve(query: str) -> str:
+        """Ask a human."""
+        return str(interrupt("may I?"))
+
+    model = scripted(calling(("approve", {"query": "x"}, "c1")), "Done.")
+    team = create_agent(model, [approve], name="solo", checkpointer=InMemorySaver())
+    config: Any = {"configurable": {"thread_id": "1"}}
+    with observed(team, intervention=(record := RecordReplies())):
+        first = team.invoke(QUESTION, config)
+        assert first["__interrupt__"][0].value == "may I?"
+        assert record.tools == []
+        assert team.invoke(Command(resume="yes"), config)["messages"][2].content == "yes"
 
 
 def test_a_reply_at_a_step_is_replaced_and_the_step_shows_what_the_agent_got() -> None:

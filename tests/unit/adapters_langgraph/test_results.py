@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -21,6 +22,18 @@ from tracer_hooks_langgraph._tasks import task_text
 from ._graphs import QUESTION, Plain, chain, scripted, speaker
 
 
+@dataclass
+class Form:
+    topic: str
+    answer: str = ""
+
+
+@dataclass(slots=True)
+class SlottedForm:
+    topic: str
+    answer: str = ""
+
+
 @pytest.mark.parametrize(
     ("given", "text"),
     [
@@ -32,6 +45,11 @@ from ._graphs import QUESTION, Plain, chain, scripted, speaker
         ({"score": 1}, '{"score": 1}'),
         ("as it is", "as it is"),
         (Command(resume={"ok": True}), '{"ok": true}'),
+        ([HumanMessage("first"), AIMessage("no")], "first"),
+        (["a", "b"], '["a", "b"]'),
+        ({"messages": ("user", "one pair")}, "one pair"),
+        (Form(topic="tea"), "tea"),
+        (SlottedForm(topic="tea"), "tea"),
         (None, ""),
     ],
 )
@@ -47,6 +65,12 @@ def test_the_task_is_read_from_any_input(given: Any, text: str) -> None:
         ({"messages": [AIMessage("said"), ToolMessage("result", tool_call_id="1")]}, "said"),
         ({"topic": "tea", "answer": "green"}, "green"),
         ({"topic": "tea", "score": 2}, '{"topic": "tea", "score": 2}'),
+        ([HumanMessage("q"), AIMessage("said")], "said"),
+        ({"talk": [HumanMessage("q"), AIMessage("said")]}, "said"),
+        (AIMessage("said"), "said"),
+        (HumanMessage("asked"), "asked"),
+        (Form(topic="tea", answer="green"), "green"),
+        (SlottedForm(topic="tea", answer="green"), "green"),
         ({}, ""),
         (None, ""),
         (42, "42"),
@@ -71,6 +95,11 @@ def test_a_task_in_text_runs_any_graph_whose_input_is_clear() -> None:
         wish: str
         seen: Annotated[list[str], operator.add]
 
+    class Several(TypedDict):
+        style: str
+        question: str
+        answer: str
+
     @entrypoint()
     def flow(text: str) -> str:
         return text.upper()
@@ -81,6 +110,7 @@ def test_a_task_in_text_runs_any_graph_whose_input_is_clear() -> None:
         (chain(solver=speaker(scripted("Done."))), "Done."),
         (saved, "Done."),
         (chain(One, node=lambda state: {"seen": [state["wish"]]}), '{"wish": "tea", "seen": ["tea"]}'),
+        (chain(Several, node=lambda state: {"answer": state["question"].upper()}), "TEA"),
         (flow, "TEA"),
     ):
         call = adapter.entry(team, "tea")
@@ -94,6 +124,11 @@ def test_an_unclear_input_is_an_error_that_names_the_state() -> None:
 
     with pytest.raises(AdapterError, match=r"'left', 'right'"):
         get_adapter("langgraph").entry(chain(Two, node=lambda state: {}), "tea")
+
+
+def test_short_forms_of_messages_are_converted() -> None:
+    result = to_message({"role": "tool", "tool_call_id": "c1", "content": ["two", {"type": "text", "text": "parts"}]})
+    assert (result["role"], message_text(result)) == ("tool", "two\nparts")
 
 
 @pytest.mark.parametrize("message", [{"role": "assistant", "content": None}, ("ai", "x"), "text", object(), b"\xff"])

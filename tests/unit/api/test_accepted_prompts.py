@@ -16,9 +16,9 @@ import pytest
 import tracer_hooks
 from tracer_hooks import Verdict
 from tracer_hooks._api.conducting import _prompts, _team_prompts
-from tracer_hooks._api.conducting._team_prompts import team_prompts
+from tracer_hooks._api.conducting._team_prompts import TeamPrompts, team_prompts
 from tracer_hooks.cli._runs import show_run
-from tracer_hooks.errors import ConfigError
+from tracer_hooks.errors import ConfigError, StoreError
 from tracer_hooks.repairs import RepairTarget
 from tracer_hooks.replay import TapePlayer
 from tracer_hooks.schema import RunOutcome
@@ -444,6 +444,24 @@ def test_prompts_whose_runs_get_worse_are_rolled_back(path: Path, caplog: pytest
         f"tracer-hooks rolled back version 2 of the prompts of team 'solve': {version.reason.rstrip('.')}. "
         "See: tracer-hooks prompts show 2"
     )
+
+
+def test_a_store_that_fails_while_prompts_are_watched_costs_a_warning_and_not_the_run(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_: object) -> None:
+        raise StoreError("the disk is gone")
+
+    monkeypatch.setattr(TeamPrompts, "_watch", fails)
+    accept(path)
+    office = Office(twice)
+    solve = hooked(office, path)
+    for _ in range(3):
+        solve("x")
+    assert told(office) == [NEW] * 3
+    assert [line for line in caplog.messages if "watch" in line] == [
+        "tracer-hooks does not watch prompts: the disk is gone"
+    ]
 
 
 @pytest.mark.usefixtures("at_once")

@@ -58,6 +58,16 @@ def is_right(result: RunResult) -> bool:
     return False
 
 
+class Score(float):
+    """A number of the user's own, which can be neither compared nor shown."""
+
+    def __ge__(self, other: Any) -> bool:
+        raise TypeError("compare totals")
+
+    def __repr__(self) -> str:
+        raise TypeError("no text")
+
+
 class Judge:
     def __call__(self, result: RunResult, task: str) -> bool:
         return task == "six times seven" and result.native == "It is 42."
@@ -76,6 +86,7 @@ class Judge:
         (lambda result: math.nan, UNKNOWN, f"the check returned nan, {WANTED}"),
         (lambda result: 1.5, UNKNOWN, f"the check returned 1.5, {WANTED}"),
         (lambda result: -1, UNKNOWN, f"the check returned -1, {WANTED}"),
+        (lambda result: Score(), UNKNOWN, f"the check returned a Score whose repr() raises, {WANTED}"),
         (lambda result: "yes", UNKNOWN, f"the check returned 'yes', {WANTED}"),
         (lambda result: [], UNKNOWN, f"the check returned [], {WANTED}"),
         (lambda result: numpy.array([1, 2]), UNKNOWN, f"the check returned array([1, 2]), {WANTED}"),
@@ -152,6 +163,17 @@ def test_an_async_check_works_in_sync_code_inside_a_running_loop(run: Callable[.
         return run(lambda task: "It is 42.", "x", check=acheck)
 
     assert asyncio.run(main()).outcome is OK
+
+
+def test_an_async_check_that_raises_inside_a_running_loop_is_a_failure() -> None:
+    async def broken(result: RunResult) -> bool:
+        raise KeyError("total")
+
+    async def main() -> Any:
+        return tracer_hooks.run(lambda task: "It is 42.", "x", check=broken)
+
+    run = asyncio.run(main())
+    assert (run.outcome, run.outcome_reason) == (FAILED, "check: KeyError: 'total'")
 
 
 async def test_a_sync_and_an_async_check_in_async_code() -> None:

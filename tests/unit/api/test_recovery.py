@@ -327,3 +327,20 @@ def test_nobody_else_answers_in_a_resumed_run() -> None:
     reply = Repair(strategy="mine", target=RepairTarget.REPLY, agent="solver", text="42")
     with pytest.raises(ConfigError, match="counterfactual"):
         tracer_hooks.resume(run_of(solve), step=1, repair=reply)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "why"),
+    [
+        (At(None, RepairTarget.REPLY, "writer", "It is 42."), "proposed what an agent says"),
+        (At(99), "proposed to resume at a step that the run cannot be resumed at"),
+    ],
+)
+def test_a_proposal_that_cannot_be_carried_out_is_left_out_and_said(
+    strategy: At, why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    office = Office(always_wrong)
+    solve = hooked(office, repair=strategy, retries=2)
+    assert solve("x") == "It is 41."
+    assert office.asked == ["planner", "solver", "writer"] * 3, "plain retries"
+    assert len([line for line in caplog.messages if f"repair strategy 'at' {why}" in line]) == 1

@@ -195,6 +195,15 @@ def test_an_adapter_that_cannot_prepare_a_retry(bench: BenchAdapter, broken: str
     assert team.told == "Be right."
 
 
+@pytest.mark.parametrize("broken", ["reset", "write_instructions"])
+async def test_an_adapter_that_cannot_prepare_an_awaited_retry(bench: BenchAdapter, broken: str) -> None:
+    bench.breaks = {broken}
+    team = tracer_hooks.hook(BenchTeam(lambda told, task: "It is 41."), expected="42", retries=1)
+    assert await team.arun("x") == {"answer": "It is 41."}
+    assert run_of(team).outcome is RunOutcome.FAILED
+    assert team.told == "Be right."
+
+
 # --- a store ---------------------------------------------------------------------------------------------------------
 def test_runs_are_stored_with_their_attempts(tmp_path: Path) -> None:
     path = tmp_path / "sub" / "runs.sqlite"

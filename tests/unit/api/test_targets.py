@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import functools
+import gc
 import inspect
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
 import pytest
 
 import tracer_hooks
 from tracer_hooks.errors import AdapterError, AdapterNotFoundError
+from tracer_hooks.frameworks import EntryKind, PatchSet, RunHost, wrap_entry
 from tracer_hooks.schema import RunOutcome
 
 from ._framework import BenchAdapter, BenchTeam
@@ -137,6 +139,13 @@ def test_partial_callable_object_and_bound_method() -> None:
         assert hooked("x").endswith("x")
         assert outcome(hooked) is RunOutcome.SUCCEEDED
         assert task_of(hooked) == "x"
+
+
+@pytest.mark.parametrize("builtin", [max, "{}".format])
+def test_a_builtin_without_a_signature_is_a_function_of_its_task(builtin: Any) -> None:
+    hooked = tracer_hooks.hook(builtin)
+    assert hooked("abc") == builtin("abc")
+    assert (task_of(hooked), outcome(hooked)) == ("abc", RunOutcome.SUCCEEDED)
 
 
 def test_a_method_decorated_in_its_class_takes_its_task_after_self() -> None:
@@ -306,6 +315,54 @@ def test_ready_team_is_itself_and_unhook_restores_it(bench: BenchAdapter) -> Non
     with pytest.raises(AdapterError, match="is not hooked"):
         tracer_hooks.last_run(team)
     tracer_hooks.unhook(team)
+
+
+def test_a_team_that_can_be_called_is_a_team_and_no_function(bench: BenchAdapter) -> None:
+    class CallableTeam(BenchTeam):
+        def __call__(self, task: str) -> str:
+            raise AssertionError("not called")
+
+    team = tracer_hooks.hook(CallableTeam(right), expected="42")
+    assert isinstance(team, CallableTeam)
+    team.run("x")
+    assert outcome(team) is RunOutcome.SUCCEEDED
+
+
+def test_a_factory_that_gives_the_same_team_again_hooks_it_once(bench: BenchAdapter) -> None:
+    team = BenchTeam(right)
+
+    @tracer_hooks.hook(expected="42")
+    def build_team(prompts: Mapping[str, str] | None = None) -> BenchTeam:
+        return team
+
+    assert build_team() is team
+    entry = vars(team)["run"]
+    assert build_team() is team
+    assert vars(team)["run"] is entry
+    team.run("x")
+    assert outcome(team) is RunOutcome.SUCCEEDED
+
+
+def test_a_team_whose_class_alone_is_patched_is_hooked_until_it_is_unhooked(
+    bench: BenchAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hook(team: BenchTeam, host: RunHost) -> PatchSet:
+        original = functools.partial(BenchTeam.run, team)
+        entry = wrap_entry(team, "run", EntryKind.CALL, host, original=original, task_of=lambda args, kwargs: args[0])
+        patches = PatchSet()
+        patches.patch(BenchTeam, "run", lambda self, task: entry(task) if self is team else plain_run(self, task))
+        return patches
+
+    plain_run = BenchTeam.run
+    monkeypatch.setattr(bench, "hook", hook)
+    team, other = BenchTeam(right), BenchTeam(right)
+    before = dict(vars(team))
+    tracer_hooks.hook(team, expected="42")
+    gc.collect()
+    assert team.run("x") == other.run("x") == {"answer": "It is 42."}
+    assert outcome(team) is RunOutcome.SUCCEEDED
+    tracer_hooks.unhook(team)
+    assert (vars(team), BenchTeam.run) == (before, plain_run)
 
 
 def test_hooking_twice_changes_nothing(bench: BenchAdapter) -> None:

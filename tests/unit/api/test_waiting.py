@@ -16,7 +16,8 @@ import pytest
 
 import tracer_hooks
 from tracer_hooks._api.runs import _keeper
-from tracer_hooks._waiting import Lane, Moment
+from tracer_hooks._waiting import Lane, Moment, in_daemon_thread
+from tracer_hooks.errors import StoreError
 from tracer_hooks.store import PackedRun, RunStore, Writing
 
 TEAM = """
@@ -84,6 +85,21 @@ for number in range(int(sys.argv[2])):
     good(f"{sys.argv[3]} {number}")
 print("done", flush=True)
 """
+EIGHT_WITH_MANY = f"""
+import sqlalchemy.dialects.sqlite, tracer_hooks.store
+
+tracer_hooks.hook(lambda task: solo(task), store="off")("what is imported now need not be imported eight times")
+children = []
+for writer in range(8):
+    child = os.fork()
+    if child == 0:
+        sys.argv[3] = f"writer {{writer}}"
+        break
+    children.append(child)
+else:
+    sys.exit(any([os.waitpid(child, 0)[1] for child in children]))
+{MANY}
+"""
 IN_A_POOL = """
 from concurrent.futures import ProcessPoolExecutor
 
@@ -118,23 +134,25 @@ def tasks_in(path: Path) -> set[str]:
         return {run.task for run in store.list(limit=1000)}
 
 
-@pytest.mark.parametrize(
-    ("program", "said", "stored"),
-    [
+def test_a_diagnosis_that_hangs(tmp_path: Path) -> None:
+    cases = [
         (BACKGROUND, "did not wait any longer for 2 diagnoses in the background", {"a", "b"}),
         (BACKGROUND + BESIDE_ANOTHER, "did not wait any longer for 2 diagnoses", {"a", "b", "c"}),
         (CANCELLED, "did not wait any longer for 1 diagnosis", {"a"}),
         (DIAGNOSED, "did not wait any longer for 1 diagnosis", {"a"}),
-    ],
-)
-def test_a_diagnosis_that_hangs(program: str, said: str, stored: set[str], tmp_path: Path) -> None:
-    process = started(program, tmp_path, str(tmp_path / "runs.sqlite"))
-    output, errors = process.communicate(timeout=100)  # it would wait for ever
-    assert (output, process.returncode) == ("done\n", 0), errors
-    assert errors.count("tracer-hooks did not wait") == 1
-    assert said in errors
-    assert "Traceback" not in errors
-    assert tasks_in(tmp_path / "runs.sqlite") == stored
+    ]
+    folders = [tmp_path / str(number) for number in range(len(cases))]
+    processes = []  # all at once: each of them waits for seconds
+    for (program, _, _), folder in zip(cases, folders, strict=True):
+        folder.mkdir()
+        processes.append(started(program, folder, str(folder / "runs.sqlite")))
+    for process, (program, said, stored), folder in zip(processes, cases, folders, strict=True):
+        output, errors = process.communicate(timeout=100)  # it would wait for ever
+        assert (output, process.returncode) == ("done\n", 0), errors
+        assert errors.count("tracer-hooks did not wait") == 1, program
+        assert said in errors
+        assert "Traceback" not in errors
+        assert tasks_in(folder / "runs.sqlite") == stored
 
 
 # --- a store ---------------------------------------------------------------------------------------------------------
@@ -281,6 +299,49 @@ def test_a_run_that_cannot_be_written_does_not_hold_up_others(
     assert "does not store a run: it cannot be written (ValueError: no such value)" in caplog.messages[0]
 
 
+def test_what_cannot_be_kept_beside_a_run_does_not_hold_it_up(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise StoreError("no such table")
+
+    monkeypatch.setattr(Writing, "add_repair_counts", fails)
+    hooked = tracer_hooks.hook(lambda task: "41", expected="42", retries=1, store=tmp_path / "runs.sqlite")
+    for task in ("a", "b"):
+        hooked(task)
+    assert tracer_hooks.flush()
+    assert tasks_in(tmp_path / "runs.sqlite") == {"a", "b"}
+    assert [line for line in caplog.messages if "no such table" in line] == [
+        "tracer-hooks cannot keep what helped: no such table"
+    ]
+
+
+def test_what_helped_before_is_not_known_where_the_store_cannot_say_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise StoreError("no such table")
+
+    hooked = tracer_hooks.hook(lambda task: "41", expected="42", retries=1, store=tmp_path / "runs.sqlite")
+    hooked("a")
+    assert tracer_hooks.flush()
+    monkeypatch.setattr(RunStore, "repair_counts", fails)
+    assert [hooked("b"), hooked("c")] == ["41", "41"]
+    assert tracer_hooks.flush()
+    assert tasks_in(tmp_path / "runs.sqlite") == {"a", "b", "c"}
+    assert [line for line in caplog.messages if "no such table" in line] == [
+        "tracer-hooks does not know what helped before: no such table"
+    ]
+
+
+async def test_what_a_daemon_raises_reaches_whoever_awaits_it() -> None:
+    def work() -> None:
+        raise KeyError("total")
+
+    with pytest.raises(KeyError, match="total"):
+        await in_daemon_thread(work, "test")
+
+
 def test_a_locked_store_holds_up_the_end_of_a_process_once(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     tracer_hooks.hook(lambda task: task, store=path)("before")
@@ -298,10 +359,9 @@ def test_a_locked_store_holds_up_the_end_of_a_process_once(tmp_path: Path) -> No
 
 def test_writers_in_eight_processes_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
-    writers = [started(MANY, tmp_path, str(path), "12", f"writer {number}", seconds="60") for number in range(8)]
-    for writer in writers:
-        output, errors = writer.communicate(timeout=200)
-        assert (output, errors, writer.returncode) == ("done\n", "", 0)
+    process = started(EIGHT_WITH_MANY, tmp_path, str(path), "12", "nobody", seconds="60")
+    output, errors = process.communicate(timeout=200)
+    assert (output, errors, process.returncode) == ("done\n" * 8, "", 0)
     assert tasks_in(path) == {f"writer {writer} {number}" for writer in range(8) for number in range(12)}
 
 

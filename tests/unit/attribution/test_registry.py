@@ -13,7 +13,7 @@ from tracer_hooks.attribution import (
     get_attributor,
     register_attributor,
 )
-from tracer_hooks.errors import AttributionError, ConfigError
+from tracer_hooks.errors import AttributionError, ConfigError, MissingExtraError
 from tracer_hooks.schema import Attribution, Candidate, Step, Trajectory
 
 TRAJECTORY = Trajectory(run_id="r", steps=(Step(index=0, agent="a", content="hello"),))
@@ -76,6 +76,9 @@ def installed(folder: Path, value: str) -> None:
         "        return Attribution(run_id=trajectory.run_id, agent='a', step=0)\n"
         "def broken(): raise OSError('no licence')\n"
         "def nothing(): return 7\n"
+        "def without():\n"
+        "    from tracer_hooks.errors import MissingExtraError\n"
+        "    raise MissingExtraError('the attributor acme', 'acme-torch')\n"
     )
 
 
@@ -102,6 +105,24 @@ def test_an_attributor_of_a_distribution_that_cannot_be_used(
     monkeypatch.delitem(sys.modules, "acme_blame", raising=False)
     with pytest.raises(ConfigError, match=message):
         get_attributor("acme")
+
+
+def test_an_attributor_of_a_distribution_that_lacks_a_package_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed(tmp_path, "acme_blame:without")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "acme_blame", raising=False)
+    with pytest.raises(MissingExtraError, match="acme-torch"):
+        get_attributor("acme")
+
+
+@pytest.mark.parametrize("name", [name for name in attributor_names() if name != "auto"])
+def test_a_folder_with_a_file_of_an_attributors_name_is_no_fitted_one(tmp_path: Path, name: str) -> None:
+    (tmp_path / f"{name}.json").write_text('{"mine": true}')
+    said = r"^no (?:fitted attributor|trained judge|encoder)\b.* in '"
+    with pytest.raises((AttributionError, ConfigError), match=said):
+        get_attributor(tmp_path)
 
 
 @pytest.mark.parametrize(

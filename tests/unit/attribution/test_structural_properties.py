@@ -173,20 +173,20 @@ def big(steps: int, size: int, alphabet: str) -> Trajectory:
 @pytest.fixture
 def seconds(cpu_seconds):
     attributor = StructuralAttributor()
-    return lambda trajectory: cpu_seconds(lambda fresh: attributor.attribute(trajectory))
+    return lambda trajectory, below: cpu_seconds(lambda fresh: attributor.attribute(trajectory), below=below)
 
 
 def test_ten_steps_take_milliseconds(seconds) -> None:
     ten = big(10, 1_000, string.ascii_letters + "    ..,0123456789\n")
-    assert seconds(ten) < 0.15  # of CPU; some 60 ms, since every tenth character of these texts is a digit
+    assert seconds(ten, 0.15) < 0.15  # of CPU; some 60 ms, since every tenth character of these texts is a digit
 
 
 def test_a_long_trace_of_long_messages_takes_seconds(seconds) -> None:
     # About two of CPU on a quiet core, and up to twice that where its sibling is busy.
-    assert seconds(big(130, 300_000, string.ascii_letters + "   ..,0123456789\n")) < 6.0
+    assert seconds(big(130, 300_000, string.ascii_letters + "   ..,0123456789\n"), 6.0) < 6.0
 
 
 @pytest.mark.slow
 def test_binary_and_repetitive_megabytes_do_not_blow_up_the_patterns(seconds) -> None:
     for alphabet in ("".join(map(chr, range(256))), "1", "a", " ", '"', "1+", "'\"`:", "```\n", "Error: "):
-        assert seconds(big(3, 1_000_000, alphabet)) < 1.0, alphabet
+        assert seconds(big(3, 1_000_000, alphabet), 1.0) < 1.0, alphabet

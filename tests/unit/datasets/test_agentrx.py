@@ -145,6 +145,14 @@ def test_flat_messages_with_their_failures_in_one_record() -> None:
     assert record.labeled.decisive.step == 1
 
 
+def test_flat_messages_are_seen_for_what_they_are(tmp_path: Path) -> None:
+    snippet = [{"content": "a", "role": "human", "index": 1}, {"content": "b", "role": "Assistant", "index": 2}]
+    rows = {"task_instruction": "x", "trajectory_id": "t-9", "trajectory_snippet": snippet}
+    (record,) = load(write(tmp_path / "x.json", rows))
+    assert record.trajectory is not None
+    assert [step.agent for step in record.trajectory.steps] == ["human", "Assistant"]
+
+
 # --- files ---
 def write(path: Path, *rows: object) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)

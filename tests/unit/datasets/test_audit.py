@@ -243,6 +243,30 @@ def test_natural_failures_inform_and_never_fail() -> None:
     assert any("no injected fault" in note for note in result.notes)
 
 
+def test_what_an_audit_leaves_out_is_noted() -> None:
+    injected, natural = labelled_set(20), labelled_set(3, seed=2, source=LabelSource.COUNTERFACTUAL)
+    bare = [item.model_copy(update={"decisive": None}) for item in labelled_set(1, seed=3).labeled]
+    short = [item.model_copy(update={"trajectory": first_step_of(item)}) for item in labelled_set(1, seed=4).labeled]
+    result = audit(LabeledSet(labeled=(*injected.labeled, *natural.labeled, *bare, *short), clean=injected.clean[1:]))
+    assert set(result.notes) >= {
+        "6 natural failures have fewer than 5 questions: too few to measure",
+        "4 labelled runs have no decisive step among at least two steps, and were left out",
+        "1 injected runs have no passing run with the same agent at the same step",
+    }
+    assert {check.source for check in result.checks} == {"injected"}
+
+
+def first_step_of(item: LabeledTrajectory) -> Trajectory:
+    return item.trajectory.model_copy(update={"steps": item.trajectory.steps[:1]})
+
+
+def test_faults_without_their_passing_runs_are_audited_without_comparing_them() -> None:
+    result = audit(LabeledSet(labeled=labelled_set(20).labeled))
+    names = {check.name for check in result.checks}
+    assert "position" in names
+    assert not names & {"few words", "all words"}
+
+
 def test_steps_that_no_fault_can_be_put_into_belong_to_the_prior() -> None:
     def middle(rng: random.Random, agents: list[str]) -> int:
         return rng.choice([2, 3])

@@ -11,7 +11,7 @@ from tracer_hooks.datasets import LoadedRecord, load
 from tracer_hooks.datasets._export import export
 from tracer_hooks.datasets._labeled import LabeledSet
 from tracer_hooks.errors import ConfigError, DatasetError
-from tracer_hooks.schema import AgentFault, DecisiveStep, ErrorMode, LabeledTrajectory, RunOutcome
+from tracer_hooks.schema import AgentFault, DecisiveStep, ErrorMode, LabeledTrajectory, RunOutcome, Trajectory
 
 from ._labelled_sets import labelled_set
 
@@ -112,6 +112,22 @@ def test_aegis_keeps_the_sets_of_agents_and_modes(tmp_path: Path) -> None:
     assert [step.agent for step in found[1].trajectory.steps] == [
         step.agent for step in dataset.labeled[1].trajectory.steps
     ]
+
+
+@pytest.mark.parametrize(
+    ("update", "reason"),
+    [
+        ({"faults": (AgentFault(agent=""),), "decisive": None}, "an agent without a name"),
+        ({"trajectory": Trajectory(run_id="empty", outcome=RunOutcome.FAILED)}, "no steps"),
+    ],
+)
+def test_what_aegis_cannot_hold_is_reported(update: dict[str, object], reason: str, tmp_path: Path) -> None:
+    held, other = labelled_set(1).labeled
+    left = other.model_copy(update=update)
+    report = export(LabeledSet(labeled=(held, left)), tmp_path / "set.jsonl", "aegis")
+    assert report.written == 1
+    assert [one.run_id for one in report.skipped] == [left.trajectory.run_id]
+    assert reason in report.skipped[0].reason
 
 
 def test_aegis_counts_turns_from_one(tmp_path: Path) -> None:

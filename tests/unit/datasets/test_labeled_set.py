@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import resource
 import sys
 from collections import Counter
@@ -140,7 +141,7 @@ def test_no_part_of_a_split_is_empty() -> None:
     assert Counter(len(part.labeled) for part in parts.values()) == {2: 3}
 
 
-@pytest.mark.parametrize("shares", [{}, {"a": 0.5}, {"a": 1.2, "b": -0.2}])
+@pytest.mark.parametrize("shares", [{}, {"a": 0.5}, {"a": 1.2, "b": -0.2}, {"a": math.nan, "b": 0.5}])
 def test_shares_that_are_none_are_refused(shares: dict[str, float]) -> None:
     with pytest.raises(DatasetError, match="expected positive shares that sum to 1"):
         labelled_set(4).split(shares)

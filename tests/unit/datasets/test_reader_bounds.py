@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tracer_hooks import _limits
+from tracer_hooks._file_bytes import read_bytes, refuse_special
 from tracer_hooks.cli._main import main
 from tracer_hooks.datasets import LabeledSet, LoadedRecord, _pairs, load, read_parquet
 from tracer_hooks.errors import ConfigError, DatasetError, TrajectoryError
@@ -99,6 +100,32 @@ def test_a_long_line_is_refused_and_the_lines_around_it_are_read(
     assert "the line is larger than 1 MB" in refused(list(load(tmp_path / "x.jsonl")), "x.jsonl:2")
 
 
+def test_a_long_first_line_is_refused_and_the_lines_after_it_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(_limits.FILE_VARIABLE, "1")
+    long = json.dumps({**GOOD, "task": "x" * 3_500_000})
+    (tmp_path / "x.jsonl").write_text(f"{long}\n{json.dumps(GOOD)}\n")
+    first, second = load(tmp_path / "x.jsonl")
+    assert "the line is larger than 1 MB" in str(first.error)
+    assert second.trajectory is not None
+
+
+def test_a_name_that_no_file_can_have_is_refused() -> None:
+    with pytest.raises(OSError, match="no file can have this name"):
+        refuse_special("a\0.json")
+
+
+def test_a_file_that_is_read_whole_is_refused_when_it_is_too_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "spans.json").write_bytes(b" " * 1_500_000)
+    assert len(read_bytes(tmp_path / "spans.json")) == 1_500_000
+    monkeypatch.setenv(_limits.FILE_VARIABLE, "1")
+    with pytest.raises(TrajectoryError, match=r"spans\.json.*larger than 1 MB"):
+        read_bytes(tmp_path / "spans.json")
+
+
 @pytest.mark.parametrize("value", ["0", "-1", "x", "1.5"])
 def test_a_bound_that_is_no_number_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     good(tmp_path / "x.json")
@@ -159,6 +186,15 @@ def test_a_reader_that_fails_does_not_hide_the_others(tmp_path: Path, monkeypatc
         between(tmp_path, content)
     monkeypatch.setenv("TRACER_HOOKS_STRICT", "")
     assert "ZeroDivisionError: odd" in refused(between(tmp_path, content))
+
+
+def test_a_file_that_a_paired_reader_cannot_open_does_not_hide_the_others(tmp_path: Path) -> None:
+    run = {"trajectory_id": "1", "steps": [{"substeps": [{"role": "a", "content": "x"}]}]}
+    (tmp_path / "1.json.gz").write_bytes(b"no gzip")
+    (tmp_path / "2.json").write_text(json.dumps(run))
+    bad, good = sorted(load(tmp_path, format="agentrx"), key=lambda one: one.error is None)
+    assert "1.json.gz" in str(bad.error)
+    assert good.trajectory is not None
 
 
 @pytest.mark.parametrize("format", ["agentrx", "trail"])
@@ -245,10 +281,10 @@ def chain(path: Path, count: int, operation: str) -> None:
 
 @pytest.mark.parametrize("operation", ["chat", "invoke_agent"])
 def test_long_chains_of_parents_take_linear_time(
-    tmp_path: Path, cpu_seconds: Callable[[Callable[[int], object]], float], operation: str
+    tmp_path: Path, cpu_seconds: Callable[..., float], operation: str
 ) -> None:
     chain(tmp_path / "x.json", 8000, operation)
-    assert cpu_seconds(lambda _: list(load(tmp_path / "x.json"))) < 10
+    assert cpu_seconds(lambda _: list(load(tmp_path / "x.json")), below=10) < 10
 
 
 def test_a_bad_row_of_parquet_does_not_hide_the_others(tmp_path: Path) -> None:

@@ -63,6 +63,17 @@ def test_the_reason_of_a_success_is_no_reason_for_a_failure() -> None:
     assert "The trace itself says that it succeeded" in found.note
 
 
+def test_what_speaks_against_the_outcome_that_is_said_is_noted() -> None:
+    passed = Stated(outcome=RunOutcome.SUCCEEDED, expected="470").of(run())
+    assert passed.trajectory.outcome is RunOutcome.SUCCEEDED
+    assert "Its final answer does not state the expected one: expected 470, got 430 EUR." in passed.note
+    failed = Stated(outcome=RunOutcome.FAILED, expected="430").of(run())
+    assert failed.trajectory.outcome is RunOutcome.FAILED
+    assert "Its final answer states the expected one." in failed.note
+    for outcome, expected in ((RunOutcome.SUCCEEDED, "430"), (RunOutcome.FAILED, "470")):
+        assert "final answer" not in Stated(outcome=outcome, expected=expected).of(run()).note
+
+
 @pytest.mark.parametrize(
     "said", [{"reason": "x"}, {"reason": "x", "outcome": RunOutcome.SUCCEEDED}, {"reason": "x", "outcome": "unknown"}]
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from rich.console import Console
 
 from tracer_hooks.datasets._labeled import LabeledSet
 from tracer_hooks.datasets._stats import DatasetStats, rate_of, stats, stats_markdown, stats_tables
-from tracer_hooks.schema import LabelSource
+from tracer_hooks.datasets._stats._records import UNKNOWN
+from tracer_hooks.schema import AgentFault, DecisiveStep, ErrorMode, LabelSource
 
 from ._labelled_sets import labelled_set
 
@@ -85,6 +88,23 @@ def test_missing_and_impossible_counts_are_left_out() -> None:
     found = stats(LabeledSet(labeled=tuple(items)))
     assert (found.verified_failures.successes, found.verified_failures.trials) == (2, 3)
     assert found.cost.tokens is None
+
+
+def test_a_run_whose_step_is_not_known_counts_by_its_faults() -> None:
+    faults = (AgentFault(agent="Solver", error_mode=ErrorMode.FM_2_3), AgentFault(agent="Writer"))
+    first, *others = labelled_set(2).labeled
+    outside = others[0].model_copy(update={"decisive": DecisiveStep(agent="Planner", step=99)})
+    found = stats(LabeledSet(labeled=(first.model_copy(update={"decisive": None, "faults": faults}), outside)))
+    assert found.counts["mode"] == {"FM-2.3": 1, UNKNOWN: 2}
+    assert found.counts["agent"] == {"Solver": 1, "Writer": 1, "Planner": 1}
+    assert set(found.counts["position"].values()) == {0}
+
+
+def test_of_many_values_the_most_common_are_shown_and_the_rest_counted() -> None:
+    rows = [item.model_copy(update={"verification": {"suite": f"suite {number}"}})
+            for number, item in enumerate(labelled_set(20).labeled)]  # fmt: skip
+    text = stats_markdown(stats(LabeledSet(labeled=tuple(rows))))
+    assert re.search(r"\| \d+ more \| \d+ \| \d+\.\d% \|", text)
 
 
 def test_an_empty_set_has_statistics() -> None:

@@ -194,3 +194,10 @@ def test_rows_of_two_strings_and_traces_without_labels_are_seen_for_what_they_ar
         found = list(load(tmp_path, format=format))
         assert [record.labeled is not None for record in found] == [True, False]
         assert all(record.trajectory is not None and record.trajectory.framework == "trail" for record in found)
+
+
+def test_a_span_in_a_frame_without_steps_belongs_to_the_step_before_the_frame() -> None:
+    frame = span(32, "retry", "CHAIN", span(33, "SearchTool", "TOOL", at=5), at=4)
+    bare = {key: value for key, value in span(31, "LiteLLMModel.__call__", "LLM", at=3).items() if key != "child_spans"}
+    trace = read_spans({"trace_id": TRACE_ID, "spans": [span(30, "CodeAgent.run", "AGENT", bare, frame, at=2)]})
+    assert trace.step_of(ident(33), at_end=False) == 0

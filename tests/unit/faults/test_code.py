@@ -104,3 +104,28 @@ def test_the_words_around_the_code_stay() -> None:
         assert text is not None
         assert text.startswith("Here is the function.\n\n```python\n")
         assert text.endswith("```\nIt counts the even items below the limit.")
+
+
+@pytest.mark.parametrize(
+    ("mode", "kind", "code", "mutants"),
+    [
+        (
+            ErrorMode.FM_1_1,
+            "code_without_guard",
+            "big = [a if b else 0 for a, b in pairs\n       if a > 1]",
+            {"big = [a if b else 0 for a, b in pairs]"},
+        ),
+        (ErrorMode.FM_1_1, "code_without_guard", "big = [a for a in pairs if ((a) > 1)]", {"big = [a for a in pairs]"}),
+        (
+            ErrorMode.FM_1_1,
+            "code_off_by_one",
+            "for i in range(1, n - 1):\n    pass",
+            {f"for i in range({bounds}):\n    pass" for bounds in ("1, n", "1, n - 1 - 1", "2, n - 1")},
+        ),
+        (ErrorMode.FM_1_1, "code_off_by_one", "last = row[-1]", {"last = row[0]"}),
+        (ErrorMode.FM_2_6, "code_against_its_description", "low = min(a, b)", {"low = max(a, b)"}),
+        (ErrorMode.FM_2_2, "code_with_assumed_value", "open = True", {"open = False"}),
+    ],
+)
+def test_what_becomes_of_a_piece_of_code(mode: ErrorMode, kind: str, code: str, mutants: set[str]) -> None:
+    assert {mutant(mode, kind, code, seed) for seed in range(30)} == mutants

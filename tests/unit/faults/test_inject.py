@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -192,8 +193,20 @@ def test_the_rule_says_how_many_runs_there_are() -> None:
     rule = VerificationRule(trials=5, failures=4, controls=1)
     found = Chain().injector(InjectOptions(rule=rule)).inject(corruption(0))
     assert (found.verification.faulty_failures, found.verification.control_runs) == (4, 1)
-    with pytest.raises(ConfigError, match="failures"):
-        VerificationRule(trials=1, failures=2)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"trials": 1, "failures": 2}, "2 failures of 1 trials"),
+        ({"controls": -1}, "controls is -1, expected 0 or more"),
+        ({"trials": "many"}, r"VerificationRule: .*integer.*'many'"),
+        ({"tries": 3}, r"VerificationRule: .*'tries'"),
+    ],
+)
+def test_a_rule_that_says_nothing_is_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        VerificationRule(**fields)
 
 
 def test_a_model_that_follows_the_instruction_gives_a_label_and_no_trace_of_it() -> None:

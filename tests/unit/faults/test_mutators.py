@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
+from random import Random
 
 import pytest
 
@@ -20,7 +22,9 @@ from tracer_hooks.faults import (
     instructions_for,
     leaked_words,
     mutators_of,
+    register_mutator,
 )
+from tracer_hooks.faults._numbers import near, numbers_in
 from tracer_hooks.faults._phrases import all_phrases
 from tracer_hooks.schema import ErrorMode
 from tracer_hooks.telemetry import ChatReply, RequestedTool
@@ -140,6 +144,49 @@ def test_separators_and_decimals_stay_as_they_are() -> None:
     assert reply is not None
     assert re.search(r"ANSWER: 1?\d?,?\d{3}\.\d\d$", reply)
     assert "ANSWER: 1,250.75" not in reply
+
+
+@pytest.mark.parametrize(
+    ("said", "changed"),
+    [
+        ("Yes", {"No"}),
+        ("**NO**", {"**YES**"}),
+        ("the plan is valid", {"the plan is invalid"}),
+        ("(B)", {"(A)", "(C)", "(D)"}),
+        ("Carla", {"Tom", "Lisbon"}),
+        ("it cannot be done", {"it can be done"}),
+        ("the shop is not open", {"the shop is open"}),
+        ("no element is left", {"no element is not left"}),
+        ("blue", {None}),
+    ],
+)
+def test_a_conclusion_in_words_is_changed_for_another_of_its_kind(said: str, changed: set[str | None]) -> None:
+    before = "I looked at all of it.\nANSWER: "
+    context = FaultContext(agent="a", task="Is Tom or Carla in Lisbon?", reply=ChatReply(content=f"{before}{said}"))
+    found = [corrupt(context, ErrorMode.FM_2_6, kind="other_conclusion", seed=seed) for seed in range(30)]
+    assert {None if done is None else done.reply.content.removeprefix(before) for done in found} == changed
+
+
+def test_a_changed_number_keeps_its_sign_and_is_none_of_those_that_are_taken() -> None:
+    taken = [Decimal(-n) for n in range(200)]
+    assert near("-5", Random(0), avoid=taken) == "-200"
+
+
+def test_numbers_that_only_count_are_left_alone() -> None:
+    found = numbers_in("1. In step 3 there are 7 boxes, item #4 holds 9.\n2) Part 12: 8 lids.")
+    assert [number.text for number in found] == ["7", "9", "8"]
+
+
+def test_a_mutator_of_a_name_that_is_taken_is_refused() -> None:
+    with pytest.raises(FaultError, match="has a mutator 'other_conclusion' already"):
+        register_mutator(ErrorMode.FM_2_6, "other_conclusion")(lambda text, context, rng: text)
+
+
+def test_a_step_that_the_run_has_not_is_named_with_the_command_that_shows_them() -> None:
+    with pytest.raises(
+        FaultError, match=rf"no step 99, expected 0 to \d+\. Run: tracer-hooks runs show {PIPELINE.run_id}"
+    ):
+        context_of_step(PIPELINE, 99)
 
 
 def test_the_verdict_is_turned_round_throughout() -> None:

@@ -7,7 +7,15 @@ from collections import Counter, defaultdict
 import pytest
 
 from tracer_hooks.errors import FaultError
-from tracer_hooks.faults import FaultStrategy, PlannedFault, context_of_step, corrupt, plan_faults
+from tracer_hooks.faults import (
+    FaultSpec,
+    FaultStrategy,
+    PlannedFault,
+    context_of_step,
+    corrupt,
+    place_fault,
+    plan_faults,
+)
 from tracer_hooks.schema import ErrorMode, Step, StepInput, StepKind, Trajectory
 
 from ._runs import CODING, PIPELINE, RUNS, called, recorded
@@ -152,3 +160,20 @@ def test_a_plan_for_a_language_model_names_no_mutator() -> None:
 def test_a_plan_of_nothing_is_refused(options: dict[str, object]) -> None:
     with pytest.raises(FaultError, match="at least one mode and one strategy"):
         plan_faults(RUNS, **options)  # type: ignore[arg-type]
+
+
+def test_a_fault_that_says_step_and_kind_gets_the_agent_of_the_step() -> None:
+    spec = FaultSpec(strategy=FaultStrategy.TOOL, kind="error", step=2)
+    assert place_fault(PIPELINE, spec).agent == PIPELINE.steps[2].agent
+
+
+@pytest.mark.parametrize(
+    ("run", "spec", "message"),
+    [
+        (recorded("empty", "Do nothing.", []), FaultSpec(strategy=FaultStrategy.TOOL), "'empty' has no steps"),
+        (PIPELINE, FaultSpec(strategy=FaultStrategy.TOOL, step=0), "step 0 is not one that can carry"),
+    ],
+)
+def test_a_run_that_can_carry_no_such_fault_is_refused(run: Trajectory, spec: FaultSpec, message: str) -> None:
+    with pytest.raises(FaultError, match=message):
+        place_fault(run, spec)

@@ -97,6 +97,7 @@ def test_a_stale_result_is_the_one_before_of_the_same_tool() -> None:
     [
         (ToolFault.STALE_RESULT, "Due 2024-02-29, paid 2024-01-05.", "Due 2023-02-28, paid 2023-01-05."),
         (ToolFault.WRONG_RESULT, "The gate is open: true", "The gate is open: false"),
+        (ToolFault.WRONG_RESULT, "Lena sits beside Tom", "Porto sits beside Tom"),
         (ToolFault.EMPTY, PRICE, ""),
         (ToolFault.EMPTY, "", None),
         (ToolFault.TRUNCATED, "short", None),
@@ -107,6 +108,12 @@ def test_a_stale_result_is_the_one_before_of_the_same_tool() -> None:
 def test_what_becomes_of_a_result(kind: ToolFault, before: str, after: str | None) -> None:
     got = changed(kind, before)
     assert (got.content if got is not None else None) == after
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ToolFault if kind not in (ToolFault.TIME_OUT, ToolFault.ERROR)])
+def test_a_call_that_failed_has_no_result_to_change(kind: ToolFault) -> None:
+    failed = ToolReply(content=PRICE, is_error=True)
+    assert faulty_tool_reply(kind, "price", failed, earlier=["5 EUR"], known=[TICKETS], rng=Random(0)) is None
 
 
 def test_a_wrong_result_differs_in_one_value_and_keeps_its_form() -> None:

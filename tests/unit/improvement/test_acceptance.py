@@ -63,6 +63,16 @@ def test_harmful_prompts_are_kept_out_and_mostly_rejected() -> None:
     assert count(tests, Decision.REJECT) >= 80
 
 
+def test_prompts_that_lose_every_pair_do_harm_where_that_is_asked_before_the_gain() -> None:
+    rule = AcceptanceRule(alpha_futile=0.001)
+    test = fed([(0.0, 1.0, False)] * 12, rule)
+    assert test.decision is Decision.REJECT
+    assert test.reason.startswith("The new prompts do harm: ")
+    by_default = fed([(0.0, 1.0, False)] * 12)
+    assert by_default.decision is Decision.REJECT
+    assert "gain too little" in by_default.reason  # it is shown with less
+
+
 def test_a_clear_gain_is_accepted() -> None:
     tests = trials(differing(0.2, 0.3), 100, 300)
     assert count(tests, Decision.ACCEPT) >= 90

@@ -205,6 +205,71 @@ def test_a_client_s_objects_are_read() -> None:
     assert (step.usage.input_tokens, step.usage.output_tokens) == (3, 2)
 
 
+class Part:
+    """An object of a client."""
+
+    def __init__(self, **fields: Any) -> None:
+        self.fields = fields
+
+    def model_dump(self) -> dict[str, Any]:
+        return self.fields
+
+
+def test_a_client_s_objects_in_a_mapping_are_read() -> None:
+    call = Part(id="c1", function={"name": "look", "arguments": '{"at": "x"}'})
+    usage = Part(input_tokens=3, output_tokens="unknown")
+
+    @tracer_hooks.model
+    def give(prompt: str) -> dict[str, Any]:
+        return {"content": None, "tool_calls": [call, "no call"], "usage": usage}
+
+    step = run(lambda: str(give("x")), None).trajectory.steps[0]
+    assert [(call.name, call.arguments, call.call_id) for call in step.tool_calls] == [("look", {"at": "x"}, "c1")]
+    assert step.usage is not None
+    assert (step.usage.input_tokens, step.usage.output_tokens) == (3, 0)
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ({"messages": [{"content": [{"type": "text", "text": "One."}, {"type": "image"}, "Two."]}]}, "One.\nTwo."),
+        ({"messages": [{"content": [types.SimpleNamespace(type="text", text="One.")]}]}, "One."),
+        ({"messages": [{"content": [{"type": "text", "text": {"value": "One."}}]}]}, ""),
+    ],
+)
+def test_the_answer_of_messages_with_blocks_is_their_text(answer: Any, text: str) -> None:
+    assert tracer_hooks.run(lambda task: answer, "x").trajectory.final_output == text
+
+
+async def test_a_coroutine_that_a_plain_function_hands_on_fails_as_without_us() -> None:
+    async def broken_later(prompt: Any) -> str:
+        raise ConnectionError("refused")
+
+    amodel = tracer_hooks.model(lambda prompt: broken_later(prompt))
+
+    @tracer_hooks.hook
+    async def bare(task: str) -> str:
+        return await amodel("x")
+
+    with pytest.raises(ConnectionError, match="refused"):
+        await bare("x")
+    failed = tracer_hooks.last_run(bare)
+    assert failed is not None
+    assert [step.error for step in failed.trajectory.steps] == ["refused"]
+
+
+async def test_a_failing_coroutine_can_be_mended() -> None:
+    @tracer_hooks.tool
+    async def broken_later(number: int) -> str:
+        raise ValueError("out of stock")
+
+    @tracer_hooks.hook(intervention=ReplaceToolReply(lambda r: True, lambda r: ToolReply(content="mended")))
+    async def shop(task: str) -> str:
+        return await broken_later(1)
+
+    assert await shop("x") == "mended"
+
+
 async def test_coroutines_are_intervened_at_alike() -> None:
     @tracer_hooks.tool
     async def atool(number: int) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from pydantic import ValidationError
 
 from tracer_hooks.feedback import FeedbackInTask, RewrittenInstructions
 from tracer_hooks.repairs import Failure, Repair, RepairTarget, Secrets, leaks, masked_feedback
@@ -118,3 +121,16 @@ def test_a_failure_keeps_no_evidence_that_tells_the_answer(reference: str, quote
     lesson = RewrittenInstructions().propose(failure, 0)
     assert lesson is not None
     assert "«" not in lesson.text
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"target": RepairTarget.TASK}, "a repair with target 'task' has the text ''"),
+        ({"text": "Look again."}, "a repair with target 'nothing' has the text 'Look again.'"),
+        ({"target": RepairTarget.MESSAGE, "text": "Look again."}, "a repair with target 'message' names no agent"),
+    ],
+)
+def test_a_repair_that_says_something_to_nobody_is_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        Repair(strategy="third party", **fields)

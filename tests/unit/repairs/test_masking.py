@@ -100,6 +100,7 @@ def test_none_says_nothing() -> None:
 def test_the_reason_is_sent_whole_only_where_it_does_not_tell_the_answer() -> None:
     assert feedback_of("reason", None, "check: 3 of 5 tests pass", "4").text == "3 of 5 tests pass"
     assert feedback_of("reason", None, "1234 is missing", "1234").text == f"{HIDDEN} is missing"
+    assert feedback_of("reason", None, "check: ", "4", "41").text == "Expected something else, got 41."
     assert feedback_of("reason", None, "wrong", None) == MaskedFeedback("wrong", is_specific=True, is_checked=False)
     assert feedback_of("masked", None, "3 of 5 tests pass", "4", "41").text == "Expected something else, got 41."
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tracer_hooks.errors import ConfigError, ReplayError
-from tracer_hooks.frameworks import ModelRequest
+from tracer_hooks.frameworks import ModelRequest, ToolRequest
 from tracer_hooks.repairs import Repair, RepairTarget
 from tracer_hooks.replay import (
     Correction,
@@ -15,8 +15,9 @@ from tracer_hooks.replay import (
     TapedToolRequest,
     Trial,
     with_guidance,
+    with_message,
 )
-from tracer_hooks.telemetry import text_message
+from tracer_hooks.telemetry import assistant_message, text_message
 
 from ._sums import Sums
 
@@ -117,6 +118,7 @@ def test_a_taped_request_is_known_by_agent_and_messages() -> None:
     assert request.matches(ModelRequest(agent="taker", messages=messages, step=9))
     assert not request.matches(ModelRequest(agent="writer", messages=messages, step=2))
     assert not request.matches(ModelRequest(agent="taker", messages=messages[:1], step=2))
+    assert not request.matches(ToolRequest(agent="taker", name="note", step=2))
 
 
 def test_guidance_without_a_system_message_ends_the_last_message() -> None:
@@ -126,3 +128,14 @@ def test_guidance_without_a_system_message_ends_the_last_message() -> None:
     assert changed.messages[0] == request.messages[0]
     assert changed.messages[1] == text_message("user", "second\n\nMind the sign.")
     assert with_guidance(ModelRequest(agent="a"), "x") == ModelRequest(agent="a")
+
+
+def test_a_message_is_added_for_whom_the_model_answers_else_to_the_instructions() -> None:
+    system, user = text_message("system", "You add."), text_message("user", "2 3")
+    both = with_message(ModelRequest(agent="a", messages=(system, user)), "Mind the sign.")
+    alone = with_message(ModelRequest(agent="a", messages=(system, assistant_message("5"))), "Mind the sign.")
+    assert both is not None
+    assert alone is not None
+    assert both.messages == (system, text_message("user", "2 3\n\nMind the sign."))
+    assert alone.messages[0] == text_message("system", "You add.\n\nMind the sign.")
+    assert with_message(ModelRequest(agent="a", messages=(assistant_message("5"),)), "Mind the sign.") is None

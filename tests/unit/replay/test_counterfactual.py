@@ -179,6 +179,24 @@ def test_pairs_that_the_check_cannot_judge_are_counted_and_left_out() -> None:
     assert result.runs > result.corrected.trials + result.control.trials
 
 
+def test_a_check_that_raises_ever_more_often_ends_the_trials_with_what_is_known() -> None:
+    asked = itertools.count()
+
+    def check(result: tracer_hooks.RunResult) -> bool:
+        if next(asked) > 2:
+            raise KeyError("score")
+        return False
+
+    run = Sums().record(FAULT, check=check)
+    assert run.again is not None
+    options = ReplayOptions(trials=4, early_stop=False)
+    replay = StepReplay(run.again(), Trial(trajectory=run.trajectory, tape=run.tape), options)
+    result = examine(replay, 1)
+    assert (result.corrected.trials, result.unjudged) == (1, 4)
+    assert result.stopped.startswith("the check could not judge 4 pairs of runs: ")
+    assert not result.is_significant
+
+
 def test_a_check_that_always_raises_stops_the_replay() -> None:
     team = Sums()
 

@@ -13,10 +13,11 @@ from tracer_hooks.replay import (
     TapeMode,
     TapePlayer,
     ToolRules,
+    ToolUse,
     model_digest,
     tool_digest,
 )
-from tracer_hooks.telemetry import ChatReply, Message, text_message
+from tracer_hooks.telemetry import ChatReply, Message, assistant_message, text_message
 
 
 def asks(agent: str, text: str, step: int | None = None) -> ModelRequest:
@@ -115,6 +116,21 @@ def test_strict_stops_at_the_first_difference_and_names_it() -> None:
         player.finish()  # whatever the framework made of the error
 
 
+@pytest.mark.parametrize(
+    ("messages", "reason"),
+    [
+        ((*shown("one"), *shown("two")), "it shows 2 messages where the tape has 1"),
+        (
+            (assistant_message("one"),),
+            r"message 0 \(assistant\) differs: the texts are equal, its tool calls or other parts are not",
+        ),
+    ],
+)
+def test_a_request_that_begins_with_the_same_text_is_told_apart(messages: tuple[Message, ...], reason: str) -> None:
+    with pytest.raises(TapeMismatchError, match=f"step 1, agent 'b': {reason}"):
+        TapePlayer(TAPE).before_model(ModelRequest(agent="b", messages=messages, step=1))
+
+
 def test_strict_knows_an_agent_that_has_no_call_left() -> None:
     with pytest.raises(TapeMismatchError, match="step 3, agent 'c': the tape holds no further model call of 'c'"):
         TapePlayer(TAPE).before_model(asks("c", "zero", 3))
@@ -203,6 +219,27 @@ def test_a_rebuilt_tool_that_failed_may_fail_again() -> None:
     assert player.before_tool(request) is None
     assert player.after_tool(request, ToolReply(content="gone", is_error=True)) is None
     assert player.divergences == []
+
+
+@pytest.mark.parametrize(
+    ("agent", "reason"),
+    [
+        ("a", "it calls the tool 'count' where the tape has 'look'"),
+        ("b", "the tape holds no call of the tool 'count' here"),
+    ],
+)
+def test_another_tool_in_a_fixed_step_is_a_difference(agent: str, reason: str) -> None:
+    player = TapePlayer(TAPE)
+    with pytest.raises(TapeMismatchError, match=f"step 0, agent '{agent}': {reason}"):
+        player.before_tool(ToolRequest(agent=agent, name="count", arguments={}, step=0))
+    assert player.divergences[0].reason == reason
+
+
+def test_a_run_that_was_let_go_at_a_difference_uses_its_tools_by_their_rules() -> None:
+    player = TapePlayer(TAPE, mode=TapeMode.RELEASE, tools=ToolRules(default=ToolUse.LIVE))
+    assert player.before_model(asks("a", "something else", 0)) is None
+    assert player.before_tool(uses("look", {"at": 2}, 0)) is None
+    assert len(player.divergences) == 1
 
 
 def test_a_recorded_tool_failure_is_raised() -> None:

@@ -60,3 +60,11 @@ def test_a_run_that_became_longer_keeps_its_last_steps() -> None:
 def test_steps_without_times_are_left_as_they_are() -> None:
     bare = Trajectory(run_id="run", steps=(Step(index=0, agent="a", content="x"),))
     assert retimed(bare, bare, until=1) == bare
+
+
+def test_a_step_whose_recorded_times_are_not_known_takes_no_time() -> None:
+    unknown = run((0, 4), (5, 7))
+    steps = (unknown.steps[0], unknown.steps[1].model_copy(update={"ended_at": None}))
+    recorded = unknown.model_copy(update={"steps": steps})
+    replayed = run((100, 100), (100, 100))
+    assert seconds(retimed(replayed, recorded, until=2)) == [(100, 104), (105, 105)]

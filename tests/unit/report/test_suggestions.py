@@ -62,6 +62,33 @@ def test_refused_arguments_are_told_from_an_outage() -> None:
     assert "refused its arguments" in suggestion(said, trajectory)
 
 
+def test_of_several_calls_the_one_that_failed_is_named() -> None:
+    trajectory = run(ToolCall(name="weather", result="12"), ToolCall(name="price_of", error="HTTP 503"))
+    said = found(ErrorMode.FM_2_2, quote="HTTP 503", why="The tool 'price_of' failed.", kind="error")
+    assert suggestion(said, trajectory).startswith("'price_of' failed")
+
+
+def test_an_error_that_was_passed_over_is_to_be_said() -> None:
+    said = found(ErrorMode.FM_2_5, quote="HTTP 503", why="It goes on after an error.", kind="error")
+    assert suggestion(said, run()) == (
+        "Tell 'scout' to say so when a tool failed, and not to go on as if it had answered."
+    )
+    assert suggestion(said, None) == suggestion(said, run())
+
+
+def test_an_error_without_a_tool_or_a_printed_line_is_answered_by_its_mode() -> None:
+    said = found(ErrorMode.FM_3_2, quote="x + 1", why="Its code failed.", kind="error")
+    assert suggestion(said, run()) == "Add a check of what 'scout' hands on, by a tool or by a second agent."
+
+
+@pytest.mark.parametrize("mode", [ErrorMode.FM_1_4, ErrorMode.FM_2_4])
+def test_a_value_that_got_lost_is_to_be_passed_on(mode: ErrorMode) -> None:
+    said = found(mode, quote="Two rooms.", why="It leaves 430 EUR out.", kind="value")
+    assert suggestion(said, run()) == (
+        "Have 'scout' pass on every value that it was given, in a fixed form, and leave none out."
+    )
+
+
 def test_code_that_failed_is_told_with_the_error_that_was_printed() -> None:
     printed = Evidence(step=1, quote="NameError: name 'x' is not defined", why="It reports an error.", kind="error")
     said = found(ErrorMode.FM_3_2, quote="x + 1", why="Its code failed.", kind="error", spread=(printed,))

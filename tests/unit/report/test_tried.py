@@ -194,3 +194,20 @@ def test_one_repair_in_a_few_words() -> None:
     assert repair_line(repair, failed_run()) == "told writer, with its next message, resumed at step 2 (writer)"
     assert repair_line(repair) == "told writer, with its next message, resumed at step 2"
     assert repair_line(trial(2).repair, failed_run()) == "tried again, from scratch"
+
+
+def test_other_instructions_may_have_helped_or_asking_again() -> None:
+    log = log_of(
+        trial(2, RepairTarget.INSTRUCTIONS, resume_from=2, passed=True, text="Write.\nBe long."), verified=VERIFIED
+    )
+    for text in both(log):
+        assert "The other instructions of writer, or asking again: either may have helped." in text
+
+
+def test_of_many_trials_the_terminal_says_how_many_it_leaves_out() -> None:
+    log = log_of(*(trial(attempt) for attempt in range(2, 30)))
+    text = shown(log)
+    assert "\n  20  failed" in text
+    assert "\n  21  failed" not in text
+    assert "  and 8 more\n" in text
+    assert "None of the 28 trials helped." in both(log)[0]

@@ -96,6 +96,8 @@ def test_what_does_not_exist_is_said(store: LessonStore) -> None:
         store.count(TEAM, 2, outcome("a"))
     with pytest.raises(StoreError, match="last must be at least 1"):
         store.outcomes(TEAM, 1, last=0)
+    with pytest.raises(StoreError, match="team is '', expected the team's fingerprint"):
+        store.propose("", draft())
 
 
 def test_a_damaged_lesson_is_said_and_can_be_retired(store: LessonStore) -> None:

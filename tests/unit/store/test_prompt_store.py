@@ -302,3 +302,13 @@ def test_a_diff_names_both_sides_and_is_empty_for_the_same_text() -> None:
     assert (
         prompt_diff("a\nb", "a\nc", before_name="v1", after_name="v2") == "--- v1\n+++ v2\n@@ -1,2 +1,2 @@\n a\n-b\n+c"
     )
+
+
+@pytest.mark.parametrize(("column", "value"), [("evidence", b"zgarbage"), ("created_us", 10**18), ("state", "odd")])
+def test_a_version_with_a_damaged_column_is_named(store: PromptStore, column: str, value: object) -> None:
+    accepted(store, "a")
+    with sqlite3.connect(store.path) as connection:
+        connection.execute(f"update prompt_versions set {column} = ?", (value,))
+    connection.close()
+    with pytest.raises(StoreError, match=r"version 1 of the prompts of .* is damaged"):
+        store.get(TEAM, 1)

@@ -204,3 +204,29 @@ def test_a_file_that_is_deleted_meanwhile_is_made_again(tmp_path: Path) -> None:
         file.unlink()
     store.save(make_run("after"))
     assert [run.run_id for run in store.list()] == ["after"]
+
+
+def test_a_full_disk_is_said_to_be_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = filled(tmp_path / "runs.sqlite")
+    connect = sqlite3.connect
+
+    def connect_to_a_full_disk(name: str, **options: Any) -> sqlite3.Connection:
+        opened: sqlite3.Connection = connect(name, **options)
+        opened.execute("PRAGMA max_page_count = 1").close()  # no fewer than there are
+        return opened
+
+    monkeypatch.setattr(sqlite3, "connect", connect_to_a_full_disk)
+    long = "".join(f"{number:x}" for number in range(100_000))
+    with pytest.raises(StoreError, match=r"database or disk is full.* Free some disk space"):
+        store.save(make_run("new", task=long))
+    assert [run.run_id for run in store.list()] == ["run-1"]
+
+
+def test_wiping_beside_a_writer_says_that_something_was_in_the_way(tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "runs.sqlite", busy_timeout_s=0.05)
+    store.save(make_run())
+    with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert store.wipe() is False
+    assert store.wipe() is True
+    assert [run.run_id for run in store.list()] == ["run-1"]

@@ -12,6 +12,7 @@ import pytest
 from tracer_hooks.errors import ConfigError, MissingExtraError
 from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.suites import Difficulty, SuiteTask, check_of, get_suite, load_tasks, save_tasks, suite_names
+from tracer_hooks.suites._drawing import different_tasks
 
 WITHOUT_EXTRA = ("code", "orders", "word_sums")
 DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)
@@ -121,6 +122,13 @@ def test_a_count_or_difficulty_that_cannot_be_is_refused(
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         get_suite(name).tasks(count, difficulty=difficulty)
+
+
+def test_draws_that_repeat_themselves_are_said_to_be_too_few() -> None:
+    tasks = [SuiteTask(id=str(number), text=f"task {number % 3}") for number in range(5)]
+    assert [task.id for task in different_tasks(3, lambda place: tasks[place % 5])] == ["0", "1", "2"]
+    with pytest.raises(ConfigError, match="only 3 different tasks were found, 4 are wanted; ask for fewer"):
+        different_tasks(4, lambda place: tasks[place % 5] if place % 2 else None)
 
 
 def test_without_reasoning_gym_its_suites_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,6 +162,7 @@ def test_frameworks_can_build_schemas_from_the_tools() -> None:
         ("refund", ("O-101", -5), "error: the amount has to be above 0"),
         ("refund", ("O-101", "a lot"), "error: expected a whole number, got 'a lot'"),
         ("refund", ("O-101", "inf"), "error: expected a whole number, got 'inf'"),
+        ("refund", ("O-101", 2.5), "error: expected a whole number, got 2.5"),
         ("place_order", ("C-1", "P-1", 1000), "error: 1000 of P-1 cannot be ordered"),
         ("place_order", ("C-1", "P-1", 0), "error: 0 of P-1 cannot be ordered"),
         ("apply_voucher", ("O-101", "FREE"), "error: there is no voucher 'FREE'"),
@@ -173,6 +174,30 @@ def test_what_cannot_be_done_is_told_and_changes_nothing(name: str, arguments: t
     assert tool(environment, name)(*arguments).startswith(message)
     assert environment.state.world == task.data["world"]
     assert environment.state.writes == []
+
+
+def test_what_was_done_is_not_done_twice() -> None:
+    environment = ORDERS.environment(task_of("voucher"))
+    world = environment.state.world
+    order = next(key for key, row in world["orders"].items() if not row["voucher"])
+    code = next(iter(world["vouchers"]))
+    assert tool(environment, "apply_voucher")(order, code).startswith(f"{order} costs ")
+    assert tool(environment, "apply_voucher")(order, code) == f"error: {order} has the voucher {code!r} already"
+    product = world["orders"][order]["product"]
+    world["orders"][order]["status"] = "open"
+    tool(environment, "cancel_order")(order)
+    stock = world["products"][product]["stock"]
+    assert tool(environment, "cancel_order")(order) == f"error: {order} is cancelled already"
+    assert world["products"][product]["stock"] == stock
+
+
+def test_a_customer_s_orders_are_listed_and_nobody_else_s() -> None:
+    environment = ORDERS.environment(task_of("move"))
+    orders = environment.state.world["orders"]
+    customer = next(iter(orders.values()))["customer"]
+    listed = json.loads(tool(environment, "list_orders")(customer))
+    assert [row["id"] for row in listed] == [key for key, row in orders.items() if row["customer"] == customer]
+    assert len(listed) < len(orders)
 
 
 def test_whole_numbers_are_read_as_models_write_them() -> None:

@@ -17,6 +17,7 @@ from tracer_hooks.telemetry import (
     ChatReply,
     RequestedTool,
     RunInvocation,
+    SpanEvent,
     SpanRecord,
     SpanStatus,
     ToolInvocation,
@@ -214,6 +215,7 @@ def test_a_failed_model_call_is_an_error_step() -> None:
         {semconv.AGENT_NAME: 7},
         {semconv.USAGE_INPUT_TOKENS: "3"},
         {semconv.RUN_AGENTS: "[1, {}]"},
+        {semconv.RUN_AGENTS: "[broken"},
     ],
 )
 def test_damaged_attributes_do_not_stop_the_rest(run: RunInvocation, spoilt: dict[str, Any]) -> None:
@@ -302,6 +304,55 @@ def test_an_error_status_without_outcome_is_a_failed_run() -> None:
     )
     (trajectory,) = assemble([root])
     assert (trajectory.outcome, trajectory.outcome_reason) == (RunOutcome.FAILED, "boom")
+
+
+def _foreign(number: int, operation: str, attributes: dict[str, Any] | None = None, **fields: Any) -> SpanRecord:
+    """A span of another instrumentation, inside the first one."""
+    values = {"start_ns": number * 10**9, "end_ns": number * 10**9 + 5, **fields}
+    return SpanRecord(
+        trace_id="1" * 32,
+        span_id=f"{number:016x}",
+        parent_id=f"{1:016x}" if number > 1 else None,
+        attributes={semconv.OPERATION_NAME: operation, **(attributes or {})},
+        **values,
+    )
+
+
+def test_an_exception_that_was_recorded_names_a_failure_without_a_message() -> None:
+    raised = SpanEvent(name="exception", time_ns=1, attributes={semconv.EXCEPTION_MESSAGE: "refused"})
+    other = SpanEvent(name="note", time_ns=2)
+    failed: dict[str, Any] = {"status": SpanStatus.ERROR, "events": (raised, other)}
+    records = [
+        _foreign(1, semconv.OP_INVOKE_WORKFLOW),
+        _foreign(2, semconv.OP_EXECUTE_TOOL, {semconv.TOOL_NAME: "lookup"}, **failed),
+        _foreign(3, semconv.OP_CHAT, **failed),
+        _foreign(4, semconv.OP_CHAT, {semconv.ERROR_TYPE: "TimeoutError"}, status=SpanStatus.ERROR),
+        _foreign(5, semconv.OP_CHAT, status=SpanStatus.ERROR),
+    ]
+    (trajectory,) = assemble(records)
+    assert trajectory.steps[0].tool_calls[0].error == "refused"
+    assert [step.error for step in trajectory.steps[1:]] == ["refused", "TimeoutError", "failed"]
+
+
+def test_the_answer_of_the_span_around_everything_is_the_runs() -> None:
+    chat = _foreign(2, semconv.OP_CHAT, {semconv.OUTPUT_MESSAGES: [assistant_message("So far so good.", [])]})
+    root = _foreign(1, semconv.OP_INVOKE_WORKFLOW, {semconv.OI_OUTPUT_VALUE: "It is 42."})
+    assert assemble([root, chat])[0].final_output == "It is 42."
+    assert assemble([_foreign(1, semconv.OP_INVOKE_WORKFLOW), chat])[0].final_output == "So far so good."
+
+
+def test_instructions_as_a_plain_text_are_the_agents() -> None:
+    told = {semconv.AGENT_NAME: "writer", semconv.SYSTEM_INSTRUCTIONS: "You write."}
+    (trajectory,) = assemble([_foreign(1, semconv.OP_INVOKE_WORKFLOW), _foreign(2, semconv.OP_CHAT, told)])
+    assert [(one.name, one.instructions) for one in trajectory.agents] == [("writer", "You write.")]
+
+
+def test_a_time_beyond_the_calendar_is_unknown() -> None:
+    late = 400_000 * 365 * 86_400 * 10**9
+    root = _foreign(1, semconv.OP_INVOKE_WORKFLOW)
+    (trajectory,) = assemble([root, _foreign(2, semconv.OP_CHAT, end_ns=late)])
+    assert trajectory.steps[0].started_at is not None
+    assert trajectory.steps[0].ended_at is None
 
 
 def _one_turn(work: Any) -> Trajectory:

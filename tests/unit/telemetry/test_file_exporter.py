@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor, SpanExportResult
 
 import tracer_hooks
@@ -144,3 +147,35 @@ def test_a_file_that_cannot_be_written_costs_one_warning(
     assert [message for message in caplog.messages if "cannot write spans" in message] == caplog.messages
     assert len(caplog.messages) == 1
     assert OTLPFileExporter(path).export([]) is SpanExportResult.FAILURE
+
+
+def test_a_span_that_cannot_be_written_costs_one_warning_and_the_others_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(_guard, "_warned", set())
+    exporter = OTLPFileExporter(tmp_path / "traces.jsonl")
+    odd = ReadableSpan(name="without a context")
+    assert [exporter.export([odd]) for _ in range(2)] == [SpanExportResult.FAILURE] * 2
+    assert len([message for message in caplog.messages if "cannot write spans" in message]) == 1
+    assert exporter.export([]) is SpanExportResult.SUCCESS
+    assert exporter.force_flush() is True
+    assert len((tmp_path / "traces.jsonl").read_text().splitlines()) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+def test_a_pipe_that_nobody_reads_is_waited_for_once_and_flushed_when_it_is_read(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    exporter = OTLPFileExporter(pipe)
+    began = time.monotonic()
+    assert {exporter.export([]) for _ in range(200)} == {SpanExportResult.SUCCESS}
+    assert time.monotonic() - began < 2  # 25 ms each would be 5 s
+    assert exporter.force_flush(timeout_millis=10) is False
+    reader = threading.Thread(target=pipe.read_bytes, daemon=True)
+    reader.start()
+    deadline = time.monotonic() + 30
+    while not exporter.force_flush(timeout_millis=100) and time.monotonic() < deadline:
+        if not reader.is_alive():  # each line opens the pipe anew
+            reader = threading.Thread(target=pipe.read_bytes, daemon=True)
+            reader.start()
+    assert exporter.force_flush() is True

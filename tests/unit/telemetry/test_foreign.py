@@ -264,6 +264,28 @@ def test_openllmetry_prompts_and_completions() -> None:
     assert (step.tool_calls[0].arguments, step.tool_calls[0].result) == ({"open": True}, '"done"')
 
 
+@pytest.mark.parametrize(
+    ("given", "arguments"),
+    [
+        (
+            {"input_str": "{'city': 'Köln', 'days': [1, 2], 'note': None}"},
+            {"city": "Köln", "days": [1, 2], "note": None},
+        ),
+        ({"input_str": "{'city': 'Köln'}", "inputs": {"city": "Ulm"}}, {"city": "Ulm"}),
+        ({"input_str": "{broken"}, "{broken"),
+        ({"input_str": "Köln"}, "Köln"),
+    ],
+)
+def test_what_langchain_gives_a_tool_as_text_is_read_as_its_arguments(given: dict[str, Any], arguments: object) -> None:
+    traced = {"traceloop.span.kind": "tool", "traceloop.entity.name": "lookup"}
+    records = [
+        span(1, None, "crewai.workflow", {"traceloop.span.kind": "workflow"}),
+        span(2, 1, "lookup.tool", {**traced, "traceloop.entity.input": json.dumps(given)}),
+    ]
+    [step] = only(records).steps
+    assert step.tool_calls[0].arguments == arguments
+
+
 def test_message_events_of_older_editions() -> None:
     events = (
         SpanEvent(name="gen_ai.system.message", attributes={"content": "Be brief."}),

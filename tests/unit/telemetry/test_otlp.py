@@ -160,6 +160,12 @@ def test_identifiers_are_read_as_hex_base64_or_number(tmp_path: Path, identifier
     assert read_otlp(path)[0].trace_id == TRACE
 
 
+def test_leading_zeros_that_an_exporter_left_out_are_put_back(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.json", request({"traceId": "0xabc", "spanId": "0x12"}))
+    record = read_otlp(path)[0]
+    assert (record.trace_id, record.span_id) == ("abc".zfill(32), "12".zfill(16))
+
+
 @pytest.mark.parametrize(
     "value",
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 
@@ -64,6 +65,19 @@ def test_values_of_secret_keys_are_blanked_whole() -> None:
     value = {"api_key": "short", "token": "t", "api_keys": ["one", "two"], "max_tokens": 5, "name": "n"}
     expected = {"api_key": BLANK, "token": BLANK, "api_keys": [BLANK, BLANK], "max_tokens": 5, "name": "n"}
     assert Redactor().value(value) == expected
+
+
+def test_numbers_under_secret_names_are_blanked_and_signs_are_not() -> None:
+    value = {"password": 12345678, "api_key": [1.5], "secret": True, "client_secret": None}
+    expected = {"password": BLANK, "api_key": [BLANK], "secret": True, "client_secret": None}
+    assert Redactor().value(value) == expected
+
+
+def test_a_secret_name_within_what_may_be_none_is_one_all_the_same() -> None:
+    value = {"session": {"password": "correct horse battery", "users": [{"password": 12345678}], "seconds": 30}}
+    expected = {"session": {"password": BLANK, "users": [{"password": BLANK}], "seconds": 30}}
+    assert Redactor().value(value) == expected
+    assert json.loads(Redactor().text(json.dumps(value))) == expected
 
 
 class _Model(BaseModel):

@@ -41,7 +41,7 @@ plain = st.recursive(
 moment = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))
 call = st.builds(
     ToolCall,
-    name=word,
+    name=st.sampled_from(["search", "run"]) | word,
     arguments=st.dictionaries(text, plain, max_size=2),
     result=st.none() | text,
     error=st.none() | word,
@@ -110,12 +110,35 @@ def comparable(trajectory: Trajectory, like: Trajectory) -> Trajectory:
     )
 
 
+def test_calls_of_one_tool_without_ids_keep_their_order() -> None:
+    for number in range(8):  # spans of one moment come in the order of their ids
+        calls = tuple(ToolCall(name="look", arguments={"key": f"{number}{key}"}) for key in "ab")
+        step = Step(index=0, agent="a", kind=StepKind.TOOL_CALL, tool_calls=calls)
+        (back,) = assemble(to_spans(Trajectory(run_id=str(number), steps=(step,))))
+        assert [call.arguments for call in back.steps[0].tool_calls] == [call.arguments for call in calls]
+
+
 @given(trajectories())
 @settings(max_examples=300, deadline=None)
 def test_round_trip(trajectory: Trajectory) -> None:
     (back,) = assemble(to_spans(trajectory))
     assert comparable(back, trajectory) == trajectory
     assert back.agent_names == trajectory.agent_names
+
+
+@pytest.mark.parametrize("run_id", [f"run-{number}" for number in range(8)])
+def test_calls_of_one_tool_at_the_same_time_keep_their_results(run_id: str) -> None:
+    calls = [
+        ToolCall(name="search", result="nothing to look for"),
+        ToolCall(name="search", arguments={"query": "b"}, result="of b", error="too late"),
+        ToolCall(name="search", arguments={"query": "a"}, result="of a"),
+    ]
+    step = Step(index=0, agent="planner", kind=StepKind.TOOL_CALL, tool_calls=tuple(calls))
+    trajectory = Trajectory(run_id=run_id, team="t", framework="python", task="", steps=(step,))
+    (back,) = assemble(to_spans(trajectory))
+    assert [(one.arguments, one.result, one.error) for one in back.steps[0].tool_calls] == [
+        (one.arguments, one.result, one.error) for one in calls
+    ]
 
 
 def story(**known: Any) -> Trajectory:

@@ -55,6 +55,28 @@ def test_the_reason_names_both_values(expected: str, answer: str, reason: str) -
     assert comparison.reason == reason
 
 
+@pytest.mark.parametrize(
+    ("expected", "answer", "same"),
+    [
+        ("3, 5", "Numbers:\n3, 5", True),  # under a heading
+        ("17", "Answer:\n\n17 apples of 20", True),  # on the line after the mark
+        ("17", "Answer:\n\n20 apples, not 17", False),
+        ("a, a and b", "a, b, a", True),
+        ("a, a and b", "a, b, c", False),
+        ("12.05.24", "12 May 2024", True),  # years of two digits
+        ("12.05.71", "1971-05-12", True),
+        ("2024-05-12", "12-05-24", False),  # may be a year first
+        ("14:30", "14:90", False),
+        ("3 pm", "13 pm", False),
+        ("on 5 May at the lake", "5 May", False),
+        ("minus two", "-2", True),
+        ("0.5", "\\frac{1}{2", False),
+    ],
+)
+def test_values_at_odd_places_and_values_that_are_none(expected: str, answer: str, same: bool) -> None:
+    assert compare_values(expected, answer).same is same
+
+
 def test_a_long_text_is_cut_in_the_reason() -> None:
     comparison = compare_values("Paris", "Lyon " * 500)
     assert comparison.reason is not None

@@ -1,10 +1,13 @@
 """Runs to compare with, out of the run store and out of files."""
 
+import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tracer_hooks._api.runs import _contrast_runs
 from tracer_hooks._api.runs._contrast_runs import FiledRuns, StoredRuns, contrast_attributor
 from tracer_hooks.attribution._contrast import RunSource
 from tracer_hooks.errors import StoreError, TrajectoryError
@@ -70,6 +73,34 @@ def test_the_outcome_of_the_store_counts_even_when_it_changes(store) -> None:
     for outcome in (RunOutcome.FAILED, RunOutcome.SUCCEEDED):
         save(store, trajectory, outcome=outcome)
         assert [one.outcome for one in source.runs_like(failed(WRONG))] == [outcome]
+
+
+def test_a_damaged_run_is_left_out_and_said(store, caplog: pytest.LogCaptureFixture) -> None:
+    for name in ("good", "bad"):
+        save(store, run(name, PASSED))
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("UPDATE runs SET trajectory = x'7a00' WHERE run_id = 'bad'")
+    assert ids(StoredRuns(store).runs_like(failed(WRONG))) == ["good"]
+    assert "leaves out a stored run that cannot be read" in caplog.text
+    assert "'bad'" in caplog.text
+
+
+def test_runs_are_read_once_and_not_all_kept(store, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3):
+        save(store, run(f"r{number}", PASSED, team=f"team {number}"), team=f"team {number}")
+    read: list[str] = []
+    original = store.get
+
+    def get(run_id: str, **options: Any) -> StoredRun:
+        read.append(run_id)
+        return original(run_id, **options)
+
+    monkeypatch.setattr(store, "get", get)
+    monkeypatch.setattr(_contrast_runs, "_KEPT", 2)
+    source = StoredRuns(store, limit=1)
+    for number in (0, 0, 1, 2, 0):
+        assert ids(source.runs_like(failed(WRONG, team=f"team {number}"))) == [f"r{number}"]
+    assert read == ["r0", "r1", "r2", "r0"]
 
 
 def test_a_store_that_does_not_exist_holds_nothing_and_is_not_made(tmp_path: Path) -> None:

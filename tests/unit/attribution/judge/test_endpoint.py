@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import socket
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tracer_hooks.attribution import diagnose_each
 from tracer_hooks.attribution._judge import JudgeAttributor, JudgeOptions
+from tracer_hooks.attribution._judge._endpoint import _retry_after, label_logprobs
 from tracer_hooks.errors import AttributionError, ConfigError
 from tracer_hooks.schema import Candidate
 from tracer_hooks.telemetry import is_suppressed
@@ -267,3 +270,38 @@ def test_the_judges_calls_are_not_traced() -> None:
     list(diagnose_each([(shop_run(), None)] * 2, attributor=asked))
     assert watching.suppressed == [True, True, True]
     assert not is_suppressed()
+
+
+def _token(text: str, logprob: float, **others: float) -> SimpleNamespace:
+    listed = [SimpleNamespace(token=token, logprob=value) for token, value in others.items()]
+    return SimpleNamespace(token=text, logprob=logprob, top_logprobs=listed)
+
+
+def test_the_probabilities_of_a_label_in_several_spellings_are_added() -> None:
+    tokens = [_token("{", -0.1), _token(' "A', math.log(0.5), A=math.log(0.25), B=math.log(0.125), the=math.log(0.1))]
+    found = label_logprobs(tokens, ("A", "B", "C"))
+    assert found is not None
+    assert math.exp(found["A"]) == pytest.approx(0.75)
+    assert math.exp(found["B"]) == pytest.approx(0.125)
+    assert found["C"] < math.log(0.1)  # less likely than all that were reported
+
+
+def test_a_reply_that_names_no_label_gives_no_probabilities() -> None:
+    assert label_logprobs([_token("Hm", -0.1, A=-1.0)], ("A", "B")) is None
+    assert label_logprobs([], ("A", "B")) is None
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "3"}, 3.0),
+        ({"retry-after-ms": "250", "retry-after": "3"}, 0.25),
+        ({"retry-after-ms": "-1", "retry-after": "3"}, 3.0),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "-5"}, None),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, None),
+        ({}, None),
+    ],
+)
+def test_how_long_a_server_asks_to_wait(headers: dict[str, str], seconds: float | None) -> None:
+    assert _retry_after(SimpleNamespace(headers=headers)) == seconds

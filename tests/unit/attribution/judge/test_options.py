@@ -121,3 +121,17 @@ def test_the_guide_and_the_module_name_the_same_variables() -> None:
     read = {_options.variable_of(name) for name in _options._READERS} | {"TRACER_HOOKS_JUDGE_API_KEY"}
     assert set(pattern.findall(GUIDE.read_text(encoding="utf-8"))) == read
     assert set(pattern.findall(_options.__doc__ or "")) == read - {"TRACER_HOOKS_JUDGE_API_KEY"}
+
+
+@pytest.mark.parametrize(
+    ("proposer", "said"),
+    [
+        ("rules", "proposer='rules' .* scores no steps"),
+        ("judge", "is the judge itself"),
+        ("oracle", "unknown attributor"),
+    ],
+)
+def test_a_proposer_that_cannot_propose_is_refused(proposer: str, said: str) -> None:
+    options = JudgeOptions(model="m", base_url="http://127.0.0.1:9/v1", protocol="ranked", proposer=proposer)
+    with pytest.raises(ConfigError, match=said):
+        JudgeAttributor(options).attribute(shop_run())

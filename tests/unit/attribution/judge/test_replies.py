@@ -119,6 +119,12 @@ def test_json_is_found_in_whatever_stands_around_it(text: str) -> None:
     assert answer.confidence == pytest.approx(0.4)
 
 
+def test_a_reply_full_of_braces_is_given_up_in_good_time() -> None:
+    with ScriptedLLM(["{ " * 20_000, verdict()]) as llm:
+        assert judge(llm).attribute(shop_run()).step == 3
+        assert "no JSON object" in llm.requests[1].last
+
+
 def test_line_breaks_inside_json_strings_are_taken() -> None:
     with ScriptedLLM([verdict(reason="two LINES").replace(" LINES", "\nlines")]) as llm:
         assert judge(llm).attribute(shop_run()).step == 3

@@ -124,6 +124,9 @@ def test_a_folder_says_how_its_judge_is_asked_and_the_environment_goes_before(
     monkeypatch.setenv("TRACER_HOOKS_JUDGE_REPLY", "99")
     assert saved_options(tmp_path).reply_tokens == 99
     assert saved_options(tmp_path).context_tokens == 4096
-    (tmp_path / "judge.json").write_text('{"version": 1, "model": {"protocol": "guess"}}')
-    with pytest.raises(AttributionError, match="train the judge again"):
-        saved_options(tmp_path)
+    monkeypatch.setenv("TRACER_HOOKS_JUDGE_REPLY", str(JudgeOptions().reply_tokens))  # said, although it is the default
+    assert saved_options(tmp_path).reply_tokens == JudgeOptions().reply_tokens
+    for damaged in ('{"version": 1, "model": {"protocol": "guess"}}', '{"version": 2, "model": {}}'):
+        (tmp_path / "judge.json").write_text(damaged)
+        with pytest.raises(AttributionError, match="train the judge again"):
+            saved_options(tmp_path)

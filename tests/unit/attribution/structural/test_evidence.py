@@ -14,7 +14,7 @@ from tracer_hooks.attribution._structural._logit import ConditionalLogit, KindLo
 from tracer_hooks.attribution._structural._mixing import Mixing
 from tracer_hooks.attribution._structural._model import StructuralModel
 from tracer_hooks.attribution._structural._prior import PRIOR, prior_contributions
-from tracer_hooks.attribution._structural._sentences import SENTENCES
+from tracer_hooks.attribution._structural._sentences import SENTENCES, carried_on
 from tracer_hooks.attribution._wording import grouped
 from tracer_hooks.schema import ErrorMode, Evidence, RunOutcome, Step, StepKind, ToolCall, Trajectory
 
@@ -145,6 +145,151 @@ def test_a_disappointed_leader_is_quoted_in_the_leaders_own_step() -> None:
     assert said.about == 2
     assert said.quote == "We are going in circles."
     assert said.text == "Right after step 1, it writes of a loop, of no progress or of planning anew."
+
+
+CODE = "```python\nimport os\nprices = [3, 4]\nprint(sum(prices))\n```"
+FAILED_THERE = ("terminal", "exitcode: 1 (execution failed)\nNameError: name 'x' is not defined")
+RAN = ("terminal", "exitcode: 0 (execution succeeded)\nCode output: 7")
+LED = (
+    ("Orchestrator", "Please look it up, WebSurfer, and tell us what the page says about it all."),
+    ("WebSurfer", "I clicked the page and it shows a list of the novels, Emma among them, 12 copies."),
+)
+
+
+def request(index: int, text: str) -> Step:
+    return Step(index=index, agent="lead", kind=StepKind.HANDOFF, recipient="clerk", content=text)
+
+
+def test_code_after_an_error_is_told_until_it_runs() -> None:
+    trajectory = run(("coder", "Well."), FAILED_THERE, ("coder", CODE), RAN, ("coder", CODE))
+    assert told("failure: right after an error", trajectory, 2) == (
+        "The step before, by 'terminal', failed or shows an error.",
+        "",
+    )
+    repair = ("It writes code right after an error in step 1.", "prices = [3, 4]")
+    assert told("failure: repairs after an error", trajectory, 2) == repair
+    assert told("failure: repairs after an error", trajectory, 4) is None
+    ran = ("Right after its code, 'terminal' reports no error in step 3.", "prices = [3, 4]")
+    assert told("code: ran without an error", trajectory, 2) == ran
+    assert told("code: ran without an error", trajectory, 0) is None
+
+
+def test_a_failing_tool_is_quoted_and_what_comes_next_is_a_repair() -> None:
+    call = ToolCall(name="price_of", error="HTTP 503")
+    steps = (
+        Step(index=0, agent="scout", kind=StepKind.TOOL_CALL, tool_calls=(call,)),
+        Step(index=1, agent="coder", content=CODE),
+    )
+    trajectory = Trajectory(run_id="r", task=TASK, steps=steps, outcome=RunOutcome.FAILED)
+    assert told("shape: raised", trajectory, 0) == ("The tool 'price_of' that it calls fails.", "HTTP 503")
+    assert told("failure: repairs after an error", trajectory, 1) is not None
+
+
+def test_words_in_code_are_quoted_with_their_line_and_words_beside_it_are_not() -> None:
+    trajectory = run(("coder", CODE), ("writer", "The sum(prices) is in the code."))
+    assert told("code: calculates", trajectory, 0) == ("Its code calculates: 'sum('.", "print(sum(prices))")
+    assert told("code: calculates", trajectory, 1) is None
+
+
+def test_a_step_that_is_said_again_names_the_first() -> None:
+    trajectory = run(("a", "Let me look."), ("b", "Yes."), ("a", "Let  me\nlook."), ("a", "Let me look it up."))
+    again = told("repetition: the same again", trajectory, 2)
+    assert again is not None
+    assert again[0] == "It says the same again as step 0, word for word."
+    assert told("repetition: the same again", trajectory, 3) is None
+
+
+def test_an_agent_that_changes_its_answer() -> None:
+    trajectory = run(
+        ("a", "The answer is 12."), ("b", "The answer is 3."), ("a", "The answer is 14."), ("a", "The answer is 14 ")
+    )
+    said = ("It states '14' as a result; in step 0 it was '12'.", "The answer is 14.")
+    assert told("agreement: changes its own answer", trajectory, 2) == said
+    assert told("agreement: changes its own answer", trajectory, 1) is None  # another's answer is not its own
+    assert told("agreement: changes its own answer", trajectory, 3) is None
+
+
+@pytest.mark.parametrize(("final_output", "what"), [("It is 14.", "final answer"), (None, "team's last words")])
+def test_who_said_a_number_of_the_answer_first(final_output: str | None, what: str) -> None:
+    trajectory = run(("a", "I see 140."), ("b", "It is 14."), ("a", "So it is 14."), final_output=final_output)
+    name = "survival: first number of the answer"
+    assert told(name, trajectory, 1) == (f"It is the first to say 14, a number of the {what}.", "It is 14.")
+    assert told(name, trajectory, 0) is None
+    assert told(name, trajectory, 2) is None
+    assert told(name, run(("b", "It is 14."), task="Is it 14?", final_output="14"), 0) is None
+
+
+def test_who_brought_a_number_in() -> None:
+    trajectory = run(("a", "Some 12 of 9."), ("b", "There are 12, not 31."), task="Are there 9?")
+    name = "novelty: first new number of the run"
+    assert told(name, trajectory, 0) == ("It is the first to bring in the number 12.", "Some 12 of 9.")
+    assert told(name, trajectory, 1) == ("It is the first to bring in the number 31.", "There are 12, not 31.")
+
+
+def test_who_said_first_what_another_says_again() -> None:
+    trajectory = run(("a", "We have 4711 copies."), ("a", "4711 it is."), ("b", "Yes, 4711."), final_output="Done.")
+    said = carried_on(View(trajectory), 0)
+    assert said is not None
+    assert (said.text, said.quote) == (
+        "It is the first to say '4711', which 'b' says again in step 2.",
+        "We have 4711 copies.",
+    )
+    assert carried_on(View(trajectory), 1) is None
+
+
+def test_a_request_that_is_made_again_is_quoted_where_it_is() -> None:
+    asked = "Please count the copies of Emma on the second shelf"
+    steps = (
+        request(0, f"{asked}."),
+        Step(index=1, agent="clerk", content="There are 12 copies."),
+        request(2, f"{asked} again."),
+        Step(index=3, agent="clerk", content="There are 14 copies."),
+        request(4, "Write the letter to Tromso now."),
+    )
+    view = View(Trajectory(run_id="r", task=TASK, steps=steps, outcome=RunOutcome.FAILED))
+    tell = SENTENCES["work: reply after which the request is made again"].tell
+    said = tell(view, 1)
+    assert said is not None
+    assert (said.about, said.quote) == (2, f"{asked} again.")
+    assert said.text == ("It asks again, in much the same words, for what step 0 asked for, after the reply in step 1.")
+    assert tell(view, 3) is None  # the next request is another
+    answers = SENTENCES["flow: answers a hand-off"].tell(view, 3)
+    assert answers is not None
+    assert answers.text == "It answers the hand-off by 'lead' in step 2."
+
+
+def test_objections_and_missing_code_are_those_of_the_next_step() -> None:
+    trajectory = run(("a", "It is 14."), ("b", "No, that is wrong."), ("c", "Run it."), ("d", "There is no code here."))
+    assert told("failure: objected to by the next speaker", trajectory, 0) == (
+        "'b', who speaks next, uses words of objection or correction in step 1: 'wrong'.",
+        "",
+    )
+    assert told("failure: asked for code that was not there", trajectory, 2) == (
+        "The next step, by 'd', finds no code to run: 'There is no code'.",
+        "",
+    )
+    assert told("failure: asked for code that was not there", trajectory, 3) is None
+
+
+def test_the_last_reply_before_the_leader_has_what_the_answer_says() -> None:
+    final = "Final answer: 12 copies, Emma"
+    trajectory = run(*LED, ("Orchestrator", final), final_output=final)
+    text, quote = told("work: last reply before the planner's answer", trajectory, 1) or ("", "")
+    assert text == (
+        "it is the last reply before 'Orchestrator' ends the run in step 2, and '12 copies' of the final answer "
+        "stands in it"
+    )
+    assert quote == LED[1][1]
+
+
+def test_an_early_reply_says_what_was_done_and_how_the_run_ended() -> None:
+    trajectory = run(*LED, ("WebSurfer", "Hm."))
+    text, quote = told("work: early reply under a planner in a run that was cut off", trajectory, 1) or ("", "")
+    assert text == (
+        "it is one of the first three replies under 'Orchestrator', in a run that ends without a last word of "
+        "'Orchestrator'; it says what was done ('I clicked')"
+    )
+    assert quote == LED[1][1]
 
 
 def test_a_place_alone_is_said_to_be_no_finding() -> None:

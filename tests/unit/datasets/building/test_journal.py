@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tracer_hooks.datasets import Journal
+from tracer_hooks.datasets._builder._journal import LOCK
 from tracer_hooks.errors import DatasetError
 
 
@@ -87,6 +88,13 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DatasetError, match="cannot write"):
         Journal(tmp_path / "file" / "folder")
+
+
+def test_a_lock_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    (tmp_path / LOCK).mkdir()
+    with pytest.raises(DatasetError, match="cannot write"), journal.held():
+        pass
 
 
 def test_two_builds_in_one_folder_are_refused(tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ def test_counts_are_plain_data_and_add_up() -> None:
     assert (both.trials, counts.trials) == (11, 6)
     assert both.rows[1] == ("resample", 2, 3, "FM-3.2", 5, 4)
     assert EffectCounts() == EffectCounts([]) != counts
+    assert len({counts, EffectCounts(reversed(counts.rows)), EffectCounts()}) == 2
+    assert repr(EffectCounts(ROWS[:1])) == "EffectCounts([('feedback_in_task', 0, 4, '', 3, 1)])"
 
 
 @pytest.mark.parametrize(

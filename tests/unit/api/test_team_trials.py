@@ -1,0 +1,92 @@
+"""Runs of an ``improve`` job: what the surroundings failed, what nobody judged, and teams that are there once."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracer_hooks._api.improving import PromptedTeam, TeamTrials, TrialOptions
+from tracer_hooks._api.judging import one_loop, run_awaitable
+from tracer_hooks.attribution import ENVIRONMENT_FAULT
+from tracer_hooks.datasets import Journal
+from tracer_hooks.errors import ReplayError
+from tracer_hooks.replay import Spending
+from tracer_hooks.schema import Attribution, Trajectory
+from tracer_hooks.suites import SuiteTask
+
+from ._framework import BenchAdapter, BenchTeam
+
+TASK = SuiteTask(id="t1", text="six times seven", reference="42")
+
+
+class Outage:
+    """Lays every failure on the surroundings."""
+
+    name = "outage"
+
+    def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
+        return Attribution(run_id=trajectory.run_id, abstained=True, abstained_reason=ENVIRONMENT_FAULT)
+
+
+def trials(target: Any, folder: Path) -> TeamTrials:
+    options = TrialOptions(attributor=Outage(), backoff_s=0.0, workers=2)
+    return TeamTrials(PromptedTeam(target), Journal(folder), Spending(), options)
+
+
+def test_a_run_that_the_surroundings_failed_is_made_again(tmp_path: Path) -> None:
+    answers = iter(["no route", "no route", "It is 42."])
+    asked: list[str] = []
+
+    def solve(task: str) -> str:
+        asked.append(task)
+        return next(answers)
+
+    (run,) = trials(solve, tmp_path).run([TASK], {})
+    assert run.passed
+    assert len(asked) == 3
+    assert len(Journal(tmp_path)) == 1, "only what the team did itself is kept"
+
+
+def test_surroundings_that_fail_again_and_again_end_the_job(tmp_path: Path) -> None:
+    def solve(task: str) -> str:
+        raise ConnectionError("no route to the model")
+
+    with pytest.raises(ReplayError, match=r"on the task 't1' it was not the team .* 3 times: .*no route to the model"):
+        trials(solve, tmp_path).run([TASK], {})
+    assert len(Journal(tmp_path)) == 0
+
+
+def test_a_run_that_was_interrupted_is_neither_good_nor_bad(tmp_path: Path, bench: BenchAdapter) -> None:
+    bench.interrupts = True
+    with pytest.raises(ReplayError, match="nothing says whether the run on the task 't1' succeeded"):
+        trials(BenchTeam(lambda told, task: "It is 42."), tmp_path).run([TASK], {})
+
+
+def test_a_team_object_works_on_one_task_at_a_time(tmp_path: Path, bench: BenchAdapter) -> None:
+    at_work: list[str] = []
+
+    def say(told: str, task: str) -> str:
+        at_work.append(task)
+        assert len(at_work) == 1
+        at_work.remove(task)
+        return "It is 42."
+
+    team = BenchTeam(say)
+    tasks = [TASK.model_copy(update={"id": f"t{number}", "text": f"task {number}"}) for number in range(4)]
+    runs = trials(team, tmp_path).run(tasks, {})
+    assert [run.passed for run in runs] == [True] * 4
+    assert team.resets == 4
+
+
+def test_what_is_awaited_in_one_loop_shares_it_and_outside_does_not() -> None:
+    async def loop() -> asyncio.AbstractEventLoop:
+        return asyncio.get_running_loop()
+
+    with asyncio.Runner() as runner:
+        with one_loop(runner):
+            first, second = run_awaitable(loop()), run_awaitable(loop())
+        assert first is second is runner.get_loop()
+        assert run_awaitable(loop()) is not first
