@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging  # noqa: F401 - its lock is taken by a fork hook of its own: see the end
 import os
 import threading
 import weakref
@@ -40,6 +41,13 @@ class _NoFork:
         self._lock = threading.RLock()
         self._is_open = threading.Event()
         self._is_open.set()
+        self._is_held_for_fork = False
+        self._was_cut = False
+
+    @property
+    def was_cut(self) -> bool:
+        """Whether this process was forked in the midst of such code, so that what it uses may be locked for good."""
+        return self._was_cut
 
     def __enter__(self) -> None:
         if not self._is_open.is_set() and not self._lock._is_owned():  # type: ignore[attr-defined]
@@ -53,15 +61,19 @@ class _NoFork:
 
     def before_fork(self) -> None:
         self._is_open.clear()
-        self._lock.acquire()
-        for one in list(_resting):
-            one.rest()
+        # Fork hooks of others run before this one and may have taken a lock that the holder of ours waits for.
+        self._is_held_for_fork = self._lock.acquire(timeout=_FORK_PATIENCE_S)
+        if self._is_held_for_fork:
+            for one in list(_resting):
+                one.rest()
 
     def after_in_parent(self) -> None:
-        self._lock.release()
+        if self._is_held_for_fork:
+            self._lock.release()
         self._is_open.set()
 
     def after_in_child(self) -> None:
+        self._was_cut = self._was_cut or not self._is_held_for_fork
         # What threading and logging do with theirs; there is no public way (CPython 3.9 on).
         self._lock._at_fork_reinit()  # type: ignore[attr-defined]
         self._is_open._at_fork_reinit()  # type: ignore[attr-defined]
@@ -70,6 +82,8 @@ class _NoFork:
 
 _PATIENCE_S = 1.0
 """A fork takes milliseconds; after so long nobody waits for one."""
+_FORK_PATIENCE_S = 5.0
+"""How long a fork waits for code that it must not cut in two; then it goes on, and the child leaves that code alone."""
 no_fork = _NoFork()
 """Held while code runs that must not be forked: a fork waits for it. For C libraries with locks of their own, such as
 SQLite's, which nobody can free in a child. Hold it for short work only, and never wait for another lock within."""
@@ -90,4 +104,6 @@ def _free_locks() -> None:
 
 
 if hasattr(os, "register_at_fork"):
+    # Those who register last are called first: a fork that had logging's lock already would wait for a thread that
+    # holds ours and logs something. So logging is imported above, before this.
     os.register_at_fork(before=no_fork.before_fork, after_in_parent=no_fork.after_in_parent, after_in_child=_free_locks)

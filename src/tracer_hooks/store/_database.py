@@ -192,6 +192,11 @@ class Database:
         )
 
     def _connect(self) -> sqlite3.Connection:
+        if no_fork.was_cut:
+            raise StoreError(
+                f"run store {str(self._path)!r} cannot be used in this process: it was forked while another thread "
+                "was at work in SQLite and did not end in time. Next: start the process again, by spawn perhaps"
+            )
         mode = "ro" if self._read_only else "rwc"
         connection = sqlite3.connect(
             f"{self._path.as_uri()}?mode={mode}",

@@ -102,6 +102,68 @@ assert use("the parent's hook is its own") == EXPECTED
 print("done")
 """
 
+_FORK_WHILE_LOGGING = """
+import time
+assert use("first") == EXPECTED
+from tracer_hooks._forking import no_fork
+import logging
+inside = threading.Event()
+
+def log_inside():
+    with no_fork:  # SQLAlchemy logs while we hold it
+        inside.set()
+        time.sleep(0.5)
+        logging._acquireLock()
+        logging._releaseLock()
+
+thread = threading.Thread(target=log_inside)
+thread.start()
+inside.wait()
+began = time.monotonic()
+child = os.fork()
+if child == 0:
+    os._exit(0 if use("in the child") == EXPECTED else 1)
+assert time.monotonic() - began < 4
+assert os.waitpid(child, 0)[1] == 0
+thread.join()
+print("done")
+"""
+
+_FORK_WITH_A_LOCK_OF_THE_USERS = """
+import time
+assert use("first") == EXPECTED
+from tracer_hooks._forking import no_fork
+from tracer_hooks.store import RunStore
+theirs, inside = threading.Lock(), threading.Event()
+
+def wait_inside():
+    with no_fork:
+        inside.set()
+        time.sleep(0.5)
+        with theirs:
+            pass
+
+os.register_at_fork(before=theirs.acquire, after_in_parent=theirs.release, after_in_child=theirs.release)
+thread = threading.Thread(target=wait_inside)
+thread.start()
+inside.wait()
+child = os.fork()
+if child == 0:  # the team works; its run is not stored
+    answer = solve("in the child")
+    run = tracer_hooks.last_run(solve).wait(20)
+    try:
+        RunStore(sys.argv[1]).list()
+    except tracer_hooks.TracerHooksError as error:
+        os._exit(0 if answer == "It is 41." and "forked" in str(error) and run.attribution else 1)
+    os._exit(2)
+assert os.waitpid(child, 0)[1] == 0
+thread.join()
+assert use("and the parent's is") == EXPECTED
+stored = len(RunStore(sys.argv[1]).list())
+assert stored == 4, stored
+print("done")
+"""
+
 
 def run_program(program: str, folder: Path, *arguments: str) -> None:
     file = folder / "program.py"
@@ -121,6 +183,14 @@ def test_a_pool_of_processes(method: str, tmp_path: Path) -> None:
 
 def test_forks_while_threads_run_hooked_teams(tmp_path: Path) -> None:
     run_program(_FORK, tmp_path)
+
+
+def test_a_fork_does_not_wait_for_a_thread_that_waits_for_loggings_lock(tmp_path: Path) -> None:
+    run_program(_FORK_WHILE_LOGGING, tmp_path)
+
+
+def test_a_fork_that_holds_what_another_thread_waits_for_ends(tmp_path: Path) -> None:
+    run_program(_FORK_WITH_A_LOCK_OF_THE_USERS, tmp_path)
 
 
 def test_a_fork_inside_a_run(tmp_path: Path) -> None:
