@@ -1,7 +1,7 @@
 """Does the trainer keep up with a bare PyTorch loop on the same model and the same rows?
 
 Both train the same randomly initialised model on the same batches of full length, in the same precision, with AdamW;
-the bare loop does nothing else. They take turns, so that whatever else the machine does falls on both. Reported are
+the bare loop does nothing else, and makes the logits of whole rows, as transformers does. They take turns, so that whatever else the machine does falls on both. Reported are
 tokens a second of each turn, after its first steps, and the trainer's share: the median of the turns and all of them.
 On a processor that others use too, ``--processor-seconds`` counts the seconds that the process itself got.
 
@@ -59,6 +59,7 @@ def main() -> None:
         "threads": torch.get_num_threads(),
         "parameters": options.parameters,
         "tokens_per_row": options.tokens,
+        "labels_per_row": options.reply_tokens or options.tokens,
         "batch": options.batch,
         "seconds": "of the processor" if options.processor_seconds else "elapsed",
         "bfloat16": computes_in_bfloat16(config),
@@ -101,7 +102,8 @@ def _rows(language: Any, options: argparse.Namespace) -> list[dict[str, list[int
     chance = torch.Generator().manual_seed(0)
     size = len(language.tokenizer)
     made = torch.randint(0, size, (options.batch * options.steps, options.tokens), generator=chance).tolist()
-    return [{"input_ids": row, "labels": row} for row in made]
+    unlabelled = options.tokens - (options.reply_tokens or options.tokens)
+    return [{"input_ids": row, "labels": [-100] * unlabelled + row[unlabelled:]} for row in made]
 
 
 def _bare(config: SFTConfig, options: argparse.Namespace) -> float:
@@ -125,8 +127,9 @@ def _bare(config: SFTConfig, options: argparse.Namespace) -> float:
             began = _clock(options)
         batch = rows[step * options.batch : (step + 1) * options.batch]
         ids = torch.tensor([row["input_ids"] for row in batch], device=device)
+        labels = torch.tensor([row["labels"] for row in batch], device=device)
         with torch.autocast(device.type, torch.bfloat16, enabled=half):
-            loss = model(input_ids=ids, attention_mask=torch.ones_like(ids), labels=ids).loss
+            loss = model(input_ids=ids, attention_mask=torch.ones_like(ids), labels=labels).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
@@ -170,6 +173,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=Path, required=True, help="folder with config.json and a tokenizer")
     parser.add_argument("--tokens", type=int, default=1024)
+    parser.add_argument("--reply-tokens", type=int, help="labels at the end of each row; default: all of it")
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3, help="turns of each")

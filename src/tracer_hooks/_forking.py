@@ -49,8 +49,13 @@ class _NoFork:
         """Whether this process was forked in the midst of such code, so that what it uses may be locked for good."""
         return self._was_cut
 
+    @property
+    def is_held_here(self) -> bool:
+        """Whether the calling thread holds it: a finaliser may find that so, and must not wait for others then."""
+        return bool(self._lock._is_owned())  # type: ignore[attr-defined]
+
     def __enter__(self) -> None:
-        if not self._is_open.is_set() and not self._lock._is_owned():  # type: ignore[attr-defined]
+        if not self._is_open.is_set() and not self.is_held_here:
             self._is_open.wait(_PATIENCE_S)
         self._lock.acquire()
 
@@ -90,7 +95,11 @@ SQLite's, which nobody can free in a child. Hold it for short work only, and nev
 
 
 def process_lock() -> RLock:
-    """A reentrant lock for what exists once in a process; free again in a child that is forked while it is held."""
+    """A reentrant lock for what exists once in a process; free again in a child that is forked while it is held.
+
+    Reentrant, since the garbage collector may end a stream in the midst of what the lock is held for, and the end of a
+    run takes such locks.
+    """
     lock = threading.RLock()
     _locks.add(lock)
     return lock

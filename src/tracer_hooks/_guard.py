@@ -11,11 +11,11 @@ from __future__ import annotations
 import functools
 import logging
 import os
-import threading
 from collections.abc import Callable
 from types import TracebackType
 from typing import ParamSpec, TypeVar
 
+from tracer_hooks._forking import process_lock
 from tracer_hooks._safe_text import on_one_line
 
 
@@ -44,7 +44,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _warned: set[str] = set()
-_warned_lock = threading.Lock()
+_warned_lock = process_lock()
 
 
 def is_strict() -> bool:

@@ -6,6 +6,7 @@ import atexit
 import os
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
@@ -29,6 +30,7 @@ class Pending(Protocol):
 _lock = process_lock()
 _firsts: list[Pending] = []
 _lasts: list[Pending] = []
+_calls: list[Callable[[], object]] = []
 
 
 def waits_at_exit(pending: Pending, *, last: bool = False) -> None:
@@ -43,6 +45,13 @@ def waits_at_exit(pending: Pending, *, last: bool = False) -> None:
         (_lasts if last else _firsts).append(pending)
 
 
+def before_exit(call: Callable[[], object]) -> None:
+    """Call ``call`` at the end of the process, before anything is waited for; it may leave work in the background."""
+    with _lock:
+        _register()
+        _calls.append(call)
+
+
 def wait_for_all(seconds: float) -> bool:
     """Wait so long at most until all work in the background is done; whether it is. Nothing is given up."""
     deadline = time.monotonic() + seconds
@@ -51,6 +60,8 @@ def wait_for_all(seconds: float) -> bool:
 
 def wait_at_exit() -> None:
     """Wait until all is done or the time is over; then everything that is left is given up."""
+    for call in _calls:
+        call()
     seconds = exit_seconds()
     for group, share in ((_firsts, 1 - _STORE_SHARE), (_lasts, _STORE_SHARE)):
         deadline = time.monotonic() + seconds * share

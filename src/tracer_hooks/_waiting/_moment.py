@@ -17,7 +17,7 @@ class Moment(threading.Event):
     def __init__(self) -> None:
         super().__init__()
         self._callbacks: list[Callable[[], None]] = []
-        self._registering = threading.Lock()
+        self._registering = threading.RLock()
 
     def set(self) -> None:
         """Wake all that wait."""

@@ -83,7 +83,7 @@ class RetryBudget:
         self._outer = outer
         self._clock = clock
         self._began = clock()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     @property
     def seconds(self) -> float:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-import threading
 import weakref
 
+from tracer_hooks._forking import process_lock
 from tracer_hooks._guard import look_first
 from tracer_hooks.config import ContentCapture
 from tracer_hooks.telemetry._content_gate import WITHHELD, ContentGate
@@ -27,7 +27,7 @@ class _LogGate(logging.Filter):
     def __init__(self) -> None:
         super().__init__()
         self._gates: weakref.WeakSet[ContentGate] = weakref.WeakSet()
-        self._lock = threading.Lock()
+        self._lock = process_lock()
 
     def hold(self, gate: ContentGate) -> None:
         """Take ``gate`` into account for as long as it is in use."""

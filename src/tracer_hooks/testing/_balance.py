@@ -19,7 +19,7 @@ class Balance(SpanProcessor):
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self.started: list[str] = []
         self.open: dict[int, str] = {}
 

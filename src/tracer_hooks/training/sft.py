@@ -81,8 +81,9 @@ def _trainer(
     from trl import SFTTrainer
 
     from tracer_hooks.training._guarded import Guarded
+    from tracer_hooks.training._reply_loss import ReplyLoss
 
-    class GuardedSFT(Guarded, SFTTrainer):  # type: ignore[misc]
+    class GuardedSFT(Guarded, ReplyLoss, SFTTrainer):  # type: ignore[misc]
         """Supervised training that names the step where something goes wrong."""
 
     if not rows:

@@ -129,6 +129,38 @@ def test_padding_does_not_change_a_row(config_of):
 
 
 @pytest.mark.parametrize("lora_rank", [0, 2])
+@pytest.mark.parametrize("counted", [None, 20])
+def test_no_logits_are_made_of_the_prompt_and_the_loss_is_that_of_trl(config_of, lora_rank, counted):
+    from trl import SFTTrainer
+
+    trainer = trainer_of(config_of(lora_rank=lora_rank))
+    rows = sorted(trainer.train_dataset, key=lambda row: len(row["input_ids"]))
+    batch = trainer.data_collator([rows[0], rows[-1]])
+    labelled = int((batch["labels"] != -100).sum())
+    scored = []
+    trainer.model.get_output_embeddings().register_forward_hook(lambda _, given, made: scored.append(made.shape[1]))
+
+    found = []
+    for compute in (trainer.compute_loss, super(SFTTrainer, trainer).compute_loss, _of_trl(trainer)):
+        trainer.model.zero_grad()
+        loss = compute(trainer.model, dict(batch), num_items_in_batch=counted)
+        loss.backward()
+        moved = {name: one.grad.clone() for name, one in trainer.model.named_parameters() if one.grad is not None}
+        found.append((loss.detach(), moved))
+    assert scored[0] <= labelled < scored[1] == batch["labels"].shape[1]
+    for loss, moved in found[1:]:
+        assert torch.allclose(loss, found[0][0], atol=1e-6)
+        assert moved.keys() == found[0][1].keys()
+        assert all(torch.allclose(moved[name], found[0][1][name], atol=1e-6) for name in moved)
+
+
+def _of_trl(trainer):
+    from tracer_hooks.training._reply_loss import ReplyLoss
+
+    return super(ReplyLoss, trainer).compute_loss
+
+
+@pytest.mark.parametrize("lora_rank", [0, 2])
 @pytest.mark.parametrize("template", [False, True])
 def test_the_judge_gives_the_trainers_answers(config_of, tiny, tiny_chat, run_of, lora_rank, template):
     """Prompt, tokens and weights are the same: the reply is, too, letter for letter."""

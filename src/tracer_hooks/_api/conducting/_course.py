@@ -11,6 +11,7 @@ answer. So the four ways of calling a team cannot come to differ, and the order 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
 from enum import StrEnum
 from types import TracebackType
@@ -159,7 +160,7 @@ class Course:
 
     def _end(self, judged: Judged, ended: Ended) -> None:
         """End before the end; an attempt that goes on is closed like this."""
-        if self.stage is Stage.FINISHED:
+        if self.stage is Stage.FINISHED or sys.is_finalizing():  # nothing can be imported or stored any more
             return
         self.stage = Stage.FINISHED
         opened, self._open = self._open, None

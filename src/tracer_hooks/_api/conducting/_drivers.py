@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from tracer_hooks._api.conducting._acts import Act, Announce, AsyncItems, CallTeam, GoesOn
 from tracer_hooks._api.conducting._course import Course
+from tracer_hooks._api.conducting._open_streams import end_at_exit
 from tracer_hooks.frameworks import TeamCall
 from tracer_hooks.telemetry import unrecorded
 
@@ -58,6 +59,7 @@ def drive_stream(begin: Begin, call: TeamCall) -> Generator[Any, Any, Any]:
         with unrecorded():
             source = call.on(call.team)
         return (yield from source)
+    end_at_exit(course)
     with course:
         while act is not None:
             if isinstance(act, Announce):

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracer_hooks._api.runs._pause import Pause
+from tracer_hooks._forking import no_fork
 from tracer_hooks._guard import logger, report, warn_once
 from tracer_hooks._waiting import start_daemon, waits_at_exit
 from tracer_hooks.errors import StoreError
@@ -112,7 +113,8 @@ class Keeper:
             self._admit(kept)
             self._changed.notify_all()
         if self._has_thread():
-            self._await(kept)
+            if self._may_wait():
+                self._await(kept)
         else:  # the interpreter is ending and starts no thread
             self._write_all()
         if kept.bug is not None:
@@ -175,6 +177,11 @@ class Keeper:
                     self._is_late = True
                     return
                 self._changed.wait(left)
+
+    def _may_wait(self) -> bool:
+        # The garbage collector may end a stream, and so get here, in the midst of our own use of the file: the thread
+        # would wait for itself, or for what another one holds while that waits for it.
+        return threading.current_thread() is not self._thread and not no_fork.is_held_here
 
     def _has_thread(self) -> bool:
         with self._changed:

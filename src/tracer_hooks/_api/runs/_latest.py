@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from tracer_hooks._api.runs._team_run import TeamRun
+from tracer_hooks._forking import process_lock
 
 _MAX_AROUND = 8
 """Tasks may start tasks without end; only the nearest ones hear of a run."""
@@ -55,7 +56,7 @@ class LatestRuns:
     """Knows for every task and thread which run of one team is the newest that it, or a task that it started, made."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = process_lock()
         self._newest: TeamRun | None = None
         self._by_scope: weakref.WeakKeyDictionary[_Scope, TeamRun] = weakref.WeakKeyDictionary()
         self._by_thread: weakref.WeakKeyDictionary[threading.Thread, TeamRun] = weakref.WeakKeyDictionary()

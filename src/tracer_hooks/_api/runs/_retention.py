@@ -7,6 +7,7 @@ import threading
 import time
 from pathlib import Path
 
+from tracer_hooks._forking import process_lock
 from tracer_hooks._guard import guard
 from tracer_hooks._waiting import start_daemon
 from tracer_hooks.config import Retention
@@ -16,7 +17,7 @@ _AT_A_TIME = 50
 """Runs of one transaction: another process that wants to save waits for no more."""
 _PAUSE_S = 0.05
 
-_lock = threading.Lock()
+_lock = process_lock()
 _next: dict[Path, float] = {}
 
 
