@@ -1,9 +1,9 @@
-"""Write requirements/lock.txt and requirements/oldest-*.txt anew from the pyproject files; `make lock` runs this.
+"""Write requirements/lock.txt, demo.txt and oldest-*.txt anew from the pyproject files; `make lock` runs this.
 
 The lock is the environment of the tests, with the hashes of every file that an index offers for each version;
 constraints.txt says which versions. PyTorch is left out, with what only PyTorch needs: its builds for one kind of
-accelerator come from indexes and folders of their own, and none of those has the hashes of another. The oldest sets
-are the lowest versions that the pyproject files allow, one set for the core and one for each framework; what they
+accelerator come from indexes and folders of their own, and none of those has the hashes of another. The demo's set is
+what `make demo` imports, so without what requirements/not-in-demo.txt names. The oldest sets are the lowest versions that the pyproject files allow, one set for the core and one for each framework; what they
 in turn need is the newest that fits. Needs uv and a package index. Only the standard library is used.
 """
 
@@ -23,6 +23,7 @@ ADAPTERS = {
     "langgraph": ("adapters/langgraph/pyproject.toml", "openai"),
 }
 UNLOCKED = FOLDER / "unlocked.txt"
+SPARED = FOLDER / "not-in-demo.txt"
 TESTS = FOLDER / "tests.in"
 BOUNDS = FOLDER / "oldest.in"
 
@@ -32,7 +33,7 @@ def main():
     if shutil.which("uv") is None:
         print("lock: uv is not on PATH.\nNext: python3 -m pip install uv, then make lock", file=sys.stderr)
         return 1
-    return lock() or next(filter(None, map(oldest, ("core", *ADAPTERS))), 0)
+    return lock() or demo() or next(filter(None, map(oldest, ("core", *ADAPTERS))), 0)
 
 
 def lock():
@@ -40,6 +41,12 @@ def lock():
     sources = [*asked(("pyproject.toml", "dev")), *(word for source in ADAPTERS.values() for word in asked(source))]
     options = ["--universal", "--generate-hashes", "--constraints", "constraints.txt", "--excludes", str(UNLOCKED)]
     return compiled("lock.txt", sources, options)
+
+
+def demo():
+    """Write what the demo needs; return uv's exit code."""
+    sources = ["pyproject.toml", *(word for source in ADAPTERS.values() for word in asked(source))]
+    return compiled("demo.txt", sources, ["--universal", "--constraints", "constraints.txt", "--excludes", str(SPARED)])
 
 
 def oldest(name):

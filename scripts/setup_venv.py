@@ -2,10 +2,10 @@
 
 Usage: python3 scripts/setup_venv.py [PART ...]
 
-`demo` is the core and the three adapters with their frameworks, no more. Every other PART is an extra of the core,
-installed on top of that, with the encoder's weights: `dev` (the default), `docs`, `bench`. What was installed is
-recorded last, so an interrupted run is finished by the next one. Only the standard library is used: this runs before
-anything is installed.
+`demo` is the core and the three adapters with what a demo needs of their frameworks, no more: requirements/demo.txt.
+Every other PART is an extra of the core, installed on top of that with all that the frameworks ask for and the encoder's
+weights: `dev` (the default), `docs`, `bench`. What was installed is recorded last, so an interrupted run is finished by
+the next one. Only the standard library is used: this runs before anything is installed.
 """
 
 import hashlib
@@ -24,6 +24,7 @@ LOG = VENV / "setup.log"
 ADAPTERS = ("adapters/autogen[openai]", "adapters/crewai", "adapters/langgraph[openai]")
 ENCODER = "packages/encoder"  # weights that only PyTorch can read: not for the demo
 DEMO, BASE = "demo", "dev"
+DEMO_SET = "requirements/demo.txt"
 SUPPORTED = ((3, 11), (3, 14))  # crewai 1.15 has no release for 3.14
 PROGRESS_EVERY_S = 15.0
 EXPECTED = ("this takes a few minutes the first time", "with uv, this takes about half a minute the first time")
@@ -62,7 +63,8 @@ def fingerprint(part):
     """Digest of everything that changes what gets installed, the place of the checkout included."""
     import tomllib  # 3.11: not imported at the top, so that an older Python gets the message of main()
 
-    seen = [part, str(ROOT), sys.version, (ROOT / "constraints.txt").read_text()]
+    pins = DEMO_SET if part == DEMO else "constraints.txt"
+    seen = [part, str(ROOT), sys.version, (ROOT / pins).read_text()]
     for path in sorted([ROOT / "pyproject.toml", *ROOT.glob("*/*/pyproject.toml")]):
         tables = tomllib.loads(path.read_text())
         # The settings of ruff, mypy and pytest do not change what is installed.
@@ -81,10 +83,7 @@ def install(part):
     say(f"installing {'what the demo needs' if part == DEMO else f'what make {part} needs'}; {EXPECTED[bool(uv)]}")
     command = [uv, "pip", "install", "--python", str(PYTHON)] if uv else [str(PYTHON), "-m", "pip", "install"]
     command += ["--no-progress"] if uv else ["--progress-bar", "off"]
-    command += [] if uv or part != DEMO else ["--no-compile"]  # Python compiles what it imports; most is never imported
-    command += ["-c", "constraints.txt", "-e", "." if part == DEMO else f".[{part}]"]
-    for folder in ADAPTERS if part == DEMO else (*ADAPTERS, ENCODER):
-        command += ["-e", folder]
+    command += asked(part) if part != DEMO else demo_asked(compiles=bool(uv))
     started = time.monotonic()
     code = run_quietly(command)
     if code:
@@ -98,6 +97,20 @@ def install(part):
         )
     say(f"installed in {time.monotonic() - started:.0f} s")
     return 0
+
+
+def asked(part):
+    """What pip is told to install for an extra of the core, on top of what the frameworks need."""
+    command = ["-c", "constraints.txt", "-e", f".[{part}]"]
+    return [*command, *(word for folder in (*ADAPTERS, ENCODER) for word in ("-e", folder))]
+
+
+def demo_asked(*, compiles):
+    """What pip or uv is told to install for the demo: a list that was resolved before, by `make lock`."""
+    command = ["--no-deps", "-r", DEMO_SET, "-e", "."]
+    # Python compiles what it imports; most is never imported.
+    command += [] if compiles else ["--no-compile"]
+    return [*command, *(word for folder in ADAPTERS for word in ("-e", folder))]
 
 
 def create(uv):

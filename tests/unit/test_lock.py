@@ -63,6 +63,16 @@ def test_the_lock_and_the_constraints_name_the_same_versions() -> None:
     assert {canonicalize_name(one.name) for one in CORE} <= constrained.keys()
 
 
+def test_the_demos_set_is_a_part_of_the_lock_and_lacks_only_what_it_names() -> None:
+    demo, locked = pins(REQUIREMENTS / "demo.txt"), pins(REQUIREMENTS / "lock.txt")
+    assert {name: locked.get(name) for name in demo} == demo, "run `make lock`"
+    wanted = [*asked(".", ()), *(one for name in ("autogen", "crewai", "langgraph") for one in OLDEST[name])]
+    assert {canonicalize_name(one.name) for one in wanted} <= demo.keys()
+    lines = (REQUIREMENTS / "not-in-demo.txt").read_text().splitlines()
+    spared = {line for line in lines if not line.startswith("#")}
+    assert spared <= locked.keys() - demo.keys()
+
+
 def test_every_version_in_the_lock_has_hashes() -> None:
     text = (REQUIREMENTS / "lock.txt").read_text()
     entries = [entry for entry in re.split(r"^(?=[A-Za-z0-9])", text, flags=re.MULTILINE) if "==" in entry]

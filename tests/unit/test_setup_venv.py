@@ -30,7 +30,7 @@ class Checkout:
 
     def __init__(self, place: Path, *, code: int = 0) -> None:
         self.root = place / "checkout"
-        for name in ["pyproject.toml", "constraints.txt", "scripts/setup_venv.py", *self._adapters()]:
+        for name in ["pyproject.toml", "constraints.txt", "requirements/demo.txt", "scripts/setup_venv.py", *self._adapters()]:
             (self.root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, self.root / name)
         self._calls = place / "calls"
@@ -64,11 +64,13 @@ def test_the_demo_is_installed_by_uv_without_extras_and_once(tmp_path: Path) -> 
     made, installed = checkout.calls
     assert made.startswith("venv")
     assert "--seed" in made
-    assert "-c constraints.txt -e . -e adapters/autogen[openai]" in installed
+    assert "--no-deps -r requirements/demo.txt -e . -e adapters/autogen[openai]" in installed
     assert "[dev]" not in installed
     again = checkout.setup("demo")
     assert (again.returncode, again.stdout, len(checkout.calls)) == (0, "", 2)
     (checkout.root / "constraints.txt").write_text("rich==13.0\n")
+    assert (checkout.setup("demo").returncode, len(checkout.calls)) == (0, 2)  # the demo has a list of its own
+    (checkout.root / "requirements" / "demo.txt").write_text("rich==13.0\n")
     assert checkout.setup("demo").returncode == 0
     assert len(checkout.calls) == 3  # the environment is kept, the installation is brought up to date
 
