@@ -27,7 +27,6 @@ DEMO, BASE = "demo", "dev"
 DEMO_SET = "requirements/demo.txt"
 SUPPORTED = ((3, 11), (3, 14))  # crewai 1.15 has no release for 3.14
 PROGRESS_EVERY_S = 15.0
-EXPECTED = ("this takes a few minutes the first time", "with uv, this takes about half a minute the first time")
 
 
 def main(parts):
@@ -80,7 +79,7 @@ def install(part):
     uv = shutil.which("uv") if part == DEMO else None
     if not usable() and (code := create(uv)):
         return code
-    say(f"installing {'what the demo needs' if part == DEMO else f'what make {part} needs'}; {EXPECTED[bool(uv)]}")
+    say(f"installing {told(part, uv)} the first time")
     command = [uv, "pip", "install", "--python", str(PYTHON)] if uv else [str(PYTHON), "-m", "pip", "install"]
     command += ["--no-progress"] if uv else ["--progress-bar", "off"]
     command += asked(part) if part != DEMO else demo_asked(compiles=bool(uv))
@@ -97,6 +96,13 @@ def install(part):
         )
     say(f"installed in {time.monotonic() - started:.0f} s")
     return 0
+
+
+def told(part, uv):
+    """What is installed, and how long that takes."""
+    if part != DEMO:
+        return f"what make {part} needs; this takes a few minutes"
+    return f"what the demo needs; {'with uv, this takes about a quarter of a minute' if uv else 'this takes a minute'}"
 
 
 def asked(part):

@@ -100,12 +100,15 @@ class Retention:
         """What ``30d`` (also ``s``, ``m``, ``h``, ``w``) or ``1000 runs`` says.
 
         Raises:
-            ConfigError: It says neither.
+            ConfigError: It says neither, or that nothing is kept.
         """
         count = re.fullmatch(r"\s*(\d{1,12})\s*runs?\s*", text)
         if count is not None and int(count[1]) > 0:
             return cls(keep=int(count[1]))
-        return cls(older_than=parse_age(text, name=name, or_else=" or a number of runs such as '1000 runs'"))
+        age = parse_age(text, name=name, or_else=" or a number of runs such as '1000 runs'")
+        if not age:
+            raise ConfigError(f"{name} is {text!r}, which keeps no run at all. Next: set TRACER_HOOKS_STORE=off")
+        return cls(older_than=age)
 
 
 def parse_age(text: str, *, name: str, or_else: str = "") -> timedelta:

@@ -124,6 +124,13 @@ def test_what_says_neither_a_time_nor_a_number_of_runs(text: str) -> None:
         Retention.parse(text)
 
 
+@pytest.mark.parametrize("text", ["0d", "0 w", "000s"])
+def test_keeping_nothing_is_said_with_the_store(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACER_HOOKS_RETENTION", text)
+    with pytest.raises(ConfigError, match=r"TRACER_HOOKS_RETENTION.*no run at all.*TRACER_HOOKS_STORE=off"):
+        HookConfig.from_env()
+
+
 def test_an_end_that_is_waited_for_as_long_as_by_default_where_the_variable_is_spoilt_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

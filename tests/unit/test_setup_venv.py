@@ -30,7 +30,13 @@ class Checkout:
 
     def __init__(self, place: Path, *, code: int = 0) -> None:
         self.root = place / "checkout"
-        for name in ["pyproject.toml", "constraints.txt", "requirements/demo.txt", "scripts/setup_venv.py", *self._adapters()]:
+        for name in [
+            "pyproject.toml",
+            "constraints.txt",
+            "requirements/demo.txt",
+            "scripts/setup_venv.py",
+            *self._adapters(),
+        ]:
             (self.root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, self.root / name)
         self._calls = place / "calls"

@@ -17,7 +17,7 @@ SCHEMA_VERSION = 1
 class Record(BaseModel):
     """Base of every record: frozen, and closed to unknown fields so that a typing error in a file is noticed."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, ser_json_inf_nan="strings")
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
 
 class RunOutcome(StrEnum):

@@ -87,7 +87,7 @@ def _figures(
     rewarded: RewardOptions | None,
     tick: Callable[[], None],
 ) -> Figures | None:
-    asked = prompt_rows(rows, config.asked, language.count_tokens).rows
+    asked = prompt_rows(rows, config.asked, language.count_tokens, bad_rows=config.bad_rows).rows
     if len(asked) > MOST_ASKED:
         asked = tuple(random.Random(config.seed).sample(asked, MOST_ASKED))
     return figures_of(

@@ -51,8 +51,12 @@ def train_grpo(config: GRPOConfig, progress: Progress | None = None) -> dict[str
     language = load_language_model(config)
     material = read_material(config, progress)
     with progress.phase("building rows") as tick:
-        trained = prompt_rows(material.splits.train, config.asked, language.count_tokens, tick=tick)
-        valid = prompt_rows(material.splits.valid, config.asked, language.count_tokens, tick=tick)
+        trained = prompt_rows(
+            material.splits.train, config.asked, language.count_tokens, bad_rows=config.bad_rows, tick=tick
+        )
+        valid = prompt_rows(
+            material.splits.valid, config.asked, language.count_tokens, bad_rows=config.bad_rows, tick=tick
+        )
     material.left_out.update(trained.left_out + valid.left_out)
     trainer = _trainer(config, language, trained.rows, valid.rows[:_MOST_VALID])
     done = train(trainer, config, checkpoint, progress)

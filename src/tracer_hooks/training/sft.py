@@ -44,8 +44,12 @@ def train_sft(config: SFTConfig, progress: Progress | None = None) -> dict[str, 
     language = load_language_model(config)
     material = read_material(config, progress)
     with progress.phase("building rows") as tick:
-        trained = sft_rows(material.splits.train, config.asked, language.count_tokens, tick=tick)
-        valid = sft_rows(material.splits.valid, config.asked, language.count_tokens, tick=tick)
+        trained = sft_rows(
+            material.splits.train, config.asked, language.count_tokens, bad_rows=config.bad_rows, tick=tick
+        )
+        valid = sft_rows(
+            material.splits.valid, config.asked, language.count_tokens, bad_rows=config.bad_rows, tick=tick
+        )
     material.left_out.update(trained.left_out + valid.left_out)
     trainer = _trainer(
         config, language, token_rows(trained.rows, language, config), token_rows(valid.rows, language, config)

@@ -235,6 +235,17 @@ def test_a_context_that_holds_no_question_is_an_error_that_names_the_row(file_of
         sft_rows(rows, JudgeTaskOptions(context_tokens=1024, reply_tokens=500), len)
 
 
+@pytest.mark.parametrize("build", [sft_rows, prompt_rows])
+def test_such_a_row_may_be_left_out_and_is_counted(file_of, build):
+    rows = read_labeled([file_of(labeled(), labeled(run_id="long", task="words " * 9000))]).rows
+    options = JudgeTaskOptions(context_tokens=6500, reply_tokens=500)
+    with pytest.raises(TrainingError, match=r"labels.jsonl:2: .*bad_rows = 'skip'"):
+        build(rows, options, len)
+    found = build(rows, options, len, bad_rows="skip")
+    assert {row.source for row in found.rows} == {rows[0].source}
+    assert found.left_out == {"the question alone is too long": 1}
+
+
 def test_pairs_name_the_passing_run_of_a_bag(file_of):
     clean = LabeledTrajectory(
         trajectory=run(0, outcome=RunOutcome.SUCCEEDED, run_id="passed"), label_source=LabelSource.INJECTED

@@ -17,6 +17,7 @@ from tracer_hooks.attribution.teaching import (
 )
 from tracer_hooks.errors import AttributionError, TrainingError
 from tracer_hooks.training.data._candidates import Candidates
+from tracer_hooks.training.data._labelled import BadRows
 from tracer_hooks.training.data._rationale import verdict_reply
 from tracer_hooks.training.data._rows import LabeledRow, PromptRow, SFTRow
 
@@ -69,6 +70,7 @@ def sft_rows(
     options: JudgeTaskOptions,
     count_tokens: Callable[[str], int],
     *,
+    bad_rows: BadRows = "refuse",
     tick: Callable[[], None] = lambda: None,
 ) -> JudgeRows[SFTRow]:
     """Rows for supervised training: one for each labelled trajectory, or one for each order of the candidates.
@@ -79,12 +81,14 @@ def sft_rows(
         labeled: Labelled trajectories.
         options: What is asked, and in how many tokens.
         count_tokens: Of the model's tokenizer.
+        bad_rows: A trajectory whose question alone is too long for the context: ``"refuse"`` stops at the first one and
+            names it, ``"skip"`` leaves them out and counts them.
         tick: Called for each trajectory.
 
     Raises:
-        TrainingError: The context is too small for the question alone.
+        TrainingError: The context is too small for a question.
     """
-    return _built(labeled, partial(_sft_rows, _Asker(options, count_tokens)), tick)
+    return _built(labeled, partial(_sft_rows, _Asker(options, count_tokens)), bad_rows, tick)
 
 
 def prompt_rows(
@@ -92,23 +96,34 @@ def prompt_rows(
     options: JudgeTaskOptions,
     count_tokens: Callable[[str], int],
     *,
+    bad_rows: BadRows = "refuse",
     tick: Callable[[], None] = lambda: None,
 ) -> JudgeRows[PromptRow]:
     """The same for reinforcement learning; see :func:`sft_rows`. A label without a step stays one."""
-    return _built(labeled, partial(_prompt_rows, _Asker(options, count_tokens)), tick)
+    return _built(labeled, partial(_prompt_rows, _Asker(options, count_tokens)), bad_rows, tick)
 
 
 def _built(
     labeled: Iterable[LabeledRow],
     rows_of: Callable[[LabeledRow, Candidates, Counter[str]], Iterable[R]],
+    bad_rows: BadRows,
     tick: Callable[[], None],
 ) -> JudgeRows[R]:
     rows: list[R] = []
     left_out: Counter[str] = Counter()
     for row in labeled:
         tick()
-        rows += rows_of(row, Candidates(row.trajectory), left_out)
+        try:
+            rows += rows_of(row, Candidates(row.trajectory), left_out)
+        except _TooLongError as problem:
+            if bad_rows == "refuse":
+                raise TrainingError(f"{row.source}: {problem}") from problem
+            left_out["the question alone is too long"] += 1
     return JudgeRows(tuple(rows), left_out)
+
+
+class _TooLongError(Exception):
+    """The question about a run does not fit, with no step of it."""
 
 
 _UNANSWERABLE = {
@@ -142,8 +157,9 @@ class _Asker:
             return [asking.verdict(run, focus=candidates.first(options.top_k))]
         except AttributionError as error:
             too_small = str(error).partition(". Set ")[0]
-            raise TrainingError(
-                f"{row.source}: {too_small}. Set context_tokens higher, or reply_tokens lower"
+            raise _TooLongError(
+                f"{too_small}. Set context_tokens higher, or reply_tokens lower, or leave such rows out with "
+                "bad_rows = 'skip'"
             ) from error
 
 
