@@ -117,7 +117,8 @@ def _bare(config: SFTConfig, options: argparse.Namespace) -> float:
     if options.gradient_checkpointing:
         model.gradient_checkpointing_enable()
         model.enable_input_require_grads()
-    optimizer = torch.optim.AdamW([one for one in model.parameters() if one.requires_grad], lr=1e-6)
+    trained = [one for one in model.parameters() if one.requires_grad]
+    optimizer = torch.optim.AdamW(trained, lr=1e-6, fused=True)  # as transformers' Trainer does
     rows = _rows(language, options)
     half = computes_in_bfloat16(config)
     began = 0.0

@@ -41,7 +41,6 @@ class _NoFork:
         self._lock = threading.RLock()
         self._is_open = threading.Event()
         self._is_open.set()
-        self._is_held_for_fork = False
         self._was_cut = False
 
     @property
@@ -67,18 +66,17 @@ class _NoFork:
     def before_fork(self) -> None:
         self._is_open.clear()
         # Fork hooks of others run before this one and may have taken a lock that the holder of ours waits for.
-        self._is_held_for_fork = self._lock.acquire(timeout=_FORK_PATIENCE_S)
-        if self._is_held_for_fork:
+        if self._lock.acquire(timeout=_FORK_PATIENCE_S):
             for one in list(_resting):
                 one.rest()
 
     def after_in_parent(self) -> None:
-        if self._is_held_for_fork:
+        if self.is_held_here:  # not where it took too long
             self._lock.release()
         self._is_open.set()
 
     def after_in_child(self) -> None:
-        self._was_cut = self._was_cut or not self._is_held_for_fork
+        self._was_cut = self._was_cut or not self.is_held_here
         # What threading and logging do with theirs; there is no public way (CPython 3.9 on).
         self._lock._at_fork_reinit()  # type: ignore[attr-defined]
         self._is_open._at_fork_reinit()  # type: ignore[attr-defined]
