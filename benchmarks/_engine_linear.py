@@ -52,13 +52,15 @@ class Int8Linear:
     """Both sides in eight bits: one scale for each output channel, and one for each row at the time of the call.
 
     Rows go in and come out in float32. A row becomes unsigned with a zero point of 128, which is what the CPU's
-    instruction for dot products of bytes takes.
+    instruction for dot products of bytes takes. A CPU without it (VNNI) adds two products at a time in sixteen bits,
+    which hold them only if the weights have seven.
     """
 
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None) -> None:
         full = weight.float()
-        self._scale = full.abs().amax(1).clamp_min(1e-8) / 127
-        whole = (full / self._scale[:, None]).round_().clamp_(-127, 127).to(torch.int8)
+        most = 127 if torch.cpu._is_vnni_supported() else 63
+        self._scale = full.abs().amax(1).clamp_min(1e-8) / most
+        whole = (full / self._scale[:, None]).round_().clamp_(-most, most).to(torch.int8)
         self._weight = torch.ops.onednn.qlinear_prepack(whole, None)
         self._zero = torch.zeros(len(full), dtype=torch.int32)
         self._bias = None if bias is None else bias.float()

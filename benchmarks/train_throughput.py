@@ -1,8 +1,9 @@
 """Does the trainer keep up with a bare PyTorch loop on the same model and the same rows?
 
 Both train the same randomly initialised model on the same batches of full length, in the same precision, with AdamW;
-the bare loop does nothing else, and makes the logits of whole rows, as transformers does. They take turns, so that whatever else the machine does falls on both. Reported are
-tokens a second of each turn, after its first steps, and the trainer's share: the median of the turns and all of them.
+the bare loop does nothing else, and makes the logits of whole rows, as transformers does. They take turns, so that
+whatever else the machine does falls on both. Reported are tokens a second of each turn, after its first steps, and the
+trainer's share: the median of the turns and all of them.
 On a processor that others use too, ``--processor-seconds`` counts the seconds that the process itself got.
 
     python benchmarks/train_throughput.py --model shape/ --tokens 2048 --batch 1 --steps 20 --out throughput.json

@@ -3,8 +3,9 @@
 The lock is the environment of the tests, with the hashes of every file that an index offers for each version;
 constraints.txt says which versions. PyTorch is left out, with what only PyTorch needs: its builds for one kind of
 accelerator come from indexes and folders of their own, and none of those has the hashes of another. The demo's set is
-what `make demo` imports, so without what requirements/not-in-demo.txt names. The oldest sets are the lowest versions that the pyproject files allow, one set for the core and one for each framework; what they
-in turn need is the newest that fits. Needs uv and a package index. Only the standard library is used.
+what `make demo` imports, so without what requirements/not-in-demo.txt names. The oldest sets are the lowest versions
+that the pyproject files allow, one set for the core and one for each framework; what they in turn need is the newest
+that fits. Needs uv and a package index. Only the standard library is used.
 """
 
 import shutil
