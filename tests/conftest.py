@@ -267,5 +267,8 @@ def stores_of_their_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         keeper.keeper_of.cache_clear()
         for one in at_exit._lasts:
             with one._changed:
+                for kept in one._waiting:
+                    kept.is_settled = True  # else work in the background waits for it while a later test waits for that
                 one._waiting.clear()  # else a store that failed is tried again, and spoken of, in a later test
+                one._changed.notify_all()
         at_exit._lasts[:] = known

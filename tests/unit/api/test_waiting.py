@@ -382,6 +382,18 @@ def test_the_time_to_wait_is_checked_when_a_team_is_hooked(monkeypatch: pytest.M
             tracer_hooks.hook(lambda task: task)
 
 
+def test_a_call_whose_runs_are_given_up_waits_no_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keeper = _keeper.Keeper(tmp_path / "runs.sqlite")
+    monkeypatch.setattr(keeper, "_has_thread", lambda: True)  # and nobody writes
+    caller = threading.Thread(target=keeper.keep, args=(_keeper.Kept(),))
+    caller.start()
+    while not keeper._waiting:
+        time.sleep(0.01)
+    keeper.give_up()
+    caller.join(30)
+    assert not caller.is_alive()
+
+
 # --- the parts -------------------------------------------------------------------------------------------------------
 def test_a_lane_drops_what_is_too_much_and_counts_it(caplog: pytest.LogCaptureFixture) -> None:
     lane, go, done = Lane("lane", lambda number: f"{number} things", most=2), threading.Event(), []

@@ -42,7 +42,7 @@ class Attack:
 _VALUE = "f() gives 'escaped'"
 _LEAK = "the secret is in the result"
 _FILE = "a file outside is made or changed"
-_DEAD = "the decoy is not alive any more"
+DEAD = "the decoy is not alive any more"
 _LIBC = "import ctypes; libc = ctypes.CDLL(None, use_errno=True)\n"
 
 READING: Final = (
@@ -124,10 +124,10 @@ WRITING: Final = (
 """What is outside of the folder."""
 
 PROCESSES: Final = (
-    Attack("kill", "import os; os.kill(DECOY, 9)", _DEAD),
-    Attack("kill by pidfd", "import os, signal; signal.pidfd_send_signal(os.pidfd_open(DECOY), 9)", _DEAD, "open"),
-    Attack("kill a group", "import os; os.killpg(DECOY, 9)", _DEAD),
-    Attack("kill by libc", f"{_LIBC}libc.kill(DECOY, 9)", _DEAD),
+    Attack("kill", "import os; os.kill(DECOY, 9)", DEAD),
+    Attack("kill by pidfd", "import os, signal; signal.pidfd_send_signal(os.pidfd_open(DECOY), 9)", DEAD, "open"),
+    Attack("kill a group", "import os; os.killpg(DECOY, 9)", DEAD),
+    Attack("kill by libc", f"{_LIBC}libc.kill(DECOY, 9)", DEAD),
     Attack("slow a process down", "import os; os.setpriority(os.PRIO_PROCESS, DECOY, 19); return 'escaped'", _VALUE, "open"),
     Attack("move a process", "import os; os.sched_setaffinity(DECOY, {0}); return 'escaped'", _VALUE, "open"),
     Attack("limit a process",

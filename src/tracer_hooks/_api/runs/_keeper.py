@@ -147,8 +147,11 @@ class Keeper:
         """Say how many runs were lost; nobody waits for the others any longer."""
         with self._changed:
             left = [*self._going, *self._waiting]
+            for kept in left:
+                kept.is_settled = True
             self._waiting.clear()
             self._going, self._bytes = [], 0
+            self._changed.notify_all()
             lost, self._lost = self._lost + _runs_in(left), 0
             error = self._error
         if lost:
