@@ -220,6 +220,7 @@ def test_no_judge_is_trained_that_was_not_asked_for(collected, here):
         calibrator.train_judge(collected[1])
 
 
+@pytest.mark.slow  # trains a judge twice
 def test_a_full_disk_is_told_and_the_same_call_goes_on(calibrator_of, collected, monkeypatch):
     from transformers import Trainer
 
@@ -237,6 +238,7 @@ def test_a_full_disk_is_told_and_the_same_call_goes_on(calibrator_of, collected,
     assert calibrator_of().train_judge(collected[1]).judge.training["sft"]["training"]["steps"] == 4
 
 
+@pytest.mark.slow  # the whole command
 def test_the_command_trains_a_judge_and_prints_one_document(here, tiny):
     from typer.testing import CliRunner
 

@@ -13,6 +13,7 @@ import pytest
 BENCHMARK = Path(__file__).parents[3] / "benchmarks" / "prefill_dev.py"
 
 
+@pytest.mark.slow  # two probes of a model
 def test_it_prints_a_row_for_every_signal_protocol_and_probe(random_model_dir, tmp_path: Path) -> None:
     for number in range(10):
         history = [{"name": f"agent{k}", "content": f"the clerk adds {number} river stones {k}"} for k in range(3)]
