@@ -77,6 +77,7 @@ def weights_in(folder):
     return (folder / "model.safetensors").read_bytes()
 
 
+@pytest.mark.slow  # the whole way
 def test_a_judge_is_trained_and_compared_on_tasks_left_out(calibrator_of, collected, here):
     _, before = collected
     found = calibrator_of().train_judge(before)

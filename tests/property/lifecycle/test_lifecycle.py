@@ -36,8 +36,8 @@ def run_steps(name: str, steps: int) -> None:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", KINDS)
-def test_two_hundred_steps(name: str) -> None:
-    run_steps(name, 200)
+def test_a_hundred_steps(name: str) -> None:
+    run_steps(name, 100)
 
 
 @pytest.mark.slow
