@@ -8,6 +8,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING
 
+from tracer_hooks._guard import guard
 from tracer_hooks._waiting import before_exit
 
 if TYPE_CHECKING:
@@ -36,4 +37,5 @@ def _watch() -> None:
 
 def _end_all() -> None:
     for course in list(_open):
-        course.break_off(GeneratorExit())
+        with guard("end a stream with the process"):
+            course.break_off(GeneratorExit())
