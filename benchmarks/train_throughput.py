@@ -25,7 +25,7 @@ from typing import Any
 import torch
 
 from tracer_hooks.training import SFTConfig
-from tracer_hooks.training._language_model import load_language_model
+from tracer_hooks.training._language_model import IGNORED, load_language_model
 from tracer_hooks.training._run import computes_in_bfloat16
 from tracer_hooks.training.sft import _trainer
 
@@ -104,7 +104,7 @@ def _rows(language: Any, options: argparse.Namespace) -> list[dict[str, list[int
     size = len(language.tokenizer)
     made = torch.randint(0, size, (options.batch * options.steps, options.tokens), generator=chance).tolist()
     unlabelled = options.tokens - (options.reply_tokens or options.tokens)
-    return [{"input_ids": row, "labels": [-100] * unlabelled + row[unlabelled:]} for row in made]
+    return [{"input_ids": row, "labels": [IGNORED] * unlabelled + row[unlabelled:]} for row in made]
 
 
 def _bare(config: SFTConfig, options: argparse.Namespace) -> float:

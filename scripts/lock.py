@@ -39,14 +39,14 @@ def main():
 
 def lock():
     """Write the lock file; return uv's exit code."""
-    sources = [*asked(("pyproject.toml", "dev")), *(word for source in ADAPTERS.values() for word in asked(source))]
+    sources = with_adapters("pyproject.toml", "dev")
     options = ["--universal", "--generate-hashes", "--constraints", "constraints.txt", "--excludes", str(UNLOCKED)]
     return compiled("lock.txt", sources, options)
 
 
 def demo():
     """Write what the demo needs; return uv's exit code."""
-    sources = ["pyproject.toml", *(word for source in ADAPTERS.values() for word in asked(source))]
+    sources = with_adapters("pyproject.toml")
     return compiled("demo.txt", sources, ["--universal", "--constraints", "constraints.txt", "--excludes", str(SPARED)])
 
 
@@ -54,6 +54,11 @@ def oldest(name):
     """Write the set of the lowest versions for the core or one framework; return uv's exit code."""
     sources = [*asked(CORE if name == "core" else ADAPTERS[name]), str(TESTS)]
     return compiled(f"oldest-{name}.txt", sources, ["--resolution", "lowest-direct", "--constraints", str(BOUNDS)])
+
+
+def with_adapters(*core):
+    """What uv is told of the core and of all adapters."""
+    return [word for source in (core, *ADAPTERS.values()) for word in asked(source)]
 
 
 def asked(source):

@@ -82,7 +82,8 @@ def install(part):
     say(f"installing {told(part, uv)} the first time")
     command = [uv, "pip", "install", "--python", str(PYTHON)] if uv else [str(PYTHON), "-m", "pip", "install"]
     command += ["--no-progress"] if uv else ["--progress-bar", "off"]
-    command += asked(part) if part != DEMO else demo_asked(compiles=bool(uv))
+    command += [] if uv or part != DEMO else ["--no-compile"]  # Python compiles what it imports; most is never imported
+    command += asked(part)
     started = time.monotonic()
     code = run_quietly(command)
     if code:
@@ -106,17 +107,12 @@ def told(part, uv):
 
 
 def asked(part):
-    """What pip is told to install for an extra of the core, on top of what the frameworks need."""
-    command = ["-c", "constraints.txt", "-e", f".[{part}]"]
-    return [*command, *(word for folder in (*ADAPTERS, ENCODER) for word in ("-e", folder))]
-
-
-def demo_asked(*, compiles):
-    """What pip or uv is told to install for the demo: a list that was resolved before, by `make lock`."""
-    command = ["--no-deps", "-r", DEMO_SET, "-e", "."]
-    # Python compiles what it imports; most is never imported.
-    command += [] if compiles else ["--no-compile"]
-    return [*command, *(word for folder in ADAPTERS for word in ("-e", folder))]
+    """What pip or uv is told to install; the demo's list was resolved before, by `make lock`."""
+    if part == DEMO:
+        pins, folders = ["--no-deps", "-r", DEMO_SET], (".", *ADAPTERS)
+    else:
+        pins, folders = ["-c", "constraints.txt"], (f".[{part}]", *ADAPTERS, ENCODER)
+    return [*pins, *(word for folder in folders for word in ("-e", folder))]
 
 
 def create(uv):

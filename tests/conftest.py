@@ -266,9 +266,6 @@ def stores_of_their_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     if at_exit is not None and keeper is not None:
         keeper.keeper_of.cache_clear()
         for one in at_exit._lasts:
-            with one._changed:
-                for kept in one._waiting:
-                    kept.is_settled = True  # else work in the background waits for it while a later test waits for that
-                one._waiting.clear()  # else a store that failed is tried again, and spoken of, in a later test
-                one._changed.notify_all()
+            # Else a store that failed is tried again, and spoken of, in a later test, or waited for in the background.
+            one.give_up()
         at_exit._lasts[:] = known

@@ -14,14 +14,14 @@ from tracer_hooks.errors import TrainingError
 from tracer_hooks.training import _checkpoints
 
 if TYPE_CHECKING:
-    _Base = Any
+    Mixin = Any
 else:
-    _Base = object
+    Mixin = object
 
 _NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory", "defaultcpuallocator")
 
 
-class Guarded(_Base):  # type: ignore[misc]
+class Guarded(Mixin):  # type: ignore[misc]
     """Mixed into a Trainer of transformers, before it.
 
     A loss that is no number, a device without memory and a checkpoint that cannot be written end the run with an error

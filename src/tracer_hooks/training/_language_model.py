@@ -15,6 +15,8 @@ from tracer_hooks.training._config import JudgeConfig
 from tracer_hooks.training._run import computes_in_bfloat16
 
 EXTRA = "train"
+IGNORED = -100
+"""The label of a token that the loss does not count, as transformers takes it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from transformers import Trainer
 
-if TYPE_CHECKING:
-    _Base = Any
-else:
-    _Base = object
-
-_IGNORED = -100
+from tracer_hooks.training._guarded import Mixin
+from tracer_hooks.training._language_model import IGNORED
 
 
-class ReplyLoss(_Base):  # type: ignore[misc]
+class ReplyLoss(Mixin):  # type: ignore[misc]
     """Mixed into trl's ``SFTTrainer``, before it: on a CPU, no logits are made of places that have no label.
 
     trl 1.16 leaves them out on devices with Triton only. Elsewhere it makes those of the whole row, twice, in parts;
@@ -36,8 +32,8 @@ def _only_labelled(inputs: dict[str, Any]) -> dict[str, Any]:
     Args:
         inputs: ``labels`` of shape (rows, tokens), beside what the model reads.
     """
-    following = torch.nn.functional.pad(inputs["labels"][:, 1:], (0, 1), value=_IGNORED)
-    places = (following != _IGNORED).any(dim=0).nonzero().squeeze(1)
+    following = torch.nn.functional.pad(inputs["labels"][:, 1:], (0, 1), value=IGNORED)
+    places = (following != IGNORED).any(dim=0).nonzero().squeeze(1)
     return {**inputs, "logits_to_keep": places, "shift_labels": following[:, places].contiguous()}
 
 

@@ -51,11 +51,9 @@ def train_grpo(config: GRPOConfig, progress: Progress | None = None) -> dict[str
     language = load_language_model(config)
     material = read_material(config, progress)
     with progress.phase("building rows") as tick:
-        trained = prompt_rows(
-            material.splits.train, config.asked, language.count_tokens, bad_rows=config.bad_rows, tick=tick
-        )
-        valid = prompt_rows(
-            material.splits.valid, config.asked, language.count_tokens, bad_rows=config.bad_rows, tick=tick
+        trained, valid = (
+            prompt_rows(part, config.asked, language.count_tokens, bad_rows=config.bad_rows, tick=tick)
+            for part in (material.splits.train, material.splits.valid)
         )
     material.left_out.update(trained.left_out + valid.left_out)
     trainer = _trainer(config, language, trained.rows, valid.rows[:_MOST_VALID])

@@ -9,15 +9,13 @@ from tracer_hooks.attribution.teaching import prompt_ids
 from tracer_hooks.errors import TrainingError
 from tracer_hooks.training._config import SFTConfig
 from tracer_hooks.training._judge_run import finish, require_libraries
-from tracer_hooks.training._language_model import LanguageModel, load_language_model
+from tracer_hooks.training._language_model import IGNORED, LanguageModel, load_language_model
 from tracer_hooks.training._material import read_material
 from tracer_hooks.training._progress import Progress, Silent
 from tracer_hooks.training._run import arguments_of, begin, train
 from tracer_hooks.training.data import SFTRow, sft_rows
 
 __all__ = ["SFTConfig", "token_rows", "train_sft"]
-
-_IGNORED = -100
 
 
 def train_sft(config: SFTConfig, progress: Progress | None = None) -> dict[str, Any]:
@@ -44,11 +42,9 @@ def train_sft(config: SFTConfig, progress: Progress | None = None) -> dict[str, 
     language = load_language_model(config)
     material = read_material(config, progress)
     with progress.phase("building rows") as tick:
-        trained = sft_rows(
-            material.splits.train, config.asked, language.count_tokens, bad_rows=config.bad_rows, tick=tick
-        )
-        valid = sft_rows(
-            material.splits.valid, config.asked, language.count_tokens, bad_rows=config.bad_rows, tick=tick
+        trained, valid = (
+            sft_rows(part, config.asked, language.count_tokens, bad_rows=config.bad_rows, tick=tick)
+            for part in (material.splits.train, material.splits.valid)
         )
     material.left_out.update(trained.left_out + valid.left_out)
     trainer = _trainer(
@@ -73,7 +69,7 @@ def token_rows(rows: Sequence[SFTRow], language: LanguageModel, config: SFTConfi
                 f"{row.source}: the reply takes {len(said)} tokens, reply_tokens is {config.reply_tokens}. "
                 "Set reply_tokens higher"
             )
-        found.append({"input_ids": prompt + said, "labels": [_IGNORED] * len(prompt) + said})
+        found.append({"input_ids": prompt + said, "labels": [IGNORED] * len(prompt) + said})
     return found
 
 
