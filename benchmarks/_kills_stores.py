@@ -1,4 +1,4 @@
-"""Work on the run store's file, by several processes at once: runs, prompts and lessons, and a file of labels."""
+"""Work on the run store's file, by several processes at once: runs, prompts, and a file of labels."""
 
 from __future__ import annotations
 
@@ -6,17 +6,12 @@ import random
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from _kills_ground import Found, Life, Say, Work, integrity
 
 import tracer_hooks
 from tracer_hooks._api.runs._keeper import keeper_of
 from tracer_hooks.store import (
-    LessonDraft,
-    LessonOutcome,
-    LessonState,
-    LessonStore,
     PromptArm,
     PromptOutcome,
     PromptPhase,
@@ -88,10 +83,10 @@ class Runs(Work):
         )
 
 
-class PromptsAndLessons(Work):
-    """Three processes bring versions of prompts and lessons on their way, count runs for them, and take them back."""
+class Prompts(Work):
+    """Three processes bring versions of prompts on their way, count runs for them, and take them back."""
 
-    name = "prompts and lessons"
+    name = "prompts"
     processes = 3
     lines = 30
 
@@ -99,14 +94,12 @@ class PromptsAndLessons(Work):
         super().prepare(folder)
         import sqlalchemy  # noqa: F401 - once, not in every child
 
-        from tracer_hooks.store import _lesson_statements, _prompt_changes  # noqa: F401
+        from tracer_hooks.store import _prompt_changes  # noqa: F401
 
     def work(self, folder: Path, life: int, round_: int, say: Say) -> None:
-        store = folder / "runs.sqlite"
-        prompts, lessons = PromptStore(store, busy_timeout_s=60), LessonStore(store, busy_timeout_s=60)
+        prompts = PromptStore(folder / "runs.sqlite", busy_timeout_s=60)
         for turn in range(1_000_000):
             self._prompts(prompts, f"{life}-{turn}", say)
-            self._lessons(lessons, f"{life}-{turn}", say)
 
     def _prompts(self, prompts: PromptStore, name: str, say: Say) -> None:
         number = prompts.propose(f"{TEAM}-{name}", {"solver": name}, {"solver": "own"}).number
@@ -130,34 +123,14 @@ class PromptsAndLessons(Work):
         prompts.roll_back(team, number, reason=name)
         say(version=name, state="rolled back")
 
-    def _lessons(self, lessons: LessonStore, name: str, say: Say) -> None:
-        team = f"{TEAM}-{name}"
-        lesson = lessons.propose(
-            team, LessonDraft(agent="solver", text=f"Mind {name}.", kind={"add": 1.0}, runs=(f"failed-{name}",))
-        )
-        if lesson is None:
-            raise AssertionError("nobody else proposes this lesson")
-        say(lesson=name, state=LessonState.ON_TRIAL)
-        outcome = LessonOutcome(
-            run_id=f"{name}-run", period=1, given=True, passed=True, share=0.5, counted_at=datetime.now(UTC)
-        )
-        lessons.count(team, lesson.number, outcome)
-        say(lesson=name, counted=outcome.run_id)
-        if not lessons.change(lesson, LessonState.KEPT, reason="it helps"):
-            raise AssertionError("nobody else changes this lesson")
-        say(lesson=name, state=LessonState.KEPT)
-        lessons.retire(team, lesson.number, reason="no more")
-        say(lesson=name, state=LessonState.RETIRED)
-
     def found(self, folder: Path, lives: list[Life]) -> Found:
         store = folder / "runs.sqlite"
         lines = [line for life in lives for line in life.said]
         found = Found(acknowledged=len(lines), damaged=integrity(store))
         order = ["proposed", "on trial", "accepted", "rolled back"]
-        with PromptStore(store, read_only=True) as prompts, LessonStore(store, read_only=True) as lessons:
+        with PromptStore(store, read_only=True) as prompts:
             versions = {one.texts["solver"]: one for one in prompts.versions()}
-            learnt = {one.team.removeprefix(f"{TEAM}-"): one for one in lessons.lessons()}
-            found.doubled += len(prompts.versions()) - len(versions) + len(lessons.lessons()) - len(learnt)
+            found.doubled += len(prompts.versions()) - len(versions)
             for team in prompts.teams():
                 happened = Counter(event.what for event in prompts.events(team))
                 found.doubled += sum(count - 1 for count in happened.values())
@@ -167,21 +140,12 @@ class PromptsAndLessons(Work):
                 if version.trial.new_runs != len(runs):
                     found.damaged.append(f"{team}: {version.trial.new_runs} runs are counted, {len(runs)} are there")
             for line in lines:
-                if "version" in line:
-                    there: Any = versions.get(line["version"])
-                    reached = there is not None and (
-                        line["counted"] in {one.run_id for one in prompts.outcomes(there.team, there.number)}
-                        if "counted" in line
-                        else order.index(there.state.value) >= order.index(line["state"])
-                    )
-                else:
-                    there = learnt.get(line["lesson"])
-                    states = list(LessonState)
-                    reached = there is not None and (
-                        there.with_runs == 1
-                        if "counted" in line
-                        else states.index(there.state) >= states.index(LessonState(line["state"]))
-                    )
+                there = versions.get(line["version"])
+                reached = there is not None and (
+                    line["counted"] in {one.run_id for one in prompts.outcomes(there.team, there.number)}
+                    if "counted" in line
+                    else order.index(there.state.value) >= order.index(line["state"])
+                )
                 found.lost += not reached
         return found
 

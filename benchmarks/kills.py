@@ -8,7 +8,7 @@ After each call of tracer-hooks has returned they write down what it did, in one
 cannot take back. In the end everything that was written down is looked for.
 
 - runs: four processes call a hooked team with one store. prompts: three propose, try, accept and roll back versions of
-  prompts, and put lessons on trial, keep and retire them, in one store. labels: three sessions add to one file.
+  prompts in one store. labels: three sessions add to one file.
 - data-set, calibrate, improve: a job is killed and started again until it comes to its end, which must be that of a job
   that nobody killed; what its progress said was done must not be done again. A fitted attributor is whole or absent.
 - calibrated: a fitted attributor is stored over another one again and again; it must be one of both, whole.
@@ -34,11 +34,11 @@ from pathlib import Path
 
 from _kills_ground import Found, Work, killed
 from _kills_jobs import Calibrate, Calibrated, DataSet, Improve
-from _kills_stores import Labels, PromptsAndLessons, Runs
+from _kills_stores import Labels, Prompts, Runs
 
 KINDS: dict[str, tuple[type[Work], int]] = {
     "runs": (Runs, 100),
-    "prompts": (PromptsAndLessons, 60),
+    "prompts": (Prompts, 60),
     "labels": (Labels, 40),
     "data-set": (DataSet, 60),
     "calibrate": (Calibrate, 20),

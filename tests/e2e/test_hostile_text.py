@@ -29,7 +29,7 @@ from tracer_hooks.schema import (
     Trajectory,
     to_json,
 )
-from tracer_hooks.store import LessonDraft, LessonStore, PromptStore, RunStore, StoredRun
+from tracer_hooks.store import PromptStore, RunStore, StoredRun
 
 HOSTILE = (
     "\x1b]0;title\x07 \x1b[31mred\x1b[2J \x1b]52;c;cHduZWQ=\x07 \x1b]8;;file:///etc/passwd\x07link\x1b]8;;\x07 \x9b31m "
@@ -66,10 +66,6 @@ COMMANDS: dict[str, list[list[str]] | None] = {
     "prompts pin": [["1"]],
     "prompts unpin": [["1"]],
     "prompts export": [[], ["--out", NAME]],
-    "lessons learn": None,
-    "lessons list": [[], ["--json"]],
-    "lessons show": [["1"], ["1", "--json"]],
-    "lessons retire": [["1", "--reason", HOSTILE.replace("\x00", "")]],
     "dataset build": None,
     "dataset stats": [["."]],
     "dataset audit": [["."]],
@@ -161,11 +157,6 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
             prompts.start_trial(TEAM, made.number)
             if made.number == 1:
                 prompts.accept(TEAM, 1, reason=HOSTILE, evidence={HOSTILE: HOSTILE})
-    with LessonStore(store) as lessons:
-        draft = LessonDraft(
-            agent=HOSTILE, text=HOSTILE, kind={HOSTILE: 1.0}, runs=(HOSTILE,), team_name=HOSTILE, framework=HOSTILE
-        )
-        assert lessons.propose(TEAM, draft) is not None
     return folder
 
 

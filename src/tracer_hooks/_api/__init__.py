@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         calibrate,
     )
     from tracer_hooks._api.conducting import HookOptions, RetryBoundary, arun, diagnose, hook, last_run, run, unhook
-    from tracer_hooks._api.improving import Improvement, ImproveOptions, LearnedLessons, improve, learn_lessons
+    from tracer_hooks._api.improving import Improvement, ImproveOptions, improve
     from tracer_hooks._api.rerunning import counterfactual, find_decisive_step, inject, replay_run, rerunner, resume
     from tracer_hooks._api.runs import Attempt, TeamRun, contrast_attributor, flush, report_run
     from tracer_hooks.frameworks import Verdict
@@ -31,7 +31,6 @@ __all__ = [
     "ImproveOptions",
     "Improvement",
     "JudgeTraining",
-    "LearnedLessons",
     "RetryBoundary",
     "TeamRun",
     "TrainedJudge",
@@ -48,7 +47,6 @@ __all__ = [
     "improve",
     "inject",
     "last_run",
-    "learn_lessons",
     "replay_run",
     "report_run",
     "rerunner",
@@ -71,7 +69,7 @@ lazy_names(
             "calibrate",
         ),
         ".conducting": ("HookOptions", "RetryBoundary", "arun", "diagnose", "hook", "last_run", "run", "unhook"),
-        ".improving": ("Improvement", "ImproveOptions", "LearnedLessons", "improve", "learn_lessons"),
+        ".improving": ("Improvement", "ImproveOptions", "improve"),
         ".rerunning": ("counterfactual", "find_decisive_step", "inject", "replay_run", "rerunner", "resume"),
         ".runs": ("Attempt", "TeamRun", "contrast_attributor", "flush", "report_run"),
         "tracer_hooks.frameworks": ("Verdict",),

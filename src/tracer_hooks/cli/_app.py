@@ -13,7 +13,6 @@ from tracer_hooks.cli._calibrate import calibrate
 from tracer_hooks.cli._dataset import dataset_app
 from tracer_hooks.cli._improve import improve
 from tracer_hooks.cli._inject import inject
-from tracer_hooks.cli._lessons import lessons_app
 from tracer_hooks.cli._prompts import prompts_app
 from tracer_hooks.cli._replay import replay
 from tracer_hooks.cli._stated_options import Expected, Failed, Outcome, Reason, stated_by
@@ -28,7 +27,6 @@ app = typer.Typer(
 runs_app = typer.Typer(help="The local run store.", invoke_without_command=True)
 app.add_typer(runs_app, name="runs")
 app.add_typer(prompts_app, name="prompts")
-app.add_typer(lessons_app, name="lessons")
 app.add_typer(dataset_app, name="dataset")
 app.add_typer(train_app, name="train")
 
@@ -296,7 +294,7 @@ def prune_runs(
     as_json: Json = False,
     store: Store = None,
 ) -> None:
-    """Delete old runs for good. Prompts, lessons and counts that were learnt from them stay."""
+    """Delete old runs for good. Prompts and counts that were learnt from them stay."""
     from tracer_hooks.cli._delete_job import DeleteJob
 
     raise typer.Exit(DeleteJob(store=store, yes=yes, as_json=as_json, dry_run=dry_run).prune(older_than, keep))

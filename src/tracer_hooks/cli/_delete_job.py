@@ -32,16 +32,9 @@ class _Stays:
             shown = ", ".join(one[:12] for one in self.attempts[:_SHOWN])
             more = f" and {len(self.attempts) - _SHOWN} more" if len(self.attempts) > _SHOWN else ""
             yield f"of the same calls, with the same tasks, stay: {shown}{more}"
-        learnt = [
-            words
-            for count, words in (
-                (self.learnt.lessons, _counted(self.learnt.lessons, "lesson")),
-                (self.learnt.counts, _counted(self.learnt.counts, "count") + " for prompts and lessons"),
-            )
-            if count
-        ]
-        if learnt:
-            yield f"what was learnt from them stays, with their ids: {' and '.join(learnt)}"
+        if self.learnt.counts:
+            counts = _counted(self.learnt.counts, "count")
+            yield f"what was learnt from them stays, with their ids: {counts} for prompts"
 
 
 @dataclass(frozen=True)

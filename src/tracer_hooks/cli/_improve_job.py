@@ -27,13 +27,11 @@ from tracer_hooks.suites import Endpoint, load_tasks
 
 @dataclass(frozen=True, kw_only=True)
 class WritingModel:
-    """The model that writes prompts or lessons, as it was named."""
+    """The model that writes prompts, as it was named."""
 
     base_url: str
     model: str
     function: str | None
-    command: str = "improve"
-    """Which command it is for."""
 
     def chat(self) -> Chat:
         """Asks it.
@@ -46,7 +44,7 @@ class WritingModel:
             return found
         if not self.base_url or not self.model:
             raise ConfigError(
-                f"{self.command} needs the model that writes, expected --base-url URL and --model NAME, or a function "
+                "improve needs the model that writes, expected --base-url URL and --model NAME, or a function "
                 "of yours that asks one: --writer-model MODULE:chat"
             )
         ask = openai_chat(Endpoint.from_env(base_url=self.base_url, model=self.model))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -142,20 +142,10 @@ def _team(prompts: PromptStore, wanted: str | None) -> str:
 
 
 def _find_team(known: tuple[PromptVersion, ...], wanted: str | None) -> str:
-    return find_team({one.team: one.team_name for one in known}, wanted, what="prompts", learn=_IMPROVE)
-
-
-def find_team(names: Mapping[str, str], wanted: str | None, *, what: str, learn: str) -> str:
-    """The fingerprint that ``wanted`` names; the only one where nothing is wanted.
-
-    Args:
-        names: Team names by fingerprint.
-        wanted: A name, a fingerprint, or the beginning of one.
-        what: What the store has of them: ``prompts`` or ``lessons``.
-        learn: The command that makes some.
-    """
+    """The fingerprint that ``wanted``, a name, a fingerprint or its beginning, names; the only one without it."""
+    names = {version.team: version.team_name for version in known}
     if not names:
-        raise StoreError(f"the store has no {what} of any team. Run: {learn}")
+        raise StoreError(f"the store has no prompts of any team. Run: {_IMPROVE}")
     if wanted is None:
         found = list(names)
     elif wanted in names:
@@ -167,8 +157,8 @@ def find_team(names: Mapping[str, str], wanted: str | None, *, what: str, learn:
         return found[0]
     shown = ", ".join(map(repr, found or names))
     if not found:
-        raise StoreError(f"--team is {wanted!r}, expected one of: {shown}. Run: tracer-hooks {what} list")
-    said = f"the store has {what} of several teams" if wanted is None else f"--team {wanted!r} fits several teams"
+        raise StoreError(f"--team is {wanted!r}, expected one of: {shown}. Run: tracer-hooks prompts list")
+    said = "the store has prompts of several teams" if wanted is None else f"--team {wanted!r} fits several teams"
     raise ConfigError(f"{said}: {shown}. Give one with --team")
 
 

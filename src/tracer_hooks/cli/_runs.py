@@ -9,7 +9,7 @@ from tracer_hooks.cli._console import DONE, err, out, out_wide, print_json, writ
 from tracer_hooks.cli._needed_store import needed_store
 from tracer_hooks.errors import ConfigError, StoreError
 from tracer_hooks.schema import RunOutcome, to_json
-from tracer_hooks.store import RunStore, RunSummary, StoredRun, lessons_in_words
+from tracer_hooks.store import RunStore, RunSummary, StoredRun
 
 if TYPE_CHECKING:  # at run time they are imported by the commands that need them: a list needs no report
     from rich.table import Table
@@ -59,8 +59,6 @@ def show_run(store: Path | None, run_id: str, *, as_json: bool) -> int:
     console.print(Text(f"task: {run.task}", style="dim"))
     if run.prompts is not None:
         console.print(Text(f"prompts: {run.prompts.words}", style="dim"))
-    if run.lessons:
-        console.print(Text(f"lessons: {lessons_in_words(run.lessons)}", style="dim"))
     for step in run.trajectory.steps:
         marked = run.attribution is not None and run.attribution.step == step.index
         line = Text(
@@ -176,7 +174,6 @@ def _report(attempts: tuple[StoredRun, ...]) -> ReportRun:
                 trajectory=a.trajectory,
                 attribution=a.attribution,
                 prompts=a.prompts.words if a.prompts is not None else "",
-                lessons=lessons_in_words(a.lessons),
             )
             for a in attempts
         ],

@@ -10,14 +10,6 @@ if TYPE_CHECKING:
     from tracer_hooks.improvement._evidence import PairedEvidence
     from tracer_hooks.improvement._gepa_writer import GepaWriter
     from tracer_hooks.improvement._judged_run import JudgedRun, Trials
-    from tracer_hooks.improvement._lesson_trial import LessonDecision, LessonRule, LessonTrial, LessonWatch
-    from tracer_hooks.improvement._lesson_writer import (
-        FEWEST_FAILURES,
-        FailureGroup,
-        WrittenLesson,
-        failure_groups,
-        write_lesson,
-    )
     from tracer_hooks.improvement._prompt_search import (
         FoundCandidate,
         SearchOptions,
@@ -28,26 +20,18 @@ if TYPE_CHECKING:
     from tracer_hooks.improvement._prompt_writer import PromptCase, PromptWriter, TriedPrompt, WrittenPrompt
     from tracer_hooks.improvement._rewriter import LLMRewriter, most_characters
     from tracer_hooks.improvement._split import FEWEST_TASKS, Split
-    from tracer_hooks.improvement._task_kind import NEAR, TaskKind, kind_of, nearness
     from tracer_hooks.improvement._watch import PromptWatch
 
 __all__ = [
-    "FEWEST_FAILURES",
     "FEWEST_TASKS",
-    "NEAR",
     "AcceptanceRule",
     "AcceptanceTest",
     "BlameSelector",
     "Decision",
-    "FailureGroup",
     "FoundCandidate",
     "GepaWriter",
     "JudgedRun",
     "LLMRewriter",
-    "LessonDecision",
-    "LessonRule",
-    "LessonTrial",
-    "LessonWatch",
     "PairedEvidence",
     "PromptCase",
     "PromptWatch",
@@ -56,18 +40,12 @@ __all__ = [
     "SearchResult",
     "Selector",
     "Split",
-    "TaskKind",
     "Trials",
     "TriedPrompt",
-    "WrittenLesson",
     "WrittenPrompt",
     "blame_mass",
-    "failure_groups",
-    "kind_of",
     "most_characters",
-    "nearness",
     "search_prompts",
-    "write_lesson",
 ]
 
 lazy_names(
@@ -78,13 +56,10 @@ lazy_names(
         "._evidence": ("PairedEvidence",),
         "._gepa_writer": ("GepaWriter",),
         "._judged_run": ("JudgedRun", "Trials"),
-        "._lesson_trial": ("LessonDecision", "LessonRule", "LessonTrial", "LessonWatch"),
-        "._lesson_writer": ("FEWEST_FAILURES", "FailureGroup", "WrittenLesson", "failure_groups", "write_lesson"),
         "._prompt_search": ("FoundCandidate", "SearchOptions", "SearchResult", "Selector", "search_prompts"),
         "._prompt_writer": ("PromptCase", "PromptWriter", "TriedPrompt", "WrittenPrompt"),
         "._rewriter": ("LLMRewriter", "most_characters"),
         "._split": ("FEWEST_TASKS", "Split"),
-        "._task_kind": ("NEAR", "TaskKind", "kind_of", "nearness"),
         "._watch": ("PromptWatch",),
     },
 )

@@ -184,9 +184,8 @@ def _facts(spent: list[_Spent]) -> tuple[str, ...]:
 
 
 def _prompts(attempts: Sequence[ReportAttempt]) -> list[str]:
-    """Which accepted prompts and lessons the call was made on; all its attempts are on the same."""
-    said = [(name, text) for one in attempts[:1] for name, text in (("prompts", one.prompts), ("lessons", one.lessons))]
-    return [clean(f"{name}: {text}") for name, text in said if text]
+    """Which accepted prompts the call was made on; all its attempts are on the same."""
+    return [clean(f"prompts: {attempt.prompts}") for attempt in attempts[:1] if attempt.prompts]
 
 
 @functools.cache

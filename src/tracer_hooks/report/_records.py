@@ -22,8 +22,6 @@ class ReportAttempt:
     """The diagnosis, when one was made."""
     prompts: str = ""
     """Which accepted prompts it was made on, in words; empty where there were none."""
-    lessons: str = ""
-    """The lessons that it had, in words; empty without any."""
     notes: Sequence[str] = ()
     """Sentences to read with the diagnosis: who said how the run ended, and what the trace lacks."""
 

@@ -29,8 +29,6 @@ from tracer_hooks.store._rows import (
 from tracer_hooks.store._tables import (
     ADDED_IN,
     STORE_VERSION,
-    lesson_failures,
-    lesson_outcomes,
     prompt_outcomes,
     runs,
 )
@@ -117,14 +115,11 @@ def calls_of(connection: sa.Connection, run_ids: Collection[str]) -> tuple[str, 
 
 def learnt_from(connection: sa.Connection, run_ids: Collection[str]) -> Learnt:
     """What other tables hold of these runs."""
-    lessons, counts = 0, 0
+    counts = 0
     for run_id in run_ids:
-        failures = sa.select(lesson_failures.c.team, lesson_failures.c.number).distinct()
-        lessons += len(connection.execute(failures.where(lesson_failures.c.run_id == run_id)).all())
-        for table in (prompt_outcomes, lesson_outcomes):
-            counted = sa.select(sa.func.count()).select_from(table).where(table.c.run_id == run_id)
-            counts += connection.scalar(counted) or 0
-    return Learnt(lessons=lessons, counts=counts)
+        counted = sa.select(sa.func.count()).select_from(prompt_outcomes).where(prompt_outcomes.c.run_id == run_id)
+        counts += connection.scalar(counted) or 0
+    return Learnt(counts=counts)
 
 
 def summaries(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pydantic import AwareDatetime, Field, SkipValidation
 
 from tracer_hooks.schema import Attribution, ErrorMode, Json, Record, RunKind, RunOutcome, Text, Trajectory, Usage
@@ -27,27 +25,6 @@ class RunPrompts(Record):
             return f"version {self.version} (accepted)"
         told = "the team's own" if self.told is None else f"version {self.told}"
         return f"{told} (compared with version {self.version})"
-
-
-class RunLesson(Record):
-    """A lesson that a run was drawn to have, or to go without."""
-
-    number: int = Field(ge=1)
-    """The lesson."""
-    agent: Text
-    """Whose it is."""
-    given: bool
-    """Whether the agent was given it; else the run is one that runs with the lesson are compared with."""
-    share: float = Field(gt=0, lt=1)
-    """With which probability it was drawn to be given."""
-    period: int = Field(ge=1)
-    """In which period of the lesson."""
-
-
-def lessons_in_words(lessons: Sequence[RunLesson]) -> str:
-    """The lessons of a run in words, for people; empty without any."""
-    said = (f"lesson {one.number} for {one.agent}{'' if one.given else ' (left out, to compare)'}" for one in lessons)
-    return ", ".join(said)
 
 
 class _RunHead(Record):
@@ -77,8 +54,6 @@ class _RunHead(Record):
     """Why the run was made."""
     prompts: RunPrompts | None = None
     """Which accepted prompts it was made on; None where there were none, or they were not asked for."""
-    lessons: tuple[RunLesson, ...] = ()
-    """The lessons that it had, and those that it went without to be compared with; none where none were asked for."""
 
 
 class StoredRun(_RunHead):
@@ -99,10 +74,8 @@ class StoredRun(_RunHead):
 class Learnt(Record):
     """What is left of runs in a store once they are deleted: their ids, beside what was learnt from them."""
 
-    lessons: int = 0
-    """Lessons that come from one of them, counted for each run."""
     counts: int = 0
-    """Times that one of them counts for or against a lesson or a version of prompts."""
+    """Times that one of them counts for or against a version of prompts."""
 
 
 class RunSummary(_RunHead):

@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from tracer_hooks._limits import brief
 from tracer_hooks.errors import StoreError
 from tracer_hooks.schema import Attribution, Json, Trajectory, Usage, from_json, to_json, to_json_value
 from tracer_hooks.store._packing import pack, unpack
-from tracer_hooks.store._records import RunLesson, RunPrompts, RunSummary, StoredRun
+from tracer_hooks.store._records import RunPrompts, RunSummary, StoredRun
 
 SUMMARY_TASK_CHARS = 500
 """Characters of the task that a summary keeps."""
@@ -21,7 +19,6 @@ SUMMARY_TASK_CHARS = 500
 _HEAD = ["run_id", "session_id", "attempt", "kind", "team", "framework", "task", "outcome", "outcome_reason"]
 _SUMMARY = ["steps", "agent", "step", "error_mode", "confidence", "abstained", "has_repair", "has_tape"]
 
-_LESSONS = TypeAdapter(tuple[RunLesson, ...])
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _LARGEST = 2**63 - 1  # SQLite's integers have 64 bits; the records inside the JSON keep the whole number
@@ -57,7 +54,6 @@ def row_of(run: StoredRun) -> dict[str, Any]:
         "output_tokens": min(usage.output_tokens, _LARGEST),
         "trajectory": pack(to_json(run.trajectory)),
         "prompts": None if run.prompts is None else run.prompts.model_dump_json(),
-        "lessons": _LESSONS.dump_json(run.lessons).decode() if run.lessons else None,
         **attribution_columns(run.attribution),
         **repair_columns(run.repair),
         **tape_columns(run.tape),
@@ -140,7 +136,6 @@ def _head_of(row: Mapping[Any, Any]) -> dict[str, Any]:
     return {
         **{name: row[name] for name in _HEAD},
         "prompts": RunPrompts.model_validate_json(row["prompts"]) if row["prompts"] else None,
-        "lessons": _LESSONS.validate_json(row["lessons"]) if row["lessons"] else (),
         "started_at": from_microseconds(row["started_us"]),
         "ended_at": None if row["ended_us"] is None else from_microseconds(row["ended_us"]),
     }

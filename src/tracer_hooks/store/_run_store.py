@@ -34,7 +34,7 @@ class RunStore(StoreFile):
 
     def load(self) -> None:
         """Import what the first use of the file needs, which takes long; the file is not touched."""
-        from tracer_hooks.store import _lesson_statements, _prompt_changes, _queries, _repair_counts  # noqa: F401
+        from tracer_hooks.store import _prompt_changes, _queries, _repair_counts  # noqa: F401
 
         assert self._database is not None
 
@@ -205,7 +205,7 @@ class RunStore(StoreFile):
     def prune(self, which: Retention, *, dry_run: bool = False, limit: int | None = None) -> tuple[RunSummary, ...]:
         """Remove the runs that ``which`` does not keep; gives them, the newest first.
 
-        Prompts, lessons and counts that were learnt from them stay.
+        Prompts and counts that were learnt from them stay.
 
         Args:
             which: Which runs stay.

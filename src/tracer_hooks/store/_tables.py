@@ -8,8 +8,11 @@ import sqlalchemy as sa
 
 from tracer_hooks.errors import StoreError
 
-STORE_VERSION = 5
-"""Version of the tables; raised with every change of them, with a migration."""
+STORE_VERSION = 4
+"""Version of the tables; raised with every change of them, with a migration. The next one is 6."""
+NEWEST_READ = 5
+"""Newest version of a file that is used as it is. Version 5 is version 4 with three tables and a column of ``runs`` for
+lessons, which were taken out again: nothing reads or changes what a file holds of them."""
 
 
 def _add_tapes(connection: sa.Connection) -> None:
@@ -46,40 +49,18 @@ def _add_prompts(connection: sa.Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
-def _add_lessons(connection: sa.Connection) -> None:
-    for statement in (
-        "CREATE TABLE lessons (team TEXT NOT NULL, number INTEGER NOT NULL, team_name TEXT NOT NULL, "
-        "framework TEXT NOT NULL, agent TEXT NOT NULL, state TEXT NOT NULL, reason TEXT NOT NULL, "
-        "period INTEGER NOT NULL, created_us BIGINT NOT NULL, changed_us BIGINT NOT NULL, with_runs BIGINT NOT NULL, "
-        "with_passes BIGINT NOT NULL, without_runs BIGINT NOT NULL, without_passes BIGINT NOT NULL, "
-        "content BLOB NOT NULL, evidence BLOB NOT NULL, PRIMARY KEY (team, number))",
-        "CREATE TABLE lesson_failures (team TEXT NOT NULL, agent TEXT NOT NULL, run_id TEXT NOT NULL, "
-        "number INTEGER NOT NULL, PRIMARY KEY (team, agent, run_id))",
-        "CREATE TABLE lesson_outcomes (position INTEGER NOT NULL, team TEXT NOT NULL, number INTEGER NOT NULL, "
-        "run_id TEXT NOT NULL, period INTEGER NOT NULL, given BOOLEAN NOT NULL, passed BOOLEAN NOT NULL, "
-        "share FLOAT NOT NULL, counted_us BIGINT NOT NULL, PRIMARY KEY (position), UNIQUE (team, number, run_id))",
-        "CREATE INDEX ix_lesson_outcomes_period ON lesson_outcomes (team, number, period)",
-        "ALTER TABLE runs ADD COLUMN lessons TEXT",
-    ):
-        connection.exec_driver_sql(statement)
-
-
 MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {
     1: _add_tapes,
     2: _add_repair_counts,
     3: _add_prompts,
-    4: _add_lessons,
 }
 """``MIGRATIONS[n]`` turns tables of version n into version n + 1; it runs inside the opening transaction."""
 
-ADDED_IN = {"tape": 2, "prompts": 4, "lessons": 5}
+ADDED_IN = {"tape": 2, "prompts": 4}
 """Columns with the version that brought them: an older file that may not be changed is read without them."""
 
 PROMPTS_SINCE = 4
 """The version that brought the tables of prompts."""
-
-LESSONS_SINCE = 5
-"""The version that brought the tables of lessons."""
 
 metadata = sa.MetaData()
 
@@ -115,7 +96,6 @@ runs = sa.Table(
     sa.Column("rewrite", sa.LargeBinary),
     sa.Column("tape", sa.LargeBinary),
     sa.Column("prompts", sa.Text),  # which accepted prompts the run was made on: short JSON
-    sa.Column("lessons", sa.Text),  # which lessons it had, and which it went without: short JSON
 )
 
 # Which repairs helped which team: numbers alone, added up over all runs.
@@ -197,55 +177,6 @@ prompt_events = sa.Table(
     sa.Column("at_us", sa.BigInteger, nullable=False),
 )
 
-# Lessons of a team's agents: never deleted, so that what was retired is not learnt again.
-lessons = sa.Table(
-    "lessons",
-    metadata,
-    sa.Column("team", sa.Text, primary_key=True),  # the team's fingerprint
-    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("team_name", sa.Text, nullable=False),
-    sa.Column("framework", sa.Text, nullable=False),
-    sa.Column("agent", sa.Text, nullable=False),
-    sa.Column("state", sa.Text, nullable=False),
-    sa.Column("reason", sa.Text, nullable=False),
-    sa.Column("period", sa.Integer, nullable=False),  # counted up with every change of the state
-    sa.Column("created_us", sa.BigInteger, nullable=False),
-    sa.Column("changed_us", sa.BigInteger, nullable=False),
-    # Sums of the outcomes of all periods.
-    sa.Column("with_runs", sa.BigInteger, nullable=False),
-    sa.Column("with_passes", sa.BigInteger, nullable=False),
-    sa.Column("without_runs", sa.BigInteger, nullable=False),
-    sa.Column("without_passes", sa.BigInteger, nullable=False),
-    sa.Column("content", sa.LargeBinary, nullable=False),  # text, kind and provenance: packed JSON, never changed
-    sa.Column("evidence", sa.LargeBinary, nullable=False),  # packed JSON
-)
-
-# Which failed runs an agent has learnt from: each proposes once, whichever process reads it first.
-lesson_failures = sa.Table(
-    "lesson_failures",
-    metadata,
-    sa.Column("team", sa.Text, primary_key=True),
-    sa.Column("agent", sa.Text, primary_key=True),
-    sa.Column("run_id", sa.Text, primary_key=True),
-    sa.Column("number", sa.Integer, nullable=False),
-)
-
-lesson_outcomes = sa.Table(
-    "lesson_outcomes",
-    metadata,
-    sa.Column("position", sa.Integer, primary_key=True),
-    sa.Column("team", sa.Text, nullable=False),
-    sa.Column("number", sa.Integer, nullable=False),
-    sa.Column("run_id", sa.Text, nullable=False),
-    sa.Column("period", sa.Integer, nullable=False),
-    sa.Column("given", sa.Boolean, nullable=False),
-    sa.Column("passed", sa.Boolean, nullable=False),
-    sa.Column("share", sa.Float, nullable=False),
-    sa.Column("counted_us", sa.BigInteger, nullable=False),
-    sa.UniqueConstraint("team", "number", "run_id"),
-    sa.Index("ix_lesson_outcomes_period", "team", "number", "period"),
-)
-
 
 def prepare(connection: sa.Connection) -> None:
     """Create the tables in an empty file, or bring older ones up to date. Call it inside a write transaction.
@@ -269,7 +200,7 @@ def is_up_to_date(connection: sa.Connection, tables: list[str]) -> bool:
     Raises:
         StoreError: The file belongs to another program or to a newer version.
     """
-    return bool(tables) and read_version(connection, tables) == STORE_VERSION
+    return bool(tables) and read_version(connection, tables) >= STORE_VERSION
 
 
 def read_version(connection: sa.Connection, tables: list[str]) -> int:
@@ -285,9 +216,9 @@ def read_version(connection: sa.Connection, tables: list[str]) -> int:
             f"the SQLite file holds the tables of another program ({shown}), "
             "expected a tracer-hooks run store. Run: export TRACER_HOOKS_STORE=another-file.sqlite"
         )
-    if found > STORE_VERSION:
+    if found > NEWEST_READ:
         raise StoreError(
-            f"the run store has version {found}, this version reads up to {STORE_VERSION}. "
+            f"the run store has version {found}, this version reads up to {NEWEST_READ}. "
             "Run: pip install --upgrade tracer-hooks"
         )
     return found

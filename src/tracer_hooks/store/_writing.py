@@ -15,7 +15,6 @@ from tracer_hooks.store._rows import row_of
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-    from tracer_hooks.store._lesson_records import LessonOutcome
     from tracer_hooks.store._prompt_records import PromptOutcome
     from tracer_hooks.store._records import StoredRun
 
@@ -86,9 +85,3 @@ class Writing:
         from tracer_hooks.store import _prompt_changes
 
         return _prompt_changes.count(self._connection, team, number, outcome)
-
-    def count_for_lesson(self, team: str, number: int, outcome: LessonOutcome) -> bool:
-        """As :meth:`LessonStore.count`."""
-        from tracer_hooks.store import _lesson_statements
-
-        return _lesson_statements.count(self._connection, team, number, outcome)

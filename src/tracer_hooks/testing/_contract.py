@@ -9,7 +9,6 @@ _PARTS = (
     "endings",
     "intervene",
     "isolation",
-    "lessons",
     "lifecycle",
     "payloads",
     "prompts",
@@ -26,7 +25,6 @@ pytest.register_assert_rewrite(*(f"tracer_hooks.testing._contract_{part}" for pa
 from tracer_hooks.testing._contract_endings import EndingsContract
 from tracer_hooks.testing._contract_intervene import InterveneContract
 from tracer_hooks.testing._contract_isolation import IsolationContract
-from tracer_hooks.testing._contract_lessons import LessonsContract
 from tracer_hooks.testing._contract_lifecycle import LifecycleContract
 from tracer_hooks.testing._contract_payloads import PayloadsContract
 from tracer_hooks.testing._contract_prompts import PromptsContract
@@ -48,7 +46,6 @@ class AdapterContract(
     InterveneContract,
     ReplayContract,
     PromptsContract,
-    LessonsContract,
     RecoveryContract,
 ):
     """Everything that an adapter owes its users, as pytest tests; ours pass it, and so should a third party's.

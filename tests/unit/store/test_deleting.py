@@ -19,8 +19,6 @@ from tracer_hooks.config import Retention
 from tracer_hooks.errors import ConfigError, StoreError
 from tracer_hooks.schema import Trajectory
 from tracer_hooks.store import (
-    LessonDraft,
-    LessonStore,
     PromptArm,
     PromptOutcome,
     PromptPhase,
@@ -110,7 +108,7 @@ def test_the_commands(file: Path) -> None:
     assert (code, len(store.list())) == (0, 4)
     assert "Delete 2 runs for good?" in said
     code, said = command("prune", "--older-than", "45d", "--json", "--yes", *at)
-    nothing_left = {"attempts_left": [], "lessons": 0, "counts": 0}
+    nothing_left = {"attempts_left": [], "counts": 0}
     assert json.loads(said) == {"deleted": ["c-run", "d-run"], "wiped": True, **nothing_left}
     assert command("delete", "b-", "--yes", *at) == (0, "1 run deleted\n")
     left = bytes_in(file.parent)
@@ -167,7 +165,7 @@ def test_a_damaged_run_can_be_deleted_by_the_command(file: Path) -> None:
 
 
 def test_what_was_learnt_from_a_run_is_said_to_stay(file: Path) -> None:
-    store, prompts, lessons = RunStore(file), PromptStore(file), LessonStore(file)
+    store, prompts = RunStore(file), PromptStore(file)
     three_attempts(store)
     number = prompts.propose("team", {"solver": "Add."}, {"solver": "Own."}).number
     prompts.start_trial("team", number)
@@ -178,11 +176,10 @@ def test_what_was_learnt_from_a_run_is_said_to_stay(file: Path) -> None:
             run_id="a-attempt", arm=PromptArm.NEW, phase=PromptPhase.TRIAL, passed=True, score=1.0, counted_at=NOW
         ),
     )
-    assert lessons.propose("team", LessonDraft(agent="solver", text="Carry.", kind={"a": 1.0}, runs=("c-attempt",)))
     _, said = command("delete", "a-", "--yes", "--store", file)
     assert said.splitlines() == [
         "3 runs deleted",
-        "what was learnt from them stays, with their ids: 1 lesson and 1 count for prompts and lessons",
+        "what was learnt from them stays, with their ids: 1 count for prompts",
     ]
 
 
@@ -245,7 +242,7 @@ def test_a_hook_takes_the_retention_too() -> None:
         tracer_hooks.run(lambda task: "done", "ask", retention=30, store="off")  # type: ignore[arg-type]
 
 
-def test_prompts_and_lessons_stay_when_their_runs_go(file: Path) -> None:
+def test_prompts_stay_when_their_runs_go(file: Path) -> None:
     prompts = PromptStore(file)
     version = prompts.propose("f", {"a": "new"}, {"a": "old"}, provenance={"runs": ["gone"]}, team_name="office")
     store = RunStore(file)
@@ -253,4 +250,3 @@ def test_prompts_and_lessons_stay_when_their_runs_go(file: Path) -> None:
     store.prune(Retention(keep=0))
     assert store.wipe()
     assert prompts.get("f", version.number).texts == {"a": "new"}
-    assert LessonStore(file).lessons("f") == ()

@@ -18,12 +18,10 @@ if TYPE_CHECKING:
     from tracer_hooks._api.conducting._hook import hook, last_run, unhook
     from tracer_hooks._api.conducting._hooked_functions import factory_of
     from tracer_hooks._api.conducting._hooked_teams import conductor_of, is_built_team
-    from tracer_hooks._api.conducting._lessons import GivenLessons, texts_by_agent
     from tracer_hooks._api.conducting._options import HookOptions
     from tracer_hooks._api.conducting._run import arun, run
 
 __all__ = [
-    "GivenLessons",
     "HookOptions",
     "RetryBoundary",
     "TeamCard",
@@ -40,7 +38,6 @@ __all__ = [
     "run",
     "save_calibrated",
     "team_card",
-    "texts_by_agent",
     "unhook",
 ]
 
@@ -54,7 +51,6 @@ lazy_names(
         "._hook": ("hook", "last_run", "unhook"),
         "._hooked_functions": ("factory_of",),
         "._hooked_teams": ("conductor_of", "is_built_team"),
-        "._lessons": ("GivenLessons", "texts_by_agent"),
         "._options": ("HookOptions",),
         "._run": ("arun", "run"),
     },

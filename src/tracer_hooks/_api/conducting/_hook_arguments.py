@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 from opentelemetry.trace import TracerProvider
 
-from tracer_hooks._api.conducting._options import DiagnoseMode, LessonUse, PromptUse
+from tracer_hooks._api.conducting._options import DiagnoseMode, PromptUse
 from tracer_hooks._api.judging import Check, Expected
 from tracer_hooks.attribution import Attributor
 from tracer_hooks.config import CaptureConfig
@@ -30,7 +30,6 @@ class HookArguments(TypedDict, total=False):
     retry_streams: bool
     prompts: PromptUse
     prompt_control: float
-    lessons: LessonUse
     diagnose: DiagnoseMode | bool
     attributor: str | Attributor
     on_attempt: Callable[..., Any] | None

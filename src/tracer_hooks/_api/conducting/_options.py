@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 DiagnoseMode = Literal["auto", "inline", "background", "off"]
 PromptUse = Literal["own", "accepted"]
-LessonUse = Literal["off", "learned"]
 _MOST_CONTROL = 0.5
 
 
@@ -61,11 +60,6 @@ class HookOptions:
     prompt_control: float = 0.0
     """Which share of the calls, 0 to 0.5, goes on with the prompts that were current before the accepted ones: then a
     change for the worse that has other reasons is told apart from one of the prompts."""
-    lessons: LessonUse = "off"
-    """Whether agents are given what they learnt from failures at tasks of a kind: ``off``, or ``learned``, the lessons
-    that ``tracer-hooks lessons learn`` keeps in the run store for this team. They come at the end of the user's
-    message, never in the system message. A run that a check or an expected answer decides on counts for or against
-    them: one that helps is kept, one that does not is retired, with one line in the log."""
     diagnose: DiagnoseMode | bool = "auto"
     """When failed runs are diagnosed: ``auto`` is in the background in asynchronous code, else before the call ends."""
     attributor: str | Attributor = "auto"
@@ -160,11 +154,6 @@ def _check_stored(options: HookOptions) -> None:
             "prompts is 'accepted', and the run store that keeps accepted prompts is switched off; expected a store. "
             "Pass store='runs.sqlite', or set TRACER_HOOKS_STORE to a path"
         )
-    if options.lessons == "learned" and options.config.store is None:
-        raise ConfigError(
-            "lessons is 'learned', and the run store that keeps lessons is switched off; expected a store. "
-            "Pass store='runs.sqlite', or set TRACER_HOOKS_STORE to a path"
-        )
     if options.prompt_control and options.prompts == "own":
         raise ConfigError(
             f"prompt_control is {options.prompt_control!r}, and prompts is 'own'; expected accepted prompts to compare "
@@ -202,7 +191,6 @@ _EXPECTED: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "retries": (_is_bound, "a number, 0 or more, or a RetryPolicy"),
     "prompts": (lambda value: value in get_args(PromptUse), "'own' or 'accepted'"),
-    "lessons": (lambda value: value in get_args(LessonUse), "'off' or 'learned'"),
     "prompt_control": (_is_share, "a share of the calls, from 0 to 0.5"),
     "retry_streams": (lambda value: isinstance(value, bool), "a bool"),
     "diagnose": (_is_mode, "'auto', 'inline', 'background', 'off' or a bool"),

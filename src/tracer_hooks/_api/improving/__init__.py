@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from tracer_hooks._api.improving._improvement import BeforeAfter, Improvement, Refused, Share, TrialPair
     from tracer_hooks._api.improving._improver import Improver
     from tracer_hooks._api.improving._journaled_chat import JournaledChat
-    from tracer_hooks._api.improving._learn_lessons import LearnedLessons, RefusedLesson, learn_lessons
     from tracer_hooks._api.improving._phases import ImproveProgress, Phase
     from tracer_hooks._api.improving._team_trials import PromptedTeam, TeamTrials, TrialOptions
     from tracer_hooks._api.improving._told import told
@@ -23,17 +22,14 @@ __all__ = [
     "Improvement",
     "Improver",
     "JournaledChat",
-    "LearnedLessons",
     "Phase",
     "PromptedTeam",
     "Refused",
-    "RefusedLesson",
     "Share",
     "TeamTrials",
     "TrialOptions",
     "TrialPair",
     "improve",
-    "learn_lessons",
     "told",
 ]
 
@@ -45,7 +41,6 @@ lazy_names(
         "._improvement": ("BeforeAfter", "Improvement", "Refused", "Share", "TrialPair"),
         "._improver": ("Improver",),
         "._journaled_chat": ("JournaledChat",),
-        "._learn_lessons": ("LearnedLessons", "RefusedLesson", "learn_lessons"),
         "._phases": ("ImproveProgress", "Phase"),
         "._team_trials": ("PromptedTeam", "TeamTrials", "TrialOptions"),
         "._told": ("told",),

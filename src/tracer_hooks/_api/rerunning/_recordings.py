@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracer_hooks._api.conducting import texts_by_agent
 from tracer_hooks._api.runs import Attempt, TeamRun
 from tracer_hooks.config import store_path
 from tracer_hooks.errors import ConfigError, ReplayError
 from tracer_hooks.repairs import RepairTarget
 from tracer_hooks.replay import Tape, TeamRunner, Trial
 from tracer_hooks.schema import Attribution, RunOutcome
-from tracer_hooks.store import LessonStore, PromptStore, RunStore, StoredRun, fingerprint
+from tracer_hooks.store import PromptStore, RunStore, StoredRun, fingerprint
 
 Recorded = TeamRun | StoredRun | str
 """A run, or the id of one in the run store, or the beginning of it."""
@@ -31,8 +30,6 @@ class Recording:
     """Makes what runs the team again; None for a run of the store."""
     prompts: Mapping[str, str] | None = None
     """What the agents of a run of the store were told in place of their own instructions: accepted prompts."""
-    lessons: Mapping[str, Sequence[str]] | None = None
-    """The lessons that the agents of a run of the store had."""
 
     @property
     def run_id(self) -> str:
@@ -85,7 +82,6 @@ def recording_of(run: Recorded, store: str | Path | None = None) -> Recording:
         trial=Trial(trajectory=trajectory, tape=tape),
         attribution=run.attribution,
         prompts=_prompts(run, store),
-        lessons=_lessons(run, store),
     )
 
 
@@ -105,15 +101,6 @@ def _prompts(run: StoredRun, store: str | Path | None) -> Mapping[str, str] | No
         return None
     with PromptStore(path, read_only=True) as prompts:
         return prompts.get(fingerprint(run.framework, run.team), run.prompts.told).texts
-
-
-def _lessons(run: StoredRun, store: str | Path | None) -> Mapping[str, Sequence[str]] | None:
-    path, given = store_path(store), [one.number for one in run.lessons if one.given]
-    if not given or path is None:
-        return None
-    team = fingerprint(run.framework, run.team)
-    with LessonStore(path, read_only=True) as lessons:
-        return texts_by_agent(lessons.get(team, number) for number in given)
 
 
 def _stored(run_id: str, store: str | Path | None) -> StoredRun:

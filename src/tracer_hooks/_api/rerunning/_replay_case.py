@@ -178,7 +178,6 @@ def runner_for(
         check=check,
         expected=expected,
         prompts=recording.prompts,
-        lessons=recording.lessons,
     )
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from tracer_hooks._api.conducting import GivenLessons, HookOptions, conductor_of, factory_of, is_built_team
+from tracer_hooks._api.conducting import HookOptions, conductor_of, factory_of, is_built_team
 from tracer_hooks._api.judging import Check, Expected, run_awaitable
 from tracer_hooks._api.runs import Judge, Made, Rerunner, TeamSource, replaying_emitter
 from tracer_hooks.errors import AdapterError
-from tracer_hooks.frameworks import Adapter, Intervention, Interventions, RewriteInstructions, adapter_for
+from tracer_hooks.frameworks import Adapter, Intervention, RewriteInstructions, adapter_for
 from tracer_hooks.frameworks.plain import PlainAdapter, PlainTeam
 
 
@@ -22,7 +22,6 @@ def rerunner(
     check: Check | None = None,
     expected: Expected | None = None,
     prompts: Mapping[str, str] | None = None,
-    lessons: Mapping[str, Sequence[str]] | None = None,
 ) -> Rerunner:
     """Make a runner that runs a team on one task as often as it is told to.
 
@@ -34,7 +33,6 @@ def rerunner(
         expected: The expected answer; decides where there is no check.
         prompts: Instructions by agent, in the place of the team's own. A factory with a parameter ``prompts`` builds
             the team with them; else they are put into the requests to the models.
-        lessons: Lessons by agent, as the messages of a run had them.
 
     Raises:
         AdapterError: ``target`` is no team, and gave none.
@@ -42,7 +40,7 @@ def rerunner(
     conductor, options = conductor_of(target), hooked_options(target)
     judge = judge_of(target, check, expected)
     emitter = replaying_emitter(options.emitter if options is not None else None)
-    told = functools.partial(_telling, dict(prompts or {}), dict(lessons or {}))
+    told = functools.partial(_telling, dict(prompts or {}))
     function, is_certain = _function_of(target)
     if _is_runner(function, is_factory=is_certain):
         plain = function if conductor is None else inspect.unwrap(function)
@@ -50,8 +48,7 @@ def rerunner(
         return Rerunner(lambda: _made(PlainAdapter(), team, task, is_hooked=True), task, judge, emitter, prompts=told)
     source = _source_of(target)
     if source is not None and source.takes_prompts:
-        given = functools.partial(_telling, {}, dict(lessons or {}))
-        return Rerunner(lambda: _built(source, task, prompts or {}), task, judge, emitter, prompts=given)
+        return Rerunner(lambda: _built(source, task, prompts or {}), task, judge, emitter)
     if source is not None:
         return Rerunner(lambda: _built(source, task, {}), task, judge, emitter, prompts=told)
     adapter = adapter_for(target)
@@ -63,10 +60,8 @@ def rerunner(
     return Rerunner(reset, task, judge, emitter, is_shared=True, prompts=told)
 
 
-def _telling(prompts: Mapping[str, str], lessons: Mapping[str, Sequence[str]]) -> Intervention | None:
-    parts: list[Intervention] = [RewriteInstructions(prompts)] if prompts else []
-    parts += [GivenLessons(lessons)] if lessons else []
-    return Interventions(parts) if parts else None
+def _telling(prompts: Mapping[str, str]) -> Intervention | None:
+    return RewriteInstructions(prompts) if prompts else None
 
 
 def judge_of(target: Any, check: Check | None = None, expected: Expected | None = None) -> Judge:

@@ -107,7 +107,6 @@ def _stored(run: TeamRun, attempt: Attempt) -> StoredRun:
         repair=repair.model_dump(mode="json") if repair is not None else None,
         tape=_tape(attempt),
         prompts=attempt.prompts,
-        lessons=attempt.lessons,
     )
 
 

@@ -19,7 +19,7 @@ from tracer_hooks.telemetry import ContentGate
 if TYPE_CHECKING:
     from tracer_hooks._api.runs._rerunner import Rerunner
     from tracer_hooks.report import ReportRun
-    from tracer_hooks.store import RunLesson, RunPrompts
+    from tracer_hooks.store import RunPrompts
 
 
 @dataclass(kw_only=True)
@@ -49,8 +49,6 @@ class Attempt:
     prompts: RunPrompts | None = None
     """Which accepted prompts it was made on; None for the team's own, where ``prompts="accepted"`` was not asked for,
     nothing is accepted, or the team has changed since."""
-    lessons: tuple[RunLesson, ...] = ()
-    """The lessons that its agents had, and those that they went without to be compared with."""
     rank: float = 0.0
     """Compares attempts: the best one's native result is returned."""
 
@@ -145,11 +143,6 @@ class TeamRun:
         return self.attempts[0].prompts if self.attempts else None
 
     @property
-    def lessons(self) -> tuple[RunLesson, ...]:
-        """The lessons of the call; see :attr:`Attempt.lessons`."""
-        return self.attempts[0].lessons if self.attempts else ()
-
-    @property
     def result(self) -> RunResult | None:
         """What came out of the best attempt; None when it raised."""
         return self.best.result
@@ -213,7 +206,6 @@ def kept_repair(run: TeamRun) -> RepairLog | None:
 def report_run(run: TeamRun) -> ReportRun:
     """``run`` in the shape that reports are made from."""
     from tracer_hooks.report import ReportAttempt, ReportRun
-    from tracer_hooks.store import lessons_in_words
 
     attempts = [
         ReportAttempt(
@@ -221,7 +213,6 @@ def report_run(run: TeamRun) -> ReportRun:
             trajectory=attempt.trajectory,
             attribution=attempt.attribution,
             prompts=attempt.prompts.words if attempt.prompts is not None else "",
-            lessons=lessons_in_words(attempt.lessons),
         )
         for attempt in run.attempts
     ]
