@@ -62,6 +62,7 @@ lint: setup ## Check style, formatting, types and layers
 	@$(BIN)/ruff format --check $(CHECKED)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --config .importlinter
+	@$(BIN)/python scripts/check_size.py
 
 format: setup ## Format the code and fix what can be fixed
 	@$(BIN)/ruff check --fix-only --quiet $(CHECKED)

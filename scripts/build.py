@@ -18,7 +18,8 @@ from package_page import with_absolute_links, with_urls
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "dist"
-FOLDERS = (".", "adapters/autogen", "adapters/crewai", "adapters/langgraph", "packages/encoder")
+PACKAGES = ("packages/lab", "packages/models", "packages/testing")
+FOLDERS = (".", "adapters/autogen", "adapters/crewai", "adapters/langgraph", *PACKAGES)
 TOOLS = ("build>=1.2", "twine>=6")
 ARCHIVES = (".whl", ".tar.gz")
 

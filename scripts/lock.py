@@ -17,12 +17,14 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = Path("requirements")
 OLDEST_PYTHON = "3.11"
 # What is locked, and what the oldest sets are made of: a pyproject file and its extras.
-CORE = ("pyproject.toml", "fit", "improve", "judge", "parquet", "suites")
+CORE = ("pyproject.toml", "fit", "improve", "judge", "parquet")
 ADAPTERS = {
     "autogen": ("adapters/autogen/pyproject.toml", "openai"),
     "crewai": ("adapters/crewai/pyproject.toml",),
     "langgraph": ("adapters/langgraph/pyproject.toml", "openai"),
 }
+LAB = ("packages/lab/pyproject.toml", "parquet", "suites")
+PACKAGES = (LAB, ("packages/models/pyproject.toml", "train"), ("packages/testing/pyproject.toml",))
 UNLOCKED = FOLDER / "unlocked.txt"
 SPARED = FOLDER / "not-in-demo.txt"
 TESTS = FOLDER / "tests.in"
@@ -39,7 +41,7 @@ def main():
 
 def lock():
     """Write the lock file; return uv's exit code."""
-    sources = with_adapters("pyproject.toml", "dev")
+    sources = [*with_adapters("pyproject.toml", "dev"), *(word for source in PACKAGES for word in asked(source))]
     options = ["--universal", "--generate-hashes", "--constraints", "constraints.txt", "--excludes", str(UNLOCKED)]
     return compiled("lock.txt", sources, options)
 
@@ -52,7 +54,7 @@ def demo():
 
 def oldest(name):
     """Write the set of the lowest versions for the core or one framework; return uv's exit code."""
-    sources = [*asked(CORE if name == "core" else ADAPTERS[name]), str(TESTS)]
+    sources = [*(asked(CORE) + asked(LAB) if name == "core" else asked(ADAPTERS[name])), str(TESTS)]
     return compiled(f"oldest-{name}.txt", sources, ["--resolution", "lowest-direct", "--constraints", str(BOUNDS)])
 
 
@@ -70,7 +72,7 @@ def asked(source):
 def compiled(name, sources, options):
     """Resolve `sources` into the file `name`; return uv's exit code."""
     print(f"lock: {FOLDER / name}", flush=True)
-    ours = ["tracer-hooks", "tracer-hooks-encoder", *(f"tracer-hooks-{adapter}" for adapter in ADAPTERS)]
+    ours = ["tracer-hooks", *(f"tracer-hooks-{name}" for name in (*ADAPTERS, "lab", "models", "testing"))]
     command = ["uv", "pip", "compile", "--quiet", "--no-progress", "--upgrade", "--python-version", OLDEST_PYTHON]
     command += ["--no-annotate", "--custom-compile-command", "make lock", "--output-file", str(FOLDER / name)]
     command += [word for own in ours for word in ("--no-emit-package", own)]

@@ -1,6 +1,6 @@
 """Say what is not ready for the release that a tag names; `make release-check TAG=v1.2.3` runs this.
 
-The core and the three adapters share one version, the adapters ask for this series of the core, and the changelog has
+The core, the adapters and the distributions in packages/ share one version, they ask for this series of the core, and the changelog has
 a section for it with a date. Only the standard library is used.
 """
 
@@ -10,7 +10,10 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ADAPTERS = ("autogen", "crewai", "langgraph")
+FOLDERS = (
+    *(f"adapters/{name}" for name in ("autogen", "crewai", "langgraph")),
+    *(f"packages/{name}" for name in ("lab", "models", "testing")),
+)
 _TAG = re.compile(r"v\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?")
 _VERSION = re.compile(r'^__version__ = "([^"]+)"$', re.MULTILINE)
 
@@ -32,8 +35,8 @@ def problems_with(tag, root):
         return
     version = tag.removeprefix("v")
     found = {"src/tracer_hooks/_version.py": _VERSION.search(read(root, "src/tracer_hooks/_version.py"))[1]}
-    for name in ADAPTERS:
-        path = f"adapters/{name}/pyproject.toml"
+    for folder in FOLDERS:
+        path = f"{folder}/pyproject.toml"
         project = tomllib.loads(read(root, path))["project"]
         found[path] = project["version"]
         series = f"tracer-hooks>={'.'.join(version.split('.')[:2])}."

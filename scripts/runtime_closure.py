@@ -14,10 +14,10 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
-# Extras that nobody needs to use tracer-hooks; `all` and `encoder` are made of others, and the adapters have files of
-# their own.
-NOT_RUNTIME = {"all", "autogen", "bench", "crewai", "dev", "docs", "encoder", "langgraph"}
+# Extras that nobody needs to use tracer-hooks, and those that only name distributions with files of their own.
+NOT_RUNTIME = {"dev", "docs", "bench"}
 ADAPTERS = ("autogen", "crewai", "langgraph")
+PACKAGES = ("lab", "models", "testing")
 # What builds of PyTorch for one kind of accelerator ask for; other builds do not.
 ACCELERATORS = ("cuda-", "intel-", "nvidia-", "pytorch-triton", "triton")
 _SYSTEMS = {"linux": ("Linux", "posix"), "darwin": ("Darwin", "posix"), "win32": ("Windows", "nt")}
@@ -43,11 +43,17 @@ def parts():
     core = _project("pyproject.toml")
     yield "core", _requirements(core["dependencies"])
     for extra in sorted(core["optional-dependencies"].keys() - NOT_RUNTIME):
-        yield extra, _requirements(core["optional-dependencies"][extra])
+        if found := _requirements(core["optional-dependencies"][extra]):
+            yield extra, found
     for name in ADAPTERS:
         adapter = _project(f"adapters/{name}/pyproject.toml")
         extras = itertools.chain(*adapter.get("optional-dependencies", {}).values())
         yield name, _requirements([*adapter["dependencies"], *extras])
+    for name in PACKAGES:
+        package = _project(f"packages/{name}/pyproject.toml")
+        yield name, _requirements(package["dependencies"])
+        for extra, lines in package.get("optional-dependencies", {}).items():
+            yield f"{name}[{extra}]", _requirements(lines)
 
 
 def closure(requirements, path):

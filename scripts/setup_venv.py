@@ -4,7 +4,7 @@ Usage: python3 scripts/setup_venv.py [PART ...]
 
 `demo` is the core and the three adapters with what a demo needs of their frameworks, no more: requirements/demo.txt.
 Every other PART is an extra of the core, installed on top of that with all that the frameworks ask for and the
-encoder's weights: `dev` (the default), `docs`, `bench`. What was installed is recorded last, so an interrupted run is
+distributions in packages/: `dev` (the default), `docs`, `bench`. What was installed is recorded last, so an interrupted run is
 finished by the next one. Only the standard library is used: this runs before anything is installed.
 """
 
@@ -22,7 +22,7 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 LOG = VENV / "setup.log"
 ADAPTERS = ("adapters/autogen[openai]", "adapters/crewai", "adapters/langgraph[openai]")
-ENCODER = "packages/encoder"  # weights that only PyTorch can read: not for the demo
+PACKAGES = ("packages/lab[parquet,suites]", "packages/models[train]", "packages/testing")  # not for the demo
 DEMO, BASE = "demo", "dev"
 DEMO_SET = "requirements/demo.txt"
 SUPPORTED = ((3, 11), (3, 14))  # crewai 1.15 has no release for 3.14
@@ -111,7 +111,7 @@ def asked(part):
     if part == DEMO:
         pins, folders = ["--no-deps", "-r", DEMO_SET], (".", *ADAPTERS)
     else:
-        pins, folders = ["-c", "constraints.txt"], (f".[{part}]", *ADAPTERS, ENCODER)
+        pins, folders = ["-c", "constraints.txt"], (f".[{part}]", *ADAPTERS, *PACKAGES)
     return [*pins, *(word for folder in folders for word in ("-e", folder))]
 
 

@@ -48,7 +48,8 @@ def passes(name):
 def installing(name, python):
     """The commands that make the environment anew."""
     asked = ["-r", f"requirements/oldest-{name}.txt", "-e", "."]
-    asked += ["-e", f"adapters/{name}"] if name in FRAMEWORKS else []
+    asked += ["-e", f"adapters/{name}"] if name in FRAMEWORKS else ["-e", "packages/lab"]
+    asked += ["-e", "packages/testing"]
     if uv := shutil.which("uv"):
         yield [uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(HOME / name)]
         yield [uv, "pip", "install", "--quiet", "--python", str(python), *asked]

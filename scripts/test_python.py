@@ -20,7 +20,7 @@ VENV = ROOT / ".venv-python" / VERSION
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 SUPPORTED = ("3.11", "3.12", "3.13")  # crewai 1.15 has no release for 3.14
 NEWEST = "--newest"
-EXTRAS = "fit,improve,judge,parquet,suites"
+EXTRAS = "fit,improve,judge,parquet"
 TESTS = ("tests/unit", "-m", "not slow")
 
 
@@ -53,13 +53,14 @@ def installing(newest):
         install = [python, "-m", "pip", "install", "--quiet"]
     if newest:
         adapters = ("adapters/autogen[openai]", "adapters/crewai", "adapters/langgraph[openai]")
-        folders = (word for folder in (f".[{EXTRAS}]", *adapters) for word in ("-e", folder))
+        packages = ("packages/lab[parquet,suites]", "packages/testing")
+        folders = (word for folder in (f".[{EXTRAS}]", *adapters, *packages) for word in ("-e", folder))
         yield [*install, *folders, "-r", "requirements/tests.in"]
         return
     # The lock is all that the pyproject files ask for with the versions of constraints.txt, but PyTorch.
     yield [*install, "--no-deps", "--require-hashes", "-r", "requirements/lock.txt"]
-    adapters = (word for name in ("autogen", "crewai", "langgraph") for word in ("-e", f"adapters/{name}"))
-    yield [*install, "--no-deps", "-e", ".", *adapters]
+    folders = (*(f"adapters/{name}" for name in ("autogen", "crewai", "langgraph")), "packages/lab", "packages/testing")
+    yield [*install, "--no-deps", "-e", ".", *(word for folder in folders for word in ("-e", folder))]
 
 
 def alone():

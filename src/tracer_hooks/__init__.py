@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracer_hooks._lazy_names import lazy_names
+from tracer_hooks._moved import install_finder
 from tracer_hooks._version import __version__
 
 if TYPE_CHECKING:
@@ -130,3 +131,4 @@ lazy_names(
         ".schema": ("Attribution", "ErrorMode", "RunOutcome", "Step", "Trajectory"),
     },
 )
+install_finder()

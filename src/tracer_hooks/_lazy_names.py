@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
+from tracer_hooks._moved import moved_name
+
 
 def lazy_names(package: str, homes: Mapping[str, Iterable[str]]) -> None:
     """Let a package load its names when they are asked for; its ``__init__`` calls this last.
@@ -24,7 +26,7 @@ def lazy_names(package: str, homes: Mapping[str, Iterable[str]]) -> None:
     def load(name: str) -> Any:
         home = home_of.get(name)
         if home is None:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            return moved_name(package, name)
         value = getattr(import_module(home, package), name)
         setattr(module, name, value)  # so that this function is asked only once
         return value

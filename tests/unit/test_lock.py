@@ -15,7 +15,7 @@ from packaging.version import Version
 ROOT = Path(__file__).parents[2]
 REQUIREMENTS = ROOT / "requirements"
 UNLOCKED = {"torch"}
-LOCKED_EXTRAS = ("dev", "fit", "improve", "judge", "model", "parquet", "suites")
+LOCKED_EXTRAS = ("dev", "fit", "improve", "judge", "parquet")
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?==([^\s;\\]+)", re.MULTILINE)
 
 
@@ -37,9 +37,10 @@ def asked(path: str, extras: tuple[str, ...]) -> list[Requirement]:
     return [one for one in found if not canonicalize_name(one.name).startswith("tracer-hooks")]
 
 
-CORE = asked(".", LOCKED_EXTRAS)
+LAB = asked("packages/lab", ("parquet", "suites"))
+CORE = [*asked(".", LOCKED_EXTRAS), *LAB, *asked("packages/models", ("train",)), *asked("packages/testing", ())]
 OLDEST = {
-    "core": asked(".", ("fit", "improve", "judge", "parquet", "suites")),
+    "core": [*asked(".", ("fit", "improve", "judge", "parquet")), *LAB],
     "autogen": asked("adapters/autogen", ("openai",)),
     "crewai": asked("adapters/crewai", ()),
     "langgraph": asked("adapters/langgraph", ("openai",)),

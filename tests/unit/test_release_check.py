@@ -18,7 +18,7 @@ sys.path.remove(str(ROOT / "scripts"))
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A checkout that is ready for its version."""
-    for name in ("src/tracer_hooks/_version.py", *(f"adapters/{one}/pyproject.toml" for one in release_check.ADAPTERS)):
+    for name in ("src/tracer_hooks/_version.py", *(f"{one}/pyproject.toml" for one in release_check.FOLDERS)):
         (tmp_path / name).parent.mkdir(parents=True)
         shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / "CHANGELOG.md").write_text(f"## [Unreleased]\n\n## [{version()}] - 2026-01-31\n")

@@ -49,7 +49,7 @@ def test_the_lock_is_installed_with_its_hashes_and_the_unit_tests_run(tmp_path: 
     assert made.startswith("uv venv")
     assert f".venv-python/{VERSION}" in made
     assert "--require-hashes -r requirements/lock.txt" in locked
-    assert "--no-deps -e . -e adapters/autogen -e adapters/crewai -e adapters/langgraph" in own
+    assert "--no-deps -e . -e adapters/autogen -e adapters/crewai -e adapters/langgraph -e packages/lab" in own
     assert tested == "python -m pytest tests/unit -m not slow False", "and no other Python's packages are on its path"
 
 
@@ -70,5 +70,5 @@ def test_the_newest_versions_are_those_of_the_pyproject_files(tmp_path: Path) ->
     assert code == 0
     assert "lock.txt" not in installed
     assert "constraints.txt" not in installed
-    assert "-e .[fit,improve,judge,parquet,suites] -e adapters/autogen[openai]" in installed
+    assert "-e .[fit,improve,judge,parquet] -e adapters/autogen[openai]" in installed
     assert tested == "python -m pytest tests/unit/schema False"

@@ -1,0 +1,124 @@
+"""Public names of version 0.1 that have moved: they keep working for one version, with a DeprecationWarning.
+
+Whole modules are found by a finder at the end of ``sys.meta_path``, which is asked only for modules of ours that do not
+exist; single names by the packages that load their names lazily (:func:`tracer_hooks._lazy_names.lazy_names`).
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+_GOES = "the old name goes with version 0.3"
+
+MODULES = {
+    "tracer_hooks.adapters": "tracer_hooks.frameworks",
+    "tracer_hooks.attribution.encoder": "tracer_hooks_models.encoder",
+    "tracer_hooks.attribution.teaching": "tracer_hooks_models.teaching",
+    "tracer_hooks.faults": "tracer_hooks_lab.faults",
+    "tracer_hooks.suites": "tracer_hooks_lab.suites",
+    "tracer_hooks.training": "tracer_hooks_models.training",
+}
+"""Former modules, submodules included, and where their names are now."""
+
+_LAB_DATASETS = (
+    "AuditOptions", "BuildOptions", "BuildPlan", "Check", "DatasetAudit", "DatasetBuilder", "DatasetStats",
+    "EXPORT_FORMATS", "ExportFormat", "ExportReport", "Finding", "HowBuilt", "Progress", "Subject",
+    "audit", "audit_markdown", "audit_tables", "export", "near_duplicates", "stats", "stats_markdown", "stats_tables",
+    "write_card",
+)  # fmt: skip
+_CONTRACT = ("PROMPTS", "SCRIPTS", "TASK", "AdapterContract", "ContractTeams", "NotOfferedError", "Scenario", "lookup")
+_LAB_JOBS = ("CalibrateOptions", "Calibration", "JudgeTraining", "TrainedJudge", "build_dataset", "calibrate", "inject")
+
+NAMES = {
+    "tracer_hooks": dict.fromkeys(_LAB_JOBS, "tracer_hooks_lab"),
+    "tracer_hooks.attribution": {
+        "EncoderAttributor": "tracer_hooks_models.encoder",
+        "PrefillAttributor": "tracer_hooks_models.prefill",
+        "PrefillOptions": "tracer_hooks_models.prefill",
+    },
+    "tracer_hooks.datasets": dict.fromkeys(_LAB_DATASETS, "tracer_hooks_lab.datasets"),
+    "tracer_hooks.testing": dict.fromkeys(_CONTRACT, "tracer_hooks_testing"),
+}
+"""Former names of packages that are still there, and the module that has each now."""
+
+
+def moved_name(package: str, name: str) -> Any:
+    """The value of a name that a package of ours had, with a warning at the place that asked for it.
+
+    Raises:
+        AttributeError: The package never had it.
+        MissingExtraError: The distribution that has it now is not installed.
+    """
+    home = NAMES.get(package, {}).get(name)
+    if home is None:
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+    value = getattr(_home(home, f"{package}.{name}"), name)
+    _warn(f"{package}.{name}", f"{home}.{name}", stacklevel=4)
+    return value
+
+
+class _MovedFinder:
+    """Finds former modules of ours: each hands on to where its names are now."""
+
+    @classmethod
+    def find_spec(cls, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> Any:
+        """The spec of a former module; None for every other one."""
+        home = new_home(name) if name.startswith("tracer_hooks.") else None
+        return None if home is None else ModuleSpec(name, _MovedLoader(home), is_package=True)
+
+
+class _MovedLoader:
+    def __init__(self, home: str) -> None:
+        self._home = home
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        former, home = module.__name__, _home(self._home, module.__name__)
+
+        def load(name: str) -> Any:
+            value = getattr(home, name)
+            if not name.startswith("__") and not isinstance(value, ModuleType):
+                _warn(f"{former}.{name}", f"{home.__name__}.{name}", stacklevel=3)
+            return value
+
+        vars(module).update(__getattr__=load, __dir__=lambda: dir(home), __doc__=home.__doc__)
+        if hasattr(home, "__all__"):
+            vars(module).update(__all__=home.__all__)
+
+
+def new_home(module: str) -> str | None:
+    """The module that has the names of a former module of ours; None for a module that never was."""
+    for former, home in MODULES.items():
+        if module == former or module.startswith(former + "."):
+            return home + module[len(former) :]
+    return None
+
+
+def install_finder() -> None:
+    """Let former modules be imported; at most once a process."""
+    if _MovedFinder not in sys.meta_path:
+        sys.meta_path.append(_MovedFinder)
+
+
+def _home(home: str, wanted: str) -> ModuleType:
+    try:
+        return import_module(home)
+    except ModuleNotFoundError as error:
+        top = home.partition(".")[0]
+        if error.name != top:
+            raise
+        from tracer_hooks.errors import MissingExtraError
+
+        raise MissingExtraError(f"{wanted!r}", f"tracer-hooks[{top.removeprefix('tracer_hooks_')}]") from error
+
+
+def _warn(former: str, home: str, *, stacklevel: int) -> None:
+    warnings.warn(f"{former} has moved to {home}; {_GOES}", DeprecationWarning, stacklevel=stacklevel)
