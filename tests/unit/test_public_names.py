@@ -104,9 +104,9 @@ def test_the_encoder_package_loads_torch_at_the_first_use_only() -> None:
 
 
 def test_the_former_name_of_the_frameworks_package_still_works() -> None:
+    import tracer_hooks.adapters
     import tracer_hooks.adapters.plain  # type: ignore[import-not-found]
 
-    import tracer_hooks.adapters
     from tracer_hooks import frameworks
 
     with pytest.warns(DeprecationWarning, match=r"tracer_hooks\.frameworks\.PatchSet"):

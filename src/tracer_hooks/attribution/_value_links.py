@@ -34,4 +34,5 @@ def _rank(link: Link, step: int) -> int:
 
 
 def _as_record(link: Link) -> ValueLink:
-    return ValueLink(value=link.value, step=link.step, origin=link.origin, source=link.source, note=link.note)
+    note = f"from {' and '.join(link.operands)}" if link.operands else link.note
+    return ValueLink(value=link.value, step=link.step, origin=link.origin, source=link.source, note=note)

@@ -84,6 +84,7 @@ class RunInvocation(Invocation):
         self.intervention: Any = None
         self.adapter_state: Any = None
         self._at_end: list[Callable[[], None]] = []
+        self._by_check = False
         self._subjects: list[Any] = [] if subject is None else [subject]
         self.encoded: dict[int, tuple[Message, str]] = {}
         """Messages as JSON, by id: a conversation is exported anew with every model call, its messages are not."""
@@ -270,8 +271,9 @@ class RunInvocation(Invocation):
         action()
 
     # --- used by whoever runs the team -----------------------------------------------------------------------------
-    def set_outcome(self, outcome: RunOutcome, reason: str | None = None) -> None:
-        """Say how the run ended, before it is closed."""
+    def set_outcome(self, outcome: RunOutcome, reason: str | None = None, *, by_check: bool = False) -> None:
+        """Say how the run ended, before it is closed, and whether a check decided that."""
+        self._by_check = by_check
         self.set(semconv.RUN_OUTCOME, str(outcome))
         self.set(semconv.RUN_OUTCOME_REASON, reason)
 
@@ -342,9 +344,8 @@ class RunInvocation(Invocation):
         return assemble(self.records)[0]
 
     def _kind_of_failure(self) -> str:
-        reason = self.attributes.get(semconv.RUN_OUTCOME_REASON) or ""
         if self.error is None and self.attributes.get(semconv.RUN_OUTCOME) == RunOutcome.FAILED:
-            return CHECK_FAILED if reason.startswith("check: ") else "failed"
+            return CHECK_FAILED if self._by_check else "failed"
         return super()._kind_of_failure()
 
     def _sweep(self, error: BaseException | None) -> None:

@@ -221,7 +221,7 @@ def test_later_ends_change_nothing(recorded: Recorded) -> None:
 
 def test_a_failed_check_makes_the_run_an_error(recorded: Recorded) -> None:
     run = recorded.start()
-    run.set_outcome(RunOutcome.FAILED, "check: no 42")
+    run.set_outcome(RunOutcome.FAILED, "check: no 42", by_check=True)
     run.finish(output="41")
     root = recorded.span("invoke_workflow team")
     assert (root.status.status_code, root.status.description) == (StatusCode.ERROR, "check: no 42")

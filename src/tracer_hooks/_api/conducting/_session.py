@@ -169,7 +169,7 @@ class Session:
         result, error = ended.result, ended.error
         run, prompts = opened.run, None
         with guard("close the run"):
-            run.set_outcome(judged.outcome, judged.reason)
+            run.set_outcome(judged.outcome, judged.reason, by_check=judged.verdict is not None)
             for key, value in self.recovery.attributes.items():
                 run.set(key, value)
             prompts = self._prompts.used(run) if self._prompts is not None else None

@@ -323,7 +323,7 @@ async def _drained(items: Any, run: RunInvocation, collector: SafeCollector) -> 
 def _closed(
     run: RunInvocation, judged: Judged, result: RunResult | None, error: Exception | None, seconds: float
 ) -> Trial:
-    run.set_outcome(judged.outcome, judged.reason)
+    run.set_outcome(judged.outcome, judged.reason, by_check=judged.verdict is not None)
     text = result.text if result is not None else ""
     run.finish(
         output=text if result is not None else None,

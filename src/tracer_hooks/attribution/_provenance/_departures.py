@@ -66,6 +66,8 @@ class Link:
     source: int | None
     """The step that it comes from; None where it comes from no step: the task, a tool, or nothing."""
     note: str = ""
-    """What it was worked out from, which tool returned it, or what is wrong with it."""
+    """Which tool returned it, or what is wrong with it."""
+    operands: tuple[str, ...] = ()
+    """What it was worked out from, as it is written there."""
     leads_to_answer: bool = True
     """Whether the wrong final answer was followed back to it."""

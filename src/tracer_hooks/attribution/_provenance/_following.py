@@ -100,7 +100,7 @@ class Trail:
         is_worked_out = stated and all(one.holds for one in calculations)
         self.planned.append(Planned(entry, plan, is_answer, is_worked_out))
         at = next(iter(self._ledger.of_step(plan.step, Place.SAID)), None)
-        self._link(entry, Origin.DERIVED, at, f"from {plan.written}")
+        self._link(entry, Origin.DERIVED, at, operands=(plan.written,))
         for operand in (_as_sighting(one, self._ledger.texts) for one in plan.expression.operands):
             known = self._ledger.before(operand, plan.step)
             if operand.is_telling or known is None or known.place is Place.SAID:
@@ -141,7 +141,7 @@ class Trail:
             self.departures.append(replace(dropped, leads_to_answer=True))
         for operand in operands:
             known = self._ledger.before(operand, entry.step)
-            self._link(entry, Origin.DERIVED, known, f"from {operand.text.strip()}")
+            self._link(entry, Origin.DERIVED, known, operands=(operand.text.strip(),))
             if operand.is_telling or known is None or known.place is Place.SAID:
                 self.follow(operand)
 
@@ -166,7 +166,7 @@ class Trail:
         operands = derivation_of(entry.value, at_hand) if slip is None or slip.strength < _PLAIN_SLIP else None
         if operands is not None:
             for one in operands:
-                self._link(entry, Origin.DERIVED, one, f"from {one.value.text.strip()}")
+                self._link(entry, Origin.DERIVED, one, operands=(one.value.text.strip(),))
             self.derived.append((entry, None))
             for one in operands:
                 if one.value.is_telling:
@@ -250,9 +250,12 @@ class Trail:
         if not sources:
             self._link(entry, origin, None, why)
 
-    def _link(self, entry: Entry, origin: Origin, source: Entry | None, note: str = "") -> None:
+    def _link(
+        self, entry: Entry, origin: Origin, source: Entry | None, note: str = "", *, operands: tuple[str, ...] = ()
+    ) -> None:
         at = None if source is None or not 0 <= source.step < entry.step else source.step
-        self.links.append((Link(entry.value.text.strip(), max(0, entry.step), origin, at, note), entry))
+        link = Link(entry.value.text.strip(), max(0, entry.step), origin, at, note, operands)
+        self.links.append((link, entry))
 
 
 def _is_about(stated: str, start: int, end: int, entry: Entry) -> bool:

@@ -125,6 +125,30 @@ class _Before:
         return counts_first_day(self.all)
 
 
+@dataclass(frozen=True, slots=True)
+class _RightDate:
+    """A date that a term of the run leads to."""
+
+    day: date
+    why: str
+    """The sentence that says so."""
+    strength: float
+    """How surely it is the date that is meant."""
+    is_weekday: bool = False
+    """It is a certain weekday, as in "the last Friday of November"."""
+    may_count_first_day: bool = False
+    """It ends a span from another date, of which the first day may count or not."""
+
+    def is_near(self, other: date) -> bool:
+        """Tell whether another date is one day off; of a certain weekday, one week or two."""
+        gap = abs((self.day - other).days)
+        return gap == 1 or (gap in (7, 14) and self.is_weekday)
+
+
+def _names_weekday(name: str) -> bool:
+    return any(day in name for day in WEEKDAYS)
+
+
 class _Term:
     """A date of a step beside the dates and spans of time before it."""
 
@@ -135,18 +159,18 @@ class _Term:
 
     def is_right(self) -> bool:
         stated = self._stated
-        return stated is not None and any(stated == right for right, _, _ in self._rights())
+        return stated is not None and any(stated == right.day for right in self._rights())
 
     def departure(self) -> Departure | None:
         stated = self._stated
         if stated is None or self._is_of_calendar():
             return None
         near: tuple[float, str] | None = None
-        for right, why, strength in self._rights():
-            if right == stated:
+        for right in self._rights():
+            if right.day == stated:
                 return None
-            if self._is_near(right, why) and (near is None or strength > near[0]):
-                near = (strength, why) if stated > right or self._is_surely_after(why) else near
+            if right.is_near(stated) and (near is None or right.strength > near[0]):
+                near = (right.strength, right.why) if stated > right.day or self._is_surely_after(right) else near
         if near is None and stated.weekday() >= 5 and _WORKDAYS.search(self._before.all) and self._is_dated():
             near = _SURE, f"{self._written(stated)} is a {WEEKDAYS[stated.weekday()]}, which is no working day"
         if near is None:
@@ -155,14 +179,9 @@ class _Term:
         verb = "passes on" if self._entry.place is Place.USED else "says"
         return _miscalculated(self._entry, f"{near[1]}; {agent!r} {verb} {text!r}", near[0])
 
-    def _is_near(self, right: date, why: str) -> bool:
-        """One day off; a week for "the last Friday of November"."""
-        gap = abs((right - self._stated).days) if self._stated is not None else 0
-        return gap == 1 or (gap in (7, 14) and why.startswith("the ") and any(day in why for day in WEEKDAYS))
-
-    def _is_surely_after(self, why: str) -> bool:
-        """Whether a date one day early is no last day: "five days from 28 July" may end on 1 August."""
-        return " from " not in why or "working" in why or _AFTER.search(self._before.all) is not None
+    def _is_surely_after(self, right: _RightDate) -> bool:
+        """Tell whether a date one day early is no last day: "five days from 28 July" may end on 1 August."""
+        return not right.may_count_first_day or _AFTER.search(self._before.all) is not None
 
     def _is_of_calendar(self) -> bool:
         """Whether it is one of a row of dates, of which none is an answer."""
@@ -173,12 +192,12 @@ class _Term:
             one.value.date is not None and one.value.date.year for text in self._before.texts for one in text.dates
         )
 
-    def _rights(self) -> Iterator[tuple[date, str, float]]:
-        """The dates that terms of the run lead to, with the sentence and how surely each is the one that is meant."""
+    def _rights(self) -> Iterator[_RightDate]:
+        """Dates that terms of the run lead to."""
         stated = self._stated
         assert stated is not None
         for right, name in named_weekdays_in(self._before.all, stated.year):
-            yield right, f"the {name} is {self._written(right)}", _SURE
+            yield _RightDate(right, f"the {name} is {self._written(right)}", _SURE, is_weekday=_names_weekday(name))
         for begin, span in self._before.pairs:
             start = _nearest(begin, stated)
             if start is not None and start != stated:
@@ -187,17 +206,19 @@ class _Term:
             start = _nearest(begin, stated)
             for right, name in month_ends_in(self._before.all, start) if start is not None else ():
                 if stated <= right:
-                    yield right, f"the {name.casefold().removeprefix('the ')} is {self._written(right)}", _LIKELY + 0.1
+                    name = name.casefold().removeprefix("the ")
+                    why = f"the {name} is {self._written(right)}"
+                    yield _RightDate(right, why, _LIKELY + 0.1, is_weekday=_names_weekday(name))
 
     def _of_pair(
         self, start: date, begin: Entry, span: TimeSpan, is_first_counted: bool | None
-    ) -> Iterator[tuple[date, str, float]]:
+    ) -> Iterator[_RightDate]:
         stated = self._stated
         assert stated is not None
         if stated < start:
             right = span.before(start)
             if right is not None:
-                yield right, f"{span.text} before {_named(begin)} is {self._written(right)}", _LIKELY
+                yield _RightDate(right, f"{span.text} before {_named(begin)} is {self._written(right)}", _LIKELY)
             return
         right = span.after(start, free=self._free_days(), is_first_counted=is_first_counted is True)
         if right is None:
@@ -205,7 +226,8 @@ class _Term:
         counted = ", with the first day counted," if is_first_counted and span.unit == "day" else ""
         if span.unit in ("month", "year") and stated == right - timedelta(days=1):
             return  # a year from 1 March may end on the last of February
-        yield right, f"{span.text} from {_named(begin)}{counted} is {self._written(right)}", _LIKELY + 0.05
+        why = f"{span.text} from {_named(begin)}{counted} is {self._written(right)}"
+        yield _RightDate(right, why, _LIKELY + 0.05, may_count_first_day="working" not in span.text)
 
     def _written(self, day: date) -> str:
         """A date in words; with the year where the run tells it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tracer_hooks.attribution._provenance._departures import Departure, DepartureKind, Link, Origin
 from tracer_hooks.attribution._provenance._entries import Entry, Place
@@ -105,7 +105,7 @@ def _depart(ways: _Ways, followed: Sequence[_Way], departure: Departure, texts: 
     if (source is None and known) or (origin is Origin.UNSUPPORTED and told):
         return
     way.links = [one for one in way.links if one not in known or one.source is not None]
-    way.add(Link(way.label, departure.step, origin, source, departure.why, departure.leads_to_answer))
+    way.add(Link(way.label, departure.step, origin, source, departure.why, leads_to_answer=departure.leads_to_answer))
 
 
 def _first_use(ledger: Ledger, value: Sighting) -> int | None:
@@ -131,18 +131,18 @@ def _copies(ledger: Ledger, way: _Way) -> Iterator[Link]:
     leads = any(one.leads_to_answer for one in way.links)
     for step in steps:
         source = max(one for one in known if one < step)
-        yield Link(way.label, step, Origin.COPIED, source, "", leads)
+        yield Link(way.label, step, Origin.COPIED, source, leads_to_answer=leads)
         known.add(step)
 
 
 def _joined(one: Link, other: Link) -> Link:
-    notes = [note for note in dict.fromkeys((one.note, other.note)) if note]
-    if len(notes) == 2 and all(note.startswith("from ") for note in notes):
-        parts = dict.fromkeys([*notes[0].removeprefix("from ").split(" and "), notes[1].removeprefix("from ")])
-        notes = ["from " + " and ".join(parts)]
-    leads = one.leads_to_answer or other.leads_to_answer
-    return Link(one.value, one.step, one.origin, one.source, notes[0] if notes else "", leads)
+    return replace(
+        one,
+        note=one.note or other.note,
+        operands=tuple(dict.fromkeys((*one.operands, *other.operands))),
+        leads_to_answer=one.leads_to_answer or other.leads_to_answer,
+    )
 
 
 def _renamed(link: Link, label: str) -> Link:
-    return Link(label, link.step, link.origin, link.source, link.note, link.leads_to_answer)
+    return replace(link, value=label)
