@@ -11,7 +11,7 @@ from typing import Any
 from _kills_ground import Found, Life, Say, Work, integrity
 
 import tracer_hooks
-from tracer_hooks._api.runs._keeper import keeper_of
+from tracer_hooks._api.runs._store_writer import writer_for
 from tracer_hooks.store import (
     LessonDraft,
     LessonOutcome,
@@ -57,11 +57,11 @@ class Runs(Work):
         def office(task: str) -> str:
             return clerk(task)
 
-        keeper = keeper_of(folder / "runs.sqlite")
+        writer = writer_for(folder / "runs.sqlite")
         for number in range(1_000_000):
             task = f"{life}: add {number} {number % 2}"
             office(task)
-            early = keeper.is_failing or bool(keeper._waiting or keeper._going)
+            early = writer.is_failing or bool(writer._waiting or writer._going)
             run = tracer_hooks.last_run(office)
             say(task=task, runs=[attempt.trajectory.run_id for attempt in run.attempts], early=early)
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
-from tracer_hooks._forking import no_fork, rests_before_fork
+from tracer_hooks._background import close_before_fork, no_fork
 from tracer_hooks._private_files import seal_home
 from tracer_hooks.errors import StoreError
 from tracer_hooks.store._driver import driver_of
@@ -38,7 +38,7 @@ class Database:
         path: The SQLite file.
         busy_timeout_s: Seconds to wait while another process writes.
         read_only: Never create or change the file.
-        stays_open: Keep a connection for the next block, until :meth:`rest`.
+        stays_open: Keep a connection for the next block, until :meth:`close_idle`.
     """
 
     def __init__(self, path: Path, *, busy_timeout_s: float, read_only: bool, stays_open: bool = False) -> None:
@@ -50,7 +50,7 @@ class Database:
             self._engine = sa.create_engine(
                 "sqlite://", creator=self._connect, poolclass=sa.pool.QueuePool, pool_size=1, max_overflow=-1
             )
-            rests_before_fork(self)
+            close_before_fork(self)
         else:
             self._engine = sa.create_engine("sqlite://", creator=self._connect, poolclass=sa.pool.NullPool)
         sa.event.listen(self._engine, "begin", self._begin)
@@ -102,14 +102,16 @@ class Database:
                     raise
         return not is_busy
 
-    def rest(self) -> None:
+    def close_idle(self) -> None:
         """Close the connection that is kept for the next block, if there is one."""
+        if no_fork.was_cut:  # it is the parent's
+            return
         with no_fork:
             self._engine.dispose()
 
     def close(self) -> None:
         """Let go of everything; a later block opens the file anew."""
-        self.rest()
+        self.close_idle()
         self._prepared = None
 
     @contextmanager
@@ -225,7 +227,7 @@ class Database:
         try:
             yield
         except (SQLAlchemyError, sqlite3.Error, OSError, OverflowError) as error:
-            self.rest()
+            self.close_idle()
             self._refuse(doing, error)
 
     def _refuse(self, doing: str, error: Exception) -> NoReturn:

@@ -26,7 +26,7 @@ class RunStore(StoreFile):
             the current directory.
         busy_timeout_s: Seconds to wait while another process writes.
         read_only: Never create or change the file, for tools that only look.
-        stays_open: Keep the file open between uses, until :meth:`rest`: for many that follow each other.
+        stays_open: Keep the file open between uses, until :meth:`close_idle`: for many that follow each other.
 
     Raises:
         StoreError: No path is given and ``TRACER_HOOKS_STORE`` is ``off``.

@@ -35,10 +35,10 @@ class StoreFile:
         """The SQLite file, absolute."""
         return self._path
 
-    def rest(self) -> None:
+    def close_idle(self) -> None:
         """Close what ``stays_open`` keeps open between uses; the next use opens it again."""
         if self._opened is not None:
-            self._opened.rest()
+            self._opened.close_idle()
 
     def close(self) -> None:
         """Let go of the file; the store may be used again, which opens it anew."""
