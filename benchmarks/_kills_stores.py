@@ -99,7 +99,7 @@ class PromptsAndLessons(Work):
         super().prepare(folder)
         import sqlalchemy  # noqa: F401 - once, not in every child
 
-        from tracer_hooks.store import _lesson_statements, _prompt_changes  # noqa: F401
+        from tracer_hooks.store import _lesson_statements  # noqa: F401
 
     def work(self, folder: Path, life: int, round_: int, say: Say) -> None:
         store = folder / "runs.sqlite"

@@ -5,11 +5,9 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks.store._fingerprint import fingerprint
+    from tracer_hooks.store._database import default_path
     from tracer_hooks.store._lesson_records import Lesson, LessonDraft, LessonOutcome, LessonState
     from tracer_hooks.store._lesson_store import LessonStore
-    from tracer_hooks.store._location import default_path
-    from tracer_hooks.store._prompt_diff import prompt_diff
     from tracer_hooks.store._prompt_records import (
         PromptArm,
         PromptEvent,
@@ -18,11 +16,20 @@ if TYPE_CHECKING:
         PromptState,
         PromptTally,
         PromptVersion,
+        prompt_diff,
     )
     from tracer_hooks.store._prompt_store import PromptStore
-    from tracer_hooks.store._records import Learnt, RunLesson, RunPrompts, RunSummary, StoredRun, lessons_in_words
-    from tracer_hooks.store._run_store import RunStore
-    from tracer_hooks.store._writing import PackedRun, Writing
+    from tracer_hooks.store._records import (
+        Learnt,
+        PackedRun,
+        RunLesson,
+        RunPrompts,
+        RunSummary,
+        StoredRun,
+        fingerprint,
+        lessons_in_words,
+    )
+    from tracer_hooks.store._run_store import RunStore, Writing
 
 __all__ = [
     "Learnt",
@@ -55,11 +62,9 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "._fingerprint": ("fingerprint",),
+        "._database": ("default_path",),
         "._lesson_records": ("Lesson", "LessonDraft", "LessonOutcome", "LessonState"),
         "._lesson_store": ("LessonStore",),
-        "._location": ("default_path",),
-        "._prompt_diff": ("prompt_diff",),
         "._prompt_records": (
             "PromptArm",
             "PromptEvent",
@@ -68,10 +73,19 @@ lazy_names(
             "PromptState",
             "PromptTally",
             "PromptVersion",
+            "prompt_diff",
         ),
         "._prompt_store": ("PromptStore",),
-        "._records": ("Learnt", "RunLesson", "RunPrompts", "RunSummary", "StoredRun", "lessons_in_words"),
-        "._run_store": ("RunStore",),
-        "._writing": ("PackedRun", "Writing"),
+        "._records": (
+            "Learnt",
+            "PackedRun",
+            "RunLesson",
+            "RunPrompts",
+            "RunSummary",
+            "StoredRun",
+            "fingerprint",
+            "lessons_in_words",
+        ),
+        "._run_store": ("RunStore", "Writing"),
     },
 )

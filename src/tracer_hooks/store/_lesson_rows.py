@@ -11,8 +11,7 @@ from pydantic import ValidationError
 from tracer_hooks.errors import StoreError
 from tracer_hooks.schema import Json, Record, Text, to_json_value
 from tracer_hooks.store._lesson_records import Lesson, LessonDraft, LessonOutcome
-from tracer_hooks.store._packing import pack, unpack
-from tracer_hooks.store._rows import from_microseconds, to_microseconds
+from tracer_hooks.store._packing import from_microseconds, pack, to_microseconds, unpack
 
 _PLAIN = ["team", "number", "team_name", "framework", "agent", "state", "reason", "period"]
 _SUMS = ["with_runs", "with_passes", "without_runs", "without_passes"]

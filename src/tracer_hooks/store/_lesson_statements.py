@@ -16,7 +16,7 @@ from tracer_hooks.errors import StoreError
 from tracer_hooks.schema import Json, to_text
 from tracer_hooks.store._lesson_records import Lesson, LessonDraft, LessonOutcome, LessonState
 from tracer_hooks.store._lesson_rows import lesson_of, outcome_columns, outcome_of, pack_draft, pack_evidence
-from tracer_hooks.store._rows import to_microseconds
+from tracer_hooks.store._packing import to_microseconds
 from tracer_hooks.store._tables import (
     LESSONS_SINCE,
     STORE_VERSION,

@@ -7,8 +7,8 @@ from types import MappingProxyType
 
 from tracer_hooks.errors import StoreError
 from tracer_hooks.schema import Json
+from tracer_hooks.store._database import StoreFile
 from tracer_hooks.store._lesson_records import Lesson, LessonDraft, LessonOutcome, LessonState
-from tracer_hooks.store._store_file import StoreFile
 
 _NOTHING: Mapping[str, Json] = MappingProxyType({})
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain, islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tracer_hooks._guard import logger
 from tracer_hooks.attribution import ContrastAttributor, ContrastOptions
 from tracer_hooks.datasets import load
 from tracer_hooks.errors import StoreError, TrajectoryError
 from tracer_hooks.schema import RunOutcome, Trajectory
-from tracer_hooks.store import RunStore, RunSummary
+
+if TYPE_CHECKING:
+    from tracer_hooks.store import RunStore, RunSummary
 
 _SUMMARY_TASK = 400
 """Characters of a task that a summary is sure to keep."""
