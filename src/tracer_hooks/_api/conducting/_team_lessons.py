@@ -14,11 +14,11 @@ from tracer_hooks._background import process_lock
 from tracer_hooks._guard import logger, warn_once
 from tracer_hooks.errors import StoreError
 from tracer_hooks.schema import Json
-from tracer_hooks.store import Lesson, LessonOutcome, LessonState, LessonStore
+from tracer_hooks.store import Lesson, LessonOutcome, LessonState
 
 if TYPE_CHECKING:
     from tracer_hooks.improvement import LessonRule, LessonTrial, LessonWatch
-    from tracer_hooks.store import Writing
+    from tracer_hooks.store import LessonStore, Writing
 
 _FRESH_S = 2.0
 """What another process learns or retires is noticed after so long."""
@@ -203,6 +203,8 @@ def team_lessons(path: Path, team: str) -> TeamLessons:
 @functools.cache
 def open_lessons(path: Path, busy_s: float) -> LessonStore:
     """One open store a file and process: opening costs more than reading."""
+    from tracer_hooks.store import LessonStore
+
     return LessonStore(path, busy_timeout_s=busy_s)
 
 
