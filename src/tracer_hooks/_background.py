@@ -28,7 +28,7 @@ _logger = logging.getLogger("tracer_hooks")
 
 # --- forks while other threads are at work ---------------------------------------------------------------------------
 _FORK_WAIT_S = 1.0
-"""A fork takes milliseconds; after so long nobody waits for one."""
+"""How long others wait for a fork, which takes milliseconds."""
 _NO_FORK_WAIT_S = 5.0
 """How long a fork waits for code that it must not cut in two; then it goes on, and the child leaves that code alone."""
 
@@ -228,7 +228,7 @@ class BackgroundQueue(Generic[Item]):
     def __init__(self, name: str, *, max_items: int = 1_000, is_last: bool = False) -> None:
         self.is_last = is_last
         self._name = name
-        self._max_items = max_items
+        self._limit = max_items
         self._reset()
         with _exit_lock:
             _drain_at_exit()
@@ -237,6 +237,7 @@ class BackgroundQueue(Generic[Item]):
     def _reset(self) -> None:
         """Be empty, without a thread: at first, and in a forked process, which has none of its parent's threads."""
         self._changed = threading.Condition()
+        self._max_items = self._limit
         self._waiting: deque[Item] = deque()
         self._going: list[Item] = []
         self._thread: threading.Thread | None = None
@@ -402,20 +403,11 @@ class TaskQueue(BackgroundQueue[_Task]):
         """
         return self.put((work, instead))
 
-    def _reset(self) -> None:
-        super()._reset()
-        self._given_up = False
-
-    def _admit(self, item: _Task) -> bool:
-        if self._given_up:  # the thread may hang
-            self._lost += 1
-            return False
-        return super()._admit(item)
-
     def give_up(self) -> None:
-        """Drop what is left; nothing new is taken then."""
+        """Drop what is left; nothing new is taken then, since the thread may hang."""
         with self._changed:
-            self._given_up = self._given_up or bool(self._going or self._waiting)
+            if self._going or self._waiting:
+                self._max_items = 0
         super().give_up()
 
     def _handle_some(self) -> bool:

@@ -426,11 +426,7 @@ def _team_prompts(connection: sa.Connection, team: str) -> _TeamPrompts:
 
 
 def _version(connection: sa.Connection, team: str, number: int) -> PromptVersion:
-    """One version.
-
-    Raises:
-        StoreError: There is none with this number.
-    """
+    """One version; StoreError where there is none with this number."""
     found = _versions(connection, team, number)
     if not found:
         raise _unknown_version(connection, team, number)
@@ -438,11 +434,7 @@ def _version(connection: sa.Connection, team: str, number: int) -> PromptVersion
 
 
 def _row(connection: sa.Connection, team: str, number: int) -> Mapping[Any, Any]:
-    """A version as the table holds it.
-
-    Raises:
-        StoreError: There is none with this number.
-    """
+    """A version as the table holds it; StoreError where there is none with this number."""
     statement = sa.select(prompt_versions).where(_is(prompt_versions, team, number))
     found = connection.execute(statement).mappings().one_or_none()
     if found is None:
@@ -454,7 +446,7 @@ def _unknown_version(connection: sa.Connection, team: str, number: int) -> Store
     """Error that names the versions that there are."""
     column = prompt_versions.c.number
     statement = sa.select(column).where(prompt_versions.c.team == team).order_by(column)
-    known = [str(each) for each in connection.scalars(statement)] if _has_prompts(connection) else []
+    known = [str(known_number) for known_number in connection.scalars(statement)] if _has_prompts(connection) else []
     if not known:
         return StoreError(f"no prompts are stored for the team {team!r}. {_LIST}")
     shown = ", ".join(known if len(known) <= _SHOWN else ["...", *known[-_SHOWN:]])
