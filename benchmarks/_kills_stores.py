@@ -10,7 +10,7 @@ from pathlib import Path
 from _kills_ground import Found, Life, Say, Work, integrity
 
 import tracer_hooks
-from tracer_hooks._api.runs._keeper import keeper_of
+from tracer_hooks._api.runs._store_writer import writer_for
 from tracer_hooks.store import (
     PromptArm,
     PromptOutcome,
@@ -52,11 +52,11 @@ class Runs(Work):
         def office(task: str) -> str:
             return clerk(task)
 
-        keeper = keeper_of(folder / "runs.sqlite")
+        writer = writer_for(folder / "runs.sqlite")
         for number in range(1_000_000):
             task = f"{life}: add {number} {number % 2}"
             office(task)
-            early = keeper.is_failing or bool(keeper._waiting or keeper._going)
+            early = writer.is_failing or bool(writer._waiting or writer._going)
             run = tracer_hooks.last_run(office)
             say(task=task, runs=[attempt.trajectory.run_id for attempt in run.attempts], early=early)
 
@@ -93,8 +93,6 @@ class Prompts(Work):
     def prepare(self, folder: Path) -> None:
         super().prepare(folder)
         import sqlalchemy  # noqa: F401 - once, not in every child
-
-        from tracer_hooks.store import _prompt_changes  # noqa: F401
 
     def work(self, folder: Path, life: int, round_: int, say: Say) -> None:
         prompts = PromptStore(folder / "runs.sqlite", busy_timeout_s=60)

@@ -254,18 +254,19 @@ def stores_of_their_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What a test leaves to be stored is no matter of the next one; a call waits for its store, however busy we are."""
     import sys
 
-    at_exit = sys.modules.get("tracer_hooks._waiting._at_exit")
-    keeper = sys.modules.get("tracer_hooks._api.runs._keeper")
-    if keeper is not None:
-        monkeypatch.setattr(keeper, "LOCK_S", 60.0)
-        monkeypatch.setattr(keeper, "LONGEST_S", 60.0)
-    known = list(at_exit._lasts) if at_exit is not None else []
+    background = sys.modules.get("tracer_hooks._background")
+    writing = sys.modules.get("tracer_hooks._api.runs._store_writer")
+    if writing is not None:
+        monkeypatch.setattr(writing, "LOCK_S", 60.0)
+        monkeypatch.setattr(writing, "LONGEST_S", 60.0)
+    known = [queue for queue in background._queues if queue.is_last] if background is not None else []
     yield
-    at_exit = sys.modules.get("tracer_hooks._waiting._at_exit")
-    keeper = sys.modules.get("tracer_hooks._api.runs._keeper")
-    if at_exit is not None and keeper is not None:
-        keeper.keeper_of.cache_clear()
-        for one in at_exit._lasts:
+    background = sys.modules.get("tracer_hooks._background")
+    writing = sys.modules.get("tracer_hooks._api.runs._store_writer")
+    if background is not None and writing is not None:
+        writing.writer_for.cache_clear()
+        for queue in [queue for queue in background._queues if queue.is_last]:
             # Else a store that failed is tried again, and spoken of, in a later test, or waited for in the background.
-            one.give_up()
-        at_exit._lasts[:] = known
+            queue.give_up()
+            if queue not in known:
+                background._queues.remove(queue)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import ParamSpec, TypeVar
 
-from tracer_hooks._forking import process_lock
+from tracer_hooks._background import process_lock
 from tracer_hooks._safe_text import on_one_line
 
 

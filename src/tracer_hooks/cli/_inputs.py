@@ -9,7 +9,6 @@ from typing import Literal
 from tracer_hooks.config import store_path
 from tracer_hooks.datasets import LoadedRecord, load
 from tracer_hooks.errors import StoreError, TrajectoryError
-from tracer_hooks.store import RunStore
 
 FileFormat = Literal["auto", "trajectory", "whowhen", "aegis", "agentrx", "trail", "otlp"]
 
@@ -45,6 +44,8 @@ def _stored(target: str, store: Path | None) -> LoadedRecord:
     path = store_path(store)
     if path is None:
         return _failed(target, f"{missing}, and the run store is switched off by TRACER_HOOKS_STORE='off'")
+    from tracer_hooks.store import RunStore
+
     try:
         with RunStore(path, read_only=True) as runs:
             if not runs.path.exists():

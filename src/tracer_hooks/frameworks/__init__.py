@@ -1,6 +1,6 @@
 """The bridge to the frameworks: the protocol that adapters follow, discovery, patching, and the intervene seam."""
 
-from tracer_hooks._forking import process_lock
+from tracer_hooks._background import process_lock
 from tracer_hooks._guard import guard, guarded, is_strict, report, warn_once
 from tracer_hooks.frameworks._attached import attach, attached, detach
 from tracer_hooks.frameworks._class_patches import ClassPatches

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from tracer_hooks._forking import process_lock
+from tracer_hooks._background import process_lock
 
 Make = Callable[[Callable[..., Any]], Callable[..., Any]]
 """Makes the wrapper of a method."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import MemberDescriptorType
 from typing import Any
 
-from tracer_hooks._forking import process_lock
+from tracer_hooks._background import process_lock
 from tracer_hooks._guard import guard
 
 _ABSENT = object()

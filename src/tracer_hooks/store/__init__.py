@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks.store._fingerprint import fingerprint
-    from tracer_hooks.store._location import default_path
-    from tracer_hooks.store._prompt_diff import prompt_diff
+    from tracer_hooks.store._database import default_path
     from tracer_hooks.store._prompt_records import (
         PromptArm,
         PromptEvent,
@@ -16,11 +14,18 @@ if TYPE_CHECKING:
         PromptState,
         PromptTally,
         PromptVersion,
+        prompt_diff,
     )
     from tracer_hooks.store._prompt_store import PromptStore
-    from tracer_hooks.store._records import Learnt, RunPrompts, RunSummary, StoredRun
-    from tracer_hooks.store._run_store import RunStore
-    from tracer_hooks.store._writing import PackedRun, Writing
+    from tracer_hooks.store._records import (
+        Learnt,
+        PackedRun,
+        RunPrompts,
+        RunSummary,
+        StoredRun,
+        fingerprint,
+    )
+    from tracer_hooks.store._run_store import RunStore, Writing
 
 __all__ = [
     "Learnt",
@@ -46,9 +51,7 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "._fingerprint": ("fingerprint",),
-        "._location": ("default_path",),
-        "._prompt_diff": ("prompt_diff",),
+        "._database": ("default_path",),
         "._prompt_records": (
             "PromptArm",
             "PromptEvent",
@@ -57,10 +60,17 @@ lazy_names(
             "PromptState",
             "PromptTally",
             "PromptVersion",
+            "prompt_diff",
         ),
         "._prompt_store": ("PromptStore",),
-        "._records": ("Learnt", "RunPrompts", "RunSummary", "StoredRun"),
-        "._run_store": ("RunStore",),
-        "._writing": ("PackedRun", "Writing"),
+        "._records": (
+            "Learnt",
+            "PackedRun",
+            "RunPrompts",
+            "RunSummary",
+            "StoredRun",
+            "fingerprint",
+        ),
+        "._run_store": ("RunStore", "Writing"),
     },
 )

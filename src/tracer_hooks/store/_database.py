@@ -1,29 +1,65 @@
-"""Connections to the store's file that several threads and processes may use at once."""
+"""The store's file: where it lies, and connections to it that several threads and processes may use at once."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from types import TracebackType
+from typing import Any, NoReturn, Self
 
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
-from tracer_hooks._forking import no_fork, rests_before_fork
-from tracer_hooks._private_files import seal_home
+from tracer_hooks._background import close_before_fork, no_fork
+from tracer_hooks._private_files import HOME, make_store_file, opener, seal_home
+from tracer_hooks.config import store_path
 from tracer_hooks.errors import StoreError
-from tracer_hooks.store._driver import driver_of
-from tracer_hooks.store._location import make_place
 from tracer_hooks.store._tables import is_up_to_date, prepare, read_version
 
+_FILE = "runs.sqlite"
 _LOCK_WAIT_S = 0.01
 """How long SQLite itself waits for a lock. No fork and no block of another thread can happen meanwhile, so a long wait
 is made of many such."""
 _Identity = tuple[int, int]
 """Device and number of a file."""
+
+
+def default_path() -> Path:
+    """The store's file: what ``TRACER_HOOKS_STORE`` names, else ``.tracer_hooks/runs.sqlite`` right here.
+
+    Raises:
+        StoreError: The variable says ``off``.
+    """
+    named = store_path()
+    if named is None:
+        raise StoreError(
+            "the run store is switched off by TRACER_HOOKS_STORE='off'. Run: unset TRACER_HOOKS_STORE, or pass path="
+        )
+    return _store_file(named)
+
+
+def _store_file(path: str | os.PathLike[str]) -> Path:
+    """``path`` made absolute; a directory stands for ``runs.sqlite`` inside it."""
+    given = Path(path).expanduser().absolute()
+    return given / _FILE if given.is_dir() else given
+
+
+def _make_place(file: Path) -> None:
+    """Create ``file`` and its directory, for the owner alone; keep our own out of the user's version control.
+
+    Raises:
+        OSError: They cannot be made.
+    """
+    make_store_file(file)
+    ignore = file.parent / ".gitignore"
+    # Only in the directory that is ours: a store that the user put elsewhere must not hide other files.
+    if file.parent.name == HOME and not ignore.exists():
+        with open(ignore, "w", encoding="utf-8", opener=opener) as written:
+            written.write("*\n")
 
 
 class Database:
@@ -38,7 +74,7 @@ class Database:
         path: The SQLite file.
         busy_timeout_s: Seconds to wait while another process writes.
         read_only: Never create or change the file.
-        stays_open: Keep a connection for the next block, until :meth:`rest`.
+        stays_open: Keep a connection for the next block, until :meth:`close_idle`.
     """
 
     def __init__(self, path: Path, *, busy_timeout_s: float, read_only: bool, stays_open: bool = False) -> None:
@@ -50,7 +86,7 @@ class Database:
             self._engine = sa.create_engine(
                 "sqlite://", creator=self._connect, poolclass=sa.pool.QueuePool, pool_size=1, max_overflow=-1
             )
-            rests_before_fork(self)
+            close_before_fork(self)
         else:
             self._engine = sa.create_engine("sqlite://", creator=self._connect, poolclass=sa.pool.NullPool)
         sa.event.listen(self._engine, "begin", self._begin)
@@ -102,14 +138,16 @@ class Database:
                     raise
         return not is_busy
 
-    def rest(self) -> None:
+    def close_idle(self) -> None:
         """Close the connection that is kept for the next block, if there is one."""
+        if no_fork.was_cut:  # it is the parent's
+            return
         with no_fork:
             self._engine.dispose()
 
     def close(self) -> None:
         """Let go of everything; a later block opens the file anew."""
-        self.rest()
+        self.close_idle()
         self._prepared = None
 
     @contextmanager
@@ -160,7 +198,7 @@ class Database:
 
     def _create(self, exists: bool) -> None:
         if not exists:
-            make_place(self._path)
+            _make_place(self._path)
         seal_home(self._path)
         if exists and self._is_up_to_date():  # no lock is needed then: others may hold it for long
             return
@@ -225,7 +263,7 @@ class Database:
         try:
             yield
         except (SQLAlchemyError, sqlite3.Error, OSError, OverflowError) as error:
-            self.rest()
+            self.close_idle()
             self._refuse(doing, error)
 
     def _refuse(self, doing: str, error: Exception) -> NoReturn:
@@ -233,6 +271,49 @@ class Database:
         text, path = str(cause), str(self._path)
         message = f"cannot {doing}: run store {path!r}: {text}. {_next_command(text, path)}"
         raise StoreError(message) from error
+
+
+class StoreFile:
+    """A SQLite file that several threads and processes may use at once; see the classes that derive from it."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        busy_timeout_s: float = 5.0,
+        read_only: bool = False,
+        stays_open: bool = False,
+    ) -> None:
+        self._path = default_path() if path is None else _store_file(path)
+        self._database = Database(self._path, busy_timeout_s=busy_timeout_s, read_only=read_only, stays_open=stays_open)
+
+    @property
+    def path(self) -> Path:
+        """The SQLite file, absolute."""
+        return self._path
+
+    def close_idle(self) -> None:
+        """Close what ``stays_open`` keeps open between uses; the next use opens it again."""
+        self._database.close_idle()
+
+    def close(self) -> None:
+        """Let go of the file; the store may be used again, which opens it anew."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def driver_of(connection: sa.Connection) -> sqlite3.Connection:
+    """SQLite's own connection below ``connection``, for the few statements that every stored run pays for."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
+    return driver
 
 
 def _identity(path: Path) -> _Identity | None:

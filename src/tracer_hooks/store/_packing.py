@@ -1,14 +1,17 @@
-"""JSON text as stored bytes, compressed when that pays."""
+"""Values as columns hold them: JSON text as bytes, compressed when that pays, and moments as whole microseconds."""
 
 from __future__ import annotations
 
 import zlib
+from datetime import UTC, datetime, timedelta
 
 from tracer_hooks._limits import MAX_RECORD_BYTES
 
 COMPRESS_FROM = 4096
 """Bytes of UTF-8 from which a text is compressed: below, zlib saves less than one page of the file."""
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 _COMPRESSED = b"z"  # no JSON object begins with it, so the bytes say themselves how to read them
 
 
@@ -37,3 +40,13 @@ def unpack(data: bytes) -> str:
         what = "is larger than a record can be" if opened.unconsumed_tail else "breaks off"
         raise ValueError(f"compressed record is damaged: it {what}")
     return text.decode("utf-8")
+
+
+def to_microseconds(moment: datetime) -> int:
+    """Whole microseconds since 1970; exact, unlike a float of seconds."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def from_microseconds(count: int) -> datetime:
+    """The moment that :func:`to_microseconds` was given, in UTC."""
+    return _EPOCH + count * _MICROSECOND

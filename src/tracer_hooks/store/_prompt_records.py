@@ -1,12 +1,18 @@
-"""What the store holds of a team's prompts: versions, what their runs said, and what was done with them."""
+"""A team's prompts in the store: versions, counts of their runs and what was done with them, and their columns."""
 
 from __future__ import annotations
 
+import difflib
+import json
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, Field, ValidationError
 
-from tracer_hooks.schema import Json, Record, Text
+from tracer_hooks.errors import StoreError
+from tracer_hooks.schema import Json, Record, Text, to_json_value
+from tracer_hooks.store._packing import from_microseconds, pack, to_microseconds, unpack
 
 
 class PromptState(StrEnum):
@@ -138,3 +144,144 @@ class PromptEvent(Record):
     """Why."""
     at: AwareDatetime
     """When (UTC)."""
+
+
+def prompt_diff(before: str, after: str, *, before_name: str = "before", after_name: str = "after") -> str:
+    """What changed between two prompts, as a unified diff; empty when nothing did."""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), before_name, after_name, lineterm="")
+    return "\n".join(lines)
+
+
+# --- columns ---------------------------------------------------------------------------------------------------------
+_PLAIN = ["team", "number", "parent", "team_name", "framework", "state", "reason"]
+
+
+class PromptContent(Record):
+    """What a version says: set when it is proposed, and never changed."""
+
+    texts: dict[Text, Text]
+    """The new instructions by agent."""
+    own: dict[Text, Text]
+    """The team's own instructions of the same agents."""
+    provenance: dict[str, Json]
+    """Where it comes from."""
+
+
+def content_for(
+    team: str, texts: Mapping[str, str], own: Mapping[str, str], provenance: Mapping[str, Json]
+) -> PromptContent:
+    """Content of a new version.
+
+    Raises:
+        StoreError: It says nothing, or not what it stands in the place of.
+    """
+    if not team:
+        raise StoreError("team is '', expected the team's fingerprint. Next: pass fingerprint(framework, team name)")
+    if not texts:
+        raise StoreError(
+            f"no texts for the team {team!r}, expected one agent at least. Next: pass texts={{agent: text}}"
+        )
+    for agent, text in texts.items():
+        if not text.strip():
+            raise StoreError(f"the text for the agent {agent!r} is empty, expected instructions. Next: leave it out")
+    if texts.keys() != own.keys():
+        raise StoreError(
+            f"own has the agents {sorted(own)!r}, expected those of texts, {sorted(texts)!r}. "
+            "Next: pass the team's own instructions of each agent"
+        )
+    plain: Any = to_json_value(dict(provenance))
+    return PromptContent(texts=dict(texts), own=dict(own), provenance=plain)
+
+
+def pack_content(content: PromptContent) -> bytes:
+    """``content`` as one column."""
+    return pack(content.model_dump_json())
+
+
+def content_of(row: Mapping[Any, Any]) -> PromptContent:
+    """What the version in ``row`` says.
+
+    Raises:
+        StoreError: The row is damaged.
+    """
+    try:
+        return PromptContent.model_validate_json(unpack(row["content"]))
+    except ValueError as error:
+        raise _damaged(row, error) from error
+
+
+def pack_evidence(evidence: Mapping[str, Json]) -> bytes:
+    """``evidence`` as one column."""
+    return pack(json.dumps(to_json_value(dict(evidence))))
+
+
+def evidence_of(row: Mapping[Any, Any]) -> dict[str, Json]:
+    """The evidence in ``row``.
+
+    Raises:
+        StoreError: The row is damaged.
+    """
+    try:
+        found: dict[str, Json] = json.loads(unpack(row["evidence"]))
+    except ValueError as error:
+        raise _damaged(row, error) from error
+    return found
+
+
+def version_of(row: Mapping[Any, Any], *, is_pinned: bool, tallies: Mapping[str, PromptTally]) -> PromptVersion:
+    """The version in ``row``.
+
+    Raises:
+        StoreError: The row is damaged.
+    """
+    content = content_of(row)
+    accepted = row["accepted_us"]
+    try:
+        return PromptVersion(
+            **{name: row[name] for name in _PLAIN},
+            texts=content.texts,
+            own=content.own,
+            provenance=content.provenance,
+            evidence=evidence_of(row),
+            is_pinned=is_pinned,
+            created_at=from_microseconds(row["created_us"]),
+            changed_at=from_microseconds(row["changed_us"]),
+            accepted_at=None if accepted is None else from_microseconds(accepted),
+            trial=tallies.get(PromptPhase.TRIAL, PromptTally()),
+            live=tallies.get(PromptPhase.LIVE, PromptTally()),
+        )
+    except (ValidationError, OverflowError) as error:
+        raise _damaged(row, error) from error
+
+
+def outcome_columns(outcome: PromptOutcome) -> dict[str, Any]:
+    """``outcome`` as column values."""
+    return {
+        "run_id": outcome.run_id,
+        "arm": outcome.arm.value,
+        "phase": outcome.phase.value,
+        "passed": outcome.passed,
+        "score": outcome.score,
+        "counted_us": to_microseconds(outcome.counted_at),
+        "task": outcome.task,
+    }
+
+
+def outcome_of(row: Mapping[Any, Any]) -> PromptOutcome:
+    """The outcome in ``row``."""
+    names = ("run_id", "arm", "phase", "passed", "score", "task")
+    return PromptOutcome(**{name: row[name] for name in names}, counted_at=from_microseconds(row["counted_us"]))
+
+
+def event_of(row: Mapping[Any, Any]) -> PromptEvent:
+    """The event in ``row``."""
+    names = ("team", "number", "what", "reason")
+    return PromptEvent(**{name: row[name] for name in names}, at=from_microseconds(row["at_us"]))
+
+
+def _damaged(row: Mapping[Any, Any], error: Exception) -> StoreError:
+    team, number = row["team"], row["number"]
+    return StoreError(
+        f"version {number} of the prompts of {team!r} is damaged in the store: {error}. "
+        f"Run: tracer-hooks prompts rollback {number} --team {team}"
+    )

@@ -1,17 +1,134 @@
-"""The runs as callers see them. SQLAlchemy is imported at its first use, not with this module."""
+"""The runs in the store: what callers see, and the statements that it runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import functools
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
+import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.dialects.sqlite import insert
+
+from tracer_hooks._guard import warn_once
 from tracer_hooks.config import Retention
 from tracer_hooks.errors import StoreError
 from tracer_hooks.schema import Attribution, Json, RunOutcome
-from tracer_hooks.store._records import Learnt, RunSummary, StoredRun
-from tracer_hooks.store._store_file import StoreFile
-from tracer_hooks.store._writing import Writing
+from tracer_hooks.store._database import StoreFile, driver_of
+from tracer_hooks.store._packing import to_microseconds
+from tracer_hooks.store._prompt_store import count_run
+from tracer_hooks.store._records import (
+    SUMMARY_TASK_CHARS,
+    Learnt,
+    PackedRun,
+    RunSummary,
+    StoredRun,
+    attribution_columns,
+    repair_columns,
+    run_of,
+    summary_of,
+    tape_columns,
+)
+from tracer_hooks.store._tables import (
+    ADDED_IN,
+    prompt_outcomes,
+    repair_counts,
+    runs,
+    version_of_file,
+)
+
+if TYPE_CHECKING:
+    from tracer_hooks.store._prompt_records import PromptOutcome
+
+RepairCountRow = tuple[str, int, int, str, int, int]
+"""Strategy, part of the run that was kept, part of the belief, error mode, trials, passes."""
+
+_MATCHES_SHOWN = 5
+_OPTIONAL = {"attribution": attribution_columns(None), "rewrite": repair_columns(None), "tape": tape_columns(None)}
+"""What of a run stays where a later save has none of it: by the column that says so, the columns."""
+_IN_ORDER = (runs.c.attempt, runs.c.started_us, runs.c.run_id)
+"""The order of the attempts of a call."""
+_REMOVE = runs.delete().where(runs.c.run_id == sa.bindparam("id"))
+_REPAIR_KIND = (
+    repair_counts.c.strategy,
+    repair_counts.c.kept,
+    repair_counts.c.holds,
+    repair_counts.c.error_mode,
+)
+
+
+class Writing:
+    """A transaction that goes on; see :meth:`RunStore.writing`."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    @contextmanager
+    def part(self) -> Iterator[None]:
+        """What is written within counts as a whole; where it is at fault, the rest of the transaction goes on.
+
+        Raises:
+            StoreError: What is written is at fault, and none of it was. A fault of the file leaves as it comes, and
+                ends the transaction.
+        """
+        driver = driver_of(self._connection)
+        driver.execute("SAVEPOINT part").close()
+        try:
+            yield
+        except BaseException as error:
+            cause = getattr(error, "orig", None) or error
+            # Of the driver's errors these two speak of the file, their subclasses of values. After some of them SQLite
+            # has rolled back everything, with the savepoint.
+            is_files = isinstance(cause, sqlite3.OperationalError) or type(cause) is sqlite3.DatabaseError
+            if driver.in_transaction and not is_files:
+                driver.execute("ROLLBACK TO part").close()
+                driver.execute("RELEASE part").close()
+            if is_files or isinstance(error, StoreError) or not isinstance(error, Exception):
+                raise
+            raise StoreError(f"it cannot be written ({type(cause).__name__}: {cause})") from error
+        driver.execute("RELEASE part").close()
+
+    def save(self, run: PackedRun) -> None:
+        """As :meth:`RunStore.save`."""
+        statement, names = _save_statement(tuple(name for name in _OPTIONAL if run.values[name] is None))
+        driver_of(self._connection).execute(statement, [run.values[name] for name in names]).close()
+
+    def add_repair_counts(self, team: str, rows: Iterable[RepairCountRow]) -> None:
+        """As :meth:`RunStore.add_repair_counts`."""
+        names = [*(column.name for column in _REPAIR_KIND), "trials", "passes"]
+        values = [{"team": team, **dict(zip(names, row, strict=True))} for row in rows]
+        if values:
+            self._connection.execute(_add_counts_statement(), values)
+
+    def count_for_prompts(self, team: str, number: int, outcome: PromptOutcome) -> bool:
+        """As :meth:`PromptStore.count`."""
+        return count_run(self._connection, team, number, outcome)
+
+
+@functools.cache
+def _save_statement(empty: tuple[str, ...]) -> tuple[str, Sequence[str]]:
+    """Text of the statement that saves a run which lacks some parts, and the columns of its parameters.
+
+    Compiled once, and run by the driver: to hand it to SQLAlchemy each time costs more than to run it, and every run of
+    a team comes past here.
+    """
+    kept = {"run_id", *(column for name in empty for column in _OPTIONAL[name])}
+    statement = insert(runs)
+    changed = {column.name: column for column in statement.excluded if column.name not in kept}
+    whole = statement.on_conflict_do_update(index_elements=[runs.c.run_id], set_=changed)
+    compiled = whole.compile(dialect=sqlite.dialect(paramstyle="qmark"))
+    return str(compiled), tuple(compiled.positiontup or ())
+
+
+@functools.cache
+def _add_counts_statement() -> sa.Insert:
+    """Adding to the counts of repairs. The database adds, so that of two writers neither is lost."""
+    statement = insert(repair_counts)
+    sums = {name: repair_counts.c[name] + statement.excluded[name] for name in ("trials", "passes")}
+    return statement.on_conflict_do_update(index_elements=[repair_counts.c.team, *_REPAIR_KIND], set_=sums)
 
 
 class RunStore(StoreFile):
@@ -26,17 +143,15 @@ class RunStore(StoreFile):
             the current directory.
         busy_timeout_s: Seconds to wait while another process writes.
         read_only: Never create or change the file, for tools that only look.
-        stays_open: Keep the file open between uses, until :meth:`rest`: for many that follow each other.
+        stays_open: Keep the file open between uses, until :meth:`close_idle`: for many that follow each other.
 
     Raises:
         StoreError: No path is given and ``TRACER_HOOKS_STORE`` is ``off``.
     """
 
     def load(self) -> None:
-        """Import what the first use of the file needs, which takes long; the file is not touched."""
-        from tracer_hooks.store import _prompt_changes, _queries, _repair_counts  # noqa: F401
-
-        assert self._database is not None
+        """Compile the statements that save a run, which takes longer than to run them; the file is not touched."""
+        _save_statement(())
 
     def save(self, run: StoredRun) -> None:
         """Write ``run``, over an earlier one with the same id.
@@ -44,10 +159,9 @@ class RunStore(StoreFile):
         A diagnosis, a repair log or a tape that the store already has stays when ``run`` has none, so that a diagnosis
         made in the background is not lost to a later save of the run.
         """
-        from tracer_hooks.store import _queries, _rows
-
-        with self._database.write("save the run") as connection:
-            _queries.upsert(connection, _rows.row_of(run))
+        packed = PackedRun.of(run)
+        with self.writing() as writing:
+            writing.save(packed)
 
     @contextmanager
     def writing(self, doing: str = "save the run") -> Iterator[Writing]:
@@ -69,10 +183,10 @@ class RunStore(StoreFile):
 
     def add(self, run: StoredRun) -> bool:
         """Write ``run`` unless the store has one with its id; says whether it was written."""
-        from tracer_hooks.store import _queries
-
+        packed = PackedRun.of(run)
         with self._database.write("save the run") as connection:
-            return _queries.insert_new(connection, run)
+            statement = insert(runs).values(packed.values)
+            return bool(connection.execute(statement.on_conflict_do_nothing(index_elements=[runs.c.run_id])).rowcount)
 
     def get(self, run_id: str, *, with_tape: bool = True) -> StoredRun:
         """The run with this id, or whose id alone begins with it.
@@ -84,10 +198,12 @@ class RunStore(StoreFile):
         Raises:
             StoreError: No run, or more than one, fits; the message names those that do.
         """
-        from tracer_hooks.store import _queries
-
         with self._database.read("read the run") as connection:
-            return _queries.load(connection, _queries.find_id(connection, run_id), with_tape=with_tape)
+            columns = _columns(connection, but=() if with_tape else {"tape"})
+            if not with_tape:
+                columns.append(_nothing("tape"))
+            statement = sa.select(*columns).where(runs.c.run_id == _find_id(connection, run_id))
+            return run_of(connection.execute(statement).mappings().one())
 
     def list(
         self,
@@ -105,38 +221,37 @@ class RunStore(StoreFile):
             outcome: Only runs that ended so.
             since: Only runs that began at or after this moment; a time zone is needed.
         """
-        from tracer_hooks.store import _queries
-
         if limit < 1:
             raise StoreError(f"limit must be at least 1, got {limit!r}. Next: pass limit=50")
         if since is not None and since.tzinfo is None:
             raise StoreError(f"since must have a time zone, got {since!r}. Next: pass since.astimezone()")
         with self._database.read("list the runs") as connection:
-            return _queries.summaries(connection, limit=limit, team=team, outcome=outcome, since=since)
+            statement = sa.select(*_summary_columns(connection)).order_by(runs.c.started_us.desc(), runs.c.run_id)
+            if team is not None:
+                statement = statement.where(runs.c.team == team)
+            if outcome is not None:
+                statement = statement.where(runs.c.outcome == outcome.value)
+            if since is not None:
+                statement = statement.where(runs.c.started_us >= to_microseconds(since))
+            return _summaries(connection, statement.limit(limit))
 
     def attempts(self, session_id: str) -> tuple[StoredRun, ...]:
         """Every attempt of one call, the first attempt first; empty when the session is unknown."""
-        from tracer_hooks.store import _queries
-
         with self._database.read("read the attempts") as connection:
-            return _queries.load_session(connection, session_id)
+            statement = sa.select(*_columns(connection)).where(runs.c.session_id == session_id)
+            return tuple(run_of(row) for row in connection.execute(statement.order_by(*_IN_ORDER)).mappings())
 
     def set_attribution(self, run_id: str, attribution: Attribution | None) -> None:
         """Put a diagnosis in place of the run's present one; None removes it."""
-        from tracer_hooks.store import _queries, _rows
-
         with self._database.write("save the diagnosis") as connection:
-            found = _queries.find_id(connection, run_id)
-            _queries.update(connection, found, _rows.attribution_columns(attribution))
+            _update(connection, run_id, attribution_columns(attribution))
 
     def set_repair(self, run_id: str, repair: Mapping[str, Json] | None) -> None:
         """Put what was tried to recover the call in place of what is kept with the run; None removes it."""
-        from tracer_hooks.store import _queries, _rows
-
         with self._database.write("save what was tried") as connection:
-            _queries.update(connection, _queries.find_id(connection, run_id), _rows.repair_columns(repair))
+            _update(connection, run_id, repair_columns(repair))
 
-    def repair_counts(self, team: str) -> tuple[tuple[str, int, int, str, int, int], ...]:
+    def repair_counts(self, team: str) -> tuple[RepairCountRow, ...]:
         """How often each kind of repair was tried for a team, and passed; empty for a team that is not known.
 
         Each row is the strategy's name, the part of the run that was kept, the part of the belief in it, the error
@@ -145,22 +260,22 @@ class RunStore(StoreFile):
         Args:
             team: The team's fingerprint.
         """
-        from tracer_hooks.store import _repair_counts
-
         with self._database.read("read which repairs helped") as connection:
-            return _repair_counts.read(connection, team)
+            if not sa.inspect(connection).has_table(repair_counts.name):  # the file is of a version that had none
+                return ()
+            statement = sa.select(*_REPAIR_KIND, repair_counts.c.trials, repair_counts.c.passes)
+            found = connection.execute(statement.where(repair_counts.c.team == team).order_by(*_REPAIR_KIND))
+            return tuple((row[0], row[1], row[2], row[3], row[4], row[5]) for row in found)
 
-    def add_repair_counts(self, team: str, rows: Iterable[tuple[str, int, int, str, int, int]]) -> None:
+    def add_repair_counts(self, team: str, rows: Iterable[RepairCountRow]) -> None:
         """Add trials and passes to a team's counts, all rows or none; other processes may do the same at once.
 
         Args:
             team: The team's fingerprint.
             rows: As :meth:`repair_counts` gives them; those of one kind are added up.
         """
-        from tracer_hooks.store import _repair_counts
-
-        with self._database.write("save which repairs helped") as connection:
-            _repair_counts.add(connection, team, rows)
+        with self.writing("save which repairs helped") as writing:
+            writing.add_repair_counts(team, rows)
 
     def find_id(self, run_id: str) -> str:
         """The id of the run that ``run_id`` names or begins, which is not read: it may be damaged.
@@ -168,24 +283,27 @@ class RunStore(StoreFile):
         Raises:
             StoreError: No run, or more than one, fits.
         """
-        from tracer_hooks.store import _queries
-
         with self._database.read("find the run") as connection:
-            return _queries.find_id(connection, run_id)
+            return _find_id(connection, run_id)
 
     def calls_of(self, *run_ids: str) -> tuple[str, ...]:
         """The ids of all attempts of the calls that runs with exactly these ids belong to; themselves included."""
-        from tracer_hooks.store import _queries
-
         with self._database.read("read the attempts") as connection:
-            return _queries.calls_of(connection, run_ids)
+            found: dict[str, None] = {}
+            for run_id in run_ids:  # one by one: SQLite takes so many parameters and no more
+                session = sa.select(runs.c.session_id).where(runs.c.run_id == run_id).scalar_subquery()
+                attempts = sa.select(runs.c.run_id).where(runs.c.session_id == session)
+                found.update(dict.fromkeys(connection.scalars(attempts.order_by(*_IN_ORDER))))
+            return tuple(found)
 
     def learnt_from(self, *run_ids: str) -> Learnt:
         """What the store holds of runs with exactly these ids beside the runs themselves; deleting leaves it."""
-        from tracer_hooks.store import _queries
-
         with self._database.read("read what was learnt") as connection:
-            return _queries.learnt_from(connection, run_ids)
+            counts = 0
+            for run_id in run_ids:
+                counted = sa.select(sa.func.count()).select_from(prompt_outcomes)
+                counts += connection.scalar(counted.where(prompt_outcomes.c.run_id == run_id)) or 0
+            return Learnt(counts=counts)
 
     def delete(self, run_id: str, *more: str) -> None:
         """Remove the run with this id, or whose id alone begins with it; :meth:`wipe` removes its last traces.
@@ -196,11 +314,9 @@ class RunStore(StoreFile):
             run_id: Id of the run, or its beginning.
             more: Other runs; all go in one transaction, or none.
         """
-        from tracer_hooks.store import _queries
-
         with self._database.write("delete the run") as connection:
             for name in (run_id, *more):
-                _queries.remove(connection, _queries.find_id(connection, name))
+                connection.execute(_REMOVE, {"id": _find_id(connection, name)})
 
     def prune(self, which: Retention, *, dry_run: bool = False, limit: int | None = None) -> tuple[RunSummary, ...]:
         """Remove the runs that ``which`` does not keep; gives them, the newest first.
@@ -212,15 +328,13 @@ class RunStore(StoreFile):
             dry_run: Remove nothing.
             limit: Remove so many at most, the oldest, so that nobody waits for long.
         """
-        from tracer_hooks.store import _pruning, _queries
-
         if dry_run:
             with self._database.read("list the runs") as connection:
-                return _pruning.fallen_out(connection, which, limit)
+                return _fallen_out(connection, which, limit)
         with self._database.write("delete runs") as connection:
-            found = _pruning.fallen_out(connection, which, limit)
-            for one in found:
-                _queries.remove(connection, one.run_id)
+            found = _fallen_out(connection, which, limit)
+            for summary in found:
+                connection.execute(_REMOVE, {"id": summary.run_id})
             return found
 
     def wipe(self, *, compact: bool = True) -> bool:
@@ -229,3 +343,75 @@ class RunStore(StoreFile):
         Where another process is reading, its bytes may stay in the write-ahead log until the next call.
         """
         return self._database.wipe(compact=compact)
+
+
+def _find_id(connection: sa.Connection, wanted: str) -> str:
+    """The id of the one run that ``wanted`` names: a whole id, or the beginning of exactly one.
+
+    Raises:
+        StoreError: No run, or more than one, fits.
+    """
+    exact = connection.scalar(sa.select(runs.c.run_id).where(runs.c.run_id == wanted))
+    if exact is not None:
+        return str(exact)
+    # Not LIKE: in SQLite it does not tell upper from lower case.
+    begins = sa.func.substr(runs.c.run_id, 1, len(wanted)) == wanted
+    statement = sa.select(runs.c.run_id).where(begins).order_by(runs.c.run_id).limit(_MATCHES_SHOWN + 1)
+    found = [str(each) for each in connection.scalars(statement)] if wanted else []
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise StoreError(f"no run {wanted!r}, expected a run id or the beginning of one. Run: tracer-hooks runs list")
+    shown = ", ".join(map(repr, found[:_MATCHES_SHOWN])) + (", ..." if len(found) > _MATCHES_SHOWN else "")
+    raise StoreError(f"{wanted!r} is the beginning of several runs ({shown}). Next: give more of the run id")
+
+
+def _update(connection: sa.Connection, run_id: str, values: Mapping[str, Any]) -> None:
+    """Set columns of the run that ``run_id`` names or begins."""
+    connection.execute(runs.update().where(runs.c.run_id == _find_id(connection, run_id)).values(**values))
+
+
+def _fallen_out(connection: sa.Connection, which: Retention, limit: int | None) -> tuple[RunSummary, ...]:
+    """The runs that ``which`` does not keep, the newest first; of more than ``limit`` the oldest."""
+    conditions = []
+    if which.older_than is not None:
+        conditions.append(runs.c.started_us < to_microseconds(datetime.now(UTC) - which.older_than))
+    if which.keep is not None:
+        newest = sa.select(runs.c.run_id).order_by(runs.c.started_us.desc(), runs.c.run_id).limit(which.keep)
+        conditions.append(runs.c.run_id.not_in(newest.scalar_subquery()))
+    if not conditions:
+        return ()
+    statement = sa.select(*_summary_columns(connection)).where(*conditions).order_by(runs.c.started_us, runs.c.run_id)
+    return tuple(reversed(_summaries(connection, statement.limit(limit))))
+
+
+def _summaries(connection: sa.Connection, statement: sa.Select[Any]) -> tuple[RunSummary, ...]:
+    """Summaries of what ``statement`` selects; a damaged one is named once, and the others are still listed."""
+    found = []
+    for row in connection.execute(statement).mappings():
+        try:
+            found.append(summary_of(row))
+        except StoreError as error:
+            warn_once(f"damaged {row['run_id']!r}", "tracer-hooks leaves a run out of the list: %s", error)
+    return tuple(found)
+
+
+def _columns(connection: sa.Connection, *, but: Collection[str] = ()) -> list[sa.ColumnElement[Any]]:
+    """The columns of a run; a file of an older version has no value in those that it lacks."""
+    version = version_of_file(connection)
+    return [
+        column if ADDED_IN.get(column.name, 1) <= version else _nothing(column.name)
+        for column in runs.c
+        if column.name not in but
+    ]
+
+
+def _nothing(name: str) -> sa.ColumnElement[Any]:
+    return sa.null().label(name)
+
+
+def _summary_columns(connection: sa.Connection) -> list[sa.ColumnElement[Any]]:
+    light = _columns(connection, but={"task", "trajectory", "attribution", "rewrite", "tape"})
+    tape = next(column for column in _columns(connection) if column.name == "tape")
+    task = sa.func.substr(runs.c.task, 1, SUMMARY_TASK_CHARS).label("task")
+    return [*light, task, runs.c.rewrite.is_not(None).label("has_repair"), tape.is_not(None).label("has_tape")]

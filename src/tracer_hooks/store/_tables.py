@@ -234,3 +234,9 @@ def _migrate(connection: sa.Connection, version: int) -> None:
         MIGRATIONS[version](connection)
         version += 1
     connection.execute(schema_version.update().values(version=version))
+
+
+def version_of_file(connection: sa.Connection) -> int:
+    """Version of the tables that ``connection`` reads: an older one only in a file that may not be changed."""
+    version: int = connection.get_execution_options().get("tracer_hooks_version", STORE_VERSION)
+    return version

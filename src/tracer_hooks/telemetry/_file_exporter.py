@@ -12,8 +12,8 @@ from typing import Any
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
+from tracer_hooks._background import TaskQueue
 from tracer_hooks._guard import warn_once
-from tracer_hooks._waiting import Lane
 from tracer_hooks.config import exit_seconds
 from tracer_hooks.telemetry._otlp_write import export_request
 from tracer_hooks.telemetry._span_record import SpanEvent, SpanLink, SpanRecord, SpanStatus
@@ -39,7 +39,7 @@ class OTLPFileExporter(SpanExporter):
 
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
-        self._lane = Lane("tracer-hooks-otlp", lambda number: f"{number} exports of spans to {self._path}")
+        self._queue = TaskQueue("tracer-hooks-otlp", lambda number: f"{number} exports of spans to {self._path}")
         self._is_late = False
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
@@ -50,7 +50,7 @@ class OTLPFileExporter(SpanExporter):
             self._warn(error)
             return SpanExportResult.FAILURE
         written = _Written()
-        if not self._lane.put(lambda: self._append(line, written)):
+        if not self._queue.submit(lambda: self._append(line, written)):
             return SpanExportResult.FAILURE
         if not self._is_late and not written.is_over.wait(_PATIENCE_S):
             self._is_late = True
@@ -58,11 +58,11 @@ class OTLPFileExporter(SpanExporter):
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Wait until every line is written; whether they are."""
-        return self._lane.drain(time.monotonic() + timeout_millis / 1000)
+        return self._queue.drain(time.monotonic() + timeout_millis / 1000)
 
     def shutdown(self) -> None:
         """Wait until every line is written, as long as the end of a process waits for work in the background."""
-        self._lane.drain(time.monotonic() + exit_seconds())
+        self._queue.drain(time.monotonic() + exit_seconds())
 
     def _append(self, line: str, written: _Written) -> None:
         try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from opentelemetry import context as otel_context
 
-from tracer_hooks._forking import process_lock
+from tracer_hooks._background import process_lock
 from tracer_hooks._guard import warn_once
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import weakref
 
-from tracer_hooks._forking import process_lock
+from tracer_hooks._background import process_lock
 from tracer_hooks._guard import look_first
 from tracer_hooks.config import ContentCapture
 from tracer_hooks.telemetry._content_gate import WITHHELD, ContentGate

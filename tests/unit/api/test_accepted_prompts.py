@@ -99,7 +99,7 @@ def test_without_being_asked_for_or_accepted_nothing_changes(path: Path, options
 
 def test_own_prompts_never_read_those_of_the_store(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     accept(path)
-    monkeypatch.setattr(_team_prompts, "PromptStore", None)
+    monkeypatch.setattr(_team_prompts, "open_prompts", None)
     solve = hooked(Office(twice), path, prompts="own")
     assert solve("x") == "It is 41."
     monkeypatch.undo()

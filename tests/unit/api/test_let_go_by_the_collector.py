@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace import TracerProvider
 
 import tracer_hooks
 from tracer_hooks import semconv
-from tracer_hooks._api.runs import _keeper
+from tracer_hooks._api.runs import _store_writer
 from tracer_hooks.schema import RunOutcome
 from tracer_hooks.store import RunStore
 from tracer_hooks.testing._balance import Balance
@@ -74,7 +74,7 @@ def garbage(stream: Callable[[], Iterator[str]]) -> None:
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever waits for himself does so long enough to be noticed on any machine."""
     for name in ("LOCK_S", "LONGEST_S"):
-        monkeypatch.setattr(_keeper, name, _WAIT_S)
+        monkeypatch.setattr(_store_writer, name, _WAIT_S)
 
 
 @pytest.fixture

@@ -105,7 +105,7 @@ print("done")
 _FORK_WHILE_LOGGING = """
 import time
 assert use("first") == EXPECTED
-from tracer_hooks._forking import no_fork
+from tracer_hooks._background import no_fork
 import logging
 inside = threading.Event()
 
@@ -132,7 +132,7 @@ print("done")
 _FORK_WITH_A_LOCK_OF_THE_USERS = """
 import time
 assert use("first") == EXPECTED
-from tracer_hooks._forking import no_fork
+from tracer_hooks._background import no_fork
 from tracer_hooks.store import RunStore
 theirs, inside = threading.Lock(), threading.Event()
 

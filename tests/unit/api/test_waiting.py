@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 import tracer_hooks
-from tracer_hooks._api.runs import _keeper
-from tracer_hooks._waiting import Lane, Moment, in_daemon_thread
+from tracer_hooks import _background
+from tracer_hooks._api.runs import _store_writer
+from tracer_hooks._background import DualEvent, TaskQueue, in_daemon_thread
 from tracer_hooks.errors import StoreError
 from tracer_hooks.store import PackedRun, RunStore, Writing
 
@@ -125,8 +126,8 @@ def started(program: str, folder: Path, *arguments: str, seconds: str = "8") -> 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls wait for a lock as long as they do, and longer than elsewhere for all else."""
-    monkeypatch.setattr(_keeper, "LOCK_S", 0.04)
-    monkeypatch.setattr(_keeper, "LONGEST_S", 60.0)
+    monkeypatch.setattr(_store_writer, "LOCK_S", 0.04)
+    monkeypatch.setattr(_store_writer, "LONGEST_S", 60.0)
 
 
 def tasks_in(path: Path) -> set[str]:
@@ -188,7 +189,7 @@ def test_a_call_waits_for_a_lock_once_and_not_for_long(tmp_path: Path, monkeypat
     hooked = tracer_hooks.hook(lambda task: task, store=tmp_path / "runs.sqlite")
     hooked("before")
     tracer_hooks.flush()
-    keeper = _keeper.keeper_of(tmp_path / "runs.sqlite")
+    writer = _store_writer.writer_for(tmp_path / "runs.sqlite")
     locked = threading.Event()
     release = threading.Event()
 
@@ -202,9 +203,9 @@ def test_a_call_waits_for_a_lock_once_and_not_for_long(tmp_path: Path, monkeypat
     thread.start()
     locked.wait(60)
     hooked("late")
-    assert keeper.is_failing
-    keeper._changed = Watched(keeper._changed._lock)  # type: ignore[attr-defined]
-    monkeypatch.setattr(keeper, "_locking_since", None)
+    assert writer.is_failing
+    writer._changed = Watched(writer._changed._lock)  # type: ignore[attr-defined]
+    monkeypatch.setattr(writer, "_locking_since", None)
     hooked("later")
     assert waits == []
     release.set()
@@ -212,15 +213,15 @@ def test_a_call_waits_for_a_lock_once_and_not_for_long(tmp_path: Path, monkeypat
 
 
 def test_an_idle_store_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_keeper, "_REST_S", 0.05)
+    monkeypatch.setattr(_background, "_IDLE_S", 0.05)
     rested = threading.Event()
-    rest = RunStore.rest
+    rest = RunStore.close_idle
 
     def noted(self: RunStore) -> None:
         rest(self)
         rested.set()
 
-    monkeypatch.setattr(RunStore, "rest", noted)
+    monkeypatch.setattr(RunStore, "close_idle", noted)
     hooked = tracer_hooks.hook(lambda task: task, store=tmp_path / "runs.sqlite")
     hooked("a")
     assert rested.wait(60)
@@ -269,7 +270,7 @@ def test_what_is_too_much_to_keep_in_memory_is_lost_and_counted(
 ) -> None:
     folder = tmp_path / "folder"
     folder.write_text("in the way")
-    monkeypatch.setattr(_keeper, "_MOST_CALLS", 4)
+    monkeypatch.setattr(_store_writer, "_MOST_CALLS", 4)
     hooked = tracer_hooks.hook(lambda task: task, store=folder / "runs.sqlite")
     for number in range(10):
         hooked(str(number))
@@ -383,52 +384,52 @@ def test_the_time_to_wait_is_checked_when_a_team_is_hooked(monkeypatch: pytest.M
 
 
 def test_a_call_whose_runs_are_given_up_waits_no_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    keeper = _keeper.Keeper(tmp_path / "runs.sqlite")
-    monkeypatch.setattr(keeper, "_has_thread", lambda: True)  # and nobody writes
-    caller = threading.Thread(target=keeper.keep, args=(_keeper.Kept(),))
+    writer = _store_writer.StoreWriter(tmp_path / "runs.sqlite")
+    monkeypatch.setattr(writer, "_has_thread", lambda: True)  # and nobody writes
+    caller = threading.Thread(target=writer.store, args=(_store_writer.PendingCall(),))
     caller.start()
-    while not keeper._waiting:
+    while not writer._waiting:
         time.sleep(0.01)
-    keeper.give_up()
+    writer.give_up()
     caller.join(30)
     assert not caller.is_alive()
 
 
 # --- the parts -------------------------------------------------------------------------------------------------------
-def test_a_lane_drops_what_is_too_much_and_counts_it(caplog: pytest.LogCaptureFixture) -> None:
-    lane, go, done = Lane("lane", lambda number: f"{number} things", most=2), threading.Event(), []
+def test_a_queue_drops_what_is_too_much_and_counts_it(caplog: pytest.LogCaptureFixture) -> None:
+    queue, go, done = TaskQueue("queue", lambda number: f"{number} things", max_items=2), threading.Event(), []
     begun = threading.Event()
-    lane.put(lambda: (begun.set(), go.wait(60)))  # type: ignore[func-returns-value]
+    queue.submit(lambda: (begun.set(), go.wait(60)))  # type: ignore[func-returns-value]
     assert begun.wait(60)
-    taken = [lane.put(lambda: done.append("work"), lambda: done.append("instead")) for _ in range(3)]
+    taken = [queue.submit(lambda: done.append("work"), lambda: done.append("instead")) for _ in range(3)]
     assert taken == [True, True, False]
     assert done == ["instead"]
-    assert not lane.drain(time.monotonic() + 0.01)
-    lane.give_up()
+    assert not queue.drain(time.monotonic() + 0.01)
+    queue.give_up()
     assert caplog.messages == ["tracer-hooks did not wait any longer for 4 things"]
     assert done == ["instead"] * 3
-    lane.give_up()
+    queue.give_up()
     assert len(caplog.messages) == 1
     go.set()
 
 
-def test_work_that_raises_does_not_end_a_lane() -> None:
-    lane, done = Lane("lane", str), []
+def test_work_that_raises_does_not_end_a_queue() -> None:
+    queue, done = TaskQueue("queue", str), []
 
     def leave() -> None:
         raise SystemExit(3)
 
-    lane.put(leave)
-    lane.put(lambda: done.append(1))
-    assert lane.drain(time.monotonic() + 60)
+    queue.submit(leave)
+    queue.submit(lambda: done.append(1))
+    assert queue.drain(time.monotonic() + 60)
     assert done == [1]
 
 
-async def test_a_moment_wakes_event_loops_and_forgets_those_that_left() -> None:
-    moment = Moment()
+async def test_an_event_wakes_event_loops_and_forgets_those_that_left() -> None:
+    event = DualEvent()
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(moment.reached(), 0.01)
-    assert moment._callbacks == []
-    threading.Timer(0.01, moment.set).start()
-    await asyncio.wait_for(moment.reached(), 60)
-    await moment.reached()
+        await asyncio.wait_for(event.wait_async(), 0.01)
+    assert event._callbacks == []
+    threading.Timer(0.01, event.set).start()
+    await asyncio.wait_for(event.wait_async(), 60)
+    await event.wait_async()

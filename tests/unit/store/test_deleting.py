@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tracer_hooks
-from tracer_hooks._api.runs import _retention
+from tracer_hooks._api.runs import _archive
 from tracer_hooks.cli._app import app
 from tracer_hooks.config import Retention
 from tracer_hooks.errors import ConfigError, StoreError
@@ -202,9 +202,9 @@ def test_retention_takes_old_runs_away_without_a_run_waiting(file: Path, monkeyp
     store = RunStore(file)
     gone = [saved(store, f"old-{number}", days=40) for number in range(120)]
     monkeypatch.setenv("TRACER_HOOKS_RETENTION", "30d")
-    monkeypatch.setattr(_retention, "_next", {})
+    monkeypatch.setattr(_archive, "_next_retention", {})
     begun: list[Callable[[], object]] = []
-    monkeypatch.setattr(_retention, "start_daemon", lambda work, name: begun.append(work))
+    monkeypatch.setattr(_archive, "start_daemon", lambda work, name: begun.append(work))
     tracer_hooks.run(lambda task: "done", "ask", store=file)
     monkeypatch.undo()
     (delete,) = begun
@@ -217,14 +217,14 @@ def test_retention_takes_old_runs_away_without_a_run_waiting(file: Path, monkeyp
 
 def test_retention_is_looked_at_once_an_hour(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     saved(RunStore(file), "one")
-    monkeypatch.setattr(_retention, "_next", {})
-    first, second = (_retention.retain(file, Retention(keep=5)) for _ in range(2))
+    monkeypatch.setattr(_archive, "_next_retention", {})
+    first, second = (_archive.retain(file, Retention(keep=5)) for _ in range(2))
     assert first is not None
     first.join(60)
     assert second is None
     later = time.monotonic() + 4000
-    monkeypatch.setattr(_retention.time, "monotonic", lambda: later)  # type: ignore[attr-defined]
-    third = _retention.retain(file, Retention(keep=5))
+    monkeypatch.setattr(_archive.time, "monotonic", lambda: later)  # type: ignore[attr-defined]
+    third = _archive.retain(file, Retention(keep=5))
     assert third is not None
     third.join(60)
 

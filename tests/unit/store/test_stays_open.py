@@ -32,12 +32,12 @@ def open_files(path: Path) -> list[str]:
     return [name for name in found if name.startswith(str(path))]
 
 
-def test_the_file_stays_open_between_uses_and_is_closed_by_rest(tmp_path: Path) -> None:
+def test_the_file_stays_open_between_uses_and_is_closed_by_close_idle(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     kept, plain = RunStore(path, stays_open=True), RunStore(path)
     kept.save(make_run("a"))
     assert open_files(path)
-    kept.rest()
+    kept.close_idle()
     assert not open_files(path)
     plain.save(make_run("b"))
     assert not open_files(path)
@@ -105,7 +105,7 @@ def test_a_wait_for_a_lock_is_no_longer_for_the_next_use_than_for_the_first(tmp_
         saving.start()
         time.sleep(0.2)
         began = time.monotonic()
-        kept.rest()  # takes what a fork takes
+        kept.close_idle()  # takes what a fork takes
         assert time.monotonic() - began < 5
         other.execute("ROLLBACK")
         saving.join(30)

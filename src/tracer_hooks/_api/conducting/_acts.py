@@ -15,8 +15,8 @@ from tracer_hooks._api.conducting._own_frames import without_own_frames
 from tracer_hooks._api.conducting._session import Ended, Opened, Session
 from tracer_hooks._api.judging import Ruling, SafeCollector, Undecided, read_result
 from tracer_hooks._api.runs import Attempt
+from tracer_hooks._background import in_daemon_thread
 from tracer_hooks._guard import guard
-from tracer_hooks._waiting import in_daemon_thread
 from tracer_hooks.frameworks import RunResult
 from tracer_hooks.frameworks.plain import PlainTeam
 from tracer_hooks.schema import RunOutcome

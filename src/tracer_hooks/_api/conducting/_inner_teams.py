@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tracer_hooks._forking import process_lock
+from tracer_hooks._background import process_lock
 from tracer_hooks.frameworks import Adapter, PatchSet, TeamCall
 from tracer_hooks.telemetry import RunInvocation, current_run, unrecorded
 

@@ -8,8 +8,8 @@ import threading
 import weakref
 from typing import TYPE_CHECKING
 
+from tracer_hooks._background import before_exit
 from tracer_hooks._guard import guard
-from tracer_hooks._waiting import before_exit
 
 if TYPE_CHECKING:
     from tracer_hooks._api.conducting._course import Course

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracer_hooks._api.runs import PATIENCE_S, Part
-from tracer_hooks._forking import process_lock
+from tracer_hooks._background import process_lock
 from tracer_hooks._guard import logger, warn_once
 from tracer_hooks.errors import StoreError
-from tracer_hooks.store import PromptArm, PromptOutcome, PromptPhase, PromptState, PromptStore, PromptVersion
+from tracer_hooks.store import PromptArm, PromptOutcome, PromptPhase, PromptState, PromptVersion
 
 if TYPE_CHECKING:
     from tracer_hooks.improvement import PromptWatch
-    from tracer_hooks.store import Writing
+    from tracer_hooks.store import PromptStore, Writing
 
 _FRESH_S = 2.0
 """What another process accepts or rolls back is noticed after so long."""
@@ -169,6 +169,8 @@ def team_prompts(path: Path, team: str) -> TeamPrompts:
 @functools.cache
 def open_prompts(path: Path, busy_s: float) -> PromptStore:
     """One open store a file and process: opening costs more than reading."""
+    from tracer_hooks.store import PromptStore
+
     return PromptStore(path, busy_timeout_s=busy_s)
 
 

@@ -8,7 +8,7 @@ from collections import deque
 from typing import Any
 
 from tracer_hooks._api.conducting._inner_teams import INNER_TEAMS
-from tracer_hooks._forking import process_lock
+from tracer_hooks._background import process_lock
 from tracer_hooks._guard import guard
 from tracer_hooks.frameworks import PatchSet, find_adapters
 

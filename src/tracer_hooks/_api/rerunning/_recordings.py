@@ -12,7 +12,7 @@ from tracer_hooks.errors import ConfigError, ReplayError
 from tracer_hooks.repairs import RepairTarget
 from tracer_hooks.replay import Tape, TeamRunner, Trial
 from tracer_hooks.schema import Attribution, RunOutcome
-from tracer_hooks.store import PromptStore, RunStore, StoredRun, fingerprint
+from tracer_hooks.store import StoredRun, fingerprint
 
 Recorded = TeamRun | StoredRun | str
 """A run, or the id of one in the run store, or the beginning of it."""
@@ -99,6 +99,8 @@ def _prompts(run: StoredRun, store: str | Path | None) -> Mapping[str, str] | No
     path = store_path(store)
     if run.prompts is None or run.prompts.told is None or path is None:
         return None
+    from tracer_hooks.store import PromptStore
+
     with PromptStore(path, read_only=True) as prompts:
         return prompts.get(fingerprint(run.framework, run.team), run.prompts.told).texts
 
@@ -109,5 +111,7 @@ def _stored(run_id: str, store: str | Path | None) -> StoredRun:
         raise ConfigError(
             f"run {run_id!r} cannot be read: the run store is switched off by TRACER_HOOKS_STORE='off'. Pass store=FILE"
         )
+    from tracer_hooks.store import RunStore
+
     with RunStore(path, read_only=True) as runs:
         return runs.get(run_id)

@@ -5,14 +5,12 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks._api.runs._archive import Archive, repair_counts_part
-    from tracer_hooks._api.runs._background import diagnose_later, flush, save_later
+    from tracer_hooks._api.runs._archive import Archive, diagnose_later, flush, repair_counts_part, save_later
     from tracer_hooks._api.runs._contrast_runs import contrast_attributor
-    from tracer_hooks._api.runs._keeper import PATIENCE_S, Part
-    from tracer_hooks._api.runs._latest import LatestRuns, own_scope
     from tracer_hooks._api.runs._rerunner import Judge, Made, Rerunner, replaying_emitter, rerunner_of_call, weak_call
     from tracer_hooks._api.runs._source import Prepared, TeamSource
-    from tracer_hooks._api.runs._team_run import Attempt, TeamRun, report_run
+    from tracer_hooks._api.runs._store_writer import PATIENCE_S, Part
+    from tracer_hooks._api.runs._team_run import Attempt, LatestRuns, TeamRun, own_scope, report_run
 
 __all__ = [
     "PATIENCE_S",
@@ -41,13 +39,11 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "._archive": ("Archive", "repair_counts_part"),
-        "._background": ("diagnose_later", "flush", "save_later"),
+        "._archive": ("Archive", "diagnose_later", "flush", "repair_counts_part", "save_later"),
         "._contrast_runs": ("contrast_attributor",),
-        "._keeper": ("PATIENCE_S", "Part"),
-        "._latest": ("LatestRuns", "own_scope"),
         "._rerunner": ("Judge", "Made", "Rerunner", "replaying_emitter", "rerunner_of_call", "weak_call"),
         "._source": ("Prepared", "TeamSource"),
-        "._team_run": ("Attempt", "TeamRun", "report_run"),
+        "._store_writer": ("PATIENCE_S", "Part"),
+        "._team_run": ("Attempt", "LatestRuns", "TeamRun", "own_scope", "report_run"),
     },
 )

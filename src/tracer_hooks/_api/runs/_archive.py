@@ -1,16 +1,22 @@
-"""Keeping runs in the run store; a store that fails costs one warning and nothing else."""
+"""Keeping runs in the run store, and what is done beside the user's code: saving, diagnosing, deleting old runs.
+
+A store that fails costs one warning and nothing else.
+"""
 
 from __future__ import annotations
 
+import contextvars
 import functools
-from collections.abc import Iterable, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracer_hooks._api.runs._keeper import PATIENCE_S, Kept, Part, keeper_of
-from tracer_hooks._api.runs._retention import retain
+from tracer_hooks._api.runs._store_writer import PATIENCE_S, Part, PendingCall, writer_for
 from tracer_hooks._api.runs._team_run import Attempt, TeamRun, kept_repair
+from tracer_hooks._background import TaskQueue, process_lock, start_daemon, wait_for_all
 from tracer_hooks._guard import guard, warn_once
 from tracer_hooks.config import Retention
 from tracer_hooks.errors import ReplayError, StoreError
@@ -18,6 +24,12 @@ from tracer_hooks.errors import ReplayError, StoreError
 if TYPE_CHECKING:
     from tracer_hooks.feedback import CountRow
     from tracer_hooks.store import RunStore, StoredRun, Writing
+
+
+_RETAIN_EVERY_S = 3600.0
+_DELETED_AT_A_TIME = 50
+"""Runs of one transaction: another process that wants to save waits for no more."""
+_DELETE_PAUSE_S = 0.05
 
 
 class Archive:
@@ -33,7 +45,7 @@ class Archive:
         self._retention = retention
 
     def save(self, run: TeamRun, parts: Iterable[Part] = ()) -> None:
-        """Save every attempt of ``run``, and ``parts``, in one transaction; see :class:`Keeper` for how long it takes.
+        """Save every attempt of ``run``, and ``parts``, in one transaction; see :class:`StoreWriter` for the waits.
 
         Args:
             run: The call.
@@ -45,15 +57,15 @@ class Archive:
             from tracer_hooks.store import PackedRun
 
             runs = [PackedRun.of(_stored(run, attempt)) for attempt in run.attempts]
-            keeper = keeper_of(self._path)
-            keeper.keep(Kept(runs, list(parts)))
-            if not keeper.is_failing:
+            writer = writer_for(self._path)
+            writer.store(PendingCall(runs, list(parts)))
+            if not writer.is_failing:
                 retain(self._path, self._retention)
 
     def repair_counts(self, team: str) -> Sequence[CountRow]:
         """How often each kind of repair was tried on this team, and helped; none where the store fails."""
         path, found = self._path, ()
-        if path is None or keeper_of(path).is_failing or not path.exists():
+        if path is None or writer_for(path).is_failing or not path.exists():
             return found
         with guard("read what helped before"):
             try:
@@ -118,3 +130,83 @@ def _tape(attempt: Attempt) -> dict[str, Any] | None:
         except ReplayError:
             return None
     return None
+
+
+# --- old runs leave the store by themselves, in a thread of their own, so that no run waits for it --------------------
+_retention_lock = process_lock()
+_next_retention: dict[Path, float] = {}
+
+
+def retain(path: Path, which: Retention | None) -> threading.Thread | None:
+    """Begin to delete what ``which`` does not keep, unless that was done within the last hour in this process.
+
+    Returns:
+        The thread that does it; it ends with the process, and the next process goes on.
+    """
+    if which is None:
+        return None
+    with _retention_lock:
+        if time.monotonic() < _next_retention.get(path, 0.0):
+            return None
+        _next_retention[path] = time.monotonic() + _RETAIN_EVERY_S
+    return start_daemon(functools.partial(_delete_old, path, which), "tracer-hooks-retention")
+
+
+def _delete_old(path: Path, which: Retention) -> None:
+    from tracer_hooks.store import RunStore
+
+    with guard("delete old runs"), RunStore(path) as store:
+        is_any = False
+        while store.prune(which, limit=_DELETED_AT_A_TIME):
+            is_any = True
+            time.sleep(_DELETE_PAUSE_S)
+        if is_any:
+            store.wipe(compact=False)  # writing the whole file anew would hold up those who save
+
+
+# --- two queues, so that a diagnosis that hangs keeps nobody's run from being stored ----------------------------------
+def diagnose_later(work: Callable[[], None], instead: Callable[[], None]) -> None:
+    """Do ``work``, which may take minutes or hang, in the background; the end of the process waits, within limits.
+
+    Args:
+        work: What to do.
+        instead: What is done where nobody waits for it any longer; quickly.
+    """
+    _diagnosis_queue().submit(functools.partial(contextvars.copy_context().run, work), instead)
+
+
+def save_later(work: Callable[[], None], instead: Callable[[], None]) -> None:
+    """The same for ``work`` that may wait for a file, but not for long."""
+    _saving_queue().submit(functools.partial(contextvars.copy_context().run, work), instead)
+
+
+def flush(timeout: float = 30.0) -> bool:
+    """Wait until every diagnosis in the background is made, and every run that has ended is stored.
+
+    Nothing is dropped: what is not done goes on in the background. Stores are closed, so that their files can be copied
+    or moved; the next run opens them again.
+
+    Args:
+        timeout: Seconds to wait at most.
+
+    Returns:
+        Whether all of it is done. False where the time was not enough, or runs were lost; a log line says why.
+    """
+    return wait_for_all(timeout)
+
+
+@functools.cache
+def _diagnosis_queue() -> TaskQueue:
+    return TaskQueue("tracer-hooks-diagnose", lambda number: _count_of(number, "diagnosis", "diagnoses"))
+
+
+@functools.cache
+def _saving_queue() -> TaskQueue:
+    return TaskQueue(
+        "tracer-hooks-save", lambda number: _count_of(number, "run that was to be stored", "runs to be stored")
+    )
+
+
+def _count_of(number: int, singular: str, plural: str) -> str:
+    words = f"{number} {singular if number == 1 else plural} in the background"
+    return f"{words}; TRACER_HOOKS_EXIT_SECONDS says how long the end of the process waits"

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain, islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tracer_hooks._guard import logger
 from tracer_hooks.attribution import ContrastAttributor, ContrastOptions
 from tracer_hooks.datasets import load
 from tracer_hooks.errors import StoreError, TrajectoryError
 from tracer_hooks.schema import RunOutcome, Trajectory
-from tracer_hooks.store import RunStore, RunSummary
+
+if TYPE_CHECKING:
+    from tracer_hooks.store import RunStore, RunSummary
 
 _SUMMARY_TASK = 400
 """Characters of a task that a summary is sure to keep."""
@@ -51,11 +54,11 @@ class StoredRuns:
 
     def _of_outcome(self, trajectory: Trajectory, outcome: RunOutcome) -> list[Trajectory]:
         newest = self._store.list(limit=self._looked_at, team=trajectory.team or None, outcome=outcome)
-        others = [one for one in newest if one.run_id != trajectory.run_id]
-        same_task = [one for one in others if one.task[:_SUMMARY_TASK] == trajectory.task[:_SUMMARY_TASK]]
-        known = {one.run_id for one in same_task}
-        ordered = chain(same_task, (one for one in others if one.run_id not in known))
-        found = (self._load(one) for one in islice(ordered, self._limit))
+        others = [run for run in newest if run.run_id != trajectory.run_id]
+        same_task = [run for run in others if run.task[:_SUMMARY_TASK] == trajectory.task[:_SUMMARY_TASK]]
+        known = {run.run_id for run in same_task}
+        ordered = chain(same_task, (run for run in others if run.run_id not in known))
+        found = (self._load(run) for run in islice(ordered, self._limit))
         return [run for run in found if run is not None]
 
     def _load(self, summary: RunSummary) -> Trajectory | None:
