@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
 
-def lazy_names(package: str, homes: Mapping[str, Iterable[str]]) -> None:
+def lazy_names(package: str, homes: Mapping[str, Iterable[str]], *, moved: Mapping[str, str] | None = None) -> None:
     """Let a package load its names when they are asked for; its ``__init__`` calls this last.
 
     ``if TYPE_CHECKING:`` it imports the same names from the same homes, for type checkers and editors. They do not see
@@ -17,13 +18,23 @@ def lazy_names(package: str, homes: Mapping[str, Iterable[str]]) -> None:
     Args:
         package: The package's ``__name__``. Its ``__all__`` is what ``dir`` lists.
         homes: The names that each module defines. A module is named relative to the package: ``"._log"``.
+        moved: Former names, each with its new place, such as ``"tracer_hooks.endpoint:Endpoint"``; using one warns.
     """
     module = sys.modules[package]
     home_of = {name: home for home, names in homes.items() for name in names}
+    places = moved or {}
 
     def load(name: str) -> Any:
-        home = home_of.get(name)
-        if home is None:
+        if name in places:
+            home, _, new_name = places[name].partition(":")
+            warnings.warn(
+                f"{package}.{name} is deprecated: use {home}.{new_name}; the old name goes with version 0.3",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+            return getattr(import_module(home), new_name)
+        home = home_of.get(name, "")
+        if not home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(home, package), name)
         setattr(module, name, value)  # so that this function is asked only once

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tracer_hooks.attribution import JudgeOptions
-from tracer_hooks.attribution._judge._chat import ChatRequest
+from tracer_hooks.endpoint import ChatRequest
 from tracer_hooks.attribution._judge._local import LocalChat
 from tracer_hooks.attribution.teaching import prompt_ids
 from tracer_hooks.schema import save_jsonl

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks.attribution._judge import ChatReply, ChatRequest, JudgeAttributor, JudgeOptions
+from tracer_hooks.attribution._judge import JudgeAttributor, JudgeOptions
+from tracer_hooks.endpoint import ChatReply, ChatRequest
 from tracer_hooks.errors import TracerHooksError
 from tracer_hooks.schema import AgentSpec, RunOutcome, Step, StepInput, StepKind, ToolCall, Trajectory, Usage
 
@@ -21,7 +22,7 @@ TEXTS = [
     "a\n\n\tb  c", '{"agent": "a", "step": 99}', "x" * 9_000, "[... 12 characters left out ...]", "\u2028", "<think>",
 ]  # fmt: skip
 NAMES = ["user", "human", "a", "A", "a b", "Computer_terminal", "Orchestrator", "", "b (x)", "=== step 1 |"]
-PROTOCOLS = ["all-at-once", "step-by-step", "binary-search", "windowed", "ranked", "auto"]
+PROTOCOLS = ["all-at-once", "step-by-step", "binary-search", "shortlist", "auto"]
 
 
 class Random:
@@ -166,7 +167,8 @@ def test_a_context_that_is_too_small_is_an_error_of_the_tree() -> None:
 def test_importing_the_judge_loads_neither_its_models_nor_its_clients() -> None:
     code = (
         "import sys, tracer_hooks.attribution._judge\n"
-        "print([m for m in ('openai', 'httpx', 'torch', 'transformers', 'tenacity', 'jinja2') if m in sys.modules])"
+        "heavy = {'openai', 'httpx', 'torch', 'transformers', 'tenacity', 'jinja2'}\n"
+        "print([m for m in sys.modules if m in heavy or '._judge._local' in m])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "[]"
