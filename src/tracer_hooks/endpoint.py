@@ -26,9 +26,9 @@ __all__ = [
     "BYTES_PER_TOKEN",
     "OPENAI",
     "Chat",
+    "ChatCompletion",
     "ChatMessage",
     "ChatModel",
-    "ChatReply",
     "ChatRequest",
     "Endpoint",
     "EndpointClient",
@@ -103,7 +103,7 @@ class ChatRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class ChatReply:
+class ChatCompletion:
     """The answer of a model."""
 
     text: str
@@ -131,7 +131,7 @@ class ChatModel(Protocol):
         """Tokens of ``text``; an upper estimate where the tokenizer is not known."""
         ...
 
-    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatReply:
+    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatCompletion:
         """Answer ``request``.
 
         Args:
@@ -144,19 +144,19 @@ class ChatModel(Protocol):
         ...
 
 
-Chat = Callable[[Sequence[dict[str, str]]], Any]
+Chat = Callable[[list[dict[str, str]]], Any]
 """Asks a language model: messages with ``role`` and ``content`` in, the reply out.
 
 The reply is its text, or an object with ``text`` (or ``content``) and ``usage``: ``input_tokens`` and
 ``output_tokens``, or ``prompt_tokens`` and ``completion_tokens``, as fields or in a mapping."""
 
 
-def ask(chat: Chat, messages: Sequence[dict[str, str]]) -> ChatReply:
+def ask(chat: Chat, messages: Sequence[dict[str, str]]) -> ChatCompletion:
     """The reply of ``chat`` without thoughts aloud; its tokens at four bytes each where it does not count them."""
-    reply = chat(messages)
+    reply = chat(list(messages))
     text = reply if isinstance(reply, str) else _field(reply, "text") or _field(reply, "content")
     written = text if isinstance(text, str) else ""
-    return ChatReply(written.rpartition("</think>")[2].strip(), _usage_in(reply) or _estimated(messages, written))
+    return ChatCompletion(written.rpartition("</think>")[2].strip(), _usage_in(reply) or _estimated(messages, written))
 
 
 def endpoint_chat(endpoint: Endpoint, *, needed_by: str, timeout_s: float = 120.0, attempts: int = 3) -> Chat:
@@ -173,7 +173,7 @@ def endpoint_chat(endpoint: Endpoint, *, needed_by: str, timeout_s: float = 120.
     """
     client = EndpointClient(endpoint, needed_by=needed_by, timeout_s=timeout_s, attempts=attempts)
 
-    def chat(messages: Sequence[dict[str, str]]) -> ChatReply:
+    def chat(messages: Sequence[dict[str, str]]) -> ChatCompletion:
         request = ChatRequest(
             messages=tuple(ChatMessage(message["role"], message["content"]) for message in messages),  # type: ignore[arg-type]
             max_tokens=endpoint.max_tokens,
@@ -223,7 +223,7 @@ class EndpointClient:
         self.address = str(self._client.base_url)
         """The endpoint's URL as requests use it."""
 
-    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatReply:
+    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatCompletion:
         """Answer ``request``, within ``timeout_s`` seconds if they are given, retries included.
 
         Raises:
@@ -305,7 +305,7 @@ class EndpointClient:
         doubled = self._backoff_s * 2 ** (state.attempt_number - 1)
         return min(_MOST_WAIT_S, doubled if asked is None else asked)
 
-    def _reply(self, answer: Any, request: ChatRequest) -> ChatReply:
+    def _reply(self, answer: Any, request: ChatRequest) -> ChatCompletion:
         choice = answer.choices[0]
         text = to_text(choice.message.content or getattr(choice.message, "refusal", None) or "")
         logprobs = getattr(getattr(choice, "logprobs", None), "content", None)
@@ -315,7 +315,7 @@ class EndpointClient:
             counted = Usage(input_tokens=sent // BYTES_PER_TOKEN, output_tokens=estimated_tokens(text))
         else:
             counted = Usage(input_tokens=usage.prompt_tokens or 0, output_tokens=usage.completion_tokens or 0)
-        return ChatReply(
+        return ChatCompletion(
             text=text,
             usage=counted,
             is_cut=choice.finish_reason == "length",

@@ -9,7 +9,7 @@ import pytest
 
 from tracer_hooks import endpoint as module
 from tracer_hooks import repairs, suites
-from tracer_hooks.endpoint import ChatMessage, ChatReply, ChatRequest, Endpoint, EndpointClient, ask, endpoint_chat
+from tracer_hooks.endpoint import ChatCompletion, ChatMessage, ChatRequest, Endpoint, EndpointClient, ask, endpoint_chat
 from tracer_hooks.errors import EndpointError, MissingExtraError, TracerHooksError
 from tracer_hooks.schema import Usage
 from tracer_hooks.telemetry import is_suppressed
@@ -70,7 +70,7 @@ def test_without_a_schema_a_refusal_is_not_asked_again() -> None:
 def test_every_failure_is_an_error_that_says_what_to_do(answer: Any, kind: str, status: int | None) -> None:
     with ScriptedLLM(default=answer) as llm:
         chat = endpoint_chat(at(llm), needed_by="a test", attempts=1, timeout_s=1.0)
-        with pytest.raises(EndpointError, match="the model 'm' at 'http.* gave no answer: the endpoint ") as raised:
+        with pytest.raises(EndpointError, match=r"the model 'm' at 'http.* gave no answer: the endpoint ") as raised:
             chat(QUESTION)
     assert (raised.value.kind, raised.value.status) == (kind, status)
     assert isinstance(raised.value, TracerHooksError)
@@ -101,7 +101,7 @@ def test_calls_are_not_traced(monkeypatch: pytest.MonkeyPatch) -> None:
         chat = endpoint_chat(at(llm), needed_by="a test")
         complete = EndpointClient.complete
 
-        def watched(self: EndpointClient, request: ChatRequest) -> ChatReply:
+        def watched(self: EndpointClient, request: ChatRequest) -> ChatCompletion:
             seen.append(is_suppressed())
             return complete(self, request)
 
@@ -115,7 +115,7 @@ def test_calls_are_not_traced(monkeypatch: pytest.MonkeyPatch) -> None:
     ("reply", "text", "usage"),
     [
         ("<think>hm</think> 42", "42", Usage(input_tokens=4, output_tokens=5)),
-        (ChatReply("42", Usage(input_tokens=1, output_tokens=2)), "42", Usage(input_tokens=1, output_tokens=2)),
+        (ChatCompletion("42", Usage(input_tokens=1, output_tokens=2)), "42", Usage(input_tokens=1, output_tokens=2)),
         (
             {"content": "42", "usage": {"prompt_tokens": 7, "completion_tokens": 8}},
             "42",
@@ -141,5 +141,5 @@ def test_an_endpoint_comes_from_arguments_else_from_the_environment(monkeypatch:
 def test_the_former_places_still_have_their_names() -> None:
     assert suites.Endpoint is Endpoint
     assert repairs.ask is ask
-    with pytest.warns(DeprecationWarning, match=r"tracer_hooks\.endpoint\.ChatReply"):
+    with pytest.warns(DeprecationWarning, match=r"tracer_hooks\.endpoint\.ChatCompletion"):
         assert repairs.Written("x", Usage()).text == "x"  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tracer_hooks.attribution._judge._attributor import header_chars
 from tracer_hooks.attribution._judge._calls import CallLog, JudgeResources, JudgeSession, Meter, ReplyCache
-from tracer_hooks.attribution._judge._case import Case, verdict_of
+from tracer_hooks.attribution._judge._case import JudgeCase, verdict_of
 from tracer_hooks.attribution._judge._local_prompt import prompt_ids, prompt_text
 from tracer_hooks.attribution._judge._local_weights import base_of
 from tracer_hooks.attribution._judge._options import JUDGE, JudgeOptions, options_as_json
@@ -29,7 +29,7 @@ from tracer_hooks.attribution._judge._shortlist import (
     shortlist_choice,
     values_of,
 )
-from tracer_hooks.endpoint import ChatMessage, ChatReply, ChatRequest
+from tracer_hooks.endpoint import ChatCompletion, ChatMessage, ChatRequest
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import ErrorMode, Step, Trajectory
 
@@ -136,7 +136,7 @@ class JudgeQuestions:
         return found
 
     def _session(self, trajectory: Trajectory) -> JudgeSession:
-        case = Case(trajectory, None, header_chars=header_chars(self._options.context_tokens))
+        case = JudgeCase(trajectory, None, header_chars=header_chars(self._options.context_tokens))
         meter = Meter(self._options.budget)
         return JudgeSession(resources=self._resources, case=case, protocol=self._options.protocol, meter=meter)
 
@@ -197,8 +197,8 @@ def write_judge_options(directory: Path, options: JudgeOptions) -> Path:
     return path
 
 
-def _case(trajectory: Trajectory) -> Case:
-    return Case(trajectory, None, header_chars=_CHOICE_CHARS)
+def _case(trajectory: Trajectory) -> JudgeCase:
+    return JudgeCase(trajectory, None, header_chars=_CHOICE_CHARS)
 
 
 def _shown(messages: Sequence[ChatMessage]) -> frozenset[int]:
@@ -217,5 +217,5 @@ class _Counter:
     def count_tokens(self, text: str) -> int:
         return self._count(text)
 
-    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatReply:
+    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatCompletion:
         raise AttributionError("a question for training is not asked")

@@ -129,7 +129,7 @@ class LLMWriter:
         reason: str | None = None
         for _ in range(self._attempts):
             try:
-                answer = ask(self._chat, list(messages)).text
+                answer = ask(self._chat, messages).text
             except EndpointError as error:
                 raise FaultError(str(error)) from error
             text = _bare(answer)

@@ -81,5 +81,5 @@ lazy_names(
         "._strategy": ("RepairStrategy",),
         "._telling": ("attempt_failed",),
     },
-    moved={"Written": "tracer_hooks.endpoint:ChatReply"},
+    moved={"Written": "tracer_hooks.endpoint:ChatCompletion"},
 )

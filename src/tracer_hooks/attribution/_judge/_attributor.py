@@ -17,7 +17,7 @@ from tracer_hooks.attribution._judge._calls import (
     Meter,
     ReplyCache,
 )
-from tracer_hooks.attribution._judge._case import Case, Verdict, abstention_reason, with_remark
+from tracer_hooks.attribution._judge._case import JudgeCase, JudgeVerdict, abstention_reason, with_remark
 from tracer_hooks.attribution._judge._models import model_of
 from tracer_hooks.attribution._judge._options import JudgeOptions, saved_options
 from tracer_hooks.attribution._judge._prompts import VERSION
@@ -49,7 +49,7 @@ class _Outcome:
     """The result of one session."""
 
     session: JudgeSession
-    verdict: Verdict | None
+    verdict: JudgeVerdict | None
     problem: str | None = None
     """The reason that there is no verdict, or no finished one."""
 
@@ -157,7 +157,7 @@ class JudgeAttributor:
     def _judge(self, trajectory: Trajectory, reference: str | None, candidates: Sequence[Candidate]) -> _Outcome:
         # The endpoint, the call log and the kept replies see no more than the run store would hold.
         trajectory, reference = gated_trajectory(trajectory, self._gate), self._gate.optional(reference)
-        case = Case(trajectory, reference, header_chars=self._header_chars)
+        case = JudgeCase(trajectory, reference, header_chars=self._header_chars)
         weights = self._checked(candidates, case)
         meter = Meter(self.options.budget)
         session = JudgeSession(resources=self._resources, case=case, protocol=self.options.protocol, meter=meter)
@@ -174,7 +174,7 @@ class JudgeAttributor:
                     session, best and with_remark(case, best, f"{spent}; the best answer so far"), str(spent)
                 )
 
-    def _run(self, session: JudgeSession, weights: Mapping[int, float]) -> Verdict:
+    def _run(self, session: JudgeSession, weights: Mapping[int, float]) -> JudgeVerdict:
         if session.protocol in ("auto", "shortlist"):
             candidates = first_of(session.case, weights)
             if candidates:
@@ -186,7 +186,7 @@ class JudgeAttributor:
         protocols = {"step-by-step": step_by_step, "binary-search": binary_search, "windowed": windowed}
         return protocols[session.protocol](session)
 
-    def _checked(self, candidates: Sequence[Candidate], case: Case) -> dict[int, float]:
+    def _checked(self, candidates: Sequence[Candidate], case: JudgeCase) -> dict[int, float]:
         """The weight of each step among ``candidates``."""
         if candidates and not self._takes_candidates:
             raise ConfigError(
@@ -241,7 +241,7 @@ def _proposer_of(options: JudgeOptions) -> Scorer | None:
     return found
 
 
-def attribution_of(verdict: Verdict, case: Case, blank: Attribution) -> Attribution:
+def attribution_of(verdict: JudgeVerdict, case: JudgeCase, blank: Attribution) -> Attribution:
     """``blank`` with the answer of ``verdict``."""
     ranked = sorted(
         (step for step, belief in verdict.beliefs.items() if belief > 0),
@@ -267,7 +267,7 @@ def attribution_of(verdict: Verdict, case: Case, blank: Attribution) -> Attribut
     )
 
 
-def scores_of(verdict: Verdict, case: Case, usage: Usage) -> StepScores:
+def scores_of(verdict: JudgeVerdict, case: JudgeCase, usage: Usage) -> StepScores:
     """The beliefs of ``verdict`` over all steps; those that the judge did not name share what is left."""
     scale = _DOUBT if verdict.abstention is not None else min(1.0, _MOST_NAMED / sum(verdict.beliefs.values()))
     named = {step: belief * scale for step, belief in verdict.beliefs.items()}

@@ -15,15 +15,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
-from tracer_hooks.attribution._judge._case import Case, Verdict
+from tracer_hooks.attribution._judge._case import JudgeCase, JudgeVerdict
 from tracer_hooks.attribution._judge._options import JudgeBudget, JudgeOptions, variable_of
-from tracer_hooks.attribution._judge._prompts import Transcript, cut, render
-from tracer_hooks.attribution._judge._replies import Reply, ReplyError, parse_reply, reply_schema
-from tracer_hooks.endpoint import ChatMessage, ChatModel, ChatReply, ChatRequest
+from tracer_hooks.attribution._judge._prompts import RunTranscript, cut, render
+from tracer_hooks.attribution._judge._replies import JudgeReply, ReplyError, parse_reply, reply_schema
+from tracer_hooks.endpoint import ChatCompletion, ChatMessage, ChatModel, ChatRequest
 from tracer_hooks.errors import AttributionError, ConfigError, OutputParseError
 from tracer_hooks.schema import Usage
 
-R = TypeVar("R", bound=Reply)
+R = TypeVar("R", bound=JudgeReply)
 T = TypeVar("T")
 
 _BAD_REPLY_CHARS, _COMPLAINT_CHARS = 500, 400
@@ -91,17 +91,17 @@ class ReplyCache:
         self._directory = directory
         self._is_broken = False
 
-    def get(self, identity: str, request: ChatRequest) -> ChatReply | None:
+    def get(self, identity: str, request: ChatRequest) -> ChatCompletion | None:
         """The reply to ``request``, its usage 0; None when there is none."""
         if self._directory is None:
             return None
         try:
             data = json.loads(_path(self._directory, identity, request).read_text(encoding="utf-8"))
-            return ChatReply(text=str(data["text"]), usage=Usage(), label_logprobs=_floats(data["label_logprobs"]))
+            return ChatCompletion(text=str(data["text"]), usage=Usage(), label_logprobs=_floats(data["label_logprobs"]))
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return None
 
-    def put(self, identity: str, request: ChatRequest, reply: ChatReply) -> None:
+    def put(self, identity: str, request: ChatRequest, reply: ChatCompletion) -> None:
         """Keep the reply to ``request``."""
         if self._directory is None or self._is_broken:
             return
@@ -150,7 +150,7 @@ class CallDetails(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class JudgeCall:
     """One question and what came of it."""
 
     run_id: str
@@ -159,7 +159,7 @@ class Call:
     """Name of the prompt."""
     model: str
     request: ChatRequest
-    reply: ChatReply | None
+    reply: ChatCompletion | None
     """None when the call failed."""
     elapsed_s: float = 0.0
     is_cached: bool = False
@@ -184,7 +184,7 @@ class CallLog:
             except OSError as error:
                 raise ConfigError(f"call_log={str(path)!r} of the attributor 'judge': {error.strerror}") from error
 
-    def add(self, call: Call) -> None:
+    def add(self, call: JudgeCall) -> None:
         """Write one line."""
         if self._path is None:
             return
@@ -193,7 +193,7 @@ class CallLog:
             file.write(line + "\n")
 
 
-def _line(call: Call) -> dict[str, Any]:
+def _line(call: JudgeCall) -> dict[str, Any]:
     usage = None if call.reply is None else call.reply.usage.model_dump()
     return {
         "at": datetime.now(UTC).isoformat(),
@@ -221,7 +221,7 @@ class Question(Generic[R, T]):
     """What the template is filled with, besides the case."""
     kind: type[R]
     """Form of the reply."""
-    read: Callable[[R, ChatReply], T]
+    read: Callable[[R, ChatCompletion], T]
     """Makes the answer of a reply, or raises :class:`ReplyError`."""
     steps: Sequence[int] | None = None
     """The steps that the reply may name; None allows all that may be the answer."""
@@ -244,16 +244,16 @@ class JudgeSession:
     """The conversation about one trajectory."""
 
     resources: JudgeResources
-    case: Case
+    case: JudgeCase
     protocol: str
     meter: Meter
-    best: Verdict | None = None
+    best: JudgeVerdict | None = None
     """The best answer so far, for when the budget is spent."""
-    transcript: Transcript = field(init=False)
+    transcript: RunTranscript = field(init=False)
 
     def __post_init__(self) -> None:
         model, options = self.resources.model, self.resources.options
-        self.transcript = Transcript(self.case.trajectory, model.count_tokens, options.step_chars)
+        self.transcript = RunTranscript(self.case.trajectory, model.count_tokens, options.step_chars)
 
     def room(self, prompt: str, **values: object) -> int:
         """Tokens that the steps of the run may take in a prompt.
@@ -299,8 +299,8 @@ class JudgeSession:
         return answer
 
     def _repair(
-        self, question: Question[R, T], asked: tuple[ChatMessage, ...], bad: ChatReply, problem: ReplyError
-    ) -> tuple[ChatReply, T]:
+        self, question: Question[R, T], asked: tuple[ChatMessage, ...], bad: ChatCompletion, problem: ReplyError
+    ) -> tuple[ChatCompletion, T]:
         """A second reply to the same question, after what was wrong with the first."""
         complaint = render("repair", problem=str(problem)[:_COMPLAINT_CHARS])
         shown = cut(bad.text.strip(), _BAD_REPLY_CHARS) or "(nothing)"
@@ -316,10 +316,10 @@ class JudgeSession:
                 raw=reply.text,
             ) from again
 
-    def _read(self, question: Question[R, T], reply: ChatReply) -> T:
+    def _read(self, question: Question[R, T], reply: ChatCompletion) -> T:
         return question.read(parse_reply(reply.text, question.kind, is_cut=reply.is_cut), reply)
 
-    def _call(self, question: Question[R, T], request: ChatRequest, *, problem: str | None = None) -> ChatReply:
+    def _call(self, question: Question[R, T], request: ChatRequest, *, problem: str | None = None) -> ChatCompletion:
         model, began = self.resources.model, time.monotonic()
         self.meter.admit(sum(model.count_tokens(message.content) for message in request.messages))
         try:
@@ -345,10 +345,14 @@ class JudgeSession:
         )
 
     def _log(
-        self, question: Question[R, T], request: ChatRequest, reply: ChatReply | None, **details: Unpack[CallDetails]
+        self,
+        question: Question[R, T],
+        request: ChatRequest,
+        reply: ChatCompletion | None,
+        **details: Unpack[CallDetails],
     ) -> None:
         self.resources.log.add(
-            Call(
+            JudgeCall(
                 run_id=self.case.trajectory.run_id,
                 protocol=self.protocol,
                 question=question.prompt,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tracer_hooks._cached_property import cached_property
 from tracer_hooks.attribution import _abstaining
 from tracer_hooks.attribution._judge._prompts import cut, fenced, find_quote, flat, shares
-from tracer_hooks.attribution._judge._replies import Judgement, Quote, ReplyError, VerdictReply
+from tracer_hooks.attribution._judge._replies import Quote, ReplyError, StepJudgement, VerdictReply
 from tracer_hooks.attribution._reading._roles import fold, is_person
 from tracer_hooks.schema import AgentFault, AgentSpec, ErrorMode, Evidence, RunOutcome, Trajectory
 
@@ -23,7 +23,7 @@ _MOST_EVIDENCE = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class TeamMember:
     """One agent as the prompt introduces it."""
 
     name: str
@@ -32,7 +32,7 @@ class Member:
     note: str
 
 
-class Case:
+class JudgeCase:
     """A trajectory with what may be answered about it.
 
     Args:
@@ -63,7 +63,7 @@ class Case:
         return tuple(dict.fromkeys(self.steps[index].agent for index in self.answerable))
 
     @cached_property
-    def members(self) -> tuple[Member, ...]:
+    def members(self) -> tuple[TeamMember, ...]:
         """The team as the prompt introduces it; of a very large team those that acted first."""
         acted = {step.agent for step in self.steps}
         specs = {spec.name: spec for spec in self.trajectory.agents}
@@ -125,9 +125,9 @@ class Case:
         return self.owner(at) if at is not None and self.owner(at) in fitting else fitting[0]
 
 
-def _member(name: str, spec: AgentSpec | None, note: str, room: int) -> Member:
+def _member(name: str, spec: AgentSpec | None, note: str, room: int) -> TeamMember:
     instructions = (spec.instructions or "") if spec is not None else ""
-    return Member(
+    return TeamMember(
         name=flat(name),
         instructions=fenced(cut(" ".join(instructions.split()), room)),
         tools=fenced(cut(", ".join(map(flat, spec.tools)), room)) if spec is not None else "",
@@ -136,7 +136,7 @@ def _member(name: str, spec: AgentSpec | None, note: str, room: int) -> Member:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class JudgeVerdict:
     """An answer as the judge stated it; nothing in it is calibrated."""
 
     step: int
@@ -153,14 +153,14 @@ class Verdict:
     """``no fault`` or ``environment fault``; None when an agent is named."""
 
 
-def plain_verdict(case: Case, beliefs: Mapping[int, float], remark: str) -> Verdict:
+def plain_verdict(case: JudgeCase, beliefs: Mapping[int, float], remark: str) -> JudgeVerdict:
     """The most probable of ``beliefs`` without mode and quotations, for an answer that was not finished."""
     shares = _shares(beliefs)
     step = max(shares, key=lambda index: (shares[index], -index))
-    return Verdict(step=step, beliefs=shares, evidence=tuple(_evidence(case, step, "", remark, ())))
+    return JudgeVerdict(step=step, beliefs=shares, evidence=tuple(_evidence(case, step, "", remark, ())))
 
 
-def verdict_of(reply: VerdictReply, case: Case) -> Verdict:
+def verdict_of(reply: VerdictReply, case: JudgeCase) -> JudgeVerdict:
     """The verdict in ``reply``.
 
     When the step is another agent's than the agent named, the step is kept, and the evidence says so.
@@ -178,10 +178,12 @@ def verdict_of(reply: VerdictReply, case: Case) -> Verdict:
         if alternative.step in case.answerable
     }
     beliefs = {step: top, **{index: min(top, stated) for index, stated in others.items() if index != step}}
-    return judged(case, Verdict(step=step, beliefs=_shares(beliefs)), reply, remark=remark)
+    return judged(case, JudgeVerdict(step=step, beliefs=_shares(beliefs)), reply, remark=remark)
 
 
-def judged(case: Case, verdict: Verdict, reply: Judgement | VerdictReply, *, remark: str = "") -> Verdict:
+def judged(
+    case: JudgeCase, verdict: JudgeVerdict, reply: StepJudgement | VerdictReply, *, remark: str = ""
+) -> JudgeVerdict:
     """``verdict`` with the mode, the faults and the quotations of ``reply``.
 
     Raises:
@@ -200,7 +202,7 @@ def judged(case: Case, verdict: Verdict, reply: Judgement | VerdictReply, *, rem
     )
 
 
-def with_remark(case: Case, verdict: Verdict, remark: str) -> Verdict:
+def with_remark(case: JudgeCase, verdict: JudgeVerdict, remark: str) -> JudgeVerdict:
     """``verdict`` whose first quotation also says ``remark``."""
     if not verdict.evidence:
         return replace(verdict, evidence=tuple(_evidence(case, verdict.step, "", remark, ())))
@@ -208,7 +210,7 @@ def with_remark(case: Case, verdict: Verdict, remark: str) -> Verdict:
     return replace(verdict, evidence=(first.model_copy(update={"why": f"{first.why} ({remark})"}), *rest))
 
 
-def abstention_reason(verdict: Verdict) -> str | None:
+def abstention_reason(verdict: JudgeVerdict) -> str | None:
     """Why the verdict names no agent, in the words of an attribution."""
     return {NO_FAULT: _abstaining.NO_FAULT, ENVIRONMENT_FAULT: _abstaining.ENVIRONMENT_FAULT}.get(
         verdict.abstention or ""
@@ -221,7 +223,7 @@ def _shares(beliefs: Mapping[int, float]) -> dict[int, float]:
     return {index: belief / total for index, belief in beliefs.items()}
 
 
-def _faults(case: Case, step: int, stated: float, reply: Judgement | VerdictReply) -> Iterator[AgentFault]:
+def _faults(case: JudgeCase, step: int, stated: float, reply: StepJudgement | VerdictReply) -> Iterator[AgentFault]:
     if reply.verdict != FAULT:
         return
     owner = case.owner(step)
@@ -237,7 +239,7 @@ def _faults(case: Case, step: int, stated: float, reply: Judgement | VerdictRepl
             yield AgentFault(agent=agent, error_mode=other.error_mode, score=other.probability)
 
 
-def _evidence(case: Case, step: int, reason: str, remark: str, quotes: Iterable[Quote]) -> Iterator[Evidence]:
+def _evidence(case: JudgeCase, step: int, reason: str, remark: str, quotes: Iterable[Quote]) -> Iterator[Evidence]:
     """Quotations that stand in their steps, those of the answer first; the first one carries reason and remark."""
     found: dict[tuple[int, str], str] = {}
     for quoted in quotes:

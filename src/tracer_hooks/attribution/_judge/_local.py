@@ -13,7 +13,7 @@ from tracer_hooks._optional import require
 from tracer_hooks.attribution import JudgeOptions
 from tracer_hooks.attribution._judge._local_prompt import prompt_ids
 from tracer_hooks.attribution._judge._local_weights import load_weights, stamp
-from tracer_hooks.endpoint import ChatReply, ChatRequest
+from tracer_hooks.endpoint import ChatCompletion, ChatRequest
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import Usage
 
@@ -47,7 +47,7 @@ class LocalChat:
         """Tokens of ``text`` by the model's own tokenizer."""
         return len(self._tokenizer.encode(text, add_special_tokens=False))
 
-    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatReply:
+    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatCompletion:
         """Answer ``request``; see :class:`~tracer_hooks.endpoint.ChatModel`.
 
         Raises:
@@ -62,7 +62,7 @@ class LocalChat:
             except RuntimeError as error:  # torch: out of memory, a weight that does not fit, ...
                 raise AttributionError(f"the local judge {self.name!r} failed: {str(error)[:300]}") from error
 
-    def _write(self, request: ChatRequest, deadline: float | None) -> ChatReply:
+    def _write(self, request: ChatRequest, deadline: float | None) -> ChatCompletion:
         import torch
 
         prompt = self._encode(request, "")
@@ -77,13 +77,13 @@ class LocalChat:
             )
         written = output[0, length:]
         ended = len(written) > 0 and int(written[-1]) in self._ends
-        return ChatReply(
+        return ChatCompletion(
             text=self._tokenizer.decode(written, skip_special_tokens=True),
             usage=Usage(input_tokens=length, output_tokens=len(written)),
             is_cut=not ended,
         )
 
-    def _choose(self, request: ChatRequest) -> ChatReply:
+    def _choose(self, request: ChatRequest) -> ChatCompletion:
         import torch
 
         prompt = self._encode(request, CHOICE_PREFIX)
@@ -92,7 +92,7 @@ class LocalChat:
         logprobs = torch.log_softmax(logits, dim=-1)
         found = {label: float(logprobs[self._first_token(label)]) for label in request.labels}
         best = max(found, key=lambda label: found[label])
-        return ChatReply(
+        return ChatCompletion(
             text=json.dumps({"choice": best}),
             usage=Usage(input_tokens=prompt["input_ids"].shape[1], output_tokens=1),
             label_logprobs=found,

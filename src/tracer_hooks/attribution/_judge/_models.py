@@ -14,8 +14,8 @@ from typing import Any
 from tracer_hooks.attribution._judge._options import JudgeOptions, variable_of
 from tracer_hooks.endpoint import (
     OPENAI,
+    ChatCompletion,
     ChatModel,
-    ChatReply,
     ChatRequest,
     Endpoint,
     EndpointClient,
@@ -78,7 +78,7 @@ class EndpointModel:
         """An upper estimate; the server's tokenizer is not known."""
         return estimated_tokens(text)
 
-    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatReply:
+    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatCompletion:
         """Answer ``request``; see :class:`~tracer_hooks.endpoint.ChatModel`.
 
         Raises:
@@ -101,7 +101,7 @@ class EndpointModel:
             return f"Check the model's name {self.name!r}, and {variable_of('context_tokens')}, the tokens that fit"
         return f"Start the server, or set {variable_of('base_url')} to one that is OpenAI-compatible"
 
-    def _warn_of_cut_prompts(self, request: ChatRequest, reply: ChatReply) -> None:
+    def _warn_of_cut_prompts(self, request: ChatRequest, reply: ChatCompletion) -> None:
         read = reply.usage.input_tokens
         sent = sum(len(message.content.encode("utf-8", "replace")) for message in request.messages)
         if 0 < read < sent // _MOST_BYTES_PER_TOKEN and not self._has_warned:

@@ -86,7 +86,7 @@ def shares(lengths: Sequence[int], total: int) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class StepText:
+class StepParts:
     """The texts of one step, not yet cut."""
 
     agent: str
@@ -97,14 +97,14 @@ class StepText:
     """A caption and a text, in the order in which they are read."""
 
 
-def step_texts(trajectory: Trajectory) -> list[StepText]:
+def step_texts(trajectory: Trajectory) -> list[StepParts]:
     """The texts of every step."""
     task, found = trajectory.task.split(), []
     before: dict[str, int] = {}
     for step in trajectory.steps:
         since = range(before.get(step.agent, -1) + 1, step.index)
         found.append(
-            StepText(
+            StepParts(
                 agent=flat(step.agent),
                 kind=step.kind.value,
                 notes=tuple(_notes(step, since)),
@@ -142,7 +142,7 @@ def _parts(step: Step, task: list[str]) -> Iterator[tuple[str, str]]:
         yield "the step failed: ", step.error
 
 
-class Transcript:
+class RunTranscript:
     """Renders steps for prompts; each begins with a line ``=== step 4 | Coder | message ===``.
 
     Args:
@@ -234,7 +234,7 @@ class Transcript:
         return self._known[index, limit]
 
     def _block(self, index: int, limit: int) -> str:
-        text: StepText = self._texts[index]
+        text: StepParts = self._texts[index]
         given = shares([len(part) for _, part in text.parts], limit)
         lines = [f"=== step {index} | {text.agent} | {text.kind} ===", *text.notes]
         for (caption, part), share in zip(text.parts, given, strict=True):

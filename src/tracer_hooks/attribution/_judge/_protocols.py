@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from tracer_hooks.attribution._judge._calls import JudgeSession, Question
 from tracer_hooks.attribution._judge._case import (
     NO_FAULT,
-    Case,
-    Verdict,
+    JudgeCase,
+    JudgeVerdict,
     judged,
     plain_verdict,
     verdict_of,
@@ -17,12 +17,12 @@ from tracer_hooks.attribution._judge._case import (
 )
 from tracer_hooks.attribution._judge._prompts import find_quote, flat
 from tracer_hooks.attribution._judge._replies import (
-    Finding,
     HalfReply,
-    Judgement,
     ReplyError,
+    StepJudgement,
     StepReply,
     VerdictReply,
+    WindowFinding,
     WindowReply,
 )
 from tracer_hooks.errors import OutputParseError
@@ -52,7 +52,7 @@ def whole_run(session: JudgeSession, focus: Iterable[int] = ()) -> dict[str, obj
     return {"steps": transcript.fitted(transcript.everything, session.room(ALL_AT_ONCE), focus=focus)}
 
 
-def all_at_once(session: JudgeSession, focus: Iterable[int] = ()) -> Verdict:
+def all_at_once(session: JudgeSession, focus: Iterable[int] = ()) -> JudgeVerdict:
     """Ask for agent and step at once; a run beyond the context is cut step by step until it fits.
 
     Args:
@@ -71,7 +71,7 @@ def all_at_once(session: JudgeSession, focus: Iterable[int] = ()) -> Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FindingRow:
     """One checked finding."""
 
     step: int
@@ -89,7 +89,7 @@ class Row:
         return f"step {self.step} | {self.agent} | {self.kind} | {self.suspicion:.2f} | {self.text}{quoted}"
 
 
-def windowed(session: JudgeSession) -> Verdict:
+def windowed(session: JudgeSession) -> JudgeVerdict:
     """Have each window read for claims, symptoms, errors and corrections, then decide on all of them together.
 
     The decision sees the table, the most suspicious steps at length, and stubs of the others as far as they fit.
@@ -97,14 +97,14 @@ def windowed(session: JudgeSession) -> Verdict:
     case, transcript = session.case, session.transcript
     room = session.room(_WINDOW, table="", first=0, last=len(case.steps) - 1)
     size = room - room // _TABLE_SHARE
-    rows: list[Row] = []
+    rows: list[FindingRow] = []
     for window in transcript.windows(size, _WINDOW_OVERLAP):
         rows += _read_window(session, window, _table(session, rows, room // _TABLE_SHARE), size)
         session.best = _suspect(case, rows) or session.best
     return _decide(session, rows)
 
 
-def _read_window(session: JudgeSession, window: range, table: str, size: int) -> list[Row]:
+def _read_window(session: JudgeSession, window: range, table: str, size: int) -> list[FindingRow]:
     return session.ask(
         Question(
             prompt=_WINDOW,
@@ -121,7 +121,7 @@ def _read_window(session: JudgeSession, window: range, table: str, size: int) ->
     )
 
 
-def _checked(findings: Sequence[Finding], window: range, case: Case) -> list[Row]:
+def _checked(findings: Sequence[WindowFinding], window: range, case: JudgeCase) -> list[FindingRow]:
     """The findings about steps of the window.
 
     Raises:
@@ -131,7 +131,7 @@ def _checked(findings: Sequence[Finding], window: range, case: Case) -> list[Row
     if findings and not inside:
         raise ReplyError(f"no finding is about a step that you were shown: expected {window[0]} to {window[-1]}")
     return [
-        Row(
+        FindingRow(
             step=finding.step,
             agent=case.shown_owner(finding.step),
             kind=finding.kind,
@@ -143,7 +143,7 @@ def _checked(findings: Sequence[Finding], window: range, case: Case) -> list[Row
     ]
 
 
-def _decide(session: JudgeSession, rows: Sequence[Row]) -> Verdict:
+def _decide(session: JudgeSession, rows: Sequence[FindingRow]) -> JudgeVerdict:
     case, transcript = session.case, session.transcript
     room = session.room(_WINDOW_VERDICT, table="")
     table = _table(session, rows, room // _TABLE_SHARE)
@@ -160,9 +160,9 @@ def _decide(session: JudgeSession, rows: Sequence[Row]) -> Verdict:
     )
 
 
-def _table(session: JudgeSession, rows: Sequence[Row], room: int) -> str:
+def _table(session: JudgeSession, rows: Sequence[FindingRow], room: int) -> str:
     """The rows in order of their steps; when they are too many, the least suspicious are left out."""
-    kept: list[Row] = []
+    kept: list[FindingRow] = []
     for row in _by_suspicion(dict.fromkeys(rows)):
         room -= session.resources.model.count_tokens(row.line) + 1
         if room < 0:
@@ -171,11 +171,11 @@ def _table(session: JudgeSession, rows: Sequence[Row], room: int) -> str:
     return "\n".join(row.line for row in sorted(kept, key=lambda row: row.step))
 
 
-def _by_suspicion(rows: Iterable[Row]) -> list[Row]:
+def _by_suspicion(rows: Iterable[FindingRow]) -> list[FindingRow]:
     return sorted(rows, key=lambda row: -row.suspicion)
 
 
-def _suspect(case: Case, rows: Sequence[Row]) -> Verdict | None:
+def _suspect(case: JudgeCase, rows: Sequence[FindingRow]) -> JudgeVerdict | None:
     beliefs: dict[int, float] = {}
     for row in rows:
         if row.step in case.answerable and row.kind in ("claim", "error") and row.suspicion > 0:
@@ -183,7 +183,7 @@ def _suspect(case: Case, rows: Sequence[Row]) -> Verdict | None:
     return plain_verdict(case, beliefs, "the most suspicious step so far") if beliefs else None
 
 
-def step_by_step(session: JudgeSession) -> Verdict:
+def step_by_step(session: JudgeSession) -> JudgeVerdict:
     """Ask of each step whether it is the decisive one, and stop at the first yes.
 
     Without a yes, the most suspicious step of a failed run is the answer; a run that is not known to have failed has
@@ -213,8 +213,8 @@ def _ask_step(session: JudgeSession, step: int) -> StepReply:
     )
 
 
-def _judgement(reply: StepReply) -> Judgement:
-    return Judgement(
+def _judgement(reply: StepReply) -> StepJudgement:
+    return StepJudgement(
         reason=reply.reason,
         error_mode=reply.error_mode,
         probability=reply.probability,
@@ -222,7 +222,7 @@ def _judgement(reply: StepReply) -> Judgement:
     )
 
 
-def binary_search(session: JudgeSession) -> Verdict:
+def binary_search(session: JudgeSession) -> JudgeVerdict:
     """Ask which half holds the decisive step, again and again; a last question asks for mode and evidence.
 
     What the judge states of each half is shared evenly by the steps in it, so steps of a half that was passed over keep
@@ -243,7 +243,7 @@ def binary_search(session: JudgeSession) -> Verdict:
         session.best = plain_verdict(case, beliefs, f"the search had come to the steps {left[0]} to {left[-1]}")
     # The step that the search ends on is the answer, also when its path was a doubtful one.
     beliefs = {step: min(belief, beliefs[left[0]]) for step, belief in beliefs.items()}
-    return explained(session, Verdict(step=left[0], beliefs=beliefs))
+    return explained(session, JudgeVerdict(step=left[0], beliefs=beliefs))
 
 
 def _ask_half(session: JudgeSession, first: Sequence[int], second: Sequence[int]) -> HalfReply:
@@ -259,7 +259,7 @@ def _named(steps: Sequence[int]) -> str:
     return f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
 
 
-def explained(session: JudgeSession, found: Verdict) -> Verdict:
+def explained(session: JudgeSession, found: JudgeVerdict) -> JudgeVerdict:
     """``found`` with error mode, faults and quotations; or an abstention, when the judge thinks better of it.
 
     Agent and step are known by now, so a reason that stays unusable costs the reason only, and the evidence says so.
@@ -271,7 +271,7 @@ def explained(session: JudgeSession, found: Verdict) -> Verdict:
     question = Question(
         prompt=_EXPLAIN,
         values={"step": found.step, "steps": steps},
-        kind=Judgement,
+        kind=StepJudgement,
         read=lambda reply, _: judged(case, found, reply),
     )
     try:

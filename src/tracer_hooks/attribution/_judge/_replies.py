@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from tracer_hooks.schema import ErrorMode, Text
 
 if TYPE_CHECKING:
-    from tracer_hooks.attribution._judge._case import Case
+    from tracer_hooks.attribution._judge._case import JudgeCase
 
 _MODES = {mode.value: mode for mode in ErrorMode}
 _THOUGHT = re.compile(r"\A\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
@@ -57,16 +57,16 @@ class ReplyError(Exception):
     """A reply cannot be used; the text is for the judge, which gets one chance to repair it."""
 
 
-class Reply(BaseModel):
+class JudgeReply(BaseModel):
     """Base of every reply; a field more does no harm."""
 
     model_config = ConfigDict(extra="ignore")
 
 
-R = TypeVar("R", bound=Reply)
+R = TypeVar("R", bound=JudgeReply)
 
 
-class Quote(Reply):
+class Quote(JudgeReply):
     """A passage that the judge points at."""
 
     step: int
@@ -74,14 +74,14 @@ class Quote(Reply):
     why: Text = ""
 
 
-class Alternative(Reply):
+class Alternative(JudgeReply):
     """Another step that may be the decisive one."""
 
     step: int
     probability: Probability = 0.0
 
 
-class OtherFault(Reply):
+class OtherFault(JudgeReply):
     """A further agent that went wrong."""
 
     agent: Text
@@ -89,24 +89,24 @@ class OtherFault(Reply):
     probability: Probability = 0.5
 
 
-class _Why(Reply):
+class _Why(JudgeReply):
     reason: Text = ""
     verdict: VerdictWord = "fault"
 
 
-class _Where(Reply):
+class _Where(JudgeReply):
     agent: Text
     step: int
 
 
-class _How(Reply):
+class _How(JudgeReply):
     error_mode: Mode = None
     probability: Probability = 0.5
     evidence: tuple[Quote, ...] = ()
     other_faults: tuple[OtherFault, ...] = ()
 
 
-class Judgement(_How, _Why):
+class StepJudgement(_How, _Why):
     """The reply about a step that was found in another way; fields stand in the order in which they are written."""
 
     error_mode: Mode  # nothing else tells this reply from one to another question
@@ -118,7 +118,7 @@ class VerdictReply(_How, _Where, _Why):
     alternatives: tuple[Alternative, ...] = ()
 
 
-class StepReply(Reply):
+class StepReply(JudgeReply):
     """The reply to whether one step is the decisive one."""
 
     reason: Text = ""
@@ -128,7 +128,7 @@ class StepReply(Reply):
     evidence: tuple[Quote, ...] = ()
 
 
-class HalfReply(Reply):
+class HalfReply(JudgeReply):
     """The half of a stretch of steps that holds the decisive one."""
 
     reason: Text = ""
@@ -136,7 +136,7 @@ class HalfReply(Reply):
     probability: Probability = 0.5
 
 
-class Finding(Reply):
+class WindowFinding(JudgeReply):
     """One row of the claim and evidence table."""
 
     step: int
@@ -146,13 +146,13 @@ class Finding(Reply):
     suspicion: Probability = 0.0
 
 
-class WindowReply(Reply):
+class WindowReply(JudgeReply):
     """The findings in one window of a long trace."""
 
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[WindowFinding, ...] = ()
 
 
-class ChoiceReply(Reply):
+class ChoiceReply(JudgeReply):
     """One of several labelled options."""
 
     choice: Text
@@ -194,7 +194,7 @@ def _place(location: tuple[int | str, ...]) -> str:
 
 
 def reply_schema(
-    kind: type[Reply], case: Case, *, steps: Sequence[int] | None = None, labels: Sequence[str] = ()
+    kind: type[JudgeReply], case: JudgeCase, *, steps: Sequence[int] | None = None, labels: Sequence[str] = ()
 ) -> dict[str, Any]:
     """The schema of ``kind`` for ``case``, in the form that strict servers want.
 
@@ -218,7 +218,7 @@ def reply_schema(
 
 
 @functools.cache
-def _raw_schema(kind: type[Reply]) -> dict[str, Any]:
+def _raw_schema(kind: type[JudgeReply]) -> dict[str, Any]:
     return kind.model_json_schema()
 
 

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tracer_hooks.attribution._judge._calls import JudgeBudgetSpentError, JudgeSession, Question
-from tracer_hooks.attribution._judge._case import NO_FAULT, NOBODY, Case, Verdict, plain_verdict
+from tracer_hooks.attribution._judge._case import NO_FAULT, NOBODY, JudgeCase, JudgeVerdict, plain_verdict
 from tracer_hooks.attribution._judge._prompts import flat, opening
 from tracer_hooks.attribution._judge._protocols import explained
 from tracer_hooks.attribution._judge._replies import ChoiceReply, ReplyError
-from tracer_hooks.endpoint import ChatReply
+from tracer_hooks.endpoint import ChatCompletion
 
 SHORTLIST = "shortlist"
 """The prompt of the question."""
@@ -26,7 +26,7 @@ _SMOOTHING = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class StepOption:
     """One thing that can be chosen."""
 
     step: int | None
@@ -36,23 +36,23 @@ class Option:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class StepChoice:
     """The question with its options and the run."""
 
     steps: str
     """The run; the same for every order of the options, so that servers can keep it."""
-    options: Sequence[Option]
+    options: Sequence[StepOption]
     """One to four."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _ChoiceAnswer:
     chosen: int
     logprobs: Sequence[float] | None
     """Of each option, normalised."""
 
 
-def shortlist(session: JudgeSession, weights: Mapping[int, float]) -> Verdict:
+def shortlist(session: JudgeSession, weights: Mapping[int, float]) -> JudgeVerdict:
     """Ask which of three candidates it is, in every rotation of their order.
 
     The answer is the step with the highest sum of two logarithms: of the candidate's weight, and of the judge's belief
@@ -76,26 +76,28 @@ def shortlist(session: JudgeSession, weights: Mapping[int, float]) -> Verdict:
         suspect = plain_verdict(case, beliefs, "the most suspicious step, which need not be at fault")
         return replace(suspect, abstention=NO_FAULT)
     best = max(beliefs, key=lambda step: (beliefs[step], -step))
-    return explained(session, Verdict(step=best, beliefs=beliefs))
+    return explained(session, JudgeVerdict(step=best, beliefs=beliefs))
 
 
-def first_of(case: Case, candidates: Mapping[int, float]) -> dict[int, float]:
+def first_of(case: JudgeCase, candidates: Mapping[int, float]) -> dict[int, float]:
     """The candidates that are chosen among, with their weights."""
     allowed = {step: weight for step, weight in candidates.items() if step in case.answerable and weight > 0}
     return dict(sorted(allowed.items(), key=lambda item: (-item[1], item[0]))[:MOST])
 
 
-def shortlist_choice(session: JudgeSession, steps: Sequence[int]) -> Choice:
+def shortlist_choice(session: JudgeSession, steps: Sequence[int]) -> StepChoice:
     """The question which of ``steps`` it is; where the run may have gone well, that none is can be chosen too."""
     case, transcript = session.case, session.transcript
-    options = [Option(step, f"step {step}, by {case.shown_owner(step)}: {_opening_of(case, step)}") for step in steps]
+    options = [
+        StepOption(step, f"step {step}, by {case.shown_owner(step)}: {_opening_of(case, step)}") for step in steps
+    ]
     if not case.is_failure:
-        options.append(Option(None, NOBODY))
+        options.append(StepOption(None, NOBODY))
     room = session.room(SHORTLIST, options="\n".join(f"X) {option.text}" for option in options))
-    return Choice(steps=transcript.fitted(transcript.everything, room, focus=steps), options=options)
+    return StepChoice(steps=transcript.fitted(transcript.everything, room, focus=steps), options=options)
 
 
-def orders(session: JudgeSession, choice: Choice) -> list[list[int]]:
+def orders(session: JudgeSession, choice: StepChoice) -> list[list[int]]:
     """The orders in which the options are shown: one shuffled by the seed, moved on by some places each time."""
     count, options = len(choice.options), session.resources.options
     order = list(range(count))
@@ -110,7 +112,7 @@ def labels_for(count: int) -> tuple[str, ...]:
     return tuple(string.ascii_uppercase[:count])
 
 
-def values_of(choice: Choice, order: Sequence[int]) -> dict[str, object]:
+def values_of(choice: StepChoice, order: Sequence[int]) -> dict[str, object]:
     """The values of the template when the options stand in this order."""
     pairs = zip(labels_for(len(order)), order, strict=True)
     return {
@@ -119,7 +121,7 @@ def values_of(choice: Choice, order: Sequence[int]) -> dict[str, object]:
     }
 
 
-def _choose(session: JudgeSession, choice: Choice) -> dict[int | None, float]:
+def _choose(session: JudgeSession, choice: StepChoice) -> dict[int | None, float]:
     """Probability of each option by its step.
 
     The question is asked several times, each time with the labels moved on by some places, in an order that the seed
@@ -132,7 +134,7 @@ def _choose(session: JudgeSession, choice: Choice) -> dict[int | None, float]:
     options = choice.options
     if len(options) == 1:
         return {options[0].step: 1.0}
-    answers: list[_Answer] = []
+    answers: list[_ChoiceAnswer] = []
     for order in orders(session, choice):
         try:
             answers.append(_ask(session, choice, order))
@@ -144,10 +146,10 @@ def _choose(session: JudgeSession, choice: Choice) -> dict[int | None, float]:
     return {option.step: belief for option, belief in zip(options, beliefs, strict=True)}
 
 
-def _ask(session: JudgeSession, choice: Choice, order: Sequence[int]) -> _Answer:
+def _ask(session: JudgeSession, choice: StepChoice, order: Sequence[int]) -> _ChoiceAnswer:
     labels = labels_for(len(order))
 
-    def read(reply: ChoiceReply, raw: ChatReply) -> _Answer:
+    def read(reply: ChoiceReply, raw: ChatCompletion) -> _ChoiceAnswer:
         label = reply.choice.strip().strip(")").upper()
         if label not in labels:
             raise ReplyError(f"there is no option {reply.choice!r}: expected one of {', '.join(labels)}")
@@ -155,13 +157,13 @@ def _ask(session: JudgeSession, choice: Choice, order: Sequence[int]) -> _Answer
         if raw.label_logprobs is not None:
             by_place = _normalised([raw.label_logprobs[offered] for offered in labels])
             logprobs = [by_place[order.index(position)] for position in range(len(order))]
-        return _Answer(order[labels.index(label)], logprobs)
+        return _ChoiceAnswer(order[labels.index(label)], logprobs)
 
     values = values_of(choice, order)
     return session.ask(Question(prompt=SHORTLIST, values=values, kind=ChoiceReply, read=read, labels=labels))
 
 
-def _beliefs(answers: Sequence[_Answer], count: int) -> list[float]:
+def _beliefs(answers: Sequence[_ChoiceAnswer], count: int) -> list[float]:
     logprobs = [answer.logprobs for answer in answers if answer.logprobs is not None]
     if len(logprobs) == len(answers):
         means = [sum(values[position] for values in logprobs) / len(logprobs) for position in range(count)]
@@ -176,6 +178,6 @@ def _normalised(logprobs: Sequence[float]) -> list[float]:
     return [value - total for value in logprobs]
 
 
-def _opening_of(case: Case, step: int) -> str:
+def _opening_of(case: JudgeCase, step: int) -> str:
     """The first words of a step, for an option."""
     return flat(opening(case.steps[step]) or case.steps[step].kind.value, _OPENING_CHARS)

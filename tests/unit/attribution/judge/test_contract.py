@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tracer_hooks.attribution._judge import JudgeAttributor, JudgeOptions
-from tracer_hooks.endpoint import ChatReply, ChatRequest
+from tracer_hooks.endpoint import ChatCompletion, ChatRequest
 from tracer_hooks.errors import TracerHooksError
 from tracer_hooks.schema import AgentSpec, RunOutcome, Step, StepInput, StepKind, ToolCall, Trajectory, Usage
 
@@ -37,12 +37,14 @@ class Random:
     def count_tokens(self, text: str) -> int:
         return len(text) // 3
 
-    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatReply:
+    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatCompletion:
         sent = sum(self.count_tokens(message.content) for message in request.messages)
         assert sent + request.max_tokens <= self.context_tokens
         logprobs = {label: self._rng.uniform(-9, 0) for label in request.labels} if self._rng.random() < 0.5 else None
         text = json.dumps(self._value(request.schema))
-        return ChatReply(text=text, usage=Usage(input_tokens=1), label_logprobs=logprobs if request.labels else None)
+        return ChatCompletion(
+            text=text, usage=Usage(input_tokens=1), label_logprobs=logprobs if request.labels else None
+        )
 
     def _value(self, schema: Any) -> Any:
         rng = self._rng

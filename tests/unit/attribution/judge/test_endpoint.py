@@ -13,7 +13,7 @@ import pytest
 
 from tracer_hooks.attribution import diagnose_each
 from tracer_hooks.attribution._judge import JudgeAttributor, JudgeOptions
-from tracer_hooks.endpoint import ChatReply, ChatRequest, label_logprobs, retry_after
+from tracer_hooks.endpoint import ChatCompletion, ChatRequest, label_logprobs, retry_after
 from tracer_hooks.errors import AttributionError, ConfigError
 from tracer_hooks.schema import Candidate
 from tracer_hooks.telemetry import is_suppressed
@@ -259,9 +259,9 @@ def test_the_judges_calls_are_not_traced() -> None:
         def count_tokens(self, text: str) -> int:
             return len(text) // 4
 
-        def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatReply:
+        def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatCompletion:
             self.suppressed.append(is_suppressed())
-            return ChatReply(text=verdict(), usage=Usage())
+            return ChatCompletion(text=verdict(), usage=Usage())
 
     watching = Watching()
     asked = JudgeAttributor(JudgeOptions(cache_dir=None, budget=budget()), model=watching)

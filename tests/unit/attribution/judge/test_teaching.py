@@ -19,7 +19,7 @@ from tracer_hooks.attribution.teaching import (
     read_verdict,
     write_judge_options,
 )
-from tracer_hooks.endpoint import ChatReply, ChatRequest
+from tracer_hooks.endpoint import ChatCompletion, ChatRequest
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import ErrorMode, RunOutcome, Step, Trajectory, Usage
 
@@ -40,13 +40,13 @@ class Asked:
     def count_tokens(self, text: str) -> int:
         return len(text.split())
 
-    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatReply:
+    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatCompletion:
         self.requests.append(request)
         step = request.schema["properties"].get("step", {}).get("enum", [0])[0]
         agent = request.schema["properties"].get("agent", {}).get("enum", [""])[0]
         reply: dict[str, Any] = {"choice": "A"} if request.labels else {"agent": agent, "step": step}
         reply |= {"verdict": "fault", "error_mode": "FM-1.1", "probability": 0.5}
-        return ChatReply(text=json.dumps(reply), usage=Usage(input_tokens=1, output_tokens=1))
+        return ChatCompletion(text=json.dumps(reply), usage=Usage(input_tokens=1, output_tokens=1))
 
 
 def long_run() -> Trajectory:
