@@ -77,7 +77,7 @@ class ChatMessage:
     """One message of a prompt."""
 
     role: Literal["system", "user", "assistant"]
-    """Who speaks."""
+    """The speaker."""
     content: str
     """The text."""
 
@@ -91,7 +91,7 @@ class ChatRequest:
     schema: Mapping[str, Any] | None = None
     """JSON schema of the reply. A model that cannot be held to it has to be asked for it in the prompt."""
     schema_name: str = "reply"
-    """What the schema is for: letters and underscores."""
+    """The schema's name: letters and underscores."""
     max_tokens: int | None = None
     """Tokens that the reply may take; None leaves it to the model."""
     temperature: float | None = 0.0
@@ -111,7 +111,7 @@ class ChatCompletion:
     usage: Usage
     """Tokens of this call; estimated where the server does not count."""
     is_cut: bool = False
-    """Whether the reply broke off at ``max_tokens``."""
+    """The reply broke off at ``max_tokens``."""
     label_logprobs: Mapping[str, float] | None = None
     """Natural log-probability of each label of the request, up to a constant; None when the model does not tell."""
 
@@ -282,7 +282,7 @@ class EndpointClient:
         return answer
 
     def _is_passing(self, error: BaseException, parameters: ApiParameters) -> bool:
-        """Whether sending the same once more may help."""
+        """Test if sending the same once more may help."""
         if isinstance(error, self._openai.APITimeoutError):
             return True
         if isinstance(error, self._openai.APIConnectionError):
@@ -294,7 +294,7 @@ class EndpointClient:
         return False
 
     def _is_refusal(self, error: Any, parameters: ApiParameters) -> bool:
-        """Whether the server does not take a parameter; llama-cpp-python says so with a 500 that names it."""
+        """Test if the server does not take a parameter; llama-cpp-python says so with a 500 that names it."""
         if error.status_code in _REFUSALS:
             return True
         return bool(error.status_code >= 500 and parameters.are_blamed(*_complaint(error)))
@@ -402,7 +402,7 @@ class ApiParameters:
         return replace(self, reply_format=_FORMATS[weaker])
 
     def are_blamed(self, complaint: str, parameter: str | None) -> bool:
-        """Whether the server names one of these, so that fewer may help."""
+        """Test if the server names one of these, so that fewer may help."""
         names_format = parameter == "response_format" or _is_named(complaint, "response_format")
         return self._blamed(complaint, parameter) is not None or (names_format and self.reply_format != "text")
 
@@ -464,7 +464,7 @@ def _bare(token: str) -> str:
 
 
 def _is_named(complaint: str, parameter: str) -> bool:
-    """Whether a complaint is about a parameter: named in quotes, or at its beginning. It may quote the prompt too."""
+    """Test if a complaint is about a parameter: named in quotes, or at its beginning. It may quote the prompt too."""
     return re.search(rf"""['"`]{parameter}['"`]|^{parameter}\b""", complaint[:200]) is not None
 
 

@@ -1,4 +1,4 @@
-"""What a model is taught that is to be a judge: the judge's own questions, and how its replies are read.
+"""The lessons of a model that is to be a judge: the judge's own questions, and how its replies are read.
 
 A model that is trained on these prompts and used by the attributor ``judge`` with the same options sees the same tokens
 in both.
@@ -76,7 +76,7 @@ class JudgeQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeAnswer:
-    """What a reply says, checked against the run."""
+    """The content of a reply, checked against the run."""
 
     agent: str | None
     """The agent that is named; None when the reply finds no fault of an agent."""
@@ -147,7 +147,7 @@ def answerable_steps(trajectory: Trajectory) -> tuple[int, ...]:
 
 
 def read_verdict(text: str, trajectory: Trajectory) -> JudgeAnswer | None:
-    """What a reply to :meth:`JudgeQuestions.verdict` says; None for one that the judge would not accept."""
+    """The content of a reply to :meth:`JudgeQuestions.verdict`; None for one that the judge would not accept."""
     case = _case(trajectory)
     try:
         reply = parse_reply(text, VerdictReply)
@@ -167,7 +167,7 @@ def read_verdict(text: str, trajectory: Trajectory) -> JudgeAnswer | None:
 
 
 def read_choice(text: str, options: Sequence[int | None], trajectory: Trajectory) -> JudgeAnswer | None:
-    """What a reply to :meth:`JudgeQuestions.shortlist` says; None for one that the judge would not accept."""
+    """The content of a reply to :meth:`JudgeQuestions.shortlist`; None for one that the judge would not accept."""
     try:
         reply = parse_reply(text, ChoiceReply)
     except ReplyError:

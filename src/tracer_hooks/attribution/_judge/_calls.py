@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 _BAD_REPLY_CHARS, _COMPLAINT_CHARS = 500, 400
 _REPAIR_TOKENS = 700
-"""What the second attempt adds to a prompt at most, in any script: the bad reply and what was wrong with it, cut."""
+"""The tokens that the second attempt adds to a prompt at most, in any script: the bad reply and what was wrong with it, cut."""
 _LEAST_ROOM = 200
 _log = logging.getLogger("tracer_hooks")
 
@@ -218,7 +218,7 @@ class Question(Generic[R, T]):
     prompt: str
     """Name of the template."""
     values: Mapping[str, object]
-    """What the template is filled with, besides the case."""
+    """The values of the template, besides the case."""
     kind: type[R]
     """Form of the reply."""
     read: Callable[[R, ChatCompletion], T]
@@ -231,7 +231,7 @@ class Question(Generic[R, T]):
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeResources:
-    """What all sessions of one attributor share."""
+    """Model, options, cache and log, which all sessions of one attributor share."""
 
     model: ChatModel
     options: JudgeOptions
@@ -273,7 +273,7 @@ class JudgeSession:
         return left
 
     def messages(self, prompt: str, values: Mapping[str, object]) -> tuple[ChatMessage, ...]:
-        """What the model is told and asked, before it has said anything."""
+        """The prompt, before the model has answered anything."""
         return ChatMessage("system", self._system()), ChatMessage("user", self._ask(prompt, values))
 
     def ask(self, question: Question[R, T]) -> T:

@@ -80,7 +80,7 @@ class JudgeCase:
 
     @property
     def is_failure(self) -> bool:
-        """Whether the run is known to have failed."""
+        """The run is known to have failed."""
         return self.trajectory.outcome is RunOutcome.FAILED
 
     def owner(self, step: int) -> str:

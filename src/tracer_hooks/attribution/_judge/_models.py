@@ -6,11 +6,10 @@ import json
 import logging
 import os
 from collections.abc import Callable
-from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
 
+from tracer_hooks._optional import require
 from tracer_hooks.attribution._judge._options import JudgeOptions, variable_of
 from tracer_hooks.endpoint import (
     OPENAI,
@@ -114,14 +113,19 @@ class EndpointModel:
 
 
 def _local_model() -> Callable[[JudgeOptions], ChatModel]:
-    """What runs a folder of weights: that of another distribution, else the one that comes with this one."""
+    """The maker of a model from a folder of weights: another distribution's, else the one that comes with this one.
+
+    Raises:
+        MissingExtraError: There is none.
+    """
     for point in entry_points(group=GROUP, name="local"):
         found: Callable[[JudgeOptions], ChatModel] = point.load()
         return found
     module, _, name = _LOCAL.partition(":")
-    shipped: Any = getattr(import_module(module), name)
-    made: Callable[[JudgeOptions], ChatModel] = shipped
-    return made
+    shipped: Callable[[JudgeOptions], ChatModel] = getattr(
+        require(module, extra="model", feature="a judge from a local model"), name
+    )
+    return shipped
 
 
 def _key(options: JudgeOptions) -> str:

@@ -163,7 +163,7 @@ class RunTranscript:
         return range(len(self._texts))
 
     def fits(self, room: int) -> bool:
-        """Whether all steps, each cut to the usual limit, take at most ``room`` tokens."""
+        """Test if all steps, each cut to the usual limit, take at most ``room`` tokens."""
         return self._cost(self.everything, self._step_chars) <= room
 
     def fitted(self, steps: Sequence[int], room: int, *, focus: Iterable[int] = ()) -> str:

@@ -42,7 +42,7 @@ _LEAST, _MOST = 0.01, 0.99
 
 
 def fits(session: JudgeSession) -> bool:
-    """Whether the whole run fits one prompt without cutting its steps shorter than usual."""
+    """Test if the whole run fits one prompt without cutting its steps shorter than usual."""
     return session.transcript.fits(session.room(ALL_AT_ONCE))
 
 

@@ -6,13 +6,15 @@ import json
 import random
 import subprocess
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tracer_hooks.attribution._judge import JudgeAttributor, JudgeOptions
+from tracer_hooks.attribution._judge import JudgeAttributor, JudgeOptions, _models
 from tracer_hooks.endpoint import ChatCompletion, ChatRequest
-from tracer_hooks.errors import TracerHooksError
+from tracer_hooks.errors import MissingExtraError, TracerHooksError
 from tracer_hooks.schema import AgentSpec, RunOutcome, Step, StepInput, StepKind, ToolCall, Trajectory, Usage
 
 from ._runs import budget
@@ -174,3 +176,28 @@ def test_importing_the_judge_loads_neither_its_models_nor_its_clients() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_folder_of_weights_is_run_by_the_distribution_that_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[JudgeOptions] = []
+
+    def load(options: JudgeOptions) -> Random:
+        made.append(options)
+        return Random(0, 40_000)
+
+    point = SimpleNamespace(load=lambda: load)
+    monkeypatch.setattr(_models, "entry_points", lambda group, name: [point] if name == "local" else [])
+    options = JudgeOptions(model=str(tmp_path), cache_dir=None)
+    check(JudgeAttributor(options).attribute(odd_run(1)), odd_run(1))
+    assert made == [options]
+
+
+def test_without_anything_that_runs_weights_the_message_has_the_install_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_models, "entry_points", lambda group, name: [])
+    monkeypatch.setattr(_models, "_LOCAL", "tracer_hooks.attribution._judge._moved:LocalChat")
+    with pytest.raises(MissingExtraError, match=r"a judge from a local model .*pip install 'tracer-hooks\[model\]'"):
+        JudgeAttributor(JudgeOptions(model=str(tmp_path)))
