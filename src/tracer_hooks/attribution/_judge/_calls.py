@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 _BAD_REPLY_CHARS, _COMPLAINT_CHARS = 500, 400
 _REPAIR_TOKENS = 700
-"""The tokens that the second attempt adds to a prompt at most, in any script: the bad reply and what was wrong with it, cut."""
+"""The tokens that the second attempt adds to a prompt at most, in any script: the bad reply and its complaint, cut."""
 _LEAST_ROOM = 200
 _log = logging.getLogger("tracer_hooks")
 
