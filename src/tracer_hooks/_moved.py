@@ -43,9 +43,10 @@ NAMES = {
         "PrefillOptions": "tracer_hooks_models.prefill",
     },
     "tracer_hooks.datasets": dict.fromkeys(_LAB_DATASETS, "tracer_hooks_lab.datasets"),
+    "tracer_hooks.repairs": {"Written": "tracer_hooks.endpoint:ChatCompletion"},
     "tracer_hooks.testing": dict.fromkeys(_CONTRACT, "tracer_hooks_testing"),
 }
-"""Former names of packages that are still there, and the module that has each now."""
+"""Former names of packages that are still there, and the module that has each now; after a colon its new name."""
 
 
 def moved_name(package: str, name: str) -> Any:
@@ -58,8 +59,9 @@ def moved_name(package: str, name: str) -> Any:
     home = NAMES.get(package, {}).get(name)
     if home is None:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
-    value = getattr(_home(home, f"{package}.{name}"), name)
-    _warn(f"{package}.{name}", f"{home}.{name}", stacklevel=4)
+    module, _, new_name = home.partition(":")
+    value = getattr(_home(module, f"{package}.{name}"), new_name or name)
+    _warn(f"{package}.{name}", f"{module}.{new_name or name}", stacklevel=4)
     return value
 
 

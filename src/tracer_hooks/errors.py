@@ -17,6 +17,7 @@
     ├── DatasetError                            a data set cannot be built, audited or exported
     ├── AttributionError                        a diagnosis could not be made
     │   └── OutputParseError                    a judge's reply is not an attribution; ``.raw`` holds the reply
+    ├── EndpointError                           a model behind an endpoint gave no answer
     ├── TrainingError                           a training run cannot start or go on
     ├── BudgetSpentError                        a job has cost what it may; what was done is kept
     └── StoreError                              the run store cannot be read or written
@@ -109,6 +110,23 @@ class OutputParseError(AttributionError):
     def __init__(self, message: str, *, raw: str) -> None:
         super().__init__(message)
         self.raw = raw
+
+
+class EndpointError(TracerHooksError):
+    """A language model behind an endpoint gave no answer.
+
+    Args:
+        message: Which model at which endpoint, why, and what to do.
+        kind: ``unreachable``, ``timeout``, ``key``, ``refused`` or ``odd reply``.
+        reason: What the endpoint did, in words that follow its name.
+        status: HTTP status of the refusal, if it is one.
+    """
+
+    def __init__(self, message: str, *, kind: str, reason: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.reason = reason
+        self.status = status
 
 
 class TrainingError(TracerHooksError):

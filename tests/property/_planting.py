@@ -16,9 +16,9 @@ from unittest import mock
 
 import pytest
 
-from tracer_hooks.attribution._judge._chat import ChatReply, ChatRequest
 from tracer_hooks.cli._main import main
 from tracer_hooks.config import ContentCapture
+from tracer_hooks.endpoint import ChatCompletion, ChatRequest
 from tracer_hooks.schema import Usage
 
 OFF, REDACTED, FULL = ContentCapture.OFF, ContentCapture.REDACTED, ContentCapture.FULL
@@ -63,10 +63,10 @@ class NosyJudge:
     def count_tokens(self, text: str) -> int:
         return len(text)
 
-    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatReply:
+    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatCompletion:
         said = "\n".join(message.content for message in request.messages)
         self.asked.append(said)
-        return ChatReply(text=f"I read: {said}", usage=Usage())
+        return ChatCompletion(text=f"I read: {said}", usage=Usage())
 
 
 @contextmanager

@@ -17,6 +17,7 @@ PACKAGES = (
     "tracer_hooks.attribution.encoder",
     "tracer_hooks.attribution.teaching",
     "tracer_hooks.datasets",
+    "tracer_hooks.endpoint",
     "tracer_hooks.evaluation",
     "tracer_hooks.evaluation.baselines",
     "tracer_hooks.faults",

@@ -1,4 +1,4 @@
-"""What a model is taught that is to be a judge: the judge's own questions, and how its replies are read.
+"""The lessons of a model that is to be a judge: the judge's own questions, and how its replies are read.
 
 A model that is trained on these prompts and used by the attributor ``judge`` with the same options sees the same tokens
 in both.
@@ -13,23 +13,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracer_hooks.attribution._judge._attributor import header_chars
-from tracer_hooks.attribution._judge._budget import Meter
-from tracer_hooks.attribution._judge._cache import ReplyCache
-from tracer_hooks.attribution._judge._call_log import CallLog
-from tracer_hooks.attribution._judge._case import Case, ReplyError
-from tracer_hooks.attribution._judge._chat import ChatMessage, ChatReply, ChatRequest
-from tracer_hooks.attribution._judge._choice import labels_for, orders, values_of
-from tracer_hooks.attribution._judge._interview import Desk, Interview
+from tracer_hooks.attribution._judge._calls import CallLog, JudgeResources, JudgeSession, Meter, ReplyCache
+from tracer_hooks.attribution._judge._case import JudgeCase, verdict_of
 from tracer_hooks.attribution._judge._local_prompt import prompt_ids, prompt_text
 from tracer_hooks.attribution._judge._local_weights import base_of
-from tracer_hooks.attribution._judge._options import JudgeOptions
-from tracer_hooks.attribution._judge._parsing import parse_reply
-from tracer_hooks.attribution._judge._protocols._all_at_once import whole_run
-from tracer_hooks.attribution._judge._protocols._shortlist import first_of, shortlist_choice
-from tracer_hooks.attribution._judge._quotes import find_quote, opening
-from tracer_hooks.attribution._judge._replies import ChoiceReply, VerdictReply
-from tracer_hooks.attribution._judge._saved_options import JUDGE, options_as_json
-from tracer_hooks.attribution._judge._verdict import verdict_of
+from tracer_hooks.attribution._judge._options import JUDGE, JudgeOptions, options_as_json
+from tracer_hooks.attribution._judge._prompts import find_quote, opening
+from tracer_hooks.attribution._judge._protocols import ALL_AT_ONCE, whole_run
+from tracer_hooks.attribution._judge._replies import ChoiceReply, ReplyError, VerdictReply, parse_reply
+from tracer_hooks.attribution._judge._shortlist import (
+    SHORTLIST,
+    first_of,
+    labels_for,
+    orders,
+    shortlist_choice,
+    values_of,
+)
+from tracer_hooks.endpoint import ChatCompletion, ChatMessage, ChatRequest
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import ErrorMode, Step, Trajectory
 
@@ -76,7 +76,7 @@ class JudgeQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeAnswer:
-    """What a reply says, checked against the run."""
+    """The content of a reply, checked against the run."""
 
     agent: str | None
     """The agent that is named; None when the reply finds no fault of an agent."""
@@ -97,7 +97,7 @@ class JudgeQuestions:
     def __init__(self, options: JudgeOptions, count_tokens: Callable[[str], int]) -> None:
         self._options = options
         model = _Counter(options.context_tokens, count_tokens)
-        self._desk = Desk(model=model, options=options, cache=ReplyCache(None), log=CallLog(None))
+        self._resources = JudgeResources(model=model, options=options, cache=ReplyCache(None), log=CallLog(None))
 
     def verdict(self, trajectory: Trajectory, focus: Iterable[int] = ()) -> JudgeQuestion:
         """The question of the protocol ``all-at-once``.
@@ -109,8 +109,8 @@ class JudgeQuestions:
         Raises:
             AttributionError: The context is too small for the question alone.
         """
-        interview = self._interview(trajectory)
-        messages = interview.messages("all_at_once", whole_run(interview, focus))
+        session = self._session(trajectory)
+        messages = session.messages(ALL_AT_ONCE, whole_run(session, focus))
         return JudgeQuestion(messages=messages, shown=_shown(messages))
 
     def shortlist(self, trajectory: Trajectory, candidates: Mapping[int, float]) -> list[JudgeQuestion]:
@@ -123,23 +123,22 @@ class JudgeQuestions:
         Raises:
             AttributionError: The context is too small for the question alone.
         """
-        interview = self._interview(trajectory)
-        steps = sorted(first_of(interview.case, candidates))
+        session = self._session(trajectory)
+        steps = sorted(first_of(session.case, candidates))
         if not steps:
             return []
-        choice = shortlist_choice(interview, steps)
-        keys = [option.key for option in choice.options]
+        choice = shortlist_choice(session, steps)
         found = []
-        for order in orders(interview, choice):
-            messages = interview.messages(choice.prompt, values_of(choice, order))
-            chosen = tuple(key if isinstance(key := keys[place], int) else None for place in order)
+        for order in orders(session, choice):
+            messages = session.messages(SHORTLIST, values_of(choice, order))
+            chosen = tuple(choice.options[place].step for place in order)
             found.append(JudgeQuestion(messages=messages, shown=_shown(messages), options=chosen))
         return found
 
-    def _interview(self, trajectory: Trajectory) -> Interview:
-        case = Case(trajectory, None, header_chars=header_chars(self._options.context_tokens))
+    def _session(self, trajectory: Trajectory) -> JudgeSession:
+        case = JudgeCase(trajectory, None, header_chars=header_chars(self._options.context_tokens))
         meter = Meter(self._options.budget)
-        return Interview(desk=self._desk, case=case, protocol=self._options.protocol, meter=meter)
+        return JudgeSession(resources=self._resources, case=case, protocol=self._options.protocol, meter=meter)
 
 
 def answerable_steps(trajectory: Trajectory) -> tuple[int, ...]:
@@ -148,7 +147,7 @@ def answerable_steps(trajectory: Trajectory) -> tuple[int, ...]:
 
 
 def read_verdict(text: str, trajectory: Trajectory) -> JudgeAnswer | None:
-    """What a reply to :meth:`JudgeQuestions.verdict` says; None for one that the judge would not accept."""
+    """The content of a reply to :meth:`JudgeQuestions.verdict`; None for one that the judge would not accept."""
     case = _case(trajectory)
     try:
         reply = parse_reply(text, VerdictReply)
@@ -168,7 +167,7 @@ def read_verdict(text: str, trajectory: Trajectory) -> JudgeAnswer | None:
 
 
 def read_choice(text: str, options: Sequence[int | None], trajectory: Trajectory) -> JudgeAnswer | None:
-    """What a reply to :meth:`JudgeQuestions.shortlist` says; None for one that the judge would not accept."""
+    """The content of a reply to :meth:`JudgeQuestions.shortlist`; None for one that the judge would not accept."""
     try:
         reply = parse_reply(text, ChoiceReply)
     except ReplyError:
@@ -198,12 +197,12 @@ def write_judge_options(directory: Path, options: JudgeOptions) -> Path:
     return path
 
 
-def _case(trajectory: Trajectory) -> Case:
-    return Case(trajectory, None, header_chars=_CHOICE_CHARS)
+def _case(trajectory: Trajectory) -> JudgeCase:
+    return JudgeCase(trajectory, None, header_chars=_CHOICE_CHARS)
 
 
 def _shown(messages: Sequence[ChatMessage]) -> frozenset[int]:
-    return frozenset(int(one) for one in _STEP_LINE.findall(messages[-1].content))
+    return frozenset(int(number) for number in _STEP_LINE.findall(messages[-1].content))
 
 
 class _Counter:
@@ -218,5 +217,5 @@ class _Counter:
     def count_tokens(self, text: str) -> int:
         return self._count(text)
 
-    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatReply:
+    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatCompletion:
         raise AttributionError("a question for training is not asked")

@@ -20,9 +20,10 @@ from tracer_hooks.cli._fault_options import tool_rules
 from tracer_hooks.cli._inject_job import llm_writer
 from tracer_hooks.cli._load_object import load_function, load_object
 from tracer_hooks.datasets import audit_tables, stats_tables
+from tracer_hooks.endpoint import Endpoint
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.replay import CostCap
-from tracer_hooks.suites import Endpoint, get_suite
+from tracer_hooks.suites import get_suite
 from tracer_hooks.suites.architectures import ARCHITECTURES
 
 _INTERRUPTED = 130

@@ -17,12 +17,11 @@ from tracer_hooks.cli._improve_shown import ImproveBars, estimate_words, improve
 from tracer_hooks.cli._load_object import load_function, load_object
 from tracer_hooks.cli._work_folder import work_folder
 from tracer_hooks.config import store_path
+from tracer_hooks.endpoint import Chat, Endpoint, endpoint_chat
 from tracer_hooks.errors import BudgetSpentError, ConfigError
-from tracer_hooks.faults import openai_chat
-from tracer_hooks.repairs import Chat
 from tracer_hooks.report import write_improvement
 from tracer_hooks.store import PromptStore
-from tracer_hooks.suites import Endpoint, load_tasks
+from tracer_hooks.suites import load_tasks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +37,7 @@ class WritingModel:
 
         Raises:
             ConfigError: No model is named.
+            MissingExtraError: The client is not installed.
         """
         if self.function is not None:
             found: Chat = load_function(self.function, option="--writer-model")
@@ -47,8 +47,8 @@ class WritingModel:
                 "improve needs the model that writes, expected --base-url URL and --model NAME, or a function "
                 "of yours that asks one: --writer-model MODULE:chat"
             )
-        ask = openai_chat(Endpoint.from_env(base_url=self.base_url, model=self.model))
-        return lambda messages: ask(list(messages))
+        endpoint = Endpoint.from_env(base_url=self.base_url, model=self.model)
+        return endpoint_chat(endpoint, needed_by=f"`tracer-hooks {self.command}` with a model behind an endpoint")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,11 +18,11 @@ from tracer_hooks.cli._console import DONE, FAILED, err, out, print_json
 from tracer_hooks.cli._fault_options import tool_rules
 from tracer_hooks.cli._load_object import load_function, load_object
 from tracer_hooks.cli._replay_shown import TrialProgress
+from tracer_hooks.endpoint import Endpoint, endpoint_chat
 from tracer_hooks.errors import ConfigError, DatasetError
-from tracer_hooks.faults import FaultWriter, Injection, LLMWriter, openai_chat
+from tracer_hooks.faults import FaultWriter, Injection, LLMWriter
 from tracer_hooks.replay import CostCap
 from tracer_hooks.schema import to_json
-from tracer_hooks.suites import Endpoint
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -105,7 +105,8 @@ def llm_writer(base_url: str, model: str) -> FaultWriter:
     """
     if not base_url or not model:
         raise ConfigError("--writer llm needs the model that writes, expected --base-url URL and --model NAME")
-    return LLMWriter(openai_chat(Endpoint.from_env(base_url=base_url, model=model)))
+    endpoint = Endpoint.from_env(base_url=base_url, model=model)
+    return LLMWriter(endpoint_chat(endpoint, needed_by="--writer llm"))
 
 
 def _append(path: Path, found: Injection) -> None:

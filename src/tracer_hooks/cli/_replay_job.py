@@ -17,11 +17,10 @@ from tracer_hooks.cli._fault_options import tool_rules
 from tracer_hooks.cli._load_object import load_function, load_object
 from tracer_hooks.cli._needed_store import needed_store
 from tracer_hooks.cli._replay_shown import TrialProgress, counterfactual_shown, search_shown, tested_line
+from tracer_hooks.endpoint import Endpoint, endpoint_chat
 from tracer_hooks.errors import ConfigError, ReplayError, StoreError, TapeMismatchError, TracerHooksError
-from tracer_hooks.faults import openai_chat
 from tracer_hooks.replay import Correction, CostCap, GuidanceProposer, Proposer, Replayed, proposers_of
 from tracer_hooks.store import RunStore, StoredRun
-from tracer_hooks.suites import Endpoint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,8 +100,8 @@ class ReplayJob:
             raise ConfigError(
                 "--proposer guidance needs the model that writes, expected --base-url URL and --model NAME"
             )
-        chat = openai_chat(Endpoint.from_env(base_url=self.base_url, model=self.model))
-        return GuidanceProposer(lambda messages: chat(list(messages)))
+        endpoint = Endpoint.from_env(base_url=self.base_url, model=self.model)
+        return GuidanceProposer(endpoint_chat(endpoint, needed_by="`tracer-hooks replay --proposer guidance`"))
 
     def _arguments(self, team: str) -> dict[str, Any]:
         return {

@@ -6,7 +6,6 @@ from tracer_hooks._lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from tracer_hooks.faults._channel_faults import faulty_messages
-    from tracer_hooks.faults._chat import ChatEndpoint, openai_chat
     from tracer_hooks.faults._context import FaultContext, Utterance, context_of_request, context_of_step
     from tracer_hooks.faults._corruption import Corruption, corrupt, fitting_kinds
     from tracer_hooks.faults._fault_intervention import AppliedFault, FaultInjector
@@ -19,13 +18,12 @@ if TYPE_CHECKING:
     from tracer_hooks.faults._tool_faults import faulty_tool_reply
     from tracer_hooks.faults._verification import Verification, VerificationRule
     from tracer_hooks.faults._verified import Injection, InjectOptions, Injector
-    from tracer_hooks.faults._writer import FaultWriter, LLMWriter, ProgrammaticWriter, WriteOnce
+    from tracer_hooks.faults._writer import FaultWriter, LLMWriter, ProgrammaticWriter, WriteOnce, openai_chat
 
 __all__ = [
     "LEAK_WORDS",
     "AppliedFault",
     "ChannelFault",
-    "ChatEndpoint",
     "Corruption",
     "FaultContext",
     "FaultInjector",
@@ -66,7 +64,6 @@ lazy_names(
     __name__,
     {
         "._channel_faults": ("faulty_messages",),
-        "._chat": ("ChatEndpoint", "openai_chat"),
         "._context": ("FaultContext", "Utterance", "context_of_request", "context_of_step"),
         "._corruption": ("Corruption", "corrupt", "fitting_kinds"),
         "._fault_intervention": ("AppliedFault", "FaultInjector"),
@@ -79,6 +76,6 @@ lazy_names(
         "._tool_faults": ("faulty_tool_reply",),
         "._verification": ("Verification", "VerificationRule"),
         "._verified": ("Injection", "InjectOptions", "Injector"),
-        "._writer": ("FaultWriter", "LLMWriter", "ProgrammaticWriter", "WriteOnce"),
+        "._writer": ("FaultWriter", "LLMWriter", "ProgrammaticWriter", "WriteOnce", "openai_chat"),
     },
 )

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 import threading
+import warnings
 from collections.abc import Callable
 from functools import cache
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from tracer_hooks.errors import FaultError
+from tracer_hooks.endpoint import Chat, Endpoint, ask, endpoint_chat
+from tracer_hooks.errors import EndpointError, FaultError
 from tracer_hooks.faults._context import FaultContext
 from tracer_hooks.faults._corruption import Corruption, corrupt, reply_text, with_content
 from tracer_hooks.faults._instructions import instruction
@@ -21,9 +23,6 @@ from tracer_hooks.telemetry import RequestedTool
 
 if TYPE_CHECKING:
     import jinja2
-
-Chat = Callable[[list[dict[str, str]]], str]
-"""Answers messages of ``role`` and ``content`` with a text."""
 
 _REFUSAL = re.compile(
     r"(?i)^\W*(?:(?:i'm |i am )?(?:very )?sorry\b.*?\b(?:can|could|unable|not)|"
@@ -129,7 +128,10 @@ class LLMWriter:
         ]
         reason: str | None = None
         for _ in range(self._attempts):
-            answer = self._chat(list(messages))
+            try:
+                answer = ask(self._chat, messages).text
+            except EndpointError as error:
+                raise FaultError(str(error)) from error
             text = _bare(answer)
             reason = refused(text)
             if reason is None:
@@ -157,6 +159,25 @@ class LLMWriter:
             "call": call,
             "arguments": json.dumps(call.arguments, ensure_ascii=False) if call is not None else "",
         }
+
+
+def openai_chat(endpoint: Endpoint, *, timeout_s: float = 120.0, retries: int = 2) -> Callable[[Any], str]:
+    """Deprecated: use :func:`tracer_hooks.endpoint.endpoint_chat`. Its reply is a text, its error a FaultError."""
+    warnings.warn(
+        "tracer_hooks.faults.openai_chat is deprecated: use tracer_hooks.endpoint.endpoint_chat; the old name goes "
+        "with version 0.3",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    chat = endpoint_chat(endpoint, needed_by="a model behind an endpoint", timeout_s=timeout_s, attempts=retries + 1)
+
+    def text_of(messages: Any) -> str:
+        try:
+            return str(chat(messages).text)
+        except EndpointError as error:
+            raise FaultError(str(error)) from error
+
+    return text_of
 
 
 class WriteOnce:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tracer_hooks._optional import require
+from tracer_hooks.endpoint import Chat, ask
 from tracer_hooks.improvement._judged_run import JudgedRun
 from tracer_hooks.improvement._prompt_writer import PromptCase, WrittenPrompt
-from tracer_hooks.repairs import NOT_RIGHT, Chat, ask, tools_as_text
+from tracer_hooks.repairs import NOT_RIGHT, tools_as_text
 from tracer_hooks.schema import Step, Usage
 
 _MOST_RUNS = 6

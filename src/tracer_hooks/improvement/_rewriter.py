@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from tracer_hooks.endpoint import Chat, ask
 from tracer_hooks.improvement._edits import Edit, applied, edits_in
 from tracer_hooks.improvement._judged_run import JudgedRun
 from tracer_hooks.improvement._prompt_writer import PromptCase, WrittenPrompt
 from tracer_hooks.improvement._rewrite_request import repeats_the_forms, request
 from tracer_hooks.improvement._sentences import plain, sentences_of
 from tracer_hooks.improvement._task_values import is_about_a_task
-from tracer_hooks.repairs import Chat, ask
 from tracer_hooks.schema import Usage
 
 _GROWTH = 0.6

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks.repairs._chat import Chat, Written, ask
+    from tracer_hooks.endpoint import Chat, ask
     from tracer_hooks.repairs._failure import Failure
     from tracer_hooks.repairs._guidance import written_guidance
     from tracer_hooks.repairs._leaks import leaks
@@ -41,7 +41,6 @@ __all__ = [
     "RepairStrategy",
     "RepairTarget",
     "Secrets",
-    "Written",
     "ask",
     "attempt_failed",
     "cut",
@@ -60,7 +59,7 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "._chat": ("Chat", "Written", "ask"),
+        "tracer_hooks.endpoint": ("Chat", "ask"),
         "._failure": ("Failure",),
         "._guidance": ("written_guidance",),
         "._leaks": ("leaks",),

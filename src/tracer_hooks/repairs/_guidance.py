@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tracer_hooks.repairs._chat import Chat, Written, ask
+from tracer_hooks.endpoint import Chat, ChatCompletion, ask
 from tracer_hooks.repairs._failure import Failure
 from tracer_hooks.repairs._masking import shortened
 from tracer_hooks.repairs._past_trial import PastTrial
@@ -20,7 +20,7 @@ _ROLE = (
 )
 
 
-def written_guidance(chat: Chat, failure: Failure, agent: str, step: int | None) -> Written:
+def written_guidance(chat: Chat, failure: Failure, agent: str, step: int | None) -> ChatCompletion:
     """At most two sentences for the next message of ``agent``; an empty text where the model wrote none.
 
     Args:
@@ -31,7 +31,7 @@ def written_guidance(chat: Chat, failure: Failure, agent: str, step: int | None)
     """
     shown = "\n\n".join(_parts(failure, agent, step))
     reply = ask(chat, [{"role": "system", "content": _ROLE}, {"role": "user", "content": shown}])
-    return Written(_sentences(reply.text), reply.usage)
+    return ChatCompletion(_sentences(reply.text), reply.usage)
 
 
 def _parts(failure: Failure, agent: str, step: int | None) -> list[str]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks.suites._endpoint import Endpoint
+    from tracer_hooks.endpoint import Endpoint
     from tracer_hooks.suites._registry import check_of, get_suite, suite_names
     from tracer_hooks.suites._sandbox import (
         AssertOutcome,
@@ -44,7 +44,7 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "._endpoint": ("Endpoint",),
+        "tracer_hooks.endpoint": ("Endpoint",),
         "._registry": ("check_of", "get_suite", "suite_names"),
         "._sandbox": (
             "AssertOutcome",

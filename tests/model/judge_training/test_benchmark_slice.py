@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from tracer_hooks.attribution import JudgeOptions
-from tracer_hooks.attribution._judge._chat import ChatRequest
 from tracer_hooks.attribution._judge._local import LocalChat
 from tracer_hooks.attribution.teaching import prompt_ids
+from tracer_hooks.endpoint import ChatRequest
 from tracer_hooks.schema import save_jsonl
 from tracer_hooks.training._answers import answer_in, reply
 from tracer_hooks.training.data import JudgeTaskOptions, read_labeled

@@ -8,9 +8,9 @@ import torch
 from safetensors.torch import load_file
 
 from tracer_hooks.attribution import get_attributor
-from tracer_hooks.attribution._judge._chat import ChatRequest
 from tracer_hooks.attribution._judge._local import LocalChat
 from tracer_hooks.attribution.teaching import prompt_ids, read_verdict
+from tracer_hooks.endpoint import ChatRequest
 from tracer_hooks.errors import TrainingError
 from tracer_hooks.schema import save_jsonl
 from tracer_hooks.training import SFTConfig, train_sft

@@ -185,7 +185,7 @@ _NO_RUN_ENDS_IN = {
     "_api/improving/_phases.py",
     "_api/improving/_team_trials.py",
     "_api/runs/_rerunner.py",
-    "attribution/_judge/_call_log.py",
+    "attribution/_judge/_calls.py",
     "attribution/_judge/_local.py",
     "cli/_live.py",
     "datasets/_builder/_journal.py",

@@ -21,7 +21,7 @@ from tracer_hooks.schema import ErrorMode
 from ._pages import PAGES, ROOT, blocks, name_of
 
 KEYS = {value for name, value in vars(semconv).items() if name.isupper() and isinstance(value, str)}
-ENTRY_POINTS = {"tracer_hooks.adapters", "tracer_hooks.attributors"}
+ENTRY_POINTS = {"tracer_hooks.adapters", "tracer_hooks.attributors", "tracer_hooks.judge_models"}
 """Groups, which are no modules."""
 WITHOUT_MEANING_OF_THEIR_OWN = {"GENAI_VERSION", "MIME_TEXT", "MIME_JSON"}
 

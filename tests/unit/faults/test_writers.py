@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from tracer_hooks import faults
+from tracer_hooks.endpoint import Endpoint, endpoint_chat
 from tracer_hooks.errors import FaultError
 from tracer_hooks.faults import (
     FaultContext,
@@ -17,10 +19,8 @@ from tracer_hooks.faults import (
     WriteOnce,
     context_of_step,
     instructions_for,
-    openai_chat,
 )
 from tracer_hooks.schema import ErrorMode
-from tracer_hooks.suites import Endpoint
 from tracer_hooks.telemetry import ChatReply
 from tracer_hooks.testing import ScriptedLLM, When
 
@@ -150,7 +150,8 @@ def test_a_writer_is_asked_once_for_each_fault() -> None:
 def test_a_writer_behind_an_endpoint() -> None:
     pytest.importorskip("openai")
     with ScriptedLLM(rules=[When(system="information withholding").then("ANSWER: 75.00")]) as llm:
-        chat = openai_chat(Endpoint(base_url=llm.base_url, model="m", temperature=0.7, max_tokens=64))
+        endpoint = Endpoint(base_url=llm.base_url, model="m", temperature=0.7, max_tokens=64)
+        chat = endpoint_chat(endpoint, needed_by="a test")
         done = LLMWriter(chat).corrupt(SPEC, SOLVER)
         assert done.reply.content == "ANSWER: 75.00"
         asked = llm.requests[-1].raw
@@ -160,6 +161,18 @@ def test_a_writer_behind_an_endpoint() -> None:
 def test_an_endpoint_that_fails_is_a_fault_error() -> None:
     pytest.importorskip("openai")
     with ScriptedLLM() as llm:  # answers every request with an HTTP error
-        chat = openai_chat(Endpoint(base_url=llm.base_url, model="m"), retries=0)
+        chat = endpoint_chat(Endpoint(base_url=llm.base_url, model="m"), needed_by="a test", attempts=1)
         with pytest.raises(FaultError, match=r"model 'm' at .* gave no answer"):
             LLMWriter(chat).corrupt(SPEC, SOLVER)
+
+
+def test_the_former_names_of_the_client_work_and_warn() -> None:
+    pytest.importorskip("openai")
+    with pytest.warns(DeprecationWarning, match=r"tracer_hooks\.endpoint\.Endpoint"):
+        assert faults.ChatEndpoint is Endpoint  # type: ignore[attr-defined]
+    with ScriptedLLM(["Good."]) as llm:
+        with pytest.warns(DeprecationWarning, match=r"tracer_hooks\.endpoint\.endpoint_chat"):
+            chat = faults.openai_chat(Endpoint(base_url=llm.base_url, model="m"), retries=0)
+        assert chat([{"role": "user", "content": "Write."}]) == "Good."
+        with pytest.raises(FaultError, match=r"model 'm' at .* gave no answer"):
+            chat([{"role": "user", "content": "Again."}])

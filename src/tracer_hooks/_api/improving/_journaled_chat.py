@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 from tracer_hooks._api.improving._digest import digest
 from tracer_hooks.datasets import Journal
+from tracer_hooks.endpoint import Chat, ChatCompletion, ask
 from tracer_hooks.errors import BudgetSpentError
-from tracer_hooks.repairs import Chat, Written, ask
 from tracer_hooks.replay import Spending
 from tracer_hooks.schema import Usage
 
 
 class JournaledChat:
-    """A :class:`~tracer_hooks.repairs.Chat` that asks another one, once for each question and number.
+    """A :data:`~tracer_hooks.endpoint.Chat` that asks another one, once for each question and number.
 
     Args:
         chat: Asks the model.
@@ -32,8 +32,8 @@ class JournaledChat:
         self._asked: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    def __call__(self, messages: Sequence[dict[str, str]]) -> Written:
-        """The answer to ``messages``; see :data:`~tracer_hooks.repairs.Chat`.
+    def __call__(self, messages: Sequence[dict[str, str]]) -> ChatCompletion:
+        """The answer to ``messages``; see :data:`~tracer_hooks.endpoint.Chat`.
 
         Raises:
             BudgetSpentError: What it may cost is spent.
@@ -44,7 +44,7 @@ class JournaledChat:
             unit = f"chat/{named}/{self._asked[named]}"
         if unit in self._journal:
             kept = self._journal[unit]
-            written = Written(kept["text"], Usage.model_validate(kept["usage"]))
+            written = ChatCompletion(kept["text"], Usage.model_validate(kept["usage"]))
         else:
             if self._spending.refusal is not None:
                 raise BudgetSpentError(f"the budget is spent: {self._spending.refusal}")

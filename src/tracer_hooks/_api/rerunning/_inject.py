@@ -77,7 +77,10 @@ def inject(team_factory: Any, task: str, fault: Fault, **options: Unpack[InjectA
     spec = fault_spec(fault)
     writer = options.get("writer")
     if spec.writer == "llm" and writer is None:
-        raise FaultError("the fault is to be written by a model, expected writer=LLMWriter(openai_chat(endpoint))")
+        raise FaultError(
+            "the fault is to be written by a model, expected writer=LLMWriter(chat), where chat asks it: "
+            "tracer_hooks.endpoint.endpoint_chat() makes one"
+        )
     check, expected = options.get("check"), options.get("expected")
     if check is None and expected is None and not is_judged(team_factory):
         raise ConfigError(

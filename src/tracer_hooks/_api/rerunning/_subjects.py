@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from tracer_hooks._api.judging import Check
 from tracer_hooks._api.rerunning._targets import hooked_options, rerunner
-from tracer_hooks.errors import ConfigError, MissingExtraError
+from tracer_hooks.endpoint import Endpoint, endpoint_chat
+from tracer_hooks.errors import ConfigError, EndpointError, MissingExtraError
 from tracer_hooks.frameworks import Intervention
 from tracer_hooks.replay import TeamRunner, Trial
 from tracer_hooks.schema import Json, RunKind
-from tracer_hooks.suites import Endpoint, SuiteTask, check_of, get_suite
-from tracer_hooks.suites.architectures import ARCHITECTURES, ChatClient
-from tracer_hooks.telemetry import suppressed
+from tracer_hooks.suites import SuiteTask, check_of, get_suite
+from tracer_hooks.suites.architectures import ARCHITECTURES
 
 FRAMEWORKS: Final = ("python", "autogen", "crewai", "langgraph")
 """The frameworks that the architectures are written in."""
@@ -134,13 +134,12 @@ def probe_endpoint(endpoint: Endpoint, text: str) -> None:
     Raises:
         ConfigError: It cannot be reached, or does not answer.
     """
-    client = ChatClient(replace(endpoint, max_tokens=1))
+    chat = endpoint_chat(replace(endpoint, max_tokens=1), needed_by="a team of a suite", attempts=1)
     try:
-        with suppressed():
-            client.complete([{"role": "user", "content": text}])
-    except (OSError, RuntimeError, ValueError) as error:
+        chat([{"role": "user", "content": text}])
+    except EndpointError as error:
         raise ConfigError(
-            f"the model {endpoint.model!r} at {endpoint.base_url!r} gives no answer: {error}. Expected an "
+            f"the model {endpoint.model!r} at {endpoint.base_url!r} gives no answer: it {error.reason}. Expected an "
             "OpenAI-compatible endpoint, up to and including /v1; start it, or name another with --base-url"
         ) from error
 

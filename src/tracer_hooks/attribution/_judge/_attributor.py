@@ -2,58 +2,56 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tracer_hooks.attribution._abstaining import INCOMPLETE
-from tracer_hooks.attribution._judge._answer import attribution_of, scores_of
-from tracer_hooks.attribution._judge._budget import BudgetSpentError, Meter
-from tracer_hooks.attribution._judge._cache import ReplyCache
-from tracer_hooks.attribution._judge._call_log import CallLog
-from tracer_hooks.attribution._judge._case import Case
-from tracer_hooks.attribution._judge._chat import BYTES_PER_TOKEN, ChatModel
-from tracer_hooks.attribution._judge._endpoint import EndpointChat
-from tracer_hooks.attribution._judge._interview import Desk, Interview
-from tracer_hooks.attribution._judge._local import LocalChat
-from tracer_hooks.attribution._judge._options import JudgeOptions, variable_of
-from tracer_hooks.attribution._judge._prompts import VERSION
-from tracer_hooks.attribution._judge._protocols import (
-    all_at_once,
-    binary_search,
-    ranked,
-    shortlist,
-    step_by_step,
-    windowed,
+from tracer_hooks.attribution._judge._calls import (
+    CallLog,
+    JudgeBudgetSpentError,
+    JudgeResources,
+    JudgeSession,
+    Meter,
+    ReplyCache,
 )
-from tracer_hooks.attribution._judge._protocols._all_at_once import fits
-from tracer_hooks.attribution._judge._saved_options import saved_options
-from tracer_hooks.attribution._judge._verdict import Verdict, with_remark
+from tracer_hooks.attribution._judge._case import JudgeCase, JudgeVerdict, abstention_reason, with_remark
+from tracer_hooks.attribution._judge._models import model_of
+from tracer_hooks.attribution._judge._options import JudgeOptions, saved_options
+from tracer_hooks.attribution._judge._prompts import VERSION
+from tracer_hooks.attribution._judge._protocols import all_at_once, binary_search, fits, step_by_step, windowed
+from tracer_hooks.attribution._judge._shortlist import first_of, shortlist
 from tracer_hooks.attribution._scores import Scorer, StepScores
+from tracer_hooks.endpoint import BYTES_PER_TOKEN, ChatModel
 from tracer_hooks.errors import AttributionError, ConfigError
-from tracer_hooks.schema import Attribution, Candidate, Trajectory
+from tracer_hooks.schema import Attribution, Candidate, Trajectory, Usage
 from tracer_hooks.telemetry import ContentGate, gated_trajectory, hold_logs, suppressed
 
-_PROTOCOLS: dict[str, Callable[[Interview], Verdict]] = {
-    "step-by-step": step_by_step,
-    "binary-search": binary_search,
-    "windowed": windowed,
-}
-_CHOOSING: dict[str, Callable[[Interview, Mapping[int, float]], Verdict]] = {"ranked": ranked, "shortlist": shortlist}
-"""These choose among candidates."""
+TRUST = 0.5
+"""The share of a stated probability that counts. The best published judges name the right step in about half of
+Who&When's short runs and in far fewer long ones, whatever they state; so an answer is given one half at most, until the
+ensemble calibrates it."""
+_MOST_CANDIDATES = 10
+_DOUBT = 0.2
+"""The weight of a named step in the scores when the judge saw no fault of the team."""
+_MOST_NAMED = 0.9
+"""Share of the belief that named steps may take in the scores; the rest is spread over all others."""
+_PERSON_SHARE = 0.01
+_LEAST_ODDS = 0.001
 _HEADER_SHARE = 8
 _MOST_HEADER = 8_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What came of one interview."""
+    """The result of one session."""
 
-    interview: Interview
-    verdict: Verdict | None
+    session: JudgeSession
+    verdict: JudgeVerdict | None
     problem: str | None = None
-    """Why there is no verdict, or why it is not a finished one."""
+    """The reason that there is no verdict, or no finished one."""
 
 
 class JudgeAttributor:
@@ -71,7 +69,7 @@ class JudgeAttributor:
     Args:
         options: Settings; None reads the variables ``TRACER_HOOKS_JUDGE_*``.
         model: A model of one's own; None makes one of ``options``.
-        proposer: Scores the steps that ``ranked`` and ``shortlist`` choose among; None makes it of ``options``.
+        proposer: Scores the steps that ``shortlist`` chooses among; None makes it of ``options``.
 
     Raises:
         ConfigError: There is no model, or an option cannot be used; the message says what to set.
@@ -87,8 +85,8 @@ class JudgeAttributor:
         self._gate = ContentGate.of_record()
         hold_logs(self._gate)
         self._proposer = proposer if proposer is not None else _proposer_of(self.options)
-        self._desk = Desk(
-            model=model if model is not None else _model_of(self.options),
+        self._resources = JudgeResources(
+            model=model if model is not None else model_of(self.options),
             options=self.options,
             cache=ReplyCache(self.options.cache_dir),
             log=CallLog(self.options.call_log),
@@ -115,7 +113,7 @@ class JudgeAttributor:
         Args:
             trajectory: What happened.
             reference: The expected answer, when the judge may know it; ``trajectory.reference`` is not looked at.
-            candidates: Steps that another method found likely; ``ranked`` and ``shortlist`` choose among them.
+            candidates: Steps that another method found likely; ``shortlist`` chooses among the first three.
 
         Raises:
             OutputParseError: The judge gave no usable reply, also when shown its error; ``.raw`` holds it.
@@ -126,24 +124,24 @@ class JudgeAttributor:
         outcome = self._judge(trajectory, reference, candidates)
         blank = Attribution(
             run_id=trajectory.run_id,
-            attributor=f"{self.name}/{VERSION} {outcome.interview.protocol} {self._desk.model.name}",
-            usage=outcome.interview.meter.usage,
+            attributor=f"{self.name}/{VERSION} {outcome.session.protocol} {self._resources.model.name}",
+            usage=outcome.session.meter.usage,
         )
         if outcome.verdict is None:
             answer = blank.model_copy(update={"abstained": True, "abstained_reason": outcome.problem})
         else:
-            answer = attribution_of(outcome.verdict, outcome.interview.case, blank)
+            answer = attribution_of(outcome.verdict, outcome.session.case, blank)
         return answer.model_copy(update={"elapsed_s": time.perf_counter() - began})
 
     @property
     def concurrency(self) -> int:
-        """How many runs :func:`~tracer_hooks.attribution.diagnose_each` has judged at the same time."""
+        """The number of runs that :func:`~tracer_hooks.attribution.diagnose_each` has judged at the same time."""
         return self.options.concurrency
 
     def score(
         self, trajectory: Trajectory, *, reference: str | None = None, candidates: Sequence[Candidate] = ()
     ) -> StepScores | None:
-        """What the judge believes of every step; see :class:`~tracer_hooks.attribution.Scorer`.
+        """Beliefs of the judge about every step; see :class:`~tracer_hooks.attribution.Scorer`.
 
         Returns:
             The scores; None when there is nothing to judge, or the budget was spent before any answer.
@@ -154,51 +152,54 @@ class JudgeAttributor:
         outcome = self._judge(trajectory, reference, candidates)
         if outcome.verdict is None:
             return None
-        return scores_of(outcome.verdict, outcome.interview.case, outcome.interview.meter.usage)
+        return scores_of(outcome.verdict, outcome.session.case, outcome.session.meter.usage)
 
     def _judge(self, trajectory: Trajectory, reference: str | None, candidates: Sequence[Candidate]) -> _Outcome:
         # The endpoint, the call log and the kept replies see no more than the run store would hold.
         trajectory, reference = gated_trajectory(trajectory, self._gate), self._gate.optional(reference)
-        case = Case(trajectory, reference, header_chars=self._header_chars)
+        case = JudgeCase(trajectory, reference, header_chars=self._header_chars)
         weights = self._checked(candidates, case)
         meter = Meter(self.options.budget)
-        interview = Interview(desk=self._desk, case=case, protocol=self.options.protocol, meter=meter)
+        session = JudgeSession(resources=self._resources, case=case, protocol=self.options.protocol, meter=meter)
         if self._gate.is_shut or not any(
             step.content.strip() or step.tool_calls or step.error or step.recipient for step in case.steps
         ):
-            return _Outcome(interview, None, INCOMPLETE)
+            return _Outcome(session, None, INCOMPLETE)
         with suppressed():
             try:
-                return _Outcome(interview, self._run(interview, weights or self._proposed(trajectory, reference)))
-            except BudgetSpentError as spent:
-                best = interview.best
+                return _Outcome(session, self._run(session, weights or self._proposed(trajectory, reference)))
+            except JudgeBudgetSpentError as spent:
+                best = session.best
                 return _Outcome(
-                    interview, best and with_remark(case, best, f"{spent}; the best answer so far"), str(spent)
+                    session, best and with_remark(case, best, f"{spent}; the best answer so far"), str(spent)
                 )
 
-    def _run(self, interview: Interview, weights: Mapping[int, float]) -> Verdict:
-        if interview.protocol == "auto":
-            interview.protocol = "ranked" if weights else "all-at-once" if fits(interview) else "windowed"
-        if interview.protocol == "all-at-once":
-            return all_at_once(interview, weights)
-        if interview.protocol in _CHOOSING:
-            return _CHOOSING[interview.protocol](interview, weights)
-        return _PROTOCOLS[interview.protocol](interview)
+    def _run(self, session: JudgeSession, weights: Mapping[int, float]) -> JudgeVerdict:
+        if session.protocol in ("auto", "shortlist"):
+            candidates = first_of(session.case, weights)
+            if candidates:
+                session.protocol = "shortlist"
+                return shortlist(session, candidates)
+            session.protocol = "all-at-once" if fits(session) else "windowed"  # as the answer names it
+        if session.protocol == "all-at-once":
+            return all_at_once(session, weights)
+        protocols = {"step-by-step": step_by_step, "binary-search": binary_search, "windowed": windowed}
+        return protocols[session.protocol](session)
 
-    def _checked(self, candidates: Sequence[Candidate], case: Case) -> dict[int, float]:
+    def _checked(self, candidates: Sequence[Candidate], case: JudgeCase) -> dict[int, float]:
         """The weight of each step among ``candidates``."""
         if candidates and not self._takes_candidates:
             raise ConfigError(
-                f"protocol={self.options.protocol!r} of the attributor 'judge' takes no candidates, expected 'ranked' "
-                "or 'shortlist'"
+                f"protocol={self.options.protocol!r} of the attributor 'judge' takes no candidates, expected "
+                "'shortlist' or 'auto'"
             )
-        for each in candidates:
-            if each.step >= len(case.steps) or case.owner(each.step) != each.agent:
+        for candidate in candidates:
+            if candidate.step >= len(case.steps) or case.owner(candidate.step) != candidate.agent:
                 raise AttributionError(
-                    f"the candidate step {each.step} of {each.agent!r} is none of run {case.trajectory.run_id!r}, "
-                    f"which has {len(case.steps)} steps"
+                    f"the candidate step {candidate.step} of {candidate.agent!r} is none of run "
+                    f"{case.trajectory.run_id!r}, which has {len(case.steps)} steps"
                 )
-        return {each.step: each.score for each in candidates}
+        return {candidate.step: candidate.score for candidate in candidates}
 
     def _proposed(self, trajectory: Trajectory, reference: str | None) -> dict[int, float]:
         """The highest steps of the proposer; none when there is no proposer or no use for it."""
@@ -213,29 +214,17 @@ class JudgeAttributor:
 
     @property
     def _takes_candidates(self) -> bool:
-        return self.options.protocol == "auto" or self.options.protocol in _CHOOSING
+        return self.options.protocol in ("auto", "shortlist")
 
     @property
     def _header_chars(self) -> int:
         """Characters for task, answer and instructions: a part of the context, so that the steps have room."""
-        return header_chars(self._desk.model.context_tokens)
+        return header_chars(self._resources.model.context_tokens)
 
 
 def header_chars(context_tokens: int) -> int:
     """Characters that task, answer and instructions may take in a context of this size."""
     return min(_MOST_HEADER, context_tokens * BYTES_PER_TOKEN // _HEADER_SHARE)
-
-
-def _model_of(options: JudgeOptions) -> ChatModel:
-    if not options.model:
-        raise ConfigError(
-            f"the attributor 'judge' has no model: set {variable_of('model')} to the name of a model, and "
-            f"{variable_of('base_url')} to the OpenAI-compatible endpoint that serves it, such as "
-            f"http://127.0.0.1:8000/v1; or set {variable_of('model')} to a directory with a transformers model"
-        )
-    if options.base_url is None and Path(options.model).is_dir():
-        return LocalChat(options)
-    return EndpointChat(options)
 
 
 def _proposer_of(options: JudgeOptions) -> Scorer | None:
@@ -250,3 +239,57 @@ def _proposer_of(options: JudgeOptions) -> Scorer | None:
     if not isinstance(found, Scorer):
         raise ConfigError(f"proposer={name!r} of the attributor 'judge' scores no steps, expected score()")
     return found
+
+
+def attribution_of(verdict: JudgeVerdict, case: JudgeCase, blank: Attribution) -> Attribution:
+    """``blank`` with the answer of ``verdict``."""
+    ranked = sorted(
+        (step for step, belief in verdict.beliefs.items() if belief > 0),
+        key=lambda step: (step != verdict.step, -verdict.beliefs[step], step),
+    )[:_MOST_CANDIDATES]
+    candidates = tuple(
+        Candidate(agent=case.owner(step), step=step, score=TRUST * verdict.beliefs[step]) for step in ranked
+    )
+    found = {"candidates": candidates, "evidence": verdict.evidence}
+    reason = abstention_reason(verdict)
+    if reason is not None:
+        return blank.model_copy(update={**found, "abstained": True, "abstained_reason": reason})
+    faults = tuple(fault.model_copy(update={"score": TRUST * fault.score}) for fault in verdict.faults)
+    return blank.model_copy(
+        update={
+            **found,
+            "agent": candidates[0].agent,
+            "step": candidates[0].step,
+            "error_mode": verdict.mode,
+            "confidence": candidates[0].score,
+            "faults": faults,
+        }
+    )
+
+
+def scores_of(verdict: JudgeVerdict, case: JudgeCase, usage: Usage) -> StepScores:
+    """The beliefs of ``verdict`` over all steps; those that the judge did not name share what is left."""
+    scale = _DOUBT if verdict.abstention is not None else min(1.0, _MOST_NAMED / sum(verdict.beliefs.values()))
+    named = {step: belief * scale for step, belief in verdict.beliefs.items()}
+    weights = [1.0 if index in case.answerable else _PERSON_SHARE for index in range(len(case.steps))]
+    left = (1.0 - sum(named.values())) / sum(weights)
+    masses = [named.get(index, 0.0) + left * weight for index, weight in enumerate(weights)]
+    agents = dict.fromkeys(case.agents, 0.0)
+    for index in case.answerable:
+        agents[case.owner(index)] += masses[index]
+    return StepScores(
+        steps=tuple(math.log(mass) for mass in masses),
+        agents={agent: _log_odds(mass) for agent, mass in agents.items()},
+        modes={
+            (fault.agent, fault.error_mode): _log_odds(fault.score)
+            for fault in reversed(verdict.faults)
+            if fault.error_mode is not None
+        },
+        evidence=verdict.evidence,
+        usage=usage,
+    )
+
+
+def _log_odds(probability: float) -> float:
+    inside = min(1 - _LEAST_ODDS, max(_LEAST_ODDS, probability))
+    return math.log(inside / (1 - inside))

@@ -10,18 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from tracer_hooks._optional import require
-from tracer_hooks.attribution._judge._chat import ChatReply, ChatRequest
+from tracer_hooks.attribution import JudgeOptions
 from tracer_hooks.attribution._judge._local_prompt import prompt_ids
 from tracer_hooks.attribution._judge._local_weights import load_weights, stamp
-from tracer_hooks.attribution._judge._options import JudgeOptions, variable_of
+from tracer_hooks.endpoint import ChatCompletion, ChatRequest
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import Usage
 
 CHOICE_PREFIX = '{"choice": "'
+_REPLY_TOKENS = 1_024
+"""Tokens of a reply where the request sets no limit."""
 
 
 class LocalChat:
-    """A :class:`~tracer_hooks.attribution.ChatModel` that runs in this process: greedy, without a network.
+    """A :class:`~tracer_hooks.endpoint.ChatModel` that runs in this process: greedy, without a network.
 
     Nothing holds the reply to the schema, so the prompt has to; a choice among labels is read off the probabilities of
     the next token and needs one forward pass. A model is loaded once in a process and answers one question at a time.
@@ -45,8 +47,8 @@ class LocalChat:
         """Tokens of ``text`` by the model's own tokenizer."""
         return len(self._tokenizer.encode(text, add_special_tokens=False))
 
-    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatReply:
-        """Answer ``request``; see :class:`~tracer_hooks.attribution.ChatModel`.
+    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatCompletion:
+        """Answer ``request``; see :class:`~tracer_hooks.endpoint.ChatModel`.
 
         Raises:
             AttributionError: The prompt is longer than the model's context, no second is left, or torch failed.
@@ -60,7 +62,7 @@ class LocalChat:
             except RuntimeError as error:  # torch: out of memory, a weight that does not fit, ...
                 raise AttributionError(f"the local judge {self.name!r} failed: {str(error)[:300]}") from error
 
-    def _write(self, request: ChatRequest, deadline: float | None) -> ChatReply:
+    def _write(self, request: ChatRequest, deadline: float | None) -> ChatCompletion:
         import torch
 
         prompt = self._encode(request, "")
@@ -69,19 +71,19 @@ class LocalChat:
             output = self._model.generate(
                 **prompt,
                 do_sample=False,
-                max_new_tokens=request.max_tokens,
+                max_new_tokens=request.max_tokens or _REPLY_TOKENS,
                 max_time=None if deadline is None else max(0.001, deadline - time.monotonic()),
                 pad_token_id=self._pad,
             )
         written = output[0, length:]
         ended = len(written) > 0 and int(written[-1]) in self._ends
-        return ChatReply(
+        return ChatCompletion(
             text=self._tokenizer.decode(written, skip_special_tokens=True),
             usage=Usage(input_tokens=length, output_tokens=len(written)),
             is_cut=not ended,
         )
 
-    def _choose(self, request: ChatRequest) -> ChatReply:
+    def _choose(self, request: ChatRequest) -> ChatCompletion:
         import torch
 
         prompt = self._encode(request, CHOICE_PREFIX)
@@ -90,7 +92,7 @@ class LocalChat:
         logprobs = torch.log_softmax(logits, dim=-1)
         found = {label: float(logprobs[self._first_token(label)]) for label in request.labels}
         best = max(found, key=lambda label: found[label])
-        return ChatReply(
+        return ChatCompletion(
             text=json.dumps({"choice": best}),
             usage=Usage(input_tokens=prompt["input_ids"].shape[1], output_tokens=1),
             label_logprobs=found,
@@ -101,10 +103,10 @@ class LocalChat:
 
         ids = torch.tensor([prompt_ids(self._tokenizer, request.messages, begun)], device=self._model.device)
         length = ids.shape[1]
-        if length + (1 if request.labels else request.max_tokens) > self.context_tokens:
+        if length + (1 if request.labels else request.max_tokens or _REPLY_TOKENS) > self.context_tokens:
             raise AttributionError(
                 f"a prompt of {length} tokens does not fit the context of {self.context_tokens} tokens of the local "
-                f"judge {self.name!r}. Set {variable_of('context_tokens')} or {variable_of('step_chars')} lower"
+                f"judge {self.name!r}. Set TRACER_HOOKS_JUDGE_CONTEXT, or JudgeOptions(step_chars=...), lower"
             )
         return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
 

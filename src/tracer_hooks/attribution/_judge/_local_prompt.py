@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tracer_hooks.attribution._judge._chat import ChatMessage
+from tracer_hooks.endpoint import ChatMessage
 
 
 def prompt_text(tokenizer: Any, messages: Sequence[ChatMessage]) -> tuple[str, bool]:
@@ -24,13 +24,13 @@ def prompt_ids(tokenizer: Any, messages: Sequence[ChatMessage], begun: str = "")
     """The token ids of the prompt, and of what the reply begins with."""
     text, is_templated = prompt_text(tokenizer, messages)
     # A template writes the special tokens itself.
-    return [int(one) for one in tokenizer.encode(text + begun, add_special_tokens=not is_templated)]
+    return [int(token) for token in tokenizer.encode(text + begun, add_special_tokens=not is_templated)]
 
 
 def _templated(tokenizer: Any, messages: Sequence[ChatMessage]) -> str:
     return str(
         tokenizer.apply_chat_template(
-            [{"role": each.role, "content": each.content} for each in messages],
+            [{"role": message.role, "content": message.content} for message in messages],
             tokenize=False,
             add_generation_prompt=True,
             enable_thinking=False,  # templates that know no thinking ignore it

@@ -1,53 +1,65 @@
-"""Settings of the judge, from arguments or from the environment.
+"""Settings of the judge, from arguments, from the environment, or from the folder of a trained judge.
 
-==================================  ================================================================================
-variable                            meaning
-==================================  ================================================================================
-``TRACER_HOOKS_JUDGE_MODEL``        the model's name at the endpoint, or a directory with a transformers model
-``TRACER_HOOKS_JUDGE_BASE_URL``     an OpenAI-compatible endpoint; default ``OPENAI_BASE_URL``, else OpenAI's own
-``TRACER_HOOKS_JUDGE_API_KEY_ENV``  name of the variable that holds the key
-``TRACER_HOOKS_JUDGE_EXTRA_BODY``   JSON object of further fields of each request
-``TRACER_HOOKS_JUDGE_PROTOCOL``     how the judge is asked, such as ``auto`` or ``all-at-once``
-``TRACER_HOOKS_JUDGE_PROPOSER``     attributor whose highest steps ``ranked`` chooses among
-``TRACER_HOOKS_JUDGE_TOP_K``        how many of its steps
-``TRACER_HOOKS_JUDGE_ROTATIONS``    how often ``ranked`` asks each question, with the options in another order
-``TRACER_HOOKS_JUDGE_LOGPROBS``     ``0``: count votes and ask for no log-probabilities
-``TRACER_HOOKS_JUDGE_CONTEXT``      tokens that prompt and reply may take together
-``TRACER_HOOKS_JUDGE_REPLY``        tokens that a reply may take
-``TRACER_HOOKS_JUDGE_WINDOW``       tokens of one window of ``windowed``; default what fits
-``TRACER_HOOKS_JUDGE_OVERLAP``      steps that neighbouring windows share
-``TRACER_HOOKS_JUDGE_STEP_CHARS``   characters of one step that are shown, from its head and its tail
-``TRACER_HOOKS_JUDGE_TEMPERATURE``  sampling temperature; ``none`` leaves it to the model
-``TRACER_HOOKS_JUDGE_SEED``         seed of sampling and of the order of options
-``TRACER_HOOKS_JUDGE_CALLS``        model calls for one trajectory, ``none`` for no limit
-``TRACER_HOOKS_JUDGE_TOKENS``       tokens for one trajectory, ``none`` for no limit
-``TRACER_HOOKS_JUDGE_SECONDS``      seconds for one trajectory, ``none`` for no limit
-``TRACER_HOOKS_JUDGE_TIMEOUT``      seconds that one request may take
-``TRACER_HOOKS_JUDGE_ATTEMPTS``     how often a request is sent that is refused with 429 or 5xx, or times out
-``TRACER_HOOKS_JUDGE_CONCURRENCY``  trajectories that are judged at the same time
-``TRACER_HOOKS_JUDGE_CACHE``        directory of accepted replies, or ``off``
-``TRACER_HOOKS_JUDGE_LOG``          JSON lines file that every call is written to, with its prompt
-==================================  ================================================================================
+=================================  =================================================================================
+variable                           meaning
+=================================  =================================================================================
+``TRACER_HOOKS_JUDGE_MODEL``       the model's name at the endpoint, or a directory with a transformers model
+``TRACER_HOOKS_JUDGE_BASE_URL``    an OpenAI-compatible endpoint; default ``OPENAI_BASE_URL``, else OpenAI's own
+``TRACER_HOOKS_JUDGE_API_KEY``     its key; default ``OPENAI_API_KEY`` for OpenAI and ``OPENAI_BASE_URL``
+``TRACER_HOOKS_JUDGE_EXTRA_BODY``  JSON object of further fields of each request
+``TRACER_HOOKS_JUDGE_PROTOCOL``    how the judge is asked, such as ``auto`` or ``shortlist``
+``TRACER_HOOKS_JUDGE_CONTEXT``     tokens that prompt and reply may take together
+``TRACER_HOOKS_JUDGE_BUDGET``      limits of one diagnosis, such as ``calls=50,tokens=200000,seconds=none``
+``TRACER_HOOKS_JUDGE_TIMEOUT``     seconds that one request may take
+=================================  =================================================================================
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from tracer_hooks.attribution._judge._budget import JudgeBudget
+from tracer_hooks.attribution._weight_files import read_weights
 from tracer_hooks.config import DEFAULT_STORE, store_path
 from tracer_hooks.errors import ConfigError
 
-JudgeProtocol = Literal["auto", "all-at-once", "step-by-step", "binary-search", "windowed", "ranked", "shortlist"]
+JudgeProtocol = Literal["auto", "all-at-once", "step-by-step", "binary-search", "shortlist"]
 """How the judge is asked."""
 
 PREFIX = "TRACER_HOOKS_JUDGE_"
 DEFAULT_CACHE = DEFAULT_STORE.parent / "judge"
+JUDGE = "judge.json"
+"""The file beside a trained judge's weights that says how it is asked."""
+_ASKED = ("protocol", "proposer", "top_k", "context_tokens", "reply_tokens", "step_chars")
+"""The options that decide what a prompt looks like; a model is used as it was trained only with the same ones."""
+_log = logging.getLogger("tracer_hooks")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeBudget:
+    """Limits for one trajectory; None sets no limit. Replies from the cache cost nothing.
+
+    Raises:
+        ConfigError: A limit is not above 0.
+    """
+
+    calls: int | None = 200
+    """Model calls; a request that is sent again after a refusal is one call."""
+    tokens: int | None = 500_000
+    """Tokens read and written; a call is not made when its prompt alone would go beyond."""
+    seconds: float | None = 600.0
+    """Seconds from the beginning of the diagnosis."""
+
+    def __post_init__(self) -> None:
+        for name in ("calls", "tokens", "seconds"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ConfigError(f"JudgeBudget({name}={value!r}): expected a number above 0, or None for no limit")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,25 +81,19 @@ class JudgeOptions:
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of each request, such as ``{"chat_template_kwargs": {"enable_thinking": False}}``."""
     protocol: JudgeProtocol = "auto"
-    """How the judge is asked; ``auto`` is ``ranked`` when there are candidates, else ``all-at-once`` when the trace
-    fits the context, else ``windowed``."""
+    """How the judge is asked; ``auto`` is ``shortlist`` when there are candidates, else ``all-at-once``, for a run
+    beyond the context in windows. ``all-at-once`` by name cuts such a run's steps until it fits."""
     proposer: str | None = None
-    """Attributor whose highest steps ``ranked`` and ``shortlist`` choose among, and ``all-at-once`` cuts last; it must
-    have a ``score`` method. None: ``shortlist`` takes ``structural``, ``ranked`` takes every step."""
+    """Attributor whose highest steps ``shortlist`` chooses among, and ``all-at-once`` cuts last; it must have a
+    ``score`` method. None: ``shortlist`` takes ``structural``."""
     top_k: int = 5
-    """How many steps ``ranked`` takes from the proposer; ``shortlist`` takes three at most."""
+    """How many steps the proposer gives; ``shortlist`` takes three at most."""
     rotations: int = 5
-    """How often ``ranked`` and ``shortlist`` ask each question, at most once for each rotation of the options."""
-    logprobs: bool = True
-    """Whether these two ask for log-probabilities; without them it counts votes."""
+    """How often ``shortlist`` asks its question, at most once for each rotation of the options."""
     context_tokens: int = 32_768
     """Tokens that prompt and reply may take together. A server that has fewer may cut prompts without a word."""
     reply_tokens: int = 1_024
     """Tokens that a reply may take."""
-    window_tokens: int | None = None
-    """Tokens of one window of ``windowed``; None takes what fits."""
-    window_overlap: int = 2
-    """Steps that neighbouring windows share."""
     step_chars: int = 6_000
     """Characters of one step that are shown; of a longer one the head and the tail."""
     temperature: float | None = 0.0
@@ -95,7 +101,7 @@ class JudgeOptions:
     seed: int = 0
     """Seed of sampling and of the order of options."""
     budget: JudgeBudget = field(default_factory=JudgeBudget)
-    """What the diagnosis of one trajectory may cost."""
+    """Limits of the diagnosis of one trajectory."""
     timeout_s: float = 120.0
     """Seconds that one request may take."""
     attempts: int = 4
@@ -111,7 +117,9 @@ class JudgeOptions:
 
     def __post_init__(self) -> None:
         if self.protocol not in get_args(JudgeProtocol):
-            raise _refused("protocol", self.protocol, f"one of {', '.join(map(repr, get_args(JudgeProtocol)))}")
+            expected = f"one of {', '.join(map(repr, get_args(JudgeProtocol)))}"
+            gone = _GONE_PROTOCOLS.get(self.protocol)
+            raise _refused("protocol", self.protocol, expected if gone is None else f"{expected}: {gone}")
         for name, least in _LEAST.items():
             value = getattr(self, name)
             if value is not None and not value >= least:
@@ -126,53 +134,68 @@ class JudgeOptions:
         Raises:
             ConfigError: A variable or argument holds a value that cannot be used.
         """
+        _warn_of_gone_variables()
         found: dict[str, Any] = {}
-        limits: dict[str, Any] = {}
-        for name, read in _READERS.items():
+        for name, (read, expected) in _READERS.items():
             value = os.environ.get(variable_of(name), "").strip()
             if value:
-                (limits if name in _BUDGET else found)[name] = _read(name, value, read)
-        found["budget"] = replace(JudgeBudget(), **limits)
-        if "cache_dir" not in found and store_path() is None:
+                try:
+                    found[name] = read(value)
+                except (ValueError, TypeError) as error:
+                    raise ConfigError(f"{variable_of(name)} is {value!r}, expected {expected}") from error
+        if store_path() is None:
             found["cache_dir"] = None  # who wants no runs on the disk wants no replies there either
-        unknown = set(overrides) - {each.name for each in fields(cls)}
+        unknown = set(overrides) - {option.name for option in fields(cls)}
         if unknown:
             raise ConfigError(f"unknown option {sorted(unknown)[0]!r} of the attributor 'judge'")
         return cls(**{**found, **overrides})
 
 
 def variable_of(name: str) -> str:
-    """The environment variable of an option or of a limit of the budget."""
-    return PREFIX + _SHORT.get(name, name.upper())
+    """The environment variable of an option that has one."""
+    return PREFIX + {"context_tokens": "CONTEXT", "timeout_s": "TIMEOUT"}.get(name, name.upper())
 
 
-def _read(name: str, value: str, read: Callable[[str], Any]) -> Any:
-    try:
-        return read(value)
-    except (ValueError, TypeError) as error:
-        raise ConfigError(f"{variable_of(name)} is {value!r}, expected {_EXPECTED[read]}") from error
+def options_as_json(options: JudgeOptions) -> bytes:
+    """The content of ``judge.json``."""
+    asked = {name: getattr(options, name) for name in _ASKED}
+    return (json.dumps({"attributor": "judge", "version": 1, "model": asked}, indent=1) + "\n").encode()
+
+
+def saved_options(directory: Path) -> JudgeOptions:
+    """The options of a folder with ``judge.json``; variables of the environment go before them.
+
+    Raises:
+        AttributionError: The file is missing, damaged, or of another version.
+        ConfigError: A variable holds a value that cannot be used.
+    """
+
+    def made(document: dict[str, Any]) -> JudgeOptions:
+        if document["version"] != 1:
+            raise ValueError("it is of another version than 1")
+        asked = {name: document["model"][name] for name in _ASKED}
+        JudgeOptions(**asked)
+        own = {
+            name: value
+            for name, value in asked.items()
+            if name not in _READERS or not os.environ.get(variable_of(name), "").strip()
+        }
+        return replace(JudgeOptions.from_env(), model=str(directory), base_url=None, **own)
+
+    again = "train the judge again with `tracer-hooks train sft` or `train grpo`"
+    return read_weights(directory / JUDGE, made, what="trained judge", again=again)
+
+
+def _warn_of_gone_variables() -> None:
+    """Say once in a process which variables are set that nothing reads any more, and what to use instead."""
+    for name, instead in _GONE_VARIABLES.items():
+        if os.environ.get(PREFIX + name, "").strip() and name not in _warned_of:
+            _warned_of.add(name)
+            _log.warning("%s is no longer read: %s", PREFIX + name, instead)
 
 
 def _refused(name: str, value: object, expected: str) -> ConfigError:
     return ConfigError(f"{name}={value!r} of the attributor 'judge' cannot be used, expected {expected}")
-
-
-def _flag(value: str) -> bool:
-    if value.lower() not in ("0", "1", "false", "true"):
-        raise ValueError
-    return value.lower() in ("1", "true")
-
-
-def _whole(value: str) -> int | None:
-    return None if value.lower() == "none" else int(value)
-
-
-def _number(value: str) -> float | None:
-    return None if value.lower() == "none" else float(value)
-
-
-def _path(value: str) -> Path | None:
-    return None if value.lower() == "off" else Path(value)
 
 
 def _object(value: str) -> dict[str, Any]:
@@ -182,57 +205,31 @@ def _object(value: str) -> dict[str, Any]:
     return read
 
 
-_BUDGET = ("calls", "tokens", "seconds")
-_SHORT = {
-    "context_tokens": "CONTEXT",
-    "reply_tokens": "REPLY",
-    "window_tokens": "WINDOW",
-    "window_overlap": "OVERLAP",
-    "timeout_s": "TIMEOUT",
-    "cache_dir": "CACHE",
-    "call_log": "LOG",
-}
-_READERS: dict[str, Callable[[str], Any]] = {
-    "model": str,
-    "base_url": str,
-    "api_key_env": str,
-    "extra_body": _object,
-    "protocol": str,
-    "proposer": str,
-    "top_k": int,
-    "rotations": int,
-    "logprobs": _flag,
-    "context_tokens": int,
-    "reply_tokens": int,
-    "window_tokens": _whole,
-    "window_overlap": int,
-    "step_chars": int,
-    "temperature": _number,
-    "seed": int,
-    "calls": _whole,
-    "tokens": _whole,
-    "seconds": _number,
-    "timeout_s": float,
-    "attempts": int,
-    "concurrency": int,
-    "cache_dir": _path,
-    "call_log": _path,
-}
-_EXPECTED: dict[Callable[[str], Any], str] = {
-    _object: "a JSON object",
-    _flag: "'0' or '1'",
-    _whole: "a whole number or 'none'",
-    _number: "a number or 'none'",
-    int: "a whole number",
-    float: "a number",
+def _budget(value: str) -> JudgeBudget:
+    limits: dict[str, Any] = {}
+    for part in value.split(","):
+        name, _, number = (piece.strip() for piece in part.partition("="))
+        read = {"calls": int, "tokens": int, "seconds": float}.get(name)
+        if read is None or name in limits:
+            raise ValueError
+        limits[name] = None if number.lower() == "none" else read(number)
+    return JudgeBudget(**limits)
+
+
+_READERS: dict[str, tuple[Callable[[str], Any], str]] = {
+    "model": (str, "a name"),
+    "base_url": (str, "a URL"),
+    "extra_body": (_object, "a JSON object"),
+    "protocol": (str, "a protocol"),
+    "context_tokens": (int, "a whole number"),
+    "budget": (_budget, "limits such as 'calls=50,tokens=200000,seconds=none'"),
+    "timeout_s": (float, "a number"),
 }
 _LEAST = {
     "top_k": 1,
     "rotations": 1,
     "context_tokens": 1_024,
     "reply_tokens": 32,
-    "window_tokens": 256,
-    "window_overlap": 0,
     "step_chars": 100,
     "temperature": 0,
     "timeout_s": 0.001,
@@ -240,3 +237,28 @@ _LEAST = {
     "backoff_s": 0,
     "concurrency": 1,
 }
+_GONE_PROTOCOLS = {
+    "ranked": "'ranked' is gone, use 'shortlist'",
+    "windowed": "'windowed' is gone, 'auto' reads runs beyond the context in windows",
+}
+_IN_PYTHON = (
+    *("proposer", "top_k", "rotations", "temperature", "seed", "attempts", "concurrency", "step_chars"),
+    *("reply_tokens", "cache_dir", "call_log"),
+)
+_GONE_VARIABLES = {
+    {"reply_tokens": "REPLY", "cache_dir": "CACHE", "call_log": "LOG"}.get(name, name.upper()): (
+        f"hand JudgeOptions({name}=...) to JudgeAttributor in Python"
+    )
+    for name in _IN_PYTHON
+} | {
+    "CACHE": "hand JudgeOptions(cache_dir=...) to JudgeAttributor in Python, or set TRACER_HOOKS_STORE=off to keep "
+    "neither replies nor runs",
+    "API_KEY_ENV": f"set {PREFIX}API_KEY to the key itself",
+    "CALLS": f"set {PREFIX}BUDGET=calls=...",
+    "TOKENS": f"set {PREFIX}BUDGET=tokens=...",
+    "SECONDS": f"set {PREFIX}BUDGET=seconds=...",
+    "LOGPROBS": "log-probabilities are used wherever the endpoint gives them",
+    "WINDOW": f"a window takes what fits {PREFIX}CONTEXT",
+    "OVERLAP": "neighbouring windows share two steps",
+}
+_warned_of: set[str] = set()

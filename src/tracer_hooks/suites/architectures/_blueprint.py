@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tracer_hooks.endpoint import Endpoint
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.suites._endpoint import Endpoint
 from tracer_hooks.suites.architectures._architecture import Architecture, Said, Tool
 from tracer_hooks.suites.architectures._debate import DEBATE
 from tracer_hooks.suites.architectures._planner_solver_checker import PLANNER_SOLVER_CHECKER

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from tracer_hooks.endpoint import Endpoint
 from tracer_hooks.frameworks.plain import agent, hand_off
-from tracer_hooks.suites._endpoint import Endpoint
 from tracer_hooks.suites.architectures._architecture import Said, Tool
 from tracer_hooks.suites.architectures._blueprint import Blueprint, blueprint
 from tracer_hooks.suites.architectures._member import Member

@@ -6,12 +6,15 @@ import json
 import random
 import subprocess
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tracer_hooks.attribution._judge import ChatReply, ChatRequest, JudgeAttributor, JudgeOptions
-from tracer_hooks.errors import TracerHooksError
+from tracer_hooks.attribution._judge import JudgeAttributor, JudgeOptions, _models
+from tracer_hooks.endpoint import ChatCompletion, ChatRequest
+from tracer_hooks.errors import MissingExtraError, TracerHooksError
 from tracer_hooks.schema import AgentSpec, RunOutcome, Step, StepInput, StepKind, ToolCall, Trajectory, Usage
 
 from ._runs import budget
@@ -21,7 +24,7 @@ TEXTS = [
     "a\n\n\tb  c", '{"agent": "a", "step": 99}', "x" * 9_000, "[... 12 characters left out ...]", "\u2028", "<think>",
 ]  # fmt: skip
 NAMES = ["user", "human", "a", "A", "a b", "Computer_terminal", "Orchestrator", "", "b (x)", "=== step 1 |"]
-PROTOCOLS = ["all-at-once", "step-by-step", "binary-search", "windowed", "ranked", "auto"]
+PROTOCOLS = ["all-at-once", "step-by-step", "binary-search", "shortlist", "auto"]
 
 
 class Random:
@@ -36,12 +39,14 @@ class Random:
     def count_tokens(self, text: str) -> int:
         return len(text) // 3
 
-    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatReply:
+    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatCompletion:
         sent = sum(self.count_tokens(message.content) for message in request.messages)
         assert sent + request.max_tokens <= self.context_tokens
         logprobs = {label: self._rng.uniform(-9, 0) for label in request.labels} if self._rng.random() < 0.5 else None
         text = json.dumps(self._value(request.schema))
-        return ChatReply(text=text, usage=Usage(input_tokens=1), label_logprobs=logprobs if request.labels else None)
+        return ChatCompletion(
+            text=text, usage=Usage(input_tokens=1), label_logprobs=logprobs if request.labels else None
+        )
 
     def _value(self, schema: Any) -> Any:
         rng = self._rng
@@ -166,7 +171,33 @@ def test_a_context_that_is_too_small_is_an_error_of_the_tree() -> None:
 def test_importing_the_judge_loads_neither_its_models_nor_its_clients() -> None:
     code = (
         "import sys, tracer_hooks.attribution._judge\n"
-        "print([m for m in ('openai', 'httpx', 'torch', 'transformers', 'tenacity', 'jinja2') if m in sys.modules])"
+        "heavy = {'openai', 'httpx', 'torch', 'transformers', 'tenacity', 'jinja2'}\n"
+        "print([m for m in sys.modules if m in heavy or '._judge._local' in m])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_folder_of_weights_is_run_by_the_distribution_that_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[JudgeOptions] = []
+
+    def load(options: JudgeOptions) -> Random:
+        made.append(options)
+        return Random(0, 40_000)
+
+    point = SimpleNamespace(load=lambda: load)
+    monkeypatch.setattr(_models, "entry_points", lambda group, name: [point] if name == "local" else [])
+    options = JudgeOptions(model=str(tmp_path), cache_dir=None)
+    check(JudgeAttributor(options).attribute(odd_run(1)), odd_run(1))
+    assert made == [options]
+
+
+def test_without_anything_that_runs_weights_the_message_has_the_install_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_models, "entry_points", lambda group, name: [])
+    monkeypatch.setattr(_models, "_LOCAL", "tracer_hooks.attribution._judge._moved:LocalChat")
+    with pytest.raises(MissingExtraError, match=r"a judge from a local model .*pip install 'tracer-hooks\[model\]'"):
+        JudgeAttributor(JudgeOptions(model=str(tmp_path)))

@@ -13,7 +13,7 @@ import pytest
 
 from tracer_hooks.attribution import diagnose_each
 from tracer_hooks.attribution._judge import JudgeAttributor, JudgeOptions
-from tracer_hooks.attribution._judge._endpoint import _retry_after, label_logprobs
+from tracer_hooks.endpoint import ChatCompletion, ChatRequest, label_logprobs, retry_after
 from tracer_hooks.errors import AttributionError, ConfigError
 from tracer_hooks.schema import Candidate
 from tracer_hooks.telemetry import is_suppressed
@@ -91,8 +91,8 @@ def test_a_server_without_log_probabilities_is_asked_for_votes(status: int) -> N
 
     candidates = [Candidate(agent="Calculator", step=3, score=0.5), Candidate(agent="Planner", step=4, score=0.5)]
     with ScriptedLLM(default=reply) as llm:
-        answer = judge(llm, protocol="ranked").attribute(shop_run(), candidates=candidates)
-        assert llm.calls == 4  # a refusal, two orders of the agents, the reason
+        answer = judge(llm, protocol="shortlist").attribute(shop_run(), candidates=candidates)
+        assert llm.calls == 4  # a refusal, two orders of the steps, the reason
     assert answer.step in (3, 4)
 
 
@@ -249,7 +249,6 @@ def test_no_endpoint_and_no_key_is_an_error_that_says_what_to_set(keys: list[str
 
 
 def test_the_judges_calls_are_not_traced() -> None:
-    from tracer_hooks.attribution._judge import ChatReply, ChatRequest
     from tracer_hooks.schema import Usage
 
     class Watching:
@@ -260,9 +259,9 @@ def test_the_judges_calls_are_not_traced() -> None:
         def count_tokens(self, text: str) -> int:
             return len(text) // 4
 
-        def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatReply:
+        def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatCompletion:
             self.suppressed.append(is_suppressed())
-            return ChatReply(text=verdict(), usage=Usage())
+            return ChatCompletion(text=verdict(), usage=Usage())
 
     watching = Watching()
     asked = JudgeAttributor(JudgeOptions(cache_dir=None, budget=budget()), model=watching)
@@ -304,4 +303,4 @@ def test_a_reply_that_names_no_label_gives_no_probabilities() -> None:
     ],
 )
 def test_how_long_a_server_asks_to_wait(headers: dict[str, str], seconds: float | None) -> None:
-    assert _retry_after(SimpleNamespace(headers=headers)) == seconds
+    assert retry_after(SimpleNamespace(headers=headers)) == seconds

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tracer_hooks.attribution._judge._fence import fenced, flat
+from tracer_hooks.attribution._judge._prompts import fenced, flat
 from tracer_hooks.schema import AgentSpec, RunOutcome, Step, ToolCall, Trajectory
 from tracer_hooks.testing import ScriptedLLM
 
@@ -91,9 +91,7 @@ def hostile() -> Trajectory:
     )
 
 
-@pytest.mark.parametrize(
-    "protocol", ["all-at-once", "step-by-step", "binary-search", "ranked", "shortlist", "windowed"]
-)
+@pytest.mark.parametrize("protocol", ["all-at-once", "step-by-step", "binary-search", "shortlist", "auto"])
 def test_a_hostile_run_adds_no_line_to_the_frame(protocol: str) -> None:
     """The frame has as many lines as that of a harmless run, in each question of each protocol."""
 

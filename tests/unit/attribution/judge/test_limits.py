@@ -16,6 +16,12 @@ from tracer_hooks.testing import Reply, ScriptedLLM, ScriptedRequest
 
 from ._runs import budget, judge, long_run, shop_run, verdict
 
+CANDIDATES = (
+    Candidate(agent="Calculator", step=3, score=0.7),
+    Candidate(agent="Planner", step=4, score=0.1),
+    Candidate(agent="Planner", step=6, score=0.1),
+)
+
 
 def answer_of(attribution: Attribution) -> dict[str, Any]:
     """An attribution without what differs from call to call."""
@@ -71,7 +77,7 @@ def test_log_probabilities_are_kept_too(tmp_path: Path) -> None:
 
     candidates = [Candidate(agent="Calculator", step=3, score=0.5), Candidate(agent="Planner", step=4, score=0.4)]
     with ScriptedLLM(default=reply) as llm:
-        asked = judge(llm, cache_dir=tmp_path, protocol="ranked")
+        asked = judge(llm, cache_dir=tmp_path, protocol="shortlist")
         first = asked.attribute(shop_run(), candidates=candidates)
         calls = llm.calls
         second = asked.attribute(shop_run(), candidates=candidates)
@@ -127,28 +133,36 @@ def test_the_best_answer_so_far_is_given_and_marked() -> None:
     ("protocol", "reply"),
     [
         ("binary-search", '{"half": "first", "probability": 0.9}'),
-        ("ranked", '{"choice": "A"}'),
-        (
-            "windowed",
-            '{"findings": [{"step": 3, "kind": "error", "text": "multiplies", "suspicion": 0.8}]}',
-        ),
+        ("shortlist", '{"choice": "A"}'),
     ],
 )
 def test_every_protocol_has_a_best_answer_after_its_first_reply(protocol: str, reply: str) -> None:
+    candidates = CANDIDATES if protocol == "shortlist" else ()
     with ScriptedLLM(default=reply) as llm:
-        answer = judge(llm, protocol=protocol, budget=budget(calls=1)).attribute(shop_run())
+        answer = judge(llm, protocol=protocol, budget=budget(calls=1)).attribute(shop_run(), candidates=candidates)
     assert not answer.abstained
     assert answer.step in (1, 3)
     assert "best answer so far" in answer.evidence[0].why
 
 
+def test_windows_have_a_best_answer_after_the_first_one() -> None:
+    reply = '{"findings": [{"step": 3, "kind": "error", "text": "makes it up", "suspicion": 0.8}]}'
+    settings: dict[str, Any] = {"protocol": "auto", "context_tokens": 8_192, "reply_tokens": 512}
+    with ScriptedLLM(default=reply) as llm:
+        answer = judge(llm, budget=budget(calls=1), **settings).attribute(long_run())
+    assert (answer.abstained, answer.step) == (False, 3)
+    assert "best answer so far" in answer.evidence[0].why
+
+
 def test_a_choice_that_breaks_off_counts_what_it_has() -> None:
     def reply(request: ScriptedRequest) -> str:
-        line = next(line for line in request.last.splitlines() if line.endswith(") Calculator"))
+        line = next(line for line in request.last.splitlines() if line[1:].startswith(") step 3, by Calculator"))
         return json.dumps({"choice": line[0]})
 
+    candidates = [candidate.model_copy(update={"score": 0.3}) for candidate in CANDIDATES]
     with ScriptedLLM(default=reply) as llm:
-        answer = judge(llm, protocol="ranked", budget=budget(calls=2)).attribute(shop_run())
+        asked = judge(llm, protocol="shortlist", budget=budget(calls=2))
+        answer = asked.attribute(shop_run(), candidates=candidates)
         assert llm.calls == 2
     assert answer.agent == "Calculator"
 

@@ -92,17 +92,16 @@ def test_a_local_model_answers_with_and_without_a_chat_template(tmp_path: Path, 
 
 
 def test_a_local_model_chooses_by_its_probabilities_free_of_its_liking_for_labels(tmp_path: Path) -> None:
-    asked = local_judge(save_model(tmp_path), protocol="ranked")
-    scores = asked.score(shop_run(), candidates=CANDIDATES)
-    assert scores is not None
-    assert set(scores.agents) == {"Price_Finder", "Calculator", "Planner"}
-    # It says C each time; over all orders every agent was C once, so it has told nothing.
-    assert list(scores.agents.values()) == [pytest.approx(math.log(0.5), abs=1e-4)] * 3
+    asked = local_judge(save_model(tmp_path), protocol="shortlist")
+    answer = asked.attribute(shop_run(), candidates=CANDIDATES)
+    # It says C each time; over all orders every step was C once, so it has told nothing beside the weights.
+    found = {candidate.step: candidate.score for candidate in answer.candidates}
+    assert found == {step: pytest.approx(weight / 2, abs=1e-4) for step, weight in {2: 0.1, 3: 0.2, 4: 0.3}.items()}
 
 
 def test_the_log_probabilities_are_the_models_own(tmp_path: Path) -> None:
-    from tracer_hooks.attribution._judge import ChatMessage, ChatRequest
     from tracer_hooks.attribution._judge._local import LocalChat
+    from tracer_hooks.endpoint import ChatMessage, ChatRequest
 
     chat = LocalChat(JudgeOptions(model=str(save_model(tmp_path))))
     request = ChatRequest(
@@ -117,7 +116,7 @@ def test_the_log_probabilities_are_the_models_own(tmp_path: Path) -> None:
 
 
 def test_a_choice_stands_when_its_reason_cannot_be_read(tmp_path: Path) -> None:
-    asked = local_judge(save_model(tmp_path, reply="I wonder."), protocol="ranked")
+    asked = local_judge(save_model(tmp_path, reply="I wonder."), protocol="shortlist")
     answer = asked.attribute(shop_run(), candidates=CANDIDATES[1:2])
     assert (answer.agent, answer.step, answer.error_mode) == ("Calculator", 3, None)
     assert "no usable reason" in answer.evidence[0].why
@@ -130,8 +129,8 @@ def test_words_of_a_local_model_that_are_no_json_are_an_error(tmp_path: Path) ->
 
 
 def test_a_reply_that_does_not_end_is_known_to_be_cut(tmp_path: Path) -> None:
-    from tracer_hooks.attribution._judge import ChatMessage, ChatRequest
     from tracer_hooks.attribution._judge._local import LocalChat
+    from tracer_hooks.endpoint import ChatMessage, ChatRequest
 
     chat = LocalChat(JudgeOptions(model=str(save_model(tmp_path))))
     request = ChatRequest(messages=(ChatMessage("user", "Go on."),), schema={}, schema_name="x", max_tokens=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from pathlib import Path
 
@@ -31,18 +32,53 @@ def set_all(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
 
 def test_every_setting_can_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     set_all(
-        monkeypatch, MODEL="m", BASE_URL="http://127.0.0.1:9/v1", API_KEY_ENV="K", EXTRA_BODY='{"a": 1}',
-        PROTOCOL="ranked", PROPOSER="rules", TOP_K="4", ROTATIONS="3", LOGPROBS="0", CONTEXT="9000", REPLY="500",
-        WINDOW="1000", OVERLAP="1", STEP_CHARS="999", TEMPERATURE="none", SEED="5", CALLS="7", TOKENS="none",
-        SECONDS="8.5", TIMEOUT="9", ATTEMPTS="2", CONCURRENCY="6", CACHE="replies", LOG="calls.jsonl",
+        monkeypatch, MODEL="m", BASE_URL="http://127.0.0.1:9/v1", EXTRA_BODY='{"a": 1}', PROTOCOL="shortlist",
+        CONTEXT="9000", BUDGET="calls=7, tokens=none,seconds=8.5", TIMEOUT="9",
     )  # fmt: skip
     assert JudgeOptions.from_env() == JudgeOptions(
-        model="m", base_url="http://127.0.0.1:9/v1", api_key_env="K", extra_body={"a": 1},
-        protocol="ranked", proposer="rules", top_k=4, rotations=3, logprobs=False, context_tokens=9000,
-        reply_tokens=500, window_tokens=1000, window_overlap=1, step_chars=999, temperature=None, seed=5,
-        budget=JudgeBudget(calls=7, tokens=None, seconds=8.5), timeout_s=9, attempts=2, concurrency=6,
-        cache_dir=Path("replies"), call_log=Path("calls.jsonl"),
+        model="m", base_url="http://127.0.0.1:9/v1", extra_body={"a": 1}, protocol="shortlist", context_tokens=9000,
+        budget=JudgeBudget(calls=7, tokens=None, seconds=8.5), timeout_s=9,
     )  # fmt: skip
+
+
+def test_a_limit_that_the_budget_does_not_name_keeps_its_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_all(monkeypatch, BUDGET="tokens=1000")
+    assert JudgeOptions.from_env().budget == JudgeBudget(tokens=1000)
+
+
+def test_there_are_eight_variables_at_most() -> None:
+    assert len(_options._READERS) + 1 <= 8  # and the key
+
+
+GONE = (
+    "API_KEY_ENV", "PROPOSER", "TOP_K", "ROTATIONS", "LOGPROBS", "REPLY", "WINDOW", "OVERLAP", "STEP_CHARS",
+    "TEMPERATURE", "SEED", "CALLS", "TOKENS", "SECONDS", "ATTEMPTS", "CONCURRENCY", "CACHE", "LOG",
+)  # fmt: skip
+
+
+def test_every_variable_that_went_is_said_once_with_what_to_use(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(_options, "_warned_of", set())
+    set_all(monkeypatch, **dict.fromkeys(GONE, "7"))
+    with caplog.at_level(logging.WARNING, logger="tracer_hooks"):
+        assert JudgeOptions.from_env() == JudgeOptions()
+        JudgeOptions.from_env()
+    told = dict(record.getMessage().split(" is no longer read: ") for record in caplog.records)
+    assert set(told) == {f"TRACER_HOOKS_JUDGE_{name}" for name in GONE}
+    assert len(caplog.records) == len(GONE)
+    assert told["TRACER_HOOKS_JUDGE_CALLS"] == "set TRACER_HOOKS_JUDGE_BUDGET=calls=..."
+    assert "JudgeOptions(reply_tokens=...)" in told["TRACER_HOOKS_JUDGE_REPLY"]
+    assert "TRACER_HOOKS_STORE=off" in told["TRACER_HOOKS_JUDGE_CACHE"]
+    for sentence in told.values():
+        for option in re.findall(r"JudgeOptions\((\w+)=", sentence):
+            assert hasattr(JudgeOptions(), option)
+
+
+@pytest.mark.parametrize(("protocol", "instead"), [("ranked", "use 'shortlist'"), ("windowed", "'auto' reads runs")])
+def test_a_protocol_that_went_names_its_successor(protocol: str, instead: str) -> None:
+    with pytest.raises(ConfigError, match=instead):
+        JudgeOptions(protocol=protocol)  # type: ignore[arg-type]
 
 
 def test_without_variables_the_defaults_hold() -> None:
@@ -50,33 +86,29 @@ def test_without_variables_the_defaults_hold() -> None:
 
 
 def test_an_argument_goes_before_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    set_all(monkeypatch, MODEL="m", SEED="5")
-    assert JudgeOptions.from_env(seed=1) == JudgeOptions(model="m", seed=1)
+    set_all(monkeypatch, MODEL="m", CONTEXT="5000")
+    assert JudgeOptions.from_env(context_tokens=6000) == JudgeOptions(model="m", context_tokens=6000)
     with pytest.raises(ConfigError, match="unknown option 'sede'"):
         JudgeOptions.from_env(sede=1)
-
-
-def test_replies_are_kept_unless_it_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert JudgeOptions.from_env().cache_dir == Path(".tracer_hooks/judge")
-    set_all(monkeypatch, CACHE="off")
-    assert JudgeOptions.from_env().cache_dir is None
 
 
 def test_without_a_store_of_runs_no_replies_are_kept_either(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACER_HOOKS_STORE", "off")
     assert JudgeOptions.from_env().cache_dir is None
-    set_all(monkeypatch, CACHE="replies")
-    assert JudgeOptions.from_env().cache_dir == Path("replies")
+    assert JudgeOptions.from_env(cache_dir=Path("replies")).cache_dir == Path("replies")
+    monkeypatch.delenv("TRACER_HOOKS_STORE")
+    assert JudgeOptions.from_env().cache_dir == Path(".tracer_hooks/judge")
 
 
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
-        ("SEED", "five", "a whole number"),
-        ("CALLS", "many", "a whole number or 'none'"),
-        ("SECONDS", "soon", "a number or 'none'"),
+        ("CONTEXT", "five", "a whole number"),
+        ("BUDGET", "calls=many", "limits such as 'calls=50,"),
+        ("BUDGET", "money=5", "limits such as 'calls=50,"),
+        ("BUDGET", "7", "limits such as 'calls=50,"),
+        ("BUDGET", "calls=0", "limits such as 'calls=50,"),
         ("TIMEOUT", "soon", "a number"),
-        ("LOGPROBS", "maybe", "'0' or '1'"),
         ("EXTRA_BODY", "[1]", "a JSON object"),
         ("EXTRA_BODY", "{", "a JSON object"),
     ],
@@ -112,7 +144,8 @@ def test_without_a_model_the_message_says_exactly_what_to_set() -> None:
 
 def test_an_attributor_made_without_arguments_reads_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     with ScriptedLLM([verdict()]) as llm:
-        set_all(monkeypatch, MODEL="m", BASE_URL=llm.base_url, CACHE="off")
+        set_all(monkeypatch, MODEL="m", BASE_URL=llm.base_url)
+        monkeypatch.setenv("TRACER_HOOKS_STORE", "off")
         assert JudgeAttributor().attribute(shop_run()).attributor == "judge/2 all-at-once m"
 
 
@@ -120,18 +153,4 @@ def test_the_guide_and_the_module_name_the_same_variables() -> None:
     pattern = re.compile(r"TRACER_HOOKS_JUDGE_[A-Z_]*[A-Z]")
     read = {_options.variable_of(name) for name in _options._READERS} | {"TRACER_HOOKS_JUDGE_API_KEY"}
     assert set(pattern.findall(GUIDE.read_text(encoding="utf-8"))) == read
-    assert set(pattern.findall(_options.__doc__ or "")) == read - {"TRACER_HOOKS_JUDGE_API_KEY"}
-
-
-@pytest.mark.parametrize(
-    ("proposer", "said"),
-    [
-        ("rules", "proposer='rules' .* scores no steps"),
-        ("judge", "is the judge itself"),
-        ("oracle", "unknown attributor"),
-    ],
-)
-def test_a_proposer_that_cannot_propose_is_refused(proposer: str, said: str) -> None:
-    options = JudgeOptions(model="m", base_url="http://127.0.0.1:9/v1", protocol="ranked", proposer=proposer)
-    with pytest.raises(ConfigError, match=said):
-        JudgeAttributor(options).attribute(shop_run())
+    assert set(pattern.findall(_options.__doc__ or "")) == read

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from tracer_hooks.attribution import JudgeAttributor, JudgeOptions, StructuralAttributor
-from tracer_hooks.attribution._judge import ChatReply, ChatRequest
-from tracer_hooks.attribution._judge._saved_options import saved_options
+from tracer_hooks.attribution._judge._options import saved_options
 from tracer_hooks.attribution.teaching import (
     JudgeQuestions,
     answerable_steps,
@@ -20,6 +19,7 @@ from tracer_hooks.attribution.teaching import (
     read_verdict,
     write_judge_options,
 )
+from tracer_hooks.endpoint import ChatCompletion, ChatRequest
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import ErrorMode, RunOutcome, Step, Trajectory, Usage
 
@@ -40,13 +40,13 @@ class Asked:
     def count_tokens(self, text: str) -> int:
         return len(text.split())
 
-    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatReply:
+    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatCompletion:
         self.requests.append(request)
         step = request.schema["properties"].get("step", {}).get("enum", [0])[0]
         agent = request.schema["properties"].get("agent", {}).get("enum", [""])[0]
         reply: dict[str, Any] = {"choice": "A"} if request.labels else {"agent": agent, "step": step}
         reply |= {"verdict": "fault", "error_mode": "FM-1.1", "probability": 0.5}
-        return ChatReply(text=json.dumps(reply), usage=Usage(input_tokens=1, output_tokens=1))
+        return ChatCompletion(text=json.dumps(reply), usage=Usage(input_tokens=1, output_tokens=1))
 
 
 def long_run() -> Trajectory:
@@ -121,11 +121,12 @@ def test_a_folder_says_how_its_judge_is_asked_and_the_environment_goes_before(
     assert (found.protocol, found.context_tokens, found.reply_tokens, found.model) == (
         "shortlist", 4096, 256, str(tmp_path),
     )  # fmt: skip
-    monkeypatch.setenv("TRACER_HOOKS_JUDGE_REPLY", "99")
-    assert saved_options(tmp_path).reply_tokens == 99
-    assert saved_options(tmp_path).context_tokens == 4096
-    monkeypatch.setenv("TRACER_HOOKS_JUDGE_REPLY", str(JudgeOptions().reply_tokens))  # said, although it is the default
-    assert saved_options(tmp_path).reply_tokens == JudgeOptions().reply_tokens
+    monkeypatch.setenv("TRACER_HOOKS_JUDGE_CONTEXT", "9999")
+    assert saved_options(tmp_path).context_tokens == 9999
+    assert saved_options(tmp_path).reply_tokens == 256
+    default = JudgeOptions().context_tokens
+    monkeypatch.setenv("TRACER_HOOKS_JUDGE_CONTEXT", str(default))  # said, although it is the default
+    assert saved_options(tmp_path).context_tokens == default
     for damaged in ('{"version": 1, "model": {"protocol": "guess"}}', '{"version": 2, "model": {}}'):
         (tmp_path / "judge.json").write_text(damaged)
         with pytest.raises(AttributionError, match="train the judge again"):
