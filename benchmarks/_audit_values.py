@@ -6,9 +6,22 @@ import re
 from datetime import date, timedelta
 from fractions import Fraction
 
-from _audit_arithmetic import evaluate
 from _audit_patterns import Claim, Template, first_fault, template, unless
-from _audit_text import Run, arguments, flat, folded, number, numbers, own, results, same_value, stands, whole, within
+from _audit_text import (
+    Run,
+    arguments,
+    evaluate,
+    flat,
+    folded,
+    number,
+    numbers,
+    own,
+    results,
+    same_value,
+    stands,
+    whole,
+    within,
+)
 
 _WORKS = re.compile(
     r"\b(?:sum|total|add|subtract|minus|plus|times|multipl|divid|calculat|comput|count|average|differ|so there|thus|"

@@ -26,8 +26,7 @@ from typing import Any
 
 import _agent_head_fit as fitting
 import numpy as np
-from _agent_head_fit import AgentExample, AgentFitOptions, Fit, Study
-from _agent_head_sums import Array, Sums, pooled, ridge
+from _agent_head_fit import AgentExample, AgentFitOptions, Array, Fit, Study, Sums, pooled, ridge
 from numpy.typing import NDArray
 
 from tracer_hooks.attribution._features import FeatureTable, features_of, group_of

@@ -22,18 +22,21 @@ from pathlib import Path
 from typing import Any
 
 from _provenance_cases import DATA, FAULTS, read_cases
-from _provenance_measure import (
+from _provenance_runs import Run, recorded
+from _provenance_sums import (
     HELD_OUT,
     Answer,
+    Sums,
     answers,
     baselines,
     clean,
     grouped,
     in_all_frameworks,
+    measure_sums,
+    parser_rule,
     share,
+    signal_rule,
 )
-from _provenance_runs import Run, recorded
-from _provenance_sums import Sums, measure_sums, parser_rule, signal_rule
 
 from tracer_hooks.attribution import get_attributor
 

@@ -21,8 +21,7 @@ from _self_correction_journal import Journal
 from _self_correction_report import report
 from _self_correction_run import Experiment, Phase, Queue, Schedule, work_off
 from _self_correction_search import SEARCHES, searched
-from _self_correction_tasks import code_tasks, word_sums
-from _self_correction_teams import CODE, WORD_SUMS, asker, plan_for
+from _self_correction_tasks import CODE, WORD_SUMS, asker, code_tasks, plan_for, word_sums
 
 from tracer_hooks.suites import Endpoint
 
