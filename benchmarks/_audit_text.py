@@ -17,17 +17,8 @@ _NUMBER = re.compile(r"(?<![\w.,])-?\d+(?:,\d{3})*(?:\.\d+)?(?!\w|[.,]\d)|(?<![\
 _SIGN_OFF = re.compile(
     r"\W*(?:terminate|done|stop|end|finish(?:ed)?|approved?|ok(?:ay)?|thank(?:s| you))\W*", re.IGNORECASE
 )
-_PEOPLE = (
-    "user",
-    "human",
-    "userproxy",
-    "userproxyagent",
-    "customer",
-    "client",
-    "system",
-    "systemprompt",
-    "systemmessage",
-)
+_PEOPLE = ("user", "human", "userproxy", "userproxyagent", "customer", "client")
+_PEOPLE += ("system", "systemprompt", "systemmessage")
 _MACHINE = re.compile(r"terminal|executor|environment|interpreter|sandbox|\btools?\b", re.IGNORECASE)
 
 

@@ -44,48 +44,12 @@ _SMALL = dict(
     )
 )
 _COMMON = frozenset(
-    [
-        "that",
-        "this",
-        "with",
-        "from",
-        "have",
-        "here",
-        "what",
-        "which",
-        "when",
-        "where",
-        "there",
-        "their",
-        "them",
-        "then",
-        "than",
-        "they",
-        "were",
-        "will",
-        "would",
-        "been",
-        "into",
-        "your",
-        "about",
-        "total",
-        "answer",
-        "result",
-        "value",
-        "step",
-        "code",
-        "task",
-        "plan",
-        "based",
-        "following",
-        "provided",
-        "exitcode",
-        "execution",
-        "succeeded",
-        "output",
-        "print",
-        "using",
-    ]
+    re.findall(
+        r"\w+",
+        "that this with from have here what which when where there their them then than they were will would "
+        "been into your about total answer result value step code task plan based following provided exitcode "
+        "execution succeeded output print using",
+    )
 )
 _LINE = 200
 """Characters from which a line is more than a piece of mark-up."""

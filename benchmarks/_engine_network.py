@@ -1,4 +1,4 @@
-"""The forward pass of a Llama or Qwen2 decoder over pieces of many sequences: reading the model, its layers, the pass."""
+"""The forward pass of a Llama or Qwen2 decoder over pieces of many sequences: the model read, its layers, the pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ways of tracing that are measured: ours, OpenInference's and OpenLLMetry's, and what tracing costs at the least."""
+"""The ways of tracing that are measured: ours, OpenInference's, OpenLLMetry's; and what tracing costs at the least."""
 
 from __future__ import annotations
 

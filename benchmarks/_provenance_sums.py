@@ -13,7 +13,8 @@ from _provenance_runs import Run
 
 from tracer_hooks.attribution import Attributor
 from tracer_hooks.replay import wilson
-from tracer_hooks.schema import Attribution, RunOutcome, Step, StepKind, Trajectory
+from tracer_hooks.schema import Attribution, RunOutcome, StepKind
+from tracer_hooks.values import calculations_in
 
 HELD_OUT = "held_out"
 """Cases whose half begins with this are counted; no text, name or id of them is written anywhere."""
@@ -128,10 +129,6 @@ def baselines(rows: Sequence[Answer]) -> dict[str, float]:
     return {name: count / len(rows) for name, count in counts.items()}
 
 
-Rule = Callable[[str], bool]
-"""Whether a text is accused of a wrong calculation."""
-
-
 @dataclass(frozen=True)
 class Line:
     """One text, and whether all that it calculates holds."""
@@ -143,14 +140,13 @@ class Line:
 
 @dataclass(frozen=True)
 class Sums:
-    """How one rule did on one file."""
+    """How the parser did on one file."""
 
-    rule: str
     half: str
     found: Share
     accused: Share
     wrong: tuple[Line, ...]
-    """Lines that the rule gets wrong."""
+    """Lines that the parser gets wrong."""
 
 
 def read_lines(path: Path) -> list[Line]:
@@ -158,36 +154,16 @@ def read_lines(path: Path) -> list[Line]:
     return [Line(**json.loads(line)) for line in lines if line.strip()]
 
 
-def parser_rule() -> Rule | None:
-    """The parser of calculations; None in versions that have none."""
-    try:
-        from tracer_hooks.values import calculations_in
-    except ImportError:
-        return None
-    return lambda text: any(one.holds is False for one in calculations_in(text))
+def is_accused(text: str) -> bool:
+    """Whether the parser of calculations finds one that does not hold."""
+    return any(one.holds is False for one in calculations_in(text))
 
 
-def signal_rule() -> Rule | None:
-    """The rule "a sum does not add up" of the structural rules, on a run of one step; None where there is none."""
-    try:
-        from tracer_hooks.attribution._reading._trace import Trace
-        from tracer_hooks.attribution._rules._values import wrong_sums
-    except ImportError:
-        return None
-
-    def rule(text: str) -> bool:
-        steps = (Step(index=0, agent="calculator", content=text),)
-        trace = Trace(Trajectory(run_id="sum", steps=steps, outcome=RunOutcome.FAILED))
-        return any(True for _ in wrong_sums(trace))
-
-    return rule
-
-
-def measure_sums(name: str, rule: Rule, path: Path) -> Sums:
+def measure_sums(path: Path) -> Sums:
+    """What the parser finds in the single calculations of a file."""
     lines = read_lines(path)
-    accused = {line: rule(line.text) for line in lines}
+    accused = {line: is_accused(line.text) for line in lines}
     return Sums(
-        rule=name,
         half=path.stem.removeprefix("sums_"),
         found=share(accused[line] for line in lines if not line.holds),
         accused=share(accused[line] for line in lines if line.holds),

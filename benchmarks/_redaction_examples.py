@@ -8,11 +8,13 @@ up at run time from a fixed seed: no file of ours holds anything that a scanner 
 from __future__ import annotations
 
 import base64
+import json
 import random
 import re
 import string
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 SEED = 20_261_123
 
@@ -28,140 +30,11 @@ _ALPHABETS = {
 }
 _PIECE = re.compile(r"\{([ALUHDBSW])(\d+)\}")
 
-# Tokens that say themselves what they are. ``{A20}``: 20 characters of an alphabet.
-TOKENS = {
-    "1password service account": "ops_eyJ{A250}",
-    "adafruit in a header": "aio_{A28}",
-    "age secret key": "AGE-SECRET-KEY-1{U58}",
-    "airtable personal access": "pat{A14}.{H64}",
-    "alibaba access key": "LTAI{A20}",
-    "anthropic api": "sk-ant-api03-{B93}AA",
-    "anthropic admin": "sk-ant-admin01-{B93}AA",
-    "artifactory api": "AKCp{A69}",
-    "artifactory reference": "cmVmd{A59}",
-    "atlassian api": "ATATT3{B186}",
-    "aws access key": "AKIA{U16}",
-    "aws temporary key": "ASIA{U16}",
-    "aws bedrock": "ABSK{S109}",
-    "azure ad client": "{A3}8Q~{B34}",
-    "clojars": "CLOJARS_{L60}",
-    "cloudflare origin ca": "v1.0-{H24}-{H146}",
-    "databricks": "dapi{H32}",
-    "digitalocean pat": "dop_v1_{H64}",
-    "digitalocean oauth": "doo_v1_{H64}",
-    "digitalocean refresh": "dor_v1_{H64}",
-    "discord bot": "M{A23}.{B6}.{B27}",
-    "discord webhook": "https://discord.com/api/webhooks/{D18}/{B68}",
-    "doppler": "dp.pt.{A43}",
-    "duffel": "duffel_test_{B43}",
-    "dynatrace": "dt0c01.{U24}.{U64}",
-    "easypost": "EZAK{A54}",
-    "facebook page": "EAAM{A100}",
-    "flutterwave secret": "FLWSECK_TEST-{H32}-X",
-    "fly.io": "fo1_{B43}",
-    "frame.io": "fio-u-{B64}",
-    "github pat": "ghp_{A36}",
-    "github oauth": "gho_{A36}",
-    "github app": "ghs_{A36}",
-    "github refresh": "ghr_{A36}",
-    "github fine grained": "github_pat_{A22}_{A59}",
-    "gitlab pat": "glpat-{B20}",
-    "gitlab deploy": "gldt-{B20}",
-    "gitlab runner": "glrt-{B20}",
-    "gitlab pipeline trigger": "glptt-{H40}",
-    "gitlab feed": "glft-{B20}",
-    "google api": "AIza{B35}",
-    "google oauth access": "ya29.{B60}",
-    "google client secret": "GOCSPX-{B28}",
-    "grafana cloud": "glc_{A60}",
-    "grafana service account": "glsa_{A32}_{H8}",
-    "harness": "pat.{B22}.{A24}.{A20}",
-    "hugging face": "hf_{W34}",
-    "infracost": "ico-{A32}",
-    "intra42": "s-s4t2ud-{H64}",
-    "jwt": "eyJ{A17}.eyJ{A60}.{B43}",
-    "linear": "lin_api_{A40}",
-    "mailchimp": "{H32}-us12",
-    "mailgun": "key-{H32}",
-    "npm": "npm_{A36}",
-    "notion": "ntn_{D11}{A35}",
-    "notion before 2024": "secret_{A43}",
-    "openai": "sk-{A20}T3BlbkFJ{A20}",
-    "openai project": "sk-proj-{B74}T3BlbkFJ{B74}",
-    "openai service account": "sk-svcacct-{B74}T3BlbkFJ{B74}",
-    "openshift": "sha256~{B43}",
-    "perplexity": "pplx-{A48}",
-    "planetscale": "pscale_tkn_{B43}",
-    "postman": "PMAK-{H24}-{H34}",
-    "prefect": "pnu_{L36}",
-    "private key, rsa": "-----BEGIN RSA PRIVATE KEY-----\n{S64}\n{S64}\n-----END RSA PRIVATE KEY-----",
-    "private key, openssh": "-----BEGIN OPENSSH PRIVATE KEY-----\n{S64}\n-----END OPENSSH PRIVATE KEY-----",
-    "private key, pgp": "-----BEGIN PGP PRIVATE KEY BLOCK-----\n{S64}\n-----END PGP PRIVATE KEY BLOCK-----",
-    "pulumi": "pul-{H40}",
-    "pypi": "pypi-AgEIcHlwaS5vcmc{B70}",
-    "readme": "rdme_{L70}",
-    "rubygems": "rubygems_{H48}",
-    "scalingo": "tk-us-{B48}",
-    "sendgrid": "SG.{B22}.{B43}",
-    "sendinblue": "xkeysib-{H64}-{A16}",
-    "sentry user": "sntryu_{H64}",
-    "sentry organisation": "sntrys_eyJpYXQiO{A60}_{S43}",
-    "shippo": "shippo_live_{H40}",
-    "shopify access": "shpat_{H32}",
-    "shopify shared secret": "shpss_{H32}",
-    "slack bot": "xoxb-{D11}-{D12}-{A24}",
-    "slack user": "xoxp-{D11}-{D12}-{D12}-{H32}",
-    "slack app": "xapp-1-{U11}-{D13}-{H64}",
-    "slack configuration": "xoxe.xoxp-1-{U163}",
-    "slack webhook": "https://hooks.slack.com/services/T{U8}/B{U8}/{A24}",
-    "square access": "EAAA{B60}",
-    "square oauth secret": "sq0csp-{B43}",
-    "stripe live": "sk_live_{A24}",
-    "stripe restricted": "rk_live_{A24}",
-    "stripe test": "sk_test_{A24}",
-    "stripe webhook": "whsec_{A32}",
-    "telegram bot": "{D9}:AA{B33}",
-    "twilio": "SK{H32}",
-    "typeform": "tfp_{B59}",
-    "vault service": "hvs.{B95}",
-    "vault batch": "hvb.{B150}",
-    "yandex cloud": "AQVN{B35}",
-    "yandex access": "t1.{A20}.{B86}",
-}
-
-# Values without a form of their own, found by the name that they stand under.
-NAMED = {
-    "aws_secret_access_key": "{S40}",
-    "AZURE_CLIENT_SECRET": "{A40}",
-    "AccountKey": "{S86}==",
-    "COHERE_API_KEY": "{A40}",
-    "DATADOG_API_KEY": "{H32}",
-    "DB_PASS": "{A12}",
-    "DROPBOX_ACCESS_TOKEN": "{L64}",
-    "FASTLY_API_TOKEN": "{B32}",
-    "HEROKU_API_KEY": "{H8}-{H4}-{H4}-{H4}-{H12}",
-    "IBM_CLOUD_API_KEY": "{B44}",
-    "JFROG_PASSWORD": "{A20}",
-    "KUBE_TOKEN": "{A40}",
-    "MYSQL_PWD": "{A10}",
-    "NETLIFY_AUTH_TOKEN": "{B43}",
-    "NEW_RELIC_LICENSE_KEY": "{H36}NRAL",
-    "OKTA_CLIENT_SECRET": "{B40}",
-    "PGPASSWORD": "{A14}",
-    "SECRET_KEY": "{A50}",
-    "SNYK_TOKEN": "{H8}-{H4}-{H4}-{H4}-{H12}",
-    "SOFTLAYER_API_KEY": "{H64}",
-    "TWITTER_BEARER_TOKEN": "{A80}",
-    "client_secret": "{A24}",
-    "db.password": "{A12}",
-    "encryption_key": "{H64}",
-    "passphrase": "{A16}",
-    "private_token": "{A20}",
-    "refresh_token": "{B40}",
-    "session_secret": "{A32}",
-    "signing_key": "{A32}",
-    "x-api-key": "{A32}",
-}
+_FORMS = json.loads((Path(__file__).parent / "data" / "redaction" / "secret_forms.json").read_text(encoding="utf-8"))
+TOKENS: dict[str, str] = _FORMS["tokens"]
+"""Tokens that say themselves what they are. ``{A20}``: 20 characters of an alphabet."""
+NAMED: dict[str, str] = _FORMS["named"]
+"""Values without a form of their own, found by the name that they stand under."""
 
 IN_WORDS: dict[str, Callable[[str], str]] = {
     "a sentence": lambda secret: f"I tried it with {secret} and the server said no.",

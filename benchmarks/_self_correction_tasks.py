@@ -8,13 +8,22 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Final
 
 from _real_teams import INSTRUCTIONS
-from _self_correction_human_eval import human_eval_tasks
 
 from tracer_hooks.frameworks.plain import agent
-from tracer_hooks.suites import AssertOutcome, Endpoint, SandboxLimits, SuiteTask, check_of, get_suite, run_python
+from tracer_hooks.suites import (
+    AssertOutcome,
+    Endpoint,
+    SandboxLimits,
+    SuiteTask,
+    check_of,
+    get_suite,
+    load_tasks,
+    run_python,
+)
 from tracer_hooks.suites._answers import final_answer, number_in
 from tracer_hooks.suites._code import code_in
 from tracer_hooks.suites.architectures import _chat
@@ -29,6 +38,7 @@ Ask = Callable[[list[dict[str, Any]]], Mapping[str, Any]]
 _TIMEOUT_S: Final = 7_200.0
 WORD_SUMS: Final = "word_sums"
 CODE: Final = "code"
+HUMAN_EVAL: Final = Path(__file__).parent / "data" / "human_eval" / "tasks.jsonl"
 
 _CODE_ROLES: Final = {
     "solver": (
@@ -168,6 +178,11 @@ def word_sums(count: int, seed: int, difficulties: Sequence[str] = _DIFFICULTIES
     drawn = [suite.tasks(each, seed=seed, difficulty=one) for one in difficulties]  # type: ignore[arg-type]
     mixed = [task for group in zip(*drawn, strict=True) for task in group]
     return [SuiteTask(id=one.id, text=one.text.partition("\n")[0], reference=one.reference) for one in mixed[:count]]
+
+
+def human_eval_tasks() -> tuple[SuiteTask, ...]:
+    """The tasks of HumanEval that are kept beside the benchmarks."""
+    return load_tasks(HUMAN_EVAL)
 
 
 def code_tasks() -> list[SuiteTask]:

@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 from _contrast_aegis import agent_novelty
-from _contrast_speed import seconds
 from _contrast_tau2 import Planted, Task, plant, plant_recurring, read_tasks
 
 from tracer_hooks.attribution._contrast import ContrastAttributor, Divergences, Formula
@@ -187,7 +186,7 @@ def alarms(tasks: Sequence[Task]) -> dict[str, dict[str, Figure]]:
 
 
 MEASURES = {"planted": planted, "recurring": recurring, "alarms": alarms}
-PARTS = (*MEASURES, "aegis", "speed")
+PARTS = (*MEASURES, "aegis")
 
 
 def show(title: str, rows: Mapping[str, Mapping[str, Figure]]) -> None:
@@ -219,11 +218,6 @@ def main() -> int:
             values = agent_novelty(options.aegis, held_out=held_out, at_most=options.aegis_rows // 2)
             results[half]["aegis"] = rows = {name: {"AUC of faulty agents": figure(v)} for name, v in values.items()}
             show(f"Aegis, runs of one question and roster beside each other, half {half!r}", rows)
-    if "speed" in options.parts:
-        results["seconds"] = seconds()
-        print("\nseconds of CPU, 130 steps beside 20 runs of 130 steps")
-        for name, value in results["seconds"].items():
-            print(f"  {name:52} {value:.2f}")
     if options.json:
         options.json.write_text(json.dumps(results, indent=2, default=vars) + "\n", encoding="utf-8")
     return 0

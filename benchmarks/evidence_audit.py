@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from _audit_patterns import Claim, Template, sentences
-from _audit_plans import PLANS, SYMPTOMS
+from _audit_plans import PLANS
 from _audit_team import ERRORS, TEAM
 from _audit_text import Run, arguments, whole, within
 from _audit_values import CALCULATION, VALUES
@@ -33,7 +33,7 @@ from tracer_hooks.datasets import load
 from tracer_hooks.report import suggestion
 from tracer_hooks.schema import Attribution, Evidence, Step, Trajectory
 
-TEMPLATES: tuple[Template, ...] = (*PLACES, *ERRORS, *TEAM, *WORDS, *PLANS, *VALUES, *SYMPTOMS, CALCULATION)
+TEMPLATES: tuple[Template, ...] = (*PLACES, *ERRORS, *TEAM, *WORDS, *PLANS, *VALUES, CALCULATION)
 
 _INTERNAL = re.compile(
     r"log-?odds|\bFM-\d|\b(?:failure|code|brief|language|claims|agreement|novelty|survival|repetition|shape|role|flow"

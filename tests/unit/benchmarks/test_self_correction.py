@@ -68,9 +68,9 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Model:
 
 
 def experiment(load: Any, count: int = 6) -> Any:
-    teams, tasks, run = (load(f"_self_correction_{name}") for name in ("teams", "tasks", "run"))
+    teams, run = load("_self_correction_tasks"), load("_self_correction_run")
     made = [
-        tasks.SuiteTask(id=f"sum-{number}", text=f"Ada has 6 boxes of 7 pens, {number}. How many pens?", reference="42")
+        teams.SuiteTask(id=f"sum-{number}", text=f"Ada has 6 boxes of 7 pens, {number}. How many pens?", reference="42")
         for number in range(count)
     ]
     return run.Experiment(teams.WORD_SUMS, teams.plan_for(teams.WORD_SUMS, PLACE), made, teams.asker(PLACE))
@@ -247,19 +247,11 @@ def test_later_rounds_count_only_where_all_of_them_were_run(load: Any, tmp_path:
 
 
 def test_the_converted_tasks_can_be_solved_and_hide_what_is_expected(load: Any) -> None:
-    tasks = load("_self_correction_human_eval").human_eval_tasks()
+    tasks = load("_self_correction_tasks").human_eval_tasks()
     assert len(tasks) == 155
     for task in tasks[::31]:
         assert run_python(str(task.reference), tests=[str(test) for test in task.data["tests"]]).passed
     assert all("== " in str(test) and "candidate" not in str(test) for task in tasks for test in task.data["tests"])
-
-
-def test_a_test_without_the_form_is_refused(load: Any) -> None:
-    module = load("_self_correction_human_eval")
-    text = "def check(candidate):\n    assert not candidate([1], 2)\n    assert candidate(3) == (3 + 4,), 'why'\n"
-    assert module.converted(text, "f") == ["assert bool(f([1], 2)) == False", "assert f(3) == (7,)"]
-    with pytest.raises(module.Unconvertible):
-        module.converted("def check(candidate):\n    assert abs(candidate(1.5) - 0.5) < 1e-6\n", "f")
 
 
 def test_the_search_runs_real_trials_and_takes_the_same_way_again(load: Any, model: Model, tmp_path: Path) -> None:
