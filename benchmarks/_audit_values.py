@@ -470,20 +470,6 @@ def _date(text: str, year: int | None) -> date | None:
         return None
 
 
-def _term_off(claim: Claim) -> str:
-    term = f"{claim.words['term']} after {claim.words['begin']}"
-    fault = _calendar(term, claim.words["end"], claim.text("value"), claim.run)
-    return first_fault(_speaker(claim), fault if fault is not None else "no term between dates", _says(claim))
-
-
-def _beside_a_date(claim: Claim) -> str:
-    other = claim.other()
-    if other is None:
-        return "no such step"
-    there = Claim(claim.run, claim.diagnosis, other.index, claim.quote, claim.words)
-    return first_fault(_speaker(claim), _says(claim), _calculated(there))
-
-
 _SOURCES = (
     "{who!} returned {other!} in step {n#}.",
     "{who!} said {other!} in step {n#}.",
@@ -509,10 +495,6 @@ VALUES: tuple[Template, ...] = (
     template("{value!} of the answer comes from what {agent!} asked {tool!} for.", _comes_from_call),
     template("{agent!} works {value!} out here.", _works_out),
     template("{agent!} is the first to say {value!}.", _nobody_before),
-    template(
-        "{agent!} says {value!}, and step {n#} puts it beside a date: {left~} is {right~}, not {said~}.", _beside_a_date
-    ),
-    template("{term~} after {begin~} is {end~}; {agent!} says {value!}.", _term_off),
 )
 """What is said of values; the general form of a calculation is last of all, since it fits nearly anything."""
 

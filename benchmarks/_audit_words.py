@@ -20,7 +20,7 @@ from _audit_patterns import (
     unless,
     words,
 )
-from _audit_text import flat, folded, number, numbers, own, prose, same_value, stands, whole, within
+from _audit_text import flat, folded, own, prose, same_value, stands, whole, within
 
 from tracer_hooks.schema import RunOutcome, StepKind
 
@@ -170,11 +170,6 @@ PLACES: tuple[Template, ...] = (
         lambda c: unless(c.index == c.run.first_speaker(), "others spoke before"),
     ),
     *_placed("{agent!} was the last to speak", last_speaks),
-    template("It announces what comes next: {words!}.", INTENT),
-    template(
-        "Nothing that was said or done in this step stands out.",
-        lambda c: unless(len([e for e in c.diagnosis.evidence if e.step == c.index]) == 1, "another line tells of it"),
-    ),
 )
 
 
@@ -198,18 +193,6 @@ def _not_before(claim: Claim) -> str:
     )
 
 
-def _stated_another(claim: Claim) -> str:
-    earlier = claim.other()
-    before = claim.text("before")
-    return first_fault(
-        _states(claim),
-        unless(earlier is not None and earlier.index < claim.index, "no such earlier step"),
-        unless(earlier is not None and earlier.agent == claim.step.agent, "it was another agent"),
-        unless(earlier is not None and within(before, own(earlier)), f"{before!r} does not stand there"),
-        unless(folded(before) != folded(claim.text("value")), "both are the same"),
-    )
-
-
 def _first_of_answer(claim: Claim) -> str:
     answer = claim.run.final_text()
     for value in claim.texts("values"):
@@ -230,22 +213,6 @@ def _first_then(claim: Claim) -> str:
         _not_before(claim),
         unless(later is not None and later.agent == claim.text("agent"), "the later step is by another"),
         unless(later is not None and same_value(value, own(later)), f"{value!r} is not said there"),
-    )
-
-
-def _first_number(claim: Claim) -> str:
-    value = claim.words["value"]
-    amount = number(value)
-    return first_fault(
-        unless(amount in numbers(own(claim.step)), f"{value} does not stand in the step"),
-        unless(not any(amount in numbers(text) for text in claim.run.earlier(claim.index)), f"{value} was said before"),
-    )
-
-
-def _number_of_answer(claim: Claim) -> str:
-    return first_fault(
-        _first_number(claim),
-        unless(number(claim.words["value"]) in numbers(claim.run.final_text()), "it is no number of the answer"),
     )
 
 
@@ -285,35 +252,8 @@ def _in_answer(claim: Claim) -> str:
     return unless(same_value(claim.text("value"), claim.run.final_text()), "it does not stand in the answer")
 
 
-def _in_reason(claim: Claim) -> str:
-    return unless(
-        same_value(claim.text("value"), claim.run.trajectory.outcome_reason or ""), "the reason does not name it"
-    )
-
-
-def _reported_first(claim: Claim) -> str:
-    report, value = claim.other(), claim.text("value")
-    return first_fault(
-        unless(report is not None and report.agent == claim.text("who"), "another reports"),
-        unless(report is not None and same_value(value, whole(report)), "it does not stand there"),
-        unless(report is not None and report.index > claim.index, "it does not come after"),
-    )
-
-
 def _tool_gave_first(claim: Claim) -> str:
     return unless(same_value(claim.text("value"), whole(claim.step)), "it does not stand in the step")
-
-
-_ENDS_IT = re.compile(
-    r"(?:proceed|continue|now)\W+(?:\w+\W+){0,2}(?:end|conclude|terminat|finish|clos|stop)", re.IGNORECASE
-)
-
-
-def _not_the_end(claim: Claim) -> str:
-    return unless(_ENDS_IT.search(claim.quote) is None, "the words announce the end, and leave nothing open")
-
-
-_OPEN = words(r"todo|to be|still|not yet|remain|next|will|could not|unable|please|need more")
 
 
 _ASSUMED = words(
@@ -343,12 +283,6 @@ def _short(claim: Claim) -> str:
     return unless(len(claim.step.content) == claim.number("n") < 120, f"it has {len(claim.step.content)}")
 
 
-def _task_words_again(claim: Claim) -> str:
-    again, every = claim.number("n"), claim.number("m")
-    words = {word for word in re.findall(r"\w{3,}", claim.run.task.casefold()) if word in whole(claim.step).casefold()}
-    return unless(again <= every and len(words) >= again, f"only {len(words)} words of the task stand in it")
-
-
 _UNBACKED = "yet it has no code and calls no tool, and no terminal reports right before it."
 
 
@@ -357,22 +291,13 @@ _DONE = words(r"\b(?:i|we)\b.*(?:ed|found|read|looked)\b")
 
 WORDS: tuple[Template, ...] = (
     template("It has words of work done ({words!}), " + _UNBACKED, all_of((_DONE, bare))),
-    template("It has words of work done: {words!}.", _DONE),
     template("It states {value!} as a result, which nobody has said before.", all_of((_states, _not_before))),
     template("It states {value!} as a result, " + _UNBACKED, all_of((_states, bare))),
-    template("It states {value!} as a result; in step {n#} it was {before!}.", _stated_another),
     template("It is the first to say what the final answer says again: {values*}.", _first_of_answer),
     template("It is the first to say what the team's last words say again: {values*}.", _first_of_answer),
     template("It is the first to say {value!}, which {agent!} says again in step {n#}.", _first_then),
-    template("It is the first to say {value~}, a number of the final answer.", _number_of_answer),
-    template("It is the first to say {value~}, a number of the team's last words.", _number_of_answer),
-    template("It is the first to bring in the number {value~}.", _first_number),
     template("It is the first act of the team and leaves out words of the task: {values*}.", _first_leaves_out),
-    template("It says {n#} of the task's {m#} telling words again.", _task_words_again),
     template("It is short: {n#} characters.", _short),
-    template("It keeps the notes of the one who leads: {words!}.", words("ledger|plan|stall|fact")),
-    template("It speaks of something assumed, simulated, hypothetical or a placeholder: {words!}.", _ASSUMED),
-    template("Its code has a placeholder or stand-in: {words!}.", _ASSUMED),
     template(
         "{agent!} speaks here of something assumed, simulated, hypothetical or a placeholder: {words!}.",
         all_of((speaker, _ASSUMED)),
@@ -388,54 +313,6 @@ WORDS: tuple[Template, ...] = (
             "usual|estimat|sure|unclear"
         ),
     ),
-    template("It sounds certain: {words!}.", words("therefore|thus|hence|clear|obvious|definit|conclu|must|answer")),
-    template(
-        "Its words are those of a correction: {words!}.", words("actually|correct|revis|re-?eval|re-?check|upon|fix")
-    ),
-    template(
-        "Its words are those of a refusal: {words!}.", words("cannot|can't|not able|unable|as an ai|do not|beyond")
-    ),
-    template(
-        "Its words are those of a short cut or a way round: {words!}.",
-        words("need|necessary|skip|without|instead|ignor|regardless|irrelevant|simpl|alternativ|bypass"),
-    ),
-    template("It speaks of the end: {words!}.", words("terminate|complete|done|finish")),
-    template(
-        "Its words are those of approval: {words!}.",
-        words("approv|good|correct|right|fine|accurate|valid|verif|confirm|lgtm|no |done"),
-    ),
-    template("It speaks of checking: {words!}.", words("verif|check|valid|cross|confirm|test")),
-    template("It writes a formula or a sum: {words!}.", words(r"=|frac|times|boxed|\d")),
-    template(
-        "It speaks of a plan or of next steps: {words!}.",
-        words("plan|step|first|solve|approach|outline|strateg|we |next"),
-    ),
-    template(
-        "{agent!} only reports here what a machine printed.",
-        all_of((speaker, lambda c: unless(c.run.is_machine(c.index), "it does not"))),
-    ),
-    template(
-        "{agent!} is a person or a given text here, and no member of the team.",
-        all_of((speaker, lambda c: unless(c.run.is_person(c.index), "it is not"))),
-    ),
-    template(
-        "It only says who acts next, or does nothing at all.",
-        lambda c: unless(len(flat(c.step.content)) < 120, "it says more"),
-    ),
-    template(
-        "{agent!} is the last to speak, and its words leave something open ({words!}), yet they declare the end.",
-        all_of((last_speaks, _OPEN, _not_the_end)),
-    ),
-    template(
-        "{agent!} is the last to speak, and its words leave something open ({words!}).",
-        all_of((last_speaks, _OPEN, _not_the_end)),
-    ),
-    template(
-        "The run ends without an answer, and {agent!} is the last to say or do anything.",
-        all_of(
-            (last_speaks, lambda c: unless(not (c.run.trajectory.final_output or "").strip(), "there is an answer"))
-        ),
-    ),
     template(
         "{agent!}, whose name says that it checks, writes {words!} in a run that failed, with no code and "
         "no tool call in this step.",
@@ -446,36 +323,7 @@ WORDS: tuple[Template, ...] = (
         all_of((_first_of_team, _in_answer)),
     ),
     template(
-        "{agent!} is the first of the team to say {value!}; the reason of the failure names it as wrong.",
-        all_of((_first_of_team, _in_reason)),
-    ),
-    template(
         "{value!} first comes up here, in what a tool gave {agent!}; it stands in the rejected answer.",
         all_of((_tool_gave_first, _in_answer)),
-    ),
-    template(
-        "{value!} first comes up here, in what a tool gave {agent!}; the reason of the failure names it as wrong.",
-        all_of((_tool_gave_first, _in_reason)),
-    ),
-    template(
-        "{value!} first comes up in step {n#}, in what {who!} reports after this step; it stands in the "
-        "rejected answer.",
-        all_of((_reported_first, _in_answer)),
-    ),
-    template(
-        "{value!} first comes up in step {n#}, in what {who!} reports after this step; the reason of the "
-        "failure names it as wrong.",
-        all_of((_reported_first, _in_reason)),
-    ),
-    template(
-        "The value that was expected had come up by then.",
-        lambda c: unless(
-            any(
-                c.run.trajectory.reference and same_value(c.run.trajectory.reference, whole(s))
-                for s in c.run.steps[: c.index + 1]
-            )
-            or bool(c.run.trajectory.outcome_reason),
-            "it had not",
-        ),
     ),
 )

@@ -1,4 +1,4 @@
-"""Tables, JSON and a plot of what the arms did, with intervals from a bootstrap over tasks."""
+"""Tables and JSON of what the arms did, with intervals from a bootstrap over tasks."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ _SHOWN_BUDGETS: Final = (0.6, 1.1, 1.6, 2.2, 3.3)
 """A retry may take a little more than the first attempt: a tenth is allowed."""
 
 
-def report(path: Path, json_path: Path, plot_path: Path) -> int:
-    """Print the tables, and write JSON and plot."""
+def report(path: Path, json_path: Path) -> int:
+    """Print the tables, and write JSON."""
     journal = Journal(path)
     document: dict[str, Any] = {}
     for suite in (WORD_SUMS, CODE):
@@ -128,7 +128,6 @@ def report(path: Path, json_path: Path, plot_path: Path) -> int:
     journal.close()
     json_path.parent.mkdir(parents=True, exist_ok=True)
     json_path.write_text(json.dumps(document, indent=1), encoding="utf-8")
-    plot(document, plot_path)
     return 0
 
 
@@ -295,26 +294,3 @@ def _percent(value: Sequence[float]) -> str:
 def _points(value: Sequence[float]) -> str:
     middle, low, high = (100 * one for one in value)
     return f"{middle:+.1f} [{low:+.1f}, {high:+.1f}]"
-
-
-def plot(document: Mapping[str, Any], path: Path) -> None:
-    """Success against tokens, a panel for each suite; without matplotlib the JSON has the same numbers."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        print("matplotlib is not installed: no plot, the curves are in the JSON")
-        return
-    shown = {suite: found for suite, found in document.items() if found["curves"]}
-    if not shown:
-        return
-    figure, axes = plt.subplots(1, len(shown), figsize=(7 * len(shown), 5), squeeze=False)
-    for axis, (suite, found) in zip(axes[0], shown.items(), strict=True):
-        for name, line in found["curves"].items():
-            axis.step(found["budgets"], line["solved"], where="post", label=name)
-            axis.fill_between(found["budgets"], line["low"], line["high"], step="post", alpha=0.12)
-        axis.set(title=suite, xlabel="tokens spent, in failed first attempts", ylabel="failures solved", ylim=(0, 1))
-        axis.legend(fontsize=8)
-    figure.tight_layout()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
