@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from _self_correction_human_eval import human_eval_tasks
-from _self_correction_tasks import CODE, WORD_SUMS, asker, code_tasks, judge, plan_for, recorded_team, word_sums
+from _self_correction_tasks import code_tasks, judge, word_sums
+from _self_correction_teams import CODE, WORD_SUMS, asker, plan_for, recorded_team
 
 import tracer_hooks
 from tracer_hooks import Verdict

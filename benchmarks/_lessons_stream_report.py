@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from _lessons_stream import ARMS, LEARNED, PLAIN, SHUFFLED, Row
-from _self_correction_report import interval
+from _self_correction_statistics import interval
 
 from tracer_hooks.datasets import Journal
 
