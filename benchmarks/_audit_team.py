@@ -1,23 +1,32 @@
-"""Checks of what is said of a step beside others, of code, tools and errors."""
+"""Checks of what is said of a step beside others, of code, tools and errors, and of planned calculations."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 
-from _audit_patterns import (
+from _audit_text import (
+    ERROR,
     FENCE,
     Check,
     Claim,
     Template,
+    code,
+    evaluate,
     first_fault,
+    flat,
     has_code,
+    number,
+    own,
+    same_value,
     says_again,
     speaker,
+    stands,
     template,
     unless,
+    whole,
+    within,
 )
-from _audit_text import ERROR, code, flat, own, same_value, whole, within
 
 
 def _repeats_value(claim: Claim) -> str:
@@ -171,3 +180,94 @@ ERRORS: tuple[Template, ...] = (
         "The tool {tool!}, called by {agent!}, failed here, and no later call of it went well.", _tool_failed_by(False)
     ),
 )
+
+
+_RESULT = re.compile(r"\s*(?:=|equals|is)\s*[$€£]?\d")
+
+
+def _asks(claim: Claim) -> str:
+    """The calculation stands in the step without a result, is not the task's, and comes to what is said."""
+    calculation, text = claim.text("calc"), flat(claim.step.content)
+    at = text.find(calculation)
+    value = number(claim.words["value"])
+    return first_fault(
+        unless(claim.step.agent == claim.text("agent"), f"step {claim.index} is by {claim.step.agent!r}"),
+        unless(at >= 0, f"{calculation!r} does not stand in the step"),
+        unless(_RESULT.match(text[at + len(calculation) :]) is None, "the step gives the result itself"),
+        unless(not within(calculation, claim.run.task), "the task itself asks for it"),
+        unless(evaluate(calculation) == value, f"{calculation!r} is {evaluate(calculation)}"),
+        _worked_out(claim) if "who" in claim.words else "",
+    )
+
+
+def _worked_out(claim: Claim) -> str:
+    other = claim.other()
+    if other is None or other.index <= claim.index:
+        return f"step {claim.number('n')} does not come after it"
+    text, value = flat(other.content), claim.words["value"]
+    wrong = [line for line in re.findall(r"[\d\s.+*×/()-]+=\s*[\d.]+", text) if not _holds(line)]
+    return first_fault(
+        unless(other.agent == claim.text("who"), f"step {other.index} is by {other.agent!r}"),
+        unless(same_value(value, text), f"{value!r} does not stand in step {other.index}"),
+        unless(not wrong, f"{wrong[:1]} is wrong"),
+    )
+
+
+def _holds(line: str) -> bool:
+    left, _, right = line.rpartition("=")
+    worth = evaluate(left.strip(" ="))
+    return worth is None or worth == evaluate(right)
+
+
+def _is_answered(claim: Claim) -> str:
+    answer = claim.run.trajectory.final_output or claim.run.steps[-1].content
+    return first_fault(
+        unless(same_value(claim.words["value"], answer), f"{claim.words['value']!r} is not in the answer"), _asks(claim)
+    )
+
+
+def _instead(claim: Claim) -> str:
+    other = claim.other()
+    if other is None or other.index >= claim.index:
+        return f"step {claim.number('n')} does not come before it"
+    asked, done = claim.text("calc"), claim.text("own")
+    return first_fault(
+        unless(other.agent == claim.text("agent"), f"step {other.index} is by {other.agent!r}"),
+        unless(claim.step.agent == claim.text("who"), f"step {claim.index} is by {claim.step.agent!r}"),
+        unless(asked in flat(other.content), f"{asked!r} does not stand in step {other.index}"),
+        unless(
+            all(stands(one, claim.step.content) for one in re.findall(r"\d+", done)), f"{done!r} does not stand here"
+        ),
+        unless(evaluate(asked) != evaluate(done), "both come to the same"),
+    )
+
+
+def _is_asked_for(claim: Claim) -> str:
+    """Some calculation of the earlier step comes to the value."""
+    other = claim.other()
+    if other is None or other.index >= claim.index:
+        return f"step {claim.number('n')} does not come before it"
+    asked = (evaluate(one.strip()) for one in re.findall(r"[\d\s.,$€£+*×/()-]+", flat(other.content)) if one != ".")
+    value = claim.words["value"]
+    return first_fault(
+        unless(same_value(value, claim.step.content), f"{value!r} does not stand in the step"),
+        unless(number(value) in set(asked), f"no calculation of step {other.index} comes to {value!r}"),
+    )
+
+
+_TAILS = ("; {who!} works it out without an error in step {n#}.", ".")
+
+PLANS: tuple[Template, ...] = (
+    *(
+        template("{agent!} asks for {calc!}, and that gives " + said + tail, _is_answered)
+        for said in ("the rejected answer, {value~}", "{value~}, which stands in the rejected answer")
+        for tail in _TAILS
+    ),
+    *(
+        template("{agent!} asks for {calc!}, and that gives {value~}, which the rejected answer rests on" + tail, _asks)
+        for tail in _TAILS
+    ),
+    template("It says {value~}, which is what step {n#} asks for.", _is_asked_for),
+    template("{agent!} asks for {calc!} in step {n#}; {who!} works out {own!} instead.", _instead),
+)
+"""What is said of planned calculations."""

@@ -6,11 +6,13 @@ import re
 from datetime import date, timedelta
 from fractions import Fraction
 
-from _audit_patterns import Claim, Template, first_fault, template, unless
 from _audit_text import (
+    Claim,
     Run,
+    Template,
     arguments,
     evaluate,
+    first_fault,
     flat,
     folded,
     number,
@@ -19,6 +21,8 @@ from _audit_text import (
     results,
     same_value,
     stands,
+    template,
+    unless,
     whole,
     within,
 )

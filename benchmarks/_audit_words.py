@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from _audit_patterns import (
+from _audit_text import (
     CHECKS,
     FENCE,
     LEADS,
@@ -14,13 +14,20 @@ from _audit_patterns import (
     all_of,
     bare,
     first_fault,
+    flat,
+    folded,
     last_speaks,
+    own,
+    prose,
+    same_value,
     speaker,
+    stands,
     template,
     unless,
+    whole,
+    within,
     words,
 )
-from _audit_text import flat, folded, own, prose, same_value, stands, whole, within
 
 from tracer_hooks.schema import RunOutcome, StepKind
 
@@ -93,11 +100,6 @@ def _ends(claim: Claim) -> str:
     }[claim.words["end"]]
 
 
-def _after_the_task(claim: Claim) -> str:
-    people = [step.index for step in claim.run.steps if claim.run.is_person(step.index)]
-    return unless(not people or people[0] < claim.index, "a person gives the task only later")
-
-
 _FIRST_ACT = "it is the team's first act after the task was given"
 
 
@@ -141,29 +143,9 @@ def _early_places() -> tuple[Template, ...]:
 PLACES: tuple[Template, ...] = (
     *_placed(_FIRST_ACT + ", and it says what comes next ({words!})", _nth_act(1), INTENT),
     *_placed(_FIRST_ACT, _nth_act(1)),
-    *_placed("it is the team's second act after the task was given", _nth_act(2)),
-    *_placed("it is the team's third act after the task was given", _nth_act(3)),
     *_placed(_LAST_REPLY + ", and {value!} of the final answer stands in it", _last_before, _part_of_answer),
     *_placed(_LAST_REPLY, _last_before),
     *_early_places(),
-    *_placed(
-        "it is the first act of the team",
-        lambda c: unless(all(c.run.is_person(i) for i in range(c.index)), "others act before"),
-    ),
-    *_placed(
-        "it is the last act of the team",
-        lambda c: unless(
-            all(c.run.is_person(i) or c.run.is_machine(i) for i in range(c.index + 1, len(c.run.steps))),
-            "others act after",
-        ),
-    ),
-    *_placed("it is the first step of the run", lambda c: unless(c.index == 0, "it is not")),
-    *_placed("it is the last step of the run", lambda c: unless(c.index == len(c.run.steps) - 1, "it is not")),
-    *_placed(
-        "it is the only step of {agent!}",
-        lambda c: unless(sum(s.agent == c.text("agent") for s in c.run.steps) == 1, "it has others"),
-    ),
-    *_placed("{agent!} was the first to work on the task", speaker, _after_the_task),
     *_placed(
         "{agent!} was the first to speak",
         speaker,

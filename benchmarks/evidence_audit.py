@@ -21,10 +21,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from _audit_patterns import Claim, Template, sentences
-from _audit_plans import PLANS
-from _audit_team import ERRORS, TEAM
-from _audit_text import Run, arguments, whole, within
+from _audit_team import ERRORS, PLANS, TEAM
+from _audit_text import Claim, Run, Template, arguments, sentences, whole, within
 from _audit_values import CALCULATION, VALUES
 from _audit_words import PLACES, WORDS
 
