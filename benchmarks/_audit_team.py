@@ -1,12 +1,32 @@
-"""Checks of what is said of a step beside others: repeated, handed over, objected to, taken over."""
+"""Checks of what is said of a step beside others, of code, tools and errors, and of planned calculations."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-from _audit_checks import LEADS, hand_off, says_again, speaker, words
-from _audit_patterns import Check, Claim, Template, all_of, first_fault, template, unless
-from _audit_text import arguments, flat, own, prose, results, same_value, whole, within
+from _audit_text import (
+    ERROR,
+    FENCE,
+    Check,
+    Claim,
+    Template,
+    code,
+    evaluate,
+    first_fault,
+    flat,
+    has_code,
+    number,
+    own,
+    same_value,
+    says_again,
+    speaker,
+    stands,
+    template,
+    unless,
+    whole,
+    within,
+)
 
 
 def _repeats_value(claim: Claim) -> str:
@@ -37,16 +57,6 @@ def _repeats_message(claim: Claim) -> str:
     )
 
 
-def _repeats_call(claim: Claim) -> str:
-    other = claim.other()
-    return first_fault(
-        speaker(claim),
-        unless(bool(claim.step.tool_calls), "it calls no tool"),
-        unless(other is not None and arguments(other) == arguments(claim.step), "the arguments differ"),
-        unless(other is not None and results(other) == results(claim.step), "the results differ"),
-    )
-
-
 def _gives_other(claim: Claim) -> str:
     source, key = claim.other(), claim.text("key")
     near = rf"{re.escape(key)}\W+(?:\w+\W+){{0,3}}?[$€£]?"
@@ -65,59 +75,6 @@ def _gives_other(claim: Claim) -> str:
     )
 
 
-def _correction_missed(claim: Claim) -> str:
-    source, value = claim.other(), claim.text("value")
-    return first_fault(
-        unless(claim.step.agent == claim.text("agent"), "another speaks"),
-        unless(source is not None and source.agent == claim.text("who"), "another corrects"),
-        unless(source is not None and same_value(value, source.content), "the correction has no such value"),
-        unless(not same_value(value, whole(claim.step)), "the reply has it"),
-    )
-
-
-def _next_words(meaning: str) -> Check:
-    means = re.compile(meaning, re.IGNORECASE)
-
-    def check(claim: Claim) -> str:
-        following = claim.run.steps[claim.index + 1] if claim.index + 1 < len(claim.run.steps) else None
-        words = claim.text("words")
-        return first_fault(
-            unless(following is not None and following.agent == claim.text("who"), "another speaks next"),
-            unless(following is not None and within(words, whole(following)), f"{words!r} does not stand there"),
-            unless(means.search(words) is not None, f"{words!r} does not mean that"),
-        )
-
-    return check
-
-
-def _objected(claim: Claim) -> str:
-    other = claim.other()
-    return first_fault(
-        unless(other is not None and other.agent == claim.text("who") and other.index > claim.index, "another speaks"),
-        unless(other is not None and within(claim.text("words"), prose(other)), "the words do not stand there"),
-        unless(
-            other is not None
-            and all(
-                one.agent == claim.step.agent or claim.run.is_machine(one.index) or one.agent == other.agent
-                for one in claim.run.steps[claim.index + 1 : other.index]
-            ),
-            "it is not who speaks next",
-        ),
-    )
-
-
-def _leader_notes(claim: Claim) -> str:
-    return first_fault(
-        unless(LEADS.search(claim.step.agent) is not None, f"{claim.step.agent!r} does not lead"),
-        unless(claim.index > claim.number("n"), "it does not come after"),
-        unless(
-            re.search(r"loop|progress|stall|re-?plan|new plan|circle", claim.quote or claim.step.content, re.IGNORECASE)
-            is not None,
-            "the passage says nothing of that",
-        ),
-    )
-
-
 def _asked_again(claim: Claim) -> str:
     before = claim.other("n")
     mine = set(re.findall(r"\w+", claim.step.content.casefold()))
@@ -128,53 +85,6 @@ def _asked_again(claim: Claim) -> str:
     )
 
 
-def _answers_hand_off(claim: Claim) -> str:
-    giver = claim.other()
-    return unless(
-        giver is not None and giver.agent == claim.text("who") and giver.recipient == claim.step.agent,
-        "no such hand-off",
-    )
-
-
-def _lost_hand_off(claim: Claim) -> str:
-    who = claim.text("who")
-    return first_fault(
-        speaker(claim),
-        hand_off(claim),
-        unless(all(step.agent != who for step in claim.run.steps[claim.index + 1 :]), "it acts after that"),
-    )
-
-
-def _unknown_member(claim: Claim) -> str:
-    return first_fault(
-        speaker(claim),
-        hand_off(claim),
-        unless(claim.text("who") not in claim.run.trajectory.agent_names, "the team has it"),
-    )
-
-
-def _turned_away(claim: Claim) -> str:
-    answer = claim.other()
-    return first_fault(
-        speaker(claim),
-        hand_off(claim),
-        unless(answer is not None and within(claim.text("words"), prose(answer)), "the words do not stand there"),
-    )
-
-
-def _idle_member(claim: Claim) -> str:
-    idle = claim.text("idle")
-    return first_fault(
-        speaker(claim), hand_off(claim), unless(all(step.agent != idle for step in claim.run.steps), "it acts")
-    )
-
-
-def _to_and_fro(claim: Claim) -> str:
-    pair = {claim.text("agent"), claim.text("who")}
-    transfers = [step for step in claim.run.steps if step.recipient and {step.agent, step.recipient} == pair]
-    return first_fault(speaker(claim), unless(len(transfers) >= claim.number("times"), f"only {len(transfers)} times"))
-
-
 EMPTY = r"\bno\b|not|n't|unable|fail|40[34]|denied|captcha|blocked|time|inaccess|unavail|error|insufficient|verify"
 
 
@@ -183,59 +93,181 @@ TEAM: tuple[Template, ...] = (
     template("It repeats {value~} of step {n#}.", _repeats_value),
     template("It was shown what step {n#} says.", _was_shown),
     template(
-        "The next step, by {who!}, speaks of something missing, not found or not possible: {words!}.",
-        _next_words(EMPTY),
-    ),
-    template("The next step, by {who!}, finds no code to run: {words!}.", _next_words("code|execute")),
-    template("{who!}, who speaks next, uses words of objection or correction in step {n#}: {words!}.", _objected),
-    template("Right after step {n#}, it writes of a loop, of no progress or of planning anew.", _leader_notes),
-    template(
         "It asks again, in much the same words, for what step {n#} asked for, after the reply in step {m#}.",
         _asked_again,
     ),
-    template("It answers the hand-off by {who!} in step {n#}.", _answers_hand_off),
-    template("It hands the work to {who!}.", hand_off),
-    template("It says the same again as step {n#}, word for word.", says_again),
-    template(
-        "It hands the task on word for word.",
-        lambda c: unless(c.run.hands_task_on(c.index), "the task does not stand in it"),
-    ),
-    template("It speaks of something missing, not found or not possible: {words!}.", words(EMPTY, whole)),
-    template("It speaks of work by hand or by eye: {words!}.", words("manual|hand|visual|eye|mental")),
     template("{agent!} repeats the message of step {n#} here; it makes it {times#} times in all.", _repeats_message),
-    template(
-        "{agent!} repeats the tool call, with the same result, of step {n#} here; it makes it {times#} times in all.",
-        _repeats_call,
-    ),
     template("{agent!} gives {value~} for {key!} here, and {who!} gave {other~} in step {n#}.", _gives_other),
-    template(
-        "In step {n#}, {who!} gives {value!} as what is right or to be used, and this reply of {agent!} "
-        "does not have it but still has {old!}.",
-        all_of(
-            (_correction_missed, lambda c: unless(same_value(c.text("old"), own(c.step)), "the old value is not there"))
-        ),
-    ),
-    template(
-        "In step {n#}, {who!} gives {value!} as what is right or to be used, and this reply of {agent!} "
-        "does not have it but says the same again as step {m#}.",
-        _correction_missed,
-    ),
-    template(
-        "In step {n#}, {who!} gives {value!} as what is right or to be used, and this reply of {agent!} "
-        "does not have it.",
-        _correction_missed,
-    ),
-    template("{agent!} hands over to {who!}, whom the team does not have.", _unknown_member),
-    template(
-        "{agent!} hands over to {who!}, who does not act after that, and neither does anybody else of the team.",
-        _lost_hand_off,
-    ),
-    template("{agent!} hands over to {who!}, who does not act after that.", _lost_hand_off),
-    template("{agent!} hands over to {who!}, whose answer in step {n#} turns it away: {words!}.", _turned_away),
-    template(
-        "{agent!} hands over to {who!}, while {idle!}, whose name, tools and instructions share more words "
-        "with the task, never acts.",
-        _idle_member,
-    ),
-    template("{agent!} and {who!} pass the work to and fro, {times#} times in all.", _to_and_fro),
 )
+
+
+def _no_code_elsewhere(places: Callable[[Claim], range]) -> Check:
+    def check(claim: Claim) -> str:
+        other = next((at for at in places(claim) if FENCE in own(claim.run.steps[at])), None)
+        return first_fault(has_code(claim), unless(other is None, f"step {other} has code too"))
+
+    return check
+
+
+def _reports_error(claim: Claim) -> str:
+    """An error in step n, after code or words of the step, with nobody else's code between."""
+    report, error = claim.other(), claim.text("error")
+    if report is None or report.index <= claim.index:
+        return "no such later step"
+    between = [step.index for step in claim.run.steps[claim.index + 1 : report.index] if FENCE in step.content]
+    return first_fault(
+        speaker(claim) if "agent" in claim.words else "",
+        unless(report.agent == claim.text("who"), f"step {report.index} is by {report.agent!r}"),
+        unless(within(error, whole(report)), f"{error!r} does not stand in step {report.index}"),
+        unless(ERROR.search(error) is not None, f"{error!r} is no error"),
+        unless(not between, f"the code of step {between[:1]} comes between"),
+    )
+
+
+def _after_code(claim: Claim) -> str:
+    return first_fault(unless(bool(code(claim.step)), "it writes no code"), _reports_error(claim))
+
+
+def _spread_error(claim: Claim) -> str:
+    return first_fault(
+        speaker(claim),
+        unless(claim.number("n") < claim.index, "it does not come after it"),
+        unless(claim.run.reads_error(claim.index), "no error in the step"),
+        unless(ERROR.search(claim.quote) is not None, f"{claim.quote!r} is no error"),
+    )
+
+
+def _tool_failed(claim: Claim) -> str:
+    failed = [call for call in claim.step.tool_calls if call.name == claim.text("tool")]
+    bad = any(
+        call.error is not None
+        or ERROR.search((call.result or "")[:400])
+        or re.search(r"\b[45]\d\d\b|invalid", (call.result or "")[:400])
+        for call in failed
+    )
+    return first_fault(unless(bool(failed), "no such call"), unless(bad, "the call did not fail"))
+
+
+def _tool_failed_by(well: bool) -> Check:
+    def check(claim: Claim) -> str:
+        later = [
+            call
+            for step in claim.run.steps[claim.index + 1 :]
+            for call in step.tool_calls
+            if call.name == claim.text("tool") and call.error is None and not ERROR.search((call.result or "")[:100])
+        ]
+        return first_fault(
+            speaker(claim), _tool_failed(claim), unless(bool(later) is well, "the later calls went otherwise")
+        )
+
+    return check
+
+
+def _calls(claim: Claim) -> str:
+    names = [call.name for call in claim.step.tool_calls]
+    called = re.findall(r"'([^']*)'", claim.words["names"])
+    return unless(bool(names) and all(name in names for name in called), "it does not call them")
+
+
+ERRORS: tuple[Template, ...] = (
+    template("This is the first step of the run that contains code.", _no_code_elsewhere(lambda c: range(c.index))),
+    template("It contains code.", has_code),
+    template("After the code that {agent!} writes here, {who!} reports an error in step {n#}: {error!}.", _after_code),
+    template("{agent!} reports an error after step {n#}.", _spread_error),
+    template("The tool {tool!} that it calls fails.", _tool_failed),
+    template("It calls {names~}.", _calls),
+    template(
+        "The tool {tool!}, called by {agent!}, failed here, and no later call of it went well.", _tool_failed_by(False)
+    ),
+)
+
+
+_RESULT = re.compile(r"\s*(?:=|equals|is)\s*[$€£]?\d")
+
+
+def _asks(claim: Claim) -> str:
+    """The calculation stands in the step without a result, is not the task's, and comes to what is said."""
+    calculation, text = claim.text("calc"), flat(claim.step.content)
+    at = text.find(calculation)
+    value = number(claim.words["value"])
+    return first_fault(
+        unless(claim.step.agent == claim.text("agent"), f"step {claim.index} is by {claim.step.agent!r}"),
+        unless(at >= 0, f"{calculation!r} does not stand in the step"),
+        unless(_RESULT.match(text[at + len(calculation) :]) is None, "the step gives the result itself"),
+        unless(not within(calculation, claim.run.task), "the task itself asks for it"),
+        unless(evaluate(calculation) == value, f"{calculation!r} is {evaluate(calculation)}"),
+        _worked_out(claim) if "who" in claim.words else "",
+    )
+
+
+def _worked_out(claim: Claim) -> str:
+    other = claim.other()
+    if other is None or other.index <= claim.index:
+        return f"step {claim.number('n')} does not come after it"
+    text, value = flat(other.content), claim.words["value"]
+    wrong = [line for line in re.findall(r"[\d\s.+*×/()-]+=\s*[\d.]+", text) if not _holds(line)]
+    return first_fault(
+        unless(other.agent == claim.text("who"), f"step {other.index} is by {other.agent!r}"),
+        unless(same_value(value, text), f"{value!r} does not stand in step {other.index}"),
+        unless(not wrong, f"{wrong[:1]} is wrong"),
+    )
+
+
+def _holds(line: str) -> bool:
+    left, _, right = line.rpartition("=")
+    worth = evaluate(left.strip(" ="))
+    return worth is None or worth == evaluate(right)
+
+
+def _is_answered(claim: Claim) -> str:
+    answer = claim.run.trajectory.final_output or claim.run.steps[-1].content
+    return first_fault(
+        unless(same_value(claim.words["value"], answer), f"{claim.words['value']!r} is not in the answer"), _asks(claim)
+    )
+
+
+def _instead(claim: Claim) -> str:
+    other = claim.other()
+    if other is None or other.index >= claim.index:
+        return f"step {claim.number('n')} does not come before it"
+    asked, done = claim.text("calc"), claim.text("own")
+    return first_fault(
+        unless(other.agent == claim.text("agent"), f"step {other.index} is by {other.agent!r}"),
+        unless(claim.step.agent == claim.text("who"), f"step {claim.index} is by {claim.step.agent!r}"),
+        unless(asked in flat(other.content), f"{asked!r} does not stand in step {other.index}"),
+        unless(
+            all(stands(one, claim.step.content) for one in re.findall(r"\d+", done)), f"{done!r} does not stand here"
+        ),
+        unless(evaluate(asked) != evaluate(done), "both come to the same"),
+    )
+
+
+def _is_asked_for(claim: Claim) -> str:
+    """Some calculation of the earlier step comes to the value."""
+    other = claim.other()
+    if other is None or other.index >= claim.index:
+        return f"step {claim.number('n')} does not come before it"
+    asked = (evaluate(one.strip()) for one in re.findall(r"[\d\s.,$€£+*×/()-]+", flat(other.content)) if one != ".")
+    value = claim.words["value"]
+    return first_fault(
+        unless(same_value(value, claim.step.content), f"{value!r} does not stand in the step"),
+        unless(number(value) in set(asked), f"no calculation of step {other.index} comes to {value!r}"),
+    )
+
+
+_TAILS = ("; {who!} works it out without an error in step {n#}.", ".")
+
+PLANS: tuple[Template, ...] = (
+    *(
+        template("{agent!} asks for {calc!}, and that gives " + said + tail, _is_answered)
+        for said in ("the rejected answer, {value~}", "{value~}, which stands in the rejected answer")
+        for tail in _TAILS
+    ),
+    *(
+        template("{agent!} asks for {calc!}, and that gives {value~}, which the rejected answer rests on" + tail, _asks)
+        for tail in _TAILS
+    ),
+    template("It says {value~}, which is what step {n#} asks for.", _is_asked_for),
+    template("{agent!} asks for {calc!} in step {n#}; {who!} works out {own!} instead.", _instead),
+)
+"""What is said of planned calculations."""

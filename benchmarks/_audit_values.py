@@ -6,9 +6,26 @@ import re
 from datetime import date, timedelta
 from fractions import Fraction
 
-from _audit_arithmetic import evaluate
-from _audit_patterns import Claim, Template, first_fault, template, unless
-from _audit_text import Run, arguments, flat, folded, number, numbers, own, results, same_value, stands, whole, within
+from _audit_text import (
+    Claim,
+    Run,
+    Template,
+    arguments,
+    evaluate,
+    first_fault,
+    flat,
+    folded,
+    number,
+    numbers,
+    own,
+    results,
+    same_value,
+    stands,
+    template,
+    unless,
+    whole,
+    within,
+)
 
 _WORKS = re.compile(
     r"\b(?:sum|total|add|subtract|minus|plus|times|multipl|divid|calculat|comput|count|average|differ|so there|thus|"
@@ -31,48 +48,12 @@ _SMALL = dict(
     )
 )
 _COMMON = frozenset(
-    [
-        "that",
-        "this",
-        "with",
-        "from",
-        "have",
-        "here",
-        "what",
-        "which",
-        "when",
-        "where",
-        "there",
-        "their",
-        "them",
-        "then",
-        "than",
-        "they",
-        "were",
-        "will",
-        "would",
-        "been",
-        "into",
-        "your",
-        "about",
-        "total",
-        "answer",
-        "result",
-        "value",
-        "step",
-        "code",
-        "task",
-        "plan",
-        "based",
-        "following",
-        "provided",
-        "exitcode",
-        "execution",
-        "succeeded",
-        "output",
-        "print",
-        "using",
-    ]
+    re.findall(
+        r"\w+",
+        "that this with from have here what which when where there their them then than they were will would "
+        "been into your about total answer result value step code task plan based following provided exitcode "
+        "execution succeeded output print using",
+    )
 )
 _LINE = 200
 """Characters from which a line is more than a piece of mark-up."""
@@ -493,20 +474,6 @@ def _date(text: str, year: int | None) -> date | None:
         return None
 
 
-def _term_off(claim: Claim) -> str:
-    term = f"{claim.words['term']} after {claim.words['begin']}"
-    fault = _calendar(term, claim.words["end"], claim.text("value"), claim.run)
-    return first_fault(_speaker(claim), fault if fault is not None else "no term between dates", _says(claim))
-
-
-def _beside_a_date(claim: Claim) -> str:
-    other = claim.other()
-    if other is None:
-        return "no such step"
-    there = Claim(claim.run, claim.diagnosis, other.index, claim.quote, claim.words)
-    return first_fault(_speaker(claim), _says(claim), _calculated(there))
-
-
 _SOURCES = (
     "{who!} returned {other!} in step {n#}.",
     "{who!} said {other!} in step {n#}.",
@@ -532,10 +499,6 @@ VALUES: tuple[Template, ...] = (
     template("{value!} of the answer comes from what {agent!} asked {tool!} for.", _comes_from_call),
     template("{agent!} works {value!} out here.", _works_out),
     template("{agent!} is the first to say {value!}.", _nobody_before),
-    template(
-        "{agent!} says {value!}, and step {n#} puts it beside a date: {left~} is {right~}, not {said~}.", _beside_a_date
-    ),
-    template("{term~} after {begin~} is {end~}; {agent!} says {value!}.", _term_off),
 )
 """What is said of values; the general form of a calculation is last of all, since it fits nearly anything."""
 

@@ -1,14 +1,159 @@
-"""Checks of what is said of a step's words and answers."""
+"""Checks of what is said of a step's words and answers, and of its place in the run."""
 
 from __future__ import annotations
 
 import re
 
-from _audit_checks import CHECKS, FENCE, bare, last_speaks, speaker, words
-from _audit_patterns import Claim, Template, all_of, first_fault, template, unless
-from _audit_text import flat, folded, number, numbers, own, prose, same_value, stands, whole, within
+from _audit_text import (
+    CHECKS,
+    FENCE,
+    LEADS,
+    Check,
+    Claim,
+    Template,
+    all_of,
+    bare,
+    first_fault,
+    flat,
+    folded,
+    last_speaks,
+    own,
+    prose,
+    same_value,
+    speaker,
+    stands,
+    template,
+    unless,
+    whole,
+    within,
+    words,
+)
 
-from tracer_hooks.schema import RunOutcome
+from tracer_hooks.schema import RunOutcome, StepKind
+
+
+def _nothing_else(claim: Claim) -> str:
+    findings = [
+        one.why
+        for one in claim.diagnosis.evidence
+        if one.step == claim.index and not one.why.startswith("Nothing that was said or done")
+    ]
+    return unless(not findings, "another line tells of something that stands out")
+
+
+def _nth_act(place: int) -> Check:
+    return lambda claim: unless(claim.run.nth_act(place) == claim.index, f"that is step {claim.run.nth_act(place)}")
+
+
+INTENT = words(r"\bI\b|\bwe\b|\blet|proceed|next|start|begin")
+
+
+def _last_before(claim: Claim) -> str:
+    last = claim.run.steps[-1]
+    between = [one.index for one in claim.run.steps[claim.index + 1 : -1] if not LEADS.search(one.agent)]
+    return first_fault(
+        unless(last.index == claim.number("n") and last.agent == claim.text("who"), "the run ends elsewhere"),
+        unless(LEADS.search(last.agent) is not None, f"{last.agent!r} does not lead"),
+        unless(not between, f"step {between[:1]} comes after it"),
+    )
+
+
+def _part_of_answer(claim: Claim) -> str:
+    value = claim.text("value")
+    return first_fault(
+        unless(within(value, claim.run.final_text()), f"{value!r} is not in the answer"),
+        unless(within(value, whole(claim.step)), f"{value!r} is not in the step"),
+    )
+
+
+def _early(claim: Claim) -> str:
+    steps = claim.run.steps
+    replies = [
+        one.index
+        for one in steps
+        if not LEADS.search(one.agent) and not claim.run.is_person(one.index) and not claim.run.hands_task_on(one.index)
+    ]
+    return first_fault(
+        unless(any(one.agent == claim.text("who") for one in steps), "no such agent"),
+        unless(LEADS.search(claim.text("who")) is not None, "it does not lead"),
+        unless(claim.index in replies[:3], f"the first replies are {replies[:3]}"),
+    )
+
+
+def _ends(claim: Claim) -> str:
+    last, leader = claim.run.steps[-1], claim.text("who")
+    return {
+        "without": unless(last.agent.partition(" ")[0] != leader.partition(" ")[0], f"{leader!r} has the last word"),
+        "hand": unless(
+            last.kind is StepKind.HANDOFF or "next speaker" in last.content.casefold() or "->" in last.agent,
+            "it does not end so",
+        ),
+        "limit": unless(
+            re.search(
+                r"max|limit|stall|terminat|reached",
+                f"{last.content} {claim.run.trajectory.outcome_reason}",
+                re.IGNORECASE,
+            )
+            is not None,
+            "nothing says that a limit was reached",
+        ),
+    }[claim.words["end"]]
+
+
+_FIRST_ACT = "it is the team's first act after the task was given"
+
+
+_LAST_REPLY = "it is the last reply before {who!} ends the run in step {n#}"
+
+
+_ENDINGS = {
+    "without": "ends without a last word of {who2!}",
+    "hand": "ends on a hand-over",
+    "limit": "stopped at a limit",
+}
+
+
+def _placed(text: str, *checks: Check) -> tuple[Template, ...]:
+    leads = (
+        "Its place in the run speaks for it: ",
+        "Nothing that was said or done in this step stands out; it is listed since ",
+    )
+    return (
+        template(f"{leads[0]}{text}.", all_of(checks)),
+        template(f"{leads[1]}{text}.", all_of((_nothing_else, *checks))),
+    )
+
+
+def _ending(kind: str) -> Check:
+    return lambda claim: _ends(
+        Claim(claim.run, claim.diagnosis, claim.index, claim.quote, {**claim.words, "end": kind})
+    )
+
+
+def _early_places() -> tuple[Template, ...]:
+    found: tuple[Template, ...] = ()
+    did = words(r"\bI\b")
+    for kind, end in _ENDINGS.items():
+        text = f"it is one of the first three replies under {{who!}}, in a run that {end}"
+        found += _placed(text + "; it says what was done ({words!})", _early, _ending(kind), did)
+        found += _placed(text, _early, _ending(kind))
+    return found
+
+
+PLACES: tuple[Template, ...] = (
+    *_placed(_FIRST_ACT + ", and it says what comes next ({words!})", _nth_act(1), INTENT),
+    *_placed(_FIRST_ACT, _nth_act(1)),
+    *_placed(_LAST_REPLY + ", and {value!} of the final answer stands in it", _last_before, _part_of_answer),
+    *_placed(_LAST_REPLY, _last_before),
+    *_early_places(),
+    *_placed(
+        "{agent!} was the first to speak",
+        speaker,
+        lambda c: unless(c.index == c.run.first_speaker(), "others spoke before"),
+    ),
+    *_placed("{agent!} was the last to speak", last_speaks),
+)
+
 
 _VERB = re.compile(r"\D*\b(?:is|are|was|were|has|have|had|been|can|may|will|does|did)\b")
 
@@ -27,18 +172,6 @@ def _states(claim: Claim) -> str:
 def _not_before(claim: Claim) -> str:
     return unless(
         not claim.run.said_before(claim.text("value"), claim.index), f"{claim.text('value')!r} was said before"
-    )
-
-
-def _stated_another(claim: Claim) -> str:
-    earlier = claim.other()
-    before = claim.text("before")
-    return first_fault(
-        _states(claim),
-        unless(earlier is not None and earlier.index < claim.index, "no such earlier step"),
-        unless(earlier is not None and earlier.agent == claim.step.agent, "it was another agent"),
-        unless(earlier is not None and within(before, own(earlier)), f"{before!r} does not stand there"),
-        unless(folded(before) != folded(claim.text("value")), "both are the same"),
     )
 
 
@@ -62,22 +195,6 @@ def _first_then(claim: Claim) -> str:
         _not_before(claim),
         unless(later is not None and later.agent == claim.text("agent"), "the later step is by another"),
         unless(later is not None and same_value(value, own(later)), f"{value!r} is not said there"),
-    )
-
-
-def _first_number(claim: Claim) -> str:
-    value = claim.words["value"]
-    amount = number(value)
-    return first_fault(
-        unless(amount in numbers(own(claim.step)), f"{value} does not stand in the step"),
-        unless(not any(amount in numbers(text) for text in claim.run.earlier(claim.index)), f"{value} was said before"),
-    )
-
-
-def _number_of_answer(claim: Claim) -> str:
-    return first_fault(
-        _first_number(claim),
-        unless(number(claim.words["value"]) in numbers(claim.run.final_text()), "it is no number of the answer"),
     )
 
 
@@ -117,35 +234,8 @@ def _in_answer(claim: Claim) -> str:
     return unless(same_value(claim.text("value"), claim.run.final_text()), "it does not stand in the answer")
 
 
-def _in_reason(claim: Claim) -> str:
-    return unless(
-        same_value(claim.text("value"), claim.run.trajectory.outcome_reason or ""), "the reason does not name it"
-    )
-
-
-def _reported_first(claim: Claim) -> str:
-    report, value = claim.other(), claim.text("value")
-    return first_fault(
-        unless(report is not None and report.agent == claim.text("who"), "another reports"),
-        unless(report is not None and same_value(value, whole(report)), "it does not stand there"),
-        unless(report is not None and report.index > claim.index, "it does not come after"),
-    )
-
-
 def _tool_gave_first(claim: Claim) -> str:
     return unless(same_value(claim.text("value"), whole(claim.step)), "it does not stand in the step")
-
-
-_ENDS_IT = re.compile(
-    r"(?:proceed|continue|now)\W+(?:\w+\W+){0,2}(?:end|conclude|terminat|finish|clos|stop)", re.IGNORECASE
-)
-
-
-def _not_the_end(claim: Claim) -> str:
-    return unless(_ENDS_IT.search(claim.quote) is None, "the words announce the end, and leave nothing open")
-
-
-_OPEN = words(r"todo|to be|still|not yet|remain|next|will|could not|unable|please|need more")
 
 
 _ASSUMED = words(
@@ -175,12 +265,6 @@ def _short(claim: Claim) -> str:
     return unless(len(claim.step.content) == claim.number("n") < 120, f"it has {len(claim.step.content)}")
 
 
-def _task_words_again(claim: Claim) -> str:
-    again, every = claim.number("n"), claim.number("m")
-    words = {word for word in re.findall(r"\w{3,}", claim.run.task.casefold()) if word in whole(claim.step).casefold()}
-    return unless(again <= every and len(words) >= again, f"only {len(words)} words of the task stand in it")
-
-
 _UNBACKED = "yet it has no code and calls no tool, and no terminal reports right before it."
 
 
@@ -189,22 +273,13 @@ _DONE = words(r"\b(?:i|we)\b.*(?:ed|found|read|looked)\b")
 
 WORDS: tuple[Template, ...] = (
     template("It has words of work done ({words!}), " + _UNBACKED, all_of((_DONE, bare))),
-    template("It has words of work done: {words!}.", _DONE),
     template("It states {value!} as a result, which nobody has said before.", all_of((_states, _not_before))),
     template("It states {value!} as a result, " + _UNBACKED, all_of((_states, bare))),
-    template("It states {value!} as a result; in step {n#} it was {before!}.", _stated_another),
     template("It is the first to say what the final answer says again: {values*}.", _first_of_answer),
     template("It is the first to say what the team's last words say again: {values*}.", _first_of_answer),
     template("It is the first to say {value!}, which {agent!} says again in step {n#}.", _first_then),
-    template("It is the first to say {value~}, a number of the final answer.", _number_of_answer),
-    template("It is the first to say {value~}, a number of the team's last words.", _number_of_answer),
-    template("It is the first to bring in the number {value~}.", _first_number),
     template("It is the first act of the team and leaves out words of the task: {values*}.", _first_leaves_out),
-    template("It says {n#} of the task's {m#} telling words again.", _task_words_again),
     template("It is short: {n#} characters.", _short),
-    template("It keeps the notes of the one who leads: {words!}.", words("ledger|plan|stall|fact")),
-    template("It speaks of something assumed, simulated, hypothetical or a placeholder: {words!}.", _ASSUMED),
-    template("Its code has a placeholder or stand-in: {words!}.", _ASSUMED),
     template(
         "{agent!} speaks here of something assumed, simulated, hypothetical or a placeholder: {words!}.",
         all_of((speaker, _ASSUMED)),
@@ -220,54 +295,6 @@ WORDS: tuple[Template, ...] = (
             "usual|estimat|sure|unclear"
         ),
     ),
-    template("It sounds certain: {words!}.", words("therefore|thus|hence|clear|obvious|definit|conclu|must|answer")),
-    template(
-        "Its words are those of a correction: {words!}.", words("actually|correct|revis|re-?eval|re-?check|upon|fix")
-    ),
-    template(
-        "Its words are those of a refusal: {words!}.", words("cannot|can't|not able|unable|as an ai|do not|beyond")
-    ),
-    template(
-        "Its words are those of a short cut or a way round: {words!}.",
-        words("need|necessary|skip|without|instead|ignor|regardless|irrelevant|simpl|alternativ|bypass"),
-    ),
-    template("It speaks of the end: {words!}.", words("terminate|complete|done|finish")),
-    template(
-        "Its words are those of approval: {words!}.",
-        words("approv|good|correct|right|fine|accurate|valid|verif|confirm|lgtm|no |done"),
-    ),
-    template("It speaks of checking: {words!}.", words("verif|check|valid|cross|confirm|test")),
-    template("It writes a formula or a sum: {words!}.", words(r"=|frac|times|boxed|\d")),
-    template(
-        "It speaks of a plan or of next steps: {words!}.",
-        words("plan|step|first|solve|approach|outline|strateg|we |next"),
-    ),
-    template(
-        "{agent!} only reports here what a machine printed.",
-        all_of((speaker, lambda c: unless(c.run.is_machine(c.index), "it does not"))),
-    ),
-    template(
-        "{agent!} is a person or a given text here, and no member of the team.",
-        all_of((speaker, lambda c: unless(c.run.is_person(c.index), "it is not"))),
-    ),
-    template(
-        "It only says who acts next, or does nothing at all.",
-        lambda c: unless(len(flat(c.step.content)) < 120, "it says more"),
-    ),
-    template(
-        "{agent!} is the last to speak, and its words leave something open ({words!}), yet they declare the end.",
-        all_of((last_speaks, _OPEN, _not_the_end)),
-    ),
-    template(
-        "{agent!} is the last to speak, and its words leave something open ({words!}).",
-        all_of((last_speaks, _OPEN, _not_the_end)),
-    ),
-    template(
-        "The run ends without an answer, and {agent!} is the last to say or do anything.",
-        all_of(
-            (last_speaks, lambda c: unless(not (c.run.trajectory.final_output or "").strip(), "there is an answer"))
-        ),
-    ),
     template(
         "{agent!}, whose name says that it checks, writes {words!} in a run that failed, with no code and "
         "no tool call in this step.",
@@ -278,36 +305,7 @@ WORDS: tuple[Template, ...] = (
         all_of((_first_of_team, _in_answer)),
     ),
     template(
-        "{agent!} is the first of the team to say {value!}; the reason of the failure names it as wrong.",
-        all_of((_first_of_team, _in_reason)),
-    ),
-    template(
         "{value!} first comes up here, in what a tool gave {agent!}; it stands in the rejected answer.",
         all_of((_tool_gave_first, _in_answer)),
-    ),
-    template(
-        "{value!} first comes up here, in what a tool gave {agent!}; the reason of the failure names it as wrong.",
-        all_of((_tool_gave_first, _in_reason)),
-    ),
-    template(
-        "{value!} first comes up in step {n#}, in what {who!} reports after this step; it stands in the "
-        "rejected answer.",
-        all_of((_reported_first, _in_answer)),
-    ),
-    template(
-        "{value!} first comes up in step {n#}, in what {who!} reports after this step; the reason of the "
-        "failure names it as wrong.",
-        all_of((_reported_first, _in_reason)),
-    ),
-    template(
-        "The value that was expected had come up by then.",
-        lambda c: unless(
-            any(
-                c.run.trajectory.reference and same_value(c.run.trajectory.reference, whole(s))
-                for s in c.run.steps[: c.index + 1]
-            )
-            or bool(c.run.trajectory.outcome_reason),
-            "it had not",
-        ),
     ),
 )

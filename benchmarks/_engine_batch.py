@@ -1,7 +1,8 @@
-"""Run many requests through one network at once: each pass reads prompts and writes answers side by side."""
+"""Run many requests through one network at once: rows of keys and values, sampling, and the engine's one thread."""
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 import time
@@ -12,8 +13,135 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 from _engine_network import Network, Piece
-from _engine_rows import Row, Rows, Tokens
-from _engine_sampling import Sampler, Sampling
+from numpy.typing import NDArray
+
+Tokens = NDArray[np.int32]
+
+
+def shared_length(one: Tokens, other: Tokens) -> int:
+    """How many first tokens two sequences have in common."""
+    length = min(len(one), len(other))
+    differs = np.flatnonzero(one[:length] != other[:length])
+    return int(differs[0]) if len(differs) else length
+
+
+@dataclass
+class Row:
+    """One row of the store.
+
+    Attributes:
+        tokens: The sequence it is for; only the first ``filled`` have keys and values.
+        busy: Whether a running request writes to it.
+        used: When it last served, in admissions.
+    """
+
+    index: int
+    tokens: Tokens = field(default_factory=lambda: np.empty(0, np.int32))
+    filled: int = 0
+    busy: bool = False
+    used: int = 0
+
+
+class Rows:
+    """The rows of a store ``[layers, 2, rows, context, kv heads, head]``, with those of finished requests kept."""
+
+    # To wait for another request's prefix is worth it from this many tokens on.
+    WORTH = 16
+
+    def __init__(self, store: torch.Tensor) -> None:
+        self._store = store
+        self._rows = [Row(index) for index in range(store.shape[2])]
+        self._clock = 0
+
+    def awaited(self, prompt: Tokens, have: int) -> bool:
+        """Whether a running request will soon hold notably more of ``prompt`` than the ``have`` tokens held now."""
+        limit = len(prompt) - 1
+        for row in self._rows:
+            if row.busy and row.filled < len(row.tokens):
+                common = min(shared_length(row.tokens, prompt), limit)
+                if common >= have + self.WORTH and common > row.filled:
+                    return True
+        return False
+
+    def longest(self, prompt: Tokens) -> tuple[Row | None, int]:
+        """The row that holds the longest part of ``prompt``, and its length; the last token is always left to read."""
+        limit = len(prompt) - 1
+        best, length = None, 0
+        for row in self._rows:
+            common = min(shared_length(row.tokens[: row.filled], prompt), limit)
+            if common > length:
+                best, length = row, common
+        return best, length
+
+    def take(self, prompt: Tokens) -> Row:
+        """A free row for ``prompt``, its ``filled`` first tokens copied from where they are held."""
+        self._clock += 1
+        source, length = self.longest(prompt)
+        if source is not None and not source.busy and source.filled == length:
+            target = source
+        else:
+            target = min((row for row in self._rows if not row.busy), key=lambda row: row.used)
+            if source is not None and source is not target:
+                self._store[:, :, target.index, :length] = self._store[:, :, source.index, :length]
+                source.used = self._clock
+        target.tokens, target.filled, target.busy, target.used = prompt, length, True, self._clock
+        return target
+
+    def free(self, row: Row, tokens: Sequence[int], filled: int) -> None:
+        """Keep ``row`` as one that holds the first ``filled`` of ``tokens``."""
+        self._clock += 1
+        row.tokens, row.filled = np.asarray(tokens[:filled], np.int32), filled
+        row.busy, row.used = False, self._clock
+
+
+# A token below e^-18 of the likeliest is only looked at where those above do not make up the nucleus.
+_REACH = 18.0
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How tokens are drawn: ``temperature`` 0 takes the likeliest; ``seed`` makes the draws repeatable."""
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+    seed: int | None = None
+
+
+class Sampler:
+    """Draws the tokens of one sequence with a generator of its own."""
+
+    def __init__(self, sampling: Sampling) -> None:
+        self._sampling = sampling
+        self._generator = torch.Generator()
+        seed = sampling.seed if sampling.seed is not None else int.from_bytes(os.urandom(7), "big")
+        self._generator.manual_seed(seed % 2**63)
+
+    def draw(self, logits: torch.Tensor) -> int:
+        """The next token, given the logits ``[vocabulary]`` in float32."""
+        sampling = self._sampling
+        if sampling.temperature == 0:
+            return int(logits.argmax())
+        scaled = logits / sampling.temperature
+        weights = (scaled - scaled.max()).exp_()
+        total = float(weights.sum(dtype=torch.float64))
+        chosen = self._nucleus(weights, total) if sampling.top_p < 1 else None
+        kept = weights if chosen is None else weights[chosen]
+        sums = kept.double().cumsum(0)
+        point = torch.rand((), generator=self._generator, dtype=torch.float64) * sums[-1]
+        at = min(int(torch.searchsorted(sums, point, right=True)), len(sums) - 1)
+        return at if chosen is None else int(chosen[at])
+
+    def _nucleus(self, weights: torch.Tensor, total: float) -> torch.Tensor:
+        """The likeliest tokens whose weights together reach ``top_p`` of ``total``."""
+        wanted = self._sampling.top_p * total
+        near = (weights > torch.e**-_REACH).nonzero()[:, 0]
+        if float(weights[near].sum(dtype=torch.float64)) < wanted:
+            near = torch.arange(len(weights))
+        order = near[weights[near].argsort(descending=True, stable=True)]
+        sums = weights[order].double().cumsum(0)
+        count = int(torch.searchsorted(sums, wanted)) + 1
+        return order[:count]
+
 
 _WAKE = None
 

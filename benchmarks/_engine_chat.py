@@ -1,13 +1,15 @@
-"""Chat requests in OpenAI's form: what they ask for, and the prompt they become."""
+"""Chats in OpenAI's form: the request, the prompt it becomes, the text that comes, and the tool calls found in it."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from _engine_sampling import Sampling
+from _engine_batch import Sampling
 
 CALL_OPENS, CALL_CLOSES = "<tool_call>", "</tool_call>"
 
@@ -197,3 +199,130 @@ def _most(body: Mapping[str, Any]) -> int | None:
                 raise RequestError(f"{name} must be an integer from 1, not {value!r}", param=name)
             return value
     return None
+
+
+# Qwen2.5 marks a call with <tool_call>. Its small coder models also write <tools> or a code block; those count
+# where they name a function that was offered.
+_MARKED = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)", re.DOTALL)
+_LOOSE = re.compile(r"<tools>\s*(.*?)\s*(?:</tools>|\Z)|```(?:json|xml)?\s*(\{.*?\})\s*(?:```|\Z)", re.DOTALL)
+
+
+def parse_calls(text: str, names: Collection[str], salt: str) -> tuple[str, list[dict[str, Any]]]:
+    """Split ``text`` into what is said and what is called.
+
+    Args:
+        text: What the model wrote.
+        names: The functions offered.
+        salt: The prompt; with the call it makes an id that is the same each time the same thing is called there.
+
+    Returns:
+        The text without the calls, and the calls as OpenAI writes them. A call that is no JSON stays text.
+    """
+    found = _objects(text, _MARKED, None)
+    if not found:
+        found = _objects(text, _LOOSE, names)
+    if not found and (whole := _asked(text, names)) is not None:
+        found = [(0, len(text), whole)]
+    calls: list[dict[str, Any]] = []
+    kept, end = [], 0
+    for begin, stop, asked in found:
+        kept.append(text[end:begin])
+        end = stop
+        calls.append(_answered_call(asked, f"{salt}\0{len(calls)}"))
+    kept.append(text[end:])
+    return "".join(kept).strip() if calls else text, calls
+
+
+def _objects(
+    text: str, pattern: re.Pattern[str], names: Collection[str] | None
+) -> list[tuple[int, int, dict[str, Any]]]:
+    found = []
+    for match in pattern.finditer(text):
+        asked = _asked(next((group for group in match.groups() if group), ""), names)
+        if asked is not None:
+            found.append((match.start(), match.end(), asked))
+    return found
+
+
+def _asked(text: str, names: Collection[str] | None) -> dict[str, Any] | None:
+    try:
+        # Models leave text behind a whole object, such as a brace too many.
+        asked, _ = json.JSONDecoder(strict=False).raw_decode(text.strip())
+    except json.JSONDecodeError:
+        return None
+    if not isinstance(asked, dict) or not isinstance(asked.get("name"), str):
+        return None
+    if names is not None and (asked["name"] not in names or "arguments" not in asked):
+        return None
+    return asked
+
+
+def _answered_call(asked: dict[str, Any], salt: str) -> dict[str, Any]:
+    arguments = asked.get("arguments", {})
+    written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    digest = hashlib.sha256(f"{salt}\0{asked['name']}\0{written}".encode()).hexdigest()
+    return {"id": f"call_{digest[:24]}", "type": "function", "function": {"name": asked["name"], "arguments": written}}
+
+
+class TextStream:
+    """The text of one answer.
+
+    Attributes:
+        text: All text so far; ends before a stop string once one is found.
+        stopped: Whether a stop string was found.
+    """
+
+    def __init__(self, tokenizer: Any, stops: Sequence[str] = ()) -> None:
+        self._tokenizer = tokenizer
+        self._stops = tuple(stops)
+        self._tokens: list[int] = []
+        self._begin = 0
+        self._read = 0
+        self._sent = 0
+        self.text = ""
+        self.stopped = False
+
+    def push(self, token: int) -> None:
+        """Add a token."""
+        self._tokens.append(token)
+        # Decoding a few tokens of context makes spaces and characters of several tokens come out whole.
+        before = self._decode(self._tokens[self._begin : self._read])
+        after = self._decode(self._tokens[self._begin :])
+        if len(after) > len(before) and not after.endswith("\N{REPLACEMENT CHARACTER}"):
+            self._begin, self._read = self._read, len(self._tokens)
+            self._add(after[len(before) :])
+
+    def finish(self) -> None:
+        """Add what is left of an unfinished character."""
+        if not self.stopped:
+            before = self._decode(self._tokens[self._begin : self._read])
+            self._add(self._decode(self._tokens[self._begin :])[len(before) :])
+            self._begin = self._read = len(self._tokens)
+
+    def ready(self, *, whole: bool = False) -> str:
+        """The text not yet asked for; what may be the beginning of a stop string is held back unless ``whole``."""
+        end = len(self.text)
+        if not whole and not self.stopped:
+            end -= max((_overlap(self.text, stop) for stop in self._stops), default=0)
+        piece = self.text[self._sent : end]
+        self._sent = max(self._sent, end)
+        return piece
+
+    def _add(self, piece: str) -> None:
+        longest = max((len(stop) for stop in self._stops), default=1)
+        begin = max(0, len(self.text) - longest + 1)
+        self.text += piece
+        found = [at for stop in self._stops if (at := self.text.find(stop, begin)) >= 0]
+        if found:
+            self.text, self.stopped = self.text[: min(found)], True
+
+    def _decode(self, tokens: Sequence[int]) -> str:
+        if not tokens:
+            return ""
+        text: str = self._tokenizer.decode(list(tokens), skip_special_tokens=False, clean_up_tokenization_spaces=False)
+        return text
+
+
+def _overlap(text: str, stop: str) -> int:
+    """The length of the longest end of ``text`` that begins ``stop``."""
+    return next((size for size in range(min(len(stop) - 1, len(text)), 0, -1) if text.endswith(stop[:size])), 0)

@@ -1,15 +1,193 @@
-"""The forward pass of a Llama or Qwen2 decoder over pieces of many sequences at once."""
+"""The forward pass of a Llama or Qwen2 decoder over pieces of many sequences: the model read, its layers, the pass."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
-from _engine_linear import Linear, linear
-from _engine_model import Model
 from torch.nn import functional
+
+FAMILIES = ("llama", "qwen2")
+
+# Names of a GGUF file, and those of transformers.
+_OUTER = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
+_INNER = {
+    "attn_norm": "input_layernorm",
+    "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj",
+    "attn_v": "self_attn.v_proj",
+    "attn_output": "self_attn.o_proj",
+    "ffn_norm": "post_attention_layernorm",
+    "ffn_gate": "mlp.gate_proj",
+    "ffn_up": "mlp.up_proj",
+    "ffn_down": "mlp.down_proj",
+}
+
+
+class ModelError(ValueError):
+    """The model cannot be served."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model as read: its settings, its tensors under the names of transformers, its tokenizer."""
+
+    config: Any
+    tensors: dict[str, torch.Tensor]
+    tokenizer: Any
+
+
+def read_model(path: Path, dtype: torch.dtype) -> Model:
+    """Read ``path``.
+
+    Args:
+        path: A folder as transformers saves it, or a ``.gguf`` file.
+        dtype: What the tensors become.
+
+    Raises:
+        ModelError: There is no model, or one of another family than Llama and Qwen2.
+    """
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+
+    if path.suffix == ".gguf" and path.is_file():
+        source, named = str(path.parent), {"gguf_file": path.name}
+    elif path.is_dir():
+        source, named = str(path), {}
+    else:
+        raise ModelError(f"no model at {str(path)!r}: expected a folder with config.json or a .gguf file")
+    config = AutoConfig.from_pretrained(source, **named)
+    if config.model_type not in FAMILIES:
+        raise ModelError(f"{str(path)!r} is a {config.model_type!r} model; expected one of {', '.join(FAMILIES)}")
+    tokenizer = AutoTokenizer.from_pretrained(source, **named)
+    if named:
+        tensors = _read_gguf(path, config, dtype)
+    else:
+        network = AutoModelForCausalLM.from_pretrained(source, dtype=dtype)
+        tensors = {name: tensor.detach() for name, tensor in network.state_dict().items()}
+    return Model(config=config, tensors=tensors, tokenizer=tokenizer)
+
+
+def write_model(model: Model, folder: Path) -> None:
+    """Write ``model`` as a folder that transformers reads; it loads much faster than a GGUF file."""
+    from safetensors.torch import save_file
+
+    tensors = dict(model.tensors)
+    tied = tensors["lm_head.weight"].data_ptr() == tensors["model.embed_tokens.weight"].data_ptr()
+    if tied:
+        del tensors["lm_head.weight"]
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    model.config.tie_word_embeddings = tied
+    model.config.dtype = str(next(iter(tensors.values())).dtype).removeprefix("torch.")
+    model.config.save_pretrained(folder)
+    model.tokenizer.save_pretrained(folder)
+
+
+def _read_gguf(path: Path, config: Any, dtype: torch.dtype) -> dict[str, torch.Tensor]:
+    import gguf
+
+    tensors: dict[str, torch.Tensor] = {}
+    for entry in gguf.GGUFReader(str(path)).tensors:
+        name = gguf_name(entry.name)
+        if name is None:
+            continue
+        tensor = torch.from_numpy(gguf.dequantize(entry.data, entry.tensor_type).copy())
+        if config.model_type == "llama" and (".q_proj." in name or ".k_proj." in name):
+            heads = config.num_attention_heads if ".q_proj." in name else config.num_key_value_heads
+            tensor = _halves_apart(tensor, heads)
+        tensors[name] = tensor.to(dtype)
+    tensors.setdefault("lm_head.weight", tensors["model.embed_tokens.weight"])
+    return tensors
+
+
+def gguf_name(name: str) -> str | None:
+    """The transformers name of a tensor of a GGUF file; ``None`` for those a forward pass does not need."""
+    stem, _, kind = name.rpartition(".")
+    if stem in _OUTER:
+        return f"{_OUTER[stem]}.{kind}"
+    inner = re.fullmatch(r"blk\.(\d+)\.(\w+)", stem)
+    if inner is None or inner[2] not in _INNER:
+        return None
+    return f"model.layers.{inner[1]}.{_INNER[inner[2]]}.{kind}"
+
+
+def _halves_apart(tensor: torch.Tensor, heads: int) -> torch.Tensor:
+    """Undo llama.cpp's order of the rotary dimensions of a Llama model."""
+    half = tensor.shape[0] // heads // 2
+    return tensor.reshape(heads, half, 2, *tensor.shape[1:]).transpose(1, 2).reshape(tensor.shape)
+
+
+Linear = Callable[[torch.Tensor], torch.Tensor]
+
+FORMATS = ("float32", "bfloat16", "int8")
+
+
+def linear(weight: torch.Tensor, bias: torch.Tensor | None, number_format: str) -> Linear:
+    """A function from rows ``[n, in]`` to rows ``[n, out]``.
+
+    Args:
+        weight: ``[out, in]``.
+        bias: ``[out]``, if the layer has one.
+        number_format: One of ``FORMATS``.
+    """
+    if number_format == "int8":
+        return Int8Linear(weight, bias)
+    if number_format == "bfloat16" and torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        return PackedLinear(weight.bfloat16(), bias)
+    return PlainLinear(weight, bias)
+
+
+class PlainLinear:
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None) -> None:
+        self._weight = weight
+        self._bias = bias
+
+    def __call__(self, rows: torch.Tensor) -> torch.Tensor:
+        return functional.linear(rows, self._weight, self._bias)
+
+
+class PackedLinear:
+    """Weights in oneDNN's own order: plain ``linear`` would put them into that order again at each call."""
+
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None) -> None:
+        self._weight = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), 16)
+        self._bias = None if bias is None else bias.bfloat16()
+
+    def __call__(self, rows: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = torch.ops.mkldnn._linear_pointwise(rows, self._weight, self._bias, "none", [], "")
+        return out
+
+
+class Int8Linear:
+    """Both sides in eight bits: one scale for each output channel, and one for each row at the time of the call.
+
+    Rows go in and come out in float32. A row becomes unsigned with a zero point of 128, which is what the CPU's
+    instruction for dot products of bytes takes. A CPU without it (VNNI) adds two products at a time in sixteen bits,
+    which hold them only if the weights have seven.
+    """
+
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None) -> None:
+        full = weight.float()
+        most = 127 if torch.cpu._is_vnni_supported() else 63
+        self._scale = full.abs().amax(1).clamp_min(1e-8) / most
+        whole = (full / self._scale[:, None]).round_().clamp_(-most, most).to(torch.int8)
+        self._weight = torch.ops.onednn.qlinear_prepack(whole, None)
+        self._zero = torch.zeros(len(full), dtype=torch.int32)
+        self._bias = None if bias is None else bias.float()
+
+    def __call__(self, rows: torch.Tensor) -> torch.Tensor:
+        scale = rows.abs().amax(1, keepdim=True).clamp_min_(1e-8).div_(127)
+        # The conversion cuts the fraction off, so that adding 128.5 rounds.
+        whole = torch.mul(rows, scale.reciprocal()).add_(128.5).to(torch.uint8)
+        out: torch.Tensor = torch.ops.onednn.qlinear_pointwise(
+            whole, 1.0, 128, self._weight, self._scale, self._zero, None, 1.0, 0, torch.float32, "none", [], ""
+        )
+        out.mul_(scale)
+        return out if self._bias is None else out.add_(self._bias)
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from _self_correction_actions import ARMS, changes_of
-from _self_correction_journal import Journal, Row
-from _self_correction_tasks import decisive_step, judge
-from _self_correction_teams import Ask, Turn, play, recorded_team
+from _self_correction_journal import ARMS, Journal, Row, changes_of
+from _self_correction_tasks import Ask, Turn, decisive_step, judge, play, recorded_team
 
 from tracer_hooks import Verdict, rerunner
 from tracer_hooks.attribution import get_attributor

@@ -15,9 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
-from _self_correction_actions import PLAIN, TASK
-from _self_correction_journal import Journal
-from _self_correction_outcomes import Course, course_of
+from _self_correction_journal import PLAIN, TASK, Course, Journal, course_of
 
 from tracer_hooks.feedback import EffectCounts, RepairSearch
 from tracer_hooks.repairs import Failure, PastTrial, Repair, RepairTarget

@@ -1,10 +1,9 @@
 """Which agents are at fault, and how: the agent head of the structural attributor on Aegis.
 
-Three questions: does it transfer to a kind of team that it was not fitted to (area under the ROC curve of faulty
-against other agents within a trajectory, one architecture of Aegis left out); what does each group of features
-contribute to that; and how many pairs of agent and error mode are right on questions that were left out (Aegis' micro-
-and macro-F1), with and without the roster prior and beside rows that read nothing. People, system prompts and terminals
-are no agents here.
+Two questions: does it transfer to a kind of team that it was not fitted to (area under the ROC curve of faulty against
+other agents within a trajectory, one architecture of Aegis left out); and how many pairs of agent and error mode are
+right on questions that were left out (Aegis' micro- and macro-F1), with and without the roster prior and beside rows
+that read nothing. People, system prompts and terminals are no agents here.
 
     python benchmarks/aegis_structural.py --data train.jsonl.xz --json agents.json
     python benchmarks/aegis_structural.py --data train.jsonl.xz --write-weights agents.json
@@ -26,11 +25,9 @@ from typing import Any
 
 import _agent_head_fit as fitting
 import numpy as np
-from _agent_head_fit import AgentExample, AgentFitOptions, Fit, Study
-from _agent_head_sums import Array, Sums, pooled, ridge
+from _agent_head_fit import AgentExample, AgentFitOptions, Array, Fit, Study, Sums, pooled, ridge
 from numpy.typing import NDArray
 
-from tracer_hooks.attribution._features import FeatureTable, features_of, group_of
 from tracer_hooks.attribution._structural._agent_head import MODES
 from tracer_hooks.datasets import load
 from tracer_hooks.evaluation._architecture import architecture_of
@@ -58,35 +55,6 @@ def read(path: Path, per_architecture: int | None) -> list[LabeledTrajectory]:
         chance.shuffle(by_kind[kind])
         picked += by_kind[kind][:per_architecture]
     return picked
-
-
-def tables(labeled: Sequence[LabeledTrajectory], cache: Path | None) -> list[FeatureTable]:
-    """Features, from the cache where it has the trajectory."""
-    names: tuple[str, ...] | None = None
-    known: dict[str, Array] = {}
-    if cache is not None and cache.is_file():
-        stored = np.load(cache)
-        names = tuple(map(str, stored["names"]))
-        starts = np.cumsum([0, *stored["lengths"]])
-        values = stored["values"]
-        known = {str(one): values[starts[k] : starts[k + 1]] for k, one in enumerate(stored["ids"])}
-    found: dict[str, FeatureTable] = {}
-    for one in labeled:
-        stored_values = known.get(one.trajectory.run_id)
-        if stored_values is None or names is None:
-            table = features_of(one.trajectory)
-        else:
-            table = FeatureTable(names, stored_values.astype(np.float64))
-        names = names or table.names
-        if table.names != names:
-            raise SystemExit(f"{str(cache)!r} holds other features than the code reads: delete it")
-        found[one.trajectory.run_id] = table
-    if cache is not None and set(found) - set(known):
-        kept: dict[str, Any] = {**known, **{one: table.values.astype(np.float32) for one, table in found.items()}}
-        lengths = np.array([len(values) for values in kept.values()])
-        ids, rows = np.array(list(kept)), np.concatenate(list(kept.values()))
-        np.savez(cache, names=np.array(names or ()), ids=ids, lengths=lengths, values=rows)
-    return [found[one.trajectory.run_id] for one in labeled]
 
 
 def within(kept: Sequence[int], fit: Fit, width: int) -> Fit:
@@ -140,18 +108,6 @@ def transfer(examples: Sequence[AgentExample], study: Study) -> dict[str, Any]:
         "modes": {"auc of modes among faulty agents": mode_area(scores[known, 1:], examples, known)},
         "with position, turns, role": by_kind(examples, areas(examples, with_habits)),
     }
-
-
-def ablation(examples: Sequence[AgentExample], study: Study) -> dict[str, Any]:
-    """Leave one architecture out without one group of features, and with that group only."""
-    groups = [group_of(column.partition(": ")[2]) for column in study.columns]
-    found: dict[str, Any] = {}
-    for group in sorted(set(groups)):
-        for name, wanted in ((f"without {group}", False), (f"only {group}", True)):
-            kept = [k for k, one in enumerate(groups) if (one == group) == wanted]
-            scores = study.left_out(within(kept, head_fit, len(groups)))
-            found[name] = by_kind(examples, areas(examples, study.by_example(scores)))
-    return found
 
 
 def head_fit(sums: Sequence[Sums]) -> Array:
@@ -321,9 +277,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="labelled trajectories of Aegis")
     parser.add_argument("--per-architecture", type=int, help="at most so many of each architecture")
-    parser.add_argument("--cache", type=Path, help="file to keep the features in (.npz)")
     parser.add_argument("--json", type=Path, help="write the figures here")
-    parser.add_argument("--no-ablation", action="store_true", help="leave out the minutes that the ablation takes")
     parser.add_argument("--write-weights", type=Path, help="fit the head to everything and write it here")
     options = parser.parse_args()
     began = time.monotonic()
@@ -331,10 +285,7 @@ def main() -> int:
     if not labels:
         print(f"no labelled trajectories in {str(options.data)!r}", file=sys.stderr)
         return 1
-    examples = [
-        fitting.example_of(one, kind=architecture_of(one.trajectory), table=table)
-        for one, table in zip(labels, tables(labels, options.cache), strict=True)
-    ]
+    examples = [fitting.example_of(one, kind=architecture_of(one.trajectory)) for one in labels]
     print(f"{len(examples)} trajectories read in {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
     study = fitting.any_team_study(examples, OPTIONS)
     figures: dict[str, Any] = {
@@ -349,9 +300,6 @@ def main() -> int:
     show_known(figures["known teams"])
     if options.write_weights:
         write_weights(options.write_weights, examples, figures)
-    if not options.no_ablation:
-        figures["ablation"] = ablation(examples, study)
-        show_transfer(figures["ablation"])
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     return 0

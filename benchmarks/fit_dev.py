@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -59,21 +60,7 @@ _BINS = 10
 _FRESH = 60
 """Runs of noise that a fit to noise is tried on."""
 _DRAWS = 2_000
-_WORDS = (
-    "check",
-    "code",
-    "data",
-    "done",
-    "error",
-    "order",
-    "plan",
-    "report",
-    "result",
-    "step",
-    "sum",
-    "table",
-    "total",
-)
+_WORDS = re.findall(r"\w+", "check code data done error order plan report result step sum table total")
 
 
 def read(folder: Path) -> list[tuple[str, LabeledTrajectory]]:

@@ -22,11 +22,8 @@ from typing import Any
 
 import torch
 from _engine_batch import Engine
-from _engine_linear import FORMATS
-from _engine_model import ModelError, read_model, write_model
-from _engine_network import Network
-from _engine_server import ChatServer
-from _engine_service import Service
+from _engine_network import FORMATS, ModelError, Network, read_model, write_model
+from _engine_service import ChatServer, Service
 
 
 def arguments(given: list[str] | None = None) -> argparse.Namespace:

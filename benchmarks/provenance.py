@@ -22,18 +22,19 @@ from pathlib import Path
 from typing import Any
 
 from _provenance_cases import DATA, FAULTS, read_cases
-from _provenance_measure import (
+from _provenance_runs import Run, recorded
+from _provenance_sums import (
     HELD_OUT,
     Answer,
+    Sums,
     answers,
     baselines,
     clean,
     grouped,
     in_all_frameworks,
+    measure_sums,
     share,
 )
-from _provenance_runs import Run, recorded
-from _provenance_sums import Sums, measure_sums, parser_rule, signal_rule
 
 from tracer_hooks.attribution import get_attributor
 
@@ -143,24 +144,24 @@ def _show(rows: Sequence[Answer]) -> None:
 
 
 def sums(options: argparse.Namespace) -> Iterator[Sums]:
-    """Print what the rules find in single calculations."""
-    rules = {"parser of calculations": parser_rule(), "rule for written sums": signal_rule()}
-    for name, rule in rules.items():
-        if rule is None:
-            print(f"single calculations: this version has no {name}")
-            continue
-        for path in options.sums:
-            if path.exists():
-                one = measure_sums(name, rule, path)
-                print(f"{one.half}, {name}: {one.found} wrong ones found, {one.accused} right ones accused")
-                if options.show and not one.half.startswith(HELD_OUT):
-                    for line in one.wrong:
-                        print(f"    {'accused' if line.holds else 'missed'}: {line.text!r} ({line.note})")
-                yield one
+    """Print what is found in single calculations."""
+    for path in options.sums:
+        if path.exists():
+            one = measure_sums(path)
+            print(f"{one.half}, parser of calculations: {one.found} wrong ones found, {one.accused} right ones accused")
+            if options.show and not one.half.startswith(HELD_OUT):
+                for line in one.wrong:
+                    print(f"    {'accused' if line.holds else 'missed'}: {line.text!r} ({line.note})")
+            yield one
 
 
 def _sums_json(one: Sums) -> dict[str, Any]:
-    return {"rule": one.rule, "half": one.half, "found": one.found.as_json(), "accused": one.accused.as_json()}
+    return {
+        "rule": "parser of calculations",
+        "half": one.half,
+        "found": one.found.as_json(),
+        "accused": one.accused.as_json(),
+    }
 
 
 if __name__ == "__main__":

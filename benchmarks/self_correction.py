@@ -21,8 +21,7 @@ from _self_correction_journal import Journal
 from _self_correction_report import report
 from _self_correction_run import Experiment, Phase, Queue, Schedule, work_off
 from _self_correction_search import SEARCHES, searched
-from _self_correction_tasks import code_tasks, word_sums
-from _self_correction_teams import CODE, WORD_SUMS, asker, plan_for
+from _self_correction_tasks import CODE, WORD_SUMS, asker, code_tasks, plan_for, word_sums
 
 from tracer_hooks.suites import Endpoint
 
@@ -65,7 +64,7 @@ def main() -> int:
         Journal(asked.journal).save_outcomes(asked.save_outcomes)
         return 0
     if asked.report:
-        return report(asked.journal, asked.json, asked.plot)
+        return report(asked.journal, asked.json)
     journal, queue = Journal(asked.journal), Queue()
     schedule = Schedule(journal, queue)
     wanted = {WORD_SUMS: asked.word_sums, CODE: asked.code}
@@ -129,7 +128,6 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
         "--save-outcomes", type=Path, metavar="FILE", help="write the journal without its texts, as .xz"
     )
     parser.add_argument("--json", type=Path, default=RESULTS / "self_correction.json")
-    parser.add_argument("--plot", type=Path, default=RESULTS / "self_correction.png")
     return parser.parse_args(given)
 
 

@@ -18,7 +18,7 @@ from tracer_hooks.schema import AgentFault, ErrorMode, LabeledTrajectory, LabelS
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
-_FITTING, _SUMS = importlib.import_module("_agent_head_fit"), importlib.import_module("_agent_head_sums")
+_FITTING, _SUMS = importlib.import_module("_agent_head_fit"), importlib.import_module("_agent_head_fit")
 sys.path.remove(str(BENCHMARKS))
 AgentFitOptions, example_of = _FITTING.AgentFitOptions, _FITTING.example_of
 best_threshold, fit_any_team, fit_head = _FITTING.best_threshold, _FITTING.fit_any_team, _FITTING.fit_head

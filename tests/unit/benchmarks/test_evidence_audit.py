@@ -23,8 +23,8 @@ from tracer_hooks.schema import (
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
-evaluate = importlib.import_module("_audit_arithmetic").evaluate
-_AUDIT = importlib.import_module("_audit_diagnosis")
+evaluate = importlib.import_module("_audit_text").evaluate
+_AUDIT = importlib.import_module("evidence_audit")
 sys.path.remove(str(BENCHMARKS))
 Verdict, audit = _AUDIT.Verdict, _AUDIT.audit
 

@@ -71,7 +71,7 @@ def greedy(network: Any, prompt: list[int], count: int) -> list[int]:
 
 def start(load: Any, engine: Any, prompt: list[int], count: int = 12, **sampling: Any) -> tuple[Any, list[int]]:
     batch, out = load("_engine_batch"), []
-    how = load("_engine_sampling").Sampling(**{"temperature": 0.0, **sampling})
+    how = load("_engine_batch").Sampling(**{"temperature": 0.0, **sampling})
     ticket = engine.submit(batch.Generation(prompt, count, how, frozenset(), lambda token: out.append(token)))
     return ticket, out
 
@@ -81,7 +81,7 @@ def pair(request: pytest.FixtureRequest, load: Any) -> Iterator[tuple[Any, Any]]
     """A tiny model, and an engine over it with fewer slots than the tests send requests."""
     network = tiny_network(request.param)
     tensors = {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}
-    model = load("_engine_model").Model(network.config, tensors, None)
+    model = load("_engine_network").Model(network.config, tensors, None)
     ours = load("_engine_network").Network(model, "float32", 8, 160)
     engine = load("_engine_batch").Engine(ours, slots=4, chunk=16)
     yield network, engine
@@ -125,7 +125,7 @@ def test_same_seed_draws_the_same_tokens(load: Any, pair: Any) -> None:
 
 
 def test_nucleus_draws_only_its_tokens_in_proportion(load: Any) -> None:
-    sampling = load("_engine_sampling")
+    sampling = load("_engine_batch")
     logits = torch.tensor([0.5, 0.3, 0.15, 0.05]).log()
     sampler = sampling.Sampler(sampling.Sampling(temperature=1.0, top_p=0.7, seed=1))
     drawn = [sampler.draw(logits) for _ in range(2000)]
@@ -139,12 +139,12 @@ def test_eight_bits_are_near_the_full_product(load: Any) -> None:
     exact = rows @ weight.T + bias
     if "onednn" not in torch.backends.quantized.supported_engines:
         pytest.skip("this build of torch has no oneDNN quantisation")
-    found = load("_engine_linear").linear(weight, bias, "int8")(rows)
+    found = load("_engine_network").linear(weight, bias, "int8")(rows)
     assert float((found - exact).norm() / exact.norm()) < 0.03
 
 
 def test_calls_are_found_and_keep_their_ids(load: Any) -> None:
-    parse = load("_engine_calls").parse_calls
+    parse = load("_engine_chat").parse_calls
     text = 'I look.\n<tool_call>\n{"name": "weather", "arguments": {"city": "Köln"}}\n</tool_call>'
     said, calls = parse(text, {"weather"}, "prompt")
     assert said == "I look."
@@ -160,7 +160,7 @@ def test_calls_are_found_and_keep_their_ids(load: Any) -> None:
 @pytest.mark.parametrize(("stops", "shown"), [(["b!"], "aé"), (["zz"], "aéb!")])
 def test_stop_strings_end_the_text_and_are_held_back(load: Any, stops: list[str], shown: str) -> None:
     tokenizer = tiny_tokenizer()
-    stream = load("_engine_text").TextStream(tokenizer, stops)
+    stream = load("_engine_chat").TextStream(tokenizer, stops)
     pieces = []
     for token in tokenizer("aéb!")["input_ids"]:
         stream.push(token)
@@ -180,7 +180,7 @@ def port(load: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     command, interval = load("local_engine"), sys.getswitchinterval()
     sizes = ["--slots", "4", "--kept", "4", "--max-context", "700", "--dtype", "float32", "--name", "tiny"]
     engine, service = command.build(command.arguments([str(folder), *sizes]))
-    server = load("_engine_server").ChatServer(("127.0.0.1", 0), service)
+    server = load("_engine_service").ChatServer(("127.0.0.1", 0), service)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     yield server.server_address[1]

@@ -59,19 +59,19 @@ def test_quick_run_measures_ours_and_says_which_peers_are_missing(tmp_path: Path
 def test_added_share_is_taken_pair_by_pair_since_the_machine_changes_its_speed(load: Any) -> None:
     fast, slow = [(10.0, 12.0)] * 3, [(20.0, 24.0)] * 2
     bare, traced = zip(*fast, *slow, strict=True)
-    row = load("_overhead_statistics").summarise(bare, traced, spans=4)
+    row = load("_overhead_report").summarise(bare, traced, spans=4)
     assert (row["bare_ms"], row["added_ms"], row["added_percent"], row["us_per_span"]) == (10.0, 2.0, 20.0, 500)
     assert row["added_ms_95"] == [2.0, 4.0]
     assert row["added_percent_95"] == [20.0, 20.0]
 
 
 def test_one_slow_run_does_not_move_the_result(load: Any) -> None:
-    row = load("_overhead_statistics").summarise([10.0] * 9, [11.0] * 8 + [500.0], spans=1)
+    row = load("_overhead_report").summarise([10.0] * 9, [11.0] * 8 + [500.0], spans=1)
     assert (row["added_ms"], row["added_percent"]) == (1.0, 10.0)
 
 
 def test_interval_is_wider_where_the_pairs_disagree(load: Any) -> None:
-    summarise = load("_overhead_statistics").summarise
+    summarise = load("_overhead_report").summarise
     bare = [10.0] * 40
     steady = summarise(bare, [11.0 + 0.01 * (i % 3) for i in range(40)], 1)["added_ms_95"]
     noisy = summarise(bare, [11.0 + 2.0 * (i % 3) for i in range(40)], 1)["added_ms_95"]
@@ -84,7 +84,7 @@ def test_census_counts_the_bytes_of_spans_and_of_their_events(load: Any) -> None
     span = SimpleNamespace(
         name="chat m", attributes={"key": "four", "n": 7, "l": ["ab"]}, events=[event], context=context
     )
-    counted = load("_overhead_spans").census([span])
+    counted = load("_overhead_worker").census([span])
     assert counted == {"spans": 1, "names": {"chat": 1}, "attribute_bytes": 7 + 9 + 3 + 3, "traces": 1}
 
 
@@ -98,7 +98,7 @@ def test_snapshot_names_and_restores_what_was_left_changed(load: Any, monkeypatc
     Crew.__module__ = "crewai"
     framework.Crew = Crew  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "crewai", framework)
-    snapshot = load("_overhead_leftovers").Snapshot("crewai")
+    snapshot = load("_overhead_worker").Snapshot("crewai")
     Crew.kickoff = lambda self: "wrapped"  # type: ignore[method-assign]
     Crew.added = lambda self: "new"  # type: ignore[attr-defined]
     assert snapshot.restore() == ["Crew.added", "Crew.kickoff"]

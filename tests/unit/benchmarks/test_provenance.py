@@ -128,7 +128,7 @@ def test_the_guilty_step_is_that_of_the_words_or_of_the_call(load: Any) -> None:
 
 
 def test_arguments_that_no_function_can_have_get_another_name(load: Any) -> None:
-    cases, tools = load("_provenance_cases"), load("_provenance_tools")
+    cases, tools = load("_provenance_cases"), load("_provenance_teams")
     call = cases.Call("distance", {"from": "Lyon", "to": "Turin"}, "312 km")
     (function,) = tools.tools_of([call])
     assert function(**tools.arguments_of(call)) == "312 km"

@@ -68,9 +68,9 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Model:
 
 
 def experiment(load: Any, count: int = 6) -> Any:
-    teams, tasks, run = (load(f"_self_correction_{name}") for name in ("teams", "tasks", "run"))
+    teams, run = load("_self_correction_tasks"), load("_self_correction_run")
     made = [
-        tasks.SuiteTask(id=f"sum-{number}", text=f"Ada has 6 boxes of 7 pens, {number}. How many pens?", reference="42")
+        teams.SuiteTask(id=f"sum-{number}", text=f"Ada has 6 boxes of 7 pens, {number}. How many pens?", reference="42")
         for number in range(count)
     ]
     return run.Experiment(teams.WORD_SUMS, teams.plan_for(teams.WORD_SUMS, PLACE), made, teams.asker(PLACE))
@@ -112,7 +112,7 @@ def test_a_line_that_a_crash_cut_off_is_run_again(load: Any, model: Model, tmp_p
 
 def test_later_retries_are_made_only_after_failed_ones(load: Any, model: Model, tmp_path: Path) -> None:
     journal = run_all(load, tmp_path / "journal.jsonl", wanted=3)
-    outcomes = load("_self_correction_outcomes")
+    outcomes = load("_self_correction_journal")
     for failure in journal.failures("word_sums"):
         draws = [journal.trials[key]["passed"] for key in sorted(journal.trials) if key[:2] == (failure["id"], "plain")]
         assert 1 <= len(draws) <= 3
@@ -122,7 +122,7 @@ def test_later_retries_are_made_only_after_failed_ones(load: Any, model: Model, 
 
 
 def test_a_resumed_run_asks_only_from_its_step_on(load: Any, model: Model, tmp_path: Path) -> None:
-    run, actions = load("_self_correction_run"), load("_self_correction_actions")
+    run, actions = load("_self_correction_run"), load("_self_correction_journal")
     one = experiment(load)
     failure = run.first_attempt(one, one.tasks[0], 0)
     assert not failure["passed"]
@@ -136,7 +136,7 @@ def test_a_resumed_run_asks_only_from_its_step_on(load: Any, model: Model, tmp_p
 
 
 def test_a_retry_asks_word_for_word_what_the_recorded_run_asked(load: Any, model: Model) -> None:
-    teams, run = load("_self_correction_teams"), load("_self_correction_run")
+    teams, run = load("_self_correction_tasks"), load("_self_correction_run")
     one = experiment(load)
     run.first_attempt(one, one.tasks[0], 0)
     recorded = list(model.seen)
@@ -171,7 +171,7 @@ def test_feedback_reaches_whom_it_is_for_and_never_tells_the_answer(load: Any, m
     ],
 )
 def test_the_first_wrong_step_is_found_by_arithmetic(load: Any, turns: tuple[str, ...], step: int) -> None:
-    tasks, teams = load("_self_correction_tasks"), load("_self_correction_teams")
+    tasks, teams = load("_self_correction_tasks"), load("_self_correction_tasks")
     task = tasks.SuiteTask(id="one", text="6 boxes of 7 pens", reference="42")
     said = [teams.Turn(agent, text) for agent, text in zip(("planner", "solver", "checker"), turns, strict=True)]
     assert tasks.decisive_step("word_sums", task, said) == step
@@ -194,7 +194,7 @@ def test_feedback_on_code_hides_what_was_expected(load: Any) -> None:
 
 
 def test_the_intervals_and_the_difference_are_paired_and_by_task(load: Any) -> None:
-    statistics, outcomes = load("_self_correction_statistics"), load("_self_correction_outcomes")
+    statistics, outcomes = load("_self_correction_report"), load("_self_correction_journal")
     chance = random.Random(3)
 
     def courses(passes: list[bool]) -> dict[str, Any]:
@@ -218,7 +218,7 @@ def test_the_intervals_and_the_difference_are_paired_and_by_task(load: Any) -> N
 
 
 def test_equal_tokens_compare_what_each_solved_within_the_budget(load: Any) -> None:
-    statistics, outcomes = load("_self_correction_statistics"), load("_self_correction_outcomes")
+    statistics, outcomes = load("_self_correction_report"), load("_self_correction_journal")
     cheap = {"a": outcomes.Course("a", "t", True, [40, 40], [1, 1], 1, 100)}
     plain = {"a": outcomes.Course("a", "t", True, [100], [1], 0, 100)}
     assert statistics.at_equal_tokens(cheap, plain, 0.8)["difference"][0] == 1.0
@@ -228,7 +228,7 @@ def test_equal_tokens_compare_what_each_solved_within_the_budget(load: Any) -> N
 
 def test_later_rounds_count_only_where_all_of_them_were_run(load: Any, tmp_path: Path) -> None:
     outcomes, journal = (
-        load("_self_correction_outcomes"),
+        load("_self_correction_journal"),
         load("_self_correction_journal").Journal(tmp_path / "j.jsonl"),
     )
     blame = {"step": 0, "agent": "planner", "confidence": 0.5}
@@ -247,19 +247,11 @@ def test_later_rounds_count_only_where_all_of_them_were_run(load: Any, tmp_path:
 
 
 def test_the_converted_tasks_can_be_solved_and_hide_what_is_expected(load: Any) -> None:
-    tasks = load("_self_correction_human_eval").human_eval_tasks()
+    tasks = load("_self_correction_tasks").human_eval_tasks()
     assert len(tasks) == 155
     for task in tasks[::31]:
         assert run_python(str(task.reference), tests=[str(test) for test in task.data["tests"]]).passed
     assert all("== " in str(test) and "candidate" not in str(test) for task in tasks for test in task.data["tests"])
-
-
-def test_a_test_without_the_form_is_refused(load: Any) -> None:
-    module = load("_self_correction_human_eval")
-    text = "def check(candidate):\n    assert not candidate([1], 2)\n    assert candidate(3) == (3 + 4,), 'why'\n"
-    assert module.converted(text, "f") == ["assert bool(f([1], 2)) == False", "assert f(3) == (7,)"]
-    with pytest.raises(module.Unconvertible):
-        module.converted("def check(candidate):\n    assert abs(candidate(1.5) - 0.5) < 1e-6\n", "f")
 
 
 def test_the_search_runs_real_trials_and_takes_the_same_way_again(load: Any, model: Model, tmp_path: Path) -> None:

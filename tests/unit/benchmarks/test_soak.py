@@ -18,7 +18,7 @@ BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 @pytest.fixture
 def soak_trend(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    return importlib.import_module("_soak_trend")
+    return importlib.import_module("soak")
 
 
 def readings(soak_trend: Any, slope_mb: float, *, threads: int = 5, more_threads: int = 0, noise: float = 0.1) -> Any:

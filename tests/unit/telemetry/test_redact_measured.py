@@ -15,7 +15,7 @@ from tracer_hooks.telemetry._secret_forms import FORMS
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "benchmarks"))
-_EXAMPLES = importlib.import_module("_redaction_examples")
+_EXAMPLES = importlib.import_module("redaction")
 _MEASURED = importlib.import_module("redaction")
 sys.path.remove(str(ROOT / "benchmarks"))
 

@@ -119,7 +119,7 @@ class FailureDetector:
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise AttributionError(
                 f"not the weights of a failure detector: {reason_of(error)}; expected what FailureDetector.to_json() "
-                "writes. Run: python benchmarks/detection.py --write-weights FILE"
+                "writes. Install this version of tracer-hooks again: its weights come with it"
             ) from error
 
     @classmethod

@@ -7,7 +7,7 @@ import math
 from tracer_hooks.feedback._search._counts import EffectCounts
 from tracer_hooks.feedback._search._features import FROM_SCRATCH
 
-# Chosen by simulation alone (benchmarks/repair_regret.py).
+# Chosen by simulation alone (docs/studies/repair.md).
 START = 0.7
 """Failures that may be left unsolved for trying other repairs, before anything is known of the team."""
 SHARE = 0.004

@@ -37,7 +37,7 @@ class Prior:
 # instructions 48 %; 197 others: plain 36 %, resumed 5 points better where the blame was right, 23 worse where it was
 # wrong. Code, 35 failures (0.5B): plain 6 %, the check's reason in the task 20 %, a model's lesson none; 58 to 101
 # others (1.5B): the reason in the task as good as plain, in the message of the blamed agent 3 points better. The widths
-# say how little two teams tell of a third; benchmarks/repair_regret.py shows what they cost.
+# say how little two teams tell of a third; docs/studies/repair.md shows what they cost.
 BASE = Prior(math.log(0.4 / 0.6), 1.5)
 """A plain retry, on a team that nothing is known of."""
 GAIN = Prior(1.1, 0.8)
