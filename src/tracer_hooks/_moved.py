@@ -72,7 +72,9 @@ class _MovedFinder:
     def find_spec(cls, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> Any:
         """The spec of a former module; None for every other one."""
         home = new_home(name) if name.startswith("tracer_hooks.") else None
-        return None if home is None else ModuleSpec(name, _MovedLoader(home), is_package=True)
+        if home is None:
+            return None
+        return ModuleSpec(name, _MovedLoader(home), is_package=True)  # type: ignore[arg-type]  # needs no base class
 
 
 class _MovedLoader:

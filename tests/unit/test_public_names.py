@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import tracer_hooks
+from tracer_hooks import _moved
 
 PACKAGES = (
     "tracer_hooks",
@@ -104,14 +105,42 @@ def test_the_encoder_package_loads_torch_at_the_first_use_only() -> None:
     assert python(code) == "False"
 
 
-def test_the_former_name_of_the_frameworks_package_still_works() -> None:
-    import tracer_hooks.adapters
-    import tracer_hooks.adapters.plain  # type: ignore[import-not-found]
+def test_former_modules_warn_and_hand_on(recwarn: pytest.WarningsRecorder) -> None:
+    import importlib
 
-    from tracer_hooks import frameworks
+    for former, home in _moved.MODULES.items():
+        now = importlib.import_module(home)
+        before = importlib.import_module(former)
+        assert set(before.__all__) == set(now.__all__), former
+        for name in now.__all__:
+            recwarn.clear()
+            assert getattr(before, name) is getattr(now, name)
+            assert any(f"{former}.{name} has moved to {home}.{name}" in str(one.message) for one in recwarn), name
 
-    with pytest.warns(DeprecationWarning, match=r"tracer_hooks\.frameworks\.PatchSet"):
-        from tracer_hooks.adapters import PatchSet
-    assert PatchSet is frameworks.PatchSet
-    assert tracer_hooks.adapters.plain is frameworks.plain  # type: ignore[attr-defined]
-    assert dir(tracer_hooks.adapters) == sorted(frameworks.__all__)
+
+def test_submodules_of_former_modules_are_found() -> None:
+    with pytest.warns(DeprecationWarning, match=r"tracer_hooks\.frameworks\.plain\.PlainAdapter"):
+        from tracer_hooks.adapters.plain import PlainAdapter  # type: ignore[import-not-found]
+    from tracer_hooks.frameworks import plain
+
+    assert PlainAdapter is plain.PlainAdapter
+
+
+@pytest.mark.parametrize(
+    ("package", "name"), [(package, name) for package, names in _moved.NAMES.items() for name in names]
+)
+def test_a_former_name_warns_and_hands_on(package: str, name: str) -> None:
+    import importlib
+
+    home, _, new_name = _moved.NAMES[package][name].partition(":")
+    with pytest.warns(DeprecationWarning, match=f"{package}.{name} has moved to {home}"):
+        value = getattr(importlib.import_module(package), name)
+    assert value is getattr(importlib.import_module(home), new_name or name)
+
+
+def test_a_former_name_of_a_missing_distribution_says_what_to_install() -> None:
+    hidden = "import sys; sys.modules['tracer_hooks_lab'] = None; import tracer_hooks"
+    for use in ("tracer_hooks.calibrate", "__import__('tracer_hooks.suites')"):
+        code = f"{hidden}\ntry:\n    {use}\nexcept ImportError as error:\n    print(type(error).__name__, error)"
+        assert "MissingExtraError" in python(code)
+        assert "pip install 'tracer-hooks[lab]'" in python(code)
