@@ -1,23 +1,18 @@
 """How well `fit` does on labelled runs of two kinds of teams, every run judged by a fit that never saw its question.
 
     python benchmarks/fit_dev.py --data DIR --out NEW.jsonl [--against OLD.jsonl] [--seeds 5]
-    python benchmarks/fit_dev.py --noise 40 --out NOISE.jsonl
 
 ``DIR`` holds the Who&When folders ``Algorithm-Generated`` and ``Hand-Crafted``. Where it has ``second_labels.json``,
 it is also said how often a step is named that either team of people marks. Both subsets are fitted to together, in five
 folds of whole questions, dealt anew for each seed; the expected answers are withheld. Every judged run is a line of the
 output, and the same command goes on where it was stopped. To measure an older commit, run this file with PYTHONPATH set
-to the ``src`` of a checkout of it. ``--noise`` fits to steps drawn at random from runs in which every agent has as many
-steps as any other, so that there is nothing to learn, and prints the gain that is promised, and the one that came of it
-on fresh runs. Intervals are 95 %, over questions, and of noise over fits.
+to the ``src`` of a checkout of it. Intervals are 95 %, over questions.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import random
-import re
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -34,7 +29,7 @@ from tracer_hooks.datasets import load
 from tracer_hooks.evaluation import without_reference
 from tracer_hooks.evaluation._folds import grouped_folds, question_of
 from tracer_hooks.evaluation._second_labels import read_second_labels
-from tracer_hooks.schema import DecisiveStep, LabeledTrajectory, LabelSource, RunOutcome, Step, StepKind, Trajectory
+from tracer_hooks.schema import LabeledTrajectory
 
 SUBSETS = ("Algorithm-Generated", "Hand-Crafted")
 TWICE = SUBSETS[1]
@@ -57,10 +52,7 @@ structural_attributor.table_of = table_once  # type: ignore[attr-defined]
 structural_fit.features_of = lambda trajectory: table_once(View(trajectory, None))  # type: ignore[attr-defined]
 
 _BINS = 10
-_FRESH = 60
-"""Runs of noise that a fit to noise is tried on."""
 _DRAWS = 2_000
-_WORDS = re.findall(r"\w+", "check code data done error order plan report result step sum table total")
 
 
 def read(folder: Path) -> list[tuple[str, LabeledTrajectory]]:
@@ -266,82 +258,14 @@ def auroc(said: np.ndarray, right: np.ndarray) -> float:
     return float(np.mean((good[:, None] > bad[None]) + 0.5 * (good[:, None] == bad[None])))
 
 
-def noise(out: Path, count: int) -> None:
-    """The promised gain where the labels say nothing."""
-    known = {row["seed"] for row in rows_of(out)}
-    for seed in range(count):
-        if seed in known:
-            continue
-        rng = random.Random(seed)
-        shipped = get_attributor("structural")
-        fitted, report = shipped.fit([random_run(rng, number) for number in range(24)], seed=seed)
-        fresh = [random_run(rng, 1000 + number) for number in range(_FRESH)]
-        came = [np.mean([answered(one, judge) for one in fresh], axis=0) for judge in (shipped, fitted)]
-        row = {
-            "seed": seed,
-            "step": report.fitted_step - report.shipped_step,
-            "agent": report.fitted_agent - report.shipped_agent,
-            "step_came": float(came[1][0] - came[0][0]),
-            "agent_came": float(came[1][1] - came[0][1]),
-        }
-        with out.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
-    rows = rows_of(out)
-    for key in ("step", "agent", "step_came", "agent_came"):
-        gains = np.array([row[key] for row in rows])
-        drawn = np.random.default_rng(0).integers(0, len(gains), (_DRAWS, len(gains)))
-        low, high = np.percentile(gains[drawn].mean(axis=1), [2.5, 97.5])
-        print(f"gain on noise, {key}: {gains.mean():+.1%} [{low:+.1%}, {high:+.1%}], {len(gains)} fits")
-
-
-def answered(one: LabeledTrajectory, judge: Any) -> tuple[bool, bool]:
-    """Whether step and agent of the first in the ranking are right."""
-    scores = judge.score(one.trajectory)
-    best = int(np.argmax(scores.steps))
-    return best == one.decisive.step, one.trajectory.steps[best].agent == one.decisive.agent
-
-
-def random_run(rng: random.Random, number: int) -> LabeledTrajectory:
-    """A run of random words with a random label; no agent has more steps than another."""
-    steps = []
-    agents = list("abc") * rng.randint(2, 3)
-    rng.shuffle(agents)
-    for index, agent in enumerate(agents):
-        handed = rng.random() < 0.3 and number % 2 == 1
-        steps.append(
-            Step(
-                index=index,
-                agent=agent,
-                kind=StepKind.HANDOFF if handed else StepKind.MESSAGE,
-                recipient="b" if handed else None,
-                content=" ".join(rng.choices(_WORDS, k=rng.randint(4, 25))) + f" {rng.randint(1, 99)}",
-            )
-        )
-    task = f"question {number} {rng.random()}"
-    run = Trajectory(run_id=f"r{number}", task=task, steps=tuple(steps), outcome=RunOutcome.FAILED)
-    bad = rng.randrange(len(steps))
-    return LabeledTrajectory(
-        trajectory=run,
-        decisive=DecisiveStep(agent=steps[bad].agent, step=bad),
-        label_source=LabelSource.HUMAN,
-        question_id=f"q{number}",
-    )
-
-
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--noise", type=int, metavar="FITS")
+    parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--against", type=Path)
     parser.add_argument("--seeds", type=int, default=5)
     asked = parser.parse_args()
-    if asked.noise is not None:
-        noise(asked.out, asked.noise)
-        return 0
-    if asked.data is None:
-        parser.error("give --data DIR or --noise FITS")
     runs = read(asked.data)
     if not runs:
         print(f"no labelled runs in {str(asked.data)!r}", file=sys.stderr)
