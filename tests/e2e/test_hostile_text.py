@@ -13,9 +13,8 @@ import pytest
 import typer
 
 from tracer_hooks._safe_text import is_deceptive
-from tracer_hooks.cli import _console
-from tracer_hooks.cli._app import app
-from tracer_hooks.cli._main import main
+from tracer_hooks.cli import console
+from tracer_hooks.cli.app import app, main
 from tracer_hooks.schema import (
     AgentSpec,
     Attribution,
@@ -29,7 +28,7 @@ from tracer_hooks.schema import (
     Trajectory,
     to_json,
 )
-from tracer_hooks.store import LessonDraft, LessonStore, PromptStore, RunStore, StoredRun
+from tracer_hooks.store import PromptStore, RunStore, StoredRun
 
 HOSTILE = (
     "\x1b]0;title\x07 \x1b[31mred\x1b[2J \x1b]52;c;cHduZWQ=\x07 \x1b]8;;file:///etc/passwd\x07link\x1b]8;;\x07 \x9b31m "
@@ -66,10 +65,6 @@ COMMANDS: dict[str, list[list[str]] | None] = {
     "prompts pin": [["1"]],
     "prompts unpin": [["1"]],
     "prompts export": [[], ["--out", NAME]],
-    "lessons learn": None,
-    "lessons list": [[], ["--json"]],
-    "lessons show": [["1"], ["1", "--json"]],
-    "lessons retire": [["1", "--reason", HOSTILE.replace("\x00", "")]],
     "dataset build": None,
     "dataset stats": [["."]],
     "dataset audit": [["."]],
@@ -82,6 +77,7 @@ COMMANDS: dict[str, list[list[str]] | None] = {
 
 
 def names(command: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
+    command = command.load() if hasattr(command, "load") else command
     if hasattr(command, "commands"):
         for name, one in command.commands.items():
             yield from names(one, (*path, name))
@@ -161,11 +157,6 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
             prompts.start_trial(TEAM, made.number)
             if made.number == 1:
                 prompts.accept(TEAM, 1, reason=HOSTILE, evidence={HOSTILE: HOSTILE})
-    with LessonStore(store) as lessons:
-        draft = LessonDraft(
-            agent=HOSTILE, text=HOSTILE, kind={HOSTILE: 1.0}, runs=(HOSTILE,), team_name=HOSTILE, framework=HOSTILE
-        )
-        assert lessons.propose(TEAM, draft) is not None
     return folder
 
 
@@ -190,8 +181,8 @@ def test_nothing_steers_the_terminal(
     monkeypatch.setattr(
         sys, "argv", ["tracer-hooks", *command.split(), *(a.replace("{run}", "f" * 32) for a in arguments)]
     )
-    for console in (_console.out, _console.out_wide, _console.err):
-        console.cache_clear()
+    for made in (console.out, console.out_wide, console.err):
+        made.cache_clear()
     with pytest.raises(SystemExit):
         main()
     printed = "".join(capfd.readouterr())

@@ -17,7 +17,7 @@ from unittest import mock
 import pytest
 
 from tracer_hooks.attribution._judge._chat import ChatReply, ChatRequest
-from tracer_hooks.cli._main import main
+from tracer_hooks.cli.app import main
 from tracer_hooks.config import ContentCapture
 from tracer_hooks.schema import Usage
 

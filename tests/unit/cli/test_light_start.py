@@ -81,7 +81,7 @@ def test_help_loads_the_command_line_alone(tmp_path: Path, arguments: tuple[str,
 
 @pytest.mark.parametrize(
     "arguments",
-    [("runs", "list"), ("runs", "list", "--json"), ("runs", "show", "aaaa"), ("prompts", "list"), ("lessons", "list")],
+    [("runs", "list"), ("runs", "list", "--json"), ("runs", "show", "aaaa"), ("prompts", "list")],
 )
 def test_a_look_at_the_store_loads_neither_models_nor_frameworks(folder: Path, arguments: tuple[str, ...]) -> None:
     modules = loaded(folder, *arguments)

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks._api.improving import ImproveEstimate, LearnedLessons
-from tracer_hooks.cli import _doctor
-from tracer_hooks.cli._demo import _show
-from tracer_hooks.cli._improve_shown import estimate_words
-from tracer_hooks.cli._lessons_job import _learned_lines
+from tracer_hooks import frameworks
+from tracer_hooks._api.improving import ImproveEstimate
+from tracer_hooks.cli import doctor
+from tracer_hooks.cli.demo import _show
+from tracer_hooks.cli.improve import estimate_words
 from tracer_hooks.frameworks import FoundAdapter
 from tracer_hooks.suites import Endpoint
 
@@ -34,17 +34,6 @@ def test_an_estimate_says_what_is_known(known: dict[str, Any], said: str) -> Non
     assert said in estimate_words(ImproveEstimate(runs=100, tasks=DEALT, **known))
 
 
-def test_failures_that_no_lesson_came_of_are_counted_by_their_reason() -> None:
-    found = LearnedLessons(team="t", team_name="desk", failures=9, unblamed=2, too_few=3, covered=4)
-    assert list(_learned_lines(found)) == [
-        "9 failed runs of desk that nobody has learnt from yet",
-        "  2 are laid on no agent",
-        "  3 are too few of their kind: three are needed",
-        "  4 are of a kind that there is a lesson for",
-        "There is nothing to learn from these.",
-    ]
-
-
 def test_an_adapter_that_fails_is_a_finding_and_no_end_of_the_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken:
         name = "broken"
@@ -54,8 +43,8 @@ def test_an_adapter_that_fails_is_a_finding_and_no_end_of_the_doctor(monkeypatch
 
     broken: Any = Broken()
     found = FoundAdapter(name="broken", adapter=broken, problem=None)
-    monkeypatch.setattr(_doctor, "find_adapters", lambda: [found])
-    (finding,) = [one for one in _doctor._adapters() if one.name == "broken"]
+    monkeypatch.setattr(frameworks, "find_adapters", lambda: [found])
+    (finding,) = [one for one in doctor._adapters() if one.name == "broken"]
     assert not finding.works
     assert "half installed" in finding.detail
 
