@@ -26,10 +26,11 @@ async def acallback(run: Any) -> None:
     ("options", "message"),
     [
         ({"retrys": 2}, "unknown option 'retrys', expected one of: attributor, capture, check, diagnose, expected, "
-                        "feedback, intervention, lessons, "
+                        "feedback, intervention, "
                         "on_attempt, on_failure, prompt_control, prompts, repair, retention, retries, "
                         "retry_streams, store, tools, tracer_provider"),
         ({"config": 1}, "unknown option 'config'"),
+        ({"lessons": "learned"}, "unknown option 'lessons', expected one of: attributor, "),
         ({"retries": -1}, "retries is -1, expected a number, 0 or more, or a RetryPolicy"),
         ({"retries": True}, "retries is True"),
         ({"retries": 1.5}, "retries is 1.5"),

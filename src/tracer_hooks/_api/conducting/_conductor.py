@@ -10,7 +10,6 @@ from typing import Any
 from tracer_hooks._api.conducting._acts import Act
 from tracer_hooks._api.conducting._course import Course
 from tracer_hooks._api.conducting._drivers import drive_astream, drive_awaited, drive_call, drive_stream
-from tracer_hooks._api.conducting._lessons import LearnedLessons
 from tracer_hooks._api.conducting._options import HookOptions
 from tracer_hooks._api.conducting._prompts import AcceptedPrompts
 from tracer_hooks._api.conducting._session import Session
@@ -53,7 +52,6 @@ class Conductor:
         self.is_no_result = is_no_result or (lambda value: False)
         self.latest = LatestRuns()
         self.prompts = AcceptedPrompts(adapter, options) if options.prompts == "accepted" else None
-        self.lessons = LearnedLessons(adapter, options) if options.lessons == "learned" else None
         self._source = source
         self._watching = WATCHTOWER.hold(self)
         self._team: weakref.ref[Any] | None = None

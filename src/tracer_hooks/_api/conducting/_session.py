@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tracer_hooks._api.conducting._diagnosing import checked_diagnosis
-from tracer_hooks._api.conducting._lessons import CallLessons, LearnedLessons, lesson_attributes
 from tracer_hooks._api.conducting._prompts import AcceptedPrompts, CallPrompts, attributes
 from tracer_hooks._api.conducting._recovery import KeptSteps, Recovery
 from tracer_hooks._api.judging import (
@@ -42,7 +41,7 @@ from tracer_hooks._api.runs import (
 )
 from tracer_hooks._guard import guard, logger, warn_once
 from tracer_hooks.feedback import RetryBudget
-from tracer_hooks.frameworks import Intervention, Interventions, RunResult, TeamCall
+from tracer_hooks.frameworks import Interventions, RunResult, TeamCall
 from tracer_hooks.frameworks.plain import PlainTeam
 from tracer_hooks.replay import retimed, tape_of
 from tracer_hooks.schema import RunKind, RunOutcome, Trajectory, to_text
@@ -116,13 +115,11 @@ class Session:
         self.recovery = Recovery(self.options, self._budget, self.adapter, self._archive, self._reference)
         self._info = self.adapter.describe(call.team)
         self._prompts = self._drawn(conductor.prompts)
-        self._lessons = self._drawn_lessons(conductor.lessons)
         judge = Judge(self.options.check, self.options.expected)
         again = functools.partial(rerunner_of_call, weak_call(call), self.adapter, source, judge, self.options.emitter)
         if self._prompts is not None:
             prompts = self._prompts
-            again.keywords.update(built_with=lambda: prompts.built_texts)
-        again.keywords.update(prompts=functools.partial(_told_again, self._prompts, self._lessons))
+            again.keywords.update(built_with=lambda: prompts.built_texts, prompts=prompts.again)
         self.run = TeamRun(
             session_id=uuid.uuid4().hex, team=self._info.name, task=call.task, gate=self._gate, again=again
         )
@@ -171,13 +168,12 @@ class Session:
             return None
         result, error = ended.result, ended.error
         run, prompts = opened.run, None
-        lessons = self._lessons.used() if self._lessons is not None else ()
         with guard("close the run"):
             run.set_outcome(judged.outcome, judged.reason)
             for key, value in self.recovery.attributes.items():
                 run.set(key, value)
             prompts = self._prompts.used(run) if self._prompts is not None else None
-            for key, value in {**attributes(prompts), **lesson_attributes(lessons)}.items():
+            for key, value in attributes(prompts).items():
                 run.set(key, value)
             stop_reason = result.stop_reason if result is not None else None
             run.finish(output=result.text if result is not None else None, error=error, stop_reason=stop_reason)
@@ -194,7 +190,6 @@ class Session:
             rank=judged.rank,
             verdict=judged.verdict,
             prompts=prompts,
-            lessons=lessons,
         )
         self.run.attempts.append(attempt)
         if attempt.number > 1:
@@ -337,13 +332,6 @@ class Session:
                 return prompts.draw(self._info, getattr(self.call.team, "declared", {}))
         return None
 
-    def _drawn_lessons(self, lessons: LearnedLessons | None) -> CallLessons | None:
-        """The lessons of this call; None without any."""
-        if lessons is not None:
-            with guard("look up the lessons"):
-                return lessons.draw(self._info.name, self.call.task)
-        return None
-
     def _built_with_prompts(self) -> Opened | None:
         """The first attempt on a team in plain Python that its factory builds with the accepted prompts.
 
@@ -373,8 +361,7 @@ class Session:
     def _parts(self) -> list[Part]:
         """What is kept beside the runs.
 
-        Which repairs helped, and how the first attempt, in which nothing was repaired, counts for its prompts and
-        lessons.
+        Which repairs helped, and how the first attempt, in which nothing was repaired, counts for its prompts.
         """
         parts: list[Part] = []
         if not self.run.attempts:
@@ -386,9 +373,6 @@ class Session:
         if is_judged and self._prompts is not None:
             with guard("count the run for its prompts"):
                 parts += self._prompts.counted(first)
-        if is_judged and self._lessons is not None:
-            with guard("count the run for its lessons"):
-                parts += self._lessons.counted(first)
         return parts
 
     def _open(self, prepared: Prepared) -> Opened:
@@ -417,9 +401,7 @@ class Session:
         _BUDGETS[run] = self._budget
         # The user's own comes first: what it changes stands in the record that kept steps are found by.
         told = self._prompts.begin(self.recovery.prompts) if self._prompts is not None else None
-        # Lessons after the prompts: these are found by what the agent's messages were before.
-        given = self._lessons.begin() if self._lessons is not None else None
-        parts = [part for part in (self.options.intervention, told, given, prepared.intervention) if part is not None]
+        parts = [part for part in (self.options.intervention, told, prepared.intervention) if part is not None]
         parts += self.recovery.interventions(self.call.task)
         run.intervention = Interventions(parts) if parts else None
         return run
@@ -441,13 +423,6 @@ class Session:
         if self.options.check is not None:
             return None
         return compare(self._reference, result.text) if self._reference is not None else self._undecided
-
-
-def _told_again(prompts: CallPrompts | None, lessons: CallLessons | None) -> Intervention | None:
-    """What tells the agents of a replay what those of the call were told."""
-    told = (one.again() for one in (prompts, lessons) if one is not None)
-    parts = [part for part in told if part is not None]
-    return Interventions(parts) if parts else None
 
 
 def _assembled(run: RunInvocation, judged: Judged, reference: str | None, kept: KeptSteps | None) -> Trajectory:
