@@ -23,6 +23,7 @@ from tracer_hooks.cli.plugin import (
     err,
     load_function,
     load_object,
+    model_chat,
     print_json,
     tool_option,
     tool_rules,
@@ -146,12 +147,11 @@ def llm_writer(base_url: str, model: str) -> FaultWriter:
         ConfigError: It is not said where it is.
         MissingExtraError: The client is not installed.
     """
-    from tracer_hooks.faults import LLMWriter, openai_chat
-    from tracer_hooks.suites import Endpoint
+    from tracer_hooks.faults import LLMWriter
 
     if not base_url or not model:
         raise ConfigError("--writer llm needs the model that writes, expected --base-url URL and --model NAME")
-    return LLMWriter(openai_chat(Endpoint.from_env(base_url=base_url, model=model)))
+    return LLMWriter(model_chat(base_url, model))
 
 
 def _append(path: Path, found: Injection) -> None:
