@@ -150,7 +150,7 @@ def improve_command(
         improver = Improver(
             load_object(team, option="MODULE:build_team"),
             load_tasks(tasks),
-            chat=_chat(base_url, model, writer_model),
+            chat=writing_chat(base_url, model, writer_model),
             check=load_function(check, option="--check"),
             folder=folder,
             store=store,
@@ -178,7 +178,12 @@ def improve_command(
         raise typer.Exit(FAILED)
 
 
-def _chat(base_url: str, model: str, function: str | None) -> Chat:
+def writing_chat(base_url: str, model: str, function: str | None) -> Chat:
+    """The model that writes prompts, as it was named.
+
+    Raises:
+        ConfigError: No model is named.
+    """
     if function is not None:
         chat: Chat = load_function(function, option="--writer-model")
         return chat
