@@ -13,9 +13,8 @@ import pytest
 import typer
 
 from tracer_hooks._safe_text import is_deceptive
-from tracer_hooks.cli import _console
-from tracer_hooks.cli._app import app
-from tracer_hooks.cli._main import main
+from tracer_hooks.cli import console
+from tracer_hooks.cli.app import app, main
 from tracer_hooks.schema import (
     AgentSpec,
     Attribution,
@@ -78,6 +77,7 @@ COMMANDS: dict[str, list[list[str]] | None] = {
 
 
 def names(command: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
+    command = command.load() if hasattr(command, "load") else command
     if hasattr(command, "commands"):
         for name, one in command.commands.items():
             yield from names(one, (*path, name))
@@ -181,8 +181,8 @@ def test_nothing_steers_the_terminal(
     monkeypatch.setattr(
         sys, "argv", ["tracer-hooks", *command.split(), *(a.replace("{run}", "f" * 32) for a in arguments)]
     )
-    for console in (_console.out, _console.out_wide, _console.err):
-        console.cache_clear()
+    for made in (console.out, console.out_wide, console.err):
+        made.cache_clear()
     with pytest.raises(SystemExit):
         main()
     printed = "".join(capfd.readouterr())

@@ -10,7 +10,7 @@ import pytest
 
 import tracer_hooks
 from tracer_hooks._api.conducting._recovery import team_of
-from tracer_hooks.cli._doctor import _sandbox
+from tracer_hooks.cli.doctor import _sandbox
 from tracer_hooks.store import RunStore
 from tracer_hooks.suites import bubblewrap_state
 

@@ -18,7 +18,7 @@ from tracer_hooks.testing.ticket_office import ANSWER, TASK, Endpoint
 
 BASE_URL = os.environ.get("TRACER_HOOKS_TEST_BASE_URL", "")
 MODULES = {
-    "python": "tracer_hooks.cli._plain_demo",
+    "python": "tracer_hooks.cli.demo",
     "autogen": "tracer_hooks_autogen.demo",
     "crewai": "tracer_hooks_crewai.demo",
     "langgraph": "tracer_hooks_langgraph.demo",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import tracer_hooks
-from tracer_hooks.cli._main import _run
+from tracer_hooks.cli.app import run_app
 from tracer_hooks.testing import ScriptedLLM
 
 from ._command import Command, Done
@@ -89,7 +89,7 @@ class InProcess:
     def __call__(self, *arguments: str | Path, **environment: str) -> Done:
         with self._clean(environment) as patch:
             patch.setattr(sys, "argv", ["tracer-hooks", *map(str, arguments)])
-            code = _run()
+            code = run_app()
         said = self._capsys.readouterr()
         assert "Traceback" not in said.err + said.out
         return Done(code, said.out, said.err)

@@ -16,7 +16,7 @@ from unittest import mock
 
 import pytest
 
-from tracer_hooks.cli._main import main
+from tracer_hooks.cli.app import main
 from tracer_hooks.config import ContentCapture
 from tracer_hooks.endpoint import ChatCompletion, ChatRequest
 from tracer_hooks.schema import Usage

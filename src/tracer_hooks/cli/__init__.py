@@ -1,5 +1,5 @@
-"""The command line: ``tracer-hooks demo | runs | diagnose | doctor``."""
+"""The command line: ``tracer-hooks diagnose | runs | improve | ...``."""
 
-from tracer_hooks.cli._main import main
+from tracer_hooks.cli.app import main
 
 __all__ = ["main"]

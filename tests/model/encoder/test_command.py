@@ -4,7 +4,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from tracer_hooks.cli._train import train_app
+from tracer_hooks.cli.train import train_app
 from tracer_hooks.errors import TrainingError
 
 

@@ -15,7 +15,7 @@ pytest.importorskip("sklearn")
 from tracer_hooks import CalibrateOptions, JudgeTraining
 from tracer_hooks._api import Calibrator
 from tracer_hooks.attribution import get_attributor
-from tracer_hooks.cli._calibrate_shown import judge_words
+from tracer_hooks.cli.calibrate import judge_words
 from tracer_hooks.datasets import load
 from tracer_hooks.errors import ConfigError, DatasetError, MissingExtraError, TrainingError
 from tracer_hooks.schema import LabeledTrajectory, load_jsonl
@@ -243,7 +243,7 @@ def test_a_full_disk_is_told_and_the_same_call_goes_on(calibrator_of, collected,
 def test_the_command_trains_a_judge_and_prints_one_document(here, tiny):
     from typer.testing import CliRunner
 
-    from tracer_hooks.cli._app import app
+    from tracer_hooks.cli.app import app
 
     shutil.copy(TEAM, here / "my_team.py")
     (here / "tasks.jsonl").write_text("".join(json.dumps({"task": task.text}) + "\n" for task in TASKS))

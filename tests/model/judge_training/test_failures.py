@@ -7,7 +7,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from tracer_hooks.cli._train import train_app
+from tracer_hooks.cli.train import train_app
 from tracer_hooks.errors import ConfigError, TrainingError
 from tracer_hooks.training import SFTConfig, train_sft
 from tracer_hooks.training import sft as module

@@ -17,7 +17,7 @@ import tracer_hooks
 from tracer_hooks import Verdict
 from tracer_hooks._api.conducting import _prompts, _team_prompts
 from tracer_hooks._api.conducting._team_prompts import TeamPrompts, team_prompts
-from tracer_hooks.cli._runs import show_run
+from tracer_hooks.cli.runs import show_run
 from tracer_hooks.errors import ConfigError, StoreError
 from tracer_hooks.repairs import RepairTarget
 from tracer_hooks.replay import TapePlayer
@@ -525,7 +525,7 @@ def test_the_stored_run_and_its_report_name_the_version(
         (summary,) = store.list()
         assert store.get(summary.run_id).prompts == summary.prompts == run.prompts
     assert "prompts: version 1 (accepted)" in run.report(tmp_path / "report.html").read_text(encoding="utf-8")
-    assert show_run(path, summary.run_id, as_json=False) == 0
+    show_run(summary.run_id, store=path)
     assert "prompts: version 1 (accepted)" in capsys.readouterr().out
 
 

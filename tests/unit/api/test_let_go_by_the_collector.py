@@ -187,7 +187,7 @@ _NO_RUN_ENDS_IN = {
     "_api/runs/_rerunner.py",
     "attribution/_judge/_calls.py",
     "attribution/_judge/_local.py",
-    "cli/_live.py",
+    "cli/demo.py",
     "datasets/_builder/_journal.py",
     "faults/_seen.py",
     "faults/_writer.py",

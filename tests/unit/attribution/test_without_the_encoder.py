@@ -13,7 +13,7 @@ from tracer_hooks.attribution import EnsembleAttributor, get_attributor
 from tracer_hooks.attribution import _weight_files as weight_files
 from tracer_hooks.attribution._ensemble import _members
 from tracer_hooks.attribution.encoder import _attributor
-from tracer_hooks.cli import _doctor
+from tracer_hooks.cli import doctor
 from tracer_hooks.errors import MissingExtraError
 from tracer_hooks.schema import Step, Trajectory
 
@@ -33,7 +33,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_encoder_names_the_command_that_installs_its_weights() -> None:
     with pytest.raises(MissingExtraError, match=r"pip install 'tracer-hooks\[encoder\]'"):
         get_attributor("encoder")
-    (found,) = [one for one in _doctor._attributors() if one.name == "encoder"]
+    (found,) = [one for one in doctor._attributors() if one.name == "encoder"]
     assert not found.works
     assert "pip install 'tracer-hooks[encoder]'" in found.detail
 
@@ -54,7 +54,7 @@ def test_the_ensemble_says_once_that_it_runs_without(caplog: pytest.LogCaptureFi
     (said,) = [record.getMessage() for record in caplog.records]
     assert "'ensemble' runs without 'encoder'" in said
     assert "Run: pip install" in said
-    (found,) = [one for one in _doctor._attributors() if one.name == "ensemble"]
+    (found,) = [one for one in doctor._attributors() if one.name == "ensemble"]
     assert (found.works, found.detail) == (True, "ready, made of structural")
 
 

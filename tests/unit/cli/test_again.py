@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracer_hooks.cli._improve_job import _again
+from tracer_hooks.cli.improve import command_again
 
 
 @pytest.mark.parametrize(
@@ -17,4 +17,4 @@ from tracer_hooks.cli._improve_job import _again
 )
 def test_the_same_command_with_one_option_changed(given: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["tracer-hooks", *given])
-    assert _again("--pairs", "80") == "tracer-hooks improve m:team --out 'a b' --pairs 80"
+    assert command_again("--pairs", "80") == "tracer-hooks improve m:team --out 'a b' --pairs 80"

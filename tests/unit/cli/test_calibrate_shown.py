@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tracer_hooks import TrainedJudge
-from tracer_hooks.cli._calibrate_shown import judge_words
+from tracer_hooks.cli.calibrate import judge_words
 from tracer_hooks.evaluation import AdaptationRow, Measure, RivalReport
 
 

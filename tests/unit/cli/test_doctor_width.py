@@ -7,20 +7,20 @@ import json
 
 import pytest
 
-from tracer_hooks.cli import _doctor
-from tracer_hooks.cli._console import out
-from tracer_hooks.cli._safe_console import SafeConsole
+from tracer_hooks import frameworks
+from tracer_hooks.cli import doctor
+from tracer_hooks.cli.console import SafeConsole, out
 
 
 @pytest.fixture
 def findings(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[dict[str, str]]:
     """What is found on a machine that lacks much."""
-    monkeypatch.setattr(_doctor, "find_adapters", tuple)
+    monkeypatch.setattr(frameworks, "find_adapters", tuple)
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("tracer_hooks.suites._sandbox._probe._known", [])
     for name in ("TRACER_HOOKS_JUDGE_MODEL", "TRACER_HOOKS_PREFILL_MODEL"):
         monkeypatch.delenv(name, raising=False)
-    assert _doctor.examine(as_json=True) == 0
+    doctor.doctor_command(as_json=True)
     found: list[dict[str, str]] = json.loads(capsys.readouterr().out)["findings"]
     return found
 
@@ -34,8 +34,8 @@ def test_every_command_stands_in_one_line_at_any_width(
     for width in range(20, 201, 20):
         shown = io.StringIO()
         console = SafeConsole(file=shown, width=width, force_terminal=is_terminal, no_color=True)
-        monkeypatch.setattr(_doctor, "out", lambda console=console: console)
-        assert _doctor.examine(as_json=False) == 0
+        monkeypatch.setattr(doctor, "out", lambda console=console: console)
+        doctor.doctor_command()
         lines = shown.getvalue().splitlines()
         assert advice == {line.removeprefix("    next: ") for line in lines if line.startswith("    next: ")}
         for one in findings:  # some name the command in the detail
@@ -48,7 +48,7 @@ def test_the_columns_variable_cuts_nothing(
     monkeypatch.setenv("COLUMNS", "20")
     out.cache_clear()
     try:
-        _doctor.examine(as_json=False)
+        doctor.doctor_command()
     finally:
         out.cache_clear()
     shown = capsys.readouterr().out

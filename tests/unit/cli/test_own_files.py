@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tracer_hooks.cli._load_object import load_object
+from tracer_hooks.cli._options import load_object
 
 
 def test_a_file_that_raises_leaves_a_module_of_its_name_as_it_was(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from tracer_hooks import cli
 from tracer_hooks._safe_text import is_deceptive
-from tracer_hooks.cli._safe_console import SafeConsole
+from tracer_hooks.cli.console import SafeConsole
 
 FOLDER = Path(cli.__file__).parent
 HOSTILE = "[/red]\x1b[31m\x9b31m\u202e\r[bold]x[/bold] :skull:"
@@ -42,7 +42,7 @@ def offences(source: str) -> list[str]:
 
 def test_nothing_is_printed_past_the_console() -> None:
     # The version, an error that was cleaned, a JSON document, and a result that was cleaned.
-    allowed = {"_app.py": ["print"], "_main.py": ["print"], "_console.py": ["sys.stdout.write"] * 2}
+    allowed = {"app.py": ["print"] * 2, "console.py": ["sys.stdout.write"] * 2}
     found = {file.name: offences(file.read_text(encoding="utf-8")) for file in sorted(FOLDER.glob("*.py"))}
     assert {name: calls for name, calls in found.items() if calls} == allowed
 

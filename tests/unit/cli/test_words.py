@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from tracer_hooks import frameworks
 from tracer_hooks._api.improving import ImproveEstimate
-from tracer_hooks.cli import _doctor
-from tracer_hooks.cli._demo import _show
-from tracer_hooks.cli._improve_shown import estimate_words
+from tracer_hooks.cli import doctor
+from tracer_hooks.cli.demo import _show
+from tracer_hooks.cli.improve import estimate_words
 from tracer_hooks.frameworks import FoundAdapter
 from tracer_hooks.suites import Endpoint
 
@@ -42,8 +43,8 @@ def test_an_adapter_that_fails_is_a_finding_and_no_end_of_the_doctor(monkeypatch
 
     broken: Any = Broken()
     found = FoundAdapter(name="broken", adapter=broken, problem=None)
-    monkeypatch.setattr(_doctor, "find_adapters", lambda: [found])
-    (finding,) = [one for one in _doctor._adapters() if one.name == "broken"]
+    monkeypatch.setattr(frameworks, "find_adapters", lambda: [found])
+    (finding,) = [one for one in doctor._adapters() if one.name == "broken"]
     assert not finding.works
     assert "half installed" in finding.detail
 

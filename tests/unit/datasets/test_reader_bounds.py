@@ -14,7 +14,7 @@ import pytest
 
 from tracer_hooks import _limits
 from tracer_hooks._file_bytes import read_bytes, refuse_special
-from tracer_hooks.cli._main import main
+from tracer_hooks.cli.app import main
 from tracer_hooks.datasets import LabeledSet, LoadedRecord, _pairs, load, read_parquet
 from tracer_hooks.errors import ConfigError, DatasetError, TrajectoryError
 from tracer_hooks.replay import Tape

@@ -15,13 +15,18 @@ import typer.main
 import tracer_hooks
 from tracer_hooks import config, errors, semconv
 from tracer_hooks._api.conducting import _options
-from tracer_hooks.cli._app import app
+from tracer_hooks.cli.app import app
 from tracer_hooks.schema import ErrorMode
 
 from ._pages import PAGES, ROOT, blocks, name_of
 
 KEYS = {value for name, value in vars(semconv).items() if name.isupper() and isinstance(value, str)}
-ENTRY_POINTS = {"tracer_hooks.adapters", "tracer_hooks.attributors", "tracer_hooks.judge_models"}
+ENTRY_POINTS = {
+    "tracer_hooks.adapters",
+    "tracer_hooks.attributors",
+    "tracer_hooks.commands",
+    "tracer_hooks.judge_models",
+}
 """Groups, which are no modules."""
 WITHOUT_MEANING_OF_THEIR_OWN = {"GENAI_VERSION", "MIME_TEXT", "MIME_JSON"}
 
@@ -131,5 +136,5 @@ def _exists(dotted: str) -> bool:
 def _commands(group: Any) -> list[Any]:
     found = [group]
     for command in getattr(group, "commands", {}).values():
-        found += _commands(command)
+        found += _commands(command.load() if hasattr(command, "load") else command)
     return found

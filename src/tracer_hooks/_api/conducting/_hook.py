@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any, TypeVar, Unpack, overload
+from typing import Any
 
-from tracer_hooks._api.conducting._hook_arguments import HookArguments
 from tracer_hooks._api.conducting._hooked_functions import factory_of, hook_function
 from tracer_hooks._api.conducting._hooked_teams import conductor_of, hook_team, is_team, unhook_team
-from tracer_hooks._api.conducting._options import HookOptions, make_options
+from tracer_hooks._api.conducting._options import HookOptions, as_hook, make_options
 from tracer_hooks._api.runs import TeamRun, TeamSource
 from tracer_hooks.errors import AdapterError, AdapterNotFoundError
-
-T = TypeVar("T")
 
 _DECORATED: Any = object()
 """Stands for the target of ``@hook(...)``, which comes later; None is a mistake of the caller's."""
 
 
-@overload
-def hook(target: T, /, **options: Unpack[HookArguments]) -> T: ...
-@overload
-def hook(**options: Unpack[HookArguments]) -> Callable[[T], T]: ...
+@as_hook(HookOptions)
 def hook(target: Any = _DECORATED, /, **options: Any) -> Any:
     """Observe every run of a team, say which agent and step made a failed one fail, and optionally repair it.
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable
-from typing import Any, Unpack
+from typing import Any
 
 from tracer_hooks._api.conducting._conductor import Conductor
 from tracer_hooks._api.conducting._hook import hook
-from tracer_hooks._api.conducting._hook_arguments import HookArguments
 from tracer_hooks._api.conducting._hooked_functions import factory_of
 from tracer_hooks._api.conducting._hooked_teams import conductor_of
+from tracer_hooks._api.conducting._options import HookOptions, as_arun, as_run
 from tracer_hooks._api.judging import run_awaitable
 from tracer_hooks._api.runs import TeamRun, own_scope
 from tracer_hooks.errors import AdapterError
 
 
-def run(target: Any, task: str, **options: Unpack[HookArguments]) -> TeamRun:
+@as_run(HookOptions)
+def run(target: Any, task: str, **options: Any) -> TeamRun:
     """Run a team on one task and give the :class:`TeamRun`, diagnosed; an exception of the team is in its ``error``.
 
     Args:
@@ -40,7 +41,8 @@ def run(target: Any, task: str, **options: Unpack[HookArguments]) -> TeamRun:
     return _newest(hooked).wait()
 
 
-async def arun(target: Any, task: str, **options: Unpack[HookArguments]) -> TeamRun:
+@as_arun(HookOptions)
+async def arun(target: Any, task: str, **options: Any) -> TeamRun:
     """The same in asynchronous code; a team with a synchronous API runs in a thread.
 
     Args:

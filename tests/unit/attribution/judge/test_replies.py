@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tracer_hooks.attribution import diagnose_each
-from tracer_hooks.cli._diagnose import attribute_one
+from tracer_hooks.cli.diagnose import attribute_one
 from tracer_hooks.errors import OutputParseError
 from tracer_hooks.schema import ErrorMode
 from tracer_hooks.testing import Reply, ScriptedLLM

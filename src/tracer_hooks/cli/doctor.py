@@ -9,12 +9,10 @@ from dataclasses import asdict, dataclass
 from rich.text import Text
 
 from tracer_hooks._version import __version__
-from tracer_hooks.attribution import EnsembleAttributor, attributor_names, get_attributor
-from tracer_hooks.cli._console import DONE, out, print_json
+from tracer_hooks.cli._options import Json
+from tracer_hooks.cli.console import out, print_json
 from tracer_hooks.config import bubblewrap_use, store_path
 from tracer_hooks.errors import TracerHooksError
-from tracer_hooks.frameworks import find_adapters
-from tracer_hooks.suites import bubblewrap_state
 
 _LOCK_S = 0.5
 """A run of another process holds the lock for milliseconds."""
@@ -32,8 +30,8 @@ class Finding:
     advice: str = ""
 
 
-def examine(*, as_json: bool) -> int:
-    """Print what works; always exit code 0, since a missing extra is no failure."""
+def doctor_command(as_json: Json = False) -> None:
+    """Say what is installed, which adapters and attributors work, and what to install for the rest."""
     findings = [
         Finding(
             kind="package", name="tracer-hooks", works=True, detail=f"{__version__}, Python {platform.python_version()}"
@@ -48,10 +46,11 @@ def examine(*, as_json: bool) -> int:
     else:
         for line in _lines(findings):
             out().print(line, soft_wrap=True)  # a command that is recommended stays whole at any width
-    return DONE
 
 
 def _adapters() -> list[Finding]:
+    from tracer_hooks.frameworks import find_adapters
+
     findings = []
     found = {item.name: item for item in find_adapters()}
     for name in dict.fromkeys([*found, *_KNOWN_ADAPTERS]):
@@ -64,19 +63,21 @@ def _adapters() -> list[Finding]:
         try:
             version = item.adapter.framework_version()
         except Exception as error:  # a third party's adapter may fail in any way; that is what is to be said
-            findings.append(Finding(kind="adapter", name=name, works=False, detail=_said(error), advice=install))
+            findings.append(Finding(kind="adapter", name=name, works=False, detail=_words(error), advice=install))
         else:
             findings.append(Finding(kind="adapter", name=name, works=True, detail=f"{item.adapter.name} {version}"))
     return findings
 
 
 def _attributors() -> list[Finding]:
+    from tracer_hooks.attribution import EnsembleAttributor, attributor_names, get_attributor
+
     findings = []
     for name in attributor_names():
         try:
             made = get_attributor(name)  # made, not asked: some would load a language model or call an endpoint
         except Exception as error:
-            findings.append(Finding(kind="attributor", name=name, works=False, detail=_said(error)))
+            findings.append(Finding(kind="attributor", name=name, works=False, detail=_words(error)))
         else:
             detail = "ready" if made.name == name else f"takes {made.name!r}"
             if isinstance(made, EnsembleAttributor):
@@ -86,13 +87,15 @@ def _attributors() -> list[Finding]:
 
 
 def _sandbox() -> Finding:
-    """What holds the code of answers to the suite ``code``."""
+    """The sandbox for the code of answers to the suite ``code``."""
+    from tracer_hooks.suites import bubblewrap_state
+
     try:
         if bubblewrap_use() == "off":
             detail = "switched off by TRACER_HOOKS_BUBBLEWRAP: code of the suites runs in a process with limits"
             return Finding(kind="sandbox", name="bubblewrap", works=True, detail=detail)
     except TracerHooksError as error:
-        return Finding(kind="sandbox", name="bubblewrap", works=False, detail=_said(error))
+        return Finding(kind="sandbox", name="bubblewrap", works=False, detail=_words(error))
     state = bubblewrap_state()
     if state.bubblewrap is not None:
         detail = f"{state.bubblewrap.version}, code of the suites runs in it"
@@ -115,18 +118,18 @@ def _store() -> Finding:
         with RunStore(path, busy_timeout_s=_LOCK_S) as store:
             store.probe()
     except (TracerHooksError, OSError) as error:
-        return Finding(kind="store", name="runs", works=False, detail=_said(error))
+        return Finding(kind="store", name="runs", works=False, detail=_words(error))
     detail = f"{path}, newest run {newest[0].run_id[:12]}" if newest else f"{path}, empty"
     return Finding(kind="store", name="runs", works=True, detail=detail)
 
 
-def _said(error: Exception) -> str:
+def _words(error: Exception) -> str:
     return str(error) if isinstance(error, TracerHooksError) else f"{type(error).__name__}: {error}"
 
 
 def _lines(findings: list[Finding]) -> Iterator[Text]:
     """A line for each finding, its advice in a line below. No table: where it is narrow, its cells would be cut."""
-    kind, name = (max(len(getattr(one, field)) for one in findings) for field in ("kind", "name"))
+    kind, name = (max(len(getattr(finding, field)) for finding in findings) for field in ("kind", "name"))
     for finding in findings:
         line = Text("ok" if finding.works else "--", style="green" if finding.works else "yellow")
         line.append(f"  {finding.kind:{kind}}  {finding.name:{name}}  {finding.detail}", style="default")

@@ -1,0 +1,346 @@
+"""Options that several commands share, each declared once, and what they name: runs, stores, objects of your code."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tracer_hooks.config import DEFAULT_STORE, store_path
+from tracer_hooks.errors import ConfigError, StoreError, TrajectoryError
+
+if TYPE_CHECKING:  # at run time with the work: help needs no records
+    from tracer_hooks.datasets import LoadedRecord, Stated
+    from tracer_hooks.endpoint import Chat
+    from tracer_hooks.store import RunStore
+
+
+class Format(StrEnum):
+    """File formats of ``diagnose``, ``label`` and ``runs import``."""
+
+    AUTO = "auto"
+    TRAJECTORY = "trajectory"
+    WHOWHEN = "whowhen"
+    AEGIS = "aegis"
+    AGENTRX = "agentrx"
+    TRAIL = "trail"
+    OTLP = "otlp"
+
+
+class OutcomeName(StrEnum):
+    """Outcomes that ``--outcome`` takes."""
+
+    FAILED = "failed"
+    SUCCEEDED = "succeeded"
+    UNKNOWN = "unknown"
+
+
+Targets = Annotated[
+    list[str],
+    typer.Argument(metavar="PATH|RUN...", help="Files, folders, or ids of stored runs.", show_default=False),
+]
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id, or the beginning of it.")]
+FileFormat = Annotated[Format, typer.Option("--format", help="The files' format.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
+Store = Annotated[
+    Path | None,
+    typer.Option("--store", help="The run store's file; default TRACER_HOOKS_STORE or .tracer_hooks/runs.sqlite."),
+]
+Report = Annotated[Path | None, typer.Option(help="Also write an HTML report.", metavar="FILE.html")]
+
+Failed = Annotated[bool, typer.Option("--failed", help="The runs failed; short for --outcome failed.")]
+Outcome = Annotated[
+    OutcomeName | None,
+    typer.Option("--outcome", help="How the runs ended, whatever the traces say. Holds for every run in PATH."),
+]
+Reason = Annotated[
+    str | None, typer.Option("--reason", help="Why they failed, such as 'expected 470, got 430'.", metavar="TEXT")
+]
+Expected = Annotated[
+    str | None,
+    typer.Option(
+        "--expected",
+        help="The right answer. Without --outcome the runs whose final answer differs from it are failed ones.",
+        metavar="TEXT",
+    ),
+]
+
+BuildTeam = Annotated[
+    str, typer.Argument(metavar="MODULE:build_team", help="What builds your team; path/to/file.py:NAME will do.")
+]
+TaskFile = Annotated[
+    Path, typer.Option(help="What the team is asked: a JSON object a line, with task and reference.", metavar="FILE")
+]
+Check = Annotated[
+    str | None,
+    typer.Option(help="What says whether a run succeeded; default the tasks' references.", metavar="MODULE:check"),
+]
+Answer = Annotated[str | None, typer.Option(help="The expected answer.", metavar="TEXT")]
+MaxRuns = Annotated[int | None, typer.Option(help="Stop after so many runs.", min=1)]
+MaxTokens = Annotated[int | None, typer.Option(help="Stop after so many tokens.", min=1)]
+MaxSeconds = Annotated[float | None, typer.Option(help="Stop after so many seconds.", min=0)]
+Workers = Annotated[int, typer.Option(help="Runs that go on at the same time.", min=1)]
+Seed = Annotated[int, typer.Option(help="Of every random choice.")]
+
+
+def tool_option(when: str) -> Any:
+    """``--tool NAME=USE``, for :func:`tool_rules`.
+
+    Args:
+        when: When the rules hold, for the help: ``in replays``.
+    """
+    words = "live, replayable, blocked or rebuilt; may be repeated, * is all others."
+    return typer.Option(help=f"What a tool may do {when}: {words}", metavar="NAME=USE")
+
+
+def tool_rules(given: Sequence[str], *, others: str | None = "rebuilt") -> dict[str, str]:
+    """Rules from ``NAME=USE``; tools that are not named are used as ``others`` says, or have no rule if it is ``None``.
+
+    Raises:
+        ConfigError: One of them is not of that form.
+    """
+    rules = {} if others is None else {"*": others}
+    for rule in given:
+        name, separator, use = rule.rpartition("=")
+        if not separator or not name:
+            raise ConfigError(f"--tool is {rule!r}, expected NAME=USE, as in --tool search=replayable")
+        rules[name] = use
+    return rules
+
+
+def stated_by(*, failed: bool, outcome: OutcomeName | None, reason: str | None, expected: str | None) -> Stated:
+    """The outcome that the options state.
+
+    Raises:
+        ConfigError: They contradict each other.
+    """
+    from tracer_hooks.datasets import Stated
+    from tracer_hooks.schema import RunOutcome
+
+    if failed and outcome not in (None, OutcomeName.FAILED):
+        raise ConfigError(f"--failed and --outcome {outcome} contradict each other, expected one of them")
+    if reason is not None and not failed and outcome is None and expected is None:
+        raise ConfigError("--reason says why runs failed, expected --failed or --expected with it. Next: add --failed")
+    stated = RunOutcome.FAILED if failed else RunOutcome(outcome) if outcome is not None else None
+    for name, text in (("--reason", reason), ("--expected", expected)):
+        if text is not None and not text.strip():
+            raise ConfigError(f"{name} is empty, expected text. Next: leave {name} out")
+    return Stated(outcome=stated, reason=reason, expected=expected)
+
+
+def records_of(target: str, *, file_format: Format = Format.AUTO, store: Path | None = None) -> Iterator[LoadedRecord]:
+    """The runs that ``target`` names: those of a file or folder; where there is none of this name, a stored run.
+
+    Args:
+        target: A path, a run's id, or the beginning of one. A path that exists wins.
+        file_format: What files hold.
+        store: The run store's file; None for the usual one.
+    """
+    try:
+        is_path = Path(target).exists()
+    except OSError:  # a name that no file can have; reading it says why
+        is_path = True
+    if is_path:
+        yield from records_in(target, file_format=file_format)
+    else:
+        yield _stored(target, store)
+
+
+def records_in(path: str, *, file_format: Format = Format.AUTO) -> Iterator[LoadedRecord]:
+    """The runs of a file or folder; a path that cannot be read at all is one bad record, so that others go on."""
+    from tracer_hooks.datasets import LoadedRecord, load
+
+    try:
+        yield from load(path, format=file_format.value)
+    except (TrajectoryError, OSError) as error:
+        yield LoadedRecord(source=path, error=TrajectoryError(f"{path!r}: {error}"))
+
+
+def _stored(target: str, store: Path | None) -> LoadedRecord:
+    from tracer_hooks.datasets import LoadedRecord
+    from tracer_hooks.store import RunStore
+
+    missing = f"{target!r}: there is no file or folder of this name"
+    path = store_path(store)
+    if path is None:
+        return _failed(target, f"{missing}, and the run store is switched off by TRACER_HOOKS_STORE='off'")
+    try:
+        with RunStore(path, read_only=True) as runs:
+            if not runs.path.exists():
+                return _failed(target, f"{missing}, and no run store at {str(runs.path)!r} to look for a run in")
+            run = runs.get(target, with_tape=False)
+    except StoreError as error:
+        return _failed(target, f"{missing}, and in the run store: {error}")
+    # The store's own columns are what the user sees; an outcome that was set later stands there.
+    changes = {"outcome": run.outcome, "outcome_reason": run.outcome_reason}
+    return LoadedRecord(source=run.run_id, trajectory=run.trajectory.model_copy(update=changes))
+
+
+def _failed(target: str, why: str) -> LoadedRecord:
+    from tracer_hooks.datasets import LoadedRecord
+
+    return LoadedRecord(source=target, error=TrajectoryError(why))
+
+
+def needed_store(store: Path | None) -> Path:
+    """The file that ``--store`` names, or the usual one.
+
+    Raises:
+        ConfigError: The run store is switched off.
+    """
+    path = store_path(store)
+    if path is None:
+        raise ConfigError(
+            "the run store is switched off by TRACER_HOOKS_STORE='off'; expected a path. Give one with --store"
+        )
+    return path
+
+
+def existing_store(store: Path | None, *, read_only: bool = True) -> RunStore:
+    """The run store, which is not made.
+
+    Raises:
+        ConfigError: The run store is switched off.
+        StoreError: There is none.
+    """
+    from tracer_hooks.store import RunStore
+
+    runs = RunStore(needed_store(store), read_only=read_only)
+    if not runs.path.exists():
+        raise StoreError(f"there is no run store at {str(runs.path)!r}. Hook a team, or run: tracer-hooks demo")
+    return runs
+
+
+def work_folder(kind: str, team: str) -> Path:
+    """The folder for ``kind`` of work on ``team``, beside the run store.
+
+    Args:
+        kind: ``calibration`` or ``improvement``.
+        team: ``MODULE:NAME`` or ``path/to/file.py:NAME``, as the user wrote it.
+    """
+    name = team.rpartition(":")[0].replace("/", "-").removesuffix(".py").strip("-.")
+    return (store_path() or DEFAULT_STORE).absolute().parent / kind / name
+
+
+def model_chat(base_url: str, model: str, *, needed_by: str) -> Chat:
+    """A function that asks the model at an endpoint: messages in, text out.
+
+    Args:
+        base_url: Where it is, up to and including ``/v1``.
+        model: Its name there.
+        needed_by: What it is for; begins the message where the client is not installed.
+
+    Raises:
+        MissingExtraError: The client is not installed.
+    """
+    from tracer_hooks.endpoint import Endpoint, endpoint_chat
+
+    return endpoint_chat(Endpoint.from_env(base_url=base_url, model=model), needed_by=needed_by)
+
+
+def load_object(named: str, *, option: str) -> Any:
+    """The object that ``MODULE:NAME`` or ``path/to/file.py:NAME`` names.
+
+    Modules are found from the current directory, too; a file finds the modules beside it, as when it is run.
+
+    Args:
+        named: What the user wrote; ``NAME`` may have dots in it.
+        option: The option that it was given with, for messages: ``--team``.
+
+    Raises:
+        ConfigError: There is no such module, file or name, or importing it raised.
+    """
+    place, _, name = named.rpartition(":")
+    if not place or not name:
+        raise ConfigError(
+            f"{option} is {named!r}, expected MODULE:NAME or path/to/file.py:NAME. Run it with: {option} my_team:{name}"
+        )
+    module = _module(place, option)
+    found: Any = module
+    for part in name.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            public = sorted(found_name for found_name in vars(module) if not found_name.startswith("_"))
+            shown = ", ".join(map(repr, public[:10])) or "no names"
+            raise ConfigError(
+                f"{option}: {place!r} has no {name!r}, expected one of its names ({shown}). Run it with: "
+                f"{option} {place}:{public[0] if public else 'NAME'}"
+            ) from None
+    return found
+
+
+def load_function(named: str | None, *, option: str) -> Any:
+    """The same for something that can be called; None for None.
+
+    Raises:
+        ConfigError: It cannot be called, or :func:`load_object` finds none.
+    """
+    if named is None:
+        return None
+    found = load_object(named, option=option)
+    if not callable(found):
+        raise ConfigError(f"{option}: {named!r} is {found!r}, expected a function. Name the function itself")
+    return found
+
+
+def _module(place: str, option: str) -> ModuleType:
+    is_file = place.endswith(".py")
+    try:
+        return _from_file(Path(place), option) if is_file else _from_path(place)
+    except ConfigError:
+        raise
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if not is_file and (place == missing or place.startswith(missing + ".")):
+            raise ConfigError(
+                f"{option}: there is no module {place!r} in {str(Path.cwd())!r} or among the installed packages. Run "
+                f"the command where it lies, or give the file: {option} path/to/file.py:NAME"
+            ) from error
+        raise ConfigError(f"{option}: {place!r} needs {missing!r}, which is not installed. Run: pip install") from error
+    except Exception as error:  # the user's own code
+        raise ConfigError(
+            f"{option}: importing {place!r} raised {type(error).__name__}: {error}. See it with: python "
+            + (place if is_file else f"-c 'import {place}'")
+        ) from error
+
+
+def _from_path(name: str) -> ModuleType:
+    _add_to_path(Path.cwd())
+    return importlib.import_module(name)
+
+
+def _from_file(file: Path, option: str) -> ModuleType:
+    if not file.is_file():
+        raise ConfigError(
+            f"{option}: there is no file {str(file)!r}, expected path/to/file.py:NAME. Run: ls {file.parent}"
+        )
+    _add_to_path(Path.cwd())
+    _add_to_path(file.resolve().parent)
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None, "its name ends in .py"
+    assert spec.loader is not None, "its name ends in .py"
+    module = importlib.util.module_from_spec(spec)
+    before = sys.modules.get(file.stem)
+    sys.modules[file.stem] = module  # dataclasses and pickle look their module up there
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        if before is None:
+            del sys.modules[file.stem]
+        else:
+            sys.modules[file.stem] = before
+        raise
+    return module
+
+
+def _add_to_path(folder: Path) -> None:
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))

@@ -1,0 +1,224 @@
+"""The command line itself: which commands there are, where they are loaded from, and errors as exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import logging
+import os
+import sys
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+import typer.core
+import typer.main
+
+from tracer_hooks._guard import is_strict
+from tracer_hooks._safe_text import on_screen
+from tracer_hooks._version import __version__
+from tracer_hooks.cli.console import DONE, FAILED, MISSING_EXTRA, USAGE
+from tracer_hooks.errors import ConfigError, MissingExtraError, TracerHooksError
+
+GROUP = "tracer_hooks.commands"
+"""The entry point group of commands: name = ``module:function`` or ``module:typer_app``."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command that ``--help`` lists without loading it."""
+
+    home: str
+    """``module:name`` of its function or :class:`typer.Typer`."""
+    line: str
+    """Its line in the list."""
+    extra: str | None = None
+    """The extra that brings its distribution; None for the core's own."""
+
+
+COMMANDS = {
+    "diagnose": Command(
+        "tracer_hooks.cli.diagnose:diagnose_command",
+        "Say which agent, at which step, made each run in PATH... fail, or the stored run RUN.",
+    ),
+    "eval": Command(
+        "tracer_hooks.cli.eval:eval_command",
+        "Measure attributors on labelled or graded runs, beside what can be had without reading them.",
+    ),
+    "fit": Command(
+        "tracer_hooks.cli.fit:fit_command",
+        "Adapt an attributor to labelled runs of your own team, and say what that gained.",
+    ),
+    "demo": Command(
+        "tracer_hooks.cli.demo:demo_command",
+        "Hook a team that fails in each installed framework, diagnose it, repair it, and write a report.",
+    ),
+    "doctor": Command(
+        "tracer_hooks.cli.doctor:doctor_command",
+        "Say what is installed, which adapters and attributors work, and what to install for the rest.",
+    ),
+    "label": Command(
+        "tracer_hooks.cli.label:label_command",
+        "Say which agent, at which step, made runs fail, for tracer-hooks fit and eval to read.",
+    ),
+    "replay": Command(
+        "tracer_hooks.cli.replay:replay_command",
+        "Replay a stored run from its tape: as it was, with step K corrected, or to find the decisive step.",
+    ),
+    "inject": Command(
+        "tracer_hooks.cli.inject:inject_command",
+        "Put one fault into one step of one agent, and verify that it, and nothing else, makes the run fail.",
+        extra="lab",
+    ),
+    "calibrate": Command(
+        "tracer_hooks.cli.calibrate:calibrate_command",
+        "Fit the attributor to your own team: run it, inject faults, replay failures, fit, measure on tasks left out.",
+        extra="lab",
+    ),
+    "improve": Command(
+        "tracer_hooks.cli.improve:improve_command",
+        "Better prompts for your team: learnt from failures, accepted on other tasks, kept as a version.",
+    ),
+    "runs": Command("tracer_hooks.cli.runs:runs_app", "The local run store."),
+    "prompts": Command("tracer_hooks.cli.prompts:prompts_app", "Versions of your teams' prompts."),
+    "dataset": Command(
+        "tracer_hooks.cli.dataset:dataset_app",
+        "Labelled data of teams: build, count, audit, export.",
+        extra="lab",
+    ),
+    "train": Command("tracer_hooks.cli.train:train_app", "Train models that diagnose runs.", extra="models"),
+}
+
+
+class ListedCommand(typer.core.TyperCommand):
+    """A command in the list; the command itself is loaded when it is called, or asked for its own help."""
+
+    def load(self) -> Any:
+        """The command itself."""
+        return load_command(str(self.name))
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """The context of the command itself."""
+        return self.load().make_context(*arguments, **options)
+
+
+class LazyCommands(typer.core.TyperGroup):
+    """The commands of :data:`COMMANDS`, and, unlisted, any other that an installed distribution brings."""
+
+    def __init__(self, **options: Any) -> None:
+        listed = {name: ListedCommand(name, help=command.line) for name, command in COMMANDS.items()}
+        super().__init__(**{**options, "commands": listed})
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of this name; the entry points are read only for names that are not listed."""
+        if cmd_name not in COMMANDS and _entry_point(cmd_name) is not None:
+            return load_command(cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+
+def load_command(name: str) -> Any:
+    """The command of this name, from the distribution that brings it.
+
+    Raises:
+        MissingExtraError: Its distribution is not installed.
+        TracerHooksError: Its distribution is installed, and cannot be loaded.
+    """
+    command = COMMANDS.get(name, Command(home="", line="", extra=name))
+    home = (_entry_point(name) if command.extra is not None else None) or command.home
+    module, _, attribute = home.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except MissingExtraError:
+        raise
+    except Exception as error:
+        extra = f"tracer-hooks[{command.extra}]"
+        is_missing = isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}.")
+        if command.extra is not None and home == command.home and is_missing:
+            raise MissingExtraError(f"`tracer-hooks {name}`", extra) from error
+        raise TracerHooksError(
+            f"`tracer-hooks {name}` is installed, and {home!r} cannot be loaded: {type(error).__name__}: {error}. "
+            f"Run: pip install --force-reinstall '{extra if name in COMMANDS else module.partition('.')[0]}'"
+        ) from error
+    parent = typer.Typer(add_completion=False)
+    if isinstance(found, typer.Typer):
+        parent.add_typer(found, name=name)
+    else:
+        parent.command(name)(found)
+    return typer.main.get_group(parent).commands[name]
+
+
+def _entry_point(name: str) -> str | None:
+    """``module:name`` of a command that an installed distribution brings."""
+    from importlib.metadata import entry_points  # it takes a while, and help does without
+
+    return next((point.value for point in entry_points(group=GROUP, name=name)), None)
+
+
+app = typer.Typer(
+    cls=LazyCommands,
+    help="Which agent, at which step, made a run of your LLM agents fail.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    """Which agent, at which step, made a run of your LLM agents fail."""
+    if version:
+        print(__version__)
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; ends the process with 0 done, 1 some inputs failed, 2 usage, 3 missing extra."""
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(message)s")
+    for handler in logging.getLogger().handlers:  # of other libraries' lines, too, which may quote a trace
+        handler.setFormatter(_SafeFormatter("%(message)s"))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that cannot show a character is no reason to stop
+            stream.reconfigure(errors="backslashreplace")
+    code = run_app()
+    try:
+        sys.stdout.flush()  # here, since at the end of the process a closed pipe is a message on stderr
+    except BrokenPipeError:
+        code = _pipe_closed()
+    sys.exit(code)
+
+
+class _SafeFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return on_screen(super().format(record))
+
+
+def run_app() -> int:
+    """Run the command line; gives the exit code."""
+    try:
+        app()
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else DONE if done.code is None else FAILED
+    except MissingExtraError as error:
+        return _stop(error, MISSING_EXTRA)
+    except ConfigError as error:
+        return _stop(error, USAGE)
+    except TracerHooksError as error:
+        return _stop(error, FAILED)
+    except Exception as error:
+        if is_strict():
+            raise
+        return _stop(f"{type(error).__name__}: {error}. TRACER_HOOKS_STRICT=1 shows where", FAILED)
+    return DONE
+
+
+def _stop(error: object, code: int) -> int:
+    print(on_screen(f"tracer-hooks: {error}"), file=sys.stderr)
+    return code
+
+
+def _pipe_closed() -> int:
+    """Let what is left in the buffer go nowhere, instead of failing once more when the process ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+    return FAILED

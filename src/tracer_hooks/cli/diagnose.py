@@ -1,0 +1,307 @@
+"""``tracer-hooks diagnose``."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tracer_hooks._optional import require
+from tracer_hooks.cli._options import (
+    Expected,
+    Failed,
+    FileFormat,
+    Format,
+    Json,
+    Outcome,
+    Reason,
+    Report,
+    Store,
+    Targets,
+    records_of,
+    stated_by,
+)
+from tracer_hooks.cli.console import FAILED, err, out, print_json
+from tracer_hooks.errors import ConfigError, TracerHooksError
+
+if TYPE_CHECKING:  # at run time with the work: help and usage errors need no records
+    from tracer_hooks.attribution import Attributor
+    from tracer_hooks.datasets import LoadedRecord, OutcomeSource, Stated
+    from tracer_hooks.report import ReportRun
+    from tracer_hooks.schema import Attribution, Trajectory
+
+_BATCH = 64
+_ANSWER = "the final answer"
+
+
+class Engine(StrEnum):
+    """Where the work is done."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
+def diagnose_command(
+    targets: Targets,
+    failed: Failed = False,
+    outcome: Outcome = None,
+    reason: Reason = None,
+    expected: Expected = None,
+    attributor: Annotated[str, typer.Option(help="Who diagnoses.")] = "auto",
+    file_format: FileFormat = Format.AUTO,
+    as_json: Json = False,
+    report: Report = None,
+    engine: Annotated[Engine, typer.Option(help="Work in this process, or spread over a Ray cluster.")] = Engine.LOCAL,
+    passing: Annotated[
+        Path | None,
+        typer.Option(help="Runs of the team that passed, a file or folder, to compare with.", metavar="PATH"),
+    ] = None,
+    store: Store = None,
+) -> None:
+    """Say which agent, at which step, made each run in PATH... fail, or the stored run RUN.
+
+    Traces of other libraries mostly do not say that a run failed. Say it: --failed, with --reason or --expected where
+    you know them. What you say holds for every run that is read.
+    """
+    from rich.progress import Progress
+
+    stated = stated_by(failed=failed, outcome=outcome, reason=reason, expected=expected)
+    attributor_of(attributor, passing)  # a wrong name or a missing extra ends the call before any work
+    attribute: Callable[..., Iterator[Attribution | str]] = _in_process
+    if engine is Engine.RAY:
+        attribute = partial(_on_ray, require("ray", extra="ray", feature="diagnosing on a Ray cluster"))
+    records = (record for target in targets for record in records_of(target, file_format=file_format, store=store))
+    results = []
+    # Results go to stdout; a live display would send them to its own console.
+    with Progress(
+        console=err(), transient=True, disable=as_json, redirect_stdout=False, redirect_stderr=False
+    ) as progress:
+        task = progress.add_task("diagnosing", total=None)
+        while batch := list(itertools.islice(records, _BATCH)):
+            for result in _diagnosed(batch, stated, partial(attribute, attributor, passing, expected)):
+                results.append(result)
+                progress.advance(task)
+                if not as_json:
+                    _show(result)
+    if report is not None:
+        _write_report(report, results)
+    if as_json:
+        print_json({"results": [result.to_dict() for result in results]})
+    else:
+        _summarise(results)
+    if any(result.error is not None for result in results):
+        raise typer.Exit(FAILED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosed:
+    """One input with its diagnosis or its error."""
+
+    source: str
+    trajectory: Trajectory | None = None
+    attribution: Attribution | None = None
+    error: str | None = None
+    outcome_source: OutcomeSource = "trace"
+    note: str = ""
+    """Who decided the outcome, in a sentence; empty where the trace did."""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What the trace lacks, in words."""
+        from tracer_hooks.datasets import lacks
+
+        if self.trajectory is None:
+            return ()
+        found = lacks(self.trajectory)  # a conversation's last message is its answer, so that it lacks none
+        return found if self.trajectory.trace_id is not None else tuple(part for part in found if part != _ANSWER)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know beside the diagnosis."""
+        return tuple(note for note in (self.note, _fidelity(self.missing)) if note)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as the command line's contract has it."""
+        if self.attribution is None or self.trajectory is None:
+            return {"source": self.source, "error": self.error or "no diagnosis"}
+        data = self.attribution.model_dump(mode="json", include=set(_ORDER))
+        data["certainty"] = self.attribution.certainty
+        data["abstention_reason"] = self.attribution.abstained_reason
+        data["outcome"] = self.trajectory.outcome.value
+        data["outcome_reason"] = self.trajectory.outcome_reason
+        data["outcome_source"] = self.outcome_source
+        data["lacks"] = list(self.missing)
+        data["provenance"] = [{key: one[key] for key in _LINK} for one in data["provenance"]]
+        data["evidence"] = [self._with_agent(one) for one in data["evidence"]]
+        return {"source": self.source, **{key: data[key] for key in _ORDER}}
+
+    def _with_agent(self, evidence: dict[str, Any]) -> dict[str, Any]:
+        steps = self.trajectory.steps if self.trajectory is not None else ()
+        place = evidence.pop("step")
+        return {"step": place, "agent": steps[place].agent if place < len(steps) else None, **evidence}
+
+
+_ORDER = (
+    "run_id",
+    "outcome",
+    "outcome_reason",
+    "outcome_source",
+    "agent",
+    "step",
+    "certainty",
+    "error_mode",
+    "confidence",
+    "agent_confidence",
+    "candidates",
+    "faults",
+    "evidence",
+    "provenance",
+    "abstained",
+    "abstention_reason",
+    "lacks",
+    "attributor",
+    "elapsed_s",
+)
+_LINK = ("value", "step", "origin", "source")
+
+
+def _diagnosed(
+    batch: Sequence[LoadedRecord],
+    stated: Stated,
+    attribute: Callable[[Sequence[Trajectory]], Iterator[Attribution | str]],
+) -> Iterator[Diagnosed]:
+    read = [
+        stated.of(record.trajectory) if record.error is None and record.trajectory is not None else None
+        for record in batch
+    ]
+    answers = attribute([run.trajectory for run in read if run is not None])
+    for record, run in zip(batch, read, strict=True):
+        if run is None:
+            yield Diagnosed(source=record.source, error=str(record.error or "no trajectory"))
+            continue
+        answer = next(answers)
+        yield Diagnosed(
+            source=record.source,
+            trajectory=run.trajectory,
+            attribution=None if isinstance(answer, str) else answer,
+            error=answer if isinstance(answer, str) else None,
+            outcome_source=run.source,
+            note=run.note,
+        )
+
+
+def _on_ray(
+    ray: Any, attributor: str, passing: Path | None, expected: str | None, trajectories: Sequence[Trajectory]
+) -> Iterator[Attribution | str]:
+    remote = ray.remote(attribute_one)
+    return iter(ray.get([remote.remote(attributor, trajectory, passing, expected) for trajectory in trajectories]))
+
+
+def _in_process(
+    attributor: str, passing: Path | None, expected: str | None, trajectories: Sequence[Trajectory]
+) -> Iterator[Attribution | str]:
+    from tracer_hooks.attribution import diagnose_each
+
+    asked = ((trajectory, expected) for trajectory in trajectories)
+    for answer in diagnose_each(asked, attributor=attributor_of(attributor, passing)):
+        yield _failure(answer) if isinstance(answer, Exception) else answer
+
+
+@cache
+def attributor_of(name: str, passing: Path | None) -> Attributor:
+    """The attributor of a call, made once in each process: making it may read a model.
+
+    Args:
+        name: A name, or the directory of a fitted attributor.
+        passing: Runs that passed, for the attributor ``contrast``; with any other name it joins an ensemble.
+    """
+    from tracer_hooks.attribution import EnsembleAttributor, Scorer, get_attributor
+
+    if passing is None:
+        return get_attributor(name)
+    from tracer_hooks._api import contrast_attributor
+
+    contrast = contrast_attributor(passing=passing)
+    if name == contrast.name:
+        return contrast
+    made = EnsembleAttributor() if name == "auto" else get_attributor(name)
+    if isinstance(made, EnsembleAttributor):
+        return made.with_member(contrast.name, contrast)
+    if isinstance(made, Scorer):
+        return EnsembleAttributor({made.name: made}, shares={made.name: 1.0}).with_member(contrast.name, contrast)
+    raise ConfigError(f"the attributor {name!r} cannot be joined with passing runs, expected 'contrast' or 'ensemble'")
+
+
+def attribute_one(
+    attributor: str, trajectory: Trajectory, passing: Path | None = None, expected: str | None = None
+) -> Attribution | str:
+    """The diagnosis of one trajectory, or the reason why there is none."""
+    from tracer_hooks.attribution import diagnose_trajectory
+
+    try:
+        return diagnose_trajectory(trajectory, attributor=attributor_of(attributor, passing), reference=expected)
+    except Exception as error:  # one odd trajectory must not stop the others
+        return _failure(error)
+
+
+def _failure(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _write_report(report: Path, results: Sequence[Diagnosed]) -> None:
+    from tracer_hooks.report import IndexEntry, write_html, write_index
+
+    entries = [IndexEntry(source=result.source, run=_report_run(result), problem=result.error) for result in results]
+    try:
+        if len(entries) == 1 and entries[0].run is not None:
+            write_html(report, entries[0].run)
+        else:
+            write_index(report, entries)
+    except OSError as error:
+        raise TracerHooksError(
+            f"cannot write {str(report)!r}: {error.strerror}; expected a path for --report"
+        ) from error
+    err().print(f"report: {report}", soft_wrap=True)
+
+
+def _report_run(result: Diagnosed) -> ReportRun | None:
+    from tracer_hooks.report import ReportAttempt, ReportRun
+
+    if result.trajectory is None or result.attribution is None:
+        return None
+    attempt = ReportAttempt(number=1, trajectory=result.trajectory, attribution=result.attribution, notes=result.notes)
+    return ReportRun(attempts=[attempt])
+
+
+def _fidelity(missing: Sequence[str]) -> str:
+    """One sentence on what a trace lacks; empty where nothing is missing."""
+    if not missing:
+        return ""
+    listed = missing[0] if len(missing) == 1 else f"{', '.join(missing[:-1])} and {missing[-1]}"
+    return f"This trace lacks {listed}: expect lower accuracy."
+
+
+def _show(result: Diagnosed) -> None:
+    from tracer_hooks.report import diagnosis_text
+
+    out().rule(result.source, align="left", style="dim")
+    if result.attribution is None or result.trajectory is None:
+        out().print(f"cannot be diagnosed: {result.error}", style="red", soft_wrap=True)
+    else:
+        for note in result.notes:
+            out().print(note, style="dim", soft_wrap=True)
+        out().print(diagnosis_text(result.trajectory, result.attribution))
+
+
+def _summarise(results: Sequence[Diagnosed]) -> None:
+    named = sum(1 for r in results if r.attribution is not None and not r.attribution.abstained)
+    abstained = sum(1 for r in results if r.attribution is not None and r.attribution.abstained)
+    failed = sum(1 for r in results if r.error is not None)
+    inputs = "1 input" if len(results) == 1 else f"{len(results)} inputs"
+    err().print(f"{inputs}: {named} attributed, {abstained} abstained, {failed} not diagnosed")

@@ -1,0 +1,111 @@
+"""``tracer-hooks eval``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tracer_hooks.cli._options import Json
+from tracer_hooks.cli.console import FAILED, err, out_wide, print_json
+from tracer_hooks.errors import TracerHooksError
+
+if TYPE_CHECKING:  # at run time with the work: help and usage errors need no records
+    from tracer_hooks.evaluation import EvaluationOptions, EvaluationReport
+
+
+class Dataset(StrEnum):
+    """Kinds of data that can be measured on."""
+
+    WHOWHEN = "whowhen"
+    AEGIS = "aegis"
+    AGENTRX = "agentrx"
+    TRAIL = "trail"
+    TRAJECTORY = "trajectory"
+    GRADED = "graded"
+
+
+def eval_command(
+    dataset: Annotated[Dataset, typer.Option(help="What the data is.")],
+    data: Annotated[Path, typer.Option(help="A file or a folder; each sub-folder is a group of its own.")],
+    attributor: Annotated[list[str], typer.Option(help="Who is measured; may be repeated.")] = ["auto"],  # noqa: B006
+    labels: Annotated[
+        Path | None, typer.Option(help="A second team's labels of the same Who&When logs.", metavar="FILE")
+    ] = None,
+    with_reference: Annotated[
+        bool, typer.Option("--with-reference", help="Also measure with the expected answer told.")
+    ] = False,
+    cross_validate: Annotated[
+        int | None,
+        typer.Option(
+            help="Also measure each attributor fitted to these runs, in K folds of whole questions.", min=2, metavar="K"
+        ),
+    ] = None,
+    detection: Annotated[bool, typer.Option(help="Also diagnose every run with its outcome withheld.")] = True,
+    limit: Annotated[int | None, typer.Option(help="So many runs at most, drawn at random.", min=1)] = None,
+    seed: Annotated[int, typer.Option(help="Of the draw, the folds and the bootstrap.")] = 0,
+    as_json: Json = False,
+    html: Annotated[Path | None, typer.Option(help="Also write a page with plots.", metavar="FILE.html")] = None,
+) -> None:
+    """Measure attributors on labelled or graded runs, beside what can be had without reading them."""
+    from tracer_hooks.evaluation import EvaluationOptions, evaluation_tables
+
+    options = EvaluationOptions(
+        with_reference=with_reference, detection=detection, cross_validate=cross_validate, seed=seed
+    )
+    report = _measure(dataset, data, attributor, labels, limit, options)
+    if html is not None:
+        _write_page(html, report)
+    if as_json:
+        print_json(report.model_dump(mode="json"))
+    else:
+        out_wide().print(evaluation_tables(report, width=out_wide().width))
+    if report.problems:
+        set_apart = "1 record or answer was" if len(report.problems) == 1 else f"{len(report.problems)} were"
+        err().print(f"{report.runs} runs measured; {set_apart} set apart")
+        raise typer.Exit(FAILED)
+
+
+def _measure(
+    dataset: Dataset,
+    data: Path,
+    names: list[str],
+    labels: Path | None,
+    limit: int | None,
+    options: EvaluationOptions,
+) -> EvaluationReport:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from tracer_hooks.attribution import get_attributor
+    from tracer_hooks.evaluation import evaluate, read_data, read_second_labels
+
+    # wrong names are usage errors before any work, and so is what is not installed
+    attributors = {name: get_attributor(name) for name in names}
+    second_labels = () if labels is None else read_second_labels(labels)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(
+        *columns, console=err(), transient=True, disable=not err().is_terminal, redirect_stdout=False,
+        redirect_stderr=False,
+    ) as progress:  # fmt: skip
+        reading = progress.add_task("reading", total=None)
+        cases = read_data(dataset.value, data, limit=limit, seed=options.seed, labels=second_labels)
+        progress.remove_task(reading)
+        asking = progress.add_task("diagnosing", total=len(cases.cases))
+
+        def show(what: str, done: int, total: int) -> None:
+            progress.update(asking, description=what, completed=done, total=total)
+
+        return evaluate(cases, attributors, options, progress=show)
+
+
+def _write_page(html: Path, report: EvaluationReport) -> None:
+    from tracer_hooks.evaluation import render_evaluation
+
+    try:
+        html.parent.mkdir(parents=True, exist_ok=True)
+        html.write_text(render_evaluation(report), encoding="utf-8")
+    except OSError as error:
+        raise TracerHooksError(f"cannot write {str(html)!r}: {error.strerror}; expected a path for --html") from error
+    err().print(f"page: {html}", soft_wrap=True)

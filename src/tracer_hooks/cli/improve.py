@@ -1,0 +1,348 @@
+"""``tracer-hooks improve``."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from tracer_hooks._safe_text import on_screen
+from tracer_hooks.cli._options import (
+    BuildTeam,
+    Check,
+    Json,
+    MaxRuns,
+    MaxSeconds,
+    MaxTokens,
+    Report,
+    Seed,
+    Store,
+    TaskFile,
+    Workers,
+    load_function,
+    load_object,
+    model_chat,
+    work_folder,
+)
+from tracer_hooks.cli.console import FAILED, ProgressDisplay, err, print_json
+from tracer_hooks.cli.console import out as out_console
+from tracer_hooks.cli.prompts import diff_text
+from tracer_hooks.config import store_path
+from tracer_hooks.errors import BudgetSpentError, ConfigError
+
+if TYPE_CHECKING:  # at run time with the work: help and usage errors need no team
+    from tracer_hooks._api import Improvement, ImproveOptions
+    from tracer_hooks._api.improving import ImproveEstimate, ImproveProgress
+    from tracer_hooks.repairs import Chat
+    from tracer_hooks.report import ReportImprovement
+
+_STYLES = {"succeeded": "bold green", "failed": "bold red", "spread": "bold yellow", "unknown": "bold"}
+_MOST_REFUSED = 6
+_WHY_CHARS = 160
+
+
+class Writer(StrEnum):
+    """Who writes new instructions."""
+
+    REWRITER = "rewriter"
+    GEPA = "gepa"
+
+
+class Chooser(StrEnum):
+    """Whose instructions are rewritten next."""
+
+    BLAME = "blame"
+    ROUND_ROBIN = "round_robin"
+
+
+def improve_command(
+    team: BuildTeam,
+    tasks: TaskFile,
+    check: Check = None,
+    base_url: Annotated[
+        str, typer.Option(envvar="OPENAI_BASE_URL", help="Address of the model that writes prompts.", metavar="URL")
+    ] = "",
+    model: Annotated[
+        str, typer.Option(envvar="OPENAI_MODEL", help="Name of the model that writes prompts.", metavar="NAME")
+    ] = "",
+    writer_model: Annotated[
+        str | None,
+        typer.Option(help="A function that asks that model instead: messages in, text out.", metavar="MODULE:chat"),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the journal; default .tracer_hooks/improvement/TEAM.", metavar="DIR"),
+    ] = None,
+    metric_calls: Annotated[int, typer.Option(help="Runs of the team that the search may take.", min=1)] = 200,
+    pairs: Annotated[
+        int, typer.Option(help="Pairs of runs, new prompts against old ones, that the trial may take.", min=10)
+    ] = 200,
+    agent: Annotated[
+        list[str],
+        typer.Option(help="Whose instructions may be rewritten; may be repeated. [default: all]", metavar="NAME"),
+    ] = [],  # noqa: B006
+    writer: Annotated[Writer, typer.Option(help="Who writes: our rewriter, or GEPA's own prompt.")] = Writer.REWRITER,
+    selector: Annotated[
+        Chooser, typer.Option(help="Whose instructions are next: by blame for the failures, or each in turn.")
+    ] = Chooser.BLAME,
+    attributor: Annotated[str, typer.Option(help="Who diagnoses the failures.")] = "auto",
+    from_store: Annotated[
+        bool, typer.Option("--from-store", help="Learn from the team's failed runs in the run store; the tasks accept.")
+    ] = False,
+    workers: Workers = 4,
+    max_runs: MaxRuns = None,
+    max_tokens: MaxTokens = None,
+    max_seconds: MaxSeconds = None,
+    max_cost: Annotated[float | None, typer.Option(help="Stop after so much money; needs the prices.", min=0)] = None,
+    input_price: Annotated[float, typer.Option(help="Price of a million tokens read.", min=0)] = 0.0,
+    output_price: Annotated[float, typer.Option(help="Price of a million tokens written.", min=0)] = 0.0,
+    seed: Seed = 0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what it will take, after two runs of the team.")
+    ] = False,
+    report: Report = None,
+    store: Store = None,
+    as_json: Json = False,
+) -> None:
+    """Better prompts for your team: learnt from failures, accepted on other tasks, kept as a version."""
+    from tracer_hooks._api import ImproveOptions
+    from tracer_hooks._api.improving import Improver
+    from tracer_hooks.improvement import AcceptanceRule
+    from tracer_hooks.replay import CostCap
+    from tracer_hooks.suites import load_tasks
+
+    if store_path(store) is None:
+        raise ConfigError(
+            "the run store is switched off by TRACER_HOOKS_STORE='off', and prompts are kept there; expected a "
+            "path. Give one with --store"
+        )
+    cap = CostCap(
+        max_runs=max_runs,
+        max_tokens=max_tokens,
+        max_seconds=max_seconds,
+        max_cost=max_cost,
+        input_price=input_price,
+        output_price=output_price,
+    )
+    options = ImproveOptions(
+        metric_calls=metric_calls,
+        rule=AcceptanceRule(most_pairs=pairs),
+        agents=tuple(agent),
+        writer=writer.value,
+        selector=selector.value,
+        attributor=attributor,
+        workers=workers,
+        cap=cap,
+        seed=seed,
+    )
+    folder = out or work_folder("improvement", team)
+    with redirect_stdout(sys.stderr), ImproveBars(err()) as bars:  # what the team prints is no result of ours
+        improver = Improver(
+            load_object(team, option="MODULE:build_team"),
+            load_tasks(tasks),
+            chat=writing_chat(base_url, model, writer_model),
+            check=load_function(check, option="--check"),
+            folder=folder,
+            store=store,
+            from_store=from_store,
+            options=options,
+            on_progress=bars.show,
+        )
+        try:
+            estimate = improver.estimate()
+        except BudgetSpentError:
+            estimate = improver.estimate(probes=0)
+        bars.say(estimate_words(estimate))
+        if not dry_run:
+            try:
+                result = improver.run()
+            except KeyboardInterrupt:
+                bars.say("Interrupted. What was run is kept: give the same command again, and it goes on.")
+                raise
+    if dry_run:
+        if as_json:
+            print_json({**asdict(estimate), "tokens": estimate.tokens})
+        return
+    _show(result, tuple(_next_steps(result, options, folder, store)), folder, report, as_json=as_json)
+    if result.outcome == "stopped":
+        raise typer.Exit(FAILED)
+
+
+def writing_chat(base_url: str, model: str, function: str | None) -> Chat:
+    """The model that writes prompts, as it was named.
+
+    Raises:
+        ConfigError: No model is named.
+    """
+    if function is not None:
+        chat: Chat = load_function(function, option="--writer-model")
+        return chat
+    if not base_url or not model:
+        raise ConfigError(
+            "improve needs the model that writes, expected --base-url URL and --model NAME, or a function "
+            "of yours that asks one: --writer-model MODULE:chat"
+        )
+    return model_chat(base_url, model, needed_by="`tracer-hooks improve` with a model behind an endpoint")
+
+
+def _show(result: Improvement, next_steps: Sequence[str], folder: Path, report: Path | None, *, as_json: bool) -> None:
+    from tracer_hooks._api.improving import told
+
+    found = told(result, next_steps=next_steps)
+    if report is not None:
+        _write_report(report, found)
+    if as_json:
+        places = {"folder": str(folder), "report": None if report is None else str(report)}
+        print_json({**result.model_dump(mode="json"), **places, "next": list(next_steps)})
+        return
+    for part in _improvement_parts(found):
+        out_console().print(part, soft_wrap=True)
+
+
+def _write_report(report: Path, found: ReportImprovement) -> None:
+    from tracer_hooks.report import write_improvement
+
+    try:
+        write_improvement(report, found)
+    except OSError as error:
+        raise ConfigError(f"cannot write {str(report)!r}: {error.strerror}; expected a path for --report") from error
+    err().print(f"report: {report}", soft_wrap=True)
+
+
+def _next_steps(result: Improvement, options: ImproveOptions, folder: Path, store: Path | None) -> Iterator[str]:
+    if result.outcome == "accepted":
+        version = f"{result.version}{_naming(result.team, store)}"
+        yield f"Look at them: `tracer-hooks prompts show {version}`"
+        yield 'Use them: `hook(prompts="accepted")` in your code. Without it nothing changes.'
+        yield f"Take them back: `tracer-hooks prompts rollback {version}`"
+    elif result.outcome == "on trial" and not result.stopped:
+        most = options.rule.most_pairs
+        if len(result.pairs) >= most:
+            yield f"Go on with more pairs: `{command_again('--pairs', str(2 * most))}`"
+    elif result.outcome in ("rejected", "nothing found"):
+        yield (
+            "The team's prompts stay as they are. Another seed, another model that writes or more tasks may find "
+            f"better ones: `{command_again('--seed', str(options.seed + 1), '--out', f'{folder}-2')}`"
+        )
+    if result.stopped:
+        yield "What was run is kept. Raise the limit or see to the model, and give the same command again."
+
+
+def _naming(team: str, store: Path | None) -> str:
+    """The options that the commands for prompts need to find the team."""
+    from tracer_hooks.store import PromptStore
+
+    with PromptStore(store) as kept:
+        words = ["--team", team] if len(kept.teams()) > 1 else []
+    words += ["--store", str(store)] if store is not None else []
+    return "".join(f" {shlex.quote(word)}" for word in words)
+
+
+def command_again(*changes: str) -> str:
+    """The command that was given, with some options changed."""
+    changed, kept, skips = changes[::2], [], False
+    for word in sys.argv[1:]:
+        if skips:
+            skips = False
+        elif word in changed:
+            skips = True
+        elif word.partition("=")[0] not in changed:
+            kept.append(word)
+    return shlex.join(["tracer-hooks", *kept, *changes])
+
+
+class ImproveBars(ProgressDisplay):
+    """Progress of an improvement: a bar for each phase, and a line for each thing that happened.
+
+    Args:
+        console: Where to.
+    """
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(
+            console, TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+        )
+
+    def show(self, progress: ImproveProgress) -> None:
+        """Take news into account."""
+        words = progress.phase.value
+        if progress.done:
+            words += f", {progress.passed / progress.done:.0%} passed"
+        self.update(progress.phase.value, words, progress.done, progress.total)
+        if progress.said:
+            self.say(on_screen(progress.said[:1].upper() + progress.said[1:]) + ".")
+
+
+def estimate_words(estimate: ImproveEstimate) -> str:
+    """What it will take, in a sentence or two."""
+    dealt = estimate.tasks
+    parts = [f"at most {estimate.runs:,} runs of the team"]
+    if estimate.tokens:
+        parts.append(f"about {estimate.tokens:,} tokens")
+    if estimate.seconds_per_run is not None:
+        needed = _minutes(estimate.seconds_per_run * estimate.runs)
+        parts.append(f"{needed} of the team's own time, one run after the other")
+    if estimate.cost is not None:
+        parts.append(f"a cost of about {estimate.cost:.3g}" if estimate.tokens else "a cost that is not known")
+    unknown = " The runs report no tokens." if estimate.tokens == 0 else ""
+    return (
+        f"{dealt['propose']} tasks propose, {dealt['accept']} accept, {dealt['unused']} are kept for the end.\n"
+        f"Estimate: {', '.join(parts)}; the model that writes comes on top.{unknown} Ctrl-C is safe: the same command "
+        "goes on."
+    )
+
+
+def _improvement_parts(found: ReportImprovement) -> Iterator[Text]:
+    """The result, part by part."""
+    from tracer_hooks.store import prompt_diff
+
+    yield Text(f"\n{on_screen(found.heading)}", style=_STYLES[found.tone])
+    yield Text(on_screen(found.reason))
+    for note in found.notes:
+        yield Text(on_screen(f"Note: {note}."))
+    for compared in found.compared:
+        line = Text(f"\n{compared.title}: ", style="bold").append(compared.figures, style="not bold")
+        yield line.append(f" {compared.meaning}" if compared.meaning else "", style="not bold dim")
+    if found.trial:
+        yield Text(f"\n{found.trial}")
+    if found.baseline:
+        yield Text(f"\n{found.baseline}")
+    if found.blame:
+        shares = ", ".join(f"{agent} {share:.0%}".replace("%", " %") for agent, share in found.blame)
+        yield Text(on_screen(f"Blame for the failures: {shares}."))
+    for agent, before, after in found.prompts:
+        yield Text(f"\n{on_screen(agent)}", style="bold")
+        yield diff_text(prompt_diff(before, after, before_name="before", after_name="new"))
+    yield from _looked_for(found)
+    yield Text(f"\n{'; '.join(found.spent)}.", style="dim")
+    for step in found.next:
+        yield Text(on_screen(step.replace("`", "")))
+
+
+def _looked_for(found: ReportImprovement) -> Iterator[Text]:
+    if found.search:
+        yield Text(f"\n{on_screen(found.search)}")
+    if found.refused:
+        yield Text("Written and not kept:")
+    for one in found.refused[:_MOST_REFUSED]:
+        times = f" ({one.count} times)" if one.count > 1 else ""
+        why = one.why if len(one.why) <= _WHY_CHARS else f"{one.why[:_WHY_CHARS]}…"
+        yield Text(on_screen(f"  {one.agent}: {' '.join(why.split())}{times}"))
+    if len(found.refused) > _MOST_REFUSED:
+        yield Text(f"  and for {len(found.refused) - _MOST_REFUSED} more reasons; see --report or --json")
+
+
+def _minutes(seconds: float) -> str:
+    if seconds < 1:
+        return "less than a second"
+    return f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:,.0f} minutes"

@@ -1,0 +1,435 @@
+"""``tracer-hooks runs``: list, show, export, delete, prune and import runs of the store."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tracer_hooks.cli._options import (
+    Expected,
+    Failed,
+    FileFormat,
+    Format,
+    Json,
+    Outcome,
+    Reason,
+    RunId,
+    Store,
+    existing_store,
+    needed_store,
+    records_in,
+    stated_by,
+)
+from tracer_hooks.cli.console import FAILED, err, out_wide, print_json, write_result
+from tracer_hooks.cli.console import out as out_console
+from tracer_hooks.config import Retention, parse_age
+from tracer_hooks.errors import ConfigError
+
+if TYPE_CHECKING:  # at run time with the work: help needs no store, and a list no report
+    from rich.table import Table
+
+    from tracer_hooks.datasets import LoadedRecord, Stated
+    from tracer_hooks.repairs import RepairLog
+    from tracer_hooks.report import ReportRun
+    from tracer_hooks.schema import Trajectory
+    from tracer_hooks.store import Learnt, RunStore, RunSummary, StoredRun
+
+runs_app = typer.Typer(help="The local run store.", invoke_without_command=True)
+
+_COLUMNS = {"run": 12, "began": 11, "team": 5, "attempt": 7, "outcome": 9, "blamed": 5, "task": 5}
+"""The table's columns with the least width at which each is of use: an id that is cut shows no run."""
+_MOST_NAME = 26
+_STYLES = {"succeeded": "green", "failed": "red", "unknown": "yellow"}
+_MOST_SHOWN = 10
+
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Ask nobody.")]
+
+
+class ExportFormat(StrEnum):
+    """What ``runs export`` writes."""
+
+    TRAJECTORY = "trajectory"
+    OTLP = "otlp"
+    HTML = "html"
+
+
+@runs_app.callback()
+def runs(context: typer.Context) -> None:
+    """The local run store; without a command, the list of runs."""
+    if context.invoked_subcommand is None:
+        list_runs()
+
+
+@runs_app.command("list")
+def list_runs(
+    limit: Annotated[int, typer.Option(help="How many at most.", min=1)] = 20,
+    team: Annotated[str | None, typer.Option(help="Only this team.")] = None,
+    outcome: Annotated[str | None, typer.Option(help="Only succeeded, failed or unknown ones.")] = None,
+    as_json: Json = False,
+    store: Store = None,
+) -> None:
+    """List runs, newest first."""
+    from tracer_hooks.schema import RunOutcome
+    from tracer_hooks.store import RunStore
+
+    with RunStore(needed_store(store), read_only=True) as kept:
+        try:
+            wanted = None if outcome is None else RunOutcome(outcome.lower())
+        except ValueError as error:
+            raise ConfigError(f"--outcome is {outcome!r}, expected 'succeeded', 'failed' or 'unknown'") from error
+        summaries = kept.list(limit=limit, team=team, outcome=wanted) if kept.path.exists() else ()
+    if as_json:
+        print_json({"runs": [summary.model_dump(mode="json") for summary in summaries]})
+    elif not summaries:
+        err().print("no runs yet; hook a team, or run: tracer-hooks demo")
+    else:
+        out_wide().print(_table(summaries))
+
+
+@runs_app.command("show")
+def show_run(run: RunId, as_json: Json = False, store: Store = None) -> None:
+    """Show one run: its steps and its diagnosis."""
+    from rich.text import Text
+
+    with existing_store(store) as kept:
+        found = kept.get(run, with_tape=False)
+    if as_json:
+        print_json(found.model_dump(mode="json"))
+        return
+    from tracer_hooks.report import diagnosis_text, repair_text
+
+    log = _repairs(store, found)
+    console = out_console()
+    title = f"{found.team} ({found.framework}), attempt {found.attempt}: {found.outcome}"
+    console.print(Text(title, style=_STYLES[found.outcome]))
+    if found.outcome_reason:
+        console.print(Text(found.outcome_reason))
+    console.print(Text(f"task: {found.task}", style="dim"))
+    if found.prompts is not None:
+        console.print(Text(f"prompts: {found.prompts.words}", style="dim"))
+    for step in found.trajectory.steps:
+        marked = found.attribution is not None and found.attribution.step == step.index
+        head = f"{'>' if marked else ' '} {step.index:>3} {step.agent} [{step.kind}] "
+        text = step.error or step.content or ", ".join(call.name for call in step.tool_calls)
+        line = Text(head, style="bold red" if marked else "").append(" ".join(text.split())[:120])
+        console.print(line, soft_wrap=True)
+    if found.attribution is not None:
+        console.print(diagnosis_text(found.trajectory, found.attribution))
+    if log is not None:
+        console.print()
+        console.print(repair_text(log, found.trajectory))
+
+
+@runs_app.command("export")
+def export_run(
+    run: RunId,
+    file_format: Annotated[ExportFormat, typer.Option("--format", help="What to write.")] = ExportFormat.TRAJECTORY,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="The file; default stdout.")] = None,
+    store: Store = None,
+) -> None:
+    """Write one run as a trajectory, an OTLP trace, or an HTML report."""
+    from tracer_hooks.schema import to_json
+
+    with existing_store(store) as kept:
+        found = kept.get(run, with_tape=False)
+        attempts = kept.attempts(found.session_id) if file_format is ExportFormat.HTML else ()
+    if file_format is ExportFormat.HTML:
+        from tracer_hooks.report import render_html
+
+        text = render_html(_report(attempts or (found,)))
+    elif file_format is ExportFormat.OTLP:
+        from tracer_hooks.telemetry import export_request, to_spans
+
+        text = json.dumps(export_request(to_spans(found.trajectory)), ensure_ascii=False) + "\n"
+    else:
+        text = to_json(found.trajectory) + "\n"
+    write_result(text, out, again="tracer-hooks runs export RUN --out FILE")
+
+
+def _repairs(store: Path | None, run: StoredRun) -> RepairLog | None:
+    """What was tried in the call that ``run`` belongs to; it is stored with the last attempt."""
+    if run.repair is None:
+        with existing_store(store) as kept:
+            run = next(reversed(kept.attempts(run.session_id)), run)
+    if run.repair is None:
+        return None
+    from tracer_hooks.repairs import RepairLog
+
+    return RepairLog.model_validate(run.repair)
+
+
+def _table(summaries: Sequence[RunSummary]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for title, width in _COLUMNS.items():
+        table.add_column(title, overflow="ellipsis", no_wrap=True, min_width=width)
+    for summary in summaries:
+        unblamed = "none" if summary.abstained else "-"
+        cells = [
+            summary.run_id[:12],
+            f"{summary.started_at.astimezone():%m-%d %H:%M}",
+            _short(summary.team),
+            str(summary.attempt),
+            str(summary.outcome),
+            unblamed if summary.agent is None else _short(f"{summary.agent}@{summary.step}"),
+            " ".join(summary.task.split())[:60],
+        ]
+        table.add_row(*(Text(cell, style=_STYLES[cell] if cell == summary.outcome else "") for cell in cells))
+    return table
+
+
+def _short(name: str) -> str:
+    """A name that leaves room for the run's id: one that is cut shows no run."""
+    words = " ".join(name.split())
+    return words if len(words) <= _MOST_NAME else f"{words[: _MOST_NAME - 1]}…"
+
+
+def _report(attempts: Sequence[StoredRun]) -> ReportRun:
+    from tracer_hooks.repairs import RepairLog
+    from tracer_hooks.report import ReportAttempt, ReportRun
+
+    logs = (RepairLog.model_validate(run.repair) for run in reversed(attempts) if run.repair is not None)
+    return ReportRun(
+        team=attempts[0].team,
+        framework=attempts[0].framework,
+        task=attempts[0].task,
+        attempts=[
+            ReportAttempt(
+                number=run.attempt,
+                trajectory=run.trajectory,
+                attribution=run.attribution,
+                prompts=run.prompts.words if run.prompts is not None else "",
+            )
+            for run in attempts
+        ],
+        repair=next(logs, None),
+    )
+
+
+@runs_app.command("delete")
+def delete_runs(
+    runs: Annotated[
+        list[str], typer.Argument(metavar="RUN...", help="Ids of runs, or their beginnings.", show_default=False)
+    ],
+    only: Annotated[bool, typer.Option("--only", help="Leave the other attempts of the same calls.")] = False,
+    yes: Yes = False,
+    as_json: Json = False,
+    store: Store = None,
+) -> None:
+    """Delete runs for good, with the other attempts of their calls: their bytes are out of the file afterwards."""
+    with existing_store(store, read_only=False) as kept:
+        named = tuple(dict.fromkeys(map(kept.find_id, runs)))  # all are found before the first is deleted
+        found = named if only else kept.calls_of(*named)
+        lines = [f"run {run_id}{'' if run_id in named else ', another attempt of the same call'}" for run_id in found]
+        if yes or _is_agreed(lines, as_json=as_json):
+            _delete(kept, found, as_json=as_json)
+
+
+@runs_app.command("prune")
+def prune_runs(
+    older_than: Annotated[
+        str | None,
+        typer.Option("--older-than", help="Delete runs that began longer ago: 30d, 12h, 4w.", metavar="AGE"),
+    ] = None,
+    keep: Annotated[
+        int | None,
+        typer.Option(
+            "--keep", help="Keep the newest N whatever their age; alone, delete all others.", min=0, metavar="N"
+        ),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many would be deleted.")] = False,
+    yes: Yes = False,
+    as_json: Json = False,
+    store: Store = None,
+) -> None:
+    """Delete old runs for good. Prompts and counts that were learnt from them stay."""
+    if older_than is None and keep is None:
+        raise ConfigError("expected --older-than AGE, --keep N, or both: which runs are to go?")
+    age = parse_age(older_than, name="--older-than") if older_than is not None else None
+    with existing_store(store, read_only=False) as kept:
+        found = kept.prune(Retention(older_than=age, keep=keep), dry_run=True)
+        ids = tuple(summary.run_id for summary in found)  # what is shown, whatever becomes old meanwhile
+        if dry_run or not found:
+            if as_json:
+                print_json({"would_delete" if dry_run else "deleted": list(ids), "wiped": None})
+            elif dry_run:
+                out_console().print(f"{_counted(len(ids), 'run')} would be deleted")
+            else:
+                out_console().print("no run is that old; nothing was deleted")
+        elif yes or _is_agreed([_line(summary) for summary in found], as_json=as_json):
+            _delete(kept, ids, as_json=as_json)
+
+
+def _is_agreed(lines: Sequence[str], *, as_json: bool) -> bool:
+    if as_json:
+        raise ConfigError("--json asks nobody, expected --yes with it")
+    for line in lines[:_MOST_SHOWN]:
+        err().print(line, soft_wrap=True)
+    if len(lines) > _MOST_SHOWN:
+        err().print(f"and {len(lines) - _MOST_SHOWN} more")
+    return typer.confirm(f"Delete {_counted(len(lines), 'run')} for good?", err=True)
+
+
+def _delete(kept: RunStore, found: Sequence[str], *, as_json: bool) -> None:
+    """Delete runs, and say what stays of them."""
+    others = [run_id for run_id in kept.calls_of(*found) if run_id not in set(found)]
+    learnt = kept.learnt_from(*found)
+    kept.delete(*found)
+    is_wiped = kept.wipe()
+    if as_json:
+        print_json({"deleted": list(found), "wiped": is_wiped, "attempts_left": others, **learnt.model_dump()})
+        return
+    out_console().print(f"{_counted(len(found), 'run')} deleted")
+    for line in _staying(others, learnt):
+        out_console().print(line, soft_wrap=True)
+    if not is_wiped:
+        err().print(
+            "another process is reading the store: what was deleted is out of its reach, and out of the file once "
+            "this command is given again without that process"
+        )
+
+
+def _staying(attempts: Sequence[str], learnt: Learnt) -> Iterator[str]:
+    if attempts:
+        shown = ", ".join(run_id[:12] for run_id in attempts[:_MOST_SHOWN])
+        more = f" and {len(attempts) - _MOST_SHOWN} more" if len(attempts) > _MOST_SHOWN else ""
+        yield f"of the same calls, with the same tasks, stay: {shown}{more}"
+    if learnt.counts:
+        yield f"what was learnt from them stays, with their ids: {_counted(learnt.counts, 'count')} for prompts"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _line(summary: RunSummary) -> str:
+    return f"{summary.run_id[:12]}  {summary.started_at.astimezone():%Y-%m-%d %H:%M}  {summary.team}"
+
+
+@dataclass(kw_only=True)
+class _Taken:
+    """What became of the records."""
+
+    imported: list[str] = field(default_factory=list)
+    there: list[str] = field(default_factory=list)
+    updated: list[str] = field(default_factory=list)
+    bad: list[LoadedRecord] = field(default_factory=list)
+
+
+@runs_app.command("import")
+def import_runs(
+    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files or folders.", show_default=False)],
+    failed: Failed = False,
+    outcome: Outcome = None,
+    reason: Reason = None,
+    expected: Expected = None,
+    file_format: FileFormat = Format.AUTO,
+    as_json: Json = False,
+    store: Store = None,
+) -> None:
+    """Take runs from traces and files into the run store; a run that is there already is not taken twice.
+
+    What is said of the runs holds for every run that is read, also for those that were imported before.
+    """
+    from tracer_hooks.store import RunStore
+
+    stated = stated_by(failed=failed, outcome=outcome, reason=reason, expected=expected)
+    taken = _Taken()
+    with RunStore(needed_store(store)) as kept:
+        for path in paths:
+            for record in records_in(path, file_format=file_format):
+                if record.error is not None or record.trajectory is None:
+                    taken.bad.append(record)
+                else:
+                    _take(kept, record.trajectory, stated, taken)
+    _show_taken(taken, as_json=as_json)
+    if taken.bad:
+        raise typer.Exit(FAILED)
+
+
+def _take(kept: RunStore, read: Trajectory, stated: Stated, taken: _Taken) -> None:
+    from tracer_hooks.datasets import Stated
+    from tracer_hooks.schema import RunKind
+    from tracer_hooks.telemetry import ContentGate, gated_trajectory
+
+    trajectory = gated_trajectory(stated.of(read).trajectory, ContentGate.of_record())
+    if kept.add(_imported(trajectory)):
+        taken.imported.append(trajectory.run_id)
+        return
+    there = kept.get(trajectory.run_id, with_tape=False)
+    if there.kind is RunKind.IMPORTED and _unstated(there.trajectory) != _unstated(trajectory):
+        # Records of different sets may bear the same id, such as "1".
+        trajectory = trajectory.model_copy(update={"run_id": f"{trajectory.run_id}-{_digest(trajectory)}"})
+        if kept.add(_imported(trajectory)):
+            taken.imported.append(trajectory.run_id)
+            return
+        there = kept.get(trajectory.run_id, with_tape=False)
+    taken.there.append(there.run_id)
+    is_stated = stated != Stated() and there.kind is RunKind.IMPORTED
+    if is_stated and (there.outcome, there.outcome_reason) != (trajectory.outcome, trajectory.outcome_reason):
+        kept.save(_imported(trajectory, like=there))
+        taken.updated.append(there.run_id)
+
+
+def _show_taken(taken: _Taken, *, as_json: bool) -> None:
+    for record in taken.bad:
+        err().print(f"could not be read: {record.error}", style="yellow", soft_wrap=True)
+    if as_json:
+        bad = [{"source": record.source, "error": str(record.error)} for record in taken.bad]
+        document = {"imported": taken.imported, "already_there": taken.there, "updated": taken.updated}
+        print_json({**document, "could_not_be_read": bad})
+        return
+    numbers = f"{len(taken.imported)} imported, {len(taken.there)} already there, {len(taken.bad)} could not be read"
+    out_console().print(numbers, soft_wrap=True)
+    if taken.updated:
+        out_console().print(f"of those already there, {len(taken.updated)} now have the outcome that you say")
+    first = next(iter((*taken.imported, *taken.there)), None)
+    if first is not None:
+        out_console().print(f"diagnose one: tracer-hooks diagnose {first}", soft_wrap=True)
+
+
+def _imported(trajectory: Trajectory, *, like: StoredRun | None = None) -> StoredRun:
+    from tracer_hooks.schema import RunKind
+    from tracer_hooks.store import StoredRun
+
+    starts = [step.started_at for step in trajectory.steps if step.started_at is not None]
+    ends = [step.ended_at for step in trajectory.steps if step.ended_at is not None]
+    return StoredRun(
+        run_id=trajectory.run_id,
+        team=trajectory.team,
+        framework=trajectory.framework,
+        task=trajectory.task,
+        outcome=trajectory.outcome,
+        outcome_reason=trajectory.outcome_reason,
+        # Records without times are listed where they were imported.
+        started_at=like.started_at if like is not None else min(starts, default=datetime.now(UTC)),
+        ended_at=max(ends, default=None),
+        session_id=trajectory.run_id,
+        kind=RunKind.IMPORTED,
+        trajectory=trajectory,
+    )
+
+
+def _unstated(trajectory: Trajectory) -> Trajectory:
+    """Without what may be said of a run after it was imported, which makes no other run of it."""
+    from tracer_hooks.schema import RunOutcome
+
+    unstated: dict[str, Any] = {"outcome": RunOutcome.UNKNOWN, "outcome_reason": None, "reference": None}
+    return trajectory.model_copy(update=unstated)
+
+
+def _digest(trajectory: Trajectory) -> str:
+    """Of the content, so that the same record gets the same id in every import."""
+    from tracer_hooks.schema import to_json
+
+    return hashlib.sha256(to_json(_unstated(trajectory)).encode()).hexdigest()[:8]
