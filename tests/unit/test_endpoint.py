@@ -88,11 +88,11 @@ def test_a_connection_that_breaks_is_made_again_once_the_endpoint_has_answered()
 def test_without_the_client_the_message_names_what_needs_it_and_the_install_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from tracer_hooks.cli._improve_job import WritingModel
+    from tracer_hooks.cli.improve import writing_chat
 
     monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(MissingExtraError, match=r"^`tracer-hooks improve` .*pip install 'tracer-hooks\[judge\]'"):
-        WritingModel(base_url="http://127.0.0.1:9/v1", model="m", function=None).chat()
+        writing_chat("http://127.0.0.1:9/v1", "m", None)
 
 
 def test_calls_are_not_traced(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tracer_hooks.cli._app import app
+from tracer_hooks.cli.app import app
 from tracer_hooks.config import Retention
 from tracer_hooks.store import PromptStore, RunStore
 
