@@ -18,17 +18,21 @@ from numpy.typing import NDArray
 from tracer_hooks._optional import require
 from tracer_hooks.attribution._features import FeatureTable, features_of, group_of
 from tracer_hooks.attribution._reading._roles import fold
-from tracer_hooks.attribution._structural._agent_head import MODES, AgentHead, FaultModel, LinearScores, roster_of
-from tracer_hooks.attribution._structural._agent_rows import (
+from tracer_hooks.errors import AttributionError
+from tracer_hooks.schema import LabeledTrajectory
+from tracer_hooks_models.agent_head import (
+    MODES,
     SEAT,
     WORD,
+    AgentHead,
     AgentRows,
+    FaultModel,
+    LinearScores,
     column_of,
+    roster_of,
     rows_of,
     seat_of,
 )
-from tracer_hooks.errors import AttributionError
-from tracer_hooks.schema import LabeledTrajectory
 
 Array = NDArray[np.float64]
 _FLAT = 1e-5

@@ -28,12 +28,12 @@ import numpy as np
 from _agent_head_fit import AgentExample, AgentFitOptions, Array, Fit, Study, Sums, pooled, ridge
 from numpy.typing import NDArray
 
-from tracer_hooks.attribution._structural._agent_head import MODES
 from tracer_hooks.datasets import load
 from tracer_hooks.evaluation._architecture import architecture_of
 from tracer_hooks.evaluation._names import fold, resolve
 from tracer_hooks.evaluation._resampling import Resampling
 from tracer_hooks.schema import LabeledTrajectory
+from tracer_hooks_models.agent_head import MODES
 
 FOLDS, DRAWS, SEED = 5, 1000, 0
 OPTIONS = AgentFitOptions()

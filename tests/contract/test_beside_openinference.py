@@ -10,8 +10,8 @@ import tracer_hooks
 from tracer_hooks import semconv
 from tracer_hooks.telemetry import assemble
 from tracer_hooks.telemetry._file_exporter import to_record
-from tracer_hooks.testing._contract_base import attribute
-from tracer_hooks.testing._contract_restore import attributes, changes
+from tracer_hooks_testing._base import attribute
+from tracer_hooks_testing._isolation import attributes, changes
 
 from .kinds._kind import in_order
 from .kinds._openinference import instrumented, instrumentor, ours, patched_classes, theirs

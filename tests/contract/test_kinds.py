@@ -6,7 +6,7 @@ import pytest
 
 import tracer_hooks
 from tracer_hooks.errors import AdapterError
-from tracer_hooks.testing._contract_restore import attributes, changes
+from tracer_hooks_testing._isolation import attributes, changes
 
 from .kinds._case import Meeting, cases_in
 from .kinds._kind import Kind, in_order

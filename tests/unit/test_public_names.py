@@ -15,8 +15,8 @@ from tracer_hooks import _moved
 PACKAGES = (
     "tracer_hooks",
     "tracer_hooks.attribution",
-    "tracer_hooks.attribution.encoder",
-    "tracer_hooks.attribution.teaching",
+    "tracer_hooks_models.encoder",
+    "tracer_hooks_models.teaching",
     "tracer_hooks.datasets",
     "tracer_hooks.endpoint",
     "tracer_hooks.evaluation",
@@ -34,12 +34,12 @@ PACKAGES = (
     "tracer_hooks.suites.architectures",
     "tracer_hooks.telemetry",
     "tracer_hooks.testing",
-    "tracer_hooks.training",
-    "tracer_hooks.training.data",
-    "tracer_hooks.training.contrastive",
-    "tracer_hooks.training.grpo",
-    "tracer_hooks.training.rewards",
-    "tracer_hooks.training.sft",
+    "tracer_hooks_models.training",
+    "tracer_hooks_models.training.data",
+    "tracer_hooks_models.training.contrastive",
+    "tracer_hooks_models.training.grpo",
+    "tracer_hooks_models.training.rewards",
+    "tracer_hooks_models.training.sft",
 )
 HEAVY = (
     "torch", "transformers", "numpy", "pydantic", "sqlalchemy", "jinja2", "rich", "typer", "opentelemetry.sdk",
@@ -101,7 +101,7 @@ def test_importing_is_fast() -> None:
 
 
 def test_the_encoder_package_loads_torch_at_the_first_use_only() -> None:
-    code = "import sys, tracer_hooks.attribution.encoder; print('torch' in sys.modules)"
+    code = "import sys, tracer_hooks_models.encoder; print('torch' in sys.modules)"
     assert python(code) == "False"
 
 

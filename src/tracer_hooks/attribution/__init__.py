@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from tracer_hooks.attribution._ensemble import EnsembleAttributor
     from tracer_hooks.attribution._fitting import FitReport, Fittable, TenMore, fitted_only
     from tracer_hooks.attribution._judge import JudgeAttributor, JudgeBudget, JudgeOptions
-    from tracer_hooks.attribution._prefill import PrefillAttributor, PrefillOptions
     from tracer_hooks.attribution._protocol import Attributor
     from tracer_hooks.attribution._reading import expected_values
     from tracer_hooks.attribution._registry import attributor_names, get_attributor, register_attributor
     from tracer_hooks.attribution._scores import Scorer, StepScores
     from tracer_hooks.attribution._structural import StructuralAttributor
-    from tracer_hooks.attribution.encoder import EncoderAttributor
+    from tracer_hooks_models.encoder import EncoderAttributor
+    from tracer_hooks_models.prefill import PrefillAttributor, PrefillOptions
 
 __all__ = [
     "ENVIRONMENT_FAULT",
@@ -66,7 +66,7 @@ lazy_names(
         "._structural": ("StructuralAttributor",),
         "._contrast": ("ContrastAttributor", "ContrastOptions", "RunSource"),
         "._judge": ("JudgeAttributor", "JudgeBudget", "JudgeOptions"),
-        "._prefill": ("PrefillAttributor", "PrefillOptions"),
-        ".encoder": ("EncoderAttributor",),
+        "tracer_hooks_models.prefill": ("PrefillAttributor", "PrefillOptions"),
+        "tracer_hooks_models.encoder": ("EncoderAttributor",),
     },
 )

@@ -18,10 +18,10 @@ GROUP = "tracer_hooks.attributors"
 # Modules are imported when the attributor is asked for: some bring torch with them.
 _SHIPPED: dict[str, str] = {
     "contrast": "tracer_hooks.attribution._contrast:ContrastAttributor",
-    "encoder": "tracer_hooks.attribution.encoder:EncoderAttributor",
+    "encoder": "tracer_hooks_models.encoder:EncoderAttributor",
     "ensemble": "tracer_hooks.attribution._ensemble:EnsembleAttributor",
     "judge": "tracer_hooks.attribution._judge:JudgeAttributor",
-    "prefill": "tracer_hooks.attribution._prefill:PrefillAttributor",
+    "prefill": "tracer_hooks_models.prefill:PrefillAttributor",
     "rules": "tracer_hooks.attribution._rules._attributor:RulesAttributor",
     "structural": "tracer_hooks.attribution._structural:StructuralAttributor",
 }

@@ -178,7 +178,7 @@ class CalibrateBars(ProgressDisplay):
 
 
 def _with_judge(calibrator: Calibrator, result: Calibration) -> Calibration:
-    from tracer_hooks.training import OnConsole
+    from tracer_hooks_models.training import OnConsole
 
     err().print("Training the judge. Ctrl-C is safe: the same command goes on from the last checkpoint.")
     with redirect_stdout(sys.stderr):  # the libraries that train print, too

@@ -146,7 +146,7 @@ def _train(command: str, config: Path | None, options: dict[str, Any]) -> None:
     """Train as a file and the options that were given say, and print the metrics."""
     is_judge = command in ("sft", "grpo")
     require("trl" if is_judge else "accelerate", extra="train", feature=f"tracer-hooks train {command}")
-    from tracer_hooks import training
+    from tracer_hooks_models import training
 
     method = command if is_judge else "contrastive"
     kind = {"sft": "SFTConfig", "grpo": "GRPOConfig", "contrastive": "ContrastiveConfig"}[method]

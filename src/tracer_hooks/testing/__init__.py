@@ -10,15 +10,20 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks.testing._contract import AdapterContract
-    from tracer_hooks.testing._contract_teams import ContractTeams, NotOfferedError
-    from tracer_hooks.testing._observing import Observer, observed
-    from tracer_hooks.testing._scenarios import PROMPTS, SCRIPTS, TASK, Scenario, lookup
+    from tracer_hooks.testing._observing import CountingIds, Observer, observed, span_tree, ticking_clock
     from tracer_hooks.testing._scripted_llm import ScriptedLLM
-    from tracer_hooks.testing._scripted_replies import Drop, ErrorReply, Garbage, Reply, ToolCallReply
-    from tracer_hooks.testing._scripted_request import ScriptedRequest
-    from tracer_hooks.testing._scripted_rules import Rule, When
-    from tracer_hooks.testing._spans import CountingIds, span_tree, ticking_clock
+    from tracer_hooks.testing._scripted_rules import (
+        Drop,
+        ErrorReply,
+        Garbage,
+        Reply,
+        Rule,
+        ScriptedRequest,
+        ToolCallReply,
+        When,
+    )
+    from tracer_hooks_testing._contract import AdapterContract
+    from tracer_hooks_testing._teams import PROMPTS, SCRIPTS, TASK, ContractTeams, NotOfferedError, Scenario, lookup
 
 __all__ = [
     "PROMPTS",
@@ -48,14 +53,14 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "._contract": ("AdapterContract",),
-        "._contract_teams": ("ContractTeams", "NotOfferedError"),
+        "tracer_hooks_testing._contract": ("AdapterContract",),
+        "tracer_hooks_testing._teams": ("ContractTeams", "NotOfferedError"),
         "._observing": ("Observer", "observed"),
-        "._scenarios": ("PROMPTS", "SCRIPTS", "TASK", "Scenario", "lookup"),
+        "tracer_hooks_testing._teams": ("PROMPTS", "SCRIPTS", "TASK", "Scenario", "lookup"),
         "._scripted_llm": ("ScriptedLLM",),
-        "._scripted_replies": ("Drop", "ErrorReply", "Garbage", "Reply", "ToolCallReply"),
-        "._scripted_request": ("ScriptedRequest",),
+        "._scripted_rules": ("Drop", "ErrorReply", "Garbage", "Reply", "ToolCallReply"),
+        "._scripted_rules": ("ScriptedRequest",),
         "._scripted_rules": ("Rule", "When"),
-        "._spans": ("CountingIds", "span_tree", "ticking_clock"),
+        "._observing": ("CountingIds", "span_tree", "ticking_clock"),
     },
 )

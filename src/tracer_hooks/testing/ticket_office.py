@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from tracer_hooks.suites import Endpoint
-from tracer_hooks.testing._scripted_replies import Reply, ToolCallReply
-from tracer_hooks.testing._scripted_rules import Rule, When
+from tracer_hooks.testing._scripted_rules import Reply, Rule, ToolCallReply, When
 
 __all__ = ["ANSWER", "FEEDBACK", "INSTRUCTIONS", "TASK", "Endpoint", "instructions", "script", "ticket_price"]
 

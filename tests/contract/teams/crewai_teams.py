@@ -16,7 +16,7 @@ from crewai.tools import BaseTool, tool
 from crewai.tools.structured_tool import CrewStructuredTool
 
 from tracer_hooks.testing import PROMPTS, SCRIPTS, ContractTeams, Rule, Scenario, ScriptedLLM, ToolCallReply, lookup
-from tracer_hooks.testing._scenarios import calls_then_says, says
+from tracer_hooks_testing._teams import calls_then_says, says
 
 Tool = Callable[..., Any]
 

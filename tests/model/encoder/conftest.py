@@ -119,7 +119,7 @@ def data(tmp_path_factory: pytest.TempPathFactory):
 def trained(base, data, tmp_path_factory: pytest.TempPathFactory):
     """An encoder trained for some seconds on runs whose fault is plain to see, and its figures."""
     pytest.importorskip("accelerate")
-    from tracer_hooks.training import ContrastiveConfig, train_contrastive
+    from tracer_hooks_models.training import ContrastiveConfig, train_contrastive
 
     out = tmp_path_factory.mktemp("trained")
     config = ContrastiveConfig(

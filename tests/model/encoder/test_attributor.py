@@ -9,10 +9,10 @@ import pytest
 from tracer_hooks.attribution import Attributor
 from tracer_hooks.attribution._fitting import Fittable
 from tracer_hooks.attribution._scores import Scorer
-from tracer_hooks.attribution.encoder import EncoderAttributor
-from tracer_hooks.attribution.encoder._pointer import POINTER
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import RunOutcome, Step, Trajectory
+from tracer_hooks_models.encoder import EncoderAttributor
+from tracer_hooks_models.encoder._adaptation import POINTER
 
 
 @pytest.fixture(scope="module")

@@ -2,11 +2,9 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks.attribution.encoder._given import read
-from tracer_hooks.attribution.encoder._texts import text_of
-from tracer_hooks.attribution.encoder._tokens import Budget, StepTokenizer
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import Step, StepInput, ToolCall, Trajectory
+from tracer_hooks_models.encoder._texts import Budget, StepTokenizer, read, text_of
 
 
 def trajectory(*steps: Any, task: str = "solve the sum") -> Trajectory:

@@ -8,10 +8,10 @@ import pytest
 from tracer_hooks.attribution import get_attributor
 from tracer_hooks.attribution._features import features_of
 from tracer_hooks.attribution._weight_files import SHIPPED_SHA256, encoder_folder, sha256
-from tracer_hooks.attribution.encoder import EncoderAttributor, _attributor, _weights
-from tracer_hooks.attribution.encoder._weights import load_config
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import Step, Trajectory
+from tracer_hooks_models.encoder import EncoderAttributor, _attributor, _weights
+from tracer_hooks_models.encoder._weights import load_config
 
 SHIPPED: Path = encoder_folder() or pytest.skip("tracer-hooks-encoder is not installed", allow_module_level=True)
 

@@ -1,8 +1,7 @@
 import pytest
 import torch
 
-from tracer_hooks.attribution.encoder._head import HeadConfig, HeadInput
-from tracer_hooks.attribution.encoder._towers import TrajectoryHead
+from tracer_hooks_models.encoder._model import HeadConfig, HeadInput, TrajectoryHead
 
 SPEAKERS = [[0, 1, 0, 2], [0, 1, -1, -1]]
 

@@ -1,6 +1,6 @@
 import torch
 
-from tracer_hooks.attribution.encoder._weights import load_model, pack, unpack
+from tracer_hooks_models.encoder._weights import load_model, pack, unpack
 
 
 def test_packing_keeps_every_row_to_within_half_a_step_of_its_scale() -> None:
@@ -30,9 +30,8 @@ def test_a_zero_row_stays_zero() -> None:
 
 
 def test_a_saved_model_gives_nearly_the_same_logits(trained, labeled, base) -> None:
-    from tracer_hooks.attribution.encoder._given import read
-    from tracer_hooks.attribution.encoder._tokens import StepTokenizer
-    from tracer_hooks.attribution.encoder._weights import save_model
+    from tracer_hooks_models.encoder._texts import StepTokenizer, read
+    from tracer_hooks_models.encoder._weights import save_model
 
     model, _ = load_model(trained[0])
     reading = read(labeled(1).trajectory, StepTokenizer(base), model.head.config.features)

@@ -8,7 +8,6 @@ pytest.importorskip("torch")
 pytest.importorskip("trl")
 pytest.importorskip("peft")
 
-from tracer_hooks.attribution.teaching import JudgeQuestions
 from tracer_hooks.schema import (
     AgentFault,
     DecisiveStep,
@@ -20,7 +19,8 @@ from tracer_hooks.schema import (
     Trajectory,
     save_jsonl,
 )
-from tracer_hooks.training.data import JudgeTaskOptions
+from tracer_hooks_models.teaching import JudgeQuestions
+from tracer_hooks_models.training.data import JudgeTaskOptions
 
 WORDS = ["solve", "the", "sum", "of", "two", "and", "three", "answer", "is", "five", "check", "it", "again", "total"]
 TEMPLATE = (

@@ -20,7 +20,7 @@ from tracer_hooks.datasets import load
 from tracer_hooks.errors import ConfigError, DatasetError, MissingExtraError, TrainingError
 from tracer_hooks.schema import LabeledTrajectory, load_jsonl
 from tracer_hooks.suites import SuiteTask
-from tracer_hooks.training import sft as module
+from tracer_hooks_models.training import sft as module
 
 TEAM = Path(__file__).parents[2] / "fixtures" / "counting_team.py"
 _NAMES = runpy.run_path(str(TEAM))

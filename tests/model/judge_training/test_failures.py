@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 from tracer_hooks.cli.train import train_app
 from tracer_hooks.errors import ConfigError, TrainingError
-from tracer_hooks.training import SFTConfig, train_sft
-from tracer_hooks.training import sft as module
-from tracer_hooks.training._checkpoints import is_whole, last_whole
+from tracer_hooks_models.training import SFTConfig, train_sft
+from tracer_hooks_models.training import sft as module
+from tracer_hooks_models.training._run import is_whole, last_whole
 
 
 @pytest.fixture

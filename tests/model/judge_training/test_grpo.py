@@ -7,12 +7,12 @@ import torch
 from safetensors.torch import load_file
 
 from tracer_hooks.attribution import get_attributor
-from tracer_hooks.attribution.teaching import prompt_ids
 from tracer_hooks.errors import MissingExtraError
-from tracer_hooks.training import GRPOConfig, train_grpo
-from tracer_hooks.training._language_model import load_language_model
-from tracer_hooks.training.data import prompt_rows, read_labeled
-from tracer_hooks.training.grpo import _trainer, prompts_of, reward_functions
+from tracer_hooks_models.teaching import prompt_ids
+from tracer_hooks_models.training import GRPOConfig, train_grpo
+from tracer_hooks_models.training._language_model import load_language_model
+from tracer_hooks_models.training.data import prompt_rows, read_labeled
+from tracer_hooks_models.training.grpo import _trainer, prompts_of, reward_functions
 
 
 @pytest.fixture
@@ -137,8 +137,8 @@ def test_replies_are_rewarded_by_the_row_that_they_answer(config_of):
 def test_a_run_that_was_broken_off_and_resumed_gives_the_weights_of_one_that_was_not(config_of, tmp_path, monkeypatch):
     """Rollouts are drawn with the seed of the checkpoint."""
     common = {"max_steps": 4, "checkpoint_every": 1}
-    monkeypatch.setattr("tracer_hooks.training.grpo.reward", lambda answer, gold, options: 0.0)
-    from tracer_hooks.training import grpo
+    monkeypatch.setattr("tracer_hooks_models.training.grpo.reward", lambda answer, gold, options: 0.0)
+    from tracer_hooks_models.training import grpo
 
     made = grpo.reward_functions
 

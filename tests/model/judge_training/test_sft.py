@@ -8,16 +8,16 @@ import torch
 from safetensors.torch import load_file
 
 from tracer_hooks.attribution import get_attributor
-from tracer_hooks.attribution._judge._local import LocalChat
-from tracer_hooks.attribution.teaching import prompt_ids, read_verdict
 from tracer_hooks.endpoint import ChatRequest
 from tracer_hooks.errors import TrainingError
 from tracer_hooks.schema import save_jsonl
-from tracer_hooks.training import SFTConfig, train_sft
-from tracer_hooks.training._answers import reply
-from tracer_hooks.training._language_model import as_written, load_language_model, write_judge
-from tracer_hooks.training.data import read_labeled, sft_rows
-from tracer_hooks.training.sft import _trainer, token_rows
+from tracer_hooks_models.local_judge import LocalChat
+from tracer_hooks_models.teaching import prompt_ids, read_verdict
+from tracer_hooks_models.training import SFTConfig, train_sft
+from tracer_hooks_models.training._judge_run import reply
+from tracer_hooks_models.training._language_model import as_written, load_language_model, write_judge
+from tracer_hooks_models.training.data import read_labeled, sft_rows
+from tracer_hooks_models.training.sft import _trainer, token_rows
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ def test_no_logits_are_made_of_the_prompt_and_the_loss_is_that_of_trl(config_of,
 
 
 def _of_trl(trainer):
-    from tracer_hooks.training._reply_loss import ReplyLoss
+    from tracer_hooks_models.training._language_model import ReplyLoss
 
     return super(ReplyLoss, trainer).compute_loss
 

@@ -11,9 +11,9 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from tracer_hooks.attribution._prefill import PrefillOptions  # noqa: E402
-from tracer_hooks.attribution._prefill._model import LocalModel, load_model  # noqa: E402
 from tracer_hooks.schema import RunOutcome, Step, Trajectory  # noqa: E402
+from tracer_hooks_models.prefill import PrefillOptions  # noqa: E402
+from tracer_hooks_models.prefill._model import LocalModel, load_model  # noqa: E402
 
 _CORPUS = [
     "This is the record of a team of agents that worked on a task and failed. The record is shortened: [...] marks "

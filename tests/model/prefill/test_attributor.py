@@ -14,12 +14,12 @@ import pytest
 
 from tracer_hooks.attribution import get_attributor
 from tracer_hooks.attribution._fitting import Fittable
-from tracer_hooks.attribution._prefill import PrefillAttributor, PrefillOptions, _attributor
-from tracer_hooks.attribution._prefill._model import MODEL_VARIABLE, fingerprint_of
 from tracer_hooks.attribution._protocol import Attributor
 from tracer_hooks.attribution._scores import Scorer
 from tracer_hooks.errors import AttributionError, ConfigError, MissingExtraError
 from tracer_hooks.schema import DecisiveStep, LabeledTrajectory, LabelSource, RunOutcome, Step, ToolCall, Trajectory
+from tracer_hooks_models.prefill import PrefillAttributor, PrefillOptions, _attributor
+from tracer_hooks_models.prefill._model import MODEL_VARIABLE, fingerprint_of
 
 CONTENTS = ("the clerk adds the apples", "alpha beta gamma delta", "the sum is river stone zebra", "an error, a result")
 
@@ -240,7 +240,7 @@ def test_bfloat16_reads_nearly_the_same(options, make_run, tmp_path: Path) -> No
 
 def test_importing_the_package_loads_no_torch() -> None:
     code = (
-        "import sys, tracer_hooks.attribution._prefill as p; "
+        "import sys, tracer_hooks_models.prefill as p; "
         "assert p.PrefillAttributor.name; print([m for m in ('torch', 'transformers', 'sklearn') if m in sys.modules])"
     )
 

@@ -12,12 +12,10 @@ import torch
 import transformers
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tracer_hooks.attribution._prefill import PrefillOptions
-from tracer_hooks.attribution._prefill._alone import read_alone
-from tracer_hooks.attribution._prefill._features import extract
-from tracer_hooks.attribution._prefill._reader import read, windows
-from tracer_hooks.attribution._prefill._render import shorten, step_text, transcribe
 from tracer_hooks.errors import AttributionError, ConfigError
+from tracer_hooks_models.prefill import PrefillOptions
+from tracer_hooks_models.prefill._reader import extract, read, read_alone, windows
+from tracer_hooks_models.prefill._render import shorten, step_text, transcribe
 
 SHAPE = (
     "vocab_size",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tracer_hooks.attribution._prefill._render import part_at, shorten, step_text, transcribe
 from tracer_hooks.schema import Step, StepKind, ToolCall
+from tracer_hooks_models.prefill._render import part_at, shorten, step_text, transcribe
 
 
 def decoded(model, tokens):

@@ -7,15 +7,27 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tracer_hooks.attribution._prefill import PrefillFeatures
-from tracer_hooks.attribution._prefill._flow import lift, received
-from tracer_hooks.attribution._prefill._logit import Choice, fit_logit, log_likelihood, probabilities
-from tracer_hooks.attribution._prefill._masprism import Suspects, rank, suspects_of
-from tracer_hooks.attribution._prefill._probe import Compression
-from tracer_hooks.attribution._prefill._signals import SIGNALS, signals_of, standardised
-from tracer_hooks.attribution._prefill._symptoms import late_symptoms, shows_error, top_symptoms
 from tracer_hooks.attribution._reading import Trace
 from tracer_hooks.schema import Step, ToolCall, Trajectory
+from tracer_hooks_models.prefill import PrefillFeatures
+from tracer_hooks_models.prefill._fit import (
+    StepChoice,
+    fit_logit,
+    log_likelihood,
+    probabilities,
+)
+from tracer_hooks_models.prefill._masprism import Suspects, rank, suspects_of
+from tracer_hooks_models.prefill._signals import (
+    SIGNALS,
+    Compression,
+    late_symptoms,
+    lift,
+    received,
+    shows_error,
+    signals_of,
+    standardised,
+    top_symptoms,
+)
 
 
 def features_of(surprise, attention, *, alone=None, counts=None) -> PrefillFeatures:
@@ -162,7 +174,7 @@ def planted_choices(rng, count, weights):
         features = rng.normal(size=(6, len(weights)))
         right = np.zeros(6, dtype=bool)
         right[rng.choice(6, p=probabilities(features, weights))] = True
-        yield Choice(features, right)
+        yield StepChoice(features, right)
 
 
 def test_the_logit_finds_the_weights_that_made_the_choices() -> None:
@@ -200,7 +212,7 @@ def test_a_label_that_allows_several_steps_is_learnt_from() -> None:
         features = rng.normal(size=(6, 2))
         right = np.zeros(6, dtype=bool)
         right[[int(features[:, 0].argmax()), int(rng.integers(6))]] = True
-        choices.append(Choice(features, right))
+        choices.append(StepChoice(features, right))
 
     found = fit_logit(choices, prior=np.array([0.1, 0.0]), strength=0.1)
 

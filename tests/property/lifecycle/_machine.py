@@ -20,8 +20,7 @@ from tracer_hooks import semconv
 from tracer_hooks._api.conducting import _conductor
 from tracer_hooks._api.conducting._inner_teams import INNER_TEAMS
 from tracer_hooks.schema import RunOutcome
-from tracer_hooks.testing._awaits import CancelledAt
-from tracer_hooks.testing._balance import Balance
+from tracer_hooks_testing._base import Balance, CancelledAt
 
 from ._kinds import ANSWER, Kind
 

@@ -25,8 +25,7 @@ from tracer_hooks.frameworks import (
 from tracer_hooks.schema import StepKind, Usage
 from tracer_hooks.telemetry import ChatReply, RequestedTool, message_text, text_message
 from tracer_hooks.testing import ErrorReply, Reply, ScriptedLLM, ToolCallReply, When
-from tracer_hooks.testing._observing import observed
-from tracer_hooks.testing._spans import span_tree
+from tracer_hooks.testing._observing import observed, span_tree
 from tracer_hooks_crewai._replies import to_messages, to_native, to_reply
 from tracer_hooks_crewai._signals import usage_of
 

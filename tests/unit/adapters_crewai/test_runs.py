@@ -17,8 +17,7 @@ from crewai.types.streaming import CrewStreamingOutput
 
 from tracer_hooks.schema import StepKind
 from tracer_hooks.testing import ScriptedLLM, When
-from tracer_hooks.testing._observing import observed
-from tracer_hooks.testing._spans import span_tree
+from tracer_hooks.testing._observing import observed, span_tree
 
 from ._crews import ADAPTER, Lookup, Scripted, agent, brief, calls, crew, final, react, task, team
 

@@ -14,8 +14,7 @@ from tracer_hooks.errors import TapeMismatchError
 from tracer_hooks.frameworks import Intervention, RecordReplies, ReplaceToolReply, ToolReply, ToolRequest
 from tracer_hooks.schema import StepKind
 from tracer_hooks.telemetry import current_invocation
-from tracer_hooks.testing._observing import observed
-from tracer_hooks.testing._spans import span_tree
+from tracer_hooks.testing._observing import observed, span_tree
 
 from ._crews import ADAPTER, Lookup, Scripted, brief, calls, final, react, team
 

@@ -22,7 +22,7 @@ from tracer_hooks import semconv
 from tracer_hooks._api.runs import _store_writer
 from tracer_hooks.schema import RunOutcome
 from tracer_hooks.store import RunStore
-from tracer_hooks.testing._balance import Balance
+from tracer_hooks_testing._base import Balance
 
 pytestmark = pytest.mark.timeout(60)
 

@@ -12,10 +12,10 @@ from tracer_hooks import _guard
 from tracer_hooks.attribution import EnsembleAttributor, get_attributor
 from tracer_hooks.attribution import _weight_files as weight_files
 from tracer_hooks.attribution._ensemble import _members
-from tracer_hooks.attribution.encoder import _attributor
 from tracer_hooks.cli import doctor
 from tracer_hooks.errors import MissingExtraError
 from tracer_hooks.schema import Step, Trajectory
+from tracer_hooks_models.encoder import _attributor
 
 RUN = Trajectory(run_id="r", task="t", steps=(Step(index=0, agent="writer", content="I do not know."),))
 

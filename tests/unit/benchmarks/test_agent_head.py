@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from tracer_hooks.attribution._features import features_of
-from tracer_hooks.attribution._structural._agent_head import AgentHead, AgentScores, FaultModel, LinearScores
-from tracer_hooks.attribution._structural._agent_rows import rows_of
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import AgentFault, ErrorMode, LabeledTrajectory, LabelSource, Step, Trajectory
+from tracer_hooks_models.agent_head import AgentHead, AgentScores, FaultModel, LinearScores, rows_of
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
@@ -272,7 +271,7 @@ class TestShipped:
 
     def test_reading_the_head_loads_neither_scikit_learn_nor_scipy(self) -> None:
         code = (
-            "import sys; import tracer_hooks.attribution._structural._agent_head; "
+            "import sys; import tracer_hooks_models.agent_head; "
             "print([name for name in ('sklearn', 'scipy', 'torch') if name in sys.modules])"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

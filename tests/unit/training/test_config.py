@@ -6,7 +6,7 @@ from tracer_hooks.errors import ConfigError
 
 pytest.importorskip("yaml")
 
-from tracer_hooks.training import GRPOConfig, SFTConfig, load_config
+from tracer_hooks_models.training import GRPOConfig, SFTConfig, load_config
 
 NEEDED = {"data": "runs", "out": "out", "model": "tiny"}
 

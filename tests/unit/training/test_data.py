@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from tracer_hooks.attribution.teaching import read_choice, read_verdict
 from tracer_hooks.errors import TrainingError
 from tracer_hooks.schema import (
     AgentFault,
@@ -17,7 +16,8 @@ from tracer_hooks.schema import (
     Trajectory,
     save_jsonl,
 )
-from tracer_hooks.training.data import (
+from tracer_hooks_models.teaching import read_choice, read_verdict
+from tracer_hooks_models.training.data import (
     Candidates,
     JudgeTaskOptions,
     SFTRow,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tracer_hooks.training import ContrastiveConfig, GRPOConfig, SFTConfig, load_config
-from tracer_hooks.training.stages import judge_stages
+from tracer_hooks_models.training import ContrastiveConfig, GRPOConfig, SFTConfig, load_config
+from tracer_hooks_models.training.stages import judge_stages
 
 ROOT = Path(__file__).parents[3]
 CONFIGS = sorted((ROOT / "configs").glob("*.toml"))

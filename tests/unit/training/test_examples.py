@@ -3,9 +3,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tracer_hooks.attribution.encoder import read
 from tracer_hooks.schema import AgentFault, DecisiveStep, ErrorMode, LabeledTrajectory, LabelSource, Step, Trajectory
-from tracer_hooks.training._examples import architecture_of, find_agent, labels_of
+from tracer_hooks_models.encoder import read
+from tracer_hooks_models.training._examples import architecture_of, find_agent, labels_of
 
 
 class NoTokens:

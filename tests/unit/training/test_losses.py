@@ -4,8 +4,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tracer_hooks.attribution.encoder import HeadOutput  # noqa: E402
-from tracer_hooks.training._losses import LossWeights, Targets, loss_of  # noqa: E402
+from tracer_hooks_models.encoder import HeadOutput  # noqa: E402
+from tracer_hooks_models.training._contrastive_model import LossWeights, Targets, loss_of  # noqa: E402
 
 NOTHING = {"agents": 0.0, "ranking": 0.0, "pointer": 0.0, "modes": 0.0}
 

@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tracer_hooks.training._metrics import area_within, pair_f1
+from tracer_hooks_models.training._examples import area_within, pair_f1
 
 
 def arrays(*rows: Any):

@@ -2,10 +2,10 @@ import math
 
 import pytest
 
-from tracer_hooks.attribution.teaching import JudgeAnswer
 from tracer_hooks.schema import ErrorMode
-from tracer_hooks.training.data import Gold
-from tracer_hooks.training.rewards import RewardOptions, SetPoints, reward, set_reward, step_kernel, step_reward
+from tracer_hooks_models.teaching import JudgeAnswer
+from tracer_hooks_models.training.data import Gold
+from tracer_hooks_models.training.rewards import RewardOptions, SetPoints, reward, set_reward, step_kernel, step_reward
 
 M1, M2, M3 = ErrorMode.FM_1_1, ErrorMode.FM_2_2, ErrorMode.FM_3_3
 GOLD = Gold(agent="Coder", step=4, pairs=(("Coder", M1),))

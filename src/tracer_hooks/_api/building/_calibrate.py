@@ -29,7 +29,7 @@ from tracer_hooks.schema import LabeledTrajectory
 from tracer_hooks.suites import SuiteTask
 
 if TYPE_CHECKING:
-    from tracer_hooks.training import Progress as Training
+    from tracer_hooks_models.training import Progress as Training
 
 REPORT = "calibration.json"
 _SECONDS_PER_FIT = 2.0

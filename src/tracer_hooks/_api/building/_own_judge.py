@@ -18,8 +18,8 @@ from tracer_hooks.evaluation import RivalReport, held_out_apart, rivals
 from tracer_hooks.schema import LabeledTrajectory, to_json
 
 if TYPE_CHECKING:
-    from tracer_hooks.training import Progress
-    from tracer_hooks.training.stages import JudgeStages
+    from tracer_hooks_models.training import Progress
+    from tracer_hooks_models.training.stages import JudgeStages
 
 FOLDER = "judge"
 """Where the judge lies, in the folder of the calibration."""
@@ -38,8 +38,8 @@ class JudgeTraining:
     model: str | Path | None = None
     """Folder of the language model to begin with; goes before that of ``config``."""
     config: str | Path | None = None
-    """TOML, YAML or JSON with keys of :class:`~tracer_hooks.training.SFTConfig`; a table ``grpo`` with keys of
-    :class:`~tracer_hooks.training.GRPOConfig` asks for training by rewards after that."""
+    """TOML, YAML or JSON with keys of :class:`~tracer_hooks_models.training.SFTConfig`; a table ``grpo`` with keys of
+    :class:`~tracer_hooks_models.training.GRPOConfig` asks for training by rewards after that."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +82,7 @@ class OwnJudge:
             MissingExtraError: Something is not installed.
             ConfigError: There is no model, an option cannot be used, or tasks or labels would be too few.
         """
-        from tracer_hooks.training.stages import check_stages
+        from tracer_hooks_models.training.stages import check_stages
 
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             raise ConfigError(
@@ -121,8 +121,8 @@ class OwnJudge:
             DatasetError: There are too few labels, or a judge was trained here on others.
             TrainingError: Training cannot go on.
         """
-        from tracer_hooks.training import Silent
-        from tracer_hooks.training.stages import train_stages
+        from tracer_hooks_models.training import Silent
+        from tracer_hooks_models.training.stages import train_stages
 
         proven = [one for one in labeled if not one.is_weak]
         questions = len({one.trajectory.task or one.question_id for one in proven})
@@ -148,7 +148,7 @@ class OwnJudge:
         return TrainedJudge(folder=self.folder, trained_on=len(taught), report=report, training=metrics)
 
     def _stages(self) -> JudgeStages:
-        from tracer_hooks.training.stages import judge_stages
+        from tracer_hooks_models.training.stages import judge_stages
 
         options = self._options
         return judge_stages(
@@ -181,7 +181,7 @@ class OwnJudge:
             raise DatasetError(f"cannot write to {str(self.folder)!r}: {error.strerror or error}") from error
 
     def _plan(self, stages: JudgeStages, labels: str | None) -> dict[str, Any]:
-        from tracer_hooks.training.stages import options_that_decide
+        from tracer_hooks_models.training.stages import options_that_decide
 
         return {"labels": labels, **options_that_decide(stages)}
 

@@ -24,7 +24,7 @@ from tracer_hooks.errors import AttributionError, ConfigError, EndpointError
 
 GROUP = "tracer_hooks.judge_models"
 """Entry point group; ``local`` makes a :class:`~tracer_hooks.endpoint.ChatModel` of options whose model is a folder."""
-_LOCAL = "tracer_hooks.attribution._judge._local:LocalChat"
+_LOCAL = "tracer_hooks_models.local_judge:LocalChat"
 _MOST_BYTES_PER_TOKEN = 8
 """Text of any kind has more tokens than this; Ollama cuts longer prompts to its context and answers all the same."""
 _OWN_KEY, _OPENAI_KEY = variable_of("api_key"), "OPENAI_API_KEY"

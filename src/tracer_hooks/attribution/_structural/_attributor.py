@@ -18,7 +18,6 @@ from tracer_hooks.attribution._rules._combine import trust_in
 from tracer_hooks.attribution._saved import read_saved, write_saved
 from tracer_hooks.attribution._scores import StepScores
 from tracer_hooks.attribution._structural._adapt import adapt
-from tracer_hooks.attribution._structural._agent_head import AgentHead, AgentScores
 from tracer_hooks.attribution._structural._evidence import evidence_for
 from tracer_hooks.attribution._structural._fit import cases_of, fit_structural
 from tracer_hooks.attribution._structural._model import StructuralModel
@@ -26,6 +25,7 @@ from tracer_hooks.attribution._structural._saved_model import refuse_unusable
 from tracer_hooks.attribution._structural._sureness import sharpened
 from tracer_hooks.attribution._weight_files import REINSTALL, read_weights
 from tracer_hooks.schema import AgentFault, Attribution, LabeledTrajectory, Step, Trajectory
+from tracer_hooks_models.agent_head import AgentHead, AgentScores
 
 VERSION = 1
 """Of the answers of the model as it is shipped."""

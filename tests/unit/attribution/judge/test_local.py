@@ -100,8 +100,8 @@ def test_a_local_model_chooses_by_its_probabilities_free_of_its_liking_for_label
 
 
 def test_the_log_probabilities_are_the_models_own(tmp_path: Path) -> None:
-    from tracer_hooks.attribution._judge._local import LocalChat
     from tracer_hooks.endpoint import ChatMessage, ChatRequest
+    from tracer_hooks_models.local_judge import LocalChat
 
     chat = LocalChat(JudgeOptions(model=str(save_model(tmp_path))))
     request = ChatRequest(
@@ -129,8 +129,8 @@ def test_words_of_a_local_model_that_are_no_json_are_an_error(tmp_path: Path) ->
 
 
 def test_a_reply_that_does_not_end_is_known_to_be_cut(tmp_path: Path) -> None:
-    from tracer_hooks.attribution._judge._local import LocalChat
     from tracer_hooks.endpoint import ChatMessage, ChatRequest
+    from tracer_hooks_models.local_judge import LocalChat
 
     chat = LocalChat(JudgeOptions(model=str(save_model(tmp_path))))
     request = ChatRequest(messages=(ChatMessage("user", "Go on."),), schema={}, schema_name="x", max_tokens=1)
@@ -151,13 +151,13 @@ def test_the_models_own_context_is_a_limit(tmp_path: Path) -> None:
 
 
 def test_a_second_judge_uses_the_model_that_is_loaded(tmp_path: Path) -> None:
-    from tracer_hooks.attribution._judge import _local
+    from tracer_hooks_models import local_judge
 
     directory = save_model(tmp_path)
     local_judge(directory).attribute(shop_run())
-    before = _local._load.cache_info().misses
+    before = local_judge._load.cache_info().misses
     list(diagnose_each([(shop_run(), None)] * 2, attributor=local_judge(directory)))
-    assert _local._load.cache_info().misses == before
+    assert local_judge._load.cache_info().misses == before
 
 
 def test_a_directory_without_a_model_is_an_error_that_says_what_is_expected(tmp_path: Path) -> None:

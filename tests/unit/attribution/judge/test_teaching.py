@@ -11,7 +11,10 @@ import pytest
 
 from tracer_hooks.attribution import JudgeAttributor, JudgeOptions, StructuralAttributor
 from tracer_hooks.attribution._judge._options import saved_options
-from tracer_hooks.attribution.teaching import (
+from tracer_hooks.endpoint import ChatCompletion, ChatRequest
+from tracer_hooks.errors import AttributionError
+from tracer_hooks.schema import ErrorMode, RunOutcome, Step, Trajectory, Usage
+from tracer_hooks_models.teaching import (
     JudgeQuestions,
     answerable_steps,
     choice_reply,
@@ -19,9 +22,6 @@ from tracer_hooks.attribution.teaching import (
     read_verdict,
     write_judge_options,
 )
-from tracer_hooks.endpoint import ChatCompletion, ChatRequest
-from tracer_hooks.errors import AttributionError
-from tracer_hooks.schema import ErrorMode, RunOutcome, Step, Trajectory, Usage
 
 from ._runs import shop_run
 
