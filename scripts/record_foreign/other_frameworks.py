@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 from opentelemetry.sdk.trace import TracerProvider
 
-from tracer_hooks.testing import PROMPTS, TASK, Reply, Rule, ScriptedLLM, ToolCallReply, When
+from tracer_hooks.testing import Reply, Rule, ScriptedLLM, ToolCallReply, When
+from tracer_hooks_testing import PROMPTS, TASK
 
 Tool = Callable[[str], str]
 Player = Callable[[ScriptedLLM, TracerProvider, Tool], None]

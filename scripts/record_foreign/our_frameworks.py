@@ -10,7 +10,8 @@ from pathlib import Path
 
 from opentelemetry.sdk.trace import TracerProvider
 
-from tracer_hooks.testing import TASK, ContractTeams, ScriptedLLM
+from tracer_hooks.testing import ScriptedLLM
+from tracer_hooks_testing import TASK, ContractTeams
 
 _TEAMS = Path(__file__).parents[2] / "tests" / "contract" / "teams"
 Tool = Callable[[str], str]

@@ -20,7 +20,8 @@ from other_frameworks import OTHERS, final_answers
 from our_frameworks import OURS
 from scrubbing import write_scrubbed
 
-from tracer_hooks.testing import SCRIPTS, Rule, Scenario, ScriptedLLM, When, lookup
+from tracer_hooks.testing import Rule, ScriptedLLM, When
+from tracer_hooks_testing import SCRIPTS, Scenario, lookup
 
 PLAYERS = {**OURS, **OTHERS}
 FIXTURES = Path(__file__).parents[2] / "tests" / "fixtures" / "otlp"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 # The kit first: it tells pytest which modules hold assertions, before a kind loads one of them.
-from tracer_hooks.testing import AdapterContract  # noqa: F401
+from tracer_hooks_testing import AdapterContract  # noqa: F401
 
 from .kinds._load import load
 from .kinds._stage import Stage, stage

@@ -12,7 +12,7 @@ import pytest
 
 from tracer_hooks.frameworks import Adapter, find_adapters
 from tracer_hooks.frameworks._discovery import GROUP
-from tracer_hooks.testing import AdapterContract, ContractTeams
+from tracer_hooks_testing import AdapterContract, ContractTeams
 
 OURS = {"autogen", "crewai", "langgraph", "plain"}
 NAMES = sorted({point.name for point in entry_points(group=GROUP)})

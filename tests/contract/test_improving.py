@@ -14,7 +14,8 @@ import pytest
 import tracer_hooks
 from tracer_hooks.improvement import AcceptanceRule
 from tracer_hooks.store import PromptStore
-from tracer_hooks.testing import PROMPTS, ContractTeams, ScriptedLLM, ScriptedRequest, When
+from tracer_hooks.testing import ScriptedLLM, ScriptedRequest, When
+from tracer_hooks_testing import PROMPTS, ContractTeams
 
 pytest.importorskip("gepa")
 pytestmark = [

@@ -17,7 +17,8 @@ import tracer_hooks
 from tracer_hooks.datasets import lacks, load
 from tracer_hooks.frameworks import get_adapter
 from tracer_hooks.schema import RunOutcome, Step, Trajectory, from_json, to_json
-from tracer_hooks.testing import TASK, ContractTeams, Scenario, ScriptedLLM, observed
+from tracer_hooks.testing import ScriptedLLM, observed
+from tracer_hooks_testing import TASK, ContractTeams, Scenario
 
 HERE = Path(__file__).parent
 RECORDINGS = HERE.parent / "fixtures" / "otlp"

@@ -16,7 +16,8 @@ import pytest
 
 from tracer_hooks.frameworks import get_adapter
 from tracer_hooks.schema import Step, Trajectory
-from tracer_hooks.testing import TASK, ContractTeams, Observer, Scenario, ScriptedLLM, observed, span_tree
+from tracer_hooks.testing import Observer, ScriptedLLM, observed, span_tree
+from tracer_hooks_testing import TASK, ContractTeams, Scenario
 
 HERE = Path(__file__).parent
 TEAMS = HERE.parent / "contract" / "teams"

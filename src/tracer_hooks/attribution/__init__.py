@@ -17,23 +17,18 @@ if TYPE_CHECKING:
     from tracer_hooks.attribution._registry import attributor_names, get_attributor, register_attributor
     from tracer_hooks.attribution._scores import Scorer, StepScores
     from tracer_hooks.attribution._structural import StructuralAttributor
-    from tracer_hooks_models.encoder import EncoderAttributor
-    from tracer_hooks_models.prefill import PrefillAttributor, PrefillOptions
 
 __all__ = [
     "ENVIRONMENT_FAULT",
     "Attributor",
     "ContrastAttributor",
     "ContrastOptions",
-    "EncoderAttributor",
     "EnsembleAttributor",
     "FitReport",
     "Fittable",
     "JudgeAttributor",
     "JudgeBudget",
     "JudgeOptions",
-    "PrefillAttributor",
-    "PrefillOptions",
     "RunSource",
     "Scorer",
     "StepScores",
@@ -66,7 +61,5 @@ lazy_names(
         "._structural": ("StructuralAttributor",),
         "._contrast": ("ContrastAttributor", "ContrastOptions", "RunSource"),
         "._judge": ("JudgeAttributor", "JudgeBudget", "JudgeOptions"),
-        "tracer_hooks_models.prefill": ("PrefillAttributor", "PrefillOptions"),
-        "tracer_hooks_models.encoder": ("EncoderAttributor",),
     },
 )

@@ -18,13 +18,13 @@ GROUP = "tracer_hooks.attributors"
 # Modules are imported when the attributor is asked for: some bring torch with them.
 _SHIPPED: dict[str, str] = {
     "contrast": "tracer_hooks.attribution._contrast:ContrastAttributor",
-    "encoder": "tracer_hooks_models.encoder:EncoderAttributor",
     "ensemble": "tracer_hooks.attribution._ensemble:EnsembleAttributor",
     "judge": "tracer_hooks.attribution._judge:JudgeAttributor",
-    "prefill": "tracer_hooks_models.prefill:PrefillAttributor",
     "rules": "tracer_hooks.attribution._rules._attributor:RulesAttributor",
     "structural": "tracer_hooks.attribution._structural:StructuralAttributor",
 }
+_OF_MODELS = ("encoder", "prefill")
+"""Attributors of the distribution tracer-hooks-models, whose entry points name them."""
 # With architectures left out, neither the encoder nor a pool with it was better on a team never seen, and both cost a
 # hundred times as much; see the benchmarks page.
 _AUTOMATIC = _SHIPPED["structural"]
@@ -57,6 +57,8 @@ def get_attributor(name: str | Path | Attributor = AUTO) -> Attributor:
         return _made(_SHIPPED[name])
     for point in entry_points(group=GROUP, name=name):
         return _from_entry_point(point)
+    if name in _OF_MODELS:
+        raise MissingExtraError(f"the attributor {name!r}", "tracer-hooks[models]")
     if Path(name).is_dir() or "/" in name or "\\" in name:
         return _load(Path(name))
     known = ", ".join(repr(one) for one in attributor_names())
@@ -68,7 +70,7 @@ def get_attributor(name: str | Path | Attributor = AUTO) -> Attributor:
 
 def attributor_names() -> tuple[str, ...]:
     """Every name that :func:`get_attributor` takes, ``"auto"`` first."""
-    return (AUTO, *sorted({*_SHIPPED, *_REGISTERED, *(point.name for point in entry_points(group=GROUP))}))
+    return (AUTO, *sorted({*_SHIPPED, *_OF_MODELS, *_REGISTERED, *(point.name for point in entry_points(group=GROUP))}))
 
 
 def register_attributor(name: str, factory: Callable[[], Attributor]) -> None:
@@ -84,9 +86,9 @@ def register_attributor(name: str, factory: Callable[[], Attributor]) -> None:
 
 def _load(directory: Path) -> Attributor:
     """The fitted attributor in a directory: the one whose ``NAME.json`` lies there."""
-    for name, place in _SHIPPED.items():
+    for name in (*_SHIPPED, *_OF_MODELS):
         if (directory / f"{name}.json").is_file():
-            load = getattr(_imported(place), "load", None)
+            load = getattr(_class_of(name), "load", None)
             if load is not None:  # of one that cannot be fitted, a file of that name is somebody else's
                 found: Attributor = load(directory)
                 return found
@@ -115,6 +117,19 @@ def _from_entry_point(point: EntryPoint) -> Attributor:
     if not isinstance(found, Attributor):
         raise ConfigError(f"{owner} is {found!r}, expected an object with a name and attribute()")
     return found
+
+
+def _class_of(name: str) -> Any:
+    """What makes the attributor ``name`` of ours.
+
+    Raises:
+        MissingExtraError: Its distribution is not installed.
+    """
+    if name in _SHIPPED:
+        return _imported(_SHIPPED[name])
+    for point in entry_points(group=GROUP, name=name):
+        return point.load()
+    raise MissingExtraError(f"the attributor {name!r}", "tracer-hooks[models]")
 
 
 def _made(place: str) -> Attributor:

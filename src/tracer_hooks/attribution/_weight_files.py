@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,36 +20,27 @@ T = TypeVar("T")
 
 REINSTALL = "pip install --force-reinstall tracer-hooks"
 """What brings weights back that came with tracer-hooks."""
-REINSTALL_ENCODER = "pip install --force-reinstall tracer-hooks-encoder"
-"""What brings those of the encoder back."""
 _MOST = 1e300
 _HERE = Path(__file__).parent
-_SHIPPED = (
-    ("_detection", "detector.json", "c7679caf2bc71731680038e1b854430caabcf7e83746aa1afdfd7410ebc44849"),
-    ("_structural", "agents.json", "21eb1a78cb88da9d9ba0dbabaa8feebfb802ca3ab9793a34fbb2f4760e7560ca"),
-)
-_ENCODER = {
-    "encoder.json": "838d34efd6e0b01a756ded62a59a5081ec934c72ba24594bbc6da2267c03241f",
-    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-    "encoder.safetensors": "6a0ba002391a00d9da62afeec245c4771e33e19f4abc2631f761eaaf565483ce",
+SHIPPED_SHA256 = {
+    _HERE
+    / "_detection"
+    / "weights"
+    / "detector.json": "c7679caf2bc71731680038e1b854430caabcf7e83746aa1afdfd7410ebc44849"
 }
+"""What the weights that come with tracer-hooks must be; a file that differs is not used."""
+_REINSTALL_OF: dict[Path, str] = {}
 
 
-def encoder_folder() -> Path | None:
-    """The folder of the weights in the distribution tracer-hooks-encoder; None where that is not installed."""
-    found = find_spec("tracer_hooks_encoder")  # found, not imported
-    folders = found.submodule_search_locations if found is not None else None
-    return Path(folders[0]) if folders else None
+def pin_weights(digests: Mapping[Path, str], *, reinstall: str) -> None:
+    """Pin weights that come with another distribution to their SHA-256.
 
-
-def _shipped() -> dict[Path, str]:
-    sums = {_HERE / folder / "weights" / name: digest for folder, name, digest in _SHIPPED}
-    folder = encoder_folder()
-    return sums if folder is None else sums | {folder / name: digest for name, digest in _ENCODER.items()}
-
-
-SHIPPED_SHA256 = _shipped()
-"""What the weights that come with tracer-hooks and tracer-hooks-encoder must be; a file that differs is not used."""
+    Args:
+        digests: Files, each with its digest in hex.
+        reinstall: The command that brings them back.
+    """
+    SHIPPED_SHA256.update(digests)
+    _REINSTALL_OF.update(dict.fromkeys(digests, reinstall))
 
 
 def read_weights(path: Path, make: Callable[[dict[str, Any]], T], *, what: str, again: str) -> T:
@@ -115,7 +105,7 @@ def refuse_changed(path: Path) -> None:
 @cache
 def _compare(path: Path) -> None:
     if sha256(path) != SHIPPED_SHA256[path]:
-        again = REINSTALL_ENCODER if path.parent == encoder_folder() else REINSTALL
+        again = _REINSTALL_OF.get(path, REINSTALL)
         raise AttributionError(f"the weights {str(path)!r} are not those of this version of tracer-hooks: run {again}")
 
 

@@ -86,7 +86,7 @@ COMMANDS = {
         "Labelled data of teams: build, count, audit, export.",
         extra="lab",
     ),
-    "train": Command("tracer_hooks.cli.train:train_app", "Train models that diagnose runs.", extra="models"),
+    "train": Command("tracer_hooks_models.commands:train_app", "Train models that diagnose runs.", extra="models"),
 }
 
 

@@ -1,6 +1,6 @@
-"""Test doubles and the contract kit: a scripted model on a loopback server, observed teams, the duties of an adapter.
+"""Test doubles: a scripted model on a loopback server, and observed teams.
 
-Nothing is loaded before it is used: neither a framework nor pytest, which only :class:`AdapterContract` needs.
+Nothing is loaded before it is used, and no framework at all. The contract of adapters is in ``tracer_hooks_testing``.
 """
 
 from __future__ import annotations
@@ -22,29 +22,19 @@ if TYPE_CHECKING:
         ToolCallReply,
         When,
     )
-    from tracer_hooks_testing._contract import AdapterContract
-    from tracer_hooks_testing._teams import PROMPTS, SCRIPTS, TASK, ContractTeams, NotOfferedError, Scenario, lookup
 
 __all__ = [
-    "PROMPTS",
-    "SCRIPTS",
-    "TASK",
-    "AdapterContract",
-    "ContractTeams",
     "CountingIds",
     "Drop",
     "ErrorReply",
     "Garbage",
-    "NotOfferedError",
     "Observer",
     "Reply",
     "Rule",
-    "Scenario",
     "ScriptedLLM",
     "ScriptedRequest",
     "ToolCallReply",
     "When",
-    "lookup",
     "observed",
     "span_tree",
     "ticking_clock",
@@ -53,14 +43,23 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "tracer_hooks_testing._contract": ("AdapterContract",),
-        "tracer_hooks_testing._teams": ("ContractTeams", "NotOfferedError"),
-        "._observing": ("Observer", "observed"),
-        "tracer_hooks_testing._teams": ("PROMPTS", "SCRIPTS", "TASK", "Scenario", "lookup"),
+        "._observing": (
+            "CountingIds",
+            "Observer",
+            "observed",
+            "span_tree",
+            "ticking_clock",
+        ),
         "._scripted_llm": ("ScriptedLLM",),
-        "._scripted_rules": ("Drop", "ErrorReply", "Garbage", "Reply", "ToolCallReply"),
-        "._scripted_rules": ("ScriptedRequest",),
-        "._scripted_rules": ("Rule", "When"),
-        "._observing": ("CountingIds", "span_tree", "ticking_clock"),
+        "._scripted_rules": (
+            "Drop",
+            "ErrorReply",
+            "Garbage",
+            "Reply",
+            "Rule",
+            "ScriptedRequest",
+            "ToolCallReply",
+            "When",
+        ),
     },
 )

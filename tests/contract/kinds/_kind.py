@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 
 from tracer_hooks import RunResult
 from tracer_hooks.schema import RunOutcome, Step, StepKind
-from tracer_hooks.testing import ContractTeams, Rule, ScriptedLLM
+from tracer_hooks.testing import Rule, ScriptedLLM
+from tracer_hooks_testing import ContractTeams
 
 
 @dataclass(frozen=True, order=True)

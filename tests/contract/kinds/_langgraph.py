@@ -6,7 +6,8 @@ from typing import Any
 
 from langchain_core.messages import HumanMessage, SystemMessage
 
-from tracer_hooks.testing import PROMPTS, ScriptedLLM
+from tracer_hooks.testing import ScriptedLLM
+from tracer_hooks_testing import PROMPTS
 
 from ..teams.langgraph_teams import Teams, chat_model
 from ._kind import BlockingKind

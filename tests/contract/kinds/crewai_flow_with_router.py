@@ -8,7 +8,8 @@ from typing import Any
 from crewai import Flow
 from crewai.flow import listen, router, start
 
-from tracer_hooks.testing import Rule, ScriptedLLM, When, lookup
+from tracer_hooks.testing import Rule, ScriptedLLM, When
+from tracer_hooks_testing import lookup
 
 from ..teams.crewai_teams import agent, chat_model, crew
 from ._crewai import CrewAIKind

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tracer_hooks.testing import Rule, ScriptedLLM, When, lookup
+from tracer_hooks.testing import Rule, ScriptedLLM, When
+from tracer_hooks_testing import lookup
 
 from ..teams.crewai_teams import agent, chat_model, crew
 from ._crewai import CrewAIKind

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tracer_hooks.testing import Rule, ScriptedLLM, When, lookup
+from tracer_hooks.testing import Rule, ScriptedLLM, When
+from tracer_hooks_testing import lookup
 
 from ..teams.langgraph_teams import agent, as_tool, chain, last_message
 from ._kind import called, said

@@ -7,7 +7,8 @@ from typing import Any
 
 from langgraph_supervisor import create_supervisor
 
-from tracer_hooks.testing import Reply, Rule, ScriptedLLM, ToolCallReply, When, lookup
+from tracer_hooks.testing import Reply, Rule, ScriptedLLM, ToolCallReply, When
+from tracer_hooks_testing import lookup
 
 from ..teams.langgraph_teams import agent, as_tool, chat_model
 from ._kind import called, handed, said

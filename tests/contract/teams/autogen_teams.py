@@ -26,7 +26,8 @@ from autogen_core.models import ChatCompletionClient, CreateResult, RequestUsage
 from autogen_core.tools import BaseTool, FunctionTool
 from autogen_ext.models.openai import OpenAIChatCompletionClient
 
-from tracer_hooks.testing import PROMPTS, ContractTeams, Reply, ScriptedLLM, ToolCallReply, When, lookup
+from tracer_hooks.testing import Reply, ScriptedLLM, ToolCallReply, When
+from tracer_hooks_testing import PROMPTS, ContractTeams, lookup
 
 Tool = Callable[..., Any]
 

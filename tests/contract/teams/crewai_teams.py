@@ -15,7 +15,8 @@ from crewai.flow.async_feedback import HumanFeedbackPending, PendingFeedbackCont
 from crewai.tools import BaseTool, tool
 from crewai.tools.structured_tool import CrewStructuredTool
 
-from tracer_hooks.testing import PROMPTS, SCRIPTS, ContractTeams, Rule, Scenario, ScriptedLLM, ToolCallReply, lookup
+from tracer_hooks.testing import Rule, ScriptedLLM, ToolCallReply
+from tracer_hooks_testing import PROMPTS, SCRIPTS, ContractTeams, Scenario, lookup
 from tracer_hooks_testing._teams import calls_then_says, says
 
 Tool = Callable[..., Any]

@@ -20,7 +20,8 @@ from langgraph.pregel import Pregel
 from langgraph.types import Command, interrupt
 from pydantic import SecretStr
 
-from tracer_hooks.testing import PROMPTS, ContractTeams, ScriptedLLM, lookup
+from tracer_hooks.testing import ScriptedLLM
+from tracer_hooks_testing import PROMPTS, ContractTeams, lookup
 
 Tool = Callable[..., Any]
 

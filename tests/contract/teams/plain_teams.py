@@ -12,7 +12,8 @@ import openai
 
 from tracer_hooks.frameworks import Capability
 from tracer_hooks.frameworks.plain import PlainTeam, agent, hand_off, instructions, model, tool
-from tracer_hooks.testing import PROMPTS, ContractTeams, ScriptedLLM, lookup
+from tracer_hooks.testing import ScriptedLLM
+from tracer_hooks_testing import PROMPTS, ContractTeams, lookup
 
 Tool = Callable[..., Any]
 Reply = dict[str, Any]

@@ -2,9 +2,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tracer_hooks.cli.train import train_app
 from typer.testing import CliRunner
 
-from tracer_hooks.cli.train import train_app
 from tracer_hooks.errors import TrainingError
 
 

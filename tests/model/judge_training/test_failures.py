@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 import torch
+from tracer_hooks.cli.train import train_app
 from typer.testing import CliRunner
 
-from tracer_hooks.cli.train import train_app
 from tracer_hooks.errors import ConfigError, TrainingError
 from tracer_hooks_models.training import SFTConfig, train_sft
 from tracer_hooks_models.training import sft as module

@@ -1,4 +1,4 @@
-"""Agents at fault, and their error modes: linear models for rosters that were learnt from, and a short one for any other team."""
+"""Agents at fault, and their error modes: linear models for known rosters, and a short one for any other team."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tracer_hooks.attribution._features import FeatureTable
-from tracer_hooks.attribution._reading._roles import Role, roles_of
-from tracer_hooks.attribution._reading._trace import EXACT_STEPS, text_limit
+from tracer_hooks.attribution import StepScores
 from tracer_hooks.errors import AttributionError
+from tracer_hooks.extension import EXACT_STEPS, FeatureTable, Role, read_weights, roles_of, text_limit
 from tracer_hooks.schema import AgentFault, ErrorMode, Trajectory
+from tracer_hooks_models._shipped import AGENT_HEAD, REINSTALL
 
 SUMMARIES = ("mean", "highest", "lowest", "level")
 """How a feature of an agent's steps becomes one number: mean, highest and lowest of the feature standardised within the
@@ -262,6 +262,20 @@ class AgentHead:
             team=rows.team,
         )
 
+    def log_odds(
+        self, table: FeatureTable, trajectory: Trajectory
+    ) -> tuple[Mapping[str, float], Mapping[tuple[str, ErrorMode], float]]:
+        """Log-odds of the agents, and of the pairs; see :class:`tracer_hooks.extension.AgentHead`."""
+        scores = self.score(table, trajectory)
+        return scores.agents, scores.modes
+
+    def faults_of(self, scores: StepScores, trajectory: Trajectory) -> tuple[AgentFault, ...]:
+        """Who is at fault in a team of a kind that was learnt from; empty for every other team."""
+        team = self.team_of(trajectory)
+        if team is None:
+            return ()
+        return self.faults(AgentScores(agents=scores.agents, modes=scores.modes, contributions={}, team=team))
+
     def faults(self, scores: AgentScores) -> tuple[AgentFault, ...]:
         """Who is at fault, the likeliest first within each part: pairs, then agents whose mode cannot be told.
 
@@ -345,3 +359,13 @@ def _probability(odds: float) -> float:
 
 def _short(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
+
+
+@cache
+def agent_head() -> AgentHead:
+    """The shipped head, read once.
+
+    Raises:
+        AttributionError: Its weights are missing or damaged.
+    """
+    return read_weights(AGENT_HEAD, AgentHead.from_json, what="weights of the agent head", again=f"Run: {REINSTALL}")

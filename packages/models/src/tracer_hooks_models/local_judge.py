@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tracer_hooks._optional import require
 from tracer_hooks.attribution import JudgeOptions
 from tracer_hooks.endpoint import ChatCompletion, ChatMessage, ChatRequest
 from tracer_hooks.errors import AttributionError, ConfigError
+from tracer_hooks.extension import require
 from tracer_hooks.schema import Usage
 
 
@@ -131,7 +131,7 @@ class LocalChat:
 
     def __init__(self, options: JudgeOptions) -> None:
         for module in ("torch", "transformers"):
-            require(module, extra="model", feature="a judge from a local model")
+            require(module, extra="models", feature="a judge from a local model")
         directory = Path(options.model)
         self.name = directory.resolve().name
         self.identity = json.dumps(["transformers", str(directory.resolve()), stamp(directory)])

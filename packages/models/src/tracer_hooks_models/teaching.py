@@ -12,23 +12,35 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracer_hooks.attribution._judge._attributor import header_chars
-from tracer_hooks.attribution._judge._calls import CallLog, JudgeResources, JudgeSession, Meter, ReplyCache
-from tracer_hooks.attribution._judge._case import JudgeCase, verdict_of
-from tracer_hooks.attribution._judge._options import JUDGE, JudgeOptions, options_as_json
-from tracer_hooks.attribution._judge._prompts import find_quote, opening
-from tracer_hooks.attribution._judge._protocols import ALL_AT_ONCE, whole_run
-from tracer_hooks.attribution._judge._replies import ChoiceReply, ReplyError, VerdictReply, parse_reply
-from tracer_hooks.attribution._judge._shortlist import (
-    SHORTLIST,
-    first_of,
-    labels_for,
-    orders,
-    shortlist_choice,
-    values_of,
-)
+from tracer_hooks.attribution import JudgeOptions
 from tracer_hooks.endpoint import ChatCompletion, ChatMessage, ChatRequest
 from tracer_hooks.errors import AttributionError
+from tracer_hooks.extension import (
+    ALL_AT_ONCE,
+    JUDGE,
+    SHORTLIST,
+    CallLog,
+    ChoiceReply,
+    JudgeCase,
+    JudgeResources,
+    JudgeSession,
+    Meter,
+    ReplyCache,
+    ReplyError,
+    VerdictReply,
+    find_quote,
+    first_of,
+    header_chars,
+    labels_for,
+    opening,
+    options_as_json,
+    orders,
+    parse_reply,
+    shortlist_choice,
+    values_of,
+    verdict_of,
+    whole_run,
+)
 from tracer_hooks.schema import ErrorMode, Step, Trajectory
 from tracer_hooks_models.local_judge import base_of, prompt_ids, prompt_text
 

@@ -22,9 +22,7 @@ from tracer_hooks import semconv
 from tracer_hooks.config import CaptureConfig
 from tracer_hooks.frameworks import Adapter, Capability, Intervention, PatchSet, RunHost, get_adapter
 from tracer_hooks.schema import Step, Trajectory
-from tracer_hooks.testing._observing import Observer, observed
-from tracer_hooks.testing._scripted_llm import ScriptedLLM
-from tracer_hooks.testing._scripted_rules import Rule
+from tracer_hooks.testing import Observer, Rule, ScriptedLLM, observed
 from tracer_hooks_testing._teams import TASK, ContractTeams, NotOfferedError, Scenario
 
 

@@ -4,31 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-# The parts are imported after that, so that a failing assertion shows its values.
-# ruff: noqa: E402
-from tracer_hooks_testing._endings import EndingsContract, SafetyContract
-from tracer_hooks_testing._intervene import InterveneContract
-from tracer_hooks_testing._isolation import IsolationContract, RestoreContract
-from tracer_hooks_testing._lifecycle import LifecycleContract
-from tracer_hooks_testing._recovery import PromptsContract, RecoveryContract
-from tracer_hooks_testing._replay import ReplayContract
-from tracer_hooks_testing._steps import PayloadsContract, StepsContract
-
-_PARTS = (
-    "base",
-    "endings",
-    "intervene",
-    "isolation",
-    "lifecycle",
-    "payloads",
-    "prompts",
-    "recovery",
-    "replay",
-    "restore",
-    "safety",
-    "steps",
+pytest.register_assert_rewrite(
+    "tracer_hooks_testing._base",
+    "tracer_hooks_testing._endings",
+    "tracer_hooks_testing._intervene",
+    "tracer_hooks_testing._isolation",
+    "tracer_hooks_testing._lifecycle",
+    "tracer_hooks_testing._recovery",
+    "tracer_hooks_testing._replay",
+    "tracer_hooks_testing._steps",
+    "tracer_hooks_testing._teams",
 )
-pytest.register_assert_rewrite(*(f"tracer_hooks.testing._contract_{part}" for part in _PARTS))
+# Imported after that, so that a failing assertion shows its values.
+from tracer_hooks_testing._endings import EndingsContract, SafetyContract  # noqa: E402
+from tracer_hooks_testing._intervene import InterveneContract  # noqa: E402
+from tracer_hooks_testing._isolation import IsolationContract, RestoreContract  # noqa: E402
+from tracer_hooks_testing._lifecycle import LifecycleContract  # noqa: E402
+from tracer_hooks_testing._recovery import PromptsContract, RecoveryContract  # noqa: E402
+from tracer_hooks_testing._replay import ReplayContract  # noqa: E402
+from tracer_hooks_testing._steps import PayloadsContract, StepsContract  # noqa: E402
 
 
 class AdapterContract(

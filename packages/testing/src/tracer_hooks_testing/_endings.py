@@ -25,15 +25,15 @@ from tracer_hooks.telemetry import (
     ToolInvocation,
     current_invocation,
 )
-from tracer_hooks.testing._observing import Observer
-from tracer_hooks.testing._scripted_llm import ScriptedLLM
-from tracer_hooks.testing._scripted_rules import (
+from tracer_hooks.testing import (
     Drop,
     ErrorReply,
     Garbage,
+    Observer,
     Reply,
     ReplyLike,
     Rule,
+    ScriptedLLM,
     ScriptedRequest,
     ToolCallReply,
     When,
@@ -396,7 +396,7 @@ class SafetyContract(ContractBase):
         assert hooked == bare
 
     def _observer(self) -> Any:
-        from tracer_hooks.testing._observing import Observer
+        from tracer_hooks.testing import Observer
 
         return Observer(self.adapter)
 

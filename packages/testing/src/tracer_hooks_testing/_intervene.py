@@ -23,7 +23,7 @@ from tracer_hooks.frameworks import (
     ToolRequest,
 )
 from tracer_hooks.telemetry import ChatReply, RequestedTool
-from tracer_hooks.testing._scripted_rules import Reply, When
+from tracer_hooks.testing import Reply, When
 from tracer_hooks_testing._base import ContractBase, attribute, every_way, spans_of
 from tracer_hooks_testing._endings import FAULTY_SCRIPT, LOOKUP_SCRIPT, faulty
 from tracer_hooks_testing._teams import PROMPTS, TASK, TOOL_RESULT, Scenario, lookup

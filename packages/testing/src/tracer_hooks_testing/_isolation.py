@@ -20,8 +20,7 @@ from opentelemetry.trace import Tracer
 from tracer_hooks import semconv
 from tracer_hooks.config import CaptureConfig
 from tracer_hooks.telemetry import ToolInvocation, current_invocation, current_run, suppressed
-from tracer_hooks.testing._observing import Observer
-from tracer_hooks.testing._scripted_rules import Reply, Rule, ScriptedRequest, ToolCallReply, When
+from tracer_hooks.testing import Observer, Reply, Rule, ScriptedRequest, ToolCallReply, When
 from tracer_hooks_testing._base import ContractBase, every_way, root_of, spans_of
 from tracer_hooks_testing._endings import LOOKUP_SCRIPT
 from tracer_hooks_testing._teams import TASK, TOOL_RESULT, Scenario

@@ -17,8 +17,7 @@ import tracer_hooks
 from tracer_hooks import semconv
 from tracer_hooks.frameworks import RunResult
 from tracer_hooks.schema import RunOutcome
-from tracer_hooks.testing._observing import Observer
-from tracer_hooks.testing._scripted_rules import ErrorReply, When
+from tracer_hooks.testing import ErrorReply, Observer, When
 from tracer_hooks_testing._base import Balance, CancelledAt, ContractBase, every_way
 from tracer_hooks_testing._isolation import attributes, changes
 from tracer_hooks_testing._teams import TASK, ContractTeams, NotOfferedError, Scenario

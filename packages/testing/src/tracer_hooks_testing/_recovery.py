@@ -16,13 +16,11 @@ import pytest
 
 import tracer_hooks
 from tracer_hooks import RetryBoundary
-from tracer_hooks._api.conducting import _prompts, _team_prompts
 from tracer_hooks.frameworks import Capability
 from tracer_hooks.repairs import Failure, Repair, RepairLog, RepairTarget
 from tracer_hooks.schema import Attribution, Candidate, Trajectory
 from tracer_hooks.store import PromptArm, PromptStore, PromptTally, fingerprint
-from tracer_hooks.testing._scripted_llm import ScriptedLLM
-from tracer_hooks.testing._scripted_rules import Rule, ToolCallReply, When
+from tracer_hooks.testing import Rule, ScriptedLLM, ToolCallReply, When
 from tracer_hooks_testing._base import ContractBase, every_way
 from tracer_hooks_testing._teams import TASK, ContractTeams, Scenario, calls_then_says
 
@@ -223,7 +221,7 @@ class PromptsContract(ContractBase):
         assert "tracer-hooks improve" in said[0]
 
     def test_what_is_rolled_back_is_not_used_any_more(self) -> None:
-        self.monkeypatch.setattr(_team_prompts, "_FRESH_S", 0.0)
+        self.monkeypatch.setattr("tracer_hooks._api.conducting._team_prompts._FRESH_S", 0.0)
         llm = self.llm(Scenario.PIPELINE)
         team = self.build("pipeline", llm)
         with self._accepted(llm, team) as accepted, self._with_prompts(team, accepted):
@@ -234,7 +232,7 @@ class PromptsContract(ContractBase):
             assert self._last_of(team).prompts is None
 
     def test_calls_on_the_new_and_on_the_old_prompts_overlap(self) -> None:
-        self.monkeypatch.setattr(_prompts, "_RANDOM", _Draws(0.9, 0.1))
+        self.monkeypatch.setattr("tracer_hooks._api.conducting._prompts._RANDOM", _Draws(0.9, 0.1))
         both = threading.Barrier(2)
 
         def found(request: Any) -> str:

@@ -26,9 +26,7 @@ from tracer_hooks.replay import (
 )
 from tracer_hooks.schema import StepKind, Trajectory
 from tracer_hooks.telemetry import ChatInvocation, message_text
-from tracer_hooks.testing._observing import Observer
-from tracer_hooks.testing._scripted_llm import ScriptedLLM
-from tracer_hooks.testing._scripted_rules import ErrorReply, Reply, When
+from tracer_hooks.testing import ErrorReply, Observer, Reply, ScriptedLLM, When
 from tracer_hooks_testing._base import ContractBase, Ending, attribute, every_way, spans_of
 from tracer_hooks_testing._endings import LOOKUP_SCRIPT
 from tracer_hooks_testing._teams import PROMPTS, TASK, TOOL_RESULT, Scenario

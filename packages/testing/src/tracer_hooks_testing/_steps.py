@@ -12,8 +12,7 @@ from tracer_hooks import semconv
 from tracer_hooks.config import CaptureConfig, ContentCapture
 from tracer_hooks.frameworks import Capability
 from tracer_hooks.schema import StepKind, Usage
-from tracer_hooks.testing._observing import Observer
-from tracer_hooks.testing._scripted_rules import ErrorReply, Reply, ToolCallReply, When
+from tracer_hooks.testing import ErrorReply, Observer, Reply, ToolCallReply, When
 from tracer_hooks_testing._base import ContractBase, attribute, every_way, root_of, spans_of, steps_by
 from tracer_hooks_testing._endings import LOOKUP_SCRIPT
 from tracer_hooks_testing._teams import PROMPTS, TASK, TOOL_RESULT, ContractTeams, Scenario, calls_then_says, lookup

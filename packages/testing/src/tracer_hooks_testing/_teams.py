@@ -9,8 +9,7 @@ from enum import StrEnum
 from typing import Any, Final, NoReturn
 
 from tracer_hooks.frameworks import Capability
-from tracer_hooks.testing._scripted_llm import ScriptedLLM
-from tracer_hooks.testing._scripted_rules import Reply, Rule, ToolCallReply, When
+from tracer_hooks.testing import Reply, Rule, ScriptedLLM, ToolCallReply, When
 
 TASK: Final = "What is six times seven?"
 """The task of every scenario."""

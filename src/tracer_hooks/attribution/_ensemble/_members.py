@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from importlib.util import find_spec
 
 from tracer_hooks._guard import warn_once
 from tracer_hooks.attribution._registry import get_attributor
 from tracer_hooks.attribution._scores import Scorer
-from tracer_hooks.attribution._weight_files import encoder_folder
 from tracer_hooks.errors import TracerHooksError
 
-_MODEL = ("torch", "transformers", "safetensors")
+_MODELS = "tracer_hooks_models"
 _PREFILL_MODEL = "TRACER_HOOKS_PREFILL_MODEL"
 
 
 def installed_members() -> dict[str, Scorer]:
-    """``structural``; ``encoder`` with its weights; ``prefill`` with PyTorch where a language model for it is set."""
+    """``structural``; with tracer-hooks-models ``encoder``, and ``prefill`` where a language model for it is set."""
     names = ["structural"]
     if not without_encoder():
         names.append("encoder")
-    if os.environ.get(_PREFILL_MODEL) and _are_installed(_MODEL):
+    if os.environ.get(_PREFILL_MODEL) and find_spec(_MODELS) is not None:
         names.append("prefill")
     return {name: member for name in names if (member := _made(name)) is not None}
 
@@ -34,15 +32,9 @@ def say_what_is_missing() -> None:
 
 def without_encoder() -> str:
     """Why the encoder cannot be a member, and what to install; empty where it can."""
-    if not _are_installed(_MODEL):
-        return "PyTorch, transformers or safetensors is not installed. Run: pip install 'tracer-hooks[encoder]'"
-    if encoder_folder() is None:
-        return "its weights are not installed. Run: pip install tracer-hooks-encoder"
+    if find_spec(_MODELS) is None:
+        return "tracer-hooks-models is not installed. Run: pip install 'tracer-hooks[models]'"
     return ""
-
-
-def _are_installed(modules: Iterable[str]) -> bool:
-    return all(find_spec(module) is not None for module in modules)
 
 
 def _made(name: str) -> Scorer | None:

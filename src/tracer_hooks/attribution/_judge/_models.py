@@ -123,7 +123,7 @@ def _local_model() -> Callable[[JudgeOptions], ChatModel]:
         return found
     module, _, name = _LOCAL.partition(":")
     shipped: Callable[[JudgeOptions], ChatModel] = getattr(
-        require(module, extra="model", feature="a judge from a local model"), name
+        require(module, extra="models", feature="a judge from a local model"), name
     )
     return shipped
 

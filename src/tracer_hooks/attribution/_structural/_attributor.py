@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from tracer_hooks._guard import guard
 from tracer_hooks.attribution._abstaining import INCOMPLETE, Refusal, suspicion
 from tracer_hooks.attribution._answering import Answer, abstention, attribution_of, has_content
-from tracer_hooks.attribution._features import View, features_of, table_of
+from tracer_hooks.attribution._features import FeatureTable, View, features_of, table_of
 from tracer_hooks.attribution._fitting import FitReport
 from tracer_hooks.attribution._rules._combine import trust_in
 from tracer_hooks.attribution._saved import read_saved, write_saved
@@ -23,16 +25,14 @@ from tracer_hooks.attribution._structural._fit import cases_of, fit_structural
 from tracer_hooks.attribution._structural._model import StructuralModel
 from tracer_hooks.attribution._structural._saved_model import refuse_unusable
 from tracer_hooks.attribution._structural._sureness import sharpened
-from tracer_hooks.attribution._weight_files import REINSTALL, read_weights
-from tracer_hooks.schema import AgentFault, Attribution, LabeledTrajectory, Step, Trajectory
-from tracer_hooks_models.agent_head import AgentHead, AgentScores
+from tracer_hooks.schema import AgentFault, Attribution, ErrorMode, LabeledTrajectory, Step, Trajectory
 
 VERSION = 1
 """Of the answers of the model as it is shipped."""
 SAVED = 2
 """Of fitted models, and of how they are written; version 1 had one logit for all kinds of teams."""
-AGENT_WEIGHTS = Path(__file__).parent / "weights" / "agents.json"
-"""Weights of the agent head; the file says what they were fitted to."""
+AGENT_HEADS = "tracer_hooks.agent_heads"
+"""Entry points of this group tell which agents of a run are at fault, and how: see :class:`AgentHead`."""
 
 
 class StructuralAttributor:
@@ -135,17 +135,33 @@ class StructuralAttributor:
         logits = self._model.logits(table, view.agents)
         best = int(logits.argmax())
         evidence = evidence_for(view, table, best, self._model.contributions(table, best))
-        agents = agent_head().score(table, view.trajectory)
-        return StepScores(
-            steps=tuple(float(one) for one in logits), agents=agents.agents, modes=agents.modes, evidence=evidence
-        )
+        head = agent_head()
+        agents, modes = ({}, {}) if head is None else head.log_odds(table, view.trajectory)
+        return StepScores(steps=tuple(float(one) for one in logits), agents=agents, modes=modes, evidence=evidence)
+
+
+class AgentHead(Protocol):
+    """Tells which agents of a run are at fault, and with which error modes; tracer-hooks-models brings one."""
+
+    def log_odds(
+        self, table: FeatureTable, trajectory: Trajectory
+    ) -> tuple[Mapping[str, float], Mapping[tuple[str, ErrorMode], float]]:
+        """Log-odds that each agent is at fault, and of each pair of agent and error mode."""
+        ...
+
+    def faults_of(self, scores: StepScores, trajectory: Trajectory) -> tuple[AgentFault, ...]:
+        """Who is at fault in a team of a kind that it has learnt from; empty for every other team."""
+        ...
 
 
 @cache
-def agent_head() -> AgentHead:
-    """The shipped head over agents and error modes; read once."""
-    what, again = "weights of the agent head", f"Run: {REINSTALL}"
-    return read_weights(AGENT_WEIGHTS, AgentHead.from_json, what=what, again=again)
+def agent_head() -> AgentHead | None:
+    """The installed head over agents and error modes, looked for once; None where there is none."""
+    for point in entry_points(group=AGENT_HEADS):
+        with guard(f"load the agent head {point.value!r}"):
+            found: AgentHead = point.load()()
+            return found
+    return None
 
 
 @cache
@@ -155,9 +171,5 @@ def _feature_names() -> tuple[str, ...]:
 
 
 def _faults(scores: StepScores, trajectory: Trajectory) -> tuple[AgentFault, ...]:
-    """Who is at fault in a team of a kind that the head has learnt from; of other teams the rules know more."""
     head = agent_head()
-    team = head.team_of(trajectory)
-    if team is None:
-        return ()
-    return head.faults(AgentScores(agents=scores.agents, modes=scores.modes, contributions={}, team=team))
+    return () if head is None else head.faults_of(scores, trajectory)

@@ -5,7 +5,7 @@ Names are loaded at their first use: the attributor itself says what to install 
 
 from typing import TYPE_CHECKING
 
-from tracer_hooks._lazy_names import lazy_names
+from tracer_hooks.extension import lazy_names
 
 if TYPE_CHECKING:
     from tracer_hooks_models.encoder._attributor import EncoderAttributor
@@ -47,13 +47,28 @@ lazy_names(
     __name__,
     {
         "._attributor": ("EncoderAttributor",),
-        "._model": ("StepEncoder",),
-        "._texts": ("EncoderInput", "feature_names", "read"),
-        "._model": ("HeadConfig", "HeadOutput"),
-        "._model": ("EncoderModel", "has_bf16"),
-        "._model": ("padded", "stack"),
-        "._texts": ("TOKENIZER", "StepTokenizer"),
-        "._model": ("TrajectoryHead",),
-        "._weights": ("CONFIG", "WEIGHTS", "load_model", "save_model"),
+        "._model": (
+            "EncoderModel",
+            "HeadConfig",
+            "HeadOutput",
+            "StepEncoder",
+            "TrajectoryHead",
+            "has_bf16",
+            "padded",
+            "stack",
+        ),
+        "._texts": (
+            "EncoderInput",
+            "StepTokenizer",
+            "TOKENIZER",
+            "feature_names",
+            "read",
+        ),
+        "._weights": (
+            "CONFIG",
+            "WEIGHTS",
+            "load_model",
+            "save_model",
+        ),
     },
 )

@@ -13,11 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tracer_hooks._atomic_files import write_files
-from tracer_hooks.attribution._features import features_of
-from tracer_hooks.attribution._fitting import FitReport
-from tracer_hooks.attribution._weight_files import finite, read_weights
+from tracer_hooks.attribution import FitReport
 from tracer_hooks.errors import AttributionError
+from tracer_hooks.extension import features_of, finite, read_weights, write_files
 from tracer_hooks.schema import LabeledTrajectory
 from tracer_hooks_models.encoder._weights import EncoderEngine, ScoredTrajectory
 

@@ -10,13 +10,9 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from tracer_hooks._cached_property import cached_property
-from tracer_hooks._optional import require
-from tracer_hooks.attribution._abstaining import INCOMPLETE, refusal_of
-from tracer_hooks.attribution._fitting import FitReport
-from tracer_hooks.attribution._scores import StepScores
-from tracer_hooks.attribution._weight_files import encoder_folder
-from tracer_hooks.errors import AttributionError, MissingExtraError
+from tracer_hooks.attribution import FitReport, StepScores
+from tracer_hooks.errors import AttributionError
+from tracer_hooks.extension import INCOMPLETE, cached_property, refusal_of, require
 from tracer_hooks.schema import (
     AgentFault,
     Attribution,
@@ -27,6 +23,7 @@ from tracer_hooks.schema import (
     Step,
     Trajectory,
 )
+from tracer_hooks_models._shipped import ENCODER
 
 if TYPE_CHECKING:
     from tracer_hooks_models.encoder._adaptation import Pointer
@@ -87,21 +84,20 @@ class EncoderAttributor:
     succeeded; rules and the failure detector do that.
 
     Args:
-        directory: A folder that ``tracer-hooks train contrastive`` or :meth:`save` wrote; by default the weights of the
-            distribution tracer-hooks-encoder.
+        directory: A folder that ``tracer-hooks train contrastive`` or :meth:`save` wrote; by default the weights
+            that come with this distribution.
         device: Where to compute: ``"cpu"``, ``"cuda"``, ``"cuda:1"``.
 
     Raises:
-        MissingExtraError: PyTorch, transformers or safetensors is not installed; or tracer-hooks-encoder, and no
-            folder is given.
+        MissingExtraError: PyTorch, transformers or safetensors is not installed.
         AttributionError: The folder holds no encoder, or its weights are damaged.
     """
 
     name = "encoder"
 
     def __init__(self, directory: Path | None = None, *, device: str = "cpu") -> None:
-        self._directory = directory or _shipped_folder()
-        require("torch", extra="model", feature="the attributor 'encoder'")
+        self._directory = directory or ENCODER
+        require("torch", extra="models", feature="the attributor 'encoder'")
         from tracer_hooks_models.encoder._adaptation import Pointer
         from tracer_hooks_models.encoder._weights import load_config
 
@@ -111,8 +107,9 @@ class EncoderAttributor:
 
     @cached_property
     def _engine(self) -> EncoderEngine:
+        from tracer_hooks_models.encoder._weights import EncoderEngine
 
-        return Engine(self._directory, device=self._device)
+        return EncoderEngine(self._directory, device=self._device)
 
     def score(self, trajectory: Trajectory, *, reference: str | None = None) -> StepScores | None:
         """Score every step; see :class:`~tracer_hooks.attribution._scores.Scorer`. ``reference`` is not looked at."""
@@ -192,10 +189,3 @@ class EncoderAttributor:
         best = int(np.argmax(steps))
         evidence = evidence_of(trajectory.steps[best])
         return StepScores(steps=scores.steps, agents=scores.agents, modes=scores.modes, evidence=evidence)
-
-
-def _shipped_folder() -> Path:
-    folder = encoder_folder()
-    if folder is None:
-        raise MissingExtraError("the attributor 'encoder' without weights of your own", "tracer-hooks[encoder]")
-    return folder

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tracer_hooks._optional import require
+from tracer_hooks.extension import require
 from tracer_hooks_models.encoder._texts import EncoderInput, StepTokens
 
 if TYPE_CHECKING:
@@ -45,14 +45,14 @@ class StepEncoder(nn.Module):
 
     def __init__(self, config: dict[str, Any]) -> None:
         super().__init__()
-        transformers = require("transformers", extra="model", feature=_FEATURE)
+        transformers = require("transformers", extra="models", feature=_FEATURE)
         self.config = {key: config[key] for key in CONFIG_KEYS}
         self.bert: BertModel = transformers.BertModel(transformers.BertConfig(**self.config), add_pooling_layer=False)
 
     @classmethod
     def from_base(cls, directory: Path) -> StepEncoder:
         """The encoder of a folder with ``config.json`` and ``model.safetensors``, as sentence-transformers write it."""
-        load_file = require("safetensors.torch", extra="model", feature=_FEATURE).load_file
+        load_file = require("safetensors.torch", extra="models", feature=_FEATURE).load_file
         encoder = cls(json.loads((directory / "config.json").read_text(encoding="utf-8")))
         found = load_file(directory / "model.safetensors")
         wanted = encoder.bert.state_dict()

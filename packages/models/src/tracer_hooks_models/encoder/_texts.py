@@ -11,13 +11,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tracer_hooks._file_bytes import read_bytes
-from tracer_hooks._limits import brief
-from tracer_hooks._optional import require
-from tracer_hooks.attribution._features import features_of
-from tracer_hooks.attribution._reading._roles import Role, fold, roles_of
-from tracer_hooks.attribution._weight_files import reason_of, refuse_changed
 from tracer_hooks.errors import AttributionError
+from tracer_hooks.extension import (
+    Role,
+    brief,
+    features_of,
+    fold,
+    read_bytes,
+    reason_of,
+    refuse_changed,
+    require,
+    roles_of,
+)
 from tracer_hooks.schema import Step, Trajectory, to_text
 
 if TYPE_CHECKING:
@@ -149,7 +154,7 @@ class StepTokenizer:
     """
 
     def __init__(self, directory: Path, budget: Budget | None = None) -> None:
-        tokenizers = require("tokenizers", extra="model", feature="the attributor 'encoder'")
+        tokenizers = require("tokenizers", extra="models", feature="the attributor 'encoder'")
         path = directory / TOKENIZER
         refuse_changed(path)
         try:

@@ -15,12 +15,10 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 
-from tracer_hooks._atomic_files import write_files
-from tracer_hooks._limits import brief
-from tracer_hooks._optional import require
-from tracer_hooks.attribution._weight_files import REINSTALL_ENCODER, encoder_folder, read_weights, reason_of
 from tracer_hooks.errors import AttributionError, MissingExtraError
+from tracer_hooks.extension import brief, read_weights, reason_of, require, write_files
 from tracer_hooks.schema import Trajectory
+from tracer_hooks_models._shipped import ENCODER, REINSTALL
 from tracer_hooks_models.encoder._model import EncoderModel, HeadConfig, StepEncoder, TrajectoryHead, stack
 from tracer_hooks_models.encoder._texts import TOKENIZER, EncoderInput, StepTokenizer, read
 
@@ -101,7 +99,7 @@ def save_model(model: EncoderModel, tokenizer: Path, directory: Path, notes: Map
         directory: Where to; made when it is not there.
         notes: What else should stand in the configuration, such as thresholds.
     """
-    pack_bytes = require("safetensors.torch", extra="model", feature="the attributor 'encoder'").save
+    pack_bytes = require("safetensors.torch", extra="models", feature="the attributor 'encoder'").save
     weights: bytes = pack_bytes(pack(model.state_dict()))
     config = {
         "format": _FORMAT,
@@ -125,7 +123,7 @@ def load_model(directory: Path) -> tuple[EncoderModel, dict[str, Any]]:
     Raises:
         AttributionError: The folder is no such model, or its weights are damaged.
     """
-    load_bytes = require("safetensors.torch", extra="model", feature="the attributor 'encoder'").load
+    load_bytes = require("safetensors.torch", extra="models", feature="the attributor 'encoder'").load
     config = load_config(directory)
     path = directory / WEIGHTS  # of the shipped one the configuration is pinned, and with it this sum
     try:
@@ -133,7 +131,7 @@ def load_model(directory: Path) -> tuple[EncoderModel, dict[str, Any]]:
     except OSError as error:
         raise AttributionError(f"cannot read the weights {str(path)!r}: {error.strerror or error}") from error
     if hashlib.sha256(data).hexdigest() != config["weights_sha256"]:
-        again = f"run {REINSTALL_ENCODER}" if directory == encoder_folder() else "fetch or train them again"
+        again = f"run {REINSTALL}" if directory == ENCODER else "fetch or train them again"
         raise AttributionError(
             f"the weights {str(path)!r} are not those that were written (their SHA-256 differs): {again}"
         )

@@ -1,4 +1,4 @@
-"""The attributor ``prefill``: reads a run once with a small language model, writes nothing, and quotes what surprised it."""
+"""The attributor ``prefill``: reads a run once with a small language model, and quotes what surprised it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracer_hooks._cached_property import cached_property
-from tracer_hooks.attribution._abstaining import INCOMPLETE, Refusal, refusal_of
-from tracer_hooks.attribution._answering import has_content
-from tracer_hooks.attribution._reading import Trace
-from tracer_hooks.attribution._scores import StepScores
+from tracer_hooks.attribution import StepScores
+from tracer_hooks.extension import INCOMPLETE, Refusal, Trace, cached_property, has_content, refusal_of
 from tracer_hooks.schema import Attribution, Candidate, Evidence, LabeledTrajectory, Trajectory, Usage
 from tracer_hooks_models.prefill import _masprism
 from tracer_hooks_models.prefill._model import LocalModel, PrefillOptions, fingerprint_of, load_model, model_path
@@ -22,7 +19,7 @@ from tracer_hooks_models.prefill._render import part_at, step_parts, step_text
 from tracer_hooks_models.prefill._signals import Floats, Probe, combined, late_symptoms, signals_of
 
 if TYPE_CHECKING:
-    from tracer_hooks.attribution._fitting import FitReport
+    from tracer_hooks.attribution import FitReport
 
 _MAX_QUOTE = 240
 

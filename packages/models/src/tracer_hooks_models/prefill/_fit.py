@@ -13,13 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from tracer_hooks._limits import brief
-from tracer_hooks.attribution._fitting import FitReport
-from tracer_hooks.attribution._reading import Trace
-from tracer_hooks.attribution._reading._roles import fold
-from tracer_hooks.attribution._saved import read_saved, write_saved
-from tracer_hooks.attribution._weight_files import reason_of
+from tracer_hooks.attribution import FitReport
 from tracer_hooks.errors import AttributionError
+from tracer_hooks.extension import Trace, brief, fold, read_saved, reason_of, write_saved
 from tracer_hooks.schema import LabeledTrajectory
 from tracer_hooks_models.prefill._model import MODEL_VARIABLE, PrefillOptions, fingerprint_of, model_path
 from tracer_hooks_models.prefill._render import step_text

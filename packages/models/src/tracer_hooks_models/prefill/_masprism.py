@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tracer_hooks.attribution._reading import Trace
+from tracer_hooks.extension import Trace
 from tracer_hooks_models.prefill._model import LocalModel, PrefillOptions
 from tracer_hooks_models.prefill._reader import PrefillFeatures, observe
 from tracer_hooks_models.prefill._render import shorten, step_text, transcribe

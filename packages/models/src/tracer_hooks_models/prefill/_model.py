@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from tracer_hooks._optional import require
 from tracer_hooks.errors import ConfigError, MissingExtraError
+from tracer_hooks.extension import require
 
 Protocol = Literal["flow", "masprism"]
 Cut = Literal["head", "head_tail"]
@@ -241,8 +241,8 @@ def load_model(path: Path, options: PrefillOptions) -> LocalModel:
         MissingExtraError: torch or transformers, or what a GGUF file needs, is not installed.
         ConfigError: The model cannot be used.
     """
-    torch = require("torch", extra="model", feature=_FEATURE)
-    transformers = require("transformers", extra="model", feature=_FEATURE)
+    torch = require("torch", extra="models", feature=_FEATURE)
+    transformers = require("transformers", extra="models", feature=_FEATURE)
     register_recording()
     device, dtype = _number_format(torch, options)
     place, how = _source(path, transformers)
@@ -278,7 +278,7 @@ def _source(path: Path, transformers: Any) -> tuple[str, dict[str, dict[str, Any
         return str(path), {"tokenizer": {}, "network": {}}
     for module in ("gguf", "accelerate"):
         try:
-            require(module, extra="model", feature=f"{_FEATURE} with a GGUF file")
+            require(module, extra="models", feature=f"{_FEATURE} with a GGUF file")
         except MissingExtraError as error:
             raise MissingExtraError(f"{_FEATURE} with a GGUF file", module) from error
     named: dict[str, Any] = {"gguf_file": path.name}
@@ -314,7 +314,7 @@ def fingerprint_of(path: Path, options: PrefillOptions) -> str:
     Raises:
         MissingExtraError: torch is not installed.
     """
-    _, dtype = _number_format(require("torch", extra="model", feature=_FEATURE), options)
+    _, dtype = _number_format(require("torch", extra="models", feature=_FEATURE), options)
     files = [path] if path.is_file() else sorted(one for one in path.iterdir() if one.is_file())
     digest = hashlib.sha256(dtype.encode())
     for file in files:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tracer_hooks._private_files import make_folder, seal
 from tracer_hooks.errors import AttributionError, ConfigError
+from tracer_hooks.extension import make_folder, seal
 from tracer_hooks.schema import Trajectory
 from tracer_hooks_models.prefill._model import AttentionRecorder, LocalModel, PrefillOptions
 from tracer_hooks_models.prefill._render import (

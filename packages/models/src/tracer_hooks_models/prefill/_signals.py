@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tracer_hooks.attribution._reading import Trace
+from tracer_hooks.extension import Trace
 from tracer_hooks.schema import Step
 from tracer_hooks_models.prefill._reader import PrefillFeatures
 

@@ -12,9 +12,8 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
-from tracer_hooks._first_problem import first_problem
-from tracer_hooks._optional import require
 from tracer_hooks.errors import ConfigError
+from tracer_hooks.extension import first_problem, require
 from tracer_hooks_models.training.data import BadRows, JudgeTask, JudgeTaskOptions, SplitOptions
 from tracer_hooks_models.training.rewards import RewardOptions
 

@@ -1,4 +1,4 @@
-"""Objective of the encoder: multiple-instance losses over steps, agents and modes, and the contrastive terms beside them."""
+"""Objective of the encoder: multiple-instance losses over steps, agents and modes, and contrastive terms."""
 
 from __future__ import annotations
 

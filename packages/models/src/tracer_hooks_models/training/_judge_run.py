@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from tracer_hooks._optional import require
+from tracer_hooks.extension import require
 from tracer_hooks_models.teaching import JudgeAnswer, prompt_ids, read_choice, read_verdict
 from tracer_hooks_models.training._config import JudgeConfig
 from tracer_hooks_models.training._language_model import EXTRA, LanguageModel, as_written, write_judge

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from transformers import Trainer
 
-from tracer_hooks._optional import require
 from tracer_hooks.errors import ConfigError, TracerHooksError, TrainingError
+from tracer_hooks.extension import require
 from tracer_hooks_models.teaching import base_of, write_judge_options
 from tracer_hooks_models.training._config import JudgeConfig
 from tracer_hooks_models.training._run import Mixin, computes_in_bfloat16

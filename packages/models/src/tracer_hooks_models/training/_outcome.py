@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from tracer_hooks._atomic_files import write_files
+from tracer_hooks.extension import write_files
 from tracer_hooks_models.training._config import RunConfig
 from tracer_hooks_models.training._run import METRICS, options_of
 

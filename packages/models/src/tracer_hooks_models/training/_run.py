@@ -1,4 +1,4 @@
-"""Course of a training run: folder, options for transformers, checkpoints that are whole, rows, and errors that name the step."""
+"""Course of a training run: folder, options for transformers, whole checkpoints, rows, errors that name the step."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import EarlyStoppingCallback, PrinterCallback, TrainerCallback
 
-from tracer_hooks._atomic_files import write_files
-from tracer_hooks._limits import brief
 from tracer_hooks.errors import TrainingError
+from tracer_hooks.extension import brief, write_files
 from tracer_hooks_models.training._config import RunConfig
 from tracer_hooks_models.training._progress import Progress, ProgressCallback
 from tracer_hooks_models.training.data import LabeledRows, Splits, read_labeled, split_rows

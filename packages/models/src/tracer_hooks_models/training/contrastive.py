@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from tracer_hooks._optional import require
 from tracer_hooks.errors import TrainingError
+from tracer_hooks.extension import require
 from tracer_hooks_models.encoder import (
     CONFIG,
     TOKENIZER,
@@ -204,7 +204,9 @@ def trainer_of(config: ContrastiveConfig, model: ContrastiveModel, parts: Parts)
     """A Trainer of transformers for a model in training."""
     from transformers import Trainer, TrainingArguments
 
-    class ContrastiveTrainer(Guarded, Trainer):
+    from tracer_hooks_models.training._run import GuardedTrainer
+
+    class ContrastiveTrainer(GuardedTrainer, Trainer):
         """Own learning rates and gradient limits for the step encoder and for what is above it."""
 
         def create_optimizer(self, *_: Any, **__: Any) -> Any:

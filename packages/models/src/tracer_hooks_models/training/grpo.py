@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tracer_hooks._optional import require
 from tracer_hooks.errors import TrainingError
+from tracer_hooks.extension import require
 from tracer_hooks_models.teaching import ChatMessage, prompt_text
 from tracer_hooks_models.training._config import GRPOConfig
 from tracer_hooks_models.training._judge_run import answer_in, finish, require_libraries
@@ -132,7 +132,9 @@ def _trainer(config: GRPOConfig, language: LanguageModel, rows: Sequence[PromptR
     from trl import GRPOConfig as Arguments
     from trl import GRPOTrainer
 
-    class GuardedGRPO(Guarded, GRPOTrainer):  # type: ignore[misc]
+    from tracer_hooks_models.training._run import GuardedTrainer
+
+    class GuardedGRPO(GuardedTrainer, GRPOTrainer):  # type: ignore[misc]
         """GRPO that names the step where something goes wrong."""
 
     class ClosingClip(TrainerCallback):

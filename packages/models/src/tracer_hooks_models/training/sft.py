@@ -80,8 +80,9 @@ def _trainer(
     from trl import SFTTrainer
 
     from tracer_hooks_models.training._language_model import ReplyLoss
+    from tracer_hooks_models.training._run import GuardedTrainer
 
-    class GuardedSFT(Guarded, ReplyLoss, SFTTrainer):  # type: ignore[misc]
+    class GuardedSFT(GuardedTrainer, ReplyLoss, SFTTrainer):  # type: ignore[misc]
         """Supervised training that names the step where something goes wrong."""
 
     if not rows:

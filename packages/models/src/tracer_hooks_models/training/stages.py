@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracer_hooks._optional import require
 from tracer_hooks.errors import ConfigError
+from tracer_hooks.extension import require
 from tracer_hooks_models.training._config import GRPOConfig, JudgeConfig, SFTConfig, checked_config, read_options
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def train_stages(stages: JudgeStages, progress: Progress | None = None) -> dict[
         ``metrics.json`` of each stage, by ``sft`` and ``grpo``.
 
     Raises:
-        TrainingError: See :func:`~tracer_hooks_models.training.train_sft` and :func:`~tracer_hooks_models.training.train_grpo`.
+        TrainingError: See :func:`~tracer_hooks_models.training.train_sft` and ``train_grpo``.
         ConfigError: A model cannot be loaded.
         MissingExtraError: Something is not installed.
     """

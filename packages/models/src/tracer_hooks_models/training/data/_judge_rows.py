@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Generic, Literal, TypeVar
 
-from tracer_hooks._cached_property import cached_property
 from tracer_hooks.attribution import JudgeOptions, StepScores, StructuralAttributor
 from tracer_hooks.errors import AttributionError, TrainingError
+from tracer_hooks.extension import cached_property
 from tracer_hooks.schema import ErrorMode, Evidence, Trajectory
 from tracer_hooks_models.teaching import (
     JudgeQuestion,

@@ -1,0 +1,21 @@
+"""Weights that come with this distribution, pinned to their SHA-256: a file that differs is not used."""
+
+from pathlib import Path
+
+from tracer_hooks.extension import pin_weights
+
+REINSTALL = "pip install --force-reinstall tracer-hooks-models"
+AGENT_HEAD = Path(__file__).parent / "weights" / "agents.json"
+"""Weights of the agent head; the file says what they were fitted to."""
+ENCODER = Path(__file__).parent / "encoder" / "weights"
+"""Folder of the encoder's weights; MODEL_CARD.md there says how they were made."""
+
+pin_weights(
+    {
+        AGENT_HEAD: "21eb1a78cb88da9d9ba0dbabaa8feebfb802ca3ab9793a34fbb2f4760e7560ca",
+        ENCODER / "encoder.json": "838d34efd6e0b01a756ded62a59a5081ec934c72ba24594bbc6da2267c03241f",
+        ENCODER / "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+        ENCODER / "encoder.safetensors": "6a0ba002391a00d9da62afeec245c4771e33e19f4abc2631f761eaaf565483ce",
+    },
+    reinstall=REINSTALL,
+)

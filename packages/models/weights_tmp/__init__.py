@@ -1,1 +1,0 @@
-"""Weights of the attributor ``encoder`` of tracer-hooks; see ``MODEL_CARD.md`` beside this file."""

@@ -1,0 +1,190 @@
+"""What distributions of this project build on, beside the public packages: files, weights, features, the judge's parts.
+
+Stable between the core and the distributions of the same version; others should not rely on it.
+"""
+
+from typing import TYPE_CHECKING
+
+from tracer_hooks._lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from tracer_hooks._atomic_files import write_files
+    from tracer_hooks._cached_property import cached_property
+    from tracer_hooks._file_bytes import read_bytes
+    from tracer_hooks._first_problem import first_problem
+    from tracer_hooks._guard import warn_once
+    from tracer_hooks._lazy_names import lazy_names
+    from tracer_hooks._limits import brief
+    from tracer_hooks._optional import require
+    from tracer_hooks._private_files import make_folder, opener, seal
+    from tracer_hooks.attribution._abstaining import INCOMPLETE, Refusal, refusal_of
+    from tracer_hooks.attribution._answering import has_content
+    from tracer_hooks.attribution._features import FeatureTable, features_of
+    from tracer_hooks.attribution._judge._attributor import header_chars
+    from tracer_hooks.attribution._judge._calls import CallLog, JudgeResources, JudgeSession, Meter, ReplyCache
+    from tracer_hooks.attribution._judge._case import JudgeCase, verdict_of
+    from tracer_hooks.attribution._judge._options import JUDGE, options_as_json
+    from tracer_hooks.attribution._judge._prompts import find_quote, opening
+    from tracer_hooks.attribution._judge._protocols import ALL_AT_ONCE, whole_run
+    from tracer_hooks.attribution._judge._replies import ChoiceReply, ReplyError, VerdictReply, parse_reply
+    from tracer_hooks.attribution._judge._shortlist import (
+        SHORTLIST,
+        first_of,
+        labels_for,
+        orders,
+        shortlist_choice,
+        values_of,
+    )
+    from tracer_hooks.attribution._reading import Trace
+    from tracer_hooks.attribution._reading._roles import Role, fold, roles_of
+    from tracer_hooks.attribution._reading._trace import EXACT_STEPS, text_limit
+    from tracer_hooks.attribution._saved import read_saved, write_saved
+    from tracer_hooks.attribution._structural._attributor import AgentHead
+    from tracer_hooks.attribution._weight_files import finite, pin_weights, read_weights, reason_of, refuse_changed
+
+__all__ = [
+    "ALL_AT_ONCE",
+    "EXACT_STEPS",
+    "INCOMPLETE",
+    "JUDGE",
+    "SHORTLIST",
+    "AgentHead",
+    "CallLog",
+    "ChoiceReply",
+    "FeatureTable",
+    "JudgeCase",
+    "JudgeResources",
+    "JudgeSession",
+    "Meter",
+    "Refusal",
+    "ReplyCache",
+    "ReplyError",
+    "Role",
+    "Trace",
+    "VerdictReply",
+    "brief",
+    "cached_property",
+    "features_of",
+    "find_quote",
+    "finite",
+    "first_of",
+    "first_problem",
+    "fold",
+    "has_content",
+    "header_chars",
+    "labels_for",
+    "lazy_names",
+    "make_folder",
+    "opener",
+    "opening",
+    "options_as_json",
+    "orders",
+    "parse_reply",
+    "pin_weights",
+    "read_bytes",
+    "read_saved",
+    "read_weights",
+    "reason_of",
+    "refusal_of",
+    "refuse_changed",
+    "require",
+    "roles_of",
+    "seal",
+    "shortlist_choice",
+    "text_limit",
+    "values_of",
+    "verdict_of",
+    "warn_once",
+    "whole_run",
+    "write_files",
+    "write_saved",
+]
+
+lazy_names(
+    __name__,
+    {
+        "tracer_hooks._atomic_files": ("write_files",),
+        "tracer_hooks._cached_property": ("cached_property",),
+        "tracer_hooks._file_bytes": ("read_bytes",),
+        "tracer_hooks._first_problem": ("first_problem",),
+        "tracer_hooks._guard": ("warn_once",),
+        "tracer_hooks._lazy_names": ("lazy_names",),
+        "tracer_hooks._limits": ("brief",),
+        "tracer_hooks._optional": ("require",),
+        "tracer_hooks._private_files": (
+            "make_folder",
+            "opener",
+            "seal",
+        ),
+        "tracer_hooks.attribution._abstaining": (
+            "INCOMPLETE",
+            "Refusal",
+            "refusal_of",
+        ),
+        "tracer_hooks.attribution._answering": ("has_content",),
+        "tracer_hooks.attribution._features": (
+            "FeatureTable",
+            "features_of",
+        ),
+        "tracer_hooks.attribution._judge._attributor": ("header_chars",),
+        "tracer_hooks.attribution._judge._calls": (
+            "CallLog",
+            "JudgeResources",
+            "JudgeSession",
+            "Meter",
+            "ReplyCache",
+        ),
+        "tracer_hooks.attribution._judge._case": (
+            "JudgeCase",
+            "verdict_of",
+        ),
+        "tracer_hooks.attribution._judge._options": (
+            "JUDGE",
+            "options_as_json",
+        ),
+        "tracer_hooks.attribution._judge._prompts": (
+            "find_quote",
+            "opening",
+        ),
+        "tracer_hooks.attribution._judge._protocols": (
+            "ALL_AT_ONCE",
+            "whole_run",
+        ),
+        "tracer_hooks.attribution._judge._replies": (
+            "ChoiceReply",
+            "ReplyError",
+            "VerdictReply",
+            "parse_reply",
+        ),
+        "tracer_hooks.attribution._judge._shortlist": (
+            "SHORTLIST",
+            "first_of",
+            "labels_for",
+            "orders",
+            "shortlist_choice",
+            "values_of",
+        ),
+        "tracer_hooks.attribution._reading": ("Trace",),
+        "tracer_hooks.attribution._reading._roles": (
+            "Role",
+            "fold",
+            "roles_of",
+        ),
+        "tracer_hooks.attribution._reading._trace": (
+            "EXACT_STEPS",
+            "text_limit",
+        ),
+        "tracer_hooks.attribution._saved": (
+            "read_saved",
+            "write_saved",
+        ),
+        "tracer_hooks.attribution._structural._attributor": ("AgentHead",),
+        "tracer_hooks.attribution._weight_files": (
+            "finite",
+            "pin_weights",
+            "read_weights",
+            "reason_of",
+            "refuse_changed",
+        ),
+    },
+)
