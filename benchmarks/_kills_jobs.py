@@ -13,7 +13,7 @@ from typing import Any
 from _kills_ground import Found, Life, Say, Work, integrity
 
 import tracer_hooks
-from tracer_hooks.suites import SuiteTask
+from tracer_hooks_lab.suites import SuiteTask
 
 
 def sum_tasks(count: int) -> list[SuiteTask]:

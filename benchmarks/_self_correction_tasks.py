@@ -14,7 +14,7 @@ from typing import Any, Final
 from _real_teams import INSTRUCTIONS
 
 from tracer_hooks.frameworks.plain import agent
-from tracer_hooks.suites import (
+from tracer_hooks_lab.suites import (
     AssertOutcome,
     Endpoint,
     SandboxLimits,
@@ -24,13 +24,11 @@ from tracer_hooks.suites import (
     load_tasks,
     run_python,
 )
-from tracer_hooks.suites._answers import final_answer, number_in
-from tracer_hooks.suites._code import code_in
-from tracer_hooks.suites.architectures import _chat
-from tracer_hooks.suites.architectures._architecture import Architecture, Said
-from tracer_hooks.suites.architectures._blueprint import Blueprint, blueprint
-from tracer_hooks.suites.architectures._chat import ChatClient
-from tracer_hooks.suites.architectures._member import Member
+from tracer_hooks_lab.suites._code import code_in
+from tracer_hooks_lab.suites._grading import final_answer, number_in
+from tracer_hooks_lab.teams import plain
+from tracer_hooks_lab.teams._architectures import Blueprint, TeamArchitecture, Utterance, blueprint
+from tracer_hooks_lab.teams.plain import ChatClient, Member
 
 Ask = Callable[[list[dict[str, Any]]], Mapping[str, Any]]
 """Gives the assistant's message for a conversation, with ``usage``."""
@@ -56,11 +54,11 @@ _CODE_CUES: Final = {
 }
 
 
-def _after_solver(said: Sequence[Said], rounds: int) -> str | None:
+def _after_solver(said: Sequence[Utterance], rounds: int) -> str | None:
     return ("solver", "checker", None)[len(said)]
 
 
-SOLVER_CHECKER: Final = Architecture(
+SOLVER_CHECKER: Final = TeamArchitecture(
     name="solver_checker", roles=_CODE_ROLES, cues=_CODE_CUES, tool_users=frozenset(), next_agent=_after_solver
 )
 
@@ -92,7 +90,7 @@ class Changes:
         prompts: Instructions in place of the agents' own.
     """
 
-    kept: Sequence[Said] = ()
+    kept: Sequence[Utterance] = ()
     task_note: str = ""
     notes: Mapping[str, str] = field(default_factory=dict)
     prompts: Mapping[str, str] = field(default_factory=dict)
@@ -111,10 +109,10 @@ def recorded_team(plan: Blueprint) -> Callable[[str], str]:
     members = {name: Member(plan, name) for name in plan.instructions}
 
     def team(task: str) -> str:
-        said: list[Said] = []
+        said: list[Utterance] = []
         while (name := plan.next_agent(said)) is not None:
             turn = agent(name=name, instructions=members[name].told)(members[name].answer)
-            said.append(Said(name, turn(plan.prompt(name, task, said))))
+            said.append(Utterance(name, turn(plan.prompt(name, task, said))))
         return said[-1].text
 
     return team
@@ -122,7 +120,7 @@ def recorded_team(plan: Blueprint) -> Callable[[str], str]:
 
 def asker(endpoint: Endpoint) -> Ask:
     """Asks the endpoint, which may serve so many runs at once that one reply takes long."""
-    _chat._TIMEOUT_S = _TIMEOUT_S
+    plain._TIMEOUT_S = _TIMEOUT_S
     return ChatClient(endpoint).complete
 
 
@@ -145,7 +143,7 @@ def play(plan: Blueprint, ask: Ask, task: str, changes: Changes) -> list[Turn]:
             name, str(reply["content"]), prompt, usage.get("prompt_tokens", 0), usage.get("completion_tokens", 0)
         )
         turns.append(turn)
-        said.append(Said(name, turn.text))
+        said.append(Utterance(name, turn.text))
     return turns
 
 

@@ -15,10 +15,19 @@ from pathlib import Path
 from _real_teams import TEAMS, ShortSpokenTeam, short_tasks
 
 from tracer_hooks.attribution import get_attributor
-from tracer_hooks.datasets import BuildOptions, DatasetBuilder, HowBuilt, LabeledSet, Progress, audit, stats, write_card
-from tracer_hooks.faults import FaultStrategy
+from tracer_hooks.datasets import (
+    BuildObserver,
+    BuildOptions,
+    DatasetBuilder,
+    HowBuilt,
+    LabeledSet,
+    audit,
+    stats,
+    write_card,
+)
 from tracer_hooks.replay import CostCap, ReplayOptions
-from tracer_hooks.suites import Endpoint
+from tracer_hooks_lab.faults import FaultStrategy
+from tracer_hooks_lab.suites import Endpoint
 
 EVERY_S = 30.0
 IN_PLACE = (
@@ -91,7 +100,7 @@ class Printed:
         self._begun = time.monotonic()
         self._last = -EVERY_S
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: BuildObserver) -> None:
         now = time.monotonic() - self._begun
         if now - self._last >= EVERY_S or progress.done == progress.total:
             self._last = now

@@ -20,8 +20,8 @@ MODULES = {
     "tracer_hooks.adapters": "tracer_hooks.frameworks",
     "tracer_hooks_models.encoder": "tracer_hooks_models.encoder",
     "tracer_hooks_models.teaching": "tracer_hooks_models.teaching",
-    "tracer_hooks.faults": "tracer_hooks_lab.faults",
-    "tracer_hooks.suites": "tracer_hooks_lab.suites",
+    "tracer_hooks_lab.faults": "tracer_hooks_lab.faults",
+    "tracer_hooks_lab.suites": "tracer_hooks_lab.suites",
     "tracer_hooks_models.training": "tracer_hooks_models.training",
 }
 """Former modules, submodules included, and where their names are now."""

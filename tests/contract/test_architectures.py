@@ -15,9 +15,9 @@ import tracer_hooks
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.frameworks import RecordReplies
 from tracer_hooks.schema import RunOutcome, StepKind, Trajectory
-from tracer_hooks.suites import Endpoint
-from tracer_hooks.suites.architectures import ARCHITECTURES, roles
 from tracer_hooks.testing import Reply, Rule, ScriptedLLM, ScriptedRequest, ToolCallReply, When
+from tracer_hooks_lab.suites import Endpoint
+from tracer_hooks_lab.teams import ARCHITECTURES, roles
 
 FRAMEWORKS = ("plain", "autogen", "crewai", "langgraph")
 TASK = "What is {six} times seven? End with a line `ANSWER: <number>`."
@@ -61,7 +61,7 @@ class PriceList:
 
 def build_team(framework: str, architecture: str, llm: ScriptedLLM, **options: Any) -> Any:
     if framework == "plain":
-        module = importlib.import_module("tracer_hooks.suites.architectures")
+        module = importlib.import_module("tracer_hooks_lab.teams")
     else:
         module = pytest.importorskip(f"tracer_hooks_{framework}.teams", exc_type=ImportError)
     endpoint = Endpoint(base_url=llm.base_url, model="scripted", temperature=0.5, max_tokens=77)

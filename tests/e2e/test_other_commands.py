@@ -12,7 +12,7 @@ import tracer_hooks
 from tracer_hooks._api.conducting._recovery import team_of
 from tracer_hooks.cli.doctor import _sandbox
 from tracer_hooks.store import RunStore
-from tracer_hooks.suites import bubblewrap_state
+from tracer_hooks_lab.suites import bubblewrap_state
 
 from ._command import Command
 
@@ -72,7 +72,7 @@ def test_doctor_says_what_holds_the_code_of_answers(monkeypatch: pytest.MonkeyPa
     assert not _sandbox().works
     monkeypatch.delenv("TRACER_HOOKS_BUBBLEWRAP")
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr("tracer_hooks.suites._sandbox._probe._known", [])
+    monkeypatch.setattr("tracer_hooks_lab.suites._sandbox._bubblewrap._known", [])
     assert not _sandbox().works
     assert _sandbox().advice.startswith("apt-get install bubblewrap" if _ON_LINUX else "run it on Linux")
 

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from tracer_hooks import endpoint as module
-from tracer_hooks import repairs, suites
+from tracer_hooks import repairs
 from tracer_hooks.endpoint import ChatCompletion, ChatMessage, ChatRequest, Endpoint, EndpointClient, ask, endpoint_chat
 from tracer_hooks.errors import EndpointError, MissingExtraError, TracerHooksError
 from tracer_hooks.schema import Usage
 from tracer_hooks.telemetry import is_suppressed
 from tracer_hooks.testing import Drop, ErrorReply, Garbage, Reply, ScriptedLLM, ScriptedRequest
+from tracer_hooks_lab import suites
 
 QUESTION = [{"role": "system", "content": "Be short."}, {"role": "user", "content": "6 * 7?"}]
 

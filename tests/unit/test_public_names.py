@@ -21,7 +21,7 @@ PACKAGES = (
     "tracer_hooks.endpoint",
     "tracer_hooks.evaluation",
     "tracer_hooks.evaluation.baselines",
-    "tracer_hooks.faults",
+    "tracer_hooks_lab.faults",
     "tracer_hooks.feedback",
     "tracer_hooks.frameworks",
     "tracer_hooks.frameworks.plain",
@@ -30,8 +30,8 @@ PACKAGES = (
     "tracer_hooks.report",
     "tracer_hooks.schema",
     "tracer_hooks.store",
-    "tracer_hooks.suites",
-    "tracer_hooks.suites.architectures",
+    "tracer_hooks_lab.suites",
+    "tracer_hooks_lab.teams",
     "tracer_hooks.telemetry",
     "tracer_hooks.testing",
     "tracer_hooks_models.training",
@@ -140,7 +140,7 @@ def test_a_former_name_warns_and_hands_on(package: str, name: str) -> None:
 
 def test_a_former_name_of_a_missing_distribution_says_what_to_install() -> None:
     hidden = "import sys; sys.modules['tracer_hooks_lab'] = None; import tracer_hooks"
-    for use in ("tracer_hooks.calibrate", "__import__('tracer_hooks.suites')"):
+    for use in ("tracer_hooks.calibrate", "__import__('tracer_hooks_lab.suites')"):
         code = f"{hidden}\ntry:\n    {use}\nexcept ImportError as error:\n    print(type(error).__name__, error)"
         assert "MissingExtraError" in python(code)
         assert "pip install 'tracer-hooks[lab]'" in python(code)

@@ -17,7 +17,7 @@ from tracer_hooks.config import DEFAULT_STORE, store_path
 from tracer_hooks.errors import ConfigError, StoreError, TrajectoryError
 
 if TYPE_CHECKING:  # at run time with the work: help needs no records
-    from tracer_hooks.datasets import LoadedRecord, Stated
+    from tracer_hooks.datasets import LoadedRecord, OutcomeOverride
     from tracer_hooks.endpoint import Chat
     from tracer_hooks.store import RunStore
 
@@ -115,13 +115,15 @@ def tool_rules(given: Sequence[str], *, others: str | None = "rebuilt") -> dict[
     return rules
 
 
-def stated_by(*, failed: bool, outcome: OutcomeName | None, reason: str | None, expected: str | None) -> Stated:
+def stated_by(
+    *, failed: bool, outcome: OutcomeName | None, reason: str | None, expected: str | None
+) -> OutcomeOverride:
     """The outcome that the options state.
 
     Raises:
         ConfigError: They contradict each other.
     """
-    from tracer_hooks.datasets import Stated
+    from tracer_hooks.datasets import OutcomeOverride
     from tracer_hooks.schema import RunOutcome
 
     if failed and outcome not in (None, OutcomeName.FAILED):
@@ -132,7 +134,7 @@ def stated_by(*, failed: bool, outcome: OutcomeName | None, reason: str | None, 
     for name, text in (("--reason", reason), ("--expected", expected)):
         if text is not None and not text.strip():
             raise ConfigError(f"{name} is empty, expected text. Next: leave {name} out")
-    return Stated(outcome=stated, reason=reason, expected=expected)
+    return OutcomeOverride(outcome=stated, reason=reason, expected=expected)
 
 
 def records_of(target: str, *, file_format: Format = Format.AUTO, store: Path | None = None) -> Iterator[LoadedRecord]:

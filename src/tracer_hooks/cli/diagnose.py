@@ -32,7 +32,7 @@ from tracer_hooks.errors import ConfigError, TracerHooksError
 
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no records
     from tracer_hooks.attribution import Attributor
-    from tracer_hooks.datasets import LoadedRecord, OutcomeSource, Stated
+    from tracer_hooks.datasets import LoadedRecord, OutcomeOverride, OutcomeSource
     from tracer_hooks.report import ReportRun
     from tracer_hooks.schema import Attribution, Trajectory
 
@@ -173,7 +173,7 @@ _LINK = ("value", "step", "origin", "source")
 
 def _diagnosed(
     batch: Sequence[LoadedRecord],
-    stated: Stated,
+    stated: OutcomeOverride,
     attribute: Callable[[Sequence[Trajectory]], Iterator[Attribution | str]],
 ) -> Iterator[Diagnosed]:
     read = [

@@ -88,7 +88,7 @@ def _attributors() -> list[Finding]:
 
 def _sandbox() -> Finding:
     """The sandbox for the code of answers to the suite ``code``."""
-    from tracer_hooks.suites import bubblewrap_state
+    from tracer_hooks_lab.suites import bubblewrap_state
 
     try:
         if bubblewrap_use() == "off":

@@ -32,7 +32,7 @@ from tracer_hooks.errors import TracerHooksError
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no records
     from tracer_hooks.attribution import Attributor
     from tracer_hooks.cli._label_file import LabelFile
-    from tracer_hooks.datasets import LoadedRecord, Stated
+    from tracer_hooks.datasets import LoadedRecord, OutcomeOverride
     from tracer_hooks.schema import Candidate, ErrorMode, Step, Trajectory
 
 _MOST_CANDIDATES = 3
@@ -116,7 +116,7 @@ def label_command(
         raise typer.Exit(FAILED)
 
 
-def _item(record: LoadedRecord, place: str, stated: Stated, counts: _Counts) -> _Item | None:
+def _item(record: LoadedRecord, place: str, stated: OutcomeOverride, counts: _Counts) -> _Item | None:
     from tracer_hooks.schema import RunOutcome
 
     if record.error is not None or record.trajectory is None:

@@ -36,7 +36,7 @@ from tracer_hooks.errors import ConfigError
 if TYPE_CHECKING:  # at run time with the work: help needs no store, and a list no report
     from rich.table import Table
 
-    from tracer_hooks.datasets import LoadedRecord, Stated
+    from tracer_hooks.datasets import LoadedRecord, OutcomeOverride
     from tracer_hooks.repairs import RepairLog
     from tracer_hooks.report import ReportRun
     from tracer_hooks.schema import Trajectory
@@ -357,8 +357,8 @@ def import_runs(
         raise typer.Exit(FAILED)
 
 
-def _take(kept: RunStore, read: Trajectory, stated: Stated, taken: _Taken) -> None:
-    from tracer_hooks.datasets import Stated
+def _take(kept: RunStore, read: Trajectory, stated: OutcomeOverride, taken: _Taken) -> None:
+    from tracer_hooks.datasets import OutcomeOverride
     from tracer_hooks.schema import RunKind
     from tracer_hooks.telemetry import ContentGate, gated_trajectory
 
@@ -375,7 +375,7 @@ def _take(kept: RunStore, read: Trajectory, stated: Stated, taken: _Taken) -> No
             return
         there = kept.get(trajectory.run_id, with_tape=False)
     taken.there.append(there.run_id)
-    is_stated = stated != Stated() and there.kind is RunKind.IMPORTED
+    is_stated = stated != OutcomeOverride() and there.kind is RunKind.IMPORTED
     if is_stated and (there.outcome, there.outcome_reason) != (trajectory.outcome, trajectory.outcome_reason):
         kept.save(_imported(trajectory, like=there))
         taken.updated.append(there.run_id)

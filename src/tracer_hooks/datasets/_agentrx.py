@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tracer_hooks.datasets._record import LoadedRecord
-from tracer_hooks.datasets._speakers import broadcast_inputs, content_text, digest, turn_of
+from tracer_hooks.datasets._record import LoadedRecord, broadcast_inputs, content_text, digest, turn_of
 from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.schema import (
     AgentFault,

@@ -1,11 +1,20 @@
-"""One record of a data set, as it was found."""
+"""One record of a data set, the one boundary where files of strangers are read, and flat conversations as steps."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tracer_hooks.errors import TrajectoryError
-from tracer_hooks.schema import LabeledTrajectory, Trajectory
+from pydantic import ValidationError
+
+from tracer_hooks._first_problem import first_problem
+from tracer_hooks._guard import is_strict
+from tracer_hooks._limits import brief, too_many
+from tracer_hooks.errors import ConfigError, MissingExtraError, TracerHooksError, TrajectoryError
+from tracer_hooks.schema import LabeledTrajectory, StepInput, Trajectory, to_json_value, to_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,3 +31,118 @@ class LoadedRecord:
     """Groups the runs of one question, for data that is graded and not labelled."""
     error: TrajectoryError | None = None
     """Why the record could not be read."""
+
+
+def refused(source: object, reason: str) -> LoadedRecord:
+    """The record of ``source`` that could not be read; a long reason is cut in its middle."""
+    name = str(source)
+    told = reason.removeprefix(f"{name!r}: ")
+    return LoadedRecord(source=name, error=TrajectoryError(f"{name!r}: {brief(told)}"))
+
+
+def read_record(source: object, read: Callable[[], LoadedRecord]) -> LoadedRecord:
+    """What ``read`` gives, or the reason why it gives nothing."""
+    try:
+        return _checked(read())
+    except (ConfigError, MissingExtraError):
+        raise
+    except Exception as error:
+        return refused(source, why(error))
+
+
+def read_each(source: object, records: Iterable[LoadedRecord]) -> Iterator[LoadedRecord]:
+    """Each of ``records``; where giving the next one fails, the reason, and no more of them."""
+    given = iter(records)
+    while True:
+        try:
+            record = _checked(next(given))
+        except StopIteration:
+            return
+        except (ConfigError, MissingExtraError):
+            raise
+        except Exception as error:
+            yield refused(source, why(error))
+            return
+        yield record
+
+
+def _checked(record: LoadedRecord) -> LoadedRecord:
+    if record.error is not None:
+        return refused(record.source, str(record.error))
+    trajectory = record.trajectory
+    reason = too_many([step.agent for step in trajectory.steps]) if trajectory is not None else ""
+    if reason:
+        return refused(record.source, reason)
+    return record
+
+
+def why(error: Exception) -> str:
+    """The reason in words; a fault of ours is raised when strict."""
+    if isinstance(error, TracerHooksError):
+        return str(error)
+    if isinstance(error, ValidationError):
+        where, what = first_problem(error)
+        return f"{where!r}: {what}"
+    if is_strict():
+        raise error
+    return f"the record is damaged, or of a kind that is not known: {type(error).__name__}: {error}"
+
+
+_ROLE = re.compile(r"^(?P<speaker>.*?)\s*\((?P<note>[^()]*)\)\s*$", re.DOTALL)
+
+
+def broadcast_inputs(speakers: Sequence[str]) -> list[tuple[StepInput, ...]]:
+    """What each turn saw when all speak in one room: every turn since the same speaker's last one.
+
+    Names and positions only; the texts stand in the steps.
+
+    Raises:
+        TrajectoryError: There are more turns or speakers than are read.
+    """
+    if reason := too_many(speakers):
+        raise TrajectoryError(reason)
+    last: dict[str, int] = {}
+    inputs = []
+    seen = [StepInput(source=speaker, step=position) for position, speaker in enumerate(speakers)]
+    for position, speaker in enumerate(speakers):
+        since = last.get(speaker, -1) + 1
+        inputs.append(tuple(seen[since:position]))
+        last[speaker] = position
+    return inputs
+
+
+def turn_of(entry: object, place: str) -> tuple[str, str | None]:
+    """Who speaks in a message, and whom the turn is handed to.
+
+    The speaker stands under ``name``, else under ``role`` with a note behind it, ``(thought)`` or ``(-> WebSurfer)``.
+
+    Raises:
+        TrajectoryError: The message, which stands at ``place``, is no object or names no speaker.
+    """
+    if not isinstance(entry, Mapping):
+        raise TrajectoryError(f"{place} must be an object, got {type(entry).__name__}")
+    if entry.get("name"):
+        return to_text(entry["name"]), None
+    role = to_text(entry.get("role") or "")
+    if not role:
+        raise TrajectoryError(f"{place} names no speaker: expected 'name' or 'role'")
+    match = _ROLE.match(role)
+    if match is None or not match["speaker"]:
+        return role, None
+    note = match["note"].strip()
+    return match["speaker"], note.removeprefix("->").strip() or None if note.startswith("->") else None
+
+
+def content_text(content: object) -> str:
+    """The text of a message's content: a string, or the JSON of whatever else stands there."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return to_text(content)
+    return json.dumps(to_json_value(content), ensure_ascii=False)
+
+
+def digest(value: object) -> str:
+    """Sixteen hex digits that stand for ``value``, the same on every machine."""
+    text = json.dumps(to_json_value(value), sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]

@@ -1,25 +1,24 @@
-"""What a person says of runs that do not say themselves how they ended."""
+"""Outcomes stated by a person for runs that do not state their own, and what a trace leaves out."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.schema import RunOutcome, Trajectory
+from tracer_hooks.schema import RunOutcome, Step, ToolCall, Trajectory
 from tracer_hooks.values import compare_values
 
 OutcomeSource = Literal["trace", "stated", "expected answer"]
 """Who decided how a run ended: the trace itself, the person who asks, or the comparison with the expected answer."""
-
 _FAREWELL = re.compile(r"\W*(?:terminate|exit|done|tasks? (?:is )?complete[d]?)?\W*", re.IGNORECASE)
 """A message that says no more than that the conversation is over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StatedRun:
+class OverriddenRun:
     """A run with what was said of it."""
 
     trajectory: Trajectory
@@ -31,7 +30,7 @@ class StatedRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stated:
+class OutcomeOverride:
     """What is said of runs; it holds for each of them.
 
     An outcome that is said counts, whatever the trace says. Without one an expected answer decides: a final answer that
@@ -63,10 +62,10 @@ class Stated:
                 "they failed, too"
             )
 
-    def of(self, trajectory: Trajectory) -> StatedRun:
+    def of(self, trajectory: Trajectory) -> OverriddenRun:
         """``trajectory`` with the outcome that counts, and who decided it."""
         if self.outcome is None and self.expected is None:
-            return StatedRun(trajectory=trajectory)
+            return OverriddenRun(trajectory=trajectory)
         answer, place = final_answer(trajectory)
         difference = compare_values(self.expected, answer).reason if self.expected is not None and answer else None
         if self.outcome is not None:
@@ -76,7 +75,7 @@ class Stated:
             outcome, source, note = _compared(trajectory, answer, place, difference)
         told = self._reason(trajectory, outcome, difference)
         changes = {"outcome": outcome, "outcome_reason": told, "reference": self.expected or trajectory.reference}
-        return StatedRun(trajectory=trajectory.model_copy(update=changes), source=source, note=note)  # type: ignore[arg-type]
+        return OverriddenRun(trajectory=trajectory.model_copy(update=changes), source=source, note=note)  # type: ignore[arg-type]
 
     def _contradictions(self, trajectory: Trajectory, answer: str, difference: str | None) -> str:
         """What speaks against the outcome that is said."""
@@ -133,3 +132,74 @@ def _compared(
         return RunOutcome.FAILED, "trace", note
     note = f"Outcome: succeeded, since {where} states the expected one."
     return RunOutcome.SUCCEEDED, "expected answer", note
+
+
+_UNNAMED = "assistant"
+"""What an agent is called whose spans give no name, in a trace without a team."""
+
+
+def lacks(trajectory: Trajectory) -> tuple[str, ...]:
+    """What ``trajectory`` lacks, in plain words to be read after "the trace lacks"; empty where nothing is missing.
+
+    Traces hold what their instrumentation chose to write. What is not there can be no evidence, so say it beside a
+    diagnosis. Words that stand alone ("inputs", "tool results") mean that none is there; "some inputs" that part is.
+    """
+    steps = trajectory.steps
+    if not steps:
+        return ("steps",)
+    found = ["agent names"] if _is_unnamed(trajectory) else []
+    if not _has_text(trajectory):
+        return (*found, "texts (recorded without content)")
+    calls = [call for step in steps for call in step.tool_calls]
+    found += [] if any(step.content for step in steps) else ["texts"]
+    found += _part("inputs", [_was_shown_something(step) for step in _first_steps(steps)])
+    found += ["tool calls"] if _hides_tool_calls(trajectory) else []
+    found += _part("tool arguments", [call.arguments is not None for call in calls])
+    found += _part("tool results", [_has_result(call) for call in calls])
+    found += [] if trajectory.task else ["the task"]
+    found += [] if trajectory.final_output else ["the final answer"]
+    return tuple(found)
+
+
+def _part(what: str, present: Sequence[bool]) -> list[str]:
+    if all(present):
+        return []
+    return [f"some {what}" if any(present) else what]
+
+
+def _is_unnamed(trajectory: Trajectory) -> bool:
+    """Whether the only agent bears the name that is given where none is known, and nothing else is known of it."""
+    names = {step.agent for step in trajectory.steps}
+    told = any(spec.instructions for spec in trajectory.agents)
+    return names <= {_UNNAMED, trajectory.team} and not told
+
+
+def _hides_tool_calls(trajectory: Trajectory) -> bool:
+    """Whether members have tools and neither a call nor any model call, which would show that none was asked for."""
+    seen = any(step.tool_calls or step.model or step.usage is not None for step in trajectory.steps)
+    return not seen and any(spec.tools for spec in trajectory.agents)
+
+
+def _has_text(trajectory: Trajectory) -> bool:
+    """Whether any content was recorded: names, counts and errors stand in a trace without content, too."""
+    for step in trajectory.steps:
+        calls = any(call.arguments is not None or call.result for call in step.tool_calls)
+        if step.content or calls or any(item.text for item in step.inputs):
+            return True
+    return False
+
+
+def _first_steps(steps: Sequence[Step]) -> list[Step]:
+    """Each agent's first step: something must have reached it before. Its later ones may follow without a word."""
+    found: dict[str, Step] = {}
+    for step in steps:
+        found.setdefault(step.agent, step)
+    return list(found.values())
+
+
+def _was_shown_something(step: Step) -> bool:
+    return any(item.text for item in step.inputs)
+
+
+def _has_result(call: ToolCall) -> bool:
+    return call.result is not None or call.error is not None

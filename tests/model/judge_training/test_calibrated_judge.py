@@ -15,11 +15,11 @@ pytest.importorskip("sklearn")
 from tracer_hooks import CalibrateOptions, JudgeTraining
 from tracer_hooks._api import Calibrator
 from tracer_hooks.attribution import get_attributor
-from tracer_hooks.cli.calibrate import judge_words
 from tracer_hooks.datasets import load
 from tracer_hooks.errors import ConfigError, DatasetError, MissingExtraError, TrainingError
 from tracer_hooks.schema import LabeledTrajectory, load_jsonl
-from tracer_hooks.suites import SuiteTask
+from tracer_hooks_lab.commands.calibrate import judge_words
+from tracer_hooks_lab.suites import SuiteTask
 from tracer_hooks_models.training import sft as module
 
 TEAM = Path(__file__).parents[2] / "fixtures" / "counting_team.py"

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 import tracer_hooks
-from tracer_hooks._api.building._build_dataset import build_dataset, dataset_build
-from tracer_hooks._api.rerunning._subjects import OwnTeam, SuiteTeam, probe_endpoint
-from tracer_hooks.datasets import Progress
+from tracer_hooks.datasets import BuildObserver
 from tracer_hooks.errors import ConfigError, DatasetError, FaultError
-from tracer_hooks.suites import Endpoint, SuiteTask
 from tracer_hooks.testing import ScriptedLLM, When
+from tracer_hooks_lab.building import build_dataset, dataset_build
+from tracer_hooks_lab.subjects import OwnTeam, SuiteTeam, probe_endpoint
+from tracer_hooks_lab.suites import Endpoint, SuiteTask
 
 QUICK = {"strategies": ["response_corruption"], "attributor": None, "workers": 1}
 
@@ -49,7 +49,7 @@ def tasks(tmp_path: Path) -> Path:
 
 
 def test_a_folder_has_everything_and_the_same_call_goes_on(tmp_path: Path, tasks: Path) -> None:
-    seen: list[Progress] = []
+    seen: list[BuildObserver] = []
     out = tmp_path / "set"
     data = build_dataset(out, build_team, tasks, title="Sums", on_progress=seen.append, **QUICK)  # type: ignore[arg-type]
     assert len(data.clean) == 4

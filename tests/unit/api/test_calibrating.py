@@ -18,7 +18,7 @@ from tracer_hooks.errors import ConfigError, DatasetError
 from tracer_hooks.evaluation import SHIPPED, AdaptationReport
 from tracer_hooks.schema import LabelSource, Step, Trajectory
 from tracer_hooks.store import fingerprint
-from tracer_hooks.suites import SuiteTask
+from tracer_hooks_lab.suites import SuiteTask
 
 pytest.importorskip("sklearn")
 

@@ -8,11 +8,11 @@ from collections.abc import Callable
 import pytest
 
 import tracer_hooks
-from tracer_hooks._api.rerunning._inject import inject
 from tracer_hooks.errors import AdapterError, CheckError, ConfigError, FaultError
-from tracer_hooks.faults import FaultSpec, FaultStrategy, LLMWriter
 from tracer_hooks.replay import CostCap, Trial
 from tracer_hooks.schema import ErrorMode
+from tracer_hooks_lab.faults import FaultSpec, FaultStrategy, LLMWriter
+from tracer_hooks_lab.injection import inject
 
 TASK = "A shop has 3 red and 4 blue pens."
 

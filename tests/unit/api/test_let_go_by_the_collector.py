@@ -188,7 +188,7 @@ _NO_RUN_ENDS_IN = {
     "attribution/_judge/_calls.py",
     "attribution/_judge/_local.py",
     "cli/demo.py",
-    "datasets/_builder/_journal.py",
+    "journal.py",
     "faults/_seen.py",
     "faults/_writer.py",
     "replay/_correction.py",

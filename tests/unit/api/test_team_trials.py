@@ -15,7 +15,7 @@ from tracer_hooks.datasets import Journal
 from tracer_hooks.errors import ReplayError
 from tracer_hooks.replay import Spending
 from tracer_hooks.schema import Attribution, Trajectory
-from tracer_hooks.suites import SuiteTask
+from tracer_hooks_lab.suites import SuiteTask
 
 from ._framework import BenchAdapter, BenchTeam
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks.suites import Endpoint, run_python
-from tracer_hooks.suites.architectures import _chat
+from tracer_hooks_lab.suites import Endpoint, run_python
+from tracer_hooks_lab.teams import plain
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 PLACE = Endpoint(base_url="http://127.0.0.1:1/v1", model="scripted")
@@ -63,7 +63,7 @@ class Model:
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> Model:
     scripted = Model()
-    monkeypatch.setattr(_chat.ChatClient, "complete", lambda self, messages, tools=(): scripted.complete(messages))
+    monkeypatch.setattr(plain.ChatClient, "complete", lambda self, messages, tools=(): scripted.complete(messages))
     return scripted
 
 

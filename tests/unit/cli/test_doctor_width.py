@@ -17,7 +17,7 @@ def findings(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     """What is found on a machine that lacks much."""
     monkeypatch.setattr(frameworks, "find_adapters", tuple)
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr("tracer_hooks.suites._sandbox._probe._known", [])
+    monkeypatch.setattr("tracer_hooks_lab.suites._sandbox._bubblewrap._known", [])
     for name in ("TRACER_HOOKS_JUDGE_MODEL", "TRACER_HOOKS_PREFILL_MODEL"):
         monkeypatch.delenv(name, raising=False)
     doctor.doctor_command(as_json=True)

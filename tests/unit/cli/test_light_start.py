@@ -20,8 +20,8 @@ NEVER = (
     "torch", "transformers", "sklearn", "scipy", "numpy", "pyarrow", "jinja2", "openai", "httpx", "gepa", "ray",
     "opentelemetry", "google.protobuf",
     "tracer_hooks._api", "tracer_hooks.attribution", "tracer_hooks.datasets", "tracer_hooks.evaluation",
-    "tracer_hooks.faults", "tracer_hooks.feedback", "tracer_hooks.frameworks", "tracer_hooks.replay",
-    "tracer_hooks.suites", "tracer_hooks.telemetry", "tracer_hooks_models.training", "tracer_hooks.values",
+    "tracer_hooks_lab.faults", "tracer_hooks.feedback", "tracer_hooks.frameworks", "tracer_hooks.replay",
+    "tracer_hooks_lab.suites", "tracer_hooks.telemetry", "tracer_hooks_models.training", "tracer_hooks.values",
 )  # fmt: skip
 """What neither help nor a look at stored runs needs."""
 HELP = (*NEVER, "sqlalchemy", "tracer_hooks.schema", "tracer_hooks.store", "tracer_hooks.report")

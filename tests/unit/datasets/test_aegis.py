@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks.datasets._aegis import read_aegis
+from tracer_hooks.datasets._whowhen import read_aegis
 from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.schema import ErrorMode, LabelSource, RunOutcome
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tracer_hooks.datasets._audit import DatasetAudit, audit
-from tracer_hooks.datasets._card import HowBuilt, write_card
-from tracer_hooks.datasets._stats import DatasetStats, stats
 from tracer_hooks.errors import DatasetError
+from tracer_hooks_lab.datasets._audit import DatasetAudit, audit
+from tracer_hooks_lab.datasets._card import HowBuilt, write_card
+from tracer_hooks_lab.datasets._stats import DatasetStats, stats
 
 from ._labelled_sets import labelled_set
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tracer_hooks.datasets import LoadedRecord, load
-from tracer_hooks.datasets._export import export
 from tracer_hooks.datasets._labeled import LabeledSet
 from tracer_hooks.errors import ConfigError, DatasetError
 from tracer_hooks.schema import AgentFault, DecisiveStep, ErrorMode, LabeledTrajectory, RunOutcome, Trajectory
+from tracer_hooks_lab.datasets._export import export
 
 from ._labelled_sets import labelled_set
 

@@ -224,7 +224,7 @@ def test_one_trace_that_cannot_be_assembled_does_not_hide_the_others(
         return assemble(records)
 
     monkeypatch.setenv("TRACER_HOOKS_STRICT", "")
-    monkeypatch.setattr("tracer_hooks.datasets._traces.assemble", failing)
+    monkeypatch.setattr("tracer_hooks.datasets._load.assemble", failing)
     write_otlp_json(tmp_path / "x.json", [chat("1"), chat("2")])
     first, second = whole(tmp_path / "x.json")
     assert "1" * 32 in error_of(first)

@@ -15,7 +15,7 @@ import pytest
 from tracer_hooks import _limits
 from tracer_hooks._file_bytes import read_bytes, refuse_special
 from tracer_hooks.cli.app import main
-from tracer_hooks.datasets import LabeledSet, LoadedRecord, _pairs, load, read_parquet
+from tracer_hooks.datasets import LabeledSet, LoadedRecord, _load, load, read_parquet
 from tracer_hooks.errors import ConfigError, DatasetError, TrajectoryError
 from tracer_hooks.replay import Tape
 from tracer_hooks.schema import Trajectory, load_jsonl
@@ -205,7 +205,7 @@ def test_a_paired_reader_that_fails_does_not_hide_the_others(
         "agentrx": {"trajectory_id": "1", "steps": [{"substeps": [{"role": "a", "content": "x"}]}]},
         "trail": {"trace_id": "1", "spans": [{"span_id": "s", "span_attributes": {}}]},
     }
-    monkeypatch.setitem(_pairs._LAYOUTS, format, replace(_pairs._LAYOUTS[format], read=broken))  # type: ignore[arg-type]
+    monkeypatch.setitem(_load._LAYOUTS, format, replace(_load._LAYOUTS[format], read=broken))  # type: ignore[arg-type]
     for name in ("1", "2"):
         (tmp_path / f"{name}.json").write_text(json.dumps(runs[format]))
     monkeypatch.setenv("TRACER_HOOKS_STRICT", "")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import tracer_hooks
-from tracer_hooks.datasets import Stated, final_answer
+from tracer_hooks.datasets import OutcomeOverride, final_answer
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.schema import RunOutcome, Step, Trajectory
 
@@ -23,21 +23,21 @@ def run(outcome: RunOutcome = RunOutcome.UNKNOWN, final: str | None = "It costs 
 
 
 def test_nothing_said_changes_nothing() -> None:
-    assert Stated().of(run()).trajectory == run()
-    assert Stated().of(run()).source == "trace"
+    assert OutcomeOverride().of(run()).trajectory == run()
+    assert OutcomeOverride().of(run()).source == "trace"
 
 
 def test_an_answer_that_differs_makes_any_run_a_failed_one() -> None:
     for outcome in RunOutcome:
-        found = Stated(expected="470").of(run(outcome))
+        found = OutcomeOverride(expected="470").of(run(outcome))
         assert (found.trajectory.outcome, found.source) == (RunOutcome.FAILED, "expected answer")
         assert found.trajectory.outcome_reason == "expected 470, got 430 EUR"
         assert found.trajectory.reference == "470"
 
 
 def test_an_answer_that_agrees_clears_no_failed_run() -> None:
-    assert Stated(expected="430").of(run()).trajectory.outcome is RunOutcome.SUCCEEDED
-    failed = Stated(expected="430").of(run(RunOutcome.FAILED, outcome_reason="ValueError"))
+    assert OutcomeOverride(expected="430").of(run()).trajectory.outcome is RunOutcome.SUCCEEDED
+    failed = OutcomeOverride(expected="430").of(run(RunOutcome.FAILED, outcome_reason="ValueError"))
     assert (failed.trajectory.outcome, failed.source) == (RunOutcome.FAILED, "trace")
     assert failed.trajectory.outcome_reason == "ValueError"
     assert "although" in failed.note
@@ -45,33 +45,33 @@ def test_an_answer_that_agrees_clears_no_failed_run() -> None:
 
 def test_without_an_answer_the_last_message_is_compared() -> None:
     assert final_answer(run(final=None)) == ("It costs 430 EUR.", 1)
-    found = Stated(expected="470").of(run(final=None))
+    found = OutcomeOverride(expected="470").of(run(final=None))
     assert found.trajectory.outcome is RunOutcome.FAILED
     assert "its last message (step 1)" in found.note
 
 
 def test_without_any_words_nothing_is_decided() -> None:
     silent = Trajectory(run_id="r", steps=(Step(index=0, agent="a"),))
-    found = Stated(expected="470").of(silent)
+    found = OutcomeOverride(expected="470").of(silent)
     assert (found.trajectory.outcome, found.source) == (RunOutcome.UNKNOWN, "trace")
     assert "no final answer" in found.note
 
 
 def test_the_reason_of_a_success_is_no_reason_for_a_failure() -> None:
-    found = Stated(outcome=RunOutcome.FAILED).of(run(RunOutcome.SUCCEEDED, outcome_reason="stop message seen"))
+    found = OutcomeOverride(outcome=RunOutcome.FAILED).of(run(RunOutcome.SUCCEEDED, outcome_reason="stop message seen"))
     assert found.trajectory.outcome_reason is None
     assert "The trace itself says that it succeeded" in found.note
 
 
 def test_what_speaks_against_the_outcome_that_is_said_is_noted() -> None:
-    passed = Stated(outcome=RunOutcome.SUCCEEDED, expected="470").of(run())
+    passed = OutcomeOverride(outcome=RunOutcome.SUCCEEDED, expected="470").of(run())
     assert passed.trajectory.outcome is RunOutcome.SUCCEEDED
     assert "Its final answer does not state the expected one: expected 470, got 430 EUR." in passed.note
-    failed = Stated(outcome=RunOutcome.FAILED, expected="430").of(run())
+    failed = OutcomeOverride(outcome=RunOutcome.FAILED, expected="430").of(run())
     assert failed.trajectory.outcome is RunOutcome.FAILED
     assert "Its final answer states the expected one." in failed.note
     for outcome, expected in ((RunOutcome.SUCCEEDED, "430"), (RunOutcome.FAILED, "470")):
-        assert "final answer" not in Stated(outcome=outcome, expected=expected).of(run()).note
+        assert "final answer" not in OutcomeOverride(outcome=outcome, expected=expected).of(run()).note
 
 
 @pytest.mark.parametrize(

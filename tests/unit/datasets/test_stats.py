@@ -8,9 +8,8 @@ import pytest
 from rich.console import Console
 
 from tracer_hooks.datasets._labeled import LabeledSet
-from tracer_hooks.datasets._stats import DatasetStats, rate_of, stats, stats_markdown, stats_tables
-from tracer_hooks.datasets._stats._records import UNKNOWN
 from tracer_hooks.schema import AgentFault, DecisiveStep, ErrorMode, LabelSource
+from tracer_hooks_lab.datasets._stats import UNKNOWN, DatasetStats, rate_of, stats, stats_markdown, stats_tables
 
 from ._labelled_sets import labelled_set
 

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from tracer_hooks.datasets import LoadedRecord, load
-from tracer_hooks.datasets._trail import read_trail
-from tracer_hooks.datasets._trail_spans import read_spans
+from tracer_hooks.datasets._trail import read_spans, read_trail
 from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.schema import ErrorMode, RunOutcome, StepKind
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from tracer_hooks.faults import FaultContext, context_of_step
 from tracer_hooks.schema import AgentSpec, RunOutcome, Step, StepInput, StepKind, ToolCall, Trajectory
+from tracer_hooks_lab.faults import FaultContext, context_of_step
 
 TICKETS = (
     "Lena buys 3 train tickets from Lisbon to Porto at 25.00 EUR each. What does she pay, including a booking fee of "

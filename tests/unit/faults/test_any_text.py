@@ -7,7 +7,10 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracer_hooks.faults import (
+from tracer_hooks.frameworks import ToolReply
+from tracer_hooks.schema import ErrorMode
+from tracer_hooks.telemetry import ChatReply, RequestedTool, message_text, text_message
+from tracer_hooks_lab.faults import (
     ChannelFault,
     FaultContext,
     ToolFault,
@@ -18,9 +21,6 @@ from tracer_hooks.faults import (
     leaked_words,
     mutators_of,
 )
-from tracer_hooks.frameworks import ToolReply
-from tracer_hooks.schema import ErrorMode
-from tracer_hooks.telemetry import ChatReply, RequestedTool, message_text, text_message
 
 PIECES = st.sampled_from(
     [

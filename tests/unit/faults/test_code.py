@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks.faults import FaultContext, corrupt
 from tracer_hooks.schema import ErrorMode
 from tracer_hooks.telemetry import ChatReply
+from tracer_hooks_lab.faults import FaultContext, corrupt
 
 from ._runs import CODE
 

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 import tracer_hooks
-from tracer_hooks._api.rerunning._inject import clean_run
 from tracer_hooks._api.rerunning._targets import rerunner
 from tracer_hooks.errors import ConfigError, FaultError
-from tracer_hooks.faults import (
+from tracer_hooks.replay import CostCap, Spending, ToolRules
+from tracer_hooks.schema import ErrorMode, LabelSource, RunOutcome, StepKind, Trajectory
+from tracer_hooks_lab.faults import (
     FaultSpec,
     FaultStrategy,
     Injection,
@@ -24,8 +25,7 @@ from tracer_hooks.faults import (
     ToolFault,
     VerificationRule,
 )
-from tracer_hooks.replay import CostCap, Spending, ToolRules
-from tracer_hooks.schema import ErrorMode, LabelSource, RunOutcome, StepKind, Trajectory
+from tracer_hooks_lab.injection import clean_run
 
 TASK = "A shop has 3 red and 4 blue pens."
 ANSWER = "14"

@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 
 from tracer_hooks.errors import FaultError
-from tracer_hooks.faults import (
+from tracer_hooks.frameworks import Intervention, Interventions, ModelRequest, RecordReplies
+from tracer_hooks.schema import ErrorMode
+from tracer_hooks.telemetry import ChatReply, message_text, text_message
+from tracer_hooks.testing import ScriptedLLM
+from tracer_hooks_lab.faults import (
     Corruption,
     FaultContext,
     FaultInjector,
@@ -18,10 +22,6 @@ from tracer_hooks.faults import (
     FaultStrategy,
     instructions_for,
 )
-from tracer_hooks.frameworks import Intervention, Interventions, ModelRequest, RecordReplies
-from tracer_hooks.schema import ErrorMode
-from tracer_hooks.telemetry import ChatReply, message_text, text_message
-from tracer_hooks.testing import ScriptedLLM
 
 from ._runs import PIPELINE, SOLVED, TICKETS
 from ._team import CHECK, NOTE, PLAN, RULES, run

@@ -9,7 +9,9 @@ from random import Random
 import pytest
 
 from tracer_hooks.errors import FaultError
-from tracer_hooks.faults import (
+from tracer_hooks.schema import ErrorMode
+from tracer_hooks.telemetry import ChatReply, RequestedTool
+from tracer_hooks_lab.faults import (
     LEAK_WORDS,
     FaultContext,
     Mutator,
@@ -24,10 +26,8 @@ from tracer_hooks.faults import (
     mutators_of,
     register_mutator,
 )
-from tracer_hooks.faults._numbers import near, numbers_in
-from tracer_hooks.faults._phrases import all_phrases
-from tracer_hooks.schema import ErrorMode
-from tracer_hooks.telemetry import ChatReply, RequestedTool
+from tracer_hooks_lab.faults._numbers import near, numbers_in
+from tracer_hooks_lab.faults._phrases import all_phrases
 
 from ._runs import CODE, DEBATE, PIPELINE, contexts
 

@@ -7,7 +7,8 @@ from collections import Counter, defaultdict
 import pytest
 
 from tracer_hooks.errors import FaultError
-from tracer_hooks.faults import (
+from tracer_hooks.schema import ErrorMode, Step, StepInput, StepKind, Trajectory
+from tracer_hooks_lab.faults import (
     FaultSpec,
     FaultStrategy,
     PlannedFault,
@@ -16,7 +17,6 @@ from tracer_hooks.faults import (
     place_fault,
     plan_faults,
 )
-from tracer_hooks.schema import ErrorMode, Step, StepInput, StepKind, Trajectory
 
 from ._runs import CODING, PIPELINE, RUNS, called, recorded
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tracer_hooks.errors import FaultError
-from tracer_hooks.faults import FaultSpec, FaultStrategy
 from tracer_hooks.schema import ErrorMode
+from tracer_hooks_lab.faults import FaultSpec, FaultStrategy
 
 
 def spec(**fields: Any) -> FaultSpec:

@@ -8,7 +8,10 @@ from random import Random
 
 import pytest
 
-from tracer_hooks.faults import (
+from tracer_hooks.frameworks import ModelRequest, ToolReply, ToolRequest
+from tracer_hooks.telemetry import ChatReply, assistant_message, message_text, text_message
+from tracer_hooks.testing import ScriptedLLM
+from tracer_hooks_lab.faults import (
     ChannelFault,
     FaultInjector,
     FaultSpec,
@@ -19,9 +22,6 @@ from tracer_hooks.faults import (
     faulty_tool_reply,
     leaked_words,
 )
-from tracer_hooks.frameworks import ModelRequest, ToolReply, ToolRequest
-from tracer_hooks.telemetry import ChatReply, assistant_message, message_text, text_message
-from tracer_hooks.testing import ScriptedLLM
 
 from ._runs import SOLVED, TICKETS
 from ._team import NOTE, PLAN, RULES, run

@@ -6,10 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from tracer_hooks import faults
 from tracer_hooks.endpoint import Endpoint, endpoint_chat
 from tracer_hooks.errors import FaultError
-from tracer_hooks.faults import (
+from tracer_hooks.schema import ErrorMode
+from tracer_hooks.telemetry import ChatReply
+from tracer_hooks.testing import ScriptedLLM, When
+from tracer_hooks_lab import faults
+from tracer_hooks_lab.faults import (
     FaultContext,
     FaultSpec,
     FaultStrategy,
@@ -20,9 +23,6 @@ from tracer_hooks.faults import (
     context_of_step,
     instructions_for,
 )
-from tracer_hooks.schema import ErrorMode
-from tracer_hooks.telemetry import ChatReply
-from tracer_hooks.testing import ScriptedLLM, When
 
 from ._runs import PIPELINE, TICKETS
 

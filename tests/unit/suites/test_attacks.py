@@ -19,7 +19,7 @@ import pytest
 
 import tracer_hooks
 from tracer_hooks import _guard
-from tracer_hooks.suites import SandboxLimits, SandboxResult, bubblewrap_state, run_python
+from tracer_hooks_lab.suites import SandboxLimits, SandboxResult, bubblewrap_state, run_python
 
 from ._attacks import ATTACKS, DEAD, DISARM, ESCAPED, FORGERY, NETWORK, PROCESSES, READING, WRITING, Attack
 
@@ -189,7 +189,7 @@ def test_the_hook_can_be_done_away_with() -> None:
 
 
 CALLER = """
-from tracer_hooks.suites import run_python
+from tracer_hooks_lab.suites import run_python
 code = '''import os, signal
 def f():
     for signalled in (os.getppid(), 1, -1):
@@ -215,7 +215,7 @@ def test_the_caller_outlives_what_it_runs() -> None:
 @needs_bubblewrap
 def test_what_runs_inside_ends_with_the_caller() -> None:
     program = (
-        "from tracer_hooks.suites import SandboxLimits, run_python\n"
+        "from tracer_hooks_lab.suites import SandboxLimits, run_python\n"
         "run_python('import time; time.sleep(600)', tests=[], limits=SandboxLimits(wall_s=500), "
         "bubblewrap='required')"
     )

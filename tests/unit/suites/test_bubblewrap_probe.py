@@ -14,11 +14,9 @@ import pytest
 from tracer_hooks import _guard
 from tracer_hooks.config import bubblewrap_use
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.suites import bubblewrap_state, check_of, get_suite, isolation_in_words, run_python
-from tracer_hooks.suites._sandbox import _probe
-from tracer_hooks.suites._sandbox._bubblewrap import Bubblewrap
-from tracer_hooks.suites._sandbox._call_filter import MACHINES, Machine, call_filter
-from tracer_hooks.suites._sandbox._interpreter import interpreter_files
+from tracer_hooks_lab.suites import bubblewrap_state, check_of, get_suite, isolation_in_words, run_python
+from tracer_hooks_lab.suites._sandbox import _bubblewrap
+from tracer_hooks_lab.suites._sandbox._bubblewrap import MACHINES, Bubblewrap, Machine, call_filter, interpreter_files
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the sandbox needs a POSIX system")
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap needs Linux")
@@ -30,7 +28,7 @@ REFUSING = "bwrap: No permissions to create new namespace, likely because the ke
 def unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRACER_HOOKS_BUBBLEWRAP", raising=False)
     monkeypatch.setattr(_guard, "_warned", set())
-    monkeypatch.setattr(_probe, "_known", [])
+    monkeypatch.setattr(_bubblewrap, "_known", [])
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
 
 
@@ -111,9 +109,11 @@ def test_what_stops_working_is_left_and_the_answer_graded_all_the_same(
         pytest.skip(f"bubblewrap cannot be used: {state.problem}")
     assert run_python("", tests=["assert 1 == 1"]).isolation == "bubblewrap"
     install(tmp_path, monkeypatch, f"echo '{REFUSING}' >&2; exit 1")
-    _probe.forget()
+    _bubblewrap.forget()
     monkeypatch.setattr(
-        _probe, "_known", [_probe.BubblewrapState(bubblewrap=_with_path(state.bubblewrap, tmp_path), problem=None)]
+        _bubblewrap,
+        "_known",
+        [_bubblewrap.BubblewrapState(bubblewrap=_with_path(state.bubblewrap, tmp_path), problem=None)],
     )
     with caplog.at_level(logging.WARNING, logger="tracer_hooks"):
         result = run_python("def f(): return 1", tests=["assert f() == 1"])

@@ -11,8 +11,8 @@ import pytest
 
 from tracer_hooks.errors import ConfigError, MissingExtraError
 from tracer_hooks.frameworks import RunResult, Verdict
-from tracer_hooks.suites import Difficulty, SuiteTask, check_of, get_suite, load_tasks, save_tasks, suite_names
-from tracer_hooks.suites._drawing import different_tasks
+from tracer_hooks_lab.suites import Difficulty, SuiteTask, check_of, get_suite, load_tasks, save_tasks, suite_names
+from tracer_hooks_lab.suites._suite import different_tasks
 
 WITHOUT_EXTRA = ("code", "orders", "word_sums")
 DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)

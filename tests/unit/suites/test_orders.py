@@ -13,7 +13,7 @@ import pytest
 
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.frameworks import RunResult, Verdict
-from tracer_hooks.suites import Difficulty, Environment, SuiteTask, check_of, get_suite
+from tracer_hooks_lab.suites import Difficulty, Environment, SuiteTask, check_of, get_suite
 
 ORDERS = get_suite("orders")
 

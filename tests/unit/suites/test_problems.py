@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from tracer_hooks.suites import get_suite
-from tracer_hooks.suites._syllogisms import SYLLOGISMS, holds, possible_worlds
+from tracer_hooks_lab.suites import get_suite
+from tracer_hooks_lab.suites._logic import SYLLOGISMS, holds, possible_worlds
 
 FORMS = ("All {} are {}", "No {} are {}", "Some {} are {}", "Some {} are not {}")
 

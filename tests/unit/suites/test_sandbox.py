@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.suites import AssertOutcome, SandboxLimits, SandboxResult, bubblewrap_state, run_python
+from tracer_hooks_lab.suites import AssertOutcome, SandboxLimits, SandboxResult, bubblewrap_state, run_python
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the sandbox needs a POSIX system")
 
@@ -257,6 +257,6 @@ def test_limits_that_cannot_be_and_other_systems_are_refused(monkeypatch: pytest
         SandboxLimits(wall_s=0)
     with pytest.raises(ConfigError, match="output_chars"):
         SandboxLimits(output_chars=-1)
-    monkeypatch.setattr("tracer_hooks.suites._sandbox._run._IS_POSIX", False)
+    monkeypatch.setattr("tracer_hooks_lab.suites._sandbox._run._IS_POSIX", False)
     with pytest.raises(ConfigError, match="POSIX"):
         run_python("", tests=[])

@@ -5,11 +5,9 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks._api.building._build_dataset import build_dataset, dataset_build
-    from tracer_hooks._api.building._calibrate import Calibration, Calibrator, Estimate, calibrate
-    from tracer_hooks._api.building._calibrate_options import CalibrateOptions
-    from tracer_hooks._api.building._own_judge import JudgeTraining, TrainedJudge
-    from tracer_hooks._api.building._resumable_build import BuildEstimate, BuiltDataset, DatasetBuild
+    from tracer_hooks_lab._own_judge import JudgeTraining, TrainedJudge
+    from tracer_hooks_lab.building import BuildEstimate, BuiltDataset, DatasetBuild, build_dataset, dataset_build
+    from tracer_hooks_lab.calibration import CalibrateOptions, Calibration, Calibrator, Estimate, calibrate
 
 __all__ = [
     "BuildEstimate",
@@ -29,10 +27,23 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "._build_dataset": ("build_dataset", "dataset_build"),
-        "._calibrate": ("Calibration", "Calibrator", "Estimate", "calibrate"),
-        "._calibrate_options": ("CalibrateOptions",),
-        "._own_judge": ("JudgeTraining", "TrainedJudge"),
-        "._resumable_build": ("BuildEstimate", "BuiltDataset", "DatasetBuild"),
+        "tracer_hooks_lab._own_judge": (
+            "JudgeTraining",
+            "TrainedJudge",
+        ),
+        "tracer_hooks_lab.building": (
+            "BuildEstimate",
+            "BuiltDataset",
+            "DatasetBuild",
+            "build_dataset",
+            "dataset_build",
+        ),
+        "tracer_hooks_lab.calibration": (
+            "CalibrateOptions",
+            "Calibration",
+            "Calibrator",
+            "Estimate",
+            "calibrate",
+        ),
     },
 )

@@ -64,14 +64,14 @@ def diagnose(
         ConfigError: No attributor has this name, or what is said of the run contradicts itself.
         AttributionError: The attributor named an agent or a step that the run does not have.
     """
-    from tracer_hooks.datasets import Stated, load
+    from tracer_hooks.datasets import OutcomeOverride, load
 
     if reference is not None:
         if expected is not None:
             raise ConfigError("expected= and reference= are both given, expected one: reference= is the former name")
         warnings.warn("diagnose(reference=...) is now diagnose(expected=...)", DeprecationWarning, stacklevel=2)
         expected = reference
-    stated = Stated(outcome=_outcome(outcome), reason=reason, expected=expected)
+    stated = OutcomeOverride(outcome=_outcome(outcome), reason=reason, expected=expected)
     chosen = get_attributor(attributor)
 
     def one(trajectory: Trajectory) -> Attribution:

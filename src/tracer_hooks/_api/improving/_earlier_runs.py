@@ -13,7 +13,7 @@ from tracer_hooks.improvement import JudgedRun
 from tracer_hooks.repairs import feedback_of
 from tracer_hooks.schema import RunKind, RunOutcome, Trajectory
 from tracer_hooks.store import RunStore, StoredRun
-from tracer_hooks.suites import SuiteTask
+from tracer_hooks_lab.suites import SuiteTask
 
 _MOST_FAILURES = 60
 _MOST_PASSED = 40

@@ -37,7 +37,7 @@ from tracer_hooks.repairs import Chat
 from tracer_hooks.replay import Spending
 from tracer_hooks.schema import Json, Usage
 from tracer_hooks.store import PromptStore, PromptVersion, fingerprint
-from tracer_hooks.suites import SuiteTask
+from tracer_hooks_lab.suites import SuiteTask
 
 RESULT = "improvement.json"
 """The result's file in the folder of the job."""

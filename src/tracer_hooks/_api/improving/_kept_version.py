@@ -15,7 +15,7 @@ from tracer_hooks.errors import BudgetSpentError, StoreError
 from tracer_hooks.improvement import AcceptanceTest, Decision, JudgedRun
 from tracer_hooks.schema import Json
 from tracer_hooks.store import PromptArm, PromptOutcome, PromptPhase, PromptState, PromptStore, PromptVersion
-from tracer_hooks.suites import SuiteTask
+from tracer_hooks_lab.suites import SuiteTask
 
 _UNIT = "version"
 

@@ -26,8 +26,8 @@ from tracer_hooks.improvement import JudgedRun
 from tracer_hooks.repairs import FeedbackMode, feedback_of
 from tracer_hooks.replay import Spending, Trial
 from tracer_hooks.schema import RunKind, RunOutcome, Trajectory
-from tracer_hooks.suites import SuiteTask
 from tracer_hooks.telemetry import suppressed
+from tracer_hooks_lab.suites import SuiteTask
 
 _TRIES = 3
 """Runs on one task, before the environment is taken for broken."""

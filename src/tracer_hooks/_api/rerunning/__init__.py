@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks._api.rerunning._inject import inject
     from tracer_hooks._api.rerunning._replay import counterfactual, find_decisive_step, replay_run, resume
-    from tracer_hooks._api.rerunning._subjects import OwnTeam, SuiteTeam, probe_endpoint
     from tracer_hooks._api.rerunning._targets import is_built_with_prompts, judge_of, rerunner
+    from tracer_hooks_lab.injection import inject
+    from tracer_hooks_lab.subjects import OwnTeam, SuiteTeam, probe_endpoint
 
 __all__ = [
     "OwnTeam",
@@ -27,9 +27,22 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "._inject": ("inject",),
-        "._replay": ("counterfactual", "find_decisive_step", "replay_run", "resume"),
-        "._subjects": ("OwnTeam", "SuiteTeam", "probe_endpoint"),
-        "._targets": ("is_built_with_prompts", "judge_of", "rerunner"),
+        "._replay": (
+            "counterfactual",
+            "find_decisive_step",
+            "replay_run",
+            "resume",
+        ),
+        "._targets": (
+            "is_built_with_prompts",
+            "judge_of",
+            "rerunner",
+        ),
+        "tracer_hooks_lab.injection": ("inject",),
+        "tracer_hooks_lab.subjects": (
+            "OwnTeam",
+            "SuiteTeam",
+            "probe_endpoint",
+        ),
     },
 )

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from _team import builder
 
-from tracer_hooks.datasets import Progress
+from tracer_hooks.datasets import BuildObserver
 
 
 def main() -> None:
     folder, at = Path(sys.argv[1]), int(sys.argv[2])
     seen = 0
 
-    def tell(progress: Progress) -> None:
+    def tell(progress: BuildObserver) -> None:
         nonlocal seen
         seen += 1
         if seen == at:

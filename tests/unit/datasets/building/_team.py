@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import tracer_hooks
-from tracer_hooks._api.rerunning._subjects import OwnTeam
-from tracer_hooks.datasets import BuildOptions, DatasetBuilder, Progress
-from tracer_hooks.faults import FaultStrategy
+from tracer_hooks.datasets import BuildObserver, BuildOptions, DatasetBuilder
 from tracer_hooks.replay import ReplayOptions, ToolRules, ToolUse
 from tracer_hooks.schema import LabeledTrajectory
-from tracer_hooks.suites import SuiteTask
+from tracer_hooks_lab.faults import FaultStrategy
+from tracer_hooks_lab.subjects import OwnTeam
+from tracer_hooks_lab.suites import SuiteTask
 
 REPLAY = ReplayOptions(tools=ToolRules(default=ToolUse.REBUILT), placebo=False)
 
@@ -79,7 +79,7 @@ def builder(
     folder: Path,
     team: Callable[..., object] | None = None,
     count: int = 4,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[BuildObserver], None] | None = None,
     check: Callable[..., object] | None = None,
     **changes: object,
 ) -> DatasetBuilder:

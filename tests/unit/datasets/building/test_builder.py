@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from tracer_hooks._api.rerunning._subjects import OwnTeam
-from tracer_hooks.datasets import DatasetBuilder, LabeledSet, Progress
-from tracer_hooks.datasets._audit import AuditOptions, audit
+from tracer_hooks.datasets import BuildObserver, DatasetBuilder, LabeledSet
 from tracer_hooks.errors import AdapterError, ConfigError, DatasetError
-from tracer_hooks.faults import FaultStrategy, InjectOptions, LLMWriter
 from tracer_hooks.replay import CostCap
 from tracer_hooks.schema import LabelSource, RunOutcome
+from tracer_hooks_lab.datasets._audit import AuditOptions, audit
+from tracer_hooks_lab.faults import FaultStrategy, InjectOptions, LLMWriter
+from tracer_hooks_lab.subjects import OwnTeam
 
 from ._team import Chain, builder, comparable, options, tasks
 
@@ -94,7 +94,7 @@ def always_three(name: str, shown: str) -> str | None:
 
 
 def test_a_search_that_ends_undecided_gives_a_weak_label(tmp_path: Path) -> None:
-    seen: list[Progress] = []
+    seen: list[BuildObserver] = []
     team = Chain(before=always_three)
     found = builder(tmp_path, team, 3, seen.append, faults_per_run=0, weak_from=0.2).build()
     (weak,) = found.labeled
@@ -132,7 +132,7 @@ def test_the_order_of_the_set_is_that_of_the_plan_whatever_the_workers(tmp_path:
 
 
 def test_progress_tells_each_phase_and_what_was_done_before(tmp_path: Path) -> None:
-    seen: list[Progress] = []
+    seen: list[BuildObserver] = []
     builder(tmp_path, count=3, on_progress=seen.append).build()
     assert list(dict.fromkeys(one.phase for one in seen)) == ["runs", "faults", "failures"]
     last = [one for one in seen if one.phase == "runs"][-1]
@@ -198,7 +198,7 @@ def test_what_is_wanted_ends_a_phase_and_is_not_passed(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_keeps_what_was_done_and_leaves_a_set_that_loads(tmp_path: Path) -> None:
-    def interrupt(progress: Progress) -> None:
+    def interrupt(progress: BuildObserver) -> None:
         if progress.phase == "faults" and progress.done == 5:
             raise KeyboardInterrupt
 
@@ -246,7 +246,7 @@ def test_a_model_that_is_gone_ends_the_build_and_its_runs_are_made_again(tmp_pat
 def test_a_model_that_goes_while_faults_are_tried_takes_none_of_them_along(tmp_path: Path) -> None:
     team = Chain()
 
-    def leave(progress: Progress) -> None:
+    def leave(progress: BuildObserver) -> None:
         if progress.phase == "faults" and progress.done == 2:
             team.before = gone
 
@@ -260,7 +260,7 @@ def test_a_model_that_goes_while_faults_are_tried_takes_none_of_them_along(tmp_p
 def test_a_model_that_goes_while_failures_are_replayed_explains_none_of_them(tmp_path: Path) -> None:
     team = Chain(before=lambda name, shown: "The sum in the end is 3." if name == "writer" else None)
 
-    def leave(progress: Progress) -> None:
+    def leave(progress: BuildObserver) -> None:
         if progress.phase == "failures":
             team.before = gone
 

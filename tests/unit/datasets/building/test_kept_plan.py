@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tracer_hooks.datasets._builder._kept_plan import BuildPlan
 from tracer_hooks.errors import ConfigError, DatasetError
+from tracer_hooks_lab.datasets._build_plan import BuildPlan
 
 from ._team import options, tasks
 

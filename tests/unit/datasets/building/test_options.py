@@ -6,8 +6,8 @@ import pytest
 
 from tracer_hooks.datasets import BuildOptions
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.faults import mutators_of
 from tracer_hooks.schema import ErrorMode
+from tracer_hooks_lab.faults import mutators_of
 
 
 def test_every_mutator_of_the_modes_may_be_used() -> None:

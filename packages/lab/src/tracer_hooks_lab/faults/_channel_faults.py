@@ -1,0 +1,123 @@
+"""Messages between agents that go wrong: what the agent sees of the others in one request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from tracer_hooks.telemetry import Message, message_text, text_message
+from tracer_hooks_lab.faults._context import Utterance
+from tracer_hooks_lab.faults._spec import ChannelFault
+from tracer_hooks_lab.faults._tool_faults import cut_off
+
+_LONG_ENOUGH = 12
+"""Characters from which on an output is taken for itself wherever it stands; a bare number stands in many texts."""
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """Where a message of another agent stands in a request."""
+
+    place: int
+    """Position in the request's messages."""
+    start: int
+    """Where it begins in that message's text."""
+    text: str
+    """The message as it was sent."""
+
+    @property
+    def end(self) -> int:
+        """Where it ends."""
+        return self.start + len(self.text)
+
+
+def faulty_messages(
+    kind: ChannelFault, messages: Sequence[Message], others: Sequence[Utterance], rng: Random
+) -> tuple[Message, ...] | None:
+    """The messages of a request with a fault of this kind, as many as before; None when they offer no such change.
+
+    Only what other agents wrote is touched; it is found by its text, as a message of its own or inside a longer one.
+    The newest such message is the one that suffers:
+
+    - *dropped*: inside a longer text it is cut out. As a message of its own it holds the text of the one delivered
+      before it, or else of the request's message before it (the number of messages cannot change), so the agent sees
+      an old message twice and never the new one. The request's first message is never dropped.
+    - *duplicated*: its text stands twice in its place.
+    - *reordered*: it changes places with the one delivered before it.
+    - *truncated*: it is cut off between 30 and 60 %.
+    """
+    delivered = delivered_messages(messages, others)
+    if not delivered:
+        return None
+    last = delivered[-1]
+    if kind is ChannelFault.DROPPED:
+        return _dropped(messages, delivered)
+    if kind is ChannelFault.DUPLICATED:
+        return _with_texts(messages, [(last, f"{last.text}\n\n{last.text}")])
+    if kind is ChannelFault.TRUNCATED:
+        shorter = cut_off(last.text, rng)
+        return None if shorter is None else _with_texts(messages, [(last, shorter)])
+    before = next((d for d in reversed(delivered[:-1]) if d.text != last.text), None)
+    return None if before is None else _with_texts(messages, [(before, last.text), (last, before.text)])
+
+
+def delivered_messages(messages: Sequence[Message], others: Sequence[Utterance]) -> list[Delivered]:
+    """Where the other agents' outputs stand in a request, in the order in which they are shown."""
+    sent = sorted({u.text.strip() for u in others if len(u.text.strip()) > 1}, key=len, reverse=True)
+    found: list[Delivered] = []
+    for place, message in enumerate(messages):
+        if message.get("role") not in ("user", "assistant") or not _is_text(message):
+            continue
+        text = message_text(message)
+        for output in sent:
+            start = _place_of(output, text, inside=message.get("role") == "user")
+            if start is None:
+                continue
+            one = Delivered(place, start, output)
+            if not any(o.place == place and o.start < one.end and one.start < o.end for o in found):
+                found.append(one)
+    return sorted(found, key=lambda d: (d.place, d.start))
+
+
+def _place_of(output: str, text: str, *, inside: bool) -> int | None:
+    """Where an output stands in a message: as the whole of it, or inside it; a short one ends a line."""
+    if text.strip() == output:
+        return text.index(output)
+    if not inside:
+        return None
+    if len(output) >= _LONG_ENOUGH:
+        return text.index(output) if output in text else None
+    match = re.search(rf"(?m)(?:^|: ?){re.escape(output)}$", text)
+    return None if match is None else match.end() - len(output)
+
+
+def _dropped(messages: Sequence[Message], delivered: Sequence[Delivered]) -> tuple[Message, ...] | None:
+    last = delivered[-1]
+    whole = message_text(messages[last.place])
+    if whole.replace(last.text, "").strip():
+        return _with_texts(messages, [(last, "")])
+    previous = [d.text for d in delivered[:-1] if d.text != last.text]
+    earlier = [message_text(m) for m in messages[: last.place] if m.get("role") != "system" and _is_text(m)]
+    substitute = previous[-1] if previous else next((text for text in reversed(earlier) if text.strip()), None)
+    return None if substitute in (None, last.text) else _with_texts(messages, [(last, substitute or "")])
+
+
+def _with_texts(messages: Sequence[Message], changes: Sequence[tuple[Delivered, str]]) -> tuple[Message, ...]:
+    changed = list(messages)
+    for one, new in sorted(changes, key=lambda change: change[0].start, reverse=True):
+        message = changed[one.place]
+        text = message_text(message)
+        name = message.get("name")
+        changed[one.place] = text_message(
+            str(message["role"]),
+            text[: one.start] + new + text[one.end :],
+            name=name if isinstance(name, str) else None,
+        )
+    return tuple(changed)
+
+
+def _is_text(message: Message) -> bool:
+    parts = message.get("parts") or ()
+    return bool(parts) and all(part.get("type") == "text" for part in parts)
