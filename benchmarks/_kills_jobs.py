@@ -13,7 +13,8 @@ from typing import Any
 from _kills_ground import Found, Life, Say, Work, integrity
 
 import tracer_hooks
-from tracer_hooks_lab.suites import SuiteTask
+import tracer_hooks_lab
+from tracer_hooks.tasks import SuiteTask
 
 
 def sum_tasks(count: int) -> list[SuiteTask]:
@@ -114,7 +115,7 @@ class DataSet(_Job):
         import sklearn.feature_extraction.text  # noqa: F401 - of the audit; once, not in every child
 
     def build(self, folder: Path, say: Say) -> Any:
-        return tracer_hooks.build_dataset(
+        return tracer_hooks_lab.build_dataset(
             folder,
             sum_team(),
             sum_tasks(8),
@@ -160,8 +161,7 @@ class Calibrate(_Job):
         import sklearn.ensemble  # noqa: F401
 
     def work(self, folder: Path, life: int, round_: int, say: Say) -> None:
-        from tracer_hooks import CalibrateOptions
-        from tracer_hooks._api import Calibrator
+        from tracer_hooks_lab import CalibrateOptions, Calibrator
 
         options = CalibrateOptions(injected=14, faults_per_run=3, workers=2, trials=4, folds=2)
         home = self.folder_of(folder, round_)

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracer_hooks import rerunner
+from tracer_hooks.endpoint import Endpoint
 from tracer_hooks.frameworks import Intervention
 from tracer_hooks.replay import TeamRunner, Trial
 from tracer_hooks.schema import Json, RunKind
-from tracer_hooks_lab.suites import Endpoint, SuiteTask, check_of, get_suite
+from tracer_hooks.tasks import SuiteTask
+from tracer_hooks_lab.suites import check_of, get_suite
 
 PLAN = "Write nothing else. Example: 3 * 5 + 2"
 WORK = "Write nothing else. Example: 3 * 5 = 15, 15 + 2 = 17"

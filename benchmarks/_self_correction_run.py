@@ -21,7 +21,7 @@ from tracer_hooks.feedback import RewrittenInstructions
 from tracer_hooks.frameworks import RunResult
 from tracer_hooks.repairs import Failure
 from tracer_hooks.schema import RunKind, Step, Trajectory, Usage
-from tracer_hooks_lab.suites import SuiteTask
+from tracer_hooks.tasks import SuiteTask
 from tracer_hooks_lab.teams._architectures import Blueprint
 
 EVERY_S: Final = 60.0

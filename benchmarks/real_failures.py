@@ -15,19 +15,11 @@ from pathlib import Path
 from _real_teams import TEAMS, ShortSpokenTeam, short_tasks
 
 from tracer_hooks.attribution import get_attributor
-from tracer_hooks.datasets import (
-    BuildObserver,
-    BuildOptions,
-    DatasetBuilder,
-    HowBuilt,
-    LabeledSet,
-    audit,
-    stats,
-    write_card,
-)
+from tracer_hooks.datasets import BuildObserver, LabeledSet
+from tracer_hooks.endpoint import Endpoint
 from tracer_hooks.replay import CostCap, ReplayOptions
+from tracer_hooks_lab.datasets import BuildOptions, DatasetBuilder, HowBuilt, audit, stats, write_card
 from tracer_hooks_lab.faults import FaultStrategy
-from tracer_hooks_lab.suites import Endpoint
 
 EVERY_S = 30.0
 IN_PLACE = (

@@ -23,7 +23,7 @@ from _self_correction_run import Experiment, Phase, Queue, Schedule, work_off
 from _self_correction_search import SEARCHES, searched
 from _self_correction_tasks import CODE, WORD_SUMS, asker, code_tasks, plan_for, word_sums
 
-from tracer_hooks_lab.suites import Endpoint
+from tracer_hooks.endpoint import Endpoint
 
 RESULTS: Final = Path(__file__).parent / "results"
 _MAX_TOKENS: Final = {WORD_SUMS: 64, CODE: 400}

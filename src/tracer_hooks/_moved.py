@@ -28,7 +28,7 @@ MODULES = {
 
 _LAB_DATASETS = (
     "AuditOptions", "BuildOptions", "BuildPlan", "Check", "DatasetAudit", "DatasetBuilder", "DatasetStats",
-    "EXPORT_FORMATS", "ExportFormat", "ExportReport", "Finding", "HowBuilt", "Progress", "Subject",
+    "EXPORT_FORMATS", "ExportFormat", "ExportReport", "HowBuilt", "Subject",
     "audit", "audit_markdown", "audit_tables", "export", "near_duplicates", "stats", "stats_markdown", "stats_tables",
     "write_card",
 )  # fmt: skip
@@ -42,7 +42,14 @@ NAMES = {
         "PrefillAttributor": "tracer_hooks_models.prefill",
         "PrefillOptions": "tracer_hooks_models.prefill",
     },
-    "tracer_hooks.datasets": dict.fromkeys(_LAB_DATASETS, "tracer_hooks_lab.datasets"),
+    "tracer_hooks.datasets": {
+        **dict.fromkeys(_LAB_DATASETS, "tracer_hooks_lab.datasets"),
+        "Finding": "tracer_hooks_lab.datasets:AuditFinding",
+        "Journal": "tracer_hooks.journal",
+        "Progress": "tracer_hooks_lab.datasets:BuildObserver",
+        "Stated": "tracer_hooks.datasets:OutcomeOverride",
+        "StatedRun": "tracer_hooks.datasets:OverriddenRun",
+    },
     "tracer_hooks.repairs": {"Written": "tracer_hooks.endpoint:ChatCompletion"},
     "tracer_hooks.testing": dict.fromkeys(_CONTRACT, "tracer_hooks_testing"),
 }

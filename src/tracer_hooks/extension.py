@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from tracer_hooks._api.conducting import TeamCard, attributors_folder, forget_calibrated, save_calibrated, team_card
+    from tracer_hooks._api.judging import Check, Expected
+    from tracer_hooks._api.rerunning._targets import hooked_options
     from tracer_hooks._atomic_files import write_files
     from tracer_hooks._cached_property import cached_property
     from tracer_hooks._file_bytes import read_bytes
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from tracer_hooks.attribution._saved import read_saved, write_saved
     from tracer_hooks.attribution._structural._attributor import AgentHead
     from tracer_hooks.attribution._weight_files import finite, pin_weights, read_weights, reason_of, refuse_changed
+    from tracer_hooks.datasets._labeled import count_of, is_clean, number_of, question_groups, step_text, text_of
 
 __all__ = [
     "ALL_AT_ONCE",
@@ -50,7 +54,9 @@ __all__ = [
     "SHORTLIST",
     "AgentHead",
     "CallLog",
+    "Check",
     "ChoiceReply",
+    "Expected",
     "FeatureTable",
     "JudgeCase",
     "JudgeResources",
@@ -60,27 +66,35 @@ __all__ = [
     "ReplyCache",
     "ReplyError",
     "Role",
+    "TeamCard",
     "Trace",
     "VerdictReply",
+    "attributors_folder",
     "brief",
     "cached_property",
+    "count_of",
     "features_of",
     "find_quote",
     "finite",
     "first_of",
     "first_problem",
     "fold",
+    "forget_calibrated",
     "has_content",
     "header_chars",
+    "hooked_options",
+    "is_clean",
     "labels_for",
     "lazy_names",
     "make_folder",
+    "number_of",
     "opener",
     "opening",
     "options_as_json",
     "orders",
     "parse_reply",
     "pin_weights",
+    "question_groups",
     "read_bytes",
     "read_saved",
     "read_weights",
@@ -89,9 +103,13 @@ __all__ = [
     "refuse_changed",
     "require",
     "roles_of",
+    "save_calibrated",
     "seal",
     "shortlist_choice",
+    "step_text",
+    "team_card",
     "text_limit",
+    "text_of",
     "values_of",
     "verdict_of",
     "warn_once",
@@ -103,6 +121,26 @@ __all__ = [
 lazy_names(
     __name__,
     {
+        "tracer_hooks.datasets._labeled": (
+            "count_of",
+            "is_clean",
+            "number_of",
+            "question_groups",
+            "step_text",
+            "text_of",
+        ),
+        "tracer_hooks._api.rerunning._targets": ("hooked_options",),
+        "tracer_hooks._api.judging": (
+            "Check",
+            "Expected",
+        ),
+        "tracer_hooks._api.conducting": (
+            "TeamCard",
+            "attributors_folder",
+            "forget_calibrated",
+            "save_calibrated",
+            "team_card",
+        ),
         "tracer_hooks._atomic_files": ("write_files",),
         "tracer_hooks._cached_property": ("cached_property",),
         "tracer_hooks._file_bytes": ("read_bytes",),

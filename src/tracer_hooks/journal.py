@@ -1,4 +1,4 @@
-"""Journal of a job, one line for every unit of work that is done, so that it goes on where it was ended; files written whole or not at all."""
+"""Journal of a job, a line for every unit of work that is done; and files written whole or not at all."""
 
 from __future__ import annotations
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 import tracer_hooks
+from tracer_hooks.endpoint import Endpoint
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.frameworks import RecordReplies
 from tracer_hooks.schema import RunOutcome, StepKind, Trajectory
 from tracer_hooks.testing import Reply, Rule, ScriptedLLM, ScriptedRequest, ToolCallReply, When
-from tracer_hooks_lab.suites import Endpoint
 from tracer_hooks_lab.teams import ARCHITECTURES, roles
 
 FRAMEWORKS = ("plain", "autogen", "crewai", "langgraph")

@@ -5,39 +5,21 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks._api.building import (
-        CalibrateOptions,
-        Calibration,
-        Calibrator,
-        Estimate,
-        JudgeTraining,
-        TrainedJudge,
-        build_dataset,
-        calibrate,
-    )
     from tracer_hooks._api.conducting import HookOptions, RetryBoundary, arun, diagnose, hook, last_run, run, unhook
     from tracer_hooks._api.improving import Improvement, ImproveOptions, improve
-    from tracer_hooks._api.rerunning import counterfactual, find_decisive_step, inject, replay_run, rerunner, resume
+    from tracer_hooks._api.rerunning import counterfactual, find_decisive_step, replay_run, rerunner, resume
     from tracer_hooks._api.runs import Attempt, TeamRun, contrast_attributor, flush, report_run
     from tracer_hooks.frameworks import Verdict
 
 __all__ = [
     "Attempt",
-    "CalibrateOptions",
-    "Calibration",
-    "Calibrator",
-    "Estimate",
     "HookOptions",
     "ImproveOptions",
     "Improvement",
-    "JudgeTraining",
     "RetryBoundary",
     "TeamRun",
-    "TrainedJudge",
     "Verdict",
     "arun",
-    "build_dataset",
-    "calibrate",
     "contrast_attributor",
     "counterfactual",
     "diagnose",
@@ -45,7 +27,6 @@ __all__ = [
     "flush",
     "hook",
     "improve",
-    "inject",
     "last_run",
     "replay_run",
     "report_run",
@@ -58,20 +39,35 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        ".building": (
-            "CalibrateOptions",
-            "Calibration",
-            "Calibrator",
-            "Estimate",
-            "JudgeTraining",
-            "TrainedJudge",
-            "build_dataset",
-            "calibrate",
+        ".conducting": (
+            "HookOptions",
+            "RetryBoundary",
+            "arun",
+            "diagnose",
+            "hook",
+            "last_run",
+            "run",
+            "unhook",
         ),
-        ".conducting": ("HookOptions", "RetryBoundary", "arun", "diagnose", "hook", "last_run", "run", "unhook"),
-        ".improving": ("Improvement", "ImproveOptions", "improve"),
-        ".rerunning": ("counterfactual", "find_decisive_step", "inject", "replay_run", "rerunner", "resume"),
-        ".runs": ("Attempt", "TeamRun", "contrast_attributor", "flush", "report_run"),
+        ".improving": (
+            "Improvement",
+            "ImproveOptions",
+            "improve",
+        ),
+        ".rerunning": (
+            "counterfactual",
+            "find_decisive_step",
+            "replay_run",
+            "rerunner",
+            "resume",
+        ),
+        ".runs": (
+            "Attempt",
+            "TeamRun",
+            "contrast_attributor",
+            "flush",
+            "report_run",
+        ),
         "tracer_hooks.frameworks": ("Verdict",),
     },
 )

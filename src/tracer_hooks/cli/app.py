@@ -66,12 +66,12 @@ COMMANDS = {
         "Replay a stored run from its tape: as it was, with step K corrected, or to find the decisive step.",
     ),
     "inject": Command(
-        "tracer_hooks_lab.commands.inject:inject_command",
+        "tracer_hooks_lab.commands._inject:inject_command",
         "Put one fault into one step of one agent, and verify that it, and nothing else, makes the run fail.",
         extra="lab",
     ),
     "calibrate": Command(
-        "tracer_hooks_lab.commands.calibrate:calibrate_command",
+        "tracer_hooks_lab.commands._calibrate:calibrate_command",
         "Fit the attributor to your own team: run it, inject faults, replay failures, fit, measure on tasks left out.",
         extra="lab",
     ),
@@ -82,7 +82,7 @@ COMMANDS = {
     "runs": Command("tracer_hooks.cli.runs:runs_app", "The local run store."),
     "prompts": Command("tracer_hooks.cli.prompts:prompts_app", "Versions of your teams' prompts."),
     "dataset": Command(
-        "tracer_hooks_lab.commands.dataset:dataset_app",
+        "tracer_hooks_lab.commands._dataset:dataset_app",
         "Labelled data of teams: build, count, audit, export.",
         extra="lab",
     ),

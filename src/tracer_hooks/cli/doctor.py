@@ -5,22 +5,30 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, entry_points, version
 
 from rich.text import Text
 
 from tracer_hooks._version import __version__
 from tracer_hooks.cli._options import Json
 from tracer_hooks.cli.console import out, print_json
-from tracer_hooks.config import bubblewrap_use, store_path
+from tracer_hooks.config import store_path
 from tracer_hooks.errors import TracerHooksError
 
 _LOCK_S = 0.5
 """A run of another process holds the lock for milliseconds."""
 _KNOWN_ADAPTERS = ("autogen", "crewai", "langgraph")
+_DISTRIBUTIONS = {
+    "lab": "faults, data sets, task suites, calibration",
+    "models": "what needs PyTorch: encoder, prefill, a local judge, training",
+    "testing": "the contract of adapters, as tests",
+}
+GROUP = "tracer_hooks.doctor"
+"""Entry points of this group are functions that give findings of another distribution."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class DoctorFinding:
     """One thing that was looked at."""
 
     kind: str
@@ -33,12 +41,12 @@ class Finding:
 def doctor_command(as_json: Json = False) -> None:
     """Say what is installed, which adapters and attributors work, and what to install for the rest."""
     findings = [
-        Finding(
+        DoctorFinding(
             kind="package", name="tracer-hooks", works=True, detail=f"{__version__}, Python {platform.python_version()}"
         ),
         *_adapters(),
         *_attributors(),
-        _sandbox(),
+        *_distributions(),
         _store(),
     ]
     if as_json:
@@ -48,7 +56,7 @@ def doctor_command(as_json: Json = False) -> None:
             out().print(line, soft_wrap=True)  # a command that is recommended stays whole at any width
 
 
-def _adapters() -> list[Finding]:
+def _adapters() -> list[DoctorFinding]:
     from tracer_hooks.frameworks import find_adapters
 
     findings = []
@@ -58,18 +66,20 @@ def _adapters() -> list[Finding]:
         install = f"pip install 'tracer-hooks[{name}]'"
         if item is None or item.adapter is None:
             detail = item.problem if item is not None and item.problem else "not installed"
-            findings.append(Finding(kind="adapter", name=name, works=False, detail=detail, advice=install))
+            findings.append(DoctorFinding(kind="adapter", name=name, works=False, detail=detail, advice=install))
             continue
         try:
             version = item.adapter.framework_version()
         except Exception as error:  # a third party's adapter may fail in any way; that is what is to be said
-            findings.append(Finding(kind="adapter", name=name, works=False, detail=_words(error), advice=install))
+            findings.append(DoctorFinding(kind="adapter", name=name, works=False, detail=_words(error), advice=install))
         else:
-            findings.append(Finding(kind="adapter", name=name, works=True, detail=f"{item.adapter.name} {version}"))
+            findings.append(
+                DoctorFinding(kind="adapter", name=name, works=True, detail=f"{item.adapter.name} {version}")
+            )
     return findings
 
 
-def _attributors() -> list[Finding]:
+def _attributors() -> list[DoctorFinding]:
     from tracer_hooks.attribution import EnsembleAttributor, attributor_names, get_attributor
 
     findings = []
@@ -77,57 +87,58 @@ def _attributors() -> list[Finding]:
         try:
             made = get_attributor(name)  # made, not asked: some would load a language model or call an endpoint
         except Exception as error:
-            findings.append(Finding(kind="attributor", name=name, works=False, detail=_words(error)))
+            findings.append(DoctorFinding(kind="attributor", name=name, works=False, detail=_words(error)))
         else:
             detail = "ready" if made.name == name else f"takes {made.name!r}"
             if isinstance(made, EnsembleAttributor):
                 detail += f", made of {' and '.join(made.members)}"
-            findings.append(Finding(kind="attributor", name=name, works=True, detail=detail))
+            findings.append(DoctorFinding(kind="attributor", name=name, works=True, detail=detail))
     return findings
 
 
-def _sandbox() -> Finding:
-    """The sandbox for the code of answers to the suite ``code``."""
-    from tracer_hooks_lab.suites import bubblewrap_state
+def _distributions() -> Iterator[DoctorFinding]:
+    """Distributions beside the core, and what each has found out about itself."""
+    for name, brings in _DISTRIBUTIONS.items():
+        try:
+            detail = f"{version(f'tracer-hooks-{name}')}, {brings}"
+        except PackageNotFoundError:
+            advice = f"pip install 'tracer-hooks[{name}]'"
+            yield DoctorFinding(
+                kind="package", name=name, works=False, detail=f"not installed: {brings}", advice=advice
+            )
+        else:
+            yield DoctorFinding(kind="package", name=name, works=True, detail=detail)
+    for point in entry_points(group=GROUP):
+        try:
+            yield from point.load()()
+        except Exception as error:  # another distribution's code may fail in any way
+            yield DoctorFinding(kind="package", name=point.name, works=False, detail=_words(error))
 
-    try:
-        if bubblewrap_use() == "off":
-            detail = "switched off by TRACER_HOOKS_BUBBLEWRAP: code of the suites runs in a process with limits"
-            return Finding(kind="sandbox", name="bubblewrap", works=True, detail=detail)
-    except TracerHooksError as error:
-        return Finding(kind="sandbox", name="bubblewrap", works=False, detail=_words(error))
-    state = bubblewrap_state()
-    if state.bubblewrap is not None:
-        detail = f"{state.bubblewrap.version}, code of the suites runs in it"
-        return Finding(kind="sandbox", name="bubblewrap", works=True, detail=detail)
-    detail = f"{state.problem}: code of the suites runs in a process with limits"
-    return Finding(kind="sandbox", name="bubblewrap", works=False, detail=detail, advice=state.advice)
 
-
-def _store() -> Finding:
+def _store() -> DoctorFinding:
     path = store_path()
     if path is None:
-        return Finding(kind="store", name="runs", works=True, detail="switched off by TRACER_HOOKS_STORE")
+        return DoctorFinding(kind="store", name="runs", works=True, detail="switched off by TRACER_HOOKS_STORE")
     from tracer_hooks.store import RunStore
 
     try:
         if not path.exists():
-            return Finding(kind="store", name="runs", works=True, detail=f"{path} (not made yet)")
+            return DoctorFinding(kind="store", name="runs", works=True, detail=f"{path} (not made yet)")
         with RunStore(path, read_only=True) as store:
             newest = store.list(limit=1)
         with RunStore(path, busy_timeout_s=_LOCK_S) as store:
             store.probe()
     except (TracerHooksError, OSError) as error:
-        return Finding(kind="store", name="runs", works=False, detail=_words(error))
+        return DoctorFinding(kind="store", name="runs", works=False, detail=_words(error))
     detail = f"{path}, newest run {newest[0].run_id[:12]}" if newest else f"{path}, empty"
-    return Finding(kind="store", name="runs", works=True, detail=detail)
+    return DoctorFinding(kind="store", name="runs", works=True, detail=detail)
 
 
 def _words(error: Exception) -> str:
     return str(error) if isinstance(error, TracerHooksError) else f"{type(error).__name__}: {error}"
 
 
-def _lines(findings: list[Finding]) -> Iterator[Text]:
+def _lines(findings: list[DoctorFinding]) -> Iterator[Text]:
     """A line for each finding, its advice in a line below. No table: where it is narrow, its cells would be cut."""
     kind, name = (max(len(getattr(finding, field)) for finding in findings) for field in ("kind", "name"))
     for finding in findings:

@@ -119,7 +119,7 @@ def improve_command(
     from tracer_hooks._api.improving import Improver
     from tracer_hooks.improvement import AcceptanceRule
     from tracer_hooks.replay import CostCap
-    from tracer_hooks_lab.suites import load_tasks
+    from tracer_hooks.tasks import load_tasks
 
     if store_path(store) is None:
         raise ConfigError(

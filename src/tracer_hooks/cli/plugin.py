@@ -4,7 +4,7 @@ A command is a function with typer's annotations, or a :class:`typer.Typer`, tha
 point group ``tracer_hooks.commands``::
 
     [project.entry-points."tracer_hooks.commands"]
-    inject = "tracer_hooks_lab.cli.inject:inject_command"
+    inject = "tracer_hooks_lab.commands._inject:inject_command"
 
 It raises an error of :mod:`tracer_hooks.errors`, which ends the process with its message and exit code, or
 ``typer.Exit(FAILED)``. It imports what is heavy in its functions, so that its ``--help`` stays quick.
@@ -30,12 +30,14 @@ from tracer_hooks.cli._options import (
     work_folder,
 )
 from tracer_hooks.cli.console import FAILED, ProgressDisplay, TrialProgress, err, out, print_json
+from tracer_hooks.cli.doctor import DoctorFinding
 
 __all__ = [
     "FAILED",
     "Answer",
     "BuildTeam",
     "Check",
+    "DoctorFinding",
     "Json",
     "MaxRuns",
     "MaxSeconds",

@@ -1,4 +1,4 @@
-"""Labelled sets on disk: faulty runs, the passing runs beside them, what was discarded; JSONL and Parquet; questions never torn apart."""
+"""Labelled sets on disk, JSONL and Parquet: faulty runs, passing runs beside them, what was discarded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of TRAIL (arXiv 2505.08638): nested OpenInference spans as trajectories, with the step of each labelled error."""
+"""Records of TRAIL (arXiv 2505.08638): nested OpenInference spans as trajectories, errors by step."""
 
 from __future__ import annotations
 

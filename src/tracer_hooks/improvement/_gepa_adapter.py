@@ -11,7 +11,7 @@ from tracer_hooks.improvement._judged_run import JudgedRun, Trials
 from tracer_hooks.improvement._prompt_writer import PromptCase, PromptWriter, TriedPrompt, WrittenPrompt
 from tracer_hooks.repairs import Repair, RepairScope, RepairTarget, leaks
 from tracer_hooks.schema import Usage
-from tracer_hooks_lab.suites import SuiteTask
+from tracer_hooks.tasks import SuiteTask
 
 Candidate = Mapping[str, str]
 """Instructions by agent."""

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from tracer_hooks.repairs import Failure, Secrets
 from tracer_hooks.schema import Attribution, Record, Text, Trajectory, Usage
-from tracer_hooks_lab.suites import SuiteTask
+from tracer_hooks.tasks import SuiteTask
 
 
 class JudgedRun(Record):

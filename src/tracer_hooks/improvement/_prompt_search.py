@@ -14,7 +14,7 @@ from tracer_hooks.improvement._gepa_adapter import TeamAdapter
 from tracer_hooks.improvement._judged_run import JudgedRun, Trials
 from tracer_hooks.improvement._prompt_writer import PromptWriter, TriedPrompt
 from tracer_hooks.schema import Usage
-from tracer_hooks_lab.suites import SuiteTask
+from tracer_hooks.tasks import SuiteTask
 
 _MOST_FAULTS = 3
 _MOST_BARREN = 8

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tracer_hooks.errors import ConfigError
-from tracer_hooks_lab.suites import SuiteTask
+from tracer_hooks.tasks import SuiteTask
 
 FEWEST_TASKS = 16
 """Below it no part is large enough to say anything."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from tracer_hooks.endpoint import Endpoint
 from tracer_hooks.testing._scripted_rules import Reply, Rule, ToolCallReply, When
-from tracer_hooks_lab.suites import Endpoint
 
 __all__ = ["ANSWER", "FEEDBACK", "INSTRUCTIONS", "TASK", "Endpoint", "instructions", "script", "ticket_price"]
 

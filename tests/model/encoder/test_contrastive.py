@@ -15,7 +15,7 @@ from tracer_hooks.attribution import get_attributor  # noqa: E402
 from tracer_hooks.errors import TrainingError  # noqa: E402
 from tracer_hooks.schema import DecisiveStep, LabeledTrajectory, RunOutcome, save_jsonl  # noqa: E402
 from tracer_hooks_models.encoder import StepTokenizer, load_model  # noqa: E402
-from tracer_hooks_models.training import ContrastiveConfig, contrastive, train_contrastive
+from tracer_hooks_models.training import ContrastiveConfig, contrastive, train_contrastive  # noqa: E402
 from tracer_hooks_models.training.data import read_labeled, split_rows  # noqa: E402
 
 module: Any = contrastive  # its parts, too

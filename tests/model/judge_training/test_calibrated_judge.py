@@ -12,14 +12,13 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from tracer_hooks import CalibrateOptions, JudgeTraining
-from tracer_hooks._api import Calibrator
 from tracer_hooks.attribution import get_attributor
 from tracer_hooks.datasets import load
 from tracer_hooks.errors import ConfigError, DatasetError, MissingExtraError, TrainingError
 from tracer_hooks.schema import LabeledTrajectory, load_jsonl
-from tracer_hooks_lab.commands.calibrate import judge_words
-from tracer_hooks_lab.suites import SuiteTask
+from tracer_hooks.tasks import SuiteTask
+from tracer_hooks_lab import CalibrateOptions, Calibrator, JudgeTraining
+from tracer_hooks_lab.commands._calibrate import judge_words
 from tracer_hooks_models.training import sft as module
 
 TEAM = Path(__file__).parents[2] / "fixtures" / "counting_team.py"

@@ -12,7 +12,7 @@ import tracer_hooks
 from tracer_hooks._api.improving import Improvement, ImproveOptions, Improver
 from tracer_hooks.improvement import AcceptanceRule, Split
 from tracer_hooks.replay import CostCap
-from tracer_hooks_lab.suites import SuiteTask
+from tracer_hooks.tasks import SuiteTask
 
 OWN = {
     "planner": "You are the planner. Say what to add. Write nothing else.",

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 import tracer_hooks
-from tracer_hooks._api import CalibrateOptions, Calibration, Calibrator, calibrate
 from tracer_hooks._api.conducting._calibrated import CARD, CalibratedAttributors, TeamCard
 from tracer_hooks.errors import ConfigError, DatasetError
 from tracer_hooks.evaluation import SHIPPED, AdaptationReport
 from tracer_hooks.schema import LabelSource, Step, Trajectory
 from tracer_hooks.store import fingerprint
-from tracer_hooks_lab.suites import SuiteTask
+from tracer_hooks.tasks import SuiteTask
+from tracer_hooks_lab import CalibrateOptions, Calibration, Calibrator, calibrate
 
 pytest.importorskip("sklearn")
 

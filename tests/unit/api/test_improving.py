@@ -16,7 +16,7 @@ from tracer_hooks._api.improving._told import told
 from tracer_hooks.errors import ConfigError, MissingExtraError, ReplayError
 from tracer_hooks.replay import CostCap
 from tracer_hooks.store import PromptState, PromptStore
-from tracer_hooks_lab.suites import SuiteTask
+from tracer_hooks.tasks import SuiteTask
 
 from ._sums import (
     OWN,

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from tracer_hooks._api.improving import ImproveProgress, Phase
-from tracer_hooks.datasets import Journal
 from tracer_hooks.errors import ConfigError, DatasetError
+from tracer_hooks.journal import Journal
 from tracer_hooks.replay import CostCap
 from tracer_hooks.store import PromptState, PromptStore
 

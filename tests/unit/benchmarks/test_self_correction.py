@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks_lab.suites import Endpoint, run_python
+from tracer_hooks.endpoint import Endpoint
+from tracer_hooks_lab.suites import run_python
 from tracer_hooks_lab.teams import plain
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"

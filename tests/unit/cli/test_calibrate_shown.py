@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tracer_hooks import TrainedJudge
 from tracer_hooks.evaluation import AdaptationRow, Measure, RivalReport
-from tracer_hooks_lab.commands.calibrate import judge_words
+from tracer_hooks_lab import TrainedJudge
+from tracer_hooks_lab.commands._calibrate import judge_words
 
 
 def judge(*, more: int, fewer: int, prior: float = 0.0, unusable: int = 0) -> TrainedJudge:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tracer_hooks.datasets._labeled import LabeledSet, read_parquet, write_atomically, write_parquet
+from tracer_hooks.datasets._labeled import LabeledSet, read_parquet, write_parquet
 from tracer_hooks.errors import DatasetError, MissingExtraError
+from tracer_hooks.journal import write_atomically
 from tracer_hooks.schema import LabeledTrajectory, save_jsonl
 
 from ._labelled_sets import labelled_set

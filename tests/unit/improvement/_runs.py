@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tracer_hooks.improvement import JudgedRun
 from tracer_hooks.schema import AgentSpec, Attribution, Candidate, Evidence, RunOutcome, Step, Trajectory
-from tracer_hooks_lab.suites import SuiteTask
+from tracer_hooks.tasks import SuiteTask
 
 OWN = {
     "planner": "You are the planner. Say what to add. Write nothing else.",

@@ -20,7 +20,7 @@ from tracer_hooks.improvement import (
     blame_mass,
     search_prompts,
 )
-from tracer_hooks_lab.suites import SuiteTask
+from tracer_hooks.tasks import SuiteTask
 
 from ._runs import OWN, MadeUpTrials, judged, task
 

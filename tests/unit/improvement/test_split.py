@@ -6,7 +6,7 @@ import pytest
 
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.improvement import FEWEST_TASKS, Split
-from tracer_hooks_lab.suites import SuiteTask
+from tracer_hooks.tasks import SuiteTask
 
 from ._runs import task
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tracer_hooks.frameworks import RunResult
-from tracer_hooks_lab.suites import SuiteTask, check_of
+from tracer_hooks.tasks import SuiteTask
+from tracer_hooks_lab.suites import check_of
 
 
 def passes(kind: str, reference: str, text: str, **data: float) -> bool:

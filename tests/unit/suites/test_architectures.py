@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import tracer_hooks
+from tracer_hooks.endpoint import Endpoint
 from tracer_hooks.errors import ConfigError, ReplayError
 from tracer_hooks.frameworks import Intervention, ToolRequest
 from tracer_hooks.testing import ErrorReply, Garbage, Reply, ScriptedLLM, ToolCallReply, When
-from tracer_hooks_lab.suites import Endpoint
 from tracer_hooks_lab.teams import ARCHITECTURES, Utterance, blueprint, build_team, roles
 
 NOWHERE = Endpoint(base_url="http://127.0.0.1:1/v1", model="none")

@@ -4,7 +4,8 @@ import pytest
 
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.frameworks import RunResult, Verdict
-from tracer_hooks_lab.suites import Difficulty, SuiteTask, get_suite
+from tracer_hooks.tasks import SuiteTask
+from tracer_hooks_lab.suites import Difficulty, get_suite
 
 CODE = get_suite("code")
 COUNTS: dict[Difficulty, int] = {"easy": 14, "medium": 12, "hard": 10}

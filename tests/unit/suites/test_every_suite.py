@@ -11,7 +11,8 @@ import pytest
 
 from tracer_hooks.errors import ConfigError, MissingExtraError
 from tracer_hooks.frameworks import RunResult, Verdict
-from tracer_hooks_lab.suites import Difficulty, SuiteTask, check_of, get_suite, load_tasks, save_tasks, suite_names
+from tracer_hooks.tasks import SuiteTask, load_tasks, save_tasks
+from tracer_hooks_lab.suites import Difficulty, check_of, get_suite, suite_names
 from tracer_hooks_lab.suites._suite import different_tasks
 
 WITHOUT_EXTRA = ("code", "orders", "word_sums")

@@ -13,7 +13,8 @@ import pytest
 
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.frameworks import RunResult, Verdict
-from tracer_hooks_lab.suites import Difficulty, Environment, SuiteTask, check_of, get_suite
+from tracer_hooks.tasks import SuiteTask
+from tracer_hooks_lab.suites import Difficulty, Environment, check_of, get_suite
 
 ORDERS = get_suite("orders")
 

@@ -6,7 +6,8 @@ import pytest
 
 from tracer_hooks.errors import DatasetError
 from tracer_hooks.frameworks import RunResult
-from tracer_hooks_lab.suites import SuiteTask, check_of, load_tasks, save_tasks
+from tracer_hooks.tasks import SuiteTask, load_tasks, save_tasks
+from tracer_hooks_lab.suites import check_of
 
 
 def written(path: Path, text: str) -> Path:

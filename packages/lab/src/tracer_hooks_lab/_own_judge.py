@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracer_hooks._atomic_files import write_files
-from tracer_hooks._private_files import make_folder
 from tracer_hooks.attribution import Attributor, get_attributor
 from tracer_hooks.errors import ConfigError, DatasetError
 from tracer_hooks.evaluation import RivalReport, held_out_apart, rivals
+from tracer_hooks.extension import make_folder, write_files
 from tracer_hooks.schema import LabeledTrajectory, to_json
 
 if TYPE_CHECKING:

@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
-from tracer_hooks._api.judging import Check
-from tracer_hooks._api.rerunning import OwnTeam, SuiteTeam
 from tracer_hooks.attribution import Attributor, get_attributor
-from tracer_hooks.datasets import (
+from tracer_hooks.datasets import LabeledSet
+from tracer_hooks.errors import ConfigError, DatasetError, FaultError, MissingExtraError
+from tracer_hooks.extension import Check
+from tracer_hooks.replay import CostCap, Proposer, ReplayOptions, Spending, ToolRules, proposers_of
+from tracer_hooks.schema import ErrorMode, Json
+from tracer_hooks.tasks import SuiteTask, load_tasks
+from tracer_hooks_lab.datasets import (
     BuildObserver,
     BuildOptions,
     BuildPlan,
@@ -19,18 +23,15 @@ from tracer_hooks.datasets import (
     DatasetBuilder,
     DatasetStats,
     HowBuilt,
-    LabeledSet,
     Subject,
     audit,
     stats,
     write_card,
 )
-from tracer_hooks.errors import ConfigError, DatasetError, FaultError, MissingExtraError
-from tracer_hooks.replay import CostCap, Proposer, ReplayOptions, Spending, ToolRules, proposers_of
-from tracer_hooks.schema import ErrorMode, Json
 from tracer_hooks_lab.datasets._build_plan import FAULT, NATURAL, RUN
 from tracer_hooks_lab.faults import FaultStrategy, FaultWriter, InjectOptions, VerificationRule
-from tracer_hooks_lab.suites import SuiteTask, isolation_in_words, load_tasks
+from tracer_hooks_lab.subjects import OwnTeam, SuiteTeam
+from tracer_hooks_lab.suites import isolation_in_words
 
 _FOLDS = 5
 

@@ -9,25 +9,26 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracer_hooks._api.conducting import (
+from tracer_hooks.attribution import Attributor, Fittable, fitted_only, get_attributor
+from tracer_hooks.datasets import LabeledSet
+from tracer_hooks.errors import AttributionError, ConfigError, DatasetError
+from tracer_hooks.evaluation import FITTED, SHIPPED, AdaptationReport, adaptation, training_labels, without_reference
+from tracer_hooks.extension import (
+    Check,
     TeamCard,
     attributors_folder,
     forget_calibrated,
     save_calibrated,
     team_card,
+    write_files,
 )
-from tracer_hooks._api.judging import Check
-from tracer_hooks._api.rerunning import OwnTeam
-from tracer_hooks._atomic_files import write_files
-from tracer_hooks.attribution import Attributor, Fittable, fitted_only, get_attributor
-from tracer_hooks.datasets import BuildObserver, BuildOptions, DatasetBuilder, LabeledSet, Subject
-from tracer_hooks.errors import AttributionError, ConfigError, DatasetError
-from tracer_hooks.evaluation import FITTED, SHIPPED, AdaptationReport, adaptation, training_labels, without_reference
 from tracer_hooks.replay import CostCap, FeedbackProposer, ReplayOptions, ResampleProposer, ToolRules
 from tracer_hooks.schema import LabeledTrajectory
+from tracer_hooks.tasks import SuiteTask
 from tracer_hooks_lab._own_judge import JudgeTraining, OwnJudge, TrainedJudge
+from tracer_hooks_lab.datasets import BuildObserver, BuildOptions, DatasetBuilder, Subject
 from tracer_hooks_lab.faults import FaultStrategy
-from tracer_hooks_lab.suites import SuiteTask
+from tracer_hooks_lab.subjects import OwnTeam
 
 if TYPE_CHECKING:
     from tracer_hooks_models.training import Progress as Training

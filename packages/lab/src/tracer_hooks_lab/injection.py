@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypedDict, Unpack
 
-from tracer_hooks._api.judging import Check, Expected
-from tracer_hooks._api.rerunning._targets import rerunner
+from tracer_hooks import rerunner
 from tracer_hooks.errors import CheckError, ConfigError, FaultError
+from tracer_hooks.extension import Check, Expected
 from tracer_hooks.replay import CostCap, Spending, TeamRunner, ToolRules, Trial
 from tracer_hooks.schema import ErrorMode, RunKind, Usage
 from tracer_hooks_lab.faults import (
@@ -31,8 +31,8 @@ class InjectArguments(TypedDict, total=False):
 
     ``check``, ``expected``: say whether a run succeeded, as for :func:`tracer_hooks.hook`; default what the team was
     hooked with. ``clean_runs``: how often the team is run at most until a run succeeds, default 3. ``rule``: when the
-    fault counts, a :class:`~tracer_hooks_lab.faults.VerificationRule` or its fields. ``tools``: what tools may do after the
-    fault (``"rebuilt"``, ``"live"``, ``"replayable"``, ``"blocked"``), one word for all or a word for each; default
+    fault counts, a :class:`~tracer_hooks_lab.faults.VerificationRule` or its fields. ``tools``: what tools may do
+    after the fault (``"rebuilt"``, ``"live"``, ``"replayable"``, ``"blocked"``), one word for all or a word for each; default
     ``"rebuilt"``. ``writer``: who writes a fault with ``writer="llm"``. ``cap``: a
     :class:`~tracer_hooks.replay.CostCap`. ``on_trial``: called after every run of the team.
     """
@@ -57,8 +57,8 @@ def inject(team_factory: Any, task: str, fault: Fault, **options: Unpack[InjectA
         team_factory: A factory that builds the team (best: every run then has a team of its own), a team, or a function
             that takes the task.
         task: What the team is asked.
-        fault: A :class:`~tracer_hooks_lab.faults.FaultSpec`, its fields, or only its error mode. The strategy is response
-            corruption unless it says otherwise.
+        fault: A :class:`~tracer_hooks_lab.faults.FaultSpec`, its fields, or only its error mode. The strategy is
+            response corruption unless it says otherwise.
         **options: See :class:`InjectArguments`.
 
     Returns:

@@ -7,14 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from tracer_hooks._api.judging import Check
-from tracer_hooks._api.rerunning._targets import hooked_options, rerunner
+from tracer_hooks import rerunner
 from tracer_hooks.endpoint import Endpoint, endpoint_chat
 from tracer_hooks.errors import ConfigError, EndpointError, MissingExtraError
+from tracer_hooks.extension import Check, hooked_options
 from tracer_hooks.frameworks import Intervention
 from tracer_hooks.replay import TeamRunner, Trial
 from tracer_hooks.schema import Json, RunKind
-from tracer_hooks_lab.suites import SuiteTask, check_of, get_suite
+from tracer_hooks.tasks import SuiteTask
+from tracer_hooks_lab.suites import check_of, get_suite
 from tracer_hooks_lab.teams import ARCHITECTURES
 
 FRAMEWORKS: Final = ("python", "autogen", "crewai", "langgraph")

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from tracer_hooks._api.conducting import checked_diagnosis
 from tracer_hooks._api.improving._team_trials import TrialOptions
-from tracer_hooks.datasets import Journal
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.improvement import JudgedRun
+from tracer_hooks.journal import Journal
 from tracer_hooks.repairs import feedback_of
 from tracer_hooks.schema import RunKind, RunOutcome, Trajectory
 from tracer_hooks.store import RunStore, StoredRun
-from tracer_hooks_lab.suites import SuiteTask
+from tracer_hooks.tasks import SuiteTask
 
 _MOST_FAILURES = 60
 _MOST_PASSED = 40

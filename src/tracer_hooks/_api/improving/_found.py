@@ -10,7 +10,7 @@ from tracer_hooks._api.improving._trial_of_version import Pair, TrialOfVersion
 from tracer_hooks.improvement import JudgedRun, PairedEvidence, SearchResult, Split
 from tracer_hooks.replay import Spending, paired_interval
 from tracer_hooks.schema import Json, Trajectory, Usage
-from tracer_hooks_lab.suites import SuiteTask
+from tracer_hooks.tasks import SuiteTask
 
 
 @dataclass

@@ -12,7 +12,7 @@ from tracer_hooks._api.improving._improver import Improver
 from tracer_hooks._api.improving._phases import ImproveProgress
 from tracer_hooks._api.judging import Check
 from tracer_hooks.repairs import Chat
-from tracer_hooks_lab.suites import SuiteTask
+from tracer_hooks.tasks import SuiteTask
 
 
 def improve(

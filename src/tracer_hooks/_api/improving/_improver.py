@@ -21,7 +21,7 @@ from tracer_hooks._api.improving._trial_of_version import TrialOfVersion
 from tracer_hooks._api.judging import Check
 from tracer_hooks._optional import require
 from tracer_hooks.attribution import get_attributor
-from tracer_hooks.datasets import Journal, write_atomically
+from tracer_hooks.datasets import write_atomically
 from tracer_hooks.errors import BudgetSpentError, ConfigError
 from tracer_hooks.improvement import (
     GepaWriter,
@@ -33,11 +33,12 @@ from tracer_hooks.improvement import (
     blame_mass,
     search_prompts,
 )
+from tracer_hooks.journal import Journal
 from tracer_hooks.repairs import Chat
 from tracer_hooks.replay import Spending
 from tracer_hooks.schema import Json, Usage
 from tracer_hooks.store import PromptStore, PromptVersion, fingerprint
-from tracer_hooks_lab.suites import SuiteTask
+from tracer_hooks.tasks import SuiteTask
 
 RESULT = "improvement.json"
 """The result's file in the folder of the job."""

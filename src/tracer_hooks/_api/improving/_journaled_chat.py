@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tracer_hooks._api.improving._digest import digest
-from tracer_hooks.datasets import Journal
 from tracer_hooks.endpoint import Chat, ChatCompletion, ask
 from tracer_hooks.errors import BudgetSpentError
+from tracer_hooks.journal import Journal
 from tracer_hooks.replay import Spending
 from tracer_hooks.schema import Usage
 

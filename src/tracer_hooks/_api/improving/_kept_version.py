@@ -10,12 +10,12 @@ from tracer_hooks._api.improving._found import Found
 from tracer_hooks._api.improving._improvement import Outcome
 from tracer_hooks._api.improving._team_trials import NotMadeError, TeamTrials
 from tracer_hooks._api.improving._trial_of_version import Pair, TrialOfVersion
-from tracer_hooks.datasets import Journal
 from tracer_hooks.errors import BudgetSpentError, StoreError
 from tracer_hooks.improvement import AcceptanceTest, Decision, JudgedRun
+from tracer_hooks.journal import Journal
 from tracer_hooks.schema import Json
 from tracer_hooks.store import PromptArm, PromptOutcome, PromptPhase, PromptState, PromptStore, PromptVersion
-from tracer_hooks_lab.suites import SuiteTask
+from tracer_hooks.tasks import SuiteTask
 
 _UNIT = "version"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tracer_hooks._api.improving._digest import digest
 from tracer_hooks._api.improving._improve_options import ImproveOptions
-from tracer_hooks.datasets import Journal
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.improvement import Split
+from tracer_hooks.journal import Journal
 
 
 class ImprovePlan:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tracer_hooks.improvement import AcceptanceRule, AcceptanceTest, Decision, JudgedRun, Trials
-from tracer_hooks_lab.suites import SuiteTask
+from tracer_hooks.tasks import SuiteTask
 
 Pair = tuple[JudgedRun, JudgedRun]
 """A task with the new prompts and with the old ones."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from _team import builder
 
-from tracer_hooks.datasets import BuildObserver
+from tracer_hooks_lab.datasets import BuildObserver
 
 
 def main() -> None:

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tracer_hooks.datasets import Journal
 from tracer_hooks.errors import DatasetError
-from tracer_hooks.journal import LOCK
+from tracer_hooks.journal import LOCK, Journal
 
 
 def test_what_is_added_is_there_again(tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tracer_hooks.datasets import BuildOptions
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.schema import ErrorMode
+from tracer_hooks_lab.datasets import BuildOptions
 from tracer_hooks_lab.faults import mutators_of
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tracer_hooks.datasets._labeled import LabeledSet
+from tracer_hooks.datasets import LabeledSet
 from tracer_hooks.errors import DatasetError
 from tracer_hooks.schema import LabelSource
 from tracer_hooks_lab.datasets._audit_marks import (

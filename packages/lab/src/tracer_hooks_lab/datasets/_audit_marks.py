@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tracer_hooks.datasets._labeled import step_text
+from tracer_hooks.extension import step_text
 from tracer_hooks.schema import Step, Trajectory
 from tracer_hooks_lab.datasets._audit_readers import Answers, AuditQuestion, Bools, RunReader, accuracy_check
 from tracer_hooks_lab.datasets._audit_records import AuditedRun, AuditFinding, AuditOptions, Check, LeakWord

@@ -11,8 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tracer_hooks._optional import require
-from tracer_hooks.datasets._labeled import step_text
+from tracer_hooks.extension import require, step_text
 from tracer_hooks.schema import Trajectory
 from tracer_hooks_lab.datasets._audit_records import AuditedRun, AuditOptions, Check, LeakWord, Verdict
 

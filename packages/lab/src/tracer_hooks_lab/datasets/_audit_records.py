@@ -10,8 +10,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from tracer_hooks.datasets._labeled import LabeledSet, question_groups, text_of
+from tracer_hooks.datasets import LabeledSet
 from tracer_hooks.errors import ConfigError, DatasetError
+from tracer_hooks.extension import question_groups, text_of
 from tracer_hooks.schema import LabeledTrajectory, LabelSource, Record, Trajectory
 
 Verdict = Literal["pass", "fail", "unclear"]

@@ -1,4 +1,4 @@
-"""Plan of a build: options, teams and tasks with the ids of their units, and the folder that must go on with the same."""
+"""Plan of a build: options, teams and tasks with the ids of their units, and the folder that goes on with the same."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any, Literal, Protocol
 
 from pydantic import ValidationError
 
-from tracer_hooks.datasets._labeled import write_atomically
 from tracer_hooks.errors import ConfigError, DatasetError
+from tracer_hooks.journal import write_atomically
 from tracer_hooks.replay import CostCap, Proposer, ReplayOptions, ResampleProposer, TeamRunner, ToolRules, proposers_of
 from tracer_hooks.schema import Attribution, ErrorMode, Json, Record, Trajectory, to_json
+from tracer_hooks.tasks import SuiteTask
 from tracer_hooks_lab.faults import FaultStrategy, InjectOptions, mutators_of
-from tracer_hooks_lab.suites import SuiteTask
 
 BOTH = (FaultStrategy.RESPONSE_CORRUPTION, FaultStrategy.PROMPT_INJECTION)
 

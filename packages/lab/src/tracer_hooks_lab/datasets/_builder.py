@@ -10,7 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from tracer_hooks.datasets._labeled import LabeledSet
+from tracer_hooks.datasets import LabeledSet
 from tracer_hooks.errors import CheckError, ConfigError, DatasetError, FaultError, ReplayError, TracerHooksError
 from tracer_hooks.journal import Journal
 from tracer_hooks.replay import (
@@ -25,6 +25,7 @@ from tracer_hooks.replay import (
     find_decisive_step,
 )
 from tracer_hooks.schema import RunKind, Usage
+from tracer_hooks.tasks import SuiteTask
 from tracer_hooks_lab.datasets._build_plan import FAULT, NATURAL, PLAN, RUN, BuildOptions, RunUnit, Subject
 from tracer_hooks_lab.datasets._build_work import (
     BuildObserver,
@@ -47,7 +48,6 @@ from tracer_hooks_lab.datasets._labels import (
     weak_label,
 )
 from tracer_hooks_lab.faults import FaultSpec, Injector, plan_faults
-from tracer_hooks_lab.suites import SuiteTask
 
 
 def planned_faults(

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
-from tracer_hooks.datasets._labeled import LabeledSet, write_atomically
-from tracer_hooks_lab.datasets._audit import DatasetAudit, audit_markdown
+from tracer_hooks.datasets import LabeledSet
+from tracer_hooks.journal import write_atomically
+from tracer_hooks_lab.datasets._audit import audit_markdown
+from tracer_hooks_lab.datasets._audit_records import DatasetAudit
 from tracer_hooks_lab.datasets._stats import DatasetStats, stats_markdown
 
 _FEW_RUNS = 100
@@ -64,7 +66,7 @@ def _card(stats: DatasetStats, audit: DatasetAudit | None, title: str, how: HowB
 
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["cell"] = _cell
-    template = resources.files("tracer_hooks.datasets").joinpath("card.md.j2").read_text(encoding="utf-8")
+    template = resources.files("tracer_hooks_lab.datasets").joinpath("card.md.j2").read_text(encoding="utf-8")
     shown = {
         "summary": how.summary,
         "rows": _rows(how),

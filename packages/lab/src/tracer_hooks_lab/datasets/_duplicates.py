@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tracer_hooks.datasets._labeled import LabeledSet, step_text
+from tracer_hooks.datasets import LabeledSet
+from tracer_hooks.extension import step_text
 from tracer_hooks_lab.datasets._audit_records import AuditedRun, AuditFinding, AuditOptions, NearDuplicate
 
 _WORD = re.compile(r"\w+")

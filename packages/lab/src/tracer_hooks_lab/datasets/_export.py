@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from tracer_hooks.datasets._labeled import LabeledSet, is_clean, step_text, write_atomically
+from tracer_hooks.datasets import LabeledSet
 from tracer_hooks.errors import ConfigError, DatasetError
+from tracer_hooks.extension import is_clean, step_text
+from tracer_hooks.journal import write_atomically
 from tracer_hooks.schema import AgentFault, DecisiveStep, LabeledTrajectory, Record, RunOutcome
 
 

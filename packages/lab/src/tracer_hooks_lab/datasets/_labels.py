@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from tracer_hooks.datasets._labeled import LabeledSet
+from tracer_hooks.datasets import LabeledSet
 from tracer_hooks.journal import Journal
 from tracer_hooks.replay import DecisiveSearch, Spending
 from tracer_hooks.schema import DecisiveStep, Json, LabeledTrajectory, LabelSource, Step, Trajectory

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import Field
 
-from tracer_hooks.datasets._labeled import LabeledSet, count_of, number_of, question_groups, text_of
+from tracer_hooks.datasets import LabeledSet
+from tracer_hooks.extension import count_of, number_of, question_groups, text_of
 from tracer_hooks.replay import wilson
 from tracer_hooks.schema import LabeledTrajectory, LabelSource, Record
 

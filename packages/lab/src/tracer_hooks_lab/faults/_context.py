@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from tracer_hooks._cached_property import cached_property
 from tracer_hooks.errors import FaultError
+from tracer_hooks.extension import cached_property
 from tracer_hooks.frameworks import ModelRequest
 from tracer_hooks.schema import AgentSpec, Step, Trajectory
 from tracer_hooks.telemetry import ChatReply, RequestedTool, message_text

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol, get_args
 
-from tracer_hooks._optional import require
 from tracer_hooks.errors import ConfigError
+from tracer_hooks.extension import require
 from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.schema import Json
 from tracer_hooks.tasks import SuiteTask

@@ -1,4 +1,4 @@
-"""Architectures: who is in a team, what each agent is told, who acts when; debate, planner-solver-checker, pipeline, supervisor."""
+"""Architectures: who is in a team, what each agent is told, who acts when."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from autogen_core.model_context import UnboundedChatCompletionContext
 from autogen_core.models import AssistantMessage, LLMMessage, ModelFamily, ModelInfo, UserMessage
 from autogen_ext.models.openai import OpenAIChatCompletionClient
 
-from tracer_hooks_lab.suites import Endpoint
+from tracer_hooks.endpoint import Endpoint
 from tracer_hooks_lab.teams import Blueprint, Tool, Utterance, blueprint
 
 __all__ = ["build_team"]

@@ -9,7 +9,7 @@ from crewai import LLM, Agent, BaseLLM, Crew, Task
 from crewai.tasks.conditional_task import ConditionalTask
 from crewai.tools import tool
 
-from tracer_hooks_lab.suites import Endpoint
+from tracer_hooks.endpoint import Endpoint
 from tracer_hooks_lab.teams import Blueprint, Tool, Utterance, blueprint
 
 __all__ = ["build_team"]

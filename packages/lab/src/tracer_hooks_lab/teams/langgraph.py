@@ -15,7 +15,7 @@ from langchain_openai import ChatOpenAI
 from langgraph.graph import END, START, MessagesState, StateGraph
 from pydantic import SecretStr
 
-from tracer_hooks_lab.suites import Endpoint
+from tracer_hooks.endpoint import Endpoint
 from tracer_hooks_lab.teams import Blueprint, Tool, Utterance, blueprint
 
 __all__ = ["build_team"]

@@ -1,4 +1,4 @@
-"""Sandbox in bubblewrap: its command line, system-call filter, the interpreter's files, and a probe whether it works."""
+"""Sandbox in bubblewrap: command line, system-call filter, the interpreter's files, and a probe whether it works."""
 
 from __future__ import annotations
 

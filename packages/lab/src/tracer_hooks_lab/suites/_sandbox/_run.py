@@ -8,9 +8,9 @@ import signal
 from collections.abc import Sequence
 from typing import Final
 
-from tracer_hooks._guard import warn_once
 from tracer_hooks.config import BubblewrapUse, bubblewrap_use
 from tracer_hooks.errors import ConfigError
+from tracer_hooks.extension import warn_once
 from tracer_hooks_lab.suites._sandbox._bubblewrap import BubblewrapState, bubblewrap_state, note_failure, start_problem
 from tracer_hooks_lab.suites._sandbox._job import (
     Finished,

@@ -38,10 +38,10 @@ from tracer_hooks.errors import ConfigError
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no team
     from rich.table import Table
 
-    from tracer_hooks import Calibration, TrainedJudge
-    from tracer_hooks._api.building import Calibrator, Estimate
-    from tracer_hooks.datasets import BuildObserver
     from tracer_hooks.evaluation import AdaptationRow, Measure
+    from tracer_hooks_lab import Calibration, TrainedJudge
+    from tracer_hooks_lab.calibration import Calibrator, Estimate
+    from tracer_hooks_lab.datasets import BuildObserver
 
 _PHASES = {"runs": "running the team", "faults": "injecting faults", "failures": "replaying failures"}
 _FEW = 10
@@ -111,10 +111,10 @@ def calibrate_command(
     as_json: Json = False,
 ) -> None:
     """Fit the attributor to your own team: run it, inject faults, replay failures, fit, measure on tasks left out."""
-    from tracer_hooks import CalibrateOptions, JudgeTraining
-    from tracer_hooks._api.building import Calibrator
     from tracer_hooks.replay import CostCap
-    from tracer_hooks_lab.suites import load_tasks
+    from tracer_hooks.tasks import load_tasks
+    from tracer_hooks_lab import CalibrateOptions, JudgeTraining
+    from tracer_hooks_lab.calibration import Calibrator
 
     if train is None and (model or train_config):
         named = "--model" if model else "--train-config"

@@ -90,8 +90,8 @@ def inject_command(
 
     Exits with 0 when the fault is verified, with 1 when it is discarded.
     """
-    from tracer_hooks import inject
     from tracer_hooks.replay import CostCap
+    from tracer_hooks_lab import inject
 
     if mode is None and strategy in (Strategy.RESPONSE_CORRUPTION, Strategy.PROMPT_INJECTION):
         raise ConfigError(f"a fault by {strategy} needs its mode, expected --mode FM-2.6 or another")

@@ -38,12 +38,13 @@ from tracer_hooks.cli.plugin import (
 )
 from tracer_hooks.cli.plugin import out as out_console
 from tracer_hooks.errors import ConfigError, DatasetError
-from tracer_hooks_lab.commands.inject import Strategy, WriterName, llm_writer
+from tracer_hooks_lab.commands._inject import Strategy, WriterName, llm_writer
 
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no records
-    from tracer_hooks._api.building import BuildEstimate, BuiltDataset, DatasetBuild
-    from tracer_hooks._api.rerunning import SuiteTeam
-    from tracer_hooks.datasets import BuildObserver, LabeledSet
+    from tracer_hooks.datasets import LabeledSet
+    from tracer_hooks_lab.building import BuildEstimate, BuiltDataset, DatasetBuild
+    from tracer_hooks_lab.datasets import BuildObserver
+    from tracer_hooks_lab.subjects import SuiteTeam
 
 dataset_app = typer.Typer(help="Labelled data of teams: build, count, audit, export.", no_args_is_help=True)
 
@@ -209,7 +210,7 @@ def build(
 def _own_build(
     folder: Path, team: str, tasks: Path | None, check: str | None, options: Mapping[str, Any]
 ) -> DatasetBuild:
-    from tracer_hooks._api.building import dataset_build
+    from tracer_hooks_lab.building import dataset_build
 
     if tasks is None:
         raise ConfigError(
@@ -227,8 +228,8 @@ def _suite_teams(
     temperature: float | None,
     max_reply: int | None,
 ) -> list[SuiteTeam]:
-    from tracer_hooks._api.rerunning import SuiteTeam
     from tracer_hooks.endpoint import Endpoint
+    from tracer_hooks_lab.subjects import SuiteTeam
     from tracer_hooks_lab.teams import ARCHITECTURES
 
     if not base_url or not model:
@@ -248,8 +249,8 @@ def _suite_teams(
 def _suite_build(
     folder: Path, teams: Sequence[SuiteTeam], suite: str, count: int, difficulty: Level, options: Mapping[str, Any]
 ) -> DatasetBuild:
-    from tracer_hooks._api.building import dataset_build
-    from tracer_hooks._api.rerunning import probe_endpoint
+    from tracer_hooks_lab.building import dataset_build
+    from tracer_hooks_lab.subjects import probe_endpoint
     from tracer_hooks_lab.suites import get_suite
 
     tasks = get_suite(suite).tasks(count, seed=options["seed"], difficulty=difficulty.value)
@@ -315,7 +316,7 @@ def interruptible() -> Iterator[None]:
 
 
 def _show_built(built: BuiltDataset, build: DatasetBuild) -> None:
-    from tracer_hooks.datasets import audit_tables, stats_tables
+    from tracer_hooks_lab.datasets import audit_tables, stats_tables
 
     out_console().print(stats_tables(built.stats))
     if built.audit is not None:
@@ -381,7 +382,8 @@ def _print(text: Text) -> None:
 @dataset_app.command("stats")
 def show_stats(folder: Folder, as_json: Json = False) -> None:
     """Say what a data set holds, what its faults yielded, and what it cost."""
-    from tracer_hooks.datasets import LabeledSet, stats, stats_tables
+    from tracer_hooks.datasets import LabeledSet
+    from tracer_hooks_lab.datasets import stats, stats_tables
 
     found = stats(LabeledSet.load(folder))
     if as_json:
@@ -398,7 +400,8 @@ def show_audit(
     as_json: Json = False,
 ) -> None:
     """Say whether something that understands nothing finds the faults. Exits with 1 when it does."""
-    from tracer_hooks.datasets import LabeledSet, audit, audit_tables
+    from tracer_hooks.datasets import LabeledSet
+    from tracer_hooks_lab.datasets import audit, audit_tables
 
     with err().status("auditing"):
         found = audit(LabeledSet.load(folder), seed=seed, folds=folds)
@@ -455,8 +458,9 @@ def export_dataset(
 
 
 def _write(part: str, data: LabeledSet, place: Path, file_format: ExportTo) -> dict[str, Any]:
-    from tracer_hooks.datasets import export, write_atomically, write_parquet
+    from tracer_hooks.datasets import write_atomically, write_parquet
     from tracer_hooks.schema import to_json
+    from tracer_hooks_lab.datasets import export
 
     if file_format is ExportTo.WHOWHEN or file_format is ExportTo.AEGIS:
         report = export(data, place, "whowhen" if file_format is ExportTo.WHOWHEN else "aegis")

@@ -1,0 +1,1 @@
+"""Commands of the lab: ``inject``, ``dataset`` and ``calibrate``."""
