@@ -6,7 +6,7 @@ PYTHON ?= $(or $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null && echo $$p && break; \
 	done),python3)
 BIN := .venv/bin
-CHECKED := src adapters packages tests scripts $(wildcard benchmarks)
+CHECKED := conftest.py src adapters packages tests scripts $(wildcard benchmarks)
 # More arguments for pytest, the demo or the benchmark: make test ARGS="tests/unit -x"
 ARGS ?=
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from _real_teams import TEAMS, ShortSpokenTeam, short_tasks
 
 from tracer_hooks.attribution import get_attributor
-from tracer_hooks.datasets import BuildObserver, LabeledSet
+from tracer_hooks.datasets import LabeledSet
+from tracer_hooks_lab.datasets import BuildObserver
 from tracer_hooks.endpoint import Endpoint
 from tracer_hooks.replay import CostCap, ReplayOptions
 from tracer_hooks_lab.datasets import BuildOptions, DatasetBuilder, HowBuilt, audit, stats, write_card

@@ -32,7 +32,7 @@ class InjectArguments(TypedDict, total=False):
     ``check``, ``expected``: say whether a run succeeded, as for :func:`tracer_hooks.hook`; default what the team was
     hooked with. ``clean_runs``: how often the team is run at most until a run succeeds, default 3. ``rule``: when the
     fault counts, a :class:`~tracer_hooks_lab.faults.VerificationRule` or its fields. ``tools``: what tools may do
-    after the fault (``"rebuilt"``, ``"live"``, ``"replayable"``, ``"blocked"``), one word for all or a word for each; default
+    after the fault (``"rebuilt"``, ``"live"``, ``"replayable"``, ``"blocked"``), one word for all or one each; default
     ``"rebuilt"``. ``writer``: who writes a fault with ``writer="llm"``. ``cap``: a
     :class:`~tracer_hooks.replay.CostCap`. ``on_trial``: called after every run of the team.
     """

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tracer_hooks.datasets import BuildObserver, LabeledSet
+from tracer_hooks.datasets import LabeledSet
+from tracer_hooks_lab.datasets import BuildObserver
 from tracer_hooks.errors import AdapterError, ConfigError, DatasetError
 from tracer_hooks.replay import CostCap
 from tracer_hooks.schema import LabelSource, RunOutcome

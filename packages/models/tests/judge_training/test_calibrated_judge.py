@@ -21,7 +21,7 @@ from tracer_hooks_lab import CalibrateOptions, Calibrator, JudgeTraining
 from tracer_hooks_lab.commands._calibrate import judge_words
 from tracer_hooks_models.training import sft as module
 
-TEAM = Path(__file__).parents[2] / "fixtures" / "counting_team.py"
+TEAM = Path(__file__).parents[4] / "tests" / "fixtures" / "counting_team.py"
 _NAMES = runpy.run_path(str(TEAM))
 build_team, check = _NAMES["build_team"], _NAMES["check"]
 TASKS = [SuiteTask(id=f"t{n}", text=f"Give the number {n}", reference=str(n)) for n in range(11, 38)]

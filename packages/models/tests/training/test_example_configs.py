@@ -11,7 +11,7 @@ import pytest
 from tracer_hooks_models.training import ContrastiveConfig, GRPOConfig, SFTConfig, load_config
 from tracer_hooks_models.training.stages import judge_stages
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 CONFIGS = sorted((ROOT / "configs").glob("*.toml"))
 GIVEN = {"data": "labels.jsonl", "out": "out"}
 
