@@ -16,15 +16,17 @@ from typing import Any
 
 _GOES = "the old name goes with version 0.3"
 
-MODULES = {
-    "tracer_hooks.adapters": "tracer_hooks.frameworks",
-    "tracer_hooks_models.encoder": "tracer_hooks_models.encoder",
-    "tracer_hooks_models.teaching": "tracer_hooks_models.teaching",
-    "tracer_hooks_lab.faults": "tracer_hooks_lab.faults",
-    "tracer_hooks_lab.suites": "tracer_hooks_lab.suites",
-    "tracer_hooks_models.training": "tracer_hooks_models.training",
+_MODULES = {
+    "adapters": "tracer_hooks.frameworks",
+    "attribution.encoder": "tracer_hooks_models.encoder",
+    "attribution.teaching": "tracer_hooks_models.teaching",
+    "faults": "tracer_hooks_lab.faults",
+    "suites.architectures": "tracer_hooks_lab.teams",
+    "suites": "tracer_hooks_lab.suites",
+    "training": "tracer_hooks_models.training",
 }
-"""Former modules, submodules included, and where their names are now."""
+MODULES = {f"{__package__}.{former}": home for former, home in _MODULES.items()}
+"""Former modules, submodules included, and where their names are now; of two that fit the longer one comes first."""
 
 _LAB_DATASETS = (
     "AuditOptions", "BuildOptions", "BuildPlan", "Check", "DatasetAudit", "DatasetBuilder", "DatasetStats",
@@ -50,10 +52,11 @@ NAMES = {
         "Stated": "tracer_hooks.datasets:OutcomeOverride",
         "StatedRun": "tracer_hooks.datasets:OverriddenRun",
     },
+    f"{__package__}.faults": {"ChatEndpoint": "tracer_hooks.endpoint:Endpoint"},
     "tracer_hooks.repairs": {"Written": "tracer_hooks.endpoint:ChatCompletion"},
     "tracer_hooks.testing": dict.fromkeys(_CONTRACT, "tracer_hooks_testing"),
 }
-"""Former names of packages that are still there, and the module that has each now; after a colon its new name."""
+"""Former names of packages, and the module that has each now; after a colon its new name."""
 
 
 def moved_name(package: str, name: str) -> Any:
@@ -95,6 +98,8 @@ class _MovedLoader:
         former, home = module.__name__, _home(self._home, module.__name__)
 
         def load(name: str) -> Any:
+            if name in NAMES.get(former, ()):
+                return moved_name(former, name)
             value = getattr(home, name)
             if not name.startswith("__") and not isinstance(value, ModuleType):
                 _warn(f"{former}.{name}", f"{home.__name__}.{name}", stacklevel=3)

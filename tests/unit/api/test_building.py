@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 import tracer_hooks
-from tracer_hooks_lab.datasets import BuildObserver
 from tracer_hooks.endpoint import Endpoint
 from tracer_hooks.errors import ConfigError, DatasetError, FaultError
 from tracer_hooks.tasks import SuiteTask
 from tracer_hooks.testing import ScriptedLLM, When
 from tracer_hooks_lab.building import build_dataset, dataset_build
+from tracer_hooks_lab.datasets import BuildObserver
 from tracer_hooks_lab.subjects import OwnTeam, SuiteTeam, probe_endpoint
 
 QUICK = {"strategies": ["response_corruption"], "attributor": None, "workers": 1}

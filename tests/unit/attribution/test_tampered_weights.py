@@ -16,6 +16,7 @@ from tracer_hooks.attribution._features import features_of
 from tracer_hooks.attribution._structural import StructuralAttributor
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import RunOutcome, Step, Trajectory
+from tracer_hooks_models import _shipped
 
 RUN = Trajectory(
     run_id="r",
@@ -203,10 +204,9 @@ def test_code_and_shipped_files_agree(path: Path) -> None:
 
 
 def test_every_shipped_file_is_pinned() -> None:
-    root = Path(_weight_files.__file__).parent
-    files = {path for folder in root.rglob("weights") for path in folder.iterdir() if path.suffix != ".md"}
-    if encoder := _weight_files.encoder_folder():
-        files |= {path for path in encoder.iterdir() if path.is_file() and path.suffix not in (".md", ".py", ".pyc")}
+    roots = Path(_weight_files.__file__).parent, Path(_shipped.__file__).parent
+    folders = [folder for root in roots for folder in root.rglob("weights")]
+    files = {path for folder in folders for path in folder.iterdir() if path.suffix != ".md"}
     assert files == set(_weight_files.SHIPPED_SHA256)
 
 

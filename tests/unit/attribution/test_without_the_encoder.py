@@ -1,46 +1,82 @@
-"""What works without the weights of tracer-hooks-encoder, and what is said where they are needed."""
+"""What works without tracer-hooks-models, and what is said where it is needed."""
 
 from __future__ import annotations
 
+import importlib
 import logging
-from importlib.util import find_spec
-from pathlib import Path
+from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
 
 from tracer_hooks import _guard
-from tracer_hooks.attribution import EnsembleAttributor, get_attributor
-from tracer_hooks.attribution import _weight_files as weight_files
+from tracer_hooks.attribution import EnsembleAttributor, _registry, get_attributor
 from tracer_hooks.attribution._ensemble import _members
+from tracer_hooks.attribution._structural import _attributor as structural
 from tracer_hooks.cli import doctor
 from tracer_hooks.errors import MissingExtraError
-from tracer_hooks.schema import Step, Trajectory
-from tracer_hooks_models.encoder import _attributor
+from tracer_hooks.schema import RunOutcome, Step, Trajectory
 
 RUN = Trajectory(run_id="r", task="t", steps=(Step(index=0, agent="writer", content="I do not know."),))
 
 
 @pytest.fixture
 def without(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No weights are installed, and nothing was said of that yet."""
-    for module in (_members, _attributor):
-        monkeypatch.setattr(module, "encoder_folder", lambda: None)
+    """No distribution brings attributors or agent heads, and nothing was said of that yet."""
+    for module in (_registry, structural):
+        monkeypatch.setattr(module, "entry_points", lambda **_: EntryPoints())
+    monkeypatch.setattr(_members, "find_spec", lambda name: None)
     monkeypatch.setattr(_guard, "_warned", set())
     monkeypatch.delenv("TRACER_HOOKS_PREFILL_MODEL", raising=False)
+    structural.agent_head.cache_clear()
+    yield
+    structural.agent_head.cache_clear()
 
 
 @pytest.mark.usefixtures("without")
-def test_the_encoder_names_the_command_that_installs_its_weights() -> None:
-    with pytest.raises(MissingExtraError, match=r"pip install 'tracer-hooks\[encoder\]'"):
-        get_attributor("encoder")
-    (found,) = [one for one in doctor._attributors() if one.name == "encoder"]
+@pytest.mark.parametrize("name", ["encoder", "prefill"])
+def test_an_attributor_of_the_models_names_the_command_that_installs_it(name: str) -> None:
+    with pytest.raises(MissingExtraError, match=r"pip install 'tracer-hooks\[models\]'"):
+        get_attributor(name)
+    (found,) = [one for one in doctor._attributors() if one.name == name]
     assert not found.works
-    assert "pip install 'tracer-hooks[encoder]'" in found.detail
+    assert "pip install 'tracer-hooks[models]'" in found.detail
+
+
+@pytest.mark.usefixtures("without")
+def test_a_fitted_one_in_a_folder_does_too(tmp_path) -> None:
+    (tmp_path / "encoder.json").write_text("{}")
+    with pytest.raises(MissingExtraError, match=r"pip install 'tracer-hooks\[models\]'"):
+        get_attributor(tmp_path)
 
 
 @pytest.mark.usefixtures("without")
 def test_auto_is_structural() -> None:
     assert get_attributor("auto").name == "structural"
+
+
+@pytest.mark.usefixtures("without")
+def test_a_failed_run_is_diagnosed_without_scores_of_agents() -> None:
+    failed = RUN.model_copy(update={"outcome": RunOutcome.FAILED})
+    found = get_attributor("structural").attribute(failed)
+    assert (found.agent, found.step) == ("writer", 0)
+    scores = structural.StructuralAttributor().score(failed)
+    assert scores is not None
+    assert (dict(scores.agents), dict(scores.modes)) == ({}, {})
+
+
+def test_an_agent_head_that_cannot_be_loaded_costs_no_diagnosis(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("TRACER_HOOKS_STRICT", "0")
+    broken = EntryPoint(name="x", value="no_such_module:head", group=structural.AGENT_HEADS)
+    monkeypatch.setattr(structural, "entry_points", lambda **_: [broken])
+    structural.agent_head.cache_clear()
+    try:
+        with caplog.at_level(logging.WARNING):
+            assert structural.agent_head() is None
+        assert "no_such_module" in caplog.text
+    finally:
+        structural.agent_head.cache_clear()
 
 
 @pytest.mark.usefixtures("without")
@@ -53,7 +89,7 @@ def test_the_ensemble_says_once_that_it_runs_without(caplog: pytest.LogCaptureFi
             one.score(RUN)
     (said,) = [record.getMessage() for record in caplog.records]
     assert "'ensemble' runs without 'encoder'" in said
-    assert "Run: pip install" in said
+    assert "Run: pip install 'tracer-hooks[models]'" in said
     (found,) = [one for one in doctor._attributors() if one.name == "ensemble"]
     assert (found.works, found.detail) == (True, "ready, made of structural")
 
@@ -66,19 +102,7 @@ def test_the_ensemble_says_nothing_of_it_where_the_members_are_given(caplog: pyt
     assert caplog.records == []
 
 
-def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(_members, "encoder_folder", lambda: None)
-    monkeypatch.setattr(_members, "_are_installed", lambda modules: True)
-    assert _members.without_encoder().endswith("pip install tracer-hooks-encoder")
-    monkeypatch.setattr(_members, "encoder_folder", lambda: tmp_path)
-    assert _members.without_encoder() == ""
-    monkeypatch.setattr(_members, "_are_installed", lambda modules: False)
-    assert "PyTorch" in _members.without_encoder()
-
-
-def test_the_folder_of_the_weights_is_found_without_importing_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = weight_files.encoder_folder()
-    assert (folder is None) is (find_spec("tracer_hooks_encoder") is None)
-    monkeypatch.setattr(weight_files, "find_spec", lambda name: None)
-    assert weight_files.encoder_folder() is None
-    assert not any(path.name == "encoder.safetensors" for path in weight_files._shipped())
+def test_the_entry_points_of_the_models_can_be_loaded() -> None:
+    for name in ("tracer_hooks_models.encoder:EncoderAttributor", "tracer_hooks_models.agent_head:agent_head"):
+        module, _, attribute = name.partition(":")
+        assert callable(getattr(importlib.import_module(module), attribute))

@@ -226,7 +226,7 @@ def test_progress_is_told() -> None:
 
 def test_what_is_missing_stops_everything() -> None:
     def say(trajectory: Trajectory) -> Attribution:
-        raise MissingExtraError("the attributor", "tracer-hooks[model]")
+        raise MissingExtraError("the attributor", "tracer-hooks[models]")
 
     with pytest.raises(MissingExtraError):
         evaluate(data(), Scripted(say), QUICK)

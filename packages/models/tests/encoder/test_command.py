@@ -2,10 +2,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tracer_hooks.cli.train import train_app
 from typer.testing import CliRunner
 
 from tracer_hooks.errors import TrainingError
+from tracer_hooks_models.commands import train_app
 
 
 def run(*arguments: Any):

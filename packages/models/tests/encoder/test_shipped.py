@@ -1,4 +1,4 @@
-"""The weights of the distribution tracer-hooks-encoder."""
+"""The weights that come with the encoder."""
 
 import shutil
 from pathlib import Path
@@ -7,13 +7,12 @@ import pytest
 
 from tracer_hooks.attribution import get_attributor
 from tracer_hooks.attribution._features import features_of
-from tracer_hooks.attribution._weight_files import SHIPPED_SHA256, encoder_folder, sha256
+from tracer_hooks.attribution._weight_files import SHIPPED_SHA256, sha256
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import Step, Trajectory
+from tracer_hooks_models._shipped import ENCODER as SHIPPED
 from tracer_hooks_models.encoder import EncoderAttributor, _attributor, _weights
 from tracer_hooks_models.encoder._weights import load_config
-
-SHIPPED: Path = encoder_folder() or pytest.skip("tracer-hooks-encoder is not installed", allow_module_level=True)
 
 WORK = [
     ("Solver", "There are 7 two-point shots and 3 three-point shots. 7 * 2 = 14 and 3 * 3 = 9, so the sum is 23."),
@@ -62,6 +61,6 @@ def test_weights_of_another_version_are_refused(shipped, tmp_path: Path, monkeyp
     with (folder / "encoder.safetensors").open("ab") as file:
         file.write(b"\0")
     for module in (_attributor, _weights):
-        monkeypatch.setattr(module, "encoder_folder", lambda: folder)
-    with pytest.raises(AttributionError, match="force-reinstall tracer-hooks-encoder"):
+        monkeypatch.setattr(module, "ENCODER", folder)
+    with pytest.raises(AttributionError, match="force-reinstall tracer-hooks-models"):
         EncoderAttributor().score(run(WORK))

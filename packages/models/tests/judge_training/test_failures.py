@@ -5,10 +5,10 @@ import shutil
 
 import pytest
 import torch
-from tracer_hooks.cli.train import train_app
 from typer.testing import CliRunner
 
 from tracer_hooks.errors import ConfigError, TrainingError
+from tracer_hooks_models.commands import train_app
 from tracer_hooks_models.training import SFTConfig, train_sft
 from tracer_hooks_models.training import sft as module
 from tracer_hooks_models.training._run import is_whole, last_whole

@@ -171,7 +171,7 @@ def test_the_judge_gives_the_trainers_answers(config_of, tiny, tiny_chat, run_of
     write_judge(trainer, config, as_written(trainer, config))
     rows = sft_rows(read_labeled(config.data).rows, config.asked, lambda text: trainer_count(trainer, text)).rows
     judge: Any = get_attributor(config.out)
-    chat = judge._desk.model
+    chat = judge._resources.model
     assert isinstance(chat, LocalChat)
     for row in rows[:3]:
         ids = prompt_ids(trainer.processing_class, row.messages)
@@ -240,7 +240,7 @@ def test_a_whole_model_is_written_in_the_precision_of_its_base_and_answers_the_s
     for row in rows[:3]:
         mine = reply(model.eval(), tokenizer, prompt_ids(tokenizer, row.messages), max_tokens=64)
         request = ChatRequest(messages=row.messages, schema={}, schema_name="verdict", max_tokens=64)
-        assert judge._desk.model.complete(request).text == mine
+        assert judge._resources.model.complete(request).text == mine
         assert len(mine) > 20
 
 

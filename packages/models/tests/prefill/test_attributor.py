@@ -196,7 +196,7 @@ def test_the_variable_names_the_model(random_model_dir, monkeypatch: pytest.Monk
 def test_what_is_not_installed_is_named(options, make_run, monkeypatch: pytest.MonkeyPatch, module: str) -> None:
     monkeypatch.setitem(sys.modules, module, None)
 
-    with pytest.raises(MissingExtraError, match=r"tracer-hooks\[model\]"):
+    with pytest.raises(MissingExtraError, match=r"tracer-hooks\[models\]"):
         PrefillAttributor(options).score(make_run(*CONTENTS))
 
 

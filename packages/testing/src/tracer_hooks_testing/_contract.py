@@ -13,7 +13,6 @@ pytest.register_assert_rewrite(
     "tracer_hooks_testing._recovery",
     "tracer_hooks_testing._replay",
     "tracer_hooks_testing._steps",
-    "tracer_hooks_testing._teams",
 )
 # Imported after that, so that a failing assertion shows its values.
 from tracer_hooks_testing._endings import EndingsContract, SafetyContract  # noqa: E402

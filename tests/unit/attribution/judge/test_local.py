@@ -151,13 +151,13 @@ def test_the_models_own_context_is_a_limit(tmp_path: Path) -> None:
 
 
 def test_a_second_judge_uses_the_model_that_is_loaded(tmp_path: Path) -> None:
-    from tracer_hooks_models import local_judge
+    from tracer_hooks_models import local_judge as weights
 
     directory = save_model(tmp_path)
     local_judge(directory).attribute(shop_run())
-    before = local_judge._load.cache_info().misses
+    before = weights._load.cache_info().misses
     list(diagnose_each([(shop_run(), None)] * 2, attributor=local_judge(directory)))
-    assert local_judge._load.cache_info().misses == before
+    assert weights._load.cache_info().misses == before
 
 
 def test_a_directory_without_a_model_is_an_error_that_says_what_is_expected(tmp_path: Path) -> None:

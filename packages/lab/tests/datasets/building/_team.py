@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import tracer_hooks
-from tracer_hooks_lab.datasets import BuildObserver
 from tracer_hooks.replay import ReplayOptions, ToolRules, ToolUse
 from tracer_hooks.schema import LabeledTrajectory
 from tracer_hooks.tasks import SuiteTask
-from tracer_hooks_lab.datasets import BuildOptions, DatasetBuilder
+from tracer_hooks_lab.datasets import BuildObserver, BuildOptions, DatasetBuilder
 from tracer_hooks_lab.faults import FaultStrategy
 from tracer_hooks_lab.subjects import OwnTeam
 
