@@ -31,7 +31,6 @@ IN_PLACE = (
     "leaves_a_fact_out",
     "leaves_a_clause_out",
     "own_number_for_theirs",
-    "stays_with_its_reply",
     "other_conclusion",
     "opposite_conclusion",
     "wrong_working",

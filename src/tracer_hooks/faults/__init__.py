@@ -5,21 +5,30 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks.faults._channel_faults import faulty_messages
     from tracer_hooks.faults._chat import ChatEndpoint, openai_chat
     from tracer_hooks.faults._context import FaultContext, Utterance, context_of_request, context_of_step
-    from tracer_hooks.faults._corruption import Corruption, corrupt, fitting_kinds
+    from tracer_hooks.faults._corruption import LEAK_WORDS, Corruption, corrupt, fitting_kinds, leaked_words
     from tracer_hooks.faults._fault_intervention import AppliedFault, FaultInjector
-    from tracer_hooks.faults._instructions import instruction, instructions_for
-    from tracer_hooks.faults._leaks import LEAK_WORDS, leaked_words
-    from tracer_hooks.faults._place import place_fault
-    from tracer_hooks.faults._plan import PlannedFault, plan_faults
-    from tracer_hooks.faults._registry import Mutator, Target, get_mutator, mutators_of, register_mutator
+    from tracer_hooks.faults._mutators import (
+        Mutator,
+        Target,
+        check_can_be_made,
+        get_mutator,
+        mutators_of,
+        register_mutator,
+    )
+    from tracer_hooks.faults._plan import PlannedFault, place_fault, plan_faults
     from tracer_hooks.faults._spec import ChannelFault, FaultSpec, FaultStrategy, ToolFault
-    from tracer_hooks.faults._tool_faults import faulty_tool_reply
-    from tracer_hooks.faults._verification import Verification, VerificationRule
-    from tracer_hooks.faults._verified import Injection, InjectOptions, Injector
-    from tracer_hooks.faults._writer import FaultWriter, LLMWriter, ProgrammaticWriter, WriteOnce
+    from tracer_hooks.faults._tool_and_channel_faults import faulty_messages, faulty_tool_reply
+    from tracer_hooks.faults._verification import Injection, InjectOptions, Injector, Verification, VerificationRule
+    from tracer_hooks.faults._writer import (
+        FaultWriter,
+        LLMWriter,
+        ProgrammaticWriter,
+        WriteOnce,
+        instruction,
+        instructions_for,
+    )
 
 __all__ = [
     "LEAK_WORDS",
@@ -45,6 +54,7 @@ __all__ = [
     "Verification",
     "VerificationRule",
     "WriteOnce",
+    "check_can_be_made",
     "context_of_request",
     "context_of_step",
     "corrupt",
@@ -65,20 +75,64 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "._channel_faults": ("faulty_messages",),
-        "._chat": ("ChatEndpoint", "openai_chat"),
-        "._context": ("FaultContext", "Utterance", "context_of_request", "context_of_step"),
-        "._corruption": ("Corruption", "corrupt", "fitting_kinds"),
-        "._fault_intervention": ("AppliedFault", "FaultInjector"),
-        "._instructions": ("instruction", "instructions_for"),
-        "._leaks": ("LEAK_WORDS", "leaked_words"),
-        "._place": ("place_fault",),
-        "._plan": ("PlannedFault", "plan_faults"),
-        "._registry": ("Mutator", "Target", "get_mutator", "mutators_of", "register_mutator"),
-        "._spec": ("ChannelFault", "FaultSpec", "FaultStrategy", "ToolFault"),
-        "._tool_faults": ("faulty_tool_reply",),
-        "._verification": ("Verification", "VerificationRule"),
-        "._verified": ("Injection", "InjectOptions", "Injector"),
-        "._writer": ("FaultWriter", "LLMWriter", "ProgrammaticWriter", "WriteOnce"),
+        "._chat": (
+            "ChatEndpoint",
+            "openai_chat",
+        ),
+        "._context": (
+            "FaultContext",
+            "Utterance",
+            "context_of_request",
+            "context_of_step",
+        ),
+        "._corruption": (
+            "LEAK_WORDS",
+            "Corruption",
+            "corrupt",
+            "fitting_kinds",
+            "leaked_words",
+        ),
+        "._fault_intervention": (
+            "AppliedFault",
+            "FaultInjector",
+        ),
+        "._mutators": (
+            "Mutator",
+            "Target",
+            "check_can_be_made",
+            "get_mutator",
+            "mutators_of",
+            "register_mutator",
+        ),
+        "._plan": (
+            "PlannedFault",
+            "place_fault",
+            "plan_faults",
+        ),
+        "._spec": (
+            "ChannelFault",
+            "FaultSpec",
+            "FaultStrategy",
+            "ToolFault",
+        ),
+        "._tool_and_channel_faults": (
+            "faulty_messages",
+            "faulty_tool_reply",
+        ),
+        "._verification": (
+            "Injection",
+            "InjectOptions",
+            "Injector",
+            "Verification",
+            "VerificationRule",
+        ),
+        "._writer": (
+            "FaultWriter",
+            "LLMWriter",
+            "ProgrammaticWriter",
+            "WriteOnce",
+            "instruction",
+            "instructions_for",
+        ),
     },
 )

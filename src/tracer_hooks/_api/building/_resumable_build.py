@@ -24,7 +24,7 @@ from tracer_hooks.datasets import (
 from tracer_hooks.datasets._builder._units import FAULT, NATURAL, RUN
 from tracer_hooks.errors import DatasetError, MissingExtraError
 from tracer_hooks.replay import Spending
-from tracer_hooks.schema import Json
+from tracer_hooks.schema import ErrorMode, Json
 from tracer_hooks.suites import SuiteTask, isolation_in_words
 
 _FOLDS = 5
@@ -70,6 +70,8 @@ class BuildEstimate:
     """Runs that these take at most; most steps of them come from a tape and cost nothing."""
     natural: bool
     """Whether failures are replayed as well; how many there will be is not known."""
+    skipped_modes: tuple[ErrorMode, ...] = ()
+    """Error modes that no fault will have: they take a model that writes, or prompt injection."""
 
 
 class DatasetBuild:
@@ -143,6 +145,7 @@ class DatasetBuild:
             faults=faults,
             replays=faults * (rule.trials + rule.controls),
             natural=options.natural,
+            skipped_modes=options.skipped_modes,
         )
 
     def counts(self) -> tuple[int, int]:
