@@ -26,8 +26,8 @@ from tracer_hooks.attribution._reading._roles import fold
 from tracer_hooks.attribution._structural import _attributor as structural_attributor
 from tracer_hooks.attribution._structural import _fit as structural_fit
 from tracer_hooks.datasets import load
-from tracer_hooks.evaluation import without_reference
-from tracer_hooks.evaluation._folds import grouped_folds, question_of
+from tracer_hooks.evaluation import grouped_folds, without_reference
+from tracer_hooks.evaluation._folds import question_of
 from tracer_hooks.evaluation._second_labels import read_second_labels
 from tracer_hooks.schema import LabeledTrajectory
 

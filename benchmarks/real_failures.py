@@ -16,10 +16,9 @@ from _real_teams import TEAMS, ShortSpokenTeam, short_tasks
 
 from tracer_hooks.attribution import get_attributor
 from tracer_hooks.datasets import LabeledSet
-from tracer_hooks_lab.datasets import BuildObserver
 from tracer_hooks.endpoint import Endpoint
 from tracer_hooks.replay import CostCap, ReplayOptions
-from tracer_hooks_lab.datasets import BuildOptions, DatasetBuilder, HowBuilt, audit, stats, write_card
+from tracer_hooks_lab.datasets import BuildObserver, BuildOptions, DatasetBuilder, HowBuilt, audit, stats, write_card
 from tracer_hooks_lab.faults import FaultStrategy
 
 EVERY_S = 30.0
@@ -33,7 +32,6 @@ IN_PLACE = (
     "leaves_a_fact_out",
     "leaves_a_clause_out",
     "own_number_for_theirs",
-    "stays_with_its_reply",
     "other_conclusion",
     "opposite_conclusion",
     "wrong_working",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tracer_hooks._cached_property import cached_property
     from tracer_hooks._file_bytes import read_bytes
     from tracer_hooks._first_problem import first_problem
+    from tracer_hooks._folds import grouped_folds
     from tracer_hooks._guard import warn_once
     from tracer_hooks._lazy_names import lazy_names
     from tracer_hooks._limits import brief
@@ -80,6 +81,7 @@ __all__ = [
     "first_problem",
     "fold",
     "forget_calibrated",
+    "grouped_folds",
     "has_content",
     "header_chars",
     "hooked_options",
@@ -121,6 +123,7 @@ __all__ = [
 lazy_names(
     __name__,
     {
+        "tracer_hooks._folds": ("grouped_folds",),
         "tracer_hooks.datasets._labeled": (
             "count_of",
             "is_clean",

@@ -12,7 +12,7 @@ from ._command import Command
 
 pytest.importorskip("sklearn")
 
-TEAM = Path(__file__).parents[1] / "fixtures" / "counting_team.py"
+TEAM = Path(__file__).parents[1] / "fixtures" / "table_team.py"
 
 
 @pytest.fixture
@@ -28,21 +28,21 @@ def calibrate(team: Command, *more: str | Path, check: str = "my_team:check") ->
 
 
 def test_a_team_is_calibrated(team: Command) -> None:
-    done = team(*calibrate(team, "--injected", "10", "--faults", "8", "--json"))
+    done = team(*calibrate(team, "--injected", "30", "--faults", "8", "--json"))
     assert done.code == 0, done.err
     assert "Estimate: about" in done.err
     assert "Ctrl-C is safe" in done.err
     document = done.json
     assert document["team"]["agents"] == ["reader", "solver", "checker"]
     assert document["clean"] == 12
-    assert document["report"]["labels"]["injected faults"] >= 10
+    assert document["report"]["labels"]["injected faults"] >= 30
     assert document["judged_on"] == "injected faults"
     assert document["kept"] == "fitted to injected faults"
     folder = Path(document["folder"])
     assert folder.is_relative_to(team.folder / ".tracer_hooks" / "attributors")
     assert (folder / "structural.json").is_file()
     assert (team.folder / ".tracer_hooks" / "calibration" / "my_team" / "labeled.jsonl").is_file()
-    again = team(*calibrate(team, "--injected", "10", "--faults", "8"))
+    again = team(*calibrate(team, "--injected", "30", "--faults", "8"))
     assert again.code == 0, again.err
     for said in (
         "who answers",

@@ -34,6 +34,11 @@ def test_a_set_is_built_counted_audited_exported_and_goes_on(
     done = command(*build, "--json")
     assert done.code == 0, done.err
     assert "6 runs (teams 1 x tasks 6 x repeats 1); up to 12 faults" in done.err
+    assert "Skipped: FM-1.2, FM-1.5, FM-2.1, which take a model that writes: --writer llm --base-url URL" in done.err
+    assert done.json["skipped_modes"] == ["FM-1.2", "FM-1.5", "FM-2.1"]
+    nothing = command(*build, "--modes", "FM-2.1")
+    assert nothing.code == 2
+    assert "no mutator can make a reply err by FM-2.1" in nothing.err
     assert done.json["clean"] == 6
     assert done.json["labeled"] + done.json["discarded"] == 12
     again = command(*build, "--json")

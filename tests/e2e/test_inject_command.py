@@ -89,3 +89,11 @@ def test_mistakes_are_said_in_one_line(command: Command, team: None) -> None:
         done = command(*arguments)
         assert (done.code, said in done.err) == (code, True), done.err
         assert json.dumps(done.out) == '""' or "the team talks" not in done.out
+
+
+def test_a_mode_that_takes_new_text_is_refused_with_the_command_that_writes_it(command: Command, team: None) -> None:
+    done = command(*INJECT[:-1], "FM-2.1", "--expected", "7")
+    assert done.code == 1
+    assert "no mutator can make a reply err by FM-2.1" in done.err
+    assert "--writer llm --base-url URL --model NAME" in done.err
+    assert "the team talks" not in done.err  # nothing was run

@@ -72,11 +72,3 @@ def agent_mass(logits: Logits, agents: Sequence[str]) -> Logits:
     for agent, chance in zip(agents, chances, strict=True):
         mass[agent] = mass.get(agent, 0.0) + float(chance)
     return np.log([max(mass[agent], 1e-9) for agent in agents])
-
-
-def grouped_folds(groups: Sequence[str], *, count: int, seed: int) -> list[int]:
-    """A fold number for each item; items of one group share it, and folds are about equally large."""
-    unique = sorted(set(groups))
-    np.random.default_rng(seed).shuffle(unique)
-    number = {group: place % count for place, group in enumerate(unique)}
-    return [number[group] for group in groups]

@@ -1,12 +1,13 @@
 """How good an attributor is, measured so that the figure can be trusted."""
 
+from tracer_hooks._folds import grouped_folds
 from tracer_hooks.evaluation import baselines
 from tracer_hooks.evaluation._adaptation import adaptation, training_labels
 from tracer_hooks.evaluation._adaptation_report import FITTED, NATURAL, SHIPPED, AdaptationReport, AdaptationRow
 from tracer_hooks.evaluation._calibration import Calibration, CalibrationBin, calibrate
 from tracer_hooks.evaluation._case import Case, EvaluationData, Problem, SecondLabel
 from tracer_hooks.evaluation._evaluate import POOLED, evaluate
-from tracer_hooks.evaluation._folds import cross_validate, grouped_folds, without_reference
+from tracer_hooks.evaluation._folds import cross_validate, without_reference
 from tracer_hooks.evaluation._measure import Measure
 from tracer_hooks.evaluation._options import EvaluationOptions
 from tracer_hooks.evaluation._page import render_evaluation

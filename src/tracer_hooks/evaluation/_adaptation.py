@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from tracer_hooks._folds import grouped_folds
 from tracer_hooks.attribution import Attributor, Fittable, fitted_only
 from tracer_hooks.errors import AttributionError, ConfigError
 from tracer_hooks.evaluation._adaptation_report import (
@@ -20,7 +21,7 @@ from tracer_hooks.evaluation._adaptation_report import (
     SHIPPED,
     AdaptationReport,
 )
-from tracer_hooks.evaluation._folds import grouped_folds, question_of, without_reference
+from tracer_hooks.evaluation._folds import question_of, without_reference
 from tracer_hooks.evaluation._method_rows import Answers, CaseAnswer, answers_by, group_of, method_rows
 from tracer_hooks.evaluation._priors import agent_prior, position_prior
 from tracer_hooks.schema import LabeledTrajectory

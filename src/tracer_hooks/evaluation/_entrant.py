@@ -6,10 +6,10 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tracer_hooks._folds import grouped_folds
 from tracer_hooks.attribution import Attributor, Fittable
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.evaluation._case import Case
-from tracer_hooks.evaluation._folds import grouped_folds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,10 +8,11 @@ from math import comb
 
 from pydantic import Field
 
+from tracer_hooks._folds import grouped_folds
 from tracer_hooks.attribution import Attributor
 from tracer_hooks.errors import AttributionError, ConfigError
 from tracer_hooks.evaluation._adaptation_report import AGENT, INJECTED, NATURAL, POSITION, AdaptationRow
-from tracer_hooks.evaluation._folds import grouped_folds, question_of, without_reference
+from tracer_hooks.evaluation._folds import question_of, without_reference
 from tracer_hooks.evaluation._method_rows import Answers, CaseAnswer, answers_by, group_of, hits_of, method_rows
 from tracer_hooks.evaluation._priors import agent_prior, position_prior
 from tracer_hooks.schema import LabeledTrajectory, Record, Text

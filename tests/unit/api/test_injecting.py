@@ -95,6 +95,8 @@ def test_options_that_cannot_be_used_are_refused_before_any_run() -> None:
         inject(build_team, TASK, "FM-2.6", expected="14", rule={"failures": 4})
     with pytest.raises(ConfigError, match="clean_runs is 0"):
         inject(build_team, TASK, "FM-2.6", expected="14", clean_runs=0)
+    with pytest.raises(FaultError, match=r"no mutator can make a reply err by FM-2\.1: .*Run with: --writer llm"):
+        inject(build_team, TASK, "FM-2.1", expected="14", on_trial=seen.append)
     with pytest.raises(FaultError, match="expected writer=LLMWriter"):
         inject(build_team, TASK, {"mode": "FM-2.6", "writer": "llm"}, expected="14")
     assert seen == []

@@ -28,6 +28,11 @@ def test_the_seed_decides() -> None:
     assert grouped_folds(questions, 3, seed=1) != grouped_folds(questions, 3, seed=2)
 
 
+def test_an_order_of_ones_own_is_dealt_out_in_turn() -> None:
+    questions = [f"q{k % 6}" for k in range(12)]
+    assert grouped_folds(questions, 3, shuffle=list.reverse) == [2, 1, 0, 2, 1, 0] * 2
+
+
 @pytest.mark.parametrize("folds", [1, 4])
 def test_too_few_questions(folds: int) -> None:
     with pytest.raises(ConfigError, match=f"cannot make {folds} folds of 3 questions"):

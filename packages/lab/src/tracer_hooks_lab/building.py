@@ -76,6 +76,8 @@ class BuildEstimate:
     """Runs that these take at most; most steps of them come from a tape and cost nothing."""
     natural: bool
     """Whether failures are replayed as well; how many there will be is not known."""
+    skipped_modes: tuple[ErrorMode, ...] = ()
+    """Error modes that no fault will have: they take a model that writes, or prompt injection."""
 
 
 class DatasetBuild:
@@ -149,6 +151,7 @@ class DatasetBuild:
             faults=faults,
             replays=faults * (rule.trials + rule.controls),
             natural=options.natural,
+            skipped_modes=options.skipped_modes,
         )
 
     def counts(self) -> tuple[int, int]:

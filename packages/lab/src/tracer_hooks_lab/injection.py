@@ -18,6 +18,7 @@ from tracer_hooks_lab.faults import (
     InjectOptions,
     Injector,
     VerificationRule,
+    check_can_be_made,
     place_fault,
 )
 from tracer_hooks_lab.subjects import is_judged
@@ -66,7 +67,8 @@ def inject(team_factory: Any, task: str, fault: Fault, **options: Unpack[InjectA
         ``labeled()`` gives the labelled trajectory.
 
     Raises:
-        FaultError: The fault cannot be used, the team never succeeds without it, or its agent or step is not there.
+        FaultError: The fault cannot be used, only a model could write it and there is none, the team never succeeds
+            without it, or its agent or step is not there.
         ConfigError: An option cannot be used, or nothing says whether a run succeeded.
         AdapterError: The target is no team, or it cannot be built again.
     """
@@ -75,6 +77,7 @@ def inject(team_factory: Any, task: str, fault: Fault, **options: Unpack[InjectA
         known = ", ".join(sorted(InjectArguments.__annotations__))
         raise ConfigError(f"unknown option {unknown[0]!r}, expected one of: {known}")
     spec = fault_spec(fault)
+    check_can_be_made(spec)
     writer = options.get("writer")
     if spec.writer == "llm" and writer is None:
         raise FaultError(

@@ -14,7 +14,7 @@ from rich.console import Console
 from tracer_hooks.datasets._labeled import LabeledSet
 from tracer_hooks.errors import ConfigError, DatasetError
 from tracer_hooks.schema import LabeledTrajectory, LabelSource, Step, Trajectory
-from tracer_hooks_lab.datasets._audit import AuditOptions, DatasetAudit, audit, audit_markdown, audit_tables
+from tracer_hooks_lab.datasets import AuditOptions, DatasetAudit, audit, audit_markdown, audit_tables
 
 from ._labelled_sets import Change, anywhere, labelled_set
 

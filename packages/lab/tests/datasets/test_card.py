@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tracer_hooks.errors import DatasetError
-from tracer_hooks_lab.datasets._audit import DatasetAudit, audit
+from tracer_hooks_lab.datasets import DatasetAudit, audit
 from tracer_hooks_lab.datasets._card import HowBuilt, write_card
 from tracer_hooks_lab.datasets._stats import DatasetStats, stats
 

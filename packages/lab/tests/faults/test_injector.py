@@ -67,10 +67,10 @@ def test_one_reply_of_one_agent_is_changed_and_the_rest_left(llm: ScriptedLLM) -
 @pytest.mark.parametrize("step", [0, 1, 2, 3, 4])
 def test_every_position_can_be_hit_the_first_one_included(llm: ScriptedLLM, step: int) -> None:
     clean = run(llm).trajectory
-    spec = corruption(step=step, mode=ErrorMode.FM_1_2, kind="hands_its_duty_away")
-    if step == 2:  # a bare tool call: nothing to hand away
+    spec = corruption(step=step, kind=None, writer="llm")
+    if step == 2:  # a bare tool call
         spec = corruption(step=step, kind="calls_with_another_value")
-    injector = FaultInjector(spec, trajectory=clean)
+    injector = FaultInjector(spec, trajectory=clean, writer=CountingWriter())
     faulty = run(llm, injector).trajectory
     assert injector.applied is not None
     assert injector.applied.step == step

@@ -14,9 +14,13 @@ from tracer_hooks.telemetry import ChatReply, RequestedTool
 from tracer_hooks_lab.faults import (
     LEAK_WORDS,
     FaultContext,
+    FaultSpec,
+    FaultStrategy,
     Mutator,
     Target,
     Utterance,
+    _mutators,
+    check_can_be_made,
     context_of_step,
     corrupt,
     fitting_kinds,
@@ -24,10 +28,10 @@ from tracer_hooks_lab.faults import (
     instructions_for,
     leaked_words,
     mutators_of,
+    place_fault,
     register_mutator,
 )
-from tracer_hooks_lab.faults._numbers import near, numbers_in
-from tracer_hooks_lab.faults._phrases import all_phrases
+from tracer_hooks_lab.faults._text_parts import near, numbers_in
 
 from ._runs import CODE, DEBATE, PIPELINE, contexts
 
@@ -46,9 +50,32 @@ def mutated(mode: ErrorMode, kind: str, text: str, **known: object) -> str | Non
     return None if done is None else done.reply.content
 
 
-@pytest.mark.parametrize("mode", ErrorMode)
-def test_every_mode_has_at_least_two_mutators(mode: ErrorMode) -> None:
-    assert len(mutators_of(mode)) >= 2
+def test_only_modes_that_take_new_text_have_no_mutator() -> None:
+    without = {mode for mode in ErrorMode if not mutators_of(mode)}
+    assert without == {ErrorMode.FM_1_2, ErrorMode.FM_1_5, ErrorMode.FM_2_1}
+
+
+@pytest.mark.parametrize("mode", [mode for mode in ErrorMode if not mutators_of(mode)])
+def test_a_mode_without_mutators_names_what_makes_it(mode: ErrorMode) -> None:
+    spec = FaultSpec(strategy=FaultStrategy.RESPONSE_CORRUPTION, mode=mode)
+    for refused in (
+        lambda: check_can_be_made(spec),
+        lambda: place_fault(PIPELINE, spec),
+        lambda: get_mutator(mode, "starts_over"),
+    ):
+        with pytest.raises(FaultError, match=rf"err by {mode.value}: .*Run with: --writer llm .*prompt_injection"):
+            refused()
+    check_can_be_made(spec.model_copy(update={"writer": "llm"}))
+    check_can_be_made(spec.model_copy(update={"strategy": FaultStrategy.PROMPT_INJECTION}))
+    assert corrupt(context_of_step(PIPELINE, 2), mode) is None
+
+
+@pytest.mark.parametrize("mutator", EVERY, ids=IDS)
+def test_a_mutator_writes_no_sentence_of_its_own(mutator: Mutator) -> None:
+    for context, reply in (change for seed in range(4) for change in fits(mutator, seed)):
+        known = " ".join([context.task, context.reply.content, *(said.text for said in context.history)])
+        new = set(re.findall(r"[a-z]{3,}", reply.content.lower())) - set(re.findall(r"[a-z]{3,}", known.lower()))
+        assert len(new) <= 3, new  # words turned into their opposites, such as "incorrect" and "fails"
 
 
 @pytest.mark.parametrize("mutator", EVERY, ids=IDS)
@@ -78,10 +105,8 @@ def test_a_mutator_gives_nothing_where_nothing_fits(mutator: Mutator) -> None:
     empty = FaultContext(agent="solver")
     assert corrupt(empty, mutator.mode, kind=mutator.kind) is None
     bare = FaultContext(agent="solver", reply=ChatReply(tool_calls=(RequestedTool(name="now", arguments={}),)))
-    if mutator.kind not in ("ends_without_the_call", "skips_the_call"):  # these need a call and nothing else
-        assert corrupt(bare, mutator.mode, kind=mutator.kind) is None
-    if mutator.kind != "asks_for_another_round":  # which fits any text
-        assert mutated(mutator.mode, mutator.kind, "Hm") is None
+    assert corrupt(bare, mutator.mode, kind=mutator.kind) is None
+    assert mutated(mutator.mode, mutator.kind, "Hm") is None
 
 
 def test_other_seeds_choose_other_mutators_and_other_values() -> None:
@@ -200,13 +225,6 @@ def test_a_premature_end_keeps_the_word_that_stops_the_team() -> None:
     assert re.search(r"ANSWER: (75\.00|7\.50)\nTERMINATE$", done.reply.content)
 
 
-def test_an_endless_reply_gives_neither_result_nor_stop_word() -> None:
-    done = corrupt(context_of_step(PIPELINE, 3), ErrorMode.FM_1_5, kind="asks_for_another_round")
-    assert done is not None
-    assert "ANSWER" not in done.reply.content
-    assert "TERMINATE" not in done.reply.content
-
-
 def test_a_repeated_call_has_the_arguments_of_an_earlier_one() -> None:
     done = corrupt(context_of_step(DEBATE, 3), ErrorMode.FM_1_3, kind="repeats_a_call")
     assert done is not None
@@ -222,10 +240,18 @@ def test_changed_arguments_keep_keys_types_and_the_other_values() -> None:
     assert sum(arguments[key] != before[key] for key in before) == 1
 
 
-def test_dropping_the_calls_ends_the_turn_as_a_model_would() -> None:
+def test_a_mutator_of_ones_own_that_drops_the_calls_ends_the_turn_as_a_model_would(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_mutators, "_MUTATORS", {mode: {} for mode in ErrorMode})
+    mode = ErrorMode.FM_1_2
+    register_mutator(mode, "leaves_it", target=Target.TURN)(lambda text, context, rng: context.teammates[0])
+    check_can_be_made(FaultSpec(strategy=FaultStrategy.RESPONSE_CORRUPTION, mode=mode))
     before = ChatReply(tool_calls=(RequestedTool(name="price"),), finish_reason="tool_calls")
-    done = corrupt(FaultContext(agent="a", reply=before), ErrorMode.FM_3_1, kind="ends_without_the_call")
+    said = (Utterance(agent="clerk", text="Your turn.", step=0),)
+    done = corrupt(FaultContext(agent="a", reply=before, history=said), mode)
     assert done is not None
+    assert (done.kind, done.reply.content, done.reply.tool_calls) == ("leaves_it", "clerk", ())
     assert done.reply.finish_reason == "stop"
 
 
@@ -239,7 +265,7 @@ def test_a_streamed_reply_is_still_streamed_in_as_many_pieces() -> None:
 
 # --- words that would give it away -----------------------------------------------------------------------------------
 def test_no_text_of_ours_holds_a_leak_word() -> None:
-    texts = [*all_phrases(), *(text for mode in ErrorMode for text in instructions_for(mode))]
+    texts = [text for mode in ErrorMode for text in instructions_for(mode)]
     assert [text for text in texts if leaked_words(text)] == []
     assert [text for text in texts if re.search(r"(?i)\b(?:error|mistake|wrong|MAST)\b", text)] == []
 

@@ -14,6 +14,7 @@ from tracer_hooks_lab.faults import (
     PlannedFault,
     context_of_step,
     corrupt,
+    mutators_of,
     place_fault,
     plan_faults,
 )
@@ -38,7 +39,8 @@ def synthetic(team: str, number: int) -> Trajectory:
             steps.append(called(place, shape[place + 1], "look", {"row": value}, f"The row holds {value + 40} units."))
             continue
         text = (
-            f"I checked what {place + 2} rows of {value} units give before. After that I compared them with 17 others. "
+            f"I checked what {place + 2} rows of {value} units give before. After that I compared them with 17 others, "
+            f"and with the {2 * value - 2} from before. "
             f"So it comes to {value * 2} units in all.\nANSWER: {value * 2}"
         )
         earlier = [step for step in steps if step.content]
@@ -85,10 +87,15 @@ def test_modes_strategies_and_kinds_are_balanced(plan: list[PlannedFault]) -> No
     at_calls = Counter(spec.strategy for run, spec in plan if run.steps[spec.step or 0].tool_calls)
     assert 2 <= at_calls[FaultStrategy.TOOL] <= 7
     assert strategies[FaultStrategy.TOOL] == at_calls[FaultStrategy.TOOL] < sum(at_calls.values()) == 10
-    for strategy in (FaultStrategy.RESPONSE_CORRUPTION, FaultStrategy.PROMPT_INJECTION):
-        modes = Counter(spec.mode for _, spec in plan if spec.strategy is strategy)
-        assert set(modes) == set(ErrorMode)
-        assert max(modes.values()) - min(modes.values()) <= 1
+    instructed = Counter(spec.mode for _, spec in plan if spec.strategy is FaultStrategy.PROMPT_INJECTION)
+    assert set(instructed) == set(ErrorMode)
+    assert max(instructed.values()) - min(instructed.values()) <= 1
+    # Some modes show in a call or in code alone, and some in nothing but new text.
+    changed = Counter(spec.mode for _, spec in plan if spec.strategy is FaultStrategy.RESPONSE_CORRUPTION)
+    in_text = set(ErrorMode) - {mode for mode in ErrorMode if not mutators_of(mode)} - {"FM-1.3", "FM-2.2"}
+    assert in_text <= set(changed) <= {mode for mode in ErrorMode if mutators_of(mode)}
+    counts = [changed[mode] for mode in in_text]
+    assert max(counts) - min(counts) <= 2
     channels = Counter(spec.kind for _, spec in plan if spec.strategy is FaultStrategy.CHANNEL)
     assert len(channels) == 4
     assert max(channels.values()) - min(channels.values()) <= 3
@@ -137,9 +144,18 @@ def test_a_step_that_cannot_carry_the_fault_gives_way_to_one_that_can() -> None:
     plan = plan_faults([PIPELINE] * 20, strategies=[FaultStrategy.TOOL])
     assert {spec.step for _, spec in plan} == {1}
     plan = plan_faults(
-        [CODING] * 20, modes=[ErrorMode.FM_2_1], strategies=[FaultStrategy.RESPONSE_CORRUPTION], per_trajectory=1
+        [CODING] * 20, modes=[ErrorMode.FM_2_2], strategies=[FaultStrategy.RESPONSE_CORRUPTION], per_trajectory=1
     )
-    assert {spec.step for _, spec in plan} == {1, 2}  # at step 0 there is nothing to start over
+    assert {spec.step for _, spec in plan} == {1}  # the only one with code
+
+
+def test_modes_without_mutators_are_left_to_prompts_and_writers() -> None:
+    modes = [mode for mode in ErrorMode if not mutators_of(mode)]
+    assert plan_faults(RUNS, modes=modes, strategies=[FaultStrategy.RESPONSE_CORRUPTION]) == []
+    prompted = plan_faults(RUNS, modes=modes)
+    assert {spec.strategy for _, spec in prompted if spec.mode is not None} == {FaultStrategy.PROMPT_INJECTION}
+    written = plan_faults(RUNS * 3, modes=modes, strategies=[FaultStrategy.RESPONSE_CORRUPTION], writer="llm")
+    assert {spec.mode for _, spec in written} == set(modes)
 
 
 def test_steps_that_gave_no_reply_are_passed_over() -> None:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from tracer_hooks._folds import grouped_folds
 from tracer_hooks._optional import require
 from tracer_hooks.attribution._fitting import FitReport, Fittable, fitted_only
-from tracer_hooks.attribution._pooling import Logits, fit_shares, grouped_folds, normalised, pool
+from tracer_hooks.attribution._pooling import Logits, fit_shares, normalised, pool
 from tracer_hooks.attribution._reading._roles import fold
 from tracer_hooks.attribution._scores import Scorer, StepScores
 from tracer_hooks.errors import AttributionError
@@ -63,7 +64,8 @@ def fit_ensemble(
 
 def _out_of_fold(members: Mapping[str, Scorer], labeled: Sequence[LabeledTrajectory], seed: int) -> list[list[Logits]]:
     """For each trajectory the log-beliefs of each member, fitted without the trajectory's question."""
-    folds = grouped_folds([_group(one) for one in labeled], count=_FOLDS, seed=seed)
+    groups = [_group(one) for one in labeled]
+    folds = grouped_folds(groups, min(_FOLDS, len(set(groups))), shuffle=np.random.default_rng(seed).shuffle)
     beliefs: list[list[Logits]] = [[] for _ in labeled]
     for member in members.values():
         for number in sorted(set(folds)):

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tracer_hooks._folds import grouped_folds
 from tracer_hooks.attribution._features import FeatureTable
-from tracer_hooks.attribution._pooling import agent_mass, grouped_folds, normalised
+from tracer_hooks.attribution._pooling import agent_mass, normalised
 from tracer_hooks.attribution._structural._forest import fit_forest
 from tracer_hooks.attribution._structural._logit import ConditionalLogit, KindLogits, Logits, fit_logits
 from tracer_hooks.attribution._structural._mixing import Beliefs, Mixing, fit_mixing
@@ -79,7 +80,9 @@ def adapt(cases: Sequence[Case], *, seed: int) -> StructuralModel:
         seed: Of the folds and the trees.
     """
     groups = [case.group for case in cases]
-    ways = [grouped_folds(groups, count=_FOLDS, seed=seed * _WAYS + way) for way in range(_WAYS)]
+    folds = min(_FOLDS, len(set(groups)))
+    orders = [np.random.default_rng(seed * _WAYS + way) for way in range(_WAYS)]
+    ways = [grouped_folds(groups, folds, shuffle=order.shuffle) for order in orders]
     targets, weights = [case.target for case in cases], [case.weight for case in cases]
     grown = fit_forest([case.table for case in cases], targets, ways, seed=seed, weights=weights)
     beliefs: list[_Unseen] = []

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tracer_hooks._folds import grouped_folds
 from tracer_hooks._optional import require
 from tracer_hooks.attribution._features import features_of
 from tracer_hooks.attribution._fitting import FitReport
-from tracer_hooks.attribution._pooling import Logits, grouped_folds
+from tracer_hooks.attribution._pooling import Logits
 from tracer_hooks.attribution._reading._roles import fold
 from tracer_hooks.attribution._structural._adapt import Case, adapt, beliefs_of
 from tracer_hooks.attribution._structural._curve import LearningCurve
@@ -42,7 +43,9 @@ def fit_structural(
     hits_before = _hits(usable, beliefs_of(shipped, cases))
     curve = LearningCurve([case.group for case in cases], seed=seed)
     hits = np.zeros((len(cases), 2))
-    folds = grouped_folds([case.group for case in cases], count=_FOLDS, seed=seed + _OTHER_FOLDS)
+    groups = [case.group for case in cases]
+    order = np.random.default_rng(seed + _OTHER_FOLDS)
+    folds = grouped_folds(groups, min(_FOLDS, len(set(groups))), shuffle=order.shuffle)
     for number in sorted(set(folds)):
         rest = [place for place, own in enumerate(folds) if own != number]
         asked = [place for place, own in enumerate(folds) if own == number and not usable[place].is_weak]

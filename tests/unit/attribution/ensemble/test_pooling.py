@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tracer_hooks.attribution._pooling import FLOOR, fit_shares, grouped_folds, normalised, pool
+from tracer_hooks.attribution._pooling import FLOOR, fit_shares, normalised, pool
 
 
 def test_normalised_logits_are_probabilities() -> None:
@@ -29,11 +29,3 @@ def test_shares_go_to_who_knows() -> None:
     shares = fit_shares([list(pair) for pair in zip(knowing, noise, strict=True)], targets)
     assert shares[0] > 0.8
     assert shares[1] < 0.2
-
-
-def test_folds_keep_a_question_together() -> None:
-    groups = [f"q{number % 7}" for number in range(40)]
-    folds = grouped_folds(groups, count=3, seed=1)
-    assert all(len({fold for fold, own in zip(folds, groups, strict=True) if own == group}) == 1 for group in groups)
-    assert set(folds) == {0, 1, 2}
-    assert folds == grouped_folds(groups, count=3, seed=1)

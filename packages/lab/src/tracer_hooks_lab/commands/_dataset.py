@@ -340,6 +340,9 @@ def _estimate_text(plan: BuildEstimate) -> Text:
         text += f"; up to {plan.faults} faults with at most {plan.replays} replays"
     if plan.natural:
         text += "; replays of the runs that fail"
+    if plan.skipped_modes:
+        names = ", ".join(mode.value for mode in plan.skipped_modes)
+        text += f". Skipped: {names}, which take a model that writes: --writer llm --base-url URL --model NAME"
     return Text(f"{text}. Tokens and time show after the first runs.")
 
 
@@ -364,6 +367,7 @@ def _document(built: BuiltDataset, build: DatasetBuild) -> dict[str, Any]:
         "injection_yield": built.stats.injection_yield.value,
         "audit": None if built.audit is None else {"passed": built.audit.passed},
         "not_audited": built.not_audited,
+        "skipped_modes": [mode.value for mode in build.options.skipped_modes],
         "stopped": built.stopped,
         "broken_off": built.broken_off,
         "session": {"runs": spent.runs, "tokens": spent.tokens, "seconds": round(spent.seconds, 3)},

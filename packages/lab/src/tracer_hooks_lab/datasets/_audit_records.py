@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -12,7 +11,7 @@ import numpy.typing as npt
 
 from tracer_hooks.datasets import LabeledSet
 from tracer_hooks.errors import ConfigError, DatasetError
-from tracer_hooks.extension import question_groups, text_of
+from tracer_hooks.extension import grouped_folds, question_groups, text_of
 from tracer_hooks.schema import LabeledTrajectory, LabelSource, Record, Trajectory
 
 Verdict = Literal["pass", "fail", "unclear"]
@@ -221,20 +220,20 @@ def cases_of(dataset: LabeledSet, is_wanted: Callable[[LabelSource], bool]) -> l
 
 
 def folds_of(cases: Sequence[AuditedRun], folds: int, seed: int) -> list[int]:
-    """The fold of each case; whole groups are shuffled and dealt out in turn.
+    """The fold of each case, whole groups together.
 
     Raises:
         DatasetError: There are fewer groups than folds.
     """
-    groups = sorted({case.group for case in cases})
-    if not 2 <= folds <= len(groups):
+    groups = [case.group for case in cases]
+    try:
+        return grouped_folds(groups, folds, seed=seed)
+    except ConfigError as error:
+        count = len(set(groups))
         raise DatasetError(
-            f"cannot audit {len(groups)} questions in {folds} folds, expected between 2 and {max(2, len(groups))} "
+            f"cannot audit {count} questions in {folds} folds, expected between 2 and {max(2, count)} "
             "folds. Build more data, or ask for fewer folds"
-        )
-    random.Random(seed).shuffle(groups)
-    fold_of = {group: position % folds for position, group in enumerate(groups)}
-    return [fold_of[case.group] for case in cases]
+        ) from error
 
 
 def _has_counterpart(clean: Trajectory, run: Trajectory, step: int) -> bool:

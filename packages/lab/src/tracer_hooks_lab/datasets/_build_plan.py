@@ -77,6 +77,14 @@ class BuildOptions:
             raise ConfigError("there is no mode or no strategy to inject, expected at least one of each")
         if self.kinds:
             self.mutators  # noqa: B018 - an unknown name is noticed here, not after hours of running
+        skipped = self.skipped_modes
+        if skipped and skipped == self.modes and set(self.strategies) == {FaultStrategy.RESPONSE_CORRUPTION}:
+            names = ", ".join(mode.value for mode in skipped)
+            raise ConfigError(
+                f"no mutator can make a reply err by {names}: that takes new text, expected a model that writes it: "
+                "--writer llm --base-url URL --model NAME (in Python writer=LLMWriter(openai_chat(endpoint))), or "
+                "--strategies prompt_injection"
+            )
         if self.faults_per_run and self.writer == "llm" and self.inject.writer is None:
             raise ConfigError("writer is 'llm', expected who that is: inject=InjectOptions(writer=LLMWriter(...))")
 
@@ -96,6 +104,14 @@ class BuildOptions:
             return known
         chosen = {mode: tuple(kind for kind in kinds if kind in self.kinds) for mode, kinds in known.items()}
         return {mode: kinds for mode, kinds in chosen.items() if kinds}
+
+    @property
+    def skipped_modes(self) -> tuple[ErrorMode, ...]:
+        """Modes that no fault of the build will have: nothing but new text shows them, and nothing of it writes any."""
+        writes = self.writer == "llm" or FaultStrategy.PROMPT_INJECTION in self.strategies
+        if writes or not self.faults_per_run or FaultStrategy.RESPONSE_CORRUPTION not in self.strategies:
+            return ()
+        return tuple(mode for mode in self.modes if not mutators_of(mode))
 
     def described(self) -> dict[str, Any]:
         """The choices that shape the data: for its card, and to tell whether a build goes on with the same ones."""

@@ -5,20 +5,29 @@ from typing import TYPE_CHECKING
 from tracer_hooks.extension import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks_lab.faults._channel_faults import faulty_messages
     from tracer_hooks_lab.faults._context import FaultContext, Utterance, context_of_request, context_of_step
-    from tracer_hooks_lab.faults._corruption import Corruption, corrupt, fitting_kinds
+    from tracer_hooks_lab.faults._corruption import LEAK_WORDS, Corruption, corrupt, fitting_kinds, leaked_words
     from tracer_hooks_lab.faults._fault_intervention import AppliedFault, FaultInjector
-    from tracer_hooks_lab.faults._instructions import instruction, instructions_for
-    from tracer_hooks_lab.faults._leaks import LEAK_WORDS, leaked_words
-    from tracer_hooks_lab.faults._place import place_fault
-    from tracer_hooks_lab.faults._plan import PlannedFault, plan_faults
-    from tracer_hooks_lab.faults._registry import Mutator, Target, get_mutator, mutators_of, register_mutator
+    from tracer_hooks_lab.faults._mutators import (
+        Mutator,
+        Target,
+        check_can_be_made,
+        get_mutator,
+        mutators_of,
+        register_mutator,
+    )
+    from tracer_hooks_lab.faults._plan import PlannedFault, place_fault, plan_faults
     from tracer_hooks_lab.faults._spec import ChannelFault, FaultSpec, FaultStrategy, ToolFault
-    from tracer_hooks_lab.faults._tool_faults import faulty_tool_reply
-    from tracer_hooks_lab.faults._verification import Verification, VerificationRule
-    from tracer_hooks_lab.faults._verified import Injection, InjectOptions, Injector
-    from tracer_hooks_lab.faults._writer import FaultWriter, LLMWriter, ProgrammaticWriter, WriteOnce, openai_chat
+    from tracer_hooks_lab.faults._tool_and_channel_faults import faulty_messages, faulty_tool_reply
+    from tracer_hooks_lab.faults._verification import Injection, InjectOptions, Injector, Verification, VerificationRule
+    from tracer_hooks_lab.faults._writer import , openai_chat(
+        FaultWriter,
+        LLMWriter,
+        ProgrammaticWriter,
+        WriteOnce,
+        instruction,
+        instructions_for,
+    )
 
 __all__ = [
     "LEAK_WORDS",
@@ -43,6 +52,7 @@ __all__ = [
     "Verification",
     "VerificationRule",
     "WriteOnce",
+    "check_can_be_made",
     "context_of_request",
     "context_of_step",
     "corrupt",
@@ -63,7 +73,6 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "._channel_faults": ("faulty_messages",),
         "._context": (
             "FaultContext",
             "Utterance",
@@ -71,33 +80,28 @@ lazy_names(
             "context_of_step",
         ),
         "._corruption": (
+            "LEAK_WORDS",
             "Corruption",
             "corrupt",
             "fitting_kinds",
+            "leaked_words",
         ),
         "._fault_intervention": (
             "AppliedFault",
             "FaultInjector",
         ),
-        "._instructions": (
-            "instruction",
-            "instructions_for",
-        ),
-        "._leaks": (
-            "LEAK_WORDS",
-            "leaked_words",
-        ),
-        "._place": ("place_fault",),
-        "._plan": (
-            "PlannedFault",
-            "plan_faults",
-        ),
-        "._registry": (
+        "._mutators": (
             "Mutator",
             "Target",
+            "check_can_be_made",
             "get_mutator",
             "mutators_of",
             "register_mutator",
+        ),
+        "._plan": (
+            "PlannedFault",
+            "place_fault",
+            "plan_faults",
         ),
         "._spec": (
             "ChannelFault",
@@ -105,22 +109,23 @@ lazy_names(
             "FaultStrategy",
             "ToolFault",
         ),
-        "._tool_faults": ("faulty_tool_reply",),
+        "._tool_and_channel_faults": (
+            "faulty_messages",
+            "faulty_tool_reply",
+        ),
         "._verification": (
+            "Injection",
+            "InjectOptions",
+            "Injector",
             "Verification",
             "VerificationRule",
-        ),
-        "._verified": (
-            "InjectOptions",
-            "Injection",
-            "Injector",
         ),
         "._writer": (
             "FaultWriter",
             "LLMWriter",
             "ProgrammaticWriter",
             "WriteOnce",
-            "openai_chat",
-        ),
+            "instruction",
+            "instructions_for", "openai_chat"),
     },
 )

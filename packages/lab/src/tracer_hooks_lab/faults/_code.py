@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
 
-from tracer_hooks_lab.faults._syntax import is_code, parsed
+from tracer_hooks_lab.faults._text_parts import is_code, parsed
 
 _FENCED = re.compile(r"```(?:python|py|Python)?[ \t]*\n(?P<code>.*?)```", re.DOTALL)
 _COMPARISONS: dict[type[ast.cmpop], tuple[str, str]] = {

@@ -1,7 +1,9 @@
-"""A reply changed by a programmatic mutator."""
+"""A reply changed by a mutator, and the words that would give such a change away."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
@@ -9,10 +11,53 @@ from typing import cast
 
 from tracer_hooks.schema import ErrorMode
 from tracer_hooks.telemetry import ChatReply, RequestedTool
-from tracer_hooks_lab.faults import _mutators  # noqa: F401 - registers the mutators
 from tracer_hooks_lab.faults._context import FaultContext
-from tracer_hooks_lab.faults._leaks import leaked_words
-from tracer_hooks_lab.faults._registry import ArgumentsMutator, Mutator, Target, TextMutator, get_mutator, mutators_of
+from tracer_hooks_lab.faults._mutators import (
+    ArgumentsMutator,
+    Mutator,
+    Target,
+    TextMutator,
+    get_mutator,
+    mutators_of,
+)
+
+LEAK_WORDS = (
+    "adversar",
+    "attack",
+    "corrupt",
+    "deliberate",
+    "error mode",
+    "failure mode",
+    "fake",
+    "fault",
+    "fm-1",
+    "fm-2",
+    "fm-3",
+    "hijack",
+    "inject",
+    "intentional",
+    "malicious",
+    "manipulat",
+    "mislead",
+    "misbehav",
+    "mutat",
+    "on purpose",
+    "purposely",
+    "sabotage",
+    "simulat",
+    "tamper",
+    "wrong on purpose",
+)
+"""Beginnings of words, in lower case."""
+
+_LEAK = re.compile("|".join(rf"\b{re.escape(word)}" for word in LEAK_WORDS), re.IGNORECASE)
+
+
+def leaked_words(after: str, before: str = "") -> tuple[str, ...]:
+    """The leak words that ``after`` holds more often than ``before``, in lower case and sorted."""
+    counts = Counter(_LEAK.findall(after.lower()))
+    counts.subtract(Counter(_LEAK.findall(before.lower())))
+    return tuple(sorted(word for word, count in counts.items() if count > 0))
 
 
 @dataclass(frozen=True, kw_only=True)

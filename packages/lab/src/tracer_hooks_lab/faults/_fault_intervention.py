@@ -12,12 +12,10 @@ from tracer_hooks.errors import FaultError
 from tracer_hooks.frameworks import Intervention, ModelRequest, ToolReply, ToolRequest
 from tracer_hooks.schema import ErrorMode, Record, Text, Trajectory
 from tracer_hooks.telemetry import ChatReply, Message, message_text, text_message
-from tracer_hooks_lab.faults._channel_faults import faulty_messages
-from tracer_hooks_lab.faults._context import FaultContext, context_of_request, reply_of
+from tracer_hooks_lab.faults._context import FaultContext, SeenRun, context_of_request, reply_of
 from tracer_hooks_lab.faults._corruption import reply_text
-from tracer_hooks_lab.faults._seen import SeenRun
 from tracer_hooks_lab.faults._spec import ChannelFault, FaultSpec, FaultStrategy, ToolFault
-from tracer_hooks_lab.faults._tool_faults import faulty_tool_reply
+from tracer_hooks_lab.faults._tool_and_channel_faults import faulty_messages, faulty_tool_reply
 from tracer_hooks_lab.faults._writer import FaultWriter, ProgrammaticWriter
 
 Matches = Callable[[ModelRequest], bool]

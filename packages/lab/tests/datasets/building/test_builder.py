@@ -18,8 +18,7 @@ from tracer_hooks.datasets import LabeledSet
 from tracer_hooks.errors import AdapterError, ConfigError, DatasetError
 from tracer_hooks.replay import CostCap
 from tracer_hooks.schema import LabelSource, RunOutcome
-from tracer_hooks_lab.datasets import BuildObserver, DatasetBuilder
-from tracer_hooks_lab.datasets._audit import AuditOptions, audit
+from tracer_hooks_lab.datasets import AuditOptions, BuildObserver, DatasetBuilder, audit
 from tracer_hooks_lab.faults import FaultStrategy, InjectOptions, LLMWriter
 from tracer_hooks_lab.subjects import OwnTeam
 

@@ -1,17 +1,28 @@
-"""The result that a reply gives: changed alone or throughout, in the format it has."""
+"""One value of a reply replaced by another: its result, a number throughout, or an argument of a tool call."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from random import Random
+from typing import Any
 
 from tracer_hooks_lab.faults._context import FaultContext
-from tracer_hooks_lab.faults._entities import names_in, other_name
-from tracer_hooks_lab.faults._numbers import Number, near, numbers_in, replace_at, replace_value, values_in
-from tracer_hooks_lab.faults._opposites import negate, turn_verdict
-from tracer_hooks_lab.faults._prose import Span, conclusion, conclusion_sentence, has_code
+from tracer_hooks_lab.faults._text_parts import (
+    Number,
+    Span,
+    conclusion,
+    has_code,
+    near,
+    numbers_in,
+    replace_at,
+    replace_value,
+    value_of,
+    values_in,
+)
+from tracer_hooks_lab.faults._words import names_in, negate, other_name, turn_verdict
 
 _CHOICE = re.compile(r"\(?\b([A-J])\b\)?")
 _YES = {"yes": "no", "no": "yes", "true": "false", "false": "true"}
@@ -93,15 +104,6 @@ def change_value(text: str, value: Decimal, new: str, context: FaultContext, rng
     return replace_value(changed, before.number.value, written)
 
 
-def closing(text: str, context: FaultContext) -> str | None:
-    """The line or sentence of the reply that gives its result, or one of the run in the same format."""
-    for source in (text, *(u.text for u in reversed(context.history) if not u.is_tool_result)):
-        sentence = conclusion_sentence(source)
-        if sentence is not None:
-            return sentence.of(source)
-    return None
-
-
 def _other_words(words: str, context: FaultContext, rng: Random) -> str | None:
     bare = words.strip(" .*_\"'`").lower()
     if bare in _YES:
@@ -123,3 +125,79 @@ def _other_words(words: str, context: FaultContext, rng: Random) -> str | None:
 
 def _like(model: str, word: str) -> str:
     return word.upper() if model.isupper() else word.capitalize() if model[:1].isupper() else word
+
+
+Path = tuple[Any, ...]
+
+
+def change_leaf(arguments: Any, known: Sequence[str], rng: Random) -> Any:
+    """The arguments with one number, or else one name, changed; None when they hold neither."""
+    changed = replace_leaf_value(arguments, None, rng, avoid=values_in(known))
+    return changed if changed is not None else swap_leaf(arguments, known, rng)
+
+
+def replace_leaf_value(
+    arguments: Any, values: Collection[Decimal] | None, rng: Random, *, avoid: Collection[Decimal] = ()
+) -> Any:
+    """The arguments with one number changed: one of ``values``, or any when that is None; None without such a one."""
+
+    def change(leaf: Any) -> Any:
+        if isinstance(leaf, bool) or not isinstance(leaf, int | float | str):
+            return None
+        if isinstance(leaf, str):
+            fitting = [n for n in numbers_in(leaf) if values is None or n.value in values]
+            number = rng.choice(fitting) if fitting else None
+            return None if number is None else replace_at(leaf, number, near(number.text, rng, avoid=avoid))
+        if abs(leaf) >= 1e15:  # beyond what a float, and a reader, tells apart
+            return None
+        written = str(leaf)
+        if "e" in written or "n" in written or (values is not None and value_of(written) not in values):
+            return None
+        return type(leaf)(near(written, rng, avoid=avoid))
+
+    return _change_one(arguments, change, rng)
+
+
+def swap_leaf(arguments: Any, known: Sequence[str], rng: Random) -> Any:
+    """The arguments with one name exchanged for another that ``known`` texts hold; None when there is none."""
+    given = {leaf for _, leaf in _leaves(arguments, ()) if isinstance(leaf, str)}
+
+    def change(leaf: Any) -> Any:
+        if not isinstance(leaf, str):
+            return None
+        for name in names_in(f"x {leaf}"):  # so that a name at the start is none of a sentence's first word
+            other = other_name(name, known, rng)
+            if other is not None and other not in given:
+                return leaf.replace(name, other)
+        return None
+
+    return _change_one(arguments, change, rng)
+
+
+def _change_one(arguments: Any, change: Callable[[Any], Any], rng: Random) -> Any:
+    leaves = list(_leaves(arguments, ()))
+    rng.shuffle(leaves)
+    for path, leaf in leaves:
+        changed = change(leaf)
+        if changed is not None and changed != leaf:
+            return _with(arguments, path, changed)
+    return None
+
+
+def _leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _leaves(item, (*path, key))
+    elif isinstance(value, list | tuple):
+        for place, item in enumerate(value):
+            yield from _leaves(item, (*path, place))
+    else:
+        yield path, value
+
+
+def _with(value: Any, path: Path, new: Any) -> Any:
+    if not path:
+        return new
+    if isinstance(value, Mapping):
+        return {key: _with(item, path[1:], new) if key == path[0] else item for key, item in value.items()}
+    return [_with(item, path[1:], new) if place == path[0] else item for place, item in enumerate(value)]
