@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from tracer_hooks_lab.faults._spec import ChannelFault, FaultSpec, FaultStrategy, ToolFault
     from tracer_hooks_lab.faults._tool_and_channel_faults import faulty_messages, faulty_tool_reply
     from tracer_hooks_lab.faults._verification import Injection, InjectOptions, Injector, Verification, VerificationRule
-    from tracer_hooks_lab.faults._writer import , openai_chat(
+    from tracer_hooks_lab.faults._writer import (
         FaultWriter,
         LLMWriter,
         ProgrammaticWriter,
         WriteOnce,
         instruction,
         instructions_for,
+        openai_chat,
     )
 
 __all__ = [
@@ -126,6 +127,8 @@ lazy_names(
             "ProgrammaticWriter",
             "WriteOnce",
             "instruction",
-            "instructions_for", "openai_chat"),
+            "instructions_for",
+            "openai_chat",
+        ),
     },
 )
