@@ -5,27 +5,32 @@ from tracer_hooks.schema._attribution import (
     Attribution,
     Candidate,
     Certainty,
+    DecisiveStep,
+    ErrorMode,
     Evidence,
     EvidenceKind,
+    LabeledTrajectory,
+    LabelSource,
     ValueLink,
     ValueOrigin,
 )
 from tracer_hooks.schema._codec import from_dict, from_json, load_jsonl, save_jsonl, to_json
-from tracer_hooks.schema._error_modes import ErrorMode
-from tracer_hooks.schema._json import Json, Text, to_json_value, to_text
-from tracer_hooks.schema._labels import DecisiveStep, LabeledTrajectory, LabelSource
 from tracer_hooks.schema._trajectory import (
     SCHEMA_VERSION,
     AgentSpec,
+    Json,
     Record,
     RunKind,
     RunOutcome,
     Step,
     StepInput,
     StepKind,
+    Text,
     ToolCall,
     Trajectory,
     Usage,
+    to_json_value,
+    to_text,
 )
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The answer to "which agent, at which step, made the run fail"."""
+"""Diagnoses: the error modes of MAST, the agent and step that made a run fail, trajectories with known faults."""
 
 from __future__ import annotations
 
@@ -7,23 +7,86 @@ from typing import Literal
 
 from pydantic import Field
 
-from tracer_hooks.schema._error_modes import ErrorMode
-from tracer_hooks.schema._json import Text
-from tracer_hooks.schema._trajectory import SCHEMA_VERSION, Record, Usage
+from tracer_hooks.schema._trajectory import SCHEMA_VERSION, Json, Record, Text, Trajectory, Usage
 
+
+class ErrorMode(StrEnum):
+    """How a team of agents goes wrong: one of the 14 MAST modes. The value is MAST's code, ``"FM-1.1"``."""
+
+    FM_1_1 = "FM-1.1"
+    FM_1_2 = "FM-1.2"
+    FM_1_3 = "FM-1.3"
+    FM_1_4 = "FM-1.4"
+    FM_1_5 = "FM-1.5"
+    FM_2_1 = "FM-2.1"
+    FM_2_2 = "FM-2.2"
+    FM_2_3 = "FM-2.3"
+    FM_2_4 = "FM-2.4"
+    FM_2_5 = "FM-2.5"
+    FM_2_6 = "FM-2.6"
+    FM_3_1 = "FM-3.1"
+    FM_3_2 = "FM-3.2"
+    FM_3_3 = "FM-3.3"
+
+    @property
+    def title(self) -> str:  # type: ignore[override]  # str.title() is of no use on a code
+        """The mode's name in words, for example ``"step repetition"``."""
+        return _TITLES[self]
+
+    @property
+    def definition(self) -> str:
+        """One sentence that says what the mode means."""
+        return _DEFINITIONS[self]
+
+    @property
+    def group(self) -> str:
+        """The mode's MAST category: specification, inter-agent misalignment, or task verification."""
+        return {"1": "specification issues", "2": "inter-agent misalignment", "3": "task verification"}[self[3]]
+
+
+_TITLES = {
+    ErrorMode.FM_1_1: "disobey task specification",
+    ErrorMode.FM_1_2: "disobey role specification",
+    ErrorMode.FM_1_3: "step repetition",
+    ErrorMode.FM_1_4: "loss of conversation history",
+    ErrorMode.FM_1_5: "unaware of termination conditions",
+    ErrorMode.FM_2_1: "conversation reset",
+    ErrorMode.FM_2_2: "fail to ask for clarification",
+    ErrorMode.FM_2_3: "task derailment",
+    ErrorMode.FM_2_4: "information withholding",
+    ErrorMode.FM_2_5: "ignored other agent's input",
+    ErrorMode.FM_2_6: "reasoning-action mismatch",
+    ErrorMode.FM_3_1: "premature termination",
+    ErrorMode.FM_3_2: "no or incomplete verification",
+    ErrorMode.FM_3_3: "incorrect verification",
+}
+_DEFINITIONS = {
+    ErrorMode.FM_1_1: "The agent departs from a stated requirement or constraint of the task.",
+    ErrorMode.FM_1_2: "The agent acts outside the role and duties it was given.",
+    ErrorMode.FM_1_3: "The agent repeats a step that was already done, without need.",
+    ErrorMode.FM_1_4: "The agent ignores or drops earlier context and goes back to an older state of the conversation.",
+    ErrorMode.FM_1_5: "The agent does not recognise when to stop, and goes on past its goal or its limit.",
+    ErrorMode.FM_2_1: "The conversation starts over unexpectedly and loses the progress made.",
+    ErrorMode.FM_2_2: "The agent goes on with unclear or missing information instead of asking for it.",
+    ErrorMode.FM_2_3: "The agent strays from the goal and works on something else.",
+    ErrorMode.FM_2_4: "The agent holds back a fact that other agents need.",
+    ErrorMode.FM_2_5: "The agent disregards what another agent or a tool told it.",
+    ErrorMode.FM_2_6: "What the agent does contradicts what it reasoned or observed.",
+    ErrorMode.FM_3_1: "The agent ends the work, or its part of it, before all of it is done.",
+    ErrorMode.FM_3_2: "The agent leaves out a check that was needed, or makes only part of it.",
+    ErrorMode.FM_3_3: "The agent checks, and the check itself is wrong.",
+}
 EvidenceKind = Literal["value", "error", "contradiction", "sign"]
 """What sort of finding a passage is: it names a wrong value, an error or failed tool, two texts of the run that
 contradict each other, or any other sign."""
-
 Certainty = Literal["clear", "likely", "weak"]
 """How sure a diagnosis is, in one word."""
-
 CLEAR_FROM = 0.6
 """Belief from which a diagnosis with a finding that can be checked is clear."""
 LIKELY_FROM = 0.3
 """Belief from which a diagnosis is likely; below, it names places to start."""
-_MOST_PLACES = 3
-_NEAR = 0.25
+_MAX_HEADLINE_STEPS = 3
+_NEAR_SHARE = 0.25
 """Share of the first step's belief from which another step is named beside it."""
 
 
@@ -153,7 +216,7 @@ class Attribution(Record):
         """
         if self.abstained or self.agent is None:
             return None
-        shown = any(one.step == self.step and one.kind != "sign" for one in self.evidence)
+        shown = any(item.step == self.step and item.kind != "sign" for item in self.evidence)
         if self.confidence >= CLEAR_FROM and shown:
             return "clear"
         return "likely" if self.confidence >= LIKELY_FROM else "weak"
@@ -175,6 +238,63 @@ class Attribution(Record):
     def _places(self) -> list[str]:
         """The answer and the candidates next to it, as places to read first."""
         first = [] if self.step is None else [(self.step, self.agent)]
-        near = [one for one in self.candidates if one.score >= _NEAR * self.confidence]
-        places = dict.fromkeys([*first, *((one.step, one.agent) for one in near)])
-        return [f"step {step} ({agent})" for step, agent in list(places)[:_MOST_PLACES]] or [str(self.agent)]
+        near = [candidate for candidate in self.candidates if candidate.score >= _NEAR_SHARE * self.confidence]
+        places = dict.fromkeys([*first, *((candidate.step, candidate.agent) for candidate in near)])
+        return [f"step {step} ({agent})" for step, agent in list(places)[:_MAX_HEADLINE_STEPS]] or [str(self.agent)]
+
+
+class LabelSource(StrEnum):
+    """Where a label comes from."""
+
+    INJECTED = "injected"
+    """We put the fault there."""
+    COUNTERFACTUAL = "counterfactual"
+    """Replays with a correction at this step succeeded."""
+    HUMAN = "human"
+    """A person read the run."""
+    MODEL = "model"
+    """A model read the run."""
+
+
+class DecisiveStep(Record):
+    """The decisive error step as labelled."""
+
+    agent: Text
+    """The labelled agent, in the label's own spelling."""
+    step: int = Field(ge=0)
+    """Index of the step."""
+    error_mode: ErrorMode | None = None
+    """How it went wrong, when labelled."""
+    reason: Text | None = None
+    """The labeller's explanation."""
+
+
+class LabeledTrajectory(Record):
+    """A trajectory with its gold label: one decisive step, or a set of faulty agents with their modes."""
+
+    schema_version: int = SCHEMA_VERSION
+    """Version of the record format."""
+    trajectory: Trajectory
+    """What happened."""
+    decisive: DecisiveStep | None = None
+    """The decisive error step; None when the label names only agents, or when nothing went wrong."""
+    faults: tuple[AgentFault, ...] = ()
+    """Faulty agents and modes, for data sets that label those."""
+    label_source: LabelSource
+    """Where the label comes from."""
+    weight: float = Field(default=1.0, gt=0.0, le=1.0)
+    """How much the label counts when something is fitted to it. Below 1 it is weak: replays point at the step and do
+    not prove it. Weak labels are learnt from, and never judged by."""
+    question_id: Text | None = None
+    """Groups the trajectories of one question, for splits."""
+    seed: int | None = None
+    """Seed of the injection."""
+    fault_id: Text | None = None
+    """Identifies the injected fault."""
+    verification: dict[str, Json] = Field(default_factory=dict)
+    """Counts that support the label: trials and failures with the fault and without it."""
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether the label is a suspicion."""
+        return self.weight < 1.0

@@ -13,8 +13,7 @@ from tracer_hooks._json_files import json_pieces
 from tracer_hooks._json_text import parse_json
 from tracer_hooks._limits import brief
 from tracer_hooks.errors import TrajectoryError
-from tracer_hooks.schema._attribution import Attribution
-from tracer_hooks.schema._labels import LabeledTrajectory
+from tracer_hooks.schema._attribution import Attribution, LabeledTrajectory
 from tracer_hooks.schema._trajectory import SCHEMA_VERSION, Record, Trajectory
 
 R = TypeVar("R", Trajectory, Attribution, LabeledTrajectory)
