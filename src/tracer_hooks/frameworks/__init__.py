@@ -2,11 +2,15 @@
 
 from tracer_hooks._background import process_lock
 from tracer_hooks._guard import guard, guarded, is_strict, report, warn_once
-from tracer_hooks.frameworks._attached import attach, attached, detach
-from tracer_hooks.frameworks._class_patches import ClassPatches
-from tracer_hooks.frameworks._discovery import FoundAdapter, adapter_for, find_adapters, get_adapter
-from tracer_hooks.frameworks._entries import EntryKind, passes_through, wrap_entry
-from tracer_hooks.frameworks._host import RunHost, SelectiveHost, TeamCall
+from tracer_hooks.frameworks._discovery import (
+    FoundAdapter,
+    adapter_for,
+    find_adapters,
+    get_adapter,
+    is_within,
+    supported_version,
+)
+from tracer_hooks.frameworks._entries import EntryKind, RunHost, SelectiveHost, TeamCall, passes_through, wrap_entry
 from tracer_hooks.frameworks._instructions import RewriteInstructions, rewritten_instructions, with_instructions
 from tracer_hooks.frameworks._intervention import (
     Intervention,
@@ -25,7 +29,7 @@ from tracer_hooks.frameworks._intervention import (
     changed_texts,
     may_change_replies,
 )
-from tracer_hooks.frameworks._patching import PatchSet
+from tracer_hooks.frameworks._patching import ClassPatches, PatchSet, attach, attached, detach
 from tracer_hooks.frameworks._protocol import (
     Adapter,
     Capability,
@@ -35,7 +39,6 @@ from tracer_hooks.frameworks._protocol import (
     TeamInfo,
     Verdict,
 )
-from tracer_hooks.frameworks._release import is_within, supported_version
 
 __all__ = [
     "Adapter",

@@ -1,21 +1,20 @@
-"""Finding adapters: entry points of the group ``tracer_hooks.adapters``."""
+"""Discovery of adapters by the entry points of the group ``tracer_hooks.adapters``, and the releases they support."""
 
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, requires, version
 from inspect import getattr_static
 
 from tracer_hooks._guard import guarded, warn_once
-from tracer_hooks.errors import AdapterNotFoundError, MissingExtraError
+from tracer_hooks.errors import AdapterNotFoundError, MissingExtraError, UnsupportedVersionError
 from tracer_hooks.frameworks._protocol import Adapter
 
 GROUP = "tracer_hooks.adapters"
-
 _ENTRY_POINTS = ("run", "arun", "invoke", "ainvoke", "kickoff", "execute", "solve", "chat", "stream")
 """Usual names of methods that run a team."""
-
 _EXTRAS = {"autogen_agentchat": "autogen", "crewai": "crewai", "langgraph": "langgraph", "langchain": "langgraph"}
 
 
@@ -66,11 +65,11 @@ def adapter_for(team: object) -> Adapter:
     raise AdapterNotFoundError(
         f"no installed adapter recognises {type(team).__module__}.{type(team).__qualname__}; "
         f"expected an AutoGen team or agent, a CrewAI Crew or Flow, a compiled LangGraph graph, or a function. "
-        f"{_what_to_hook(team) or 'Run: tracer-hooks doctor'}"
+        f"{_advice_for(team) or 'Run: tracer-hooks doctor'}"
     )
 
 
-def _what_to_hook(team: object) -> str | None:
+def _advice_for(team: object) -> str | None:
     """What to do with a team of the user's own class: its entry point is a function like any other."""
     for name in _ENTRY_POINTS:
         if callable(getattr_static(team, name, None)):
@@ -94,3 +93,57 @@ def _load(point: EntryPoint) -> FoundAdapter:
     if not isinstance(adapter, Adapter):
         return FoundAdapter(point.name, None, f"{point.value} is not an Adapter")
     return FoundAdapter(point.name, adapter)
+
+
+@functools.cache  # a run begins with it, and looking into the installed distributions takes milliseconds
+def supported_version(framework: str, *, adapter: str, extra: str) -> str:
+    """The installed version of a framework's distribution.
+
+    The range is read from the adapter's own metadata: its ``pyproject.toml`` is the one place that states it.
+
+    Args:
+        framework: The framework's distribution, for example ``"crewai"``.
+        adapter: The adapter's distribution, for example ``"tracer-hooks-crewai"``.
+        extra: The extra of ``tracer-hooks`` that brings both.
+
+    Raises:
+        MissingExtraError: The framework is not installed.
+        UnsupportedVersionError: It is installed in a version outside the adapter's range.
+    """
+    try:
+        installed = version(framework)
+    except PackageNotFoundError as error:
+        raise MissingExtraError(f"hooking a {framework} team", f"tracer-hooks[{extra}]") from error
+    supported = _supported_range(framework, adapter)
+    if not is_within(installed, supported):
+        raise UnsupportedVersionError(
+            f"{framework} {installed!r} is installed, expected {supported!r}. Run: pip install '{framework}{supported}'"
+        )
+    return installed
+
+
+def is_within(installed: str, supported: str) -> bool:
+    """Whether a version satisfies a list of bounds such as ``>=1.0,<2``; an empty list is satisfied by all."""
+    found = _version_numbers(installed)
+    for operator, bound in re.findall(r"(>=|<)\s*([\d.]+)", supported):
+        below = found < _version_numbers(bound)
+        if below if operator == ">=" else not below:
+            return False
+    return True
+
+
+def _supported_range(framework: str, adapter: str) -> str:
+    try:
+        needed = requires(adapter) or []
+    except PackageNotFoundError:
+        return ""  # run from a checkout, without an installation
+    for requirement in needed:
+        match = re.match(r"([\w.-]+)\s*(.*)", requirement)
+        if match and match.group(1) == framework and "extra" not in match.group(2):
+            return ",".join(sorted(match.group(2).replace(" ", "").split(","), reverse=True))  # the floor first
+    return ""
+
+
+def _version_numbers(text: str) -> tuple[int, ...]:
+    match = re.match(r"\d+(?:\.\d+)*", text)
+    return tuple(int(part) for part in match.group().split(".")) if match else ()

@@ -1,15 +1,63 @@
-"""Wrappers around a team's entry points: they keep signature and nature, and hand the call to the host."""
+"""Entry points of a team, wrapped so that each call goes to the host of the run: check, diagnosis, retries."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from tracer_hooks._guard import guard, guarded
-from tracer_hooks.frameworks._host import RunHost, SelectiveHost, TeamCall
 from tracer_hooks.telemetry import current_run, is_suppressed
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamCall:
+    """A user's call of one of a team's entry points.
+
+    The host makes the call happen with ``getattr(team, method)(*args, **kwargs)`` inside a run whose subject is the
+    team: the wrapped entry point then passes through to the framework's own method. A retry does the same on a team
+    that is built anew.
+    """
+
+    team: Any
+    method: str
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    task: str = ""
+    """The task as text."""
+
+    def on(self, team: Any) -> Any:
+        """Make the call on ``team``; gives what the entry point gives (a value, coroutine or generator)."""
+        return getattr(team, self.method)(*self.args, **self.kwargs)
+
+
+class RunHost(Protocol):
+    """Conducts runs: opens the run, makes the call, judges, diagnoses, retries, and gives the native result."""
+
+    def call(self, call: TeamCall) -> Any:
+        """Conduct a call that returns."""
+
+    async def acall(self, call: TeamCall) -> Any:
+        """Conduct a call that is awaited."""
+
+    def stream(self, call: TeamCall) -> Iterator[Any]:
+        """Conduct a call that gives a generator."""
+
+    def astream(self, call: TeamCall) -> AsyncIterator[Any]:
+        """Conduct a call that gives an asynchronous generator."""
+
+
+@runtime_checkable
+class SelectiveHost(Protocol):
+    """A :class:`RunHost` that does not conduct every call: asked before each, so that it never has to hand one back."""
+
+    def is_bypassed(self, team: Any) -> bool:
+        """Whether the call of ``team`` that is about to be made goes on as if ``team`` were not hooked.
+
+        Asked in the caller's context. A host may use the occasion to make the team a part of the run that is current.
+        """
 
 
 class EntryKind(StrEnum):
@@ -36,7 +84,7 @@ def passes_through(team: Any, host: RunHost) -> bool:
         return True
     if isinstance(host, SelectiveHost):
         with guard("ask whether a call is conducted"):
-            return host.lets_pass(team)
+            return host.is_bypassed(team)
     return False
 
 
@@ -57,7 +105,7 @@ def wrap_entry(
     return _WRAPPERS[kind](original, host, passes, call)
 
 
-def _wrap_call(original: Any, host: RunHost, passes: Any, call: Any) -> Callable[..., Any]:
+def _wrap_call_entry(original: Any, host: RunHost, passes: Any, call: Any) -> Callable[..., Any]:
     @functools.wraps(original)
     def entry(*args: Any, **kwargs: Any) -> Any:
         return original(*args, **kwargs) if passes() else host.call(call(args, kwargs))
@@ -91,7 +139,7 @@ def _wrap_async_generator(original: Any, host: RunHost, passes: Any, call: Any) 
 
 
 _WRAPPERS = {
-    EntryKind.CALL: _wrap_call,
+    EntryKind.CALL: _wrap_call_entry,
     EntryKind.COROUTINE: _wrap_coroutine,
     EntryKind.GENERATOR: _wrap_generator,
     EntryKind.ASYNC_GENERATOR: _wrap_async_generator,

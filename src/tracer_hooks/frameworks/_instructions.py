@@ -96,7 +96,7 @@ def rewritten_instructions(intervention: Any, agent: str, own: str) -> str:
     return text
 
 
-class _Present(NamedTuple):
+class _FoundInstructions(NamedTuple):
     """Where instructions stand in a text, and with which values for their placeholders."""
 
     start: int
@@ -108,21 +108,22 @@ class _Present(NamedTuple):
         return body[: self.start] + filled + body[self.end :]
 
 
-def _place_of(request: ModelRequest, text: str) -> tuple[int, str, _Present, bool] | None:
+def _place_of(request: ModelRequest, text: str) -> tuple[int, str, _FoundInstructions, bool] | None:
     """The message that holds the instructions, where in it they stand, and whether they are ``text`` already.
 
     The longest first: a new text often holds the one whose place it takes.
     """
-    known = sorted({one for one in (*request.told, text) if one.strip()}, key=len, reverse=True)
+    known = sorted({known_text for known_text in (*request.told, text) if known_text.strip()}, key=len, reverse=True)
     for place, body in _bodies(request):
-        for one in known:
-            present = _find(one.strip(), body)
+        for known_text in known:
+            present = _find(known_text.strip(), body)
             if present is not None:
-                return place, body, present._replace(values=present.values or _filled_in(one, known)), one == text
+                values = present.values or _placeholder_values(known_text, known)
+                return place, body, present._replace(values=values), known_text == text
     return None
 
 
-def _filled_in(text: str, known: Sequence[str]) -> Mapping[str, str]:
+def _placeholder_values(text: str, known: Sequence[str]) -> Mapping[str, str]:
     """The values for placeholders, where ``text`` is a template among ``known`` that was filled in."""
     for template in known:
         if template != text and _PLACEHOLDER.search(template):
@@ -139,20 +140,22 @@ def _bodies(request: ModelRequest) -> Iterator[tuple[int, str]]:
                 yield place, message_text(message)
 
 
-def _find(wanted: str, body: str) -> _Present | None:
+def _find(wanted: str, body: str) -> _FoundInstructions | None:
     """The passage ``wanted`` in ``body``, first as it is, then with its placeholders filled in."""
     if wanted in body:
         spots = [found.span() for found in re.finditer(_whole_words(re.escape(wanted), wanted), body)]
         if spots:
             # A short text may stand elsewhere by chance; instructions nearly always end their line.
             start, end = next((spot for spot in spots if _LINE_END.match(body, spot[1])), spots[0])
-            return _Present(start, end, {})
+            return _FoundInstructions(start, end, {})
     if not _PLACEHOLDER.search(wanted):
         return None
     found = re.search(_whole_words(_pattern(wanted), wanted), body, re.DOTALL)
     if found is None:
         return None
-    return _Present(found.start(), found.end(), {name: found[f"p{i}"] for i, name in enumerate(_names(wanted))})
+    return _FoundInstructions(
+        found.start(), found.end(), {name: found[f"p{i}"] for i, name in enumerate(_names(wanted))}
+    )
 
 
 def _names(template: str) -> list[str]:

@@ -88,7 +88,7 @@ class Intervention:
         So streams come in one piece where this is true. Default: whether there is an :meth:`after_model` of one's own;
         say False in a class whose :meth:`after_model` only looks, or raises.
         """
-        return not _looks_as(self, Intervention)
+        return not _inherits_after_model(self, Intervention)
 
     def before_model(self, request: ModelRequest) -> ModelRequest | ChatReply | None:
         """Give a reply to skip the call, or a request whose message *texts* were changed."""
@@ -115,7 +115,7 @@ class Interventions(Intervention):
 
     @property
     def changes_replies(self) -> bool:
-        return any(part.changes_replies for part in self.parts) or not _looks_as(self, Interventions)
+        return any(part.changes_replies for part in self.parts) or not _inherits_after_model(self, Interventions)
 
     def before_model(self, request: ModelRequest) -> ModelRequest | ChatReply | None:
         changed = request
@@ -193,7 +193,7 @@ class RecordReplies(Intervention):
 
     @property
     def changes_replies(self) -> bool:
-        return not _looks_as(self, RecordReplies)
+        return not _inherits_after_model(self, RecordReplies)
 
     def after_model(self, request: ModelRequest, reply: ChatReply) -> None:
         self.models.append((request, reply))
@@ -206,7 +206,7 @@ def before_model(run: RunInvocation, request: ModelRequest) -> ModelRequest | Ch
     """Ask the run's intervention before a model call. For adapters."""
     if run.intervention is None:
         return None
-    given = replace(request, told=(*request.told, *_told(run, request.agent)), shown=[])
+    given = replace(request, told=(*request.told, *_known_instructions(run, request.agent)), shown=[])
     answer: ModelRequest | ChatReply | None = _ask(run, "before_model", given)
     if answer is None or answer is given:
         return None
@@ -280,7 +280,7 @@ def changed_texts(before: Sequence[Message], after: Sequence[Message]) -> dict[i
     return {i: message_text(new) for i, (old, new) in enumerate(zip(before, after, strict=True)) if old != new}
 
 
-def _told(run: RunInvocation, agent: str) -> tuple[str, ...]:
+def _known_instructions(run: RunInvocation, agent: str) -> tuple[str, ...]:
     """The team's own instructions of an agent: those of the roster, and those of its present turn."""
     turn = enclosing_agent(None, run)
     own = (run.instructions_of(agent), turn.spec.instructions if turn is not None and turn.spec.name == agent else None)
@@ -300,7 +300,7 @@ def _ask(run: RunInvocation, method: str, *args: Any) -> Any:
         return None
 
 
-def _looks_as(intervention: Intervention, owner: type[Intervention]) -> bool:
+def _inherits_after_model(intervention: Intervention, owner: type[Intervention]) -> bool:
     """Whether its ``after_model`` is that of ``owner``, and no class below nor the object itself has put another."""
     return getattr(intervention.after_model, "__func__", None) is owner.after_model
 

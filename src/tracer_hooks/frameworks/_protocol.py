@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
-from tracer_hooks.frameworks._host import RunHost, TeamCall
+from tracer_hooks.frameworks._entries import RunHost, TeamCall
 from tracer_hooks.frameworks._patching import PatchSet
 from tracer_hooks.schema import AgentSpec
 from tracer_hooks.telemetry import Message

@@ -15,7 +15,7 @@ from autogen_core import Image
 from PIL import Image as Picture
 
 from tracer_hooks.errors import UnsupportedVersionError
-from tracer_hooks.frameworks import Adapter, TeamCall, _release
+from tracer_hooks.frameworks import Adapter, TeamCall, _discovery
 from tracer_hooks.testing import observed
 from tracer_hooks_autogen import AutoGenAdapter
 
@@ -51,14 +51,14 @@ def test_it_is_an_adapter_that_recognises_teams_and_agents(adapter: AutoGenAdapt
 
 def test_versions(adapter: AutoGenAdapter, monkeypatch: pytest.MonkeyPatch) -> None:
     assert adapter.framework_version() == version("autogen-agentchat")
-    monkeypatch.setattr(_release, "version", lambda name: "0.9.1")
-    _release.supported_version.cache_clear()
+    monkeypatch.setattr(_discovery, "version", lambda name: "0.9.1")
+    _discovery.supported_version.cache_clear()
     try:
         with pytest.raises(UnsupportedVersionError, match=r"'0\.9\.1' is installed, expected .*Run: pip install"):
             adapter.framework_version()
     finally:
         monkeypatch.undo()
-        _release.supported_version.cache_clear()
+        _discovery.supported_version.cache_clear()
 
 
 def test_describing_a_team_with_teams_inside(adapter: AutoGenAdapter) -> None:

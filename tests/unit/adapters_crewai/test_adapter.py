@@ -13,7 +13,7 @@ from crewai.flow import Flow, start
 from pydantic import BaseModel
 
 from tracer_hooks.errors import MissingExtraError, UnsupportedVersionError
-from tracer_hooks.frameworks import Adapter, Capability, TeamCall, _release
+from tracer_hooks.frameworks import Adapter, Capability, TeamCall, _discovery
 from tracer_hooks.testing._observing import observed
 from tracer_hooks_crewai import CrewAIAdapter, _adapter
 
@@ -56,24 +56,24 @@ def test_the_executor_of_an_agent_is_no_team_although_it_is_a_flow() -> None:
 
 @pytest.fixture
 def _forget_version() -> Iterator[None]:
-    _release.supported_version.cache_clear()
+    _discovery.supported_version.cache_clear()
     yield
-    _release.supported_version.cache_clear()
+    _discovery.supported_version.cache_clear()
 
 
 @pytest.mark.usefixtures("_forget_version")
 def test_version_outside_the_range_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ADAPTER.framework_version().startswith("1.")
-    _release.supported_version.cache_clear()
+    _discovery.supported_version.cache_clear()
     for found in ("1.15.2", "2.0.0", "0.9"):
-        monkeypatch.setattr(_release, "version", lambda _, found=found: found)
+        monkeypatch.setattr(_discovery, "version", lambda _, found=found: found)
         with pytest.raises(UnsupportedVersionError, match=r">=1\.15\.3,<2.*pip install"):
             ADAPTER.framework_version()
 
     def missing(_: str) -> str:
-        raise _release.PackageNotFoundError  # type: ignore[attr-defined]
+        raise _discovery.PackageNotFoundError  # type: ignore[attr-defined]
 
-    monkeypatch.setattr(_release, "version", missing)
+    monkeypatch.setattr(_discovery, "version", missing)
     with pytest.raises(MissingExtraError, match=r"tracer-hooks\[crewai\]"):
         ADAPTER.framework_version()
 

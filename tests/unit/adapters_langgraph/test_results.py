@@ -137,10 +137,10 @@ def test_odd_messages_are_converted(message: object) -> None:
 
 
 def test_versions_outside_the_range_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tracer_hooks.frameworks import _release
+    from tracer_hooks.frameworks import _discovery
 
-    _release.supported_version.cache_clear()
-    monkeypatch.setattr(_release, "version", lambda name: "0.6.1")
+    _discovery.supported_version.cache_clear()
+    monkeypatch.setattr(_discovery, "version", lambda name: "0.6.1")
     with pytest.raises(UnsupportedVersionError, match=r"'0\.6\.1' is installed.*pip install"):
         get_adapter("langgraph").framework_version()
     monkeypatch.undo()

@@ -123,8 +123,8 @@ class _CopyHost:
     def __init__(self, host: RunHost, copy: Any) -> None:
         self._host, self._copy = host, copy
 
-    def lets_pass(self, team: Any) -> bool:
-        return isinstance(self._host, SelectiveHost) and self._host.lets_pass(team)
+    def is_bypassed(self, team: Any) -> bool:
+        return isinstance(self._host, SelectiveHost) and self._host.is_bypassed(team)
 
     def call(self, call: TeamCall) -> Any:
         return self._host.call(self._of_copy(call))

@@ -88,7 +88,7 @@ class Conductor:
         return self.latest.newest
 
     # --- RunHost ---------------------------------------------------------------------------------------------------
-    def lets_pass(self, team: Any) -> bool:
+    def is_bypassed(self, team: Any) -> bool:
         """Whether the team was unhooked, as a method may show that the caller took from it before."""
         return self.is_off
 

@@ -8,11 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracer_hooks.frameworks._entries import EntryKind, wrap_entry
-from tracer_hooks.frameworks._host import RunHost, TeamCall
+from tracer_hooks.frameworks._entries import EntryKind, RunHost, TeamCall, wrap_entry
 from tracer_hooks.frameworks._patching import PatchSet
 from tracer_hooks.frameworks._protocol import Capability, RunResult, TeamInfo
-from tracer_hooks.frameworks.plain._answer import answer_text
+from tracer_hooks.frameworks.plain._calls import answer_text
 
 
 @dataclass(frozen=True, eq=False)

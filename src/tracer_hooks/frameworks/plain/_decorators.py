@@ -1,21 +1,18 @@
-"""``@agent``, ``@model`` and ``@tool``: mark the parts of a team that is written in plain Python."""
+"""Decorators ``@agent``, ``@model`` and ``@tool``, which mark the parts of a team that is written in plain Python."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast, overload
 
 from tracer_hooks._guard import guard
 from tracer_hooks.frameworks._instructions import rewritten_instructions
-from tracer_hooks.frameworks.plain._answer import answer_text
-from tracer_hooks.frameworks.plain._declared import declare
-from tracer_hooks.frameworks.plain._model_seam import ModelSeam
-from tracer_hooks.frameworks.plain._seam import seamed
-from tracer_hooks.frameworks.plain._stream_seam import seamed_stream
-from tracer_hooks.frameworks.plain._tool_seam import ToolSeam, plain_value
-from tracer_hooks.frameworks.plain._wrapping import wrap
+from tracer_hooks.frameworks.plain._calls import answer_text, with_seam, wrap
+from tracer_hooks.frameworks.plain._seams import ModelSeam, ToolSeam, plain_value, with_stream_seam
 from tracer_hooks.schema import AgentSpec, Usage, to_json_value
 from tracer_hooks.telemetry import (
     AgentInvocation,
@@ -29,16 +26,41 @@ from tracer_hooks.telemetry import (
     warn_of_lost_step,
 )
 
+_DECLARED: ContextVar[dict[str, str] | None] = ContextVar("tracer_hooks_declared", default=None)
+
+
+@contextmanager
+def declared_agents() -> Iterator[dict[str, str]]:
+    """Collects, by name, the instructions of the agents that are declared within the block."""
+    found: dict[str, str] = {}
+    token = _DECLARED.set(found)
+    try:
+        yield found
+    finally:
+        _DECLARED.reset(token)
+
+
+def declare_agent(name: object, instructions: object) -> None:
+    """Note an agent; one whose name or instructions are known in its calls only is passed over."""
+    found = _DECLARED.get()
+    if found is not None and isinstance(name, str) and isinstance(instructions, str):
+        found[name] = instructions
+
+
 F = TypeVar("F", bound=Callable[..., Any])
 Name = str | Callable[..., str]
 
 
 @overload
 def agent(function: F, /) -> F: ...
+
+
 @overload
 def agent(
     *, name: Name | None = None, instructions: Name | None = None, tools: Sequence[str] = ()
 ) -> Callable[[F], F]: ...
+
+
 def agent(
     function: Callable[..., Any] | None = None,
     /,
@@ -62,7 +84,7 @@ def agent(
 
     def decorate(target: F) -> F:
         called = name or target.__name__
-        declare(called, instructions)
+        declare_agent(called, instructions)
         return cast(F, wrap(target, _AgentTurn(target, called, instructions, tuple(tools))))
 
     return decorate if function is None else decorate(cast(Any, function))
@@ -70,8 +92,12 @@ def agent(
 
 @overload
 def tool(function: F, /) -> F: ...
+
+
 @overload
 def tool(*, name: str | None = None) -> Callable[[F], F]: ...
+
+
 def tool(function: Callable[..., Any] | None = None, /, *, name: str | None = None) -> Any:
     """Mark a function or method as a tool: its arguments, result and exception are recorded; a run can intervene.
 
@@ -81,15 +107,19 @@ def tool(function: Callable[..., Any] | None = None, /, *, name: str | None = No
 
     def decorate(target: F) -> F:
         seam = ToolSeam(target, name or target.__name__)
-        return cast(F, wrap(seamed(target, seam), _ToolCall(target, name or target.__name__)))
+        return cast(F, wrap(with_seam(target, seam), _ToolCall(target, name or target.__name__)))
 
     return decorate if function is None else decorate(cast(Any, function))
 
 
 @overload
 def model(function: F, /) -> F: ...
+
+
 @overload
 def model(*, name: str = "") -> Callable[[F], F]: ...
+
+
 def model(function: Callable[..., Any] | None = None, /, *, name: str = "") -> Any:
     """Mark the function that calls a language model.
 
@@ -110,7 +140,7 @@ def model(function: Callable[..., Any] | None = None, /, *, name: str = "") -> A
     def decorate(target: F) -> F:
         seam = ModelSeam(target, name, to_messages=_prompt, to_reply=_reply)
         return cast(
-            F, wrap(seamed_stream(seam.shape.learning(target), seam), _ModelCall(target, name or target.__name__))
+            F, wrap(with_stream_seam(seam.shape.learning(target), seam), _ModelCall(target, name or target.__name__))
         )
 
     return decorate if function is None else decorate(cast(Any, function))
@@ -171,7 +201,7 @@ class _ToolCall:
         run = current_run()
         if run is None:
             return None
-        return ToolInvocation(run, self.name, arguments=to_json_value(bound(self.function, args, kwargs)))
+        return ToolInvocation(run, self.name, arguments=to_json_value(bind_arguments(self.function, args, kwargs)))
 
     def end(self, invocation: Invocation, value: Any) -> None:
         with guard("record a tool call"):
@@ -189,7 +219,7 @@ class _ModelCall:
         run = current_run()
         if run is None:
             return None
-        messages = _prompt(next(iter(bound(self.function, args, kwargs).values()), ""))
+        messages = _prompt(next(iter(bind_arguments(self.function, args, kwargs).values()), ""))
         return ChatInvocation(run, self.name, messages=messages)
 
     def end(self, invocation: Invocation, value: Any) -> None:
@@ -197,7 +227,7 @@ class _ModelCall:
             cast(ChatInvocation, invocation).stop(_reply(value))
 
 
-def bound(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def bind_arguments(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The call's arguments by parameter name, ``self`` and ``cls`` left out.
 
     Arguments that the function does not take are given by position or by their own name: the call will fail, and the
@@ -211,7 +241,9 @@ def bound(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
 
 
 def _inputs(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[dict[str, Any]]:
-    return [text_message("user", answer_text(v)) for v in bound(function, args, kwargs).values() if v is not None]
+    return [
+        text_message("user", answer_text(v)) for v in bind_arguments(function, args, kwargs).values() if v is not None
+    ]
 
 
 def _prompt(value: Any) -> list[dict[str, Any]]:
@@ -229,11 +261,11 @@ def _message(item: Any) -> dict[str, Any]:
 def _reply(value: Any) -> ChatReply:
     if isinstance(value, ChatReply):
         return value
-    value = _plain(value)
+    value = _message_of(value)
     if not isinstance(value, Mapping):
         return ChatReply(content=answer_text(value))
-    calls = [_requested(call) for call in value.get("tool_calls") or ()]
-    usage = _plain(value.get("usage"))
+    calls = [_requested_tool(call) for call in value.get("tool_calls") or ()]
+    usage = _message_of(value.get("usage"))
     return ChatReply(
         content=answer_text(value.get("content")) if calls or "content" in value else answer_text(value),
         tool_calls=[call for call in calls if call is not None],
@@ -243,7 +275,7 @@ def _reply(value: Any) -> ChatReply:
     )
 
 
-def _plain(value: Any) -> Any:
+def _message_of(value: Any) -> Any:
     """An object of a client, such as OpenAI's completion or message, as a mapping in the shape of a message."""
     dump = getattr(value, "model_dump", None)
     data = dump() if callable(dump) else value
@@ -255,8 +287,8 @@ def _plain(value: Any) -> Any:
     return data
 
 
-def _requested(call: Any) -> RequestedTool | None:
-    call = _plain(call)  # in a mapping of the user's own, calls may be a client's objects
+def _requested_tool(call: Any) -> RequestedTool | None:
+    call = _message_of(call)  # in a mapping of the user's own, calls may be a client's objects
     if not isinstance(call, Mapping):
         return None
     function = call.get("function")
