@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from tracer_hooks.report._diagnosis import diagnosis_text, suggestion
     from tracer_hooks.report._improvement import (
         ReportComparison,
         ReportImprovement,
@@ -13,13 +14,8 @@ if TYPE_CHECKING:
         render_improvement,
         write_improvement,
     )
-    from tracer_hooks.report._index import IndexEntry, write_index
-    from tracer_hooks.report._page import asset, render_html, write_html
-    from tracer_hooks.report._records import ReportAttempt, ReportRun
-    from tracer_hooks.report._repair_text import repair_line, repair_text
-    from tracer_hooks.report._suggestions import suggestion
-    from tracer_hooks.report._terminal import diagnosis_text
-    from tracer_hooks.report._trial_words import repair_reason
+    from tracer_hooks.report._page import IndexEntry, asset, render_html, write_html, write_index
+    from tracer_hooks.report._trials import ReportAttempt, ReportRun, repair_line, repair_reason, repair_text
 
 __all__ = [
     "IndexEntry",
@@ -45,6 +41,10 @@ __all__ = [
 lazy_names(
     __name__,
     {
+        "._diagnosis": (
+            "diagnosis_text",
+            "suggestion",
+        ),
         "._improvement": (
             "ReportComparison",
             "ReportImprovement",
@@ -53,12 +53,19 @@ lazy_names(
             "render_improvement",
             "write_improvement",
         ),
-        "._index": ("IndexEntry", "write_index"),
-        "._page": ("asset", "render_html", "write_html"),
-        "._records": ("ReportAttempt", "ReportRun"),
-        "._repair_text": ("repair_line", "repair_text"),
-        "._suggestions": ("suggestion",),
-        "._terminal": ("diagnosis_text",),
-        "._trial_words": ("repair_reason",),
+        "._page": (
+            "IndexEntry",
+            "asset",
+            "render_html",
+            "write_html",
+            "write_index",
+        ),
+        "._trials": (
+            "ReportAttempt",
+            "ReportRun",
+            "repair_line",
+            "repair_reason",
+            "repair_text",
+        ),
     },
 )

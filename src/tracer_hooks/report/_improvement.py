@@ -10,10 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tracer_hooks._private_files import make_folder, opener
-from tracer_hooks.report._excerpts import Excerpt, excerpt
 from tracer_hooks.report._page import asset, environment
-from tracer_hooks.report._prompt_diff import PromptDiff, prompt_diff
-from tracer_hooks.report._wording import clean, one_line
+from tracer_hooks.report._wording import Excerpt, PromptDiff, clean, excerpt, one_line, prompt_diff
 
 _MOST_REFUSED = 20
 _LONGEST_TEXT = 4000

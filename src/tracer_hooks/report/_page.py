@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs nothing beside it."""
+"""Page of a run, and the index of many."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
 
 from tracer_hooks._private_files import make_folder, opener
 from tracer_hooks.repairs import PastTrial
 from tracer_hooks.report._diagnosis import DiagnosisView, diagnosis_view
-from tracer_hooks.report._excerpts import Excerpt, excerpt, fair_limit
-from tracer_hooks.report._records import ReportAttempt, ReportRun
-from tracer_hooks.report._steps import StepView, shown_steps, step_views, texts_of
-from tracer_hooks.report._timeline import Timeline, timeline
-from tracer_hooks.report._tried import tried_view
+from tracer_hooks.report._steps import StepView, Timeline, shown_steps, step_views, texts_of, timeline
+from tracer_hooks.report._trials import ReportAttempt, ReportRun, trials_view
 from tracer_hooks.report._values import ValuesView, values_view
-from tracer_hooks.report._wording import OUTCOMES, clean, duration, in_seconds, one_line
-from tracer_hooks.schema import RunOutcome, Trajectory, Usage
+from tracer_hooks.report._wording import OUTCOMES, Excerpt, clean, duration, excerpt, fair_limit, in_seconds, one_line
+from tracer_hooks.schema import Attribution, RunOutcome, Trajectory, Usage
 
 if TYPE_CHECKING:
     import jinja2
@@ -82,9 +81,9 @@ def render_html(run: ReportRun) -> str:
             attempts=attempts,
             tried=None
             if run.repair is None
-            else tried_view(run.repair, run.attempts, lambda key, step: step in shown.get(key, ())),
+            else trials_view(run.repair, run.attempts, lambda key, step: step in shown.get(key, ())),
             facts=(
-                *_facts([_Spent.of(each.trajectory, trials.get(each.number)) for each in run.attempts]),
+                *_facts([_PageBudget.of(each.trajectory, trials.get(each.number)) for each in run.attempts]),
                 *_prompts(run.attempts),
             ),
             generated_at=run.generated_at,
@@ -120,7 +119,7 @@ def _attempt_view(attempt: ReportAttempt, position: int, limit: int, trial: Past
         outcome_word=OUTCOMES[trajectory.outcome],
         reason=one_line(trajectory.outcome_reason or "", 600),
         notes=tuple(one_line(note, 600) for note in attempt.notes),
-        facts=_facts([_Spent.of(trajectory, trial)]),
+        facts=_facts([_PageBudget.of(trajectory, trial)]),
         run_id=one_line(trajectory.run_id, 80),
         output=_short(trajectory.final_output),
         reference=_short(trajectory.reference),
@@ -149,7 +148,7 @@ def _short(text: str | None) -> Excerpt | None:
     return excerpt(text, limit=4000, fold_from=400) if text and text.strip() else None
 
 
-class _Spent(NamedTuple):
+class _PageBudget(NamedTuple):
     """What one attempt took."""
 
     steps: int
@@ -157,7 +156,7 @@ class _Spent(NamedTuple):
     usage: Usage
 
     @classmethod
-    def of(cls, trajectory: Trajectory, trial: PastTrial | None) -> _Spent:
+    def of(cls, trajectory: Trajectory, trial: PastTrial | None) -> _PageBudget:
         """Of a trial what was live: the steps that it kept cost nothing, and have the times of the failed run."""
         if trial is None:
             return cls(len(trajectory.steps), duration(trajectory), trajectory.usage)
@@ -171,7 +170,7 @@ def _trials(run: ReportRun) -> dict[int, PastTrial]:
     return {trial.attempt: trial for trial in trials if trial.attempt is not None}
 
 
-def _facts(spent: list[_Spent]) -> tuple[str, ...]:
+def _facts(spent: list[_PageBudget]) -> tuple[str, ...]:
     steps = sum(one.steps for one in spent)
     usage = sum((one.usage for one in spent), Usage())
     known = [one.seconds for one in spent if one.seconds is not None]
@@ -206,3 +205,82 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexEntry:
+    """One input of a batch: a run with its report, or what was wrong with it."""
+
+    source: str
+    """Where it came from."""
+    run: ReportRun | None = None
+    """Its report; None when it could not be read."""
+    problem: str | None = None
+    """Why it could not be read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _IndexRow:
+    source: str
+    page: str = ""
+    agent: str = ""
+    step: str = ""
+    mode: str = ""
+    confidence: str = ""
+    problem: str = ""
+
+
+def write_index(path: Path, entries: Sequence[IndexEntry]) -> Path:
+    """Write a page that lists ``entries``, and beside it, in ``<name>_files/``, the report of each run.
+
+    Raises:
+        OSError: A file cannot be written.
+    """
+    folder = path.with_name(f"{path.stem}_files")
+    rows = []
+    for number, entry in enumerate(entries, start=1):
+        page = ""
+        if entry.run is not None:
+            page = f"{folder.name}/{number}.html"
+            write_html(folder / f"{number}.html", entry.run)
+        rows.append(_index_row(entry, page))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(_render(rows, entries), encoding="utf-8")
+    return path
+
+
+def _render(rows: Sequence[_IndexRow], entries: Sequence[IndexEntry]) -> str:
+    answers = [_attribution(entry) for entry in entries]
+    return (
+        environment()
+        .get_template("index.html.j2")
+        .render(
+            rows=rows,
+            named=sum(1 for answer in answers if answer is not None and not answer.abstained),
+            abstained=sum(1 for answer in answers if answer is not None and answer.abstained),
+            failed=sum(1 for answer in answers if answer is None),
+            style=asset("report.css"),
+            generated_at=datetime.now(UTC),
+        )
+    )
+
+
+def _index_row(entry: IndexEntry, page: str) -> _IndexRow:
+    source = one_line(entry.source, 200)
+    answer = _attribution(entry)
+    if answer is None:
+        return _IndexRow(source=source, page=quote(page), problem=one_line(entry.problem or "no diagnosis", 300))
+    if answer.abstained:
+        return _IndexRow(source=source, page=quote(page), problem=one_line(answer.abstained_reason or "abstained", 300))
+    return _IndexRow(
+        source=source,
+        page=quote(page),
+        agent=one_line(answer.agent or "", 120),
+        step="" if answer.step is None else str(answer.step),
+        mode=f"{answer.error_mode} {answer.error_mode.title}" if answer.error_mode is not None else "",
+        confidence=f"{answer.confidence:.0%}, {answer.certainty}",
+    )
+
+
+def _attribution(entry: IndexEntry) -> Attribution | None:
+    return entry.run.attempts[-1].attribution if entry.run is not None and entry.run.attempts else None

@@ -1,14 +1,135 @@
-"""The arrows between the steps that a value went through, as rows of steps beside a column for each value."""
+"""Paths of values through a run: where each came from, as text and as a graph."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from itertools import groupby
 
-from tracer_hooks.report._timeline import colours_of
-from tracer_hooks.report._ways import ORIGINS, VALUE_LONGEST, Way, Words, told_of, ways_of
+from tracer_hooks.report._steps import colours_of
 from tracer_hooks.report._wording import one_line
 from tracer_hooks.schema import Attribution, Trajectory, ValueLink, ValueOrigin
+
+VALUE_LONGEST = 60
+_NOTE_LONGEST = 300
+ORIGINS = {
+    ValueOrigin.GIVEN: "given",
+    ValueOrigin.OBSERVED: "returned by a tool",
+    ValueOrigin.COPIED: "copied",
+    ValueOrigin.DERIVED: "worked out",
+    ValueOrigin.CONTRADICTING: "contradicting",
+    ValueOrigin.DROPPED: "left out",
+    ValueOrigin.UNSUPPORTED: "unsupported",
+}
+
+
+@dataclass(frozen=True)
+class TextSpan:
+    """A piece of a sentence; a step is shown as a link to it."""
+
+    text: str
+    step: int | None = None
+
+
+@dataclass(frozen=True)
+class ValuePath:
+    """One value with its links, in order of the steps."""
+
+    value: str
+    links: tuple[ValueLink, ...]
+    matters: bool
+    """Whether it goes wrong in the named step, or was worked out from a value that does.
+
+    Where none does: whether it is the value of the named step that went farthest, or what that was worked out from.
+    """
+
+
+def value_paths(attribution: Attribution) -> list[ValuePath]:
+    """The values of a diagnosis: first those that the named step got wrong and what rests on them."""
+    links: dict[str, list[ValueLink]] = {}
+    for one in attribution.provenance:
+        links.setdefault(one.value, []).append(one)
+    wrong = [value for value, those in links.items() if any(_is_decisive(one, attribution) for one in those)]
+    resting = [value for value, those in links.items() if any(_rests_on(one, wrong) for one in those)]
+    departing = [value for value, those in links.items() if any(one.origin.is_departure for one in those)]
+    latest = sorted(links, key=lambda value: -max(one.step for one in links[value]))
+    named = [value for value in latest if any(one.step == attribution.step for one in links[value])]
+    order = dict.fromkeys([*wrong, *resting, *named, *departing, *latest])
+    first = {*wrong, *resting}
+    if not first:
+        top = list(order)[:1]
+        operands = {part for value in top for one in links[value] for part in _operands_of(one)}
+        first = {*top, *(value for value in links if value in operands)}
+        order = dict.fromkeys([*top, *(value for value in links if value in first), *order])
+    return [
+        ValuePath(value, tuple(sorted(links[value], key=lambda one: (one.step, one.source or 0))), value in first)
+        for value in order
+    ]
+
+
+def _is_decisive(link: ValueLink, attribution: Attribution) -> bool:
+    return link.origin.is_departure and link.step == attribution.step
+
+
+def _rests_on(link: ValueLink, values: Sequence[str]) -> bool:
+    """Whether it was worked out from one of the values, or is what a tool returned for one."""
+    if link.origin is ValueOrigin.DERIVED:
+        return not _operands_of(link).isdisjoint(values)
+    return link.origin is ValueOrigin.OBSERVED and link.note.endswith(tuple(f" for {value}" for value in values))
+
+
+def _operands_of(link: ValueLink) -> set[str]:
+    """What a derived value was worked out from."""
+    return set(link.note.removeprefix("from ").split(" and ")) if link.origin is ValueOrigin.DERIVED else set()
+
+
+def describe(way: ValuePath, step: int | None = None) -> Iterator[tuple[ValueLink, tuple[TextSpan, ...]]]:
+    """What is said of a value, at each of its steps or at one: a link of each origin, and the words."""
+    links = [one for one in way.links if step is None or one.step == step]
+    order = list(ORIGINS)
+    links.sort(key=lambda one: (one.step, order.index(one.origin)))
+    for _, those in groupby(links, key=lambda one: (one.step, one.origin)):
+        same = list(those)
+        yield same[0], words_of(same)
+
+
+def words_of(links: Sequence[ValueLink]) -> tuple[TextSpan, ...]:
+    """What is said of a value at one step; ``links`` are all of one value, step and origin."""
+    return tuple(_words(links))
+
+
+def _words(links: Sequence[ValueLink]) -> Iterator[TextSpan]:
+    first = links[0]
+    note = one_line(first.note, _NOTE_LONGEST)
+    if first.origin is ValueOrigin.GIVEN:
+        yield TextSpan("given with the task")
+    elif first.origin is ValueOrigin.OBSERVED:
+        yield TextSpan(note or ORIGINS[first.origin])
+    elif first.origin is ValueOrigin.COPIED:
+        yield TextSpan("copied from ")
+        yield TextSpan("", first.source)
+    elif first.origin is ValueOrigin.DERIVED:
+        yield TextSpan("worked out")
+        for place, one in enumerate(links):
+            yield from _operands(one, first=place == 0)
+    else:
+        yield TextSpan(note or ORIGINS[first.origin])
+        told = [one.source for one in links if one.source is not None and f"step {one.source}" not in note]
+        for place, source in enumerate(told):
+            yield TextSpan(" and " if place else ", with values of ")
+            yield TextSpan("", source)
+
+
+def _operands(link: ValueLink, *, first: bool) -> Iterator[TextSpan]:
+    """Of which values, with the step where they come from."""
+    operands = one_line(link.note.removeprefix("from "), _NOTE_LONGEST)
+    if not operands and link.source is None:
+        return
+    yield TextSpan(f"{' from' if first else ' and'} {operands}")
+    if link.source is not None:
+        yield TextSpan(" of " if operands else "")
+        yield TextSpan("", link.source)
+
 
 _COLUMNS = 3
 """Values that share one graph, so that it fits a phone."""
@@ -18,7 +139,7 @@ _FROM_TASK = frozenset({ValueOrigin.GIVEN, ValueOrigin.DROPPED})
 
 
 @dataclass(frozen=True)
-class Cell:
+class ValueCell:
     """What one row shows in the column of one value."""
 
     before: str = ""
@@ -34,17 +155,17 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Line:
+class ValueLine:
     """What a row says of one value."""
 
     value: str
     departs: bool
     word: str
-    words: tuple[Words, ...]
+    words: tuple[TextSpan, ...]
 
 
 @dataclass(frozen=True)
-class Row:
+class ValueRow:
     """One step, or the task."""
 
     step: int | None
@@ -54,25 +175,25 @@ class Row:
     linked: bool
     focus: str
     """``decisive``, ``start`` or empty."""
-    cells: tuple[Cell, ...]
-    lines: tuple[Line, ...]
+    cells: tuple[ValueCell, ...]
+    lines: tuple[ValueLine, ...]
 
 
 @dataclass(frozen=True)
-class Graph:
+class ValueGraph:
     """A few values with the steps that they went through."""
 
     values: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ValueRow, ...]
 
 
 @dataclass(frozen=True)
 class ValuesView:
     """Everything that the template shows."""
 
-    main: tuple[Graph, ...]
+    main: tuple[ValueGraph, ...]
     """The values that matter most."""
-    others: tuple[Graph, ...]
+    others: tuple[ValueGraph, ...]
     other_count: int
     legend: tuple[tuple[str, str], ...]
     """The origins that are marked in ``main``, with their words."""
@@ -86,7 +207,9 @@ def values_view(trajectory: Trajectory, attribution: Attribution | None, shown: 
         return None
     last = len(trajectory.steps)
     ways = [
-        way for way in ways_of(attribution) if all(one.step < last and (one.source or 0) < last for one in way.links)
+        way
+        for way in value_paths(attribution)
+        if all(one.step < last and (one.source or 0) < last for one in way.links)
     ]
     if not ways:
         return None
@@ -101,20 +224,22 @@ def values_view(trajectory: Trajectory, attribution: Attribution | None, shown: 
     )
 
 
-def _graphs(trajectory: Trajectory, attribution: Attribution, ways: Sequence[Way], shown: Set[int]) -> Iterator[Graph]:
+def _graphs(
+    trajectory: Trajectory, attribution: Attribution, ways: Sequence[ValuePath], shown: Set[int]
+) -> Iterator[ValueGraph]:
     for start in range(0, len(ways), _COLUMNS):
         some = ways[start : start + _COLUMNS]
         stretches = [_stretches(way) for way in some]
         steps = sorted({step for each in stretches for one in each for step in (one.begin, one.end)})
         rows = tuple(
-            _row(trajectory, attribution, some, tuple(_cell(each, step) for each in stretches), step, shown)
+            _value_row(trajectory, attribution, some, tuple(_cell(each, step) for each in stretches), step, shown)
             for step in steps
         )
-        yield Graph(tuple(one_line(way.value, VALUE_LONGEST) for way in some), rows)
+        yield ValueGraph(tuple(one_line(way.value, VALUE_LONGEST) for way in some), rows)
 
 
 @dataclass(frozen=True)
-class _Stretch:
+class _TextStretch:
     """From one row to another; both are the same where a value comes from no row."""
 
     begin: int
@@ -124,12 +249,12 @@ class _Stretch:
     title: str
 
 
-def _stretches(way: Way) -> list[_Stretch]:
+def _stretches(way: ValuePath) -> list[_TextStretch]:
     departed = min((one.step for one in way.links if one.origin.is_departure), default=None)
     return [_stretch(one, departed) for one in way.links]
 
 
-def _stretch(link: ValueLink, departed: int | None) -> _Stretch:
+def _stretch(link: ValueLink, departed: int | None) -> _TextStretch:
     source = link.source
     if source is None:
         source = _TASK if link.origin in _FROM_TASK else link.step
@@ -140,10 +265,10 @@ def _stretch(link: ValueLink, departed: int | None) -> _Stretch:
     where = "the task" if begin == _TASK else f"step {begin}"
     origin = "" if begin == link.step else f" from {where}"
     title = f"{one_line(link.value, VALUE_LONGEST)}: {ORIGINS[link.origin]}{origin}, step {link.step}"
-    return _Stretch(begin, link.step, style, link.origin, title)
+    return _TextStretch(begin, link.step, style, link.origin, title)
 
 
-def _cell(stretches: Sequence[_Stretch], step: int) -> Cell:
+def _cell(stretches: Sequence[_TextStretch], step: int) -> ValueCell:
     ending = [one for one in stretches if one.end == step]
     into = [one for one in stretches if one.begin < step <= one.end]
     out = [one for one in stretches if one.begin <= step < one.end]
@@ -153,7 +278,7 @@ def _cell(stretches: Sequence[_Stretch], step: int) -> Cell:
     elif any(one.begin == step for one in stretches):
         node = "source"
     title = "; ".join(dict.fromkeys(one.title for one in [*ending, *into, *out]))
-    return Cell(
+    return ValueCell(
         before=into[-1].style if into else "",
         after=out[-1].style if out else "",
         node=node,
@@ -162,34 +287,34 @@ def _cell(stretches: Sequence[_Stretch], step: int) -> Cell:
     )
 
 
-def _row(
+def _value_row(
     trajectory: Trajectory,
     attribution: Attribution,
-    ways: Sequence[Way],
-    cells: tuple[Cell, ...],
+    ways: Sequence[ValuePath],
+    cells: tuple[ValueCell, ...],
     step: int,
     shown: Set[int],
-) -> Row:
+) -> ValueRow:
     if step == _TASK:
-        return Row(None, "The task", 0, False, "", cells, ())
+        return ValueRow(None, "The task", 0, False, "", cells, ())
     agent = trajectory.steps[step].agent
     focus = ""
     if step == attribution.step and attribution.certainty is not None:
         focus = "start" if attribution.certainty == "weak" else "decisive"
-    return Row(
+    return ValueRow(
         step=step,
         agent=one_line(agent, 60),
         colour=colours_of(trajectory)[agent],
         linked=step in shown,
         focus=focus,
         cells=cells,
-        lines=tuple(line for way in ways for line in _lines(way, step)),
+        lines=tuple(line for way in ways for line in _value_lines(way, step)),
     )
 
 
-def _lines(way: Way, step: int) -> Iterator[Line]:
-    for link, words in told_of(way, step):
-        yield Line(
+def _value_lines(way: ValuePath, step: int) -> Iterator[ValueLine]:
+    for link, words in describe(way, step):
+        yield ValueLine(
             value=one_line(way.value, VALUE_LONGEST),
             departs=link.origin.is_departure,
             word=ORIGINS[link.origin],

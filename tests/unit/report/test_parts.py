@@ -7,15 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracer_hooks.report import suggestion
-from tracer_hooks.report._candidates import visible
-from tracer_hooks.report._excerpts import LONGEST, NO_LIMIT, SHORTEST, excerpt, fair_limit
-from tracer_hooks.report._prompt_diff import diff_lines
-from tracer_hooks.report._timeline import timeline
+from tracer_hooks.report._steps import timeline, visible_candidates
 from tracer_hooks.report._wording import (
+    LONGEST,
+    NO_LIMIT,
+    SHORTEST,
     agent_words,
     belief_note,
     certainty_words,
     clean,
+    diff_lines,
+    excerpt,
+    fair_limit,
     in_bytes,
     in_seconds,
     one_line,
@@ -179,7 +182,7 @@ def test_the_page_names_and_marks_the_same_candidates() -> None:
     ]
     answer = diagnosis(agent=run.steps[-1].agent, step=run.steps[-1].index, spread=(), candidates=tuple(places))
     marked = {mark.index for mark in timeline(run, run.steps, answer).marks if mark.role == "candidate"}
-    assert marked == {each.step for each in visible(answer)} == {0}
+    assert marked == {each.step for each in visible_candidates(answer)} == {0}
 
 
 def test_beliefs_that_do_not_add_up_are_explained() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks.report._suggestions import suggestion
+from tracer_hooks.report._diagnosis import suggestion
 from tracer_hooks.schema import (
     Attribution,
     ErrorMode,

@@ -1,0 +1,403 @@
+"""Trials of repairs: what a page and a terminal say of each, and the records of a run that a page is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from tracer_hooks.repairs import PastTrial, Repair, RepairLog, RepairTarget
+from tracer_hooks.report._wording import Excerpt, PromptDiff, clean, excerpt, in_seconds, one_line, prompt_diff
+from tracer_hooks.schema import Attribution, RunOutcome, Trajectory, Usage
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+_AGENT = 60
+_WHY = 600
+_STRATEGIES = {
+    "from_scratch": "trying again",
+    "resample": "asking again",
+    "feedback_in_task": "feedback in the task",
+    "feedback_in_message": "feedback in the agent's next message",
+    "guidance": "guidance written by a model",
+    "instructions": "rewriting the instructions",
+}
+
+
+def was_run(trial: PastTrial) -> bool:
+    """Whether the team was run: a text that tells the expected answer is a failed trial that is not."""
+    return trial.attempt is not None
+
+
+def what_was_done(repair: Repair) -> str:
+    """What a trial changed: ``"told calculator"``, ``"tried again"``."""
+    agent = one_line(repair.agent or "an agent", _AGENT)
+    return {
+        RepairTarget.NOTHING: "tried again",
+        RepairTarget.TASK: "told the team, with the task",
+        RepairTarget.MESSAGE: f"told {agent}, with its next message",
+        RepairTarget.INSTRUCTIONS: f"gave {agent} other instructions",
+        RepairTarget.REPLY: f"replaced what {agent} says",
+    }[repair.target]
+
+
+def repair_reason(repair: Repair) -> str:
+    """Why this was tried, without the names that strategies have in code; empty where no reason was given."""
+    said = one_line(repair.reason, _WHY)
+    for name, words in _STRATEGIES.items():
+        said = said.replace(repr(name), words)
+    return sentence(said)
+
+
+def from_where(repair: Repair, agent: str = "") -> str:
+    """Which part of the run was new: ``"from scratch"``, ``"resumed at step 2 (calculator)"``."""
+    if repair.resume_from is None:
+        return "from scratch"
+    return f"resumed at step {repair.resume_from}" + (f" ({one_line(agent, _AGENT)})" if agent else "")
+
+
+def outcome_word(trial: PastTrial) -> str:
+    """How a trial ended."""
+    if not was_run(trial):
+        return "not run"
+    return {RunOutcome.SUCCEEDED: "passed", RunOutcome.FAILED: "failed"}.get(trial.outcome, "not known")
+
+
+def price_words(trial: PastTrial) -> list[str]:
+    """What a trial took, and how good it was: ``["score 0.5", "310 tokens", "1.2 s"]``."""
+    parts = [] if trial.score is None else [f"score {trial.score:.2g}"]
+    if trial.usage != Usage():
+        written = trial.repair.usage.total
+        parts.append(f"{trial.usage.total:,} tokens" + (f", {written:,} of them to write the text" if written else ""))
+    if trial.seconds:
+        parts.append(in_seconds(trial.seconds))
+    return parts
+
+
+def total_price_words(log: RepairLog) -> str:
+    """What all trials took together, and what kept steps spared; empty where nothing was run."""
+    parts = []
+    if log.usage != Usage():
+        parts.append(f"{log.usage.total:,} tokens")
+    if log.seconds:
+        parts.append(in_seconds(log.seconds))
+    said = " and ".join(part for part in parts if part)
+    saved = log.kept_usage.total
+    if not saved:
+        return said
+    spared = f"{saved:,} tokens were saved, since kept steps came from the record"
+    return f"{said}; {spared}" if said else spared
+
+
+def result_words(log: RepairLog) -> str:
+    """What came of it all, in one sentence."""
+    count = len(log.trials)
+    if not count:
+        return "Nothing was tried."
+    if log.recovered:
+        last = log.trials[-1]
+        which = "the first trial" if count == 1 else f"trial {count}, after {count - 1} that did not help"
+        return f"The run was recovered by {which}: {what_was_done(last.repair)}, {from_where(last.repair)}."
+    if log.trials[-1].outcome is RunOutcome.UNKNOWN:
+        return f"None of the {count} trials passed." if count > 1 else "The one trial did not pass."
+    return f"None of the {count} trials helped." if count > 1 else "The one trial did not help."
+
+
+def why_it_stopped(log: RepairLog) -> str:
+    """Why there were no more trials; empty where that is not recorded."""
+    return one_line(log.stopped, _WHY)
+
+
+def what_it_shows(log: RepairLog) -> str:
+    """What a recovery says about the step at fault, no surer than its number; empty without a recovery."""
+    if not log.recovered:
+        return ""
+    step = log.verified
+    last = log.trials[-1]
+    if step is None:
+        if last.repair.resume_from is None:
+            return "No step is verified: a run from scratch that passes does not say where the failed one went wrong."
+        return "No step is verified: the run that passed did not keep to the record before the step it resumed at."
+    agent = one_line(step.agent, _AGENT)
+    said = f"The run passed when it was resumed at step {step.step} ({agent}), with all before it as it was: "
+    said += _how_often(log, step.step)
+    if last.repair.target is not RepairTarget.NOTHING:
+        said += f" {_what_else(last.repair)}, or asking again: either may have helped."
+    later = sum(1 for trial in log.trials if _failed_at_or_after(trial, step.step + 1))
+    if later:
+        said += f" Resumed later it failed {_times(later)}, as it would with an error in between."
+    return said
+
+
+def _what_else(repair: Repair) -> str:
+    """What was new beside asking again."""
+    agent = one_line(repair.agent or "the agent", _AGENT)
+    if repair.target is RepairTarget.INSTRUCTIONS:
+        return f"The other instructions of {agent}"
+    return f"What {'the team' if repair.target is RepairTarget.TASK else agent} was told"
+
+
+def _how_often(log: RepairLog, step: int) -> str:
+    """One pass is one pass: a model that answers differently each time may have been lucky."""
+    there = [trial for trial in log.trials if trial.repair.resume_from == step and was_run(trial)]
+    passes = sum(trial.passed for trial in there)
+    if len(there) == 1:
+        return "once, of one trial from there. That may be luck."
+    return f"{_times(passes)}, of {len(there)} trials from there. That may be luck."
+
+
+def _failed_at_or_after(trial: PastTrial, step: int) -> bool:
+    return trial.outcome is RunOutcome.FAILED and was_run(trial) and (trial.repair.resume_from or 0) >= step
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+def sentence(text: str) -> str:
+    """``text`` with a capital at its beginning and a stop at its end; empty where it is."""
+    shown = capital(text)
+    return shown if not shown or shown[-1] in ".!?…" else f"{shown}."
+
+
+def capital(text: str) -> str:
+    """``text`` with a capital at its beginning."""
+    shown = clean(text).strip()
+    return shown[:1].upper() + shown[1:]
+
+
+_TOLD = 160
+_LONGEST_NOTE = 300
+_MOST_LINES_OF_REPAIR = 20
+_STYLES = {"passed": "green", "failed": "red", "not run": "yellow", "not known": "yellow"}
+
+
+def repair_text(log: RepairLog, trajectory: Trajectory | None = None) -> RenderableType:
+    """What :func:`rich.print` shows of the repairs of one call.
+
+    Text from the run is never read as markup, so brackets in it are shown as they are.
+
+    Args:
+        log: What was tried.
+        trajectory: A run of the call, to name the agents of the steps.
+    """
+    from rich.console import Group
+
+    return Group(*_lines(log, trajectory))
+
+
+def repair_line(repair: Repair, trajectory: Trajectory | None = None) -> str:
+    """One repair in a few words: ``"told the team, with the task, resumed at step 2 (calculator)"``.
+
+    Args:
+        repair: The repair.
+        trajectory: The failed run, to name the agent of the step.
+    """
+    return f"{what_was_done(repair)}, {from_where(repair, _agent(repair, trajectory))}"
+
+
+def _lines(log: RepairLog, trajectory: Trajectory | None) -> Iterator[RenderableType]:
+    yield _text(("What was tried  ", "bold"), (result_words(log), "green" if log.recovered else "yellow"))
+    trials = log.trials[:_MOST_LINES_OF_REPAIR]
+    cells = [(outcome_word(each), what_was_done(each.repair), _from(each.repair, trajectory)) for each in trials]
+    wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for number, (trial, (word, done, where)) in enumerate(zip(trials, cells, strict=True), start=1):
+        yield _text(
+            (f"  {number:>2}  ", "dim"),
+            (f"{word:<{wide[0]}}  ", _STYLES[word]),
+            (f"{done:<{wide[1]}}  {where}", ""),
+        )
+        if paid := price_words(trial):
+            yield _below((", ".join(paid), "dim"))
+        if trial.repair.text and was_run(trial) and trial.repair.target is not RepairTarget.INSTRUCTIONS:
+            yield _below((f"“{one_line(trial.repair.text, _TOLD)}”", "italic"))
+        if trial.note:
+            yield _below((sentence(one_line(trial.note, _LONGEST_NOTE)), "dim"))
+    if len(log.trials) > _MOST_LINES_OF_REPAIR:
+        yield _text((f"  and {len(log.trials) - _MOST_LINES_OF_REPAIR} more", "dim"))
+    ends = (("Why it stopped", sentence(why_it_stopped(log))), ("What it shows", what_it_shows(log)))
+    for title, said in (*ends, ("What it cost", sentence(capital(total_price_words(log))))):
+        if said:
+            yield _text((f"{title:<14}  ", "bold"), (said, ""))
+
+
+def _from(repair: Repair, trajectory: Trajectory | None) -> str:
+    """The first live step, in few words: the line is to fit into 80 columns."""
+    if repair.resume_from is None:
+        return "from scratch"
+    agent = one_line(_agent(repair, trajectory), 40)
+    return f"from step {repair.resume_from}" + (f" ({agent})" if agent else "")
+
+
+def _below(*parts: tuple[str, str]) -> RenderableType:
+    """A line that belongs to the one above it, as its continuations do."""
+    from rich.padding import Padding
+
+    return Padding(_text(*parts), (0, 0, 0, 6), expand=False)
+
+
+def _agent(repair: Repair, trajectory: Trajectory | None) -> str:
+    step = repair.resume_from
+    if step is None or trajectory is None or step >= len(trajectory.steps):
+        return ""
+    return trajectory.steps[step].agent
+
+
+def _text(*parts: tuple[str, str]) -> Text:
+    from rich.text import Text
+
+    return Text.assemble(*parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportAttempt:
+    """One attempt of a call."""
+
+    number: int
+    """Position among the attempts, from 1."""
+    trajectory: Trajectory
+    """What happened."""
+    attribution: Attribution | None = None
+    """The diagnosis, when one was made."""
+    prompts: str = ""
+    """Which accepted prompts it was made on, in words; empty where there were none."""
+    notes: Sequence[str] = ()
+    """Sentences to read with the diagnosis: who said how the run ended, and what the trace lacks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportRun:
+    """One call of a team with all its attempts."""
+
+    attempts: Sequence[ReportAttempt]
+    """The attempts, the first one first."""
+    repair: RepairLog | None = None
+    """What was tried to recover the run; None when nothing failed, or no retry was asked for."""
+    team: str = ""
+    """The team's name; the first trajectory's when empty."""
+    framework: str = ""
+    """The framework; the first trajectory's when empty."""
+    task: str = ""
+    """What the team was asked to do; the first trajectory's when empty."""
+    generated_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    """When the report was made."""
+
+
+_TEXT = 8_000
+_FOLD_FROM = 400
+_LONGEST_TRIAL_NOTE = 600
+_MOST_TRIALS = 100
+"""Rows in the page; nobody reads more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialView:
+    """One row."""
+
+    number: int
+    key: str
+    """The attempt in the page that it was; empty where it is none."""
+    attempt: int | None
+    done: str
+    step: int | None
+    """Where it resumed; None from scratch."""
+    agent: str
+    """Who acts there; empty where that is not known."""
+    linked: bool
+    """Whether that step is in the page."""
+    outcome: str
+    outcome_word: str
+    facts: tuple[str, ...]
+    text: Excerpt | None
+    diff: PromptDiff | None
+    why: str
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialsView:
+    """The whole section."""
+
+    result: str
+    outcome: str
+    trials: tuple[TrialView, ...]
+    left_out: int
+    stopped: str
+    shows: str
+    price: str
+
+
+ShownRepair = Callable[[str, int], bool]
+"""Whether a step of the attempt with this key is in the page."""
+
+
+def trials_view(log: RepairLog, attempts: Sequence[ReportAttempt], is_shown: ShownRepair) -> TrialsView:
+    """``log`` for the template.
+
+    Args:
+        log: What was tried.
+        attempts: The attempts in the page.
+        is_shown: Which steps can be linked.
+    """
+    places = {attempt.number: place for place, attempt in enumerate(attempts, start=1)}
+    first = attempts[0].trajectory if attempts else None
+    rows = []
+    for number, trial in enumerate(log.trials[:_MOST_TRIALS], start=1):
+        place = places.get(trial.attempt) if trial.attempt is not None else None
+        run = attempts[place - 1].trajectory if place is not None else None
+        rows.append(_trial_view(trial, number, f"a{place}" if place else "", run, first, is_shown))
+    return TrialsView(
+        result=result_words(log),
+        outcome="succeeded" if log.recovered else "failed" if log.trials else "unknown",
+        trials=tuple(rows),
+        left_out=max(0, len(log.trials) - _MOST_TRIALS),
+        stopped=sentence(why_it_stopped(log)),
+        shows=what_it_shows(log),
+        price=sentence(total_price_words(log)),
+    )
+
+
+def saved_tokens(trial: PastTrial, run: Trajectory) -> int:
+    """Tokens of the steps that a trial kept: they stand in its run, and were not spent."""
+    return max(0, run.usage.total - (trial.usage.total - trial.repair.usage.total))
+
+
+def _trial_view(
+    trial: PastTrial, number: int, key: str, run: Trajectory | None, first: Trajectory | None, is_shown: ShownRepair
+) -> TrialView:
+    repair = trial.repair
+    step, facts = repair.resume_from, price_words(trial)
+    saved = saved_tokens(trial, run) if run is not None and trial.usage != Usage() else 0
+    if step is not None and saved:
+        facts.append(f"{saved:,} tokens saved")
+    is_diff = repair.target is RepairTarget.INSTRUCTIONS and was_run(trial)
+    text = repair.text if was_run(trial) and not is_diff else ""  # what was not run told the answer
+    return TrialView(
+        number=number,
+        key=key,
+        attempt=trial.attempt,
+        done=capital(what_was_done(repair)),
+        step=step,
+        agent=_agent_at(run or first, step),
+        linked=step is not None and bool(key) and is_shown(key, step),
+        outcome=trial.outcome.value if was_run(trial) else "unknown",
+        outcome_word=capital(outcome_word(trial)),
+        facts=tuple(facts),
+        text=excerpt(text, limit=_TEXT, fold_from=_FOLD_FROM) if text else None,
+        diff=prompt_diff(_own_instructions(first, repair.agent), repair.text) if is_diff else None,
+        why=repair_reason(repair),
+        note=sentence(one_line(trial.note, _LONGEST_TRIAL_NOTE)),
+    )
+
+
+def _agent_at(run: Trajectory | None, step: int | None) -> str:
+    if run is None or step is None or step >= len(run.steps):
+        return ""
+    return one_line(run.steps[step].agent, 60)
+
+
+def _own_instructions(run: Trajectory | None, agent: str | None) -> str:
+    return (run.instructions_of(agent) if run is not None else None) or ""
