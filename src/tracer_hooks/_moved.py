@@ -54,6 +54,11 @@ NAMES = {
     },
     f"{__package__}.faults": {"ChatEndpoint": "tracer_hooks.endpoint:Endpoint"},
     "tracer_hooks.repairs": {"Written": "tracer_hooks.endpoint:ChatCompletion"},
+    "tracer_hooks.replay": {
+        "CostCap": "tracer_hooks.budget",
+        "Spending": "tracer_hooks.budget",
+        "Teller": "tracer_hooks.replay:RepairInjector",
+    },
     "tracer_hooks.testing": dict.fromkeys(_CONTRACT, "tracer_hooks_testing"),
 }
 """Former names of packages, and the module that has each now; after a colon its new name."""

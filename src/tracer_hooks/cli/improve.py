@@ -117,8 +117,8 @@ def improve_command(
     """Better prompts for your team: learnt from failures, accepted on other tasks, kept as a version."""
     from tracer_hooks._api import ImproveOptions
     from tracer_hooks._api.improving import Improver
+    from tracer_hooks.budget import CostCap
     from tracer_hooks.improvement import AcceptanceRule
-    from tracer_hooks.replay import CostCap
     from tracer_hooks.tasks import load_tasks
 
     if store_path(store) is None:

@@ -89,7 +89,7 @@ def replay_command(
 ) -> None:
     """Replay a stored run from its tape: as it was, with step K corrected, or to find the decisive step."""
     from tracer_hooks._api.rerunning import counterfactual, find_decisive_step
-    from tracer_hooks.replay import CostCap
+    from tracer_hooks.budget import CostCap
 
     if find and step is not None:
         raise ConfigError("--find looks for the step itself; expected either --find or --from K, not both")

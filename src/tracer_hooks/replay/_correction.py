@@ -1,20 +1,43 @@
-"""The one change that a counterfactual replay makes, and the intervention that makes it."""
+"""Corrections of a recorded run: changed requests and replies, and repairs injected into requests."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import Field
 
 from tracer_hooks.errors import ConfigError, ReplayError
 from tracer_hooks.frameworks import Intervention, ModelRequest, ToolRequest, with_instructions
 from tracer_hooks.repairs import Repair, RepairTarget
-from tracer_hooks.replay._changed_request import with_addition, with_message
 from tracer_hooks.replay._tape import Tape, TapedModelCall, TapedToolRequest, model_digest
 from tracer_hooks.schema import Record, Text
-from tracer_hooks.telemetry import ChatReply, RequestedTool
+from tracer_hooks.telemetry import ChatReply, Message, RequestedTool, message_text, text_message
+
+
+def with_message(request: ModelRequest, text: str) -> ModelRequest | None:
+    """``request`` with ``text`` at the end of what the model is to answer; None where it shows no message.
+
+    That is the user's last message; where there is none, the system's.
+    """
+    for role in ("user", "system"):
+        places = [place for place, message in enumerate(request.messages) if message.get("role") == role]
+        if places:
+            return with_addition(request, places[-1], text)
+    return None
+
+
+def with_addition(request: ModelRequest, place: int, text: str) -> ModelRequest:
+    """``request`` with ``text`` as a paragraph of its own at the end of one message."""
+    return _changed(request, place, f"{message_text(request.messages[place])}\n\n{text}".strip())
+
+
+def _changed(request: ModelRequest, place: int, text: str) -> ModelRequest:
+    messages = list(request.messages)
+    old = messages[place]
+    messages[place] = text_message(str(old.get("role", "user")), text, name=old.get("name"))
+    return replace(request, messages=tuple(messages), covert=True)
 
 
 class Correction(Record):
@@ -184,3 +207,49 @@ def with_guidance(request: ModelRequest, guidance: str) -> ModelRequest:
         return request
     place = next((i for i, message in enumerate(messages) if message.get("role") == "system"), len(messages) - 1)
     return with_addition(request, place, guidance)
+
+
+class RepairInjector(Intervention):
+    """Adds the text of one :class:`~tracer_hooks.repairs.Repair` to what the team's models are shown.
+
+    It comes behind a :class:`TapePlayer`, which answers the requests of the kept steps itself. The change is covert:
+    the record keeps what the team itself asked, so that a later trial can begin from this one's record.
+
+    Args:
+        repair: What is told to whom.
+        task: The task, as the team was given it.
+        tape: The record of the failed run; it shows whether the agents see the task in its own words.
+
+    Attributes:
+        told: How many requests the text was added to.
+    """
+
+    def __init__(self, repair: Repair, task: str, tape: Tape) -> None:
+        self.told = 0
+        self._repair = repair
+        self._task = _repair_text(task)
+        self._shows_task = bool(self._task) and any(self._holds_task(message) for message in tape.messages)
+
+    def before_model(self, request: ModelRequest) -> ModelRequest | None:
+        changed = self._changed(request)
+        self.told += changed is not None
+        return changed
+
+    def _changed(self, request: ModelRequest) -> ModelRequest | None:
+        """The request with what is told; None where this one is not meant."""
+        repair = self._repair
+        if repair.agent is not None and repair.agent != request.agent:
+            return None
+        if repair.target is RepairTarget.INSTRUCTIONS:
+            return with_instructions(request, repair.text, covert=True)
+        if repair.target is RepairTarget.TASK and self._shows_task:
+            place = next((i for i, message in enumerate(request.messages) if self._holds_task(message)), None)
+            return None if place is None else with_addition(request, place, repair.text)
+        return with_message(request, repair.text)
+
+    def _holds_task(self, message: Message) -> bool:
+        return message.get("role") != "assistant" and self._task in _repair_text(message_text(message))
+
+
+def _repair_text(text: str) -> str:
+    return " ".join(text.split())

@@ -1,20 +1,148 @@
-"""Serving a tape back through the intervene seam, up to a step or to its end."""
+"""Player of a tape: what answers from the record, which tools run, and where a run leaves the record."""
 
 from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeVar
 
-from tracer_hooks.errors import ReplayError, TapeMismatchError
+from tracer_hooks.errors import ConfigError, ReplayError, TapeMismatchError
 from tracer_hooks.frameworks import Intervention, ModelRequest, ToolReply, ToolRequest
-from tracer_hooks.replay._mismatch import Divergence, model_divergence, tool_divergence
-from tracer_hooks.replay._tape import Tape, TapedModelCall, TapedToolCall, model_digest, tool_digest
-from tracer_hooks.replay._tool_use import ToolRules, ToolUse
+from tracer_hooks.replay._tape import Tape, TapedModelCall, TapedToolCall, model_digest, timeless, tool_digest
 from tracer_hooks.schema import Usage
-from tracer_hooks.telemetry import ChatReply
+from tracer_hooks.telemetry import ChatReply, Message, message_text
+
+_SHOWN = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Divergence:
+    """One place where a run asked for something else than its tape holds."""
+
+    step: int | None
+    """The step at which it did."""
+    agent: str
+    """Who asked."""
+    reason: str
+    """What differs."""
+
+    def __str__(self) -> str:
+        return f"step {self.step}, agent {self.agent!r}: {self.reason}"
+
+
+def model_divergence(tape: Tape, expected: TapedModelCall | None, request: ModelRequest) -> Divergence:
+    """How ``request`` differs from the call that the tape holds at its place."""
+    if expected is None:
+        reason = f"the tape holds no further model call of {request.agent!r}"
+    else:
+        reason = _difference(tape.messages_of(expected), list(request.messages))
+    step = expected.step if expected is not None else request.step
+    return Divergence(step=step, agent=request.agent, reason=reason)
+
+
+def tool_divergence(expected: TapedToolCall | None, request: ToolRequest) -> Divergence:
+    """How a tool call differs from the call that the tape holds at its place."""
+    if expected is None:
+        reason = f"the tape holds no call of the tool {request.name!r} here"
+    elif expected.name != request.name:
+        reason = f"it calls the tool {request.name!r} where the tape has {expected.name!r}"
+    else:
+        reason = f"it calls {request.name!r} with {request.arguments!r} where the tape has {expected.arguments!r}"
+    return Divergence(step=request.step, agent=request.agent, reason=reason)
+
+
+def _difference(recorded: list[Message], asked: list[Message]) -> str:
+    for position, (old, new) in enumerate(zip(recorded, asked, strict=False)):
+        if timeless(old) != timeless(new):
+            return f"message {position} ({new.get('role')}) differs: {_texts(message_text(old), message_text(new))}"
+    return f"it shows {len(asked)} messages where the tape has {len(recorded)}"
+
+
+def _texts(old: str, new: str) -> str:
+    if old == new:
+        return "the texts are equal, its tool calls or other parts are not"
+    at = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+    start = max(0, at - _SHOWN // 3)
+    return f"recorded {old[start : start + _SHOWN]!r}, now {new[start : start + _SHOWN]!r}"
+
+
+class ToolUse(StrEnum):
+    """What becomes of a tool's calls in a replay.
+
+    Up to the step where the replay leaves the tape every result comes from the tape; these words are about the calls
+    after it, except for the last.
+    """
+
+    LIVE = "live"
+    """It runs."""
+    REPLAYABLE = "replayable"
+    """It only reads: a call that is on the tape is answered from there, another one runs."""
+    BLOCKED = "blocked"
+    """It never runs: a call that is on the tape is answered from there, another one gets an error."""
+    REBUILT = "rebuilt"
+    """Its state lives in the team's own process and is built anew with the team: taped calls run as well, for their
+    effect on that state, and have to give what the tape holds; later ones run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolRules:
+    """Which tool may do what.
+
+    Args:
+        default: For tools that are not named; None stops a replay at the first new call of such a tool, since nobody
+            has said whether it may be made a second time.
+        named: By the tool's name.
+    """
+
+    default: ToolUse | None = None
+    named: Mapping[str, ToolUse] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, rules: ToolRules | str | Mapping[str, str] | None) -> ToolRules:
+        """Rules from what a user writes: one word for all tools, or a word for each; ``"*"`` names the others.
+
+        Raises:
+            ConfigError: A word is none of :class:`ToolUse`.
+        """
+        if isinstance(rules, ToolRules):
+            return rules
+        if rules is None:
+            return cls()
+        if isinstance(rules, str):
+            return cls(default=_parse_use(rules))
+        named = {name: _parse_use(word) for name, word in rules.items()}
+        return cls(default=named.pop("*", None), named=named)
+
+    def use(self, tool: str) -> ToolUse:
+        """What ``tool`` may do.
+
+        Raises:
+            ReplayError: It is not declared.
+        """
+        found = self.named.get(tool, self.default)
+        if found is None:
+            raise ReplayError(
+                f"the replay wants to call the tool {tool!r}, and nobody has said whether that may happen again. "
+                f"Declare it: tools={{{tool!r}: 'replayable'}} (it only reads), 'live', 'blocked' or 'rebuilt'; "
+                f"on the command line --tool {tool}=replayable"
+            )
+        return found
+
+    def rebuilds(self, tool: str) -> bool:
+        """Whether taped calls of ``tool`` run for their effect."""
+        return self.named.get(tool, self.default) is ToolUse.REBUILT
+
+
+def _parse_use(word: str) -> ToolUse:
+    try:
+        return ToolUse(word)
+    except ValueError:
+        expected = ", ".join(repr(str(use)) for use in ToolUse)
+        raise ConfigError(f"the tool rule {word!r} is unknown, expected one of: {expected}") from None
+
 
 Call = TypeVar("Call", TapedModelCall, TapedToolCall)
 
@@ -78,7 +206,7 @@ class TapePlayer(Intervention):
     def before_model(self, request: ModelRequest) -> ChatReply | None:
         with self._lock:
             digest = model_digest(request.agent, request.messages)
-            found = _take(self._models, [call for call in self._models if call.digest == digest])
+            found = _take_call(self._models, [call for call in self._models if call.digest == digest])
             if found is None:
                 found = self._instead_of_model(request)
             if found is None or not self._is_fixed(found.step):
@@ -97,18 +225,18 @@ class TapePlayer(Intervention):
         if self.until is not None and not own and request.step is not None and request.step >= self.until:
             return None  # another branch has still to reach the fork
         self._diverge(model_divergence(self.tape, own[0] if own else None, request))
-        return None if self._is_released else _take(self._models, own)
+        return None if self._is_released else _take_call(self._models, own)
 
     # --- tools -----------------------------------------------------------------------------------------------------
     def before_tool(self, request: ToolRequest) -> ToolReply | None:
         with self._lock:
             digest = tool_digest(request.name, request.arguments)
-            found = _take(self._calls, [call for call in self._calls if call.digest == digest])
+            found = _take_call(self._calls, [call for call in self._calls if call.digest == digest])
             if found is None and self._must_be_taped(request):
                 due = [c for c in self._calls if self._is_fixed(c.step) and c.agent == request.agent]
                 self._diverge(tool_divergence(due[0] if due else None, request))
                 same = [call for call in due if call.name == request.name]
-                found = None if self._is_released else _take(self._calls, same)
+                found = None if self._is_released else _take_call(self._calls, same)
             if found is not None and found.is_routing:
                 return None
             if found is not None and self._is_fixed(found.step):
@@ -186,7 +314,7 @@ class TapePlayer(Intervention):
             raise error
 
 
-def _take(calls: list[Call], fitting: Sequence[Call]) -> Call | None:
+def _take_call(calls: list[Call], fitting: Sequence[Call]) -> Call | None:
     """Remove the first of ``fitting`` from ``calls`` and give it."""
     if not fitting:
         return None

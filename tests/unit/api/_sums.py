@@ -10,8 +10,8 @@ from typing import Any
 
 import tracer_hooks
 from tracer_hooks._api.improving import Improvement, ImproveOptions, Improver
+from tracer_hooks.budget import CostCap
 from tracer_hooks.improvement import AcceptanceRule, Split
-from tracer_hooks.replay import CostCap
 from tracer_hooks.tasks import SuiteTask
 
 OWN = {

@@ -13,8 +13,8 @@ import pytest
 import tracer_hooks
 from tracer_hooks._api.improving import ImproveProgress, Phase
 from tracer_hooks._api.improving._told import told
+from tracer_hooks.budget import CostCap
 from tracer_hooks.errors import ConfigError, MissingExtraError, ReplayError
-from tracer_hooks.replay import CostCap
 from tracer_hooks.store import PromptState, PromptStore
 from tracer_hooks.tasks import SuiteTask
 

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from tracer_hooks._api.improving import ImproveProgress, Phase
+from tracer_hooks.budget import CostCap
 from tracer_hooks.errors import ConfigError, DatasetError
 from tracer_hooks.journal import Journal
-from tracer_hooks.replay import CostCap
 from tracer_hooks.store import PromptState, PromptStore
 
 from ._sums import OWN, Writes, carry, harms_later, improved, improver, options, tasks, team_builder

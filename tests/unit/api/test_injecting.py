@@ -8,8 +8,9 @@ from collections.abc import Callable
 import pytest
 
 import tracer_hooks
+from tracer_hooks.budget import CostCap
 from tracer_hooks.errors import AdapterError, CheckError, ConfigError, FaultError
-from tracer_hooks.replay import CostCap, Trial
+from tracer_hooks.replay import Trial
 from tracer_hooks.schema import ErrorMode
 from tracer_hooks_lab.faults import FaultSpec, FaultStrategy, LLMWriter
 from tracer_hooks_lab.injection import inject

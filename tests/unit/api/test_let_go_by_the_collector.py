@@ -192,7 +192,7 @@ _NO_RUN_ENDS_IN = {
     "faults/_seen.py",
     "faults/_writer.py",
     "replay/_correction.py",
-    "replay/_cost_cap.py",
+    "budget.py",
 }
 
 

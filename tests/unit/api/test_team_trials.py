@@ -11,9 +11,9 @@ import pytest
 from tracer_hooks._api.improving import PromptedTeam, TeamTrials, TrialOptions
 from tracer_hooks._api.judging import one_loop, run_awaitable
 from tracer_hooks.attribution import ENVIRONMENT_FAULT
+from tracer_hooks.budget import Spending
 from tracer_hooks.errors import ReplayError
 from tracer_hooks.journal import Journal
-from tracer_hooks.replay import Spending
 from tracer_hooks.schema import Attribution, Trajectory
 from tracer_hooks.tasks import SuiteTask
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tracer_hooks.replay import CostCap, Spending
+from tracer_hooks.budget import CostCap, Spending
 from tracer_hooks.schema import Usage
 
 SOME = Usage(input_tokens=1_000, output_tokens=100)

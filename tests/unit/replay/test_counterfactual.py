@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import tracer_hooks
+from tracer_hooks.budget import CostCap
 from tracer_hooks.errors import ConfigError, ReplayError, TapeMismatchError
 from tracer_hooks.replay import (
     Arm,
     Correction,
-    CostCap,
     Counterfactual,
     ReplayOptions,
     StepReplay,

@@ -8,17 +8,10 @@ from typing import Any
 
 import pytest
 
+from tracer_hooks.budget import CostCap
 from tracer_hooks.errors import ReplayError, TapeMismatchError
 from tracer_hooks.repairs import Failure, Repair, RepairTarget
-from tracer_hooks.replay import (
-    CostCap,
-    Counterfactual,
-    DecisiveSearch,
-    ReplayOptions,
-    StepReplay,
-    Trial,
-    find_decisive_step,
-)
+from tracer_hooks.replay import Counterfactual, DecisiveSearch, ReplayOptions, StepReplay, Trial, find_decisive_step
 from tracer_hooks.schema import Attribution, Candidate
 
 from ._sums import Sums, right

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import tracer_hooks
+from tracer_hooks.budget import CostCap
 from tracer_hooks.errors import ReplayError
 from tracer_hooks.repairs import Failure, Repair, RepairTarget
 from tracer_hooks.replay import (
-    CostCap,
     FeedbackProposer,
     GuidanceProposer,
     ReplayOptions,

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from tracer_hooks.budget import CostCap
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.replay import CostCap, Counterfactual, DecisiveSearch, ReplayOptions, Trial, find_decisive_step
+from tracer_hooks.replay import Counterfactual, DecisiveSearch, ReplayOptions, Trial, find_decisive_step
 from tracer_hooks.replay import StepReplay as Replay
 from tracer_hooks.schema import Attribution, Candidate
 

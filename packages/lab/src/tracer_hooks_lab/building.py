@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
 from tracer_hooks.attribution import Attributor, get_attributor
+from tracer_hooks.budget import CostCap, Spending
 from tracer_hooks.datasets import LabeledSet
 from tracer_hooks.errors import ConfigError, DatasetError, FaultError, MissingExtraError
 from tracer_hooks.extension import Check
-from tracer_hooks.replay import CostCap, Proposer, ReplayOptions, Spending, ToolRules, proposers_of
+from tracer_hooks.replay import Proposer, ReplayOptions, ToolRules, proposers_of
 from tracer_hooks.schema import ErrorMode, Json
 from tracer_hooks.tasks import SuiteTask, load_tasks
 from tracer_hooks_lab.datasets import (

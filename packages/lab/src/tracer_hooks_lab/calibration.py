@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracer_hooks.attribution import Attributor, Fittable, fitted_only, get_attributor
+from tracer_hooks.budget import CostCap
 from tracer_hooks.datasets import LabeledSet
 from tracer_hooks.errors import AttributionError, ConfigError, DatasetError
 from tracer_hooks.evaluation import FITTED, SHIPPED, AdaptationReport, adaptation, training_labels, without_reference
@@ -22,7 +23,7 @@ from tracer_hooks.extension import (
     team_card,
     write_files,
 )
-from tracer_hooks.replay import CostCap, FeedbackProposer, ReplayOptions, ResampleProposer, ToolRules
+from tracer_hooks.replay import FeedbackProposer, ReplayOptions, ResampleProposer, ToolRules
 from tracer_hooks.schema import LabeledTrajectory
 from tracer_hooks.tasks import SuiteTask
 from tracer_hooks_lab._own_judge import JudgeTraining, OwnJudge, TrainedJudge

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypedDict, Unpack
 
 from tracer_hooks import rerunner
+from tracer_hooks.budget import CostCap, Spending
 from tracer_hooks.errors import CheckError, ConfigError, FaultError
 from tracer_hooks.extension import Check, Expected
-from tracer_hooks.replay import CostCap, Spending, TeamRunner, ToolRules, Trial
+from tracer_hooks.replay import TeamRunner, ToolRules, Trial
 from tracer_hooks.schema import ErrorMode, RunKind, Usage
 from tracer_hooks_lab.faults import (
     FaultSpec,

@@ -12,8 +12,9 @@ import pytest
 
 import tracer_hooks
 from tracer_hooks._api.rerunning._targets import rerunner
+from tracer_hooks.budget import CostCap, Spending
 from tracer_hooks.errors import ConfigError, FaultError
-from tracer_hooks.replay import CostCap, Spending, ToolRules
+from tracer_hooks.replay import ToolRules
 from tracer_hooks.schema import ErrorMode, LabelSource, RunOutcome, StepKind, Trajectory
 from tracer_hooks_lab.faults import (
     FaultSpec,

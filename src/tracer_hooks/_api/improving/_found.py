@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from tracer_hooks._api.improving._improvement import BeforeAfter, Improvement, Outcome, Refused, Share, TrialPair
 from tracer_hooks._api.improving._trial_of_version import Pair, TrialOfVersion
+from tracer_hooks.budget import Spending
 from tracer_hooks.improvement import JudgedRun, PairedEvidence, SearchResult, Split
-from tracer_hooks.replay import Spending, paired_interval
+from tracer_hooks.replay import paired_interval
 from tracer_hooks.schema import Json, Trajectory, Usage
 from tracer_hooks.tasks import SuiteTask
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tracer_hooks.budget import CostCap
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.improvement import AcceptanceRule, PromptWriter, Selector
 from tracer_hooks.repairs import FeedbackMode
-from tracer_hooks.replay import CostCap
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ from tracer_hooks._api.improving._trial_of_version import TrialOfVersion
 from tracer_hooks._api.judging import Check
 from tracer_hooks._optional import require
 from tracer_hooks.attribution import get_attributor
+from tracer_hooks.budget import Spending
 from tracer_hooks.datasets import write_atomically
 from tracer_hooks.errors import BudgetSpentError, ConfigError
 from tracer_hooks.improvement import (
@@ -35,7 +36,6 @@ from tracer_hooks.improvement import (
 )
 from tracer_hooks.journal import Journal
 from tracer_hooks.repairs import Chat
-from tracer_hooks.replay import Spending
 from tracer_hooks.schema import Json, Usage
 from tracer_hooks.store import PromptStore, PromptVersion, fingerprint
 from tracer_hooks.tasks import SuiteTask

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tracer_hooks._api.improving._digest import digest
+from tracer_hooks.budget import Spending
 from tracer_hooks.endpoint import Chat, ChatCompletion, ask
 from tracer_hooks.errors import BudgetSpentError
 from tracer_hooks.journal import Journal
-from tracer_hooks.replay import Spending
 from tracer_hooks.schema import Usage
 
 

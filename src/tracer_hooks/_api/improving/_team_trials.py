@@ -19,12 +19,13 @@ from tracer_hooks._api.improving._digest import digest
 from tracer_hooks._api.judging import Check, one_loop
 from tracer_hooks._api.rerunning import is_built_with_prompts, judge_of, rerunner
 from tracer_hooks.attribution import Attributor, blames_environment, get_attributor
+from tracer_hooks.budget import Spending
 from tracer_hooks.errors import BudgetSpentError, ConfigError, ReplayError
 from tracer_hooks.frameworks import RunResult
 from tracer_hooks.improvement import JudgedRun
 from tracer_hooks.journal import Journal
 from tracer_hooks.repairs import FeedbackMode, feedback_of
-from tracer_hooks.replay import Spending, Trial
+from tracer_hooks.replay import Trial
 from tracer_hooks.schema import RunKind, RunOutcome, Trajectory
 from tracer_hooks.tasks import SuiteTask
 from tracer_hooks.telemetry import suppressed

@@ -11,10 +11,10 @@ from tracer_hooks._api.judging import Check, Expected, known_answer
 from tracer_hooks._api.rerunning._recordings import Recording
 from tracer_hooks._api.rerunning._targets import rerunner
 from tracer_hooks.attribution import Attributor, get_attributor
+from tracer_hooks.budget import CostCap
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.replay import (
     CorrectionOf,
-    CostCap,
     Counterfactual,
     Proposer,
     ReplayOptions,

@@ -111,7 +111,7 @@ def calibrate_command(
     as_json: Json = False,
 ) -> None:
     """Fit the attributor to your own team: run it, inject faults, replay failures, fit, measure on tasks left out."""
-    from tracer_hooks.replay import CostCap
+    from tracer_hooks.budget import CostCap
     from tracer_hooks.tasks import load_tasks
     from tracer_hooks_lab import CalibrateOptions, JudgeTraining
     from tracer_hooks_lab.calibration import Calibrator

@@ -159,7 +159,7 @@ def build(
 
     Ctrl-C leaves a folder that can be used; the same command goes on in it.
     """
-    from tracer_hooks.replay import CostCap
+    from tracer_hooks.budget import CostCap
 
     progress = BuildProgress(err())
     options: dict[str, Any] = {

@@ -90,7 +90,7 @@ def inject_command(
 
     Exits with 0 when the fault is verified, with 1 when it is discarded.
     """
-    from tracer_hooks.replay import CostCap
+    from tracer_hooks.budget import CostCap
     from tracer_hooks_lab import inject
 
     if mode is None and strategy in (Strategy.RESPONSE_CORRUPTION, Strategy.PROMPT_INJECTION):

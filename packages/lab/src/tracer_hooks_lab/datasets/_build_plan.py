@@ -11,9 +11,10 @@ from typing import Any, Literal, Protocol
 
 from pydantic import ValidationError
 
+from tracer_hooks.budget import CostCap
 from tracer_hooks.errors import ConfigError, DatasetError
 from tracer_hooks.journal import write_atomically
-from tracer_hooks.replay import CostCap, Proposer, ReplayOptions, ResampleProposer, TeamRunner, ToolRules, proposers_of
+from tracer_hooks.replay import Proposer, ReplayOptions, ResampleProposer, TeamRunner, ToolRules, proposers_of
 from tracer_hooks.schema import Attribution, ErrorMode, Json, Record, Trajectory, to_json
 from tracer_hooks.tasks import SuiteTask
 from tracer_hooks_lab.faults import FaultStrategy, InjectOptions, mutators_of

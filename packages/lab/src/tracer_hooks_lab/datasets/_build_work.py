@@ -7,8 +7,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from tracer_hooks.budget import Spending
 from tracer_hooks.journal import AGAIN, Journal
-from tracer_hooks.replay import Spending, Tape, Trial
+from tracer_hooks.replay import Tape, Trial
 from tracer_hooks.schema import Trajectory
 from tracer_hooks_lab.datasets._build_plan import RunUnit
 

@@ -10,12 +10,12 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from tracer_hooks.budget import Spending
 from tracer_hooks.datasets import LabeledSet
 from tracer_hooks.errors import CheckError, ConfigError, DatasetError, FaultError, ReplayError, TracerHooksError
 from tracer_hooks.journal import Journal
 from tracer_hooks.replay import (
     DecisiveSearch,
-    Spending,
     StepReplay,
     Tape,
     TapePlayer,

@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from tracer_hooks.budget import Spending
 from tracer_hooks.datasets import LabeledSet
 from tracer_hooks.journal import Journal
-from tracer_hooks.replay import DecisiveSearch, Spending
+from tracer_hooks.replay import DecisiveSearch
 from tracer_hooks.schema import DecisiveStep, Json, LabeledTrajectory, LabelSource, Step, Trajectory
 from tracer_hooks_lab.datasets._build_plan import FAULT, NATURAL, RUN, RunUnit
 from tracer_hooks_lab.datasets._build_work import RecordedRun

@@ -8,19 +8,10 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
+from tracer_hooks.budget import Spending
 from tracer_hooks.errors import ConfigError, FaultError, ReplayError
 from tracer_hooks.frameworks import Interventions
-from tracer_hooks.replay import (
-    Spending,
-    TapedRequest,
-    TapePlayer,
-    TeamRunner,
-    ToolRules,
-    ToolUse,
-    Trial,
-    live_usage,
-    retimed,
-)
+from tracer_hooks.replay import TapedRequest, TapePlayer, TeamRunner, ToolRules, ToolUse, Trial, live_usage, retimed
 from tracer_hooks.schema import (
     AgentFault,
     DecisiveStep,

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from tracer_hooks.budget import CostCap
 from tracer_hooks.datasets import LabeledSet
 from tracer_hooks.errors import AdapterError, ConfigError, DatasetError
-from tracer_hooks.replay import CostCap
 from tracer_hooks.schema import LabelSource, RunOutcome
 from tracer_hooks_lab.datasets import AuditOptions, BuildObserver, DatasetBuilder, audit
 from tracer_hooks_lab.faults import FaultStrategy, InjectOptions, LLMWriter

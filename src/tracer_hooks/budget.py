@@ -1,4 +1,4 @@
-"""What replays may cost, and what they have cost."""
+"""Budgets: what replays, searches and builds may cost, and what they have cost."""
 
 from __future__ import annotations
 
