@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 
 from tracer_hooks.datasets import load
 from tracer_hooks.evaluation._architecture import architecture_of
-from tracer_hooks.evaluation._names import fold, resolve
-from tracer_hooks.evaluation._resampling import Resampling
+from tracer_hooks.evaluation._cases import fold_name, resolve_name
+from tracer_hooks.evaluation._measures import Resampling
 from tracer_hooks.schema import LabeledTrajectory
 from tracer_hooks_models.agent_head import MODES
 
@@ -194,7 +194,7 @@ def metrics(labels: Sequence[LabeledTrajectory], said: Pairs) -> dict[str, Any]:
     gold: Pairs = [
         {(fault.agent, fault.error_mode.value) for fault in one.faults if fault.error_mode} for one in labels
     ]
-    speakers = [{fold(step.agent) for step in one.trajectory.steps} for one in labels]
+    speakers = [{fold_name(step.agent) for step in one.trajectory.steps} for one in labels]
     draws = Resampling([one.question_id or "" for one in labels], draws=DRAWS, seed=SEED)
     found: dict[str, Any] = {}
     for naming in NAMINGS:
@@ -224,7 +224,7 @@ def respelled(sets: Pairs, naming: str, speakers: Sequence[set[str]]) -> Pairs:
 
 def spelled(name: str, naming: str, speakers: set[str]) -> str:
     """A name in the spelling that is compared."""
-    return name if naming == "exact" else fold(name) if naming == "normalised" else resolve(name, speakers)
+    return name if naming == "exact" else fold_name(name) if naming == "normalised" else resolve_name(name, speakers)
 
 
 def f1(said: Sequence[set[Any]], gold: Sequence[set[Any]], draws: Resampling) -> dict[str, float]:

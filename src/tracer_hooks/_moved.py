@@ -59,6 +59,7 @@ NAMES = {
         "Spending": "tracer_hooks.budget",
         "Teller": "tracer_hooks.replay:RepairInjector",
     },
+    "tracer_hooks.evaluation": {"rivals": "tracer_hooks.evaluation:compare_attributors"},
     "tracer_hooks.testing": dict.fromkeys(_CONTRACT, "tracer_hooks_testing"),
 }
 """Former names of packages, and the module that has each now; after a colon its new name."""

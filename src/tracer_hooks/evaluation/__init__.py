@@ -1,15 +1,25 @@
 """How good an attributor is, measured so that the figure can be trusted."""
 
+from typing import Any
+
 from tracer_hooks._folds import grouped_folds
+from tracer_hooks._moved import moved_name
 from tracer_hooks.evaluation import baselines
-from tracer_hooks.evaluation._adaptation import adaptation, training_labels
-from tracer_hooks.evaluation._adaptation_report import FITTED, NATURAL, SHIPPED, AdaptationReport, AdaptationRow
-from tracer_hooks.evaluation._calibration import Calibration, CalibrationBin, calibrate
-from tracer_hooks.evaluation._case import Case, EvaluationData, Problem, SecondLabel
+from tracer_hooks.evaluation._adaptation import (
+    FITTED,
+    NATURAL,
+    SHIPPED,
+    AdaptationReport,
+    AdaptationRow,
+    adaptation,
+    training_labels,
+)
+from tracer_hooks.evaluation._cases import Case, EvaluationData, Problem, SecondLabel
+from tracer_hooks.evaluation._comparison import RivalReport, compare_attributors, held_out_apart
 from tracer_hooks.evaluation._evaluate import POOLED, evaluate
 from tracer_hooks.evaluation._folds import cross_validate, without_reference
-from tracer_hooks.evaluation._measure import Measure
-from tracer_hooks.evaluation._options import EvaluationOptions
+from tracer_hooks.evaluation._measures import Calibration, CalibrationBin, Measure, calibrate
+from tracer_hooks.evaluation._methods import EvaluationOptions
 from tracer_hooks.evaluation._page import render_evaluation
 from tracer_hooks.evaluation._read import DATASETS, read_data
 from tracer_hooks.evaluation._report import (
@@ -24,7 +34,6 @@ from tracer_hooks.evaluation._report import (
     StepRow,
     StepSection,
 )
-from tracer_hooks.evaluation._rivals import RivalReport, held_out_apart, rivals
 from tracer_hooks.evaluation._second_labels import read_second_labels
 from tracer_hooks.evaluation._terminal import evaluation_tables
 
@@ -58,6 +67,7 @@ __all__ = [
     "adaptation",
     "baselines",
     "calibrate",
+    "compare_attributors",
     "cross_validate",
     "evaluate",
     "evaluation_tables",
@@ -66,7 +76,10 @@ __all__ = [
     "read_data",
     "read_second_labels",
     "render_evaluation",
-    "rivals",
     "training_labels",
     "without_reference",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    return moved_name(__name__, name)

@@ -1,30 +1,233 @@
-"""Does fitting to a team's own labels help with failures of that team which nobody had seen?"""
+"""Adaptation to a team: an attributor as shipped, fitted on faults, on failures and on both, beside simple priors."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from tracer_hooks._folds import grouped_folds
-from tracer_hooks.attribution import Attributor, Fittable, fitted_only
+from tracer_hooks.attribution import Attributor, Fittable, diagnose_trajectory, fitted_only
 from tracer_hooks.errors import AttributionError, ConfigError
-from tracer_hooks.evaluation._adaptation_report import (
-    AGENT,
-    FITTED,
-    INJECTED,
-    NATURAL,
-    ON_BOTH,
-    ON_INJECTED,
-    ON_NATURAL,
-    POSITION,
-    SHIPPED,
-    AdaptationReport,
-)
+from tracer_hooks.evaluation._cases import fold_name
 from tracer_hooks.evaluation._folds import question_of, without_reference
-from tracer_hooks.evaluation._method_rows import Answers, CaseAnswer, answers_by, group_of, method_rows
-from tracer_hooks.evaluation._priors import agent_prior, position_prior
-from tracer_hooks.schema import LabeledTrajectory
+from tracer_hooks.evaluation._measures import Array, Measure, Resampling
+from tracer_hooks.evaluation._scores import ranked_steps
+from tracer_hooks.schema import DecisiveStep, LabeledTrajectory, LabelSource, Record
+
+SHIPPED = "as shipped"
+ON_INJECTED = "fitted to injected faults"
+ON_NATURAL = "fitted to natural failures"
+ON_BOTH = "fitted to both"
+POSITION = "most frequent step"
+AGENT = "most frequent agent, first step"
+INJECTED = "injected faults"
+NATURAL = "natural failures"
+FITTED = (ON_INJECTED, ON_NATURAL, ON_BOTH)
+_MORE = 2
+"""How many times as many answers a fit must put right as it puts wrong."""
+
+
+class AdaptationRow(Record):
+    """One method on one kind of failures."""
+
+    method: str
+    """Who answers."""
+    group: str
+    """Which failures."""
+    step: Measure
+    """Exact-step accuracy."""
+    agent: Measure
+    """Exact-agent accuracy."""
+    step_gain: Measure | None = None
+    """Exact-step accuracy minus that of the method that it is compared with, here the attributor as shipped unless
+    said otherwise, over the same draws of questions."""
+    agent_gain: Measure | None = None
+    """The same for the agent."""
+    righted: int | None = None
+    """Runs whose step it names and that method does not; None for that one itself."""
+    wronged: int | None = None
+    """Runs whose step that method names and it does not."""
+
+
+class AdaptationReport(Record):
+    """What fitting gains, every run judged without any label of its question."""
+
+    rows: tuple[AdaptationRow, ...]
+    """Every method on every group."""
+    labels: dict[str, int]
+    """How many labelled runs there are of each group, weak labels left out."""
+    weak: int = 0
+    """How many weak labels were learnt from as well."""
+    questions: int
+    """Different questions."""
+    folds: int
+    """Folds of whole questions."""
+    seed: int
+    """Of the folds and the draws."""
+
+    @property
+    def judged_on(self) -> str:
+        """The failures that decide: the natural ones, which are what is to be diagnosed, where there are any."""
+        return NATURAL if self.labels.get(NATURAL, 0) else INJECTED
+
+    @property
+    def best(self) -> str:
+        """What is to be kept: the fit to both, unless another fit does better, or none is worth it.
+
+        Natural failures decide, however few: a fit that another one beats on them is not kept. Where they say the same
+        of several, the injected faults decide among those; where these do too, the fit to both comes first, then that
+        to natural failures. The best fit is worth it only when it puts more than twice as many natural failures right
+        as it puts wrong, so that it is less likely to have gained by chance; where it changes none of them, the
+        injected faults say.
+        """
+        measured = [method for method in FITTED if self.row(method, self.judged_on) is not None]
+        if not measured:
+            return SHIPPED
+        best = max(measured, key=lambda method: (*self._right(method), FITTED.index(method)))
+        return best if self._is_worth_it(best) else SHIPPED
+
+    def _is_worth_it(self, method: str) -> bool:
+        row = self.row(method, self.judged_on)
+        if row is None or self._right(method) <= self._right(SHIPPED):
+            return False
+        if row.righted is None or row.wronged is None:
+            return True
+        return row.righted > _MORE * row.wronged or row.righted == row.wronged == 0
+
+    def _right(self, method: str) -> tuple[float, float]:
+        """Exact steps in natural failures, then in injected faults."""
+        rows = [self.row(method, group) for group in (NATURAL, INJECTED)]
+        natural, injected = (0.0 if row is None else round(row.step.value, 9) for row in rows)
+        return natural, injected
+
+    def row(self, method: str, group: str) -> AdaptationRow | None:
+        """One row; None when it was not measured."""
+        return next((row for row in self.rows if (row.method, row.group) == (method, group)), None)
+
+
+Answers = list[tuple[int, str] | None]
+"""Step and agent for each run; None where there is no answer."""
+CaseAnswer = Callable[[LabeledTrajectory], tuple[int, str] | None]
+"""Answers about one run."""
+
+
+def answers_by(attributor: Attributor) -> CaseAnswer:
+    """What an attributor answers; one that abstains is taken at its first candidate."""
+
+    def answer(case: LabeledTrajectory) -> tuple[int, str] | None:
+        ranking = ranked_steps(diagnose_trajectory(case.trajectory, attributor=attributor))
+        return (ranking[0], case.trajectory.steps[ranking[0]].agent) if ranking else None
+
+    return answer
+
+
+def group_of(one: LabeledTrajectory) -> str:
+    """Which kind of failure it is: :data:`INJECTED` or :data:`NATURAL`."""
+    return INJECTED if one.label_source is LabelSource.INJECTED else NATURAL
+
+
+def method_rows(
+    cases: Sequence[LabeledTrajectory],
+    questions: Sequence[str],
+    answers: Mapping[str, Answers],
+    *,
+    beside: str,
+    seed: int,
+    draws: int,
+) -> Iterator[AdaptationRow]:
+    """One row for each method on each kind of failures, weak labels left out.
+
+    Args:
+        cases: The labelled failures.
+        questions: The question of each.
+        answers: What each method answered, in the order of the cases.
+        beside: The method that the others are compared with.
+        seed: Of the draws.
+        draws: Bootstrap draws of whole questions.
+    """
+    for group in (NATURAL, INJECTED):
+        places = [position for position, one in enumerate(cases) if group_of(one) == group and not one.is_weak]
+        if not places:
+            continue
+        resampling = Resampling([questions[position] for position in places], draws=draws, seed=seed)
+        hits = {
+            method: hits_of([cases[p] for p in places], [given[p] for p in places]) for method, given in answers.items()
+        }
+        others = hits[beside]
+        for method, (steps, agents) in hits.items():
+            step, agent = resampling.mean(steps), resampling.mean(agents)
+            if step is None or agent is None:
+                continue
+            gained = method != beside
+            yield AdaptationRow(
+                method=method,
+                group=group,
+                step=step,
+                agent=agent,
+                step_gain=resampling.difference(steps, others[0]) if gained else None,
+                agent_gain=resampling.difference(agents, others[1]) if gained else None,
+                righted=int((steps > others[0]).sum()) if gained else None,
+                wronged=int((steps < others[0]).sum()) if gained else None,
+            )
+
+
+def hits_of(cases: Sequence[LabeledTrajectory], given: Answers) -> tuple[Array, Array]:
+    """Whether each answer names the labelled step, and whether it names the labelled agent; 1 or 0."""
+    steps, agents = [], []
+    for case, answer in zip(cases, given, strict=True):
+        gold = case.decisive
+        steps.append(float(answer is not None and gold is not None and answer[0] == gold.step))
+        agents.append(float(answer is not None and gold is not None and fold_name(answer[1]) == fold_name(gold.agent)))
+    return np.array(steps), np.array(agents)
+
+
+def position_prior(training: Sequence[LabeledTrajectory]) -> CaseAnswer:
+    """Names the step that was decisive most often."""
+    counts = _Counts(training, lambda gold: gold.step)
+
+    def answer(case: LabeledTrajectory) -> tuple[int, str] | None:
+        steps = case.trajectory.steps
+        known = counts.of(case)
+        best = max(range(len(steps)), key=lambda place: (known[place], -place))
+        return best, steps[best].agent
+
+    return answer
+
+
+def agent_prior(training: Sequence[LabeledTrajectory]) -> CaseAnswer:
+    """Names the first step of the agent that was to blame most often."""
+    counts = _Counts(training, lambda gold: fold_name(gold.agent))
+
+    def answer(case: LabeledTrajectory) -> tuple[int, str] | None:
+        known = counts.of(case)
+        best = max(case.trajectory.steps, key=lambda step: (known[fold_name(step.agent)], -step.index))
+        return best.index, best.agent
+
+    return answer
+
+
+class _Counts:
+    """What was to blame how often, in the same kind of failures: of the same team, or of all where it has none."""
+
+    def __init__(self, training: Sequence[LabeledTrajectory], what: Callable[[DecisiveStep], Hashable]) -> None:
+        self._by_team: defaultdict[tuple[str, str], Counter[Hashable]] = defaultdict(Counter)
+        self._by_group: defaultdict[str, Counter[Hashable]] = defaultdict(Counter)
+        for one in training:
+            if one.decisive is not None:
+                self._by_team[_team(one), group_of(one)][what(one.decisive)] += 1
+                self._by_group[group_of(one)][what(one.decisive)] += 1
+
+    def of(self, case: LabeledTrajectory) -> Counter[Hashable]:
+        """How often each was to blame."""
+        return self._by_team.get((_team(case), group_of(case))) or self._by_group[group_of(case)]
+
+
+def _team(one: LabeledTrajectory) -> str:
+    return f"{one.trajectory.framework}/{one.trajectory.team}"
+
 
 _FEWEST = 5
 """Labels below which nothing is fitted."""

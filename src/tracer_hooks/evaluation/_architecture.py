@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tracer_hooks.evaluation._names import fold, speakers_of
+from tracer_hooks.evaluation._cases import fold_name, speakers_of
 from tracer_hooks.schema import Trajectory
 
 ARCHITECTURES = ("debate", "macnet", "agentverse", "dylan", "smolagents", "magentic")
@@ -27,7 +27,7 @@ def architecture_of(trajectory: Trajectory) -> str:
     and debates have three assistants; a run of bare assistants without the user is taken for DyLAN. Labels are not
     looked at.
     """
-    team = fold(trajectory.team)
+    team = fold_name(trajectory.team)
     for word, name in _TEAM_WORDS:
         if word in team:
             return name
@@ -43,5 +43,5 @@ def architecture_of(trajectory: Trajectory) -> str:
     if speakers & _DYLAN:
         return "dylan"
     if speakers and all(_ASSISTANT.fullmatch(name) for name in speakers):
-        return "debate" if fold(trajectory.steps[0].agent) == "user" else "dylan"
+        return "debate" if fold_name(trajectory.steps[0].agent) == "user" else "dylan"
     return "other"

@@ -9,19 +9,33 @@ import numpy as np
 from tracer_hooks._version import __version__
 from tracer_hooks.attribution import Attributor
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.evaluation._answers import Answer, as_found, ask, outcome_withheld, problems_of
-from tracer_hooks.evaluation._case import Case, EvaluationData, Problem
-from tracer_hooks.evaluation._detection import detection_section
-from tracer_hooks.evaluation._entrant import Entrant, entrants_of
-from tracer_hooks.evaluation._fault_scores import fault_guess_of, score_faults
-from tracer_hooks.evaluation._fault_section import fault_section
-from tracer_hooks.evaluation._options import EvaluationOptions, Progress
+from tracer_hooks.evaluation._cases import Case, EvaluationData, Problem
+from tracer_hooks.evaluation._measures import Resampling
+from tracer_hooks.evaluation._methods import (
+    Answer,
+    EvaluatedMethod,
+    EvaluationOptions,
+    Progress,
+    as_found,
+    ask,
+    evaluated_methods,
+    outcome_withheld,
+    problems_of,
+)
 from tracer_hooks.evaluation._report import EvaluationReport, GroupReport, ProblemReport
-from tracer_hooks.evaluation._resampling import Resampling
-from tracer_hooks.evaluation._scored import Detected, Mask, ScoredFaults, ScoredSteps, chosen
+from tracer_hooks.evaluation._scores import (
+    DetectedRuns,
+    Mask,
+    ScoredFaults,
+    ScoredSteps,
+    chosen_rows,
+    fault_guess_of,
+    guess_of,
+    score_faults,
+    score_guesses,
+)
 from tracer_hooks.evaluation._second_section import second_label_section
-from tracer_hooks.evaluation._step_scores import guess_of, score_guesses
-from tracer_hooks.evaluation._step_section import step_section
+from tracer_hooks.evaluation._sections import detection_section, fault_section, step_section
 from tracer_hooks.evaluation.baselines import fault_baselines, step_baselines
 from tracer_hooks.schema import RunOutcome
 
@@ -62,7 +76,7 @@ def evaluate(
             "there is no run to evaluate on, expected at least one. See tracer_hooks.evaluation.read_data"
         )
     named = attributors if isinstance(attributors, Mapping) else {attributors.name: attributors}
-    entrants = entrants_of(named, data.cases, options.cross_validate, options.seed)
+    entrants = evaluated_methods(named, data.cases, options.cross_validate, options.seed)
     work = _Work(data.cases, options, progress)
     for entrant in entrants:
         work.measure(entrant)
@@ -102,11 +116,11 @@ class _Work:
         self._fault_cases = [case for case in cases if case.faults is not None]
         self._steps: list[ScoredSteps] = []
         self._faults: list[ScoredFaults] = []
-        self._detected: list[Detected] = []
+        self._detected: list[DetectedRuns] = []
         self.problems: list[Problem] = []
         self.versions: dict[str, str] = {}
 
-    def measure(self, entrant: Entrant) -> None:
+    def measure(self, entrant: EvaluatedMethod) -> None:
         """Ask an attributor everything, and score it."""
         found = self._ask(entrant)
         self.versions[entrant.name] = next((one.attribution.attributor for one in found if one.attribution), "")
@@ -116,8 +130,8 @@ class _Work:
         if self._options.detection:
             if any(case.outcome is not RunOutcome.UNKNOWN for case in self._cases):
                 withheld = self._ask(entrant, withheld=True)
-                self._detected.append(Detected(name=entrant.name, told=False, answers=withheld))
-            self._detected.append(Detected(name=entrant.name, told=True, answers=found))
+                self._detected.append(DetectedRuns(name=entrant.name, told=False, answers=withheld))
+            self._detected.append(DetectedRuns(name=entrant.name, told=True, answers=found))
 
     def add_baselines(self) -> None:
         """Score what reads nothing."""
@@ -143,20 +157,20 @@ class _Work:
             groups[-1] = groups[-1].model_copy(update={"second_labels": None})
         return groups
 
-    def _ask(self, entrant: Entrant, *, told: bool = False, withheld: bool = False) -> list[Answer]:
+    def _ask(self, entrant: EvaluatedMethod, *, told: bool = False, withheld: bool = False) -> list[Answer]:
         view = outcome_withheld if withheld else as_found
         answers = ask(entrant, self._cases, view=view, told=told, progress=self._progress)
         self.problems += problems_of(entrant, self._cases, answers)
         return answers
 
-    def _score(self, entrant: Entrant, answers: list[Answer], *, told: bool) -> None:
+    def _score(self, entrant: EvaluatedMethod, answers: list[Answer], *, told: bool) -> None:
         if self._step_cases:
-            mine = chosen(answers, self._has_step)
+            mine = chosen_rows(answers, self._has_step)
             guesses = [guess_of(answer) for answer in mine]
             scores = score_guesses(self._step_cases, guesses)
             self._steps.append(ScoredSteps(name=entrant.name, told=told, scores=scores, guesses=guesses, answers=mine))
         if self._fault_cases:
-            mine = chosen(answers, self._has_fault)
+            mine = chosen_rows(answers, self._has_fault)
             counts = score_faults(self._fault_cases, [fault_guess_of(answer) for answer in mine])
             self._faults.append(ScoredFaults(name=entrant.name, told=told, scores=counts, answers=mine))
 

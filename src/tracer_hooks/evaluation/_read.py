@@ -12,7 +12,7 @@ from typing import Literal, cast, get_args
 from tracer_hooks.datasets import LoadedRecord, load
 from tracer_hooks.errors import ConfigError, TrajectoryError
 from tracer_hooks.evaluation._architecture import architecture_of
-from tracer_hooks.evaluation._case import Case, EvaluationData, Problem, SecondLabel, make_case
+from tracer_hooks.evaluation._cases import Case, EvaluationData, Problem, SecondLabel, make_case
 from tracer_hooks.evaluation._second_labels import is_label_file
 from tracer_hooks.schema import RunOutcome
 
@@ -26,7 +26,7 @@ _FORMATS = {"aegis": "aegis", "agentrx": "agentrx", "trail": "trail"}
 
 
 @dataclass(slots=True, kw_only=True)
-class _Found:
+class _FoundRecords:
     cases: list[Case] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -60,7 +60,7 @@ def read_data(
     if labels and dataset != "whowhen":
         raise ConfigError(f"second labels belong to Who&When logs, not to the data set {dataset!r}")
     root = Path(path)
-    found = _Found()
+    found = _FoundRecords()
     for record in load(root, format=cast("Literal['auto']", _FORMATS.get(dataset, "auto"))):
         _take(record, root, dataset, found, labels)
     cases = _drawn(found.cases, limit, seed)
@@ -79,7 +79,7 @@ def read_data(
     )
 
 
-def _take(record: LoadedRecord, root: Path, dataset: str, found: _Found, labels: Sequence[SecondLabel]) -> None:
+def _take(record: LoadedRecord, root: Path, dataset: str, found: _FoundRecords, labels: Sequence[SecondLabel]) -> None:
     if record.trajectory is None or record.error is not None:
         file = Path(_PLACE.sub("", record.source))
         if dataset == "whowhen" and is_label_file(file):

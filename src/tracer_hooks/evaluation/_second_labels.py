@@ -8,7 +8,7 @@ from typing import Any
 
 from tracer_hooks._json_files import json_pieces
 from tracer_hooks.errors import ConfigError, TrajectoryError
-from tracer_hooks.evaluation._case import SecondLabel
+from tracer_hooks.evaluation._cases import SecondLabel
 from tracer_hooks.schema import to_text
 
 _FILE, _ROOT = "whowhen_file", "agentrx_root"

@@ -7,13 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tracer_hooks.evaluation._case import Case, SecondLabel
-from tracer_hooks.evaluation._measure import Measure
-from tracer_hooks.evaluation._names import fold
+from tracer_hooks.evaluation._cases import Case, SecondLabel, fold_name
+from tracer_hooks.evaluation._measures import Measure, Resampling
 from tracer_hooks.evaluation._report import SecondLabelRow, SecondLabelSection
-from tracer_hooks.evaluation._resampling import Resampling
-from tracer_hooks.evaluation._scored import ScoredSteps
-from tracer_hooks.evaluation._step_scores import TOLERANCES, Guess
+from tracer_hooks.evaluation._scores import TOLERANCES, Guess, ScoredSteps
 
 
 def second_label_section(
@@ -52,7 +49,7 @@ def second_label_section(
 def agreement(case: Case) -> dict[str, float]:
     """How the two labels of a run compare; both are there."""
     second = _second(case)
-    agent = fold(case.gold_agent or "") == fold(second.agent)
+    agent = fold_name(case.gold_agent or "") == fold_name(second.agent)
     distance = math.inf if case.gold_step is None else abs(case.gold_step - second.step)
     return {
         "agent": float(agent),
@@ -66,12 +63,12 @@ def agreement(case: Case) -> dict[str, float]:
 def hits(case: Case, guess: Guess | None) -> dict[str, float]:
     """Which of the two labels an answer meets; NaN for ``both`` where they differ."""
     second = _second(case)
-    step, agent = (None, None) if guess is None else (guess.step, fold(guess.agent))
+    step, agent = (None, None) if guess is None else (guess.step, fold_name(guess.agent))
     met = {
         "step": (step is not None and step == case.gold_step, step is not None and step == second.step),
-        "agent": (agent == fold(case.gold_agent or ""), agent == fold(second.agent)),
+        "agent": (agent == fold_name(case.gold_agent or ""), agent == fold_name(second.agent)),
     }
-    same = {"step": case.gold_step == second.step, "agent": fold(case.gold_agent or "") == fold(second.agent)}
+    same = {"step": case.gold_step == second.step, "agent": fold_name(case.gold_agent or "") == fold_name(second.agent)}
     found = {
         f"{what}_{which}": float(value)
         for what, (first, other) in met.items()

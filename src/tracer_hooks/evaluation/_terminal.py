@@ -6,26 +6,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tracer_hooks.evaluation._report import (
+    FAULT_COLUMNS,
+    SECOND_COLUMNS,
+    STEP_COLUMNS,
     DetectionSection,
     EvaluationReport,
     FaultSection,
     GroupReport,
-    Row,
+    MethodRow,
     SecondLabelSection,
     StepRow,
     StepSection,
-)
-from tracer_hooks.evaluation._wording import (
-    FAULT_COLUMNS,
-    SECOND_COLUMNS,
-    STEP_COLUMNS,
-    cells,
     comparison_words,
     cost_words,
     detection_title,
     group_title,
     length_words,
     percent,
+    row_cells,
     row_name,
 )
 
@@ -152,12 +150,12 @@ def _second(section: SecondLabelSection, columns: dict[str, str]) -> Iterator[Re
     yield table
 
 
-def _rows(title: str, rows: Sequence[Row], columns: dict[str, str]) -> RenderableType:
+def _rows(title: str, rows: Sequence[MethodRow], columns: dict[str, str]) -> RenderableType:
     table = _table(title, list(columns.values()))
     last = max((place for place, row in enumerate(rows) if not row.is_baseline), default=-1)
     for place, row in enumerate(rows):
         name = _text(row_name(row.name, told=row.told_reference), "dim" if row.is_baseline else "bold")
-        table.add_row(name, *cells(row, columns), end_section=place == last)
+        table.add_row(name, *row_cells(row, columns), end_section=place == last)
     return table
 
 

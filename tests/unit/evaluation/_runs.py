@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tracer_hooks.datasets import LoadedRecord
-from tracer_hooks.evaluation._case import Case, make_case
+from tracer_hooks.evaluation._cases import Case, make_case
 from tracer_hooks.schema import (
     AgentFault,
     Attribution,

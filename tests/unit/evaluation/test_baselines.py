@@ -3,7 +3,7 @@ import math
 import pytest
 
 from tracer_hooks.evaluation import baselines
-from tracer_hooks.evaluation._step_scores import STEP_METRICS, Guess
+from tracer_hooks.evaluation._scores import STEP_METRICS, Guess
 from tracer_hooks.schema import Step, ToolCall, Trajectory
 
 from ._runs import case, labeled, run

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from tracer_hooks.evaluation._answers import Answer
-from tracer_hooks.evaluation._detection import detection_section, separation
-from tracer_hooks.evaluation._resampling import Resampling
-from tracer_hooks.evaluation._scored import Detected
+from tracer_hooks.evaluation._measures import Resampling
+from tracer_hooks.evaluation._methods import Answer
+from tracer_hooks.evaluation._scores import DetectedRuns
+from tracer_hooks.evaluation._sections import detection_section, separation
 from tracer_hooks.schema import Attribution, RunOutcome
 
 from ._runs import abstention, answer, case, run
@@ -14,7 +14,7 @@ PASS, FAIL, UNKNOWN = RunOutcome.SUCCEEDED, RunOutcome.FAILED, RunOutcome.UNKNOW
 
 def section(outcomes: list[RunOutcome], said: list[Attribution | None]):
     cases = [case(run("A", run_id=str(k), outcome=outcome), dataset="graded") for k, outcome in enumerate(outcomes)]
-    rows = [Detected(name="x", told=False, answers=[Answer(attribution=one, seconds=0) for one in said])]
+    rows = [DetectedRuns(name="x", told=False, answers=[Answer(attribution=one, seconds=0) for one in said])]
     resampling = Resampling([str(k) for k in range(len(cases))], draws=50, seed=0)
     return detection_section(cases, rows, np.ones(len(cases), dtype=np.bool_), resampling)
 

@@ -3,11 +3,10 @@ import math
 import pytest
 
 from tracer_hooks.evaluation import baselines
-from tracer_hooks.evaluation._answers import Answer
-from tracer_hooks.evaluation._case import Case
-from tracer_hooks.evaluation._fault_scores import FaultGuess, FaultScores, fault_guess_of, score_faults, within_run_auc
-from tracer_hooks.evaluation._label_counts import LabelCounts, macro_f1
-from tracer_hooks.evaluation._resampling import Resampling
+from tracer_hooks.evaluation._cases import Case
+from tracer_hooks.evaluation._measures import LabelCounts, Resampling, macro_f1
+from tracer_hooks.evaluation._methods import Answer
+from tracer_hooks.evaluation._scores import FaultGuess, FaultScores, fault_guess_of, score_faults, within_run_auc
 from tracer_hooks.schema import AgentFault, Attribution, Candidate, ErrorMode
 
 from ._runs import M11, M12, M13, M23, abstention, case, labeled, run

@@ -1,7 +1,7 @@
 import pytest
 
 from tracer_hooks.evaluation._architecture import ARCHITECTURES, architecture_of
-from tracer_hooks.evaluation._names import fold, is_person, is_terminal, resolve, speakers_of
+from tracer_hooks.evaluation._cases import fold_name, is_person, is_terminal, resolve_name, speakers_of
 
 from ._runs import run
 
@@ -19,20 +19,20 @@ from ._runs import run
     ],
 )
 def test_spellings_of_one_name(one: str, other: str) -> None:
-    assert fold(one) == fold(other)
+    assert fold_name(one) == fold_name(other)
 
 
 @pytest.mark.parametrize(
     ("one", "other"), [("Solver1", "Solver2"), ("Agent (1)", "Agent (2)"), ("Planner", "Plan"), ("***", "---")]
 )
 def test_different_names_stay_different(one: str, other: str) -> None:
-    assert fold(one) != fold(other)
+    assert fold_name(one) != fold_name(other)
 
 
 def test_a_running_number_is_dropped_only_when_that_gives_a_speaker() -> None:
-    assert resolve("psychologist4", ["psychologist", "assistant1"]) == "psychologist"
-    assert resolve("Assistant1", ["assistant", "assistant1"]) == "assistant1"
-    assert resolve("ranker5", ["assistant1"]) == "ranker5"
+    assert resolve_name("psychologist4", ["psychologist", "assistant1"]) == "psychologist"
+    assert resolve_name("Assistant1", ["assistant", "assistant1"]) == "assistant1"
+    assert resolve_name("ranker5", ["assistant1"]) == "ranker5"
 
 
 def test_people_and_terminals() -> None:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tracer_hooks.evaluation._resampling import Resampling
+from tracer_hooks.evaluation._measures import Resampling
 
 
 def array(*values: float) -> np.ndarray:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from tracer_hooks.errors import ConfigError, OutputParseError
-from tracer_hooks.evaluation import RivalReport, held_out_apart, rivals
-from tracer_hooks.evaluation._adaptation_report import INJECTED, NATURAL, POSITION
+from tracer_hooks.evaluation import RivalReport, compare_attributors, held_out_apart
+from tracer_hooks.evaluation._adaptation import INJECTED, NATURAL, POSITION
 from tracer_hooks.schema import Attribution, DecisiveStep, LabeledTrajectory, LabelSource, RunOutcome, Step, Trajectory
 
 AGENTS = ("planner", "solver", "checker")
@@ -47,7 +47,7 @@ class Names:
 
 
 def compared(rival: Callable[[int], int], standard: Callable[[int], int], runs: list[LabeledTrajectory]) -> RivalReport:
-    return rivals(runs, {"rival": Names(rival), "standard": Names(standard)}, draws=50)
+    return compare_attributors(runs, {"rival": Names(rival), "standard": Names(standard)}, draws=50)
 
 
 RUNS = [failed(number) for number in range(8)]
@@ -96,10 +96,12 @@ def test_a_reply_that_cannot_be_used_is_wrong_and_counted() -> None:
 
 
 def test_a_prior_that_names_as_many_steps_is_told() -> None:
-    report = rivals(RUNS, {"rival": Names(lambda _: 1), "standard": Names(lambda _: 0)}, learnt=RUNS, draws=0)
+    report = compare_attributors(
+        RUNS, {"rival": Names(lambda _: 1), "standard": Names(lambda _: 0)}, learnt=RUNS, draws=0
+    )
     assert report.is_better
     assert report.as_good_unread == POSITION
-    report = rivals(
+    report = compare_attributors(
         RUNS, {"rival": Names(lambda _: 1), "standard": Names(lambda _: 0)}, learnt=[failed(9, gold=2)], draws=0
     )
     assert report.as_good_unread is None

@@ -3,9 +3,9 @@ import math
 import pytest
 
 from tracer_hooks.evaluation import SecondLabel
-from tracer_hooks.evaluation._case import Case
+from tracer_hooks.evaluation._cases import Case
+from tracer_hooks.evaluation._scores import Guess
 from tracer_hooks.evaluation._second_section import agreement, hits
-from tracer_hooks.evaluation._step_scores import Guess
 
 from ._runs import case, labeled, run
 

@@ -9,8 +9,8 @@ from rich.console import Console
 from tracer_hooks.evaluation import EvaluationData, EvaluationOptions, EvaluationReport, SecondLabel, evaluate
 from tracer_hooks.evaluation import evaluation_tables as tables
 from tracer_hooks.evaluation import render_evaluation as page
-from tracer_hooks.evaluation._charts import bar_chart, line_chart, reliability_chart, series_of
-from tracer_hooks.evaluation._measure import Measure
+from tracer_hooks.evaluation._measures import Measure
+from tracer_hooks.evaluation._page import bar_chart, line_chart, reliability_chart, series_of
 from tracer_hooks.schema import AgentFault, Attribution, RunOutcome, Trajectory, Usage
 
 from ._runs import M11, Scripted, answer, case, labeled, run

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracer_hooks.attribution import Attributor, get_attributor
 from tracer_hooks.errors import ConfigError, DatasetError
-from tracer_hooks.evaluation import RivalReport, held_out_apart, rivals
+from tracer_hooks.evaluation import RivalReport, compare_attributors, held_out_apart
 from tracer_hooks.extension import make_folder, write_files
 from tracer_hooks.schema import LabeledTrajectory, to_json
 
@@ -140,7 +140,7 @@ class OwnJudge:
         name, other = standard(learnt)
         judge = get_attributor(self.folder)
         with progress.phase("judging failures in tasks left out") as tick:
-            report = rivals(
+            report = compare_attributors(
                 judged, {RIVAL: judge, name: other}, learnt=taught, seed=self._seed, on_run=lambda *_: tick()
             )
         self._save({self.folder / _COMPARISON: (report.model_dump_json(indent=2) + "\n").encode()})

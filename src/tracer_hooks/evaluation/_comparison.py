@@ -11,10 +11,22 @@ from pydantic import Field
 from tracer_hooks._folds import grouped_folds
 from tracer_hooks.attribution import Attributor
 from tracer_hooks.errors import AttributionError, ConfigError
-from tracer_hooks.evaluation._adaptation_report import AGENT, INJECTED, NATURAL, POSITION, AdaptationRow
+from tracer_hooks.evaluation._adaptation import (
+    AGENT,
+    INJECTED,
+    NATURAL,
+    POSITION,
+    AdaptationRow,
+    Answers,
+    CaseAnswer,
+    agent_prior,
+    answers_by,
+    group_of,
+    hits_of,
+    method_rows,
+    position_prior,
+)
 from tracer_hooks.evaluation._folds import question_of, without_reference
-from tracer_hooks.evaluation._method_rows import Answers, CaseAnswer, answers_by, group_of, hits_of, method_rows
-from tracer_hooks.evaluation._priors import agent_prior, position_prior
 from tracer_hooks.schema import LabeledTrajectory, Record, Text
 
 _CHANCE = 0.05
@@ -99,7 +111,7 @@ def _key(one: LabeledTrajectory) -> str:
     return " ".join(one.trajectory.task.casefold().split()) or question_of(one)
 
 
-def rivals(
+def compare_attributors(
     labeled: Sequence[LabeledTrajectory],
     attributors: Mapping[str, Attributor],
     *,

@@ -1,0 +1,173 @@
+"""Methods under evaluation: who is asked, fold by fold, what they answer, and what they could not."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tracer_hooks._folds import grouped_folds
+from tracer_hooks.attribution import Attributor, Fittable, diagnose_each
+from tracer_hooks.errors import ConfigError, MissingExtraError
+from tracer_hooks.evaluation._cases import Case, Problem
+from tracer_hooks.schema import Attribution, RunOutcome, Trajectory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluatedMethod:
+    """One row of the tables."""
+
+    name: str
+    """As the caller named it."""
+    attributor_for: Callable[[int], Attributor]
+    """The attributor for the run at this position."""
+
+
+def evaluated_methods(
+    attributors: Mapping[str, Attributor], cases: Sequence[Case], folds: int | None, seed: int
+) -> list[EvaluatedMethod]:
+    """Every attributor as it is and, with ``folds``, fitted to the other folds of the labelled cases.
+
+    Raises:
+        ConfigError: With ``folds``: an attributor cannot be fitted, or there are too few labelled questions.
+    """
+    found = [EvaluatedMethod(name=name, attributor_for=_always(attributor)) for name, attributor in attributors.items()]
+    if folds is None:
+        return found
+    if all(case.labeled is None for case in cases):
+        raise ConfigError("cannot cross-validate on runs that are only graded, expected labelled ones")
+    for name, attributor in attributors.items():
+        if not isinstance(attributor, Fittable):
+            raise ConfigError(
+                f"attributor {name!r} cannot be fitted to labels, so it cannot be cross-validated. "
+                "Run it without --cross-validate"
+            )
+        entrant = EvaluatedMethod(
+            name=f"{name}, fitted ({folds} folds)", attributor_for=_by_fold(attributor, cases, folds, seed)
+        )
+        found.append(entrant)
+    return found
+
+
+def _always(attributor: Attributor) -> Callable[[int], Attributor]:
+    return lambda position: attributor
+
+
+def _by_fold(fittable: Fittable, cases: Sequence[Case], folds: int, seed: int) -> Callable[[int], Attributor]:
+    """Runs without a label are judged by the fold that their question falls into, like the labelled ones."""
+    where = grouped_folds([case.question for case in cases], folds, seed=seed, strata=[case.group for case in cases])
+
+    @functools.cache
+    def fitted(fold: int) -> Attributor:
+        labeled = [case.labeled for case, place in zip(cases, where, strict=True) if place != fold]
+        attributor, _ = fittable.fit([one for one in labeled if one is not None], seed=seed)
+        return attributor
+
+    return lambda position: fitted(where[position])
+
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is done, and how much there is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationOptions:
+    """What to measure beside the accuracy without the expected answer."""
+
+    with_reference: bool = False
+    """Also measure with the expected answer, as rows of their own."""
+    detection: bool = True
+    """Also measure who is blamed when the outcome of the run is not told; this diagnoses every run once more."""
+    cross_validate: int | None = None
+    """Number of folds; each attributor that can be fitted is then also measured fitted to the other folds."""
+    draws: int = 2000
+    """Bootstrap samples behind each interval; 0 for no intervals."""
+    seed: int = 0
+    """Of the folds and of the bootstrap."""
+
+    def __post_init__(self) -> None:
+        if self.cross_validate is not None and self.cross_validate < 2:
+            raise ConfigError(f"cross_validate is {self.cross_validate!r}, expected at least 2 folds")
+        if self.draws < 0:
+            raise ConfigError(f"draws is {self.draws!r}, expected 0 or more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What was said of one run."""
+
+    attribution: Attribution | None
+    """None when the attributor failed; counts as an abstention."""
+    seconds: float
+    """Wall-clock time of the diagnosis."""
+    error: str | None = None
+    """Why the attributor failed."""
+
+    @property
+    def given(self) -> Attribution | None:
+        """The attribution, unless it is an abstention."""
+        found = self.attribution
+        return None if found is None or found.abstained or found.agent is None else found
+
+
+def as_found(trajectory: Trajectory) -> Trajectory:
+    """The run with the outcome of the file."""
+    return trajectory
+
+
+def outcome_withheld(trajectory: Trajectory) -> Trajectory:
+    """The run as it looks to somebody who does not know how it ended."""
+    return trajectory.model_copy(update={"outcome": RunOutcome.UNKNOWN, "outcome_reason": None})
+
+
+def ask(
+    entrant: EvaluatedMethod,
+    cases: Sequence[Case],
+    *,
+    view: Callable[[Trajectory], Trajectory] = as_found,
+    told: bool = False,
+    progress: Progress | None = None,
+) -> list[Answer]:
+    """One answer for each case; an attributor that fails on a run is recorded and the rest goes on.
+
+    Args:
+        entrant: Who is asked.
+        cases: About what.
+        view: What the attributor is shown of a run.
+        told: Whether the expected answer is handed over.
+        progress: Told after each run.
+
+    Raises:
+        MissingExtraError: The attributor needs something that is not installed.
+        ConfigError: The attributor cannot work as it is configured.
+    """
+    answers: list[Answer] = []
+    for attributor, group in itertools.groupby(enumerate(cases), key=lambda one: entrant.attributor_for(one[0])):
+        asked = ((view(case.trajectory), case.reference if told else None) for _, case in group)
+        began = time.perf_counter()
+        for answer in diagnose_each(asked, attributor=attributor):
+            if isinstance(answer, (MissingExtraError, ConfigError)):  # no run would fare better
+                raise answer
+            answers.append(_answer_of(answer, seconds=time.perf_counter() - began))
+            began = time.perf_counter()
+            if progress is not None:
+                progress(entrant.name, len(answers), len(cases))
+    return answers
+
+
+def _answer_of(answer: Attribution | Exception, *, seconds: float) -> Answer:
+    """The answer with the time that it took, which is the attributor's word where it asked several at once."""
+    if isinstance(answer, Exception):
+        return Answer(attribution=None, seconds=seconds, error=f"{type(answer).__name__}: {answer}")
+    return Answer(attribution=answer, seconds=answer.elapsed_s or seconds)
+
+
+def problems_of(entrant: EvaluatedMethod, cases: Sequence[Case], answers: Sequence[Answer]) -> list[Problem]:
+    """The runs that the attributor failed on."""
+    return [
+        Problem(source=case.source, reason=f"attributor {entrant.name!r}: {answer.error}")
+        for case, answer in zip(cases, answers, strict=True)
+        if answer.error is not None
+    ]
