@@ -62,7 +62,7 @@ if "OPENAI_BASE_URL" not in os.environ:
 gc.set_threshold(20_000)
 
 from tracer_hooks._api.conducting import _recovery  # noqa: E402 - after what it reads
-from tracer_hooks.telemetry._log_gate import release_logs  # noqa: E402
+from tracer_hooks.telemetry._capture import release_logs  # noqa: E402
 
 _OURS = (
     "TRACER_HOOKS_CAPTURE",

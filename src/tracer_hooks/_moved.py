@@ -60,6 +60,11 @@ NAMES = {
         "Teller": "tracer_hooks.replay:RepairInjector",
     },
     "tracer_hooks.evaluation": {"rivals": "tracer_hooks.evaluation:compare_attributors"},
+    "tracer_hooks.telemetry": {
+        "ContentGate": "tracer_hooks.telemetry:ContentPolicy",
+        "gated_attribution": "tracer_hooks.telemetry:redacted_attribution",
+        "gated_trajectory": "tracer_hooks.telemetry:redacted_trajectory",
+    },
     "tracer_hooks.testing": dict.fromkeys(_CONTRACT, "tracer_hooks_testing"),
 }
 """Former names of packages, and the module that has each now; after a colon its new name."""

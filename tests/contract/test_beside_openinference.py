@@ -9,7 +9,7 @@ import pytest
 import tracer_hooks
 from tracer_hooks import semconv
 from tracer_hooks.telemetry import assemble
-from tracer_hooks.telemetry._file_exporter import to_record
+from tracer_hooks.telemetry._otlp_write import to_record
 from tracer_hooks_testing._base import attribute
 from tracer_hooks_testing._isolation import attributes, changes
 

@@ -21,7 +21,7 @@ import tracer_hooks
 from tracer_hooks.config import CaptureConfig, ContentCapture
 from tracer_hooks.errors import ReplayError
 from tracer_hooks.telemetry import OTLPFileExporter
-from tracer_hooks.telemetry._log_gate import release_logs
+from tracer_hooks.telemetry._capture import release_logs
 
 from ._planted_teams import PLANTED_TEAMS, Play
 from ._planting import FULL, OFF, REDACTED, SECRETS, Planted, command, logged, unpacked

@@ -16,7 +16,7 @@ from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.telemetry._foreign import normalise
 from tracer_hooks.telemetry._otlp_read import read_otlp
 from tracer_hooks.telemetry._otlp_write import SPAN_KINDS, write_otlp_json, write_otlp_protobuf
-from tracer_hooks.telemetry._span_record import SpanEvent, SpanLink, SpanRecord, SpanStatus
+from tracer_hooks.telemetry._records import SpanEvent, SpanLink, SpanRecord, SpanStatus
 
 FILE_KEYS = (
     "resourceSpans scopeSpans spans attributes key value stringValue intValue "

@@ -21,7 +21,7 @@ from tracer_hooks.config import CaptureConfig, ContentCapture
 from tracer_hooks.errors import ReplayError
 from tracer_hooks.store import RunStore
 from tracer_hooks.telemetry import OTLPFileExporter
-from tracer_hooks.telemetry._log_gate import release_logs
+from tracer_hooks.telemetry._capture import release_logs
 
 from ._planting import FULL, OFF, REDACTED, SECRETS, NosyJudge, Planted, command, logged, unpacked
 

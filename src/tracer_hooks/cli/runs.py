@@ -360,9 +360,9 @@ def import_runs(
 def _take(kept: RunStore, read: Trajectory, stated: OutcomeOverride, taken: _Taken) -> None:
     from tracer_hooks.datasets import OutcomeOverride
     from tracer_hooks.schema import RunKind
-    from tracer_hooks.telemetry import ContentGate, gated_trajectory
+    from tracer_hooks.telemetry import ContentPolicy, redacted_trajectory
 
-    trajectory = gated_trajectory(stated.of(read).trajectory, ContentGate.of_record())
+    trajectory = redacted_trajectory(stated.of(read).trajectory, ContentPolicy.of_record())
     if kept.add(_imported(trajectory)):
         taken.imported.append(trajectory.run_id)
         return

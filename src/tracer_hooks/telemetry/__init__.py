@@ -1,23 +1,30 @@
 """Spans: emitted, recorded, redacted, assembled into trajectories, written to and read from OTLP files."""
 
+from typing import TYPE_CHECKING, Any
+
+from tracer_hooks._moved import moved_name
 from tracer_hooks.telemetry._assemble import assemble
-from tracer_hooks.telemetry._content_gate import WITHHELD, ContentGate
-from tracer_hooks.telemetry._diagnosis import emit_diagnosis
-from tracer_hooks.telemetry._emitter import Emitter, current_run
-from tracer_hooks.telemetry._file_exporter import OTLPFileExporter
+from tracer_hooks.telemetry._capture import (
+    WITHHELD,
+    Content,
+    ContentPolicy,
+    hold_logs,
+    redacted_attribution,
+    redacted_trajectory,
+)
 from tracer_hooks.telemetry._foreign import normalise
-from tracer_hooks.telemetry._gated_records import gated_attribution, gated_trajectory
-from tracer_hooks.telemetry._going_runs import warn_of_lost_step
-from tracer_hooks.telemetry._invocation import ABANDONED, CANCELLED, INTERRUPTED, Invocation, current_invocation
-from tracer_hooks.telemetry._log_gate import Content, hold_logs
-from tracer_hooks.telemetry._messages import (
-    ChatReply,
-    Message,
-    RequestedTool,
-    assistant_message,
-    message_text,
-    text_message,
-    tool_message,
+from tracer_hooks.telemetry._invocation import (
+    ABANDONED,
+    CANCELLED,
+    INTERRUPTED,
+    AsyncSteps,
+    Invocation,
+    current_invocation,
+    drive,
+    drive_async,
+    is_suppressed,
+    suppressed,
+    unrecorded,
 )
 from tracer_hooks.telemetry._operations import (
     AgentInvocation,
@@ -26,13 +33,28 @@ from tracer_hooks.telemetry._operations import (
     enclosing_agent,
 )
 from tracer_hooks.telemetry._otlp_read import OtlpContent, is_otlp, read_otlp, scan_otlp
-from tracer_hooks.telemetry._otlp_values import decode_time
-from tracer_hooks.telemetry._otlp_write import export_request, write_otlp_json, write_otlp_protobuf
-from tracer_hooks.telemetry._run import RunInvocation, RunStart
-from tracer_hooks.telemetry._span_record import SpanEvent, SpanLink, SpanRecord, SpanStatus
-from tracer_hooks.telemetry._streams import AsyncSteps, drive, drive_async
-from tracer_hooks.telemetry._suppress import is_suppressed, suppressed, unrecorded
-from tracer_hooks.telemetry._to_spans import to_spans
+from tracer_hooks.telemetry._otlp_write import (
+    OTLPFileExporter,
+    decode_time,
+    export_request,
+    write_otlp_json,
+    write_otlp_protobuf,
+)
+from tracer_hooks.telemetry._records import (
+    ChatReply,
+    Message,
+    RequestedTool,
+    SpanEvent,
+    SpanLink,
+    SpanRecord,
+    SpanStatus,
+    assistant_message,
+    message_text,
+    text_message,
+    tool_message,
+)
+from tracer_hooks.telemetry._run import Emitter, RunInvocation, RunStart, current_run, warn_of_lost_step
+from tracer_hooks.telemetry._to_spans import emit_diagnosis, to_spans
 
 __all__ = [
     "ABANDONED",
@@ -44,7 +66,7 @@ __all__ = [
     "ChatInvocation",
     "ChatReply",
     "Content",
-    "ContentGate",
+    "ContentPolicy",
     "Emitter",
     "Invocation",
     "Message",
@@ -68,14 +90,14 @@ __all__ = [
     "emit_diagnosis",
     "enclosing_agent",
     "export_request",
-    "gated_attribution",
-    "gated_trajectory",
     "hold_logs",
     "is_otlp",
     "is_suppressed",
     "message_text",
     "normalise",
     "read_otlp",
+    "redacted_attribution",
+    "redacted_trajectory",
     "scan_otlp",
     "suppressed",
     "text_message",
@@ -86,3 +108,8 @@ __all__ = [
     "write_otlp_json",
     "write_otlp_protobuf",
 ]
+
+if not TYPE_CHECKING:  # to type checkers a name that does not exist stays an error
+
+    def __getattr__(name: str) -> Any:
+        return moved_name(__name__, name)

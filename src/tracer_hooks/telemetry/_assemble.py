@@ -8,11 +8,8 @@ from typing import Any
 from tracer_hooks import semconv
 from tracer_hooks._json_text import parse_json
 from tracer_hooks.schema import AgentSpec, RunOutcome, Step, Trajectory, to_text
-from tracer_hooks.telemetry._acts import collect_acts
-from tracer_hooks.telemetry._messages import message_text
-from tracer_hooks.telemetry._received import link_inputs
-from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
-from tracer_hooks.telemetry._span_tree import CHAT_OPERATIONS, SpanTree, messages_in
+from tracer_hooks.telemetry._records import CHAT_OPERATIONS, SpanRecord, SpanStatus, SpanTree, message_text, messages_in
+from tracer_hooks.telemetry._steps import collect_acts, link_inputs
 
 _UNKNOWN_AGENT = "assistant"
 _OF_RUNS = CHAT_OPERATIONS | {semconv.OP_INVOKE_WORKFLOW, semconv.OP_INVOKE_AGENT, semconv.OP_EXECUTE_TOOL}

@@ -1,18 +1,375 @@
-"""What of an operation's attributes is exported, within size limits, always as valid JSON."""
+"""Capture: the content that may leave the process or be kept, in sized attributes, in records and in log lines."""
 
 from __future__ import annotations
 
+import json
+import logging
+import weakref
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
+
+from pydantic import JsonValue
 
 from tracer_hooks import semconv
-from tracer_hooks.config import CaptureConfig
-from tracer_hooks.schema import to_text
-from tracer_hooks.telemetry._content_gate import ContentGate
-from tracer_hooks.telemetry._cutting import cut_json, cut_text, dump_json
-from tracer_hooks.telemetry._log_gate import hold_logs
-from tracer_hooks.telemetry._openinference import openinference_values
+from tracer_hooks._background import process_lock
+from tracer_hooks._guard import look_first
+from tracer_hooks.config import CaptureConfig, ContentCapture
+from tracer_hooks.schema import AgentSpec, Attribution, Evidence, Step, ToolCall, Trajectory, to_json_value, to_text
+from tracer_hooks.telemetry._records import message_text
 from tracer_hooks.telemetry._redact import Redactor
+
+WITHHELD = "[withheld]"
+"""Stands for a text that a record must have and the mode ``off`` keeps back."""
+_MAX_CACHED_NAMES = 1024
+
+
+class ContentPolicy:
+    """Lets content through as one mode says.
+
+    Args:
+        mode: ``full`` lets everything through, ``redacted`` blanks secrets, ``off`` lets no content through.
+        redactor: Blanks.
+    """
+
+    def __init__(self, mode: ContentCapture, redactor: Redactor) -> None:
+        self.mode = mode
+        self._redactor = redactor
+        self._names: dict[str, str] = {}
+
+    @classmethod
+    def of_record(cls, config: CaptureConfig | None = None) -> ContentPolicy:
+        """The policy for what is kept on this machine; by default as the environment says.
+
+        Raises:
+            ConfigError: A variable holds a value that cannot be used.
+        """
+        config = config if config is not None else CaptureConfig.from_env()
+        return cls(config.record, Redactor(config.patterns))
+
+    @property
+    def allows_all(self) -> bool:
+        """Whether everything passes as it is."""
+        return self.mode is ContentCapture.FULL
+
+    @property
+    def blocks_all(self) -> bool:
+        """Whether no content passes at all."""
+        return self.mode is ContentCapture.OFF
+
+    def blanked(self, text: str) -> str:
+        """``text`` with secrets blanked, whatever the mode."""
+        return self._redactor.text(text)
+
+    def text(self, text: str) -> str:
+        """What may pass of a text; empty where nothing may."""
+        if self.allows_all:
+            return text
+        return "" if self.blocks_all else self._redactor.text(text)
+
+    def optional(self, text: str | None) -> str | None:
+        """What may pass of a text that may be absent; None where nothing may."""
+        return None if text is None or self.blocks_all else self.text(text)
+
+    def needed(self, text: str) -> str:
+        """What may pass of a text that must stand there; a note in its place where nothing may."""
+        return WITHHELD if self.blocks_all and text else self.text(text)
+
+    def value(self, value: object) -> object:
+        """What may pass of any data; None where nothing may."""
+        if self.allows_all:
+            return value
+        return None if self.blocks_all else self._redactor.value(value)
+
+    def name(self, name: str) -> str:
+        """A name, a reason of our own or the like: no content, but a secret in it is blanked."""
+        if self.allows_all:
+            return name
+        known = self._names.get(name)
+        if known is None:  # the same few names stand on every span
+            if len(self._names) >= _MAX_CACHED_NAMES:
+                self._names.clear()
+            known = self._names[name] = self._redactor.text(name)
+        return known
+
+    def names(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The same for every string among ``values``; those that are None are left out."""
+        return {
+            key: self.name(value) if isinstance(value, str) else value
+            for key, value in values.items()
+            if value is not None
+        }
+
+
+def redacted_trajectory(trajectory: Trajectory, policy: ContentPolicy) -> Trajectory:
+    """``trajectory`` as ``policy`` allows it: its mode decides how much of it there is."""
+    if policy.allows_all:
+        return trajectory
+    return trajectory.model_copy(
+        update={
+            "team": policy.name(trajectory.team),
+            "task": policy.text(trajectory.task),
+            "agents": tuple(_redacted_agent(agent, policy) for agent in trajectory.agents),
+            "steps": tuple(_redacted_step(step, policy) for step in trajectory.steps),
+            "outcome_reason": policy.optional(trajectory.outcome_reason),
+            "final_output": policy.optional(trajectory.final_output),
+            "reference": policy.optional(trajectory.reference),
+        }
+    )
+
+
+def redacted_attribution(attribution: Attribution, policy: ContentPolicy) -> Attribution:
+    """``attribution`` as ``policy`` allows it; in the mode ``off`` without evidence, which quotes."""
+    if policy.allows_all:
+        return attribution
+    names = {
+        "agent": _redacted_name(attribution.agent, policy),
+        "abstained_reason": _redacted_name(attribution.abstained_reason, policy),
+    }
+    return attribution.model_copy(
+        update={
+            **names,
+            "candidates": tuple(
+                candidate.model_copy(update={"agent": policy.name(candidate.agent)})
+                for candidate in attribution.candidates
+            ),
+            "faults": tuple(
+                fault.model_copy(update={"agent": policy.name(fault.agent)}) for fault in attribution.faults
+            ),
+            "evidence": _redacted_evidence(attribution.evidence, policy),
+            "spread": _redacted_evidence(attribution.spread, policy),
+            "provenance": ()
+            if policy.blocks_all
+            else tuple(
+                link.model_copy(update={"value": policy.text(link.value), "note": policy.text(link.note)})
+                for link in attribution.provenance
+            ),
+        }
+    )
+
+
+def _redacted_evidence(found: tuple[Evidence, ...], policy: ContentPolicy) -> tuple[Evidence, ...]:
+    if policy.blocks_all:
+        return ()
+    return tuple(
+        item.model_copy(update={"quote": policy.text(item.quote), "why": policy.text(item.why)}) for item in found
+    )
+
+
+def _redacted_agent(spec: AgentSpec, policy: ContentPolicy) -> AgentSpec:
+    tools = tuple(policy.name(tool) for tool in spec.tools)
+    instructions = policy.optional(spec.instructions)
+    return spec.model_copy(update={"name": policy.name(spec.name), "instructions": instructions, "tools": tools})
+
+
+def _redacted_step(step: Step, policy: ContentPolicy) -> Step:
+    inputs = tuple(
+        item.model_copy(update={"source": policy.name(item.source), "text": policy.optional(item.text)})
+        for item in step.inputs
+    )
+    return step.model_copy(
+        update={
+            "agent": policy.name(step.agent),
+            "content": policy.text(step.content),
+            "inputs": inputs,
+            "tool_calls": tuple(_redacted_call(call, policy) for call in step.tool_calls),
+            "recipient": _redacted_name(step.recipient, policy),
+            "error": None if step.error is None else policy.needed(step.error),
+        }
+    )
+
+
+def _redacted_call(call: ToolCall, policy: ContentPolicy) -> ToolCall:
+    return call.model_copy(
+        update={
+            "name": policy.name(call.name),
+            "arguments": cast(JsonValue, policy.value(call.arguments)),
+            "result": policy.optional(call.result),
+            "error": None if call.error is None else policy.needed(call.error),
+        }
+    )
+
+
+def _redacted_name(name: str | None, policy: ContentPolicy) -> str | None:
+    return None if name is None else policy.name(name)
+
+
+class Content(str):
+    """A text in a log line that people, models or their code wrote."""
+
+
+_STRICTNESS = (ContentCapture.FULL, ContentCapture.REDACTED, ContentCapture.OFF)
+
+
+class _LogFilter(logging.Filter):
+    """Holds log lines to the strictest record mode of the teams in the process.
+
+    A log line does not say which team it is about, and a process seldom has teams of two modes.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._policies: weakref.WeakSet[ContentPolicy] = weakref.WeakSet()
+        self._lock = process_lock()
+
+    def hold(self, policy: ContentPolicy) -> None:
+        """Take ``policy`` into account for as long as it is in use."""
+        with self._lock:
+            self._policies.add(policy)
+
+    def clear(self) -> None:
+        """Forget every policy."""
+        with self._lock:
+            self._policies.clear()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Put what may be said in the place of what was to be said; no line is left out."""
+        with self._lock:
+            policies = list(self._policies)
+        if not policies or getattr(record, "tracer_hooks_gated", False):
+            return True
+        blocks_all = max(_STRICTNESS.index(policy.mode) for policy in policies) == _STRICTNESS.index(ContentCapture.OFF)
+        message = _without_content(record) if blocks_all else record.getMessage()
+        trace = "" if blocks_all or not record.exc_info else logging.Formatter().formatException(record.exc_info)
+        for policy in policies:
+            message, trace = policy.blanked(message), policy.blanked(trace)
+        record.msg, record.args = message, None
+        record.exc_info, record.exc_text = None, trace or None
+        record.tracer_hooks_gated = True
+        return True
+
+
+def _without_content(record: logging.LogRecord) -> str:
+    """The message with the class alone of every exception, and a note in the place of every content."""
+    args = record.args
+    if isinstance(args, tuple):
+        record.args = tuple(_loggable(arg) for arg in args)
+    return record.getMessage()
+
+
+def _loggable(value: object) -> object:
+    if isinstance(value, BaseException):
+        return type(value).__name__
+    return WITHHELD if isinstance(value, Content) else value
+
+
+_LOG_FILTER = _LogFilter()
+
+
+def hold_logs(policy: ContentPolicy) -> None:
+    """Hold the log lines of this process to ``policy``, for as long as it is in use."""
+    if policy.allows_all:
+        return
+    _LOG_FILTER.hold(policy)
+    look_first(_LOG_FILTER)
+
+
+def release_logs() -> None:
+    """Let log lines through as they are, until the next policy that blocks something; for tests."""
+    _LOG_FILTER.clear()
+
+
+_CUT_NOTE = "[{} left out]"
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+"""One encoder for all: ``json.dumps`` makes a new one at each call."""
+
+
+def dump_json(value: object) -> str:
+    """``value`` as compact JSON; what is not JSON is converted first."""
+    try:
+        return to_text(_encode(value))
+    except (TypeError, ValueError, RecursionError):
+        return json.dumps(to_json_value(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def cut_text(text: str, limit: int) -> str:
+    """``text`` in at most ``limit`` UTF-8 bytes, with a note of what is missing."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= limit:
+        return text
+    note = "… " + _CUT_NOTE.format(f"{len(data) - limit} bytes")
+    kept = data[: max(0, limit - len(note.encode()))].decode("utf-8", "ignore")
+    return kept + note
+
+
+def cut_json(value: object, limit: int) -> str:
+    """``value`` as JSON of at most ``limit`` bytes: long strings are shortened first, then middle items of lists go."""
+    value = to_json_value(value)
+    longest = limit
+    while longest >= 64:
+        text = dump_json(_shorten_strings(value, longest))
+        if len(text.encode()) <= limit:
+            return text
+        longest //= 2
+    value = _shorten_strings(value, 64)
+    while isinstance(value, list) and len(value) > 2:
+        value = _drop_middle(value)
+        text = dump_json(value)
+        if len(text.encode()) <= limit:
+            return text
+    text, size = dump_json(value), limit
+    while True:  # quotes and control characters are escaped once more, which makes the text longer
+        size -= 64
+        result = dump_json({"$truncated": cut_text(text, max(0, size))})
+        if len(result.encode()) <= limit or size <= 0:
+            return result
+
+
+def _shorten_strings(value: Any, longest: int) -> Any:
+    if isinstance(value, str):
+        return cut_text(value, longest)
+    if isinstance(value, list):
+        return [_shorten_strings(item, longest) for item in value]
+    if isinstance(value, dict):
+        return {key: _shorten_strings(item, longest) for key, item in value.items()}
+    return value
+
+
+def _drop_middle(items: list[Any]) -> list[Any]:
+    """Halve a list: its first item (often the system message), a note, and its newest items stay."""
+    kept = max(1, (len(items) - 1) // 2)
+    left_out = len(items) - 1 - kept
+    note = {"role": "system", "parts": [{"type": "text", "content": _CUT_NOTE.format(f"{left_out} items")}]}
+    is_messages = isinstance(items[0], dict) and "role" in items[0]
+    return [items[0], *([note] if is_messages and kept > 1 else []), *items[-kept:]]
+
+
+def openinference_values(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """``input.value`` and ``output.value`` with their MIME types, and the keys of a model or tool call."""
+    kind = attributes.get(semconv.OI_SPAN_KIND)
+    if kind == semconv.OI_KIND_TOOL:
+        values = _openinference_value("input", attributes.get(semconv.TOOL_CALL_ARGUMENTS))
+        values |= _openinference_value("output", attributes.get(semconv.TOOL_CALL_RESULT))
+        return {**values, semconv.OI_TOOL_NAME: attributes.get(semconv.TOOL_NAME)}
+    if kind == semconv.OI_KIND_CHAIN:
+        values = _openinference_value("input", attributes.get(semconv.RUN_TASK))
+        return values | _openinference_value("output", attributes.get(semconv.RUN_FINAL_OUTPUT))
+    values = _openinference_value("input", _last_text(attributes.get(semconv.INPUT_MESSAGES)))
+    values |= _openinference_value("output", _last_text(attributes.get(semconv.OUTPUT_MESSAGES)))
+    if kind == semconv.OI_KIND_AGENT:
+        values |= dict.fromkeys((semconv.OI_AGENT_NAME, semconv.OI_GRAPH_NODE_ID), attributes.get(semconv.AGENT_NAME))
+    if kind == semconv.OI_KIND_LLM:
+        values[semconv.OI_LLM_MODEL] = attributes.get(semconv.REQUEST_MODEL)
+        values[semconv.OI_LLM_TOKENS_PROMPT] = attributes.get(semconv.USAGE_INPUT_TOKENS)
+        values[semconv.OI_LLM_TOKENS_COMPLETION] = attributes.get(semconv.USAGE_OUTPUT_TOKENS)
+    return values
+
+
+_OPENINFERENCE_KEYS = {
+    "input": (semconv.OI_INPUT_VALUE, semconv.OI_INPUT_MIME),
+    "output": (semconv.OI_OUTPUT_VALUE, semconv.OI_OUTPUT_MIME),
+}
+
+
+def _openinference_value(side: str, value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    key, mime = _OPENINFERENCE_KEYS[side]
+    return {key: value, mime: semconv.MIME_TEXT if isinstance(value, str) else semconv.MIME_JSON}
+
+
+def _last_text(messages: Any) -> str | None:
+    return to_text(message_text(messages[-1])) if isinstance(messages, list) and messages else None
+
 
 Exported = dict[str, str | bool | int | float | list[str]]
 
@@ -23,11 +380,11 @@ class Capture:
     def __init__(self, config: CaptureConfig) -> None:
         self.config = config
         redactor = Redactor(config.patterns)
-        self.leaving = ContentGate(config.export, redactor)
-        """The gate of what leaves the process on spans."""
-        self.kept = ContentGate(config.record, redactor)
-        """The gate of what is kept: the local record, and all that is written of it or sent from it."""
-        hold_logs(self.kept)
+        self.export_policy = ContentPolicy(config.export, redactor)
+        """Policy for what leaves the process on spans."""
+        self.record_policy = ContentPolicy(config.record, redactor)
+        """Policy for what is kept: the local record, and all that is written of it or sent from it."""
+        hold_logs(self.record_policy)
 
     def exported(self, attributes: Mapping[str, Any], encoded: dict[int, tuple[Any, str]] | None = None) -> Exported:
         """``attributes`` as OpenTelemetry takes them: content by the capture mode, structures as capped JSON.
@@ -39,7 +396,7 @@ class Capture:
         result: Exported = {}
         if self.config.openinference:
             attributes = {**attributes, **openinference_values(attributes)}
-        is_open = self.leaving.is_open
+        allows_all = self.export_policy.allows_all
         for key, value in attributes.items():
             kind = type(value)
             if value is None:
@@ -47,43 +404,43 @@ class Capture:
             if key in semconv.CONTENT_KEYS:
                 self._export_content(result, key, value, encoded)
             elif kind is str:
-                name = value if is_open else self.leaving.name(value)
-                result[key] = name if name.isascii() else _scalar(name)
+                name = value if allows_all else self.export_policy.name(value)
+                result[key] = name if name.isascii() else _exported_scalar(name)
             else:
                 result[key] = value if kind is int else self._listed(value)
         return result
 
     def recorded(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
         """``attributes`` for the local record: content by the record mode, nothing encoded or cut."""
-        if self.kept.is_open:
+        if self.record_policy.allows_all:
             return {key: value for key, value in attributes.items() if value is not None}
         content = {key: value for key, value in attributes.items() if key in semconv.CONTENT_KEYS and value is not None}
-        result = self.kept.names({key: value for key, value in attributes.items() if key not in content})
-        if not self.kept.is_shut:
-            result.update({key: self.kept.value(value) for key, value in content.items()})
+        result = self.record_policy.names({key: value for key, value in attributes.items() if key not in content})
+        if not self.record_policy.blocks_all:
+            result.update({key: self.record_policy.value(value) for key, value in content.items()})
         return result
 
     def message(self, text: str) -> str:
         """An exception's message as it may be exported, cut to size; empty where no content is."""
-        return self.cut(self.leaving.text(text))
+        return self.cut(self.export_policy.text(text))
 
     def cut(self, text: str) -> str:
         """``text`` cut to the size that one exported attribute may have."""
         return cut_text(text, self.config.max_attribute_bytes)
 
     def _listed(self, value: object) -> str | bool | int | float | list[str]:
-        scalar = _scalar(value)
+        scalar = _exported_scalar(value)
         if isinstance(scalar, list):
-            return [self.leaving.name(item) for item in scalar]
-        return self.leaving.name(scalar) if isinstance(scalar, str) else scalar
+            return [self.export_policy.name(item) for item in scalar]
+        return self.export_policy.name(scalar) if isinstance(scalar, str) else scalar
 
     def _export_content(
         self, result: Exported, key: str, value: object, encoded: dict[int, tuple[Any, str]] | None
     ) -> None:
-        if self.leaving.is_shut:
+        if self.export_policy.blocks_all:
             return
-        if not self.leaving.is_open:
-            value, encoded = self.leaving.value(value), None
+        if not self.export_policy.allows_all:
+            value, encoded = self.export_policy.value(value), None
         limit = self.config.max_attribute_bytes
         if isinstance(value, str):
             text = to_text(value)
@@ -99,7 +456,7 @@ class Capture:
         result[key] = text
 
 
-def _scalar(value: object) -> str | bool | int | float | list[str]:
+def _exported_scalar(value: object) -> str | bool | int | float | list[str]:
     if isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, (list, tuple)):

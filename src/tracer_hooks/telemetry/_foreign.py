@@ -1,4 +1,4 @@
-"""Spans of other instrumentations, given our keys.
+"""Normalisation of spans of other instrumentations to our keys; an act that two instrumentations saw is one act.
 
 Reads GenAI attributes of any edition, OpenLLMetry (traceloop), OpenInference and MLflow. What a span says is
 kept; our keys are added beside it. Replaced is only what stood under one of our keys and meant something
@@ -14,39 +14,259 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracer_hooks import semconv
-from tracer_hooks.telemetry._foreign_doubles import as_plumbing, find_doubles, told_by_both
-from tracer_hooks.telemetry._foreign_messages import decoded, event_messages, is_genai, nested, settled, to_messages
-from tracer_hooks.telemetry._foreign_mlflow import in_openinference
-from tracer_hooks.telemetry._foreign_roles import (
-    MODEL_OPERATIONS,
-    PLUMBING,
-    SpanTree,
-    find_agents,
-    is_own,
-    operation_of,
-    settle_teams,
-    team_name,
-)
-from tracer_hooks.telemetry._foreign_teams import find_outer_teams
-from tracer_hooks.telemetry._foreign_tools import (
+from tracer_hooks.telemetry._foreign_messages import (
     TRACELOOP_INPUT,
     TRACELOOP_OUTPUT,
     ToolResult,
+    decode_container,
+    event_messages,
+    is_genai,
+    to_messages,
     tool_attributes,
+    tool_name,
     tool_result,
+    unflatten,
+    with_tool_results,
 )
-from tracer_hooks.telemetry._foreign_words import (
-    messages_of_act,
-    requests_from_tasks,
-    roster_of,
-    words_from_tasks,
-    words_from_teams,
+from tracer_hooks.telemetry._foreign_roles import (
+    INTERNAL,
+    MODEL_OPERATIONS,
+    SpanForest,
+    choose_teams,
+    find_agents,
+    find_outer_teams,
+    is_own,
+    operation_of,
+    team_name,
 )
-from tracer_hooks.telemetry._messages import Message, message_text
-from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
+from tracer_hooks.telemetry._records import Message, SpanRecord, SpanStatus, message_text
 
-_SENT = (semconv.INPUT_MESSAGES, semconv.OI_LLM_INPUT_MESSAGES, "gen_ai.prompt", semconv.OI_INPUT_VALUE)
-_REPLIED = (
+_MLFLOW_TYPE = "mlflow.spanType"
+_MLFLOW_KINDS = {
+    "AGENT": semconv.OI_KIND_AGENT,
+    "CHAIN": semconv.OI_KIND_CHAIN,
+    "WORKFLOW": semconv.OI_KIND_CHAIN,
+    "TASK": semconv.OI_KIND_CHAIN,
+    "CHAT_MODEL": semconv.OI_KIND_LLM,
+    "LLM": semconv.OI_KIND_LLM,
+    "TOOL": semconv.OI_KIND_TOOL,
+}
+_MLFLOW_TO_OPENINFERENCE = {
+    "mlflow.spanInputs": semconv.OI_INPUT_VALUE,
+    "mlflow.spanOutputs": semconv.OI_OUTPUT_VALUE,
+    "mlflow.llm.model": semconv.OI_LLM_MODEL,
+    "mlflow.llm.provider": semconv.OI_LLM_PROVIDER,
+}
+
+
+def with_openinference_keys(record: SpanRecord) -> SpanRecord:
+    """``record`` with OpenInference's keys beside MLflow's; another's span as it is."""
+    attributes = record.attributes
+    if _MLFLOW_TYPE not in attributes:
+        return record
+    found: dict[str, Any] = {semconv.OI_SPAN_KIND: _MLFLOW_KINDS.get(_without_json_quotes(attributes[_MLFLOW_TYPE]))}
+    found |= {
+        key: _without_json_quotes(attributes[own]) for own, key in _MLFLOW_TO_OPENINFERENCE.items() if own in attributes
+    }
+    usage = decode_container(attributes.get("mlflow.chat.tokenUsage"))
+    if isinstance(usage, Mapping):
+        found[semconv.OI_LLM_TOKENS_PROMPT] = usage.get("input_tokens")
+        found[semconv.OI_LLM_TOKENS_COMPLETION] = usage.get("output_tokens")
+    added = {key: value for key, value in found.items() if value is not None}
+    return dataclasses.replace(record, attributes={**added, **attributes})
+
+
+def _without_json_quotes(value: Any) -> Any:
+    """MLflow writes every value as JSON, texts too; objects and lists stay JSON text, as OpenInference has them."""
+    return decode_container(f"[{value}]")[0] if isinstance(value, str) and value.startswith('"') else value
+
+
+_MERGED_KEYS = (
+    semconv.TOOL_CALL_ID,
+    semconv.TOOL_CALL_ARGUMENTS,
+    semconv.TOOL_CALL_RESULT,
+    semconv.ERROR_TYPE,
+    semconv.SYSTEM_INSTRUCTIONS,
+    semconv.INPUT_MESSAGES,
+    semconv.OUTPUT_MESSAGES,
+    semconv.REQUEST_MODEL,
+    semconv.RESPONSE_MODEL,
+    semconv.USAGE_INPUT_TOKENS,
+    semconv.USAGE_OUTPUT_TOKENS,
+)
+
+
+def find_duplicates(tree: SpanForest, operations: Mapping[int, str | None]) -> dict[int, SpanRecord]:
+    """The span that shows the same act, for each span that shows it again.
+
+    A model call right inside a model call is the same one, and so is a tool call right inside a call of the same tool
+    if another instrumentation wrote it or the arguments are the same. Our own span is the one that stays.
+    """
+    found: dict[int, SpanRecord] = {}
+    acting = tree.above({key for key, operation in operations.items() if operation})
+    for record in tree.records:
+        operation = operations[id(record)]
+        outer = next(acting.around(record), None)
+        if outer is None or not _is_same_act(tree, record, outer, operation, operations[id(outer)]):
+            continue
+        kept, again = (record, outer) if is_own(record) and not is_own(outer) else (outer, record)
+        if not is_own(again):
+            found[id(again)] = kept
+    return found
+
+
+def _is_same_act(
+    tree: SpanForest, record: SpanRecord, outer: SpanRecord, operation: str | None, outer_operation: str | None
+) -> bool:
+    if operation in MODEL_OPERATIONS:
+        return outer_operation in MODEL_OPERATIONS
+    if operation != semconv.OP_EXECUTE_TOOL or outer_operation != operation or tool_name(record) != tool_name(outer):
+        return False
+    if record.scope != outer.scope:
+        return True
+    key = semconv.TOOL_CALL_ARGUMENTS
+    return bool(
+        tool_attributes(record, tree.parent(record)).get(key) == tool_attributes(outer, tree.parent(outer)).get(key)
+    )
+
+
+def merge_duplicate(kept: SpanRecord, again: SpanRecord) -> SpanRecord:
+    """``kept`` with what only the other span of the same act tells; a tool failed if either says so."""
+    more = {key: again.attributes[key] for key in _MERGED_KEYS if key in again.attributes}
+    changed = dataclasses.replace(kept, attributes={**more, **kept.attributes})
+    is_tool = kept.operation == semconv.OP_EXECUTE_TOOL
+    if is_tool and again.status is SpanStatus.ERROR and kept.status is not SpanStatus.ERROR:
+        result = str(changed.attributes.get(semconv.TOOL_CALL_RESULT) or "")
+        if result and result in again.status_message:  # what the model was told of the failure is no result
+            kept_keys = {key: value for key, value in changed.attributes.items() if key != semconv.TOOL_CALL_RESULT}
+            changed = dataclasses.replace(changed, attributes=kept_keys)
+        events = (*kept.events, *again.events)
+        return dataclasses.replace(changed, status=again.status, status_message=again.status_message, events=events)
+    return changed
+
+
+def as_internal_span(record: SpanRecord) -> SpanRecord:
+    """The span that showed the act again, as a part that acts through others."""
+    dropped = (semconv.OPERATION_NAME, semconv.AGENT_NAME)
+    attributes = {key: value for key, value in record.attributes.items() if key not in dropped}
+    return dataclasses.replace(record, attributes=attributes)
+
+
+_ROSTERS = ("crew_agents", "crewai.crew.agents")  # OpenInference's and OpenLLMetry's, of CrewAI
+_TASKS = ("crewai.task.description",)
+_ANSWERS = ("final_result", "crewai.crew.result")  # Pydantic AI's, and OpenLLMetry's of CrewAI
+
+
+def messages_of_act(record: SpanRecord) -> dict[str, Any]:
+    """Input and output of an agent or team; of a whole state that came out, only what was said last."""
+    found = {semconv.INPUT_MESSAGES: _input_messages(record), semconv.OUTPUT_MESSAGES: _output_messages(record)[-1:]}
+    return {key: value for key, value in found.items() if value}
+
+
+def replies_from_teams(
+    tree: SpanForest, operations: Mapping[int, str | None], agents: Mapping[int, str]
+) -> dict[int, Message]:
+    """The last message of each agent's turn, by span, from the conversation that its team's span gives back.
+
+    OpenInference for AutoGen (0.1.22) writes no output on the agents' own spans.
+    """
+    found: dict[int, Message] = {}
+    turns: dict[tuple[int, str], list[SpanRecord]] = {}
+    teams: dict[int, SpanRecord] = {}
+    outer = tree.above({key for key, operation in operations.items() if operation == semconv.OP_INVOKE_WORKFLOW})
+    for record in sorted(tree.records, key=lambda record: record.start_ns):
+        if operations[id(record)] != semconv.OP_INVOKE_AGENT or _output_messages(record):
+            continue
+        above = next(outer.around(record), None)
+        if above is not None:
+            teams[id(above)] = above
+            turns.setdefault((id(above), agents.get(id(record), "")), []).append(record)
+    for (team, agent), spans in turns.items():
+        words = [
+            message
+            for message in _output_messages(teams[team])
+            if message.get("name") == agent and message_text(message)
+        ]
+        # counted from the end: what an earlier call of the same team object said may stand before it
+        found.update({id(span): message for span, message in zip(reversed(spans), reversed(words), strict=False)})
+    return found
+
+
+def replies_from_tasks(tree: SpanForest, operations: Mapping[int, str | None]) -> dict[int, Message]:
+    """What agents said, by span, where only the span of the task right around an agent's last turn tells it.
+
+    OpenLLMetry for CrewAI (0.62.4) writes a task's output, but none on the agent's span inside.
+    """
+    found: dict[int, Message] = {}
+    last_turn: dict[int, SpanRecord] = {}
+    for record in sorted(tree.records, key=lambda record: record.start_ns):
+        task = tree.parent(record)
+        is_turn = operations[id(record)] == semconv.OP_INVOKE_AGENT and not _output_messages(record)
+        if is_turn and task is not None and operations[id(task)] == INTERNAL and (reply := _output_messages(task)):
+            found.pop(id(last_turn.get(id(task))), None)
+            found[id(record)] = reply[-1]
+            last_turn[id(task)] = record
+    return found
+
+
+def requests_from_tasks(tree: SpanForest, operations: Mapping[int, str | None]) -> dict[int, list[Message]]:
+    """What agents were asked, by span, where only the span of the task right around a turn tells it."""
+    found: dict[int, list[Message]] = {}
+    for record in tree.records:
+        task = tree.parent(record)
+        is_turn = operations[id(record)] == semconv.OP_INVOKE_AGENT
+        if is_turn and task is not None and operations[id(task)] == INTERNAL and any(map(task.attributes.get, _TASKS)):
+            found[id(record)] = _input_messages(task)
+    return found
+
+
+def roster_of(record: SpanRecord) -> dict[str, Any]:
+    """The members of a team, from the list of them on its span."""
+    for key in _ROSTERS:
+        value = decode_container(record.attributes.get(key))
+        if not isinstance(value, list):
+            continue
+        members = [item for item in value if isinstance(item, Mapping) and item.get("role")]
+        if members:
+            return {semconv.RUN_AGENTS: [_member(item) for item in members]}
+    return {}
+
+
+def _member(item: Mapping[str, Any]) -> dict[str, Any]:
+    listed = item.get("tools_names") or item.get("tools")
+    tools = [tool.get("name") if isinstance(tool, Mapping) else tool for tool in listed or () if tool]
+    return {"name": item["role"], "instructions": item.get("backstory"), "tools": [tool for tool in tools if tool]}
+
+
+def _input_messages(record: SpanRecord) -> list[Message]:
+    conversation = _conversation(record)
+    if conversation:
+        return conversation
+    given = to_messages(_value(record, semconv.OI_INPUT_VALUE, TRACELOOP_INPUT, *_TASKS), "user")
+    return given or event_messages(record.events)[0]
+
+
+def _output_messages(record: SpanRecord) -> list[Message]:
+    reply = to_messages(_value(record, semconv.OI_OUTPUT_VALUE, TRACELOOP_OUTPUT, *_ANSWERS), "assistant")
+    return reply or event_messages(record.events)[1]
+
+
+def _conversation(record: SpanRecord) -> list[Message]:
+    """What led to an answer, where the span's output holds both; CrewAI's does."""
+    output = decode_container(_value(record, semconv.OI_OUTPUT_VALUE, TRACELOOP_OUTPUT))
+    if not isinstance(output, Mapping) or not isinstance(output.get("raw"), str) or not output.get("messages"):
+        return []
+    messages = to_messages(output["messages"], "user")
+    is_answer = bool(messages) and messages[-1]["role"] == "assistant" and message_text(messages[-1]) == output["raw"]
+    return messages[:-1] if is_answer else messages
+
+
+def _value(record: SpanRecord, *keys: str) -> Any:
+    return next((record.attributes[key] for key in keys if record.attributes.get(key) is not None), None)
+
+
+_REQUEST_KEYS = (semconv.INPUT_MESSAGES, semconv.OI_LLM_INPUT_MESSAGES, "gen_ai.prompt", semconv.OI_INPUT_VALUE)
+_REPLY_KEYS = (
     semconv.OUTPUT_MESSAGES,
     semconv.OI_LLM_OUTPUT_MESSAGES,
     "gen_ai.completion",
@@ -60,35 +280,35 @@ def normalise(records: Iterable[SpanRecord]) -> list[SpanRecord]:
     Our own spans pass unchanged. Give all spans of a trace at once: which span is a team or an
     agent can often be told only from those around it. The order is kept.
     """
-    records = [record if is_own(record) else in_openinference(record) for record in records]
-    tree = SpanTree(records)
+    records = [record if is_own(record) else with_openinference_keys(record) for record in records]
+    tree = SpanForest(records)
     operations = {id(record): operation_of(record) for record in records}
     agents = find_agents(tree, operations)
-    settle_teams(tree, operations)
+    choose_teams(tree, operations)
     find_outer_teams(tree, operations, agents)
-    rewriting = _Rewriting(
+    rewriting = _SpanRewriter(
         tree,
         operations,
         agents,
-        words_from_teams(tree, operations, agents) | words_from_tasks(tree, operations),
+        replies_from_teams(tree, operations, agents) | replies_from_tasks(tree, operations),
         requests_from_tasks(tree, operations),
     )
     rewritten = {id(record): record if is_own(record) else rewriting.apply(record) for record in records}
-    doubles = find_doubles(tree, operations)
+    doubles = find_duplicates(tree, operations)
     for record in sorted(records, key=lambda record: -record.start_ns):  # of three, the innermost tells first
         kept = doubles.get(id(record))
         if kept is not None:
             if not is_own(kept):
-                rewritten[id(kept)] = told_by_both(rewritten[id(kept)], rewritten[id(record)])
-            rewritten[id(record)] = as_plumbing(rewritten[id(record)])
+                rewritten[id(kept)] = merge_duplicate(rewritten[id(kept)], rewritten[id(record)])
+            rewritten[id(record)] = as_internal_span(rewritten[id(record)])
     return [rewritten[id(record)] for record in records]
 
 
 @dataclass(frozen=True, slots=True)
-class _Rewriting:
+class _SpanRewriter:
     """What is known of all spans while each is rewritten."""
 
-    tree: SpanTree
+    tree: SpanForest
     operations: Mapping[int, str | None]
     agents: Mapping[int, str]
     said: Mapping[int, Message]
@@ -99,7 +319,7 @@ class _Rewriting:
     def apply(self, record: SpanRecord) -> SpanRecord:
         operation = self.operations[id(record)]
         attributes = dict(record.attributes)
-        if operation in (PLUMBING, semconv.OP_INVOKE_WORKFLOW):
+        if operation in (INTERNAL, semconv.OP_INVOKE_WORKFLOW):
             attributes.pop(semconv.AGENT_NAME, None)
         if operation is not None:
             attributes[semconv.OPERATION_NAME] = operation or None
@@ -120,7 +340,7 @@ class _Rewriting:
         """Attributes for a span that has none under these keys."""
         added = _common_attributes(record)
         agent = self.agents.get(id(record))
-        if agent is not None and operation not in (PLUMBING, semconv.OP_INVOKE_WORKFLOW):
+        if agent is not None and operation not in (INTERNAL, semconv.OP_INVOKE_WORKFLOW):
             added[semconv.AGENT_NAME] = agent
         if operation in MODEL_OPERATIONS:
             added |= _model_attributes(record)
@@ -151,7 +371,7 @@ def _common_attributes(record: SpanRecord) -> dict[str, Any]:
 
 def _model_attributes(record: SpanRecord) -> dict[str, Any]:
     attributes = record.attributes
-    settings = decoded(attributes.get("llm.invocation_parameters"))
+    settings = decode_container(attributes.get("llm.invocation_parameters"))
     settings = settings if isinstance(settings, Mapping) else {}
     model = _first(attributes, semconv.OI_LLM_MODEL, "llm.request.model_name") or _first(
         settings, "model", "model_name"
@@ -175,8 +395,8 @@ def _model_attributes(record: SpanRecord) -> dict[str, Any]:
 def _messages_of_call(record: SpanRecord) -> dict[str, Any]:
     sent, replied = event_messages(record.events)
     found = {
-        semconv.INPUT_MESSAGES: _messages_under(record, _SENT, "user", sent),
-        semconv.OUTPUT_MESSAGES: _messages_under(record, _REPLIED, "assistant", replied),
+        semconv.INPUT_MESSAGES: _messages_under(record, _REQUEST_KEYS, "user", sent),
+        semconv.OUTPUT_MESSAGES: _messages_under(record, _REPLY_KEYS, "assistant", replied),
     }
     return {key: value for key, value in found.items() if value}
 
@@ -186,19 +406,19 @@ def _messages_under(
 ) -> list[Message] | None:
     """The messages under the first key that holds some; None when the first holds them as they should be."""
     genai, *others, whole_value = keys
-    present = decoded(record.attributes.get(genai))
+    present = decode_container(record.attributes.get(genai))
     if present and is_genai(present):
-        return settled(present)
+        return with_tool_results(present)
     for key in others:
-        messages = to_messages(present or nested(record.attributes, key), role)
+        messages = to_messages(present or unflatten(record.attributes, key), role)
         if messages:
             return messages
     return from_events or to_messages(record.attributes.get(whole_value), role)
 
 
 def _run_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    sent = decoded(attributes.get(semconv.INPUT_MESSAGES))
-    replied = decoded(attributes.get(semconv.OUTPUT_MESSAGES))
+    sent = decode_container(attributes.get(semconv.INPUT_MESSAGES))
+    replied = decode_container(attributes.get(semconv.OUTPUT_MESSAGES))
     found: dict[str, Any] = {
         semconv.RUN_TASK: _text_of([item for item in _as_list(sent) if item.get("role") == "user"][:1]),
         semconv.RUN_FINAL_OUTPUT: _text_of(_as_list(replied)[-1:]),

@@ -1,4 +1,4 @@
-"""Chat messages as other instrumentations write them, in the shape of the GenAI conventions."""
+"""Chat messages and tool calls as other instrumentations write them, in the shape of the GenAI conventions."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import ast
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from tracer_hooks import semconv
 from tracer_hooks._json_text import parse_json
 from tracer_hooks.schema import to_json_value, to_text
-from tracer_hooks.telemetry._messages import Message, message_text, text_message
-from tracer_hooks.telemetry._span_record import SpanEvent
+from tracer_hooks.telemetry._records import Message, SpanEvent, SpanRecord, message_text, text_message
 
 _ROLES = {
     "human": "user",
@@ -28,22 +29,38 @@ _ROLES = {
     "toolmessage": "tool",
 }
 _KNOWN_ROLES = {"system", "user", "assistant", "tool"}
-_ASKED = ("task", "query", "question")
-_HELD = ("messages", "inputs", "outputs", "output", "input", "choices", "generations", "content", "text", "result")
+_REQUEST_FIELDS = ("task", "query", "question")
+_CONTAINER_FIELDS = (
+    "messages",
+    "inputs",
+    "outputs",
+    "output",
+    "input",
+    "choices",
+    "generations",
+    "content",
+    "text",
+    "result",
+)
+
 # CrewAI's output holds its answer under "raw", beside the messages that led to it
-_WRAPPERS = {"user": (*_ASKED, *_HELD, "raw"), "assistant": ("raw", *_HELD, *_ASKED)}
-_ANY_WRAPPER = {*_ASKED, *_HELD, "raw"}
+_WRAPPERS = {
+    "user": (*_REQUEST_FIELDS, *_CONTAINER_FIELDS, "raw"),
+    "assistant": ("raw", *_CONTAINER_FIELDS, *_REQUEST_FIELDS),
+}
+_ANY_WRAPPER = {*_REQUEST_FIELDS, *_CONTAINER_FIELDS, "raw"}
 _TEXT_PARTS = {"text", "input_text", "output_text"}
 _MESSAGE_KEYS = {"content", "contents", "role", "tool_calls", "kwargs", "data"}
-_KEPT_BESIDE = ("finish_reason", "role", "function")
+_FIELDS_BESIDE_PARTS = ("finish_reason", "role", "function")
 _MAX_NESTING = 12
+
 # OpenInference for AutoGen (0.1.22) writes the messages that an agent was given as str() of pydantic models
 _AUTOGEN_REPR = re.compile(
     r"id='[^']*' source='(?P<source>[^']*)' .*?content=(?P<content>(['\"]).*\3) type='\w+'.*$", re.DOTALL
 )
 
 
-def decoded(value: Any) -> Any:
+def decode_container(value: Any) -> Any:
     """``value``, or what it stands for when it is the JSON text of an object or list."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
@@ -53,10 +70,10 @@ def decoded(value: Any) -> Any:
     return value
 
 
-def nested(attributes: Mapping[str, Any], prefix: str) -> Any:
+def unflatten(attributes: Mapping[str, Any], prefix: str) -> Any:
     """What OpenInference and OpenLLMetry flatten into ``prefix.0.role``...; None if absent."""
     if prefix in attributes:
-        return decoded(attributes[prefix])
+        return decode_container(attributes[prefix])
     root: dict[str, Any] = {}
     for key, value in attributes.items():
         if key.startswith(prefix + "."):
@@ -82,18 +99,18 @@ def is_genai(messages: Any) -> bool:
     return isinstance(messages, list) and all(isinstance(item, Mapping) and "parts" in item for item in messages)
 
 
-def settled(messages: list[Mapping[str, Any]]) -> list[Message] | None:
+def with_tool_results(messages: list[Mapping[str, Any]]) -> list[Message] | None:
     """Messages of the GenAI shape with tool results as they should be; None where they are so already.
 
     Pydantic AI writes ``result`` for ``response`` and lets the user say it; Strands and MCP give lists of blocks.
     """
-    found = [{**message, "parts": [_settled_part(part) for part in message["parts"] or ()]} for message in messages]
+    found = [{**message, "parts": [_with_tool_result(part) for part in message["parts"] or ()]} for message in messages]
     for message in found:
         message["role"] = _role_by_parts(message)
     return None if found == messages else found
 
 
-def _settled_part(part: Any) -> Any:
+def _with_tool_result(part: Any) -> Any:
     if not isinstance(part, Mapping) or part.get("type") != "tool_call_response":
         return part
     response = part.get("response", part.get("result"))
@@ -109,7 +126,7 @@ def _role_by_parts(message: Mapping[str, Any]) -> str:
 
 def block_text(value: Any) -> Any:
     """The text of a list of content blocks (``[{"text": ...}]``), as tools of MCP return; other values as they are."""
-    blocks = decoded(value)
+    blocks = decode_container(value)
     if not isinstance(blocks, list) or not blocks:
         return value
     texts = [block.get("text") if isinstance(block, Mapping) else None for block in blocks]
@@ -119,7 +136,7 @@ def block_text(value: Any) -> Any:
 
 def to_messages(value: Any, role: str) -> list[Message]:
     """Messages in ``value``: a list of any known shape, a state that holds such a list, or plain text."""
-    return _to_messages(decoded(value), role, 0)
+    return _to_messages(decode_container(value), role, 0)
 
 
 def _to_messages(value: Any, role: str, depth: int) -> list[Message]:
@@ -130,7 +147,7 @@ def _to_messages(value: Any, role: str, depth: int) -> list[Message]:
         return [message] if message["parts"] else []
     if isinstance(value, Mapping):
         for key in _WRAPPERS["assistant" if role == "assistant" else "user"]:
-            inside = decoded(value.get(key))
+            inside = decode_container(value.get(key))
             if inside:
                 return _to_messages(inside, role, depth + 1)
         inner = [item for item in value.values() if isinstance(item, Mapping) and item.keys() & _ANY_WRAPPER]
@@ -158,7 +175,7 @@ def _to_message(value: Any, role: str) -> Message | None:
         return text_message(_role(value[0]), value[1]) if _role(value[0]) in _KNOWN_ROLES else None
     if not isinstance(value, Mapping):
         return None
-    fields = _opened(value)
+    fields = _unwrapped(value)
     name = str(fields.get("role") or _class_name(value) or fields.get("type") or "")
     known = _role(name) in _KNOWN_ROLES
     if not known and "source" in fields and "content" in fields:  # AutoGen
@@ -175,11 +192,11 @@ def _to_message(value: Any, role: str) -> Message | None:
     return message
 
 
-def _opened(value: Mapping[str, Any]) -> Mapping[str, Any]:
+def _unwrapped(value: Mapping[str, Any]) -> Mapping[str, Any]:
     for key in ("message", "kwargs", "data"):
-        inside = decoded(value.get(key))
+        inside = decode_container(value.get(key))
         if isinstance(inside, Mapping) and inside.keys() & _MESSAGE_KEYS:
-            return {**{k: v for k, v in value.items() if k in _KEPT_BESIDE}, **_opened(inside)}
+            return {**{k: v for k, v in value.items() if k in _FIELDS_BESIDE_PARTS}, **_unwrapped(inside)}
     return value
 
 
@@ -198,11 +215,15 @@ def _role(name: str) -> str:
 
 def _parts(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
     if isinstance(fields.get("parts"), list):
-        return [_settled_part(part) for part in fields["parts"]]
+        return [_with_tool_result(part) for part in fields["parts"]]
     if isinstance(fields.get("function"), list):  # OpenInference for AutoGen: the results of one turn's tools
-        results = [result for item in fields["function"] if isinstance(result := decoded(item), Mapping)]
+        results = [result for item in fields["function"] if isinstance(result := decode_container(item), Mapping)]
         return [
-            {"type": "tool_call_response", "id": result.get("call_id"), "response": _as_text(result.get("content"))}
+            {
+                "type": "tool_call_response",
+                "id": result.get("call_id"),
+                "response": _content_as_text(result.get("content")),
+            }
             for result in results
         ]
     content = fields.get("content")
@@ -213,7 +234,9 @@ def _parts(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
     if call_id is not None:
         text = message_text({"parts": parts})
         return [{"type": "tool_call_response", "id": to_text(call_id), "response": text}]
-    calls = [_tool_call(call) for call in _as_list(decoded(fields.get("tool_calls"))) if isinstance(call, Mapping)]
+    calls = [
+        _tool_call(call) for call in _as_list(decode_container(fields.get("tool_calls"))) if isinstance(call, Mapping)
+    ]
     if calls:  # LangChain lists Anthropic's calls under both
         parts = [part for part in parts if part["type"] != "tool_call"]
     return parts + calls
@@ -221,7 +244,7 @@ def _parts(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _content_items(content: Any) -> Iterable[Any]:
     if isinstance(content, str) and content.startswith("[") and '"type"' in content[:200]:
-        content = decoded(content)
+        content = decode_container(content)
     if content is None or content == "":
         return ()
     return content if isinstance(content, list) else (content,)
@@ -243,12 +266,16 @@ def _content_part(item: Any) -> list[dict[str, Any]]:
         return [_tool_call({**item, "arguments": item.get("input")})]
     if kind == "tool_result":
         return [
-            {"type": "tool_call_response", "id": item.get("tool_use_id"), "response": _as_text(item.get("content"))}
+            {
+                "type": "tool_call_response",
+                "id": item.get("tool_use_id"),
+                "response": _content_as_text(item.get("content")),
+            }
         ]
     return [{"type": "text", "content": json.dumps(to_json_value(item))}]
 
 
-def _as_text(value: Any) -> str:
+def _content_as_text(value: Any) -> str:
     return message_text({"parts": [part for item in _content_items(value) for part in _content_part(item)]})
 
 
@@ -262,7 +289,7 @@ def _tool_call(call: Mapping[str, Any]) -> dict[str, Any]:
         "type": "tool_call",
         "id": call.get("id"),
         "name": to_text(function.get("name") or ""),
-        "arguments": decoded(arguments),
+        "arguments": decode_container(arguments),
     }
 
 
@@ -277,7 +304,7 @@ def event_messages(events: Sequence[SpanEvent]) -> tuple[list[Message], list[Mes
         elif event.name == "gen_ai.content.completion":
             replied += to_messages(fields.get("gen_ai.completion"), "assistant")
         elif event.name == "gen_ai.choice":
-            inside = decoded(fields.get("message", fields))
+            inside = decode_container(fields.get("message", fields))
             fields = {**(inside if isinstance(inside, Mapping) else {"content": inside}), "role": "assistant"}
             replied += to_messages(fields, "assistant")
         elif event.name.startswith("gen_ai.") and event.name.endswith(".message"):
@@ -288,3 +315,136 @@ def event_messages(events: Sequence[SpanEvent]) -> tuple[list[Message], list[Mes
             sent += to_messages(fields.get("gen_ai.input.messages"), "user")
             replied += to_messages(fields.get("gen_ai.output.messages"), "assistant")
     return sent, replied
+
+
+TRACELOOP_NAME = "traceloop.entity.name"
+TRACELOOP_INPUT = "traceloop.entity.input"
+TRACELOOP_OUTPUT = "traceloop.entity.output"
+_SCHEMA_KEYS = {"type", "properties"}
+_DESCRIPTION_KEYS = {"type", "description"}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool gave back."""
+
+    text: str | None = None
+    call_id: str | None = None
+    failed: bool = False
+
+
+def tool_attributes(record: SpanRecord, parent: SpanRecord | None) -> dict[str, Any]:
+    """The GenAI attributes of a tool span, from whatever keys it has."""
+    name = tool_name(record)
+    result = tool_result(record)
+    requested = _requested_by(parent, name, result.call_id)
+    arguments = _arguments(record)
+    if not isinstance(arguments, Mapping) and requested is not None:
+        arguments = requested.get("args", arguments)
+    call_id = (
+        record.attributes.get(semconv.TOOL_CALL_ID)
+        or record.attributes.get("tool_call.id")
+        or record.attributes.get(semconv.OI_TOOL_ID)
+        or result.call_id
+        or _call_id_of(record)
+        or (requested or {}).get("id")
+    )
+    found = {
+        semconv.TOOL_NAME: name,
+        semconv.TOOL_CALL_ID: call_id,
+        semconv.TOOL_CALL_RESULT: result.text,
+        semconv.TOOL_CALL_ARGUMENTS: _as_attribute(arguments),
+        semconv.TOOL_DESCRIPTION: record.attributes.get(semconv.OI_TOOL_DESCRIPTION),
+    }
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def tool_name(record: SpanRecord) -> str:
+    """The tool's name."""
+    for key in (semconv.TOOL_NAME, semconv.OI_TOOL_NAME, TRACELOOP_NAME):
+        if record.attributes.get(key):
+            return to_text(record.attributes[key])
+    return record.name.removeprefix("execute_tool ").removesuffix(".tool").strip()
+
+
+def tool_result(record: SpanRecord) -> ToolResult:
+    """What the tool returned, taken out of a LangChain message when it stands in one."""
+    for key in (semconv.TOOL_CALL_RESULT, semconv.OI_OUTPUT_VALUE, TRACELOOP_OUTPUT):
+        if record.attributes.get(key) is not None:
+            return _unwrapped_result(record.attributes[key])
+    return ToolResult()
+
+
+def _unwrapped_result(value: Any) -> ToolResult:
+    fields = decode_container(value)
+    if not isinstance(fields, Mapping):
+        return ToolResult(text=_as_attribute(block_text(value)))
+    is_callback = "output" in fields and "kwargs" in fields  # OpenLLMetry keeps the callback's own arguments
+    inside = decode_container(fields["output"]) if is_callback else fields
+    for wrapper in ("kwargs", "data"):
+        if isinstance(inside, Mapping) and isinstance(inside.get(wrapper), Mapping):
+            inside = inside[wrapper]
+    if isinstance(inside, Mapping) and "tool_call_id" in inside and "content" in inside:
+        return ToolResult(
+            text=_as_attribute(inside["content"]),
+            call_id=inside["tool_call_id"],
+            failed=inside.get("status") == "error",
+        )
+    return ToolResult(text=_as_attribute(inside if is_callback else value))
+
+
+def _arguments(record: SpanRecord) -> Any:
+    own = decode_container(record.attributes.get(semconv.TOOL_CALL_ARGUMENTS))
+    if own is not None:
+        return _decoded_arguments(own)
+    parameters = decode_container(record.attributes.get(semconv.OI_TOOL_PARAMETERS))
+    if parameters is not None and not _is_schema(parameters):
+        return parameters
+    for key in (semconv.OI_INPUT_VALUE, TRACELOOP_INPUT):
+        if record.attributes.get(key) is not None:
+            return _decoded_arguments(decode_container(record.attributes[key]))
+    return None
+
+
+def _is_schema(value: Any) -> bool:
+    """Whether it describes what a tool takes, instead of saying what it was given."""
+    if not isinstance(value, Mapping):
+        return False
+    described = [isinstance(item, Mapping) and item.keys() >= _DESCRIPTION_KEYS for item in value.values()]
+    return value.keys() >= _SCHEMA_KEYS or (bool(described) and all(described))
+
+
+def _decoded_arguments(value: Any) -> Any:
+    if isinstance(value, Mapping) and isinstance(value.get("kwargs"), Mapping) and value.get("args") == []:
+        return value["kwargs"]  # the call of the function that carries the tool out, as of smolagents
+    if isinstance(value, Mapping) and "input_str" in value:  # OpenLLMetry keeps the callback's own arguments
+        value = value.get("inputs") or value["input_str"]
+    if isinstance(value, str) and value.lstrip().startswith("{"):  # LangChain's input_str is Python's repr
+        try:
+            return ast.literal_eval(value)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return value
+    return value
+
+
+def _call_id_of(record: SpanRecord) -> str | None:
+    inside = decode_container(record.attributes.get(TRACELOOP_INPUT))
+    inner = inside.get("kwargs") if isinstance(inside, Mapping) else None
+    return inner.get("tool_call_id") if isinstance(inner, Mapping) else None
+
+
+def _requested_by(parent: SpanRecord | None, name: str, call_id: str | None) -> Mapping[str, Any] | None:
+    """The model's call in the input of LangGraph's tool node, which alone knows a failed call's id."""
+    if parent is None:
+        return None
+    value = decode_container(parent.attributes.get(semconv.OI_INPUT_VALUE, parent.attributes.get(TRACELOOP_INPUT)))
+    value = value.get("inputs") if isinstance(value, Mapping) else value
+    calls = [call for call in value or () if isinstance(call, Mapping)] if isinstance(value, list) else []
+    calls = [call for call in calls if call.get("name") == name and call_id in (None, call.get("id"))]
+    return calls[0] if len(calls) == 1 else None
+
+
+def _as_attribute(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(to_json_value(value), ensure_ascii=False)

@@ -1,23 +1,24 @@
-"""Which spans of other instrumentations are the team, an agent, a model call or a tool call."""
+"""Roles of the spans of other instrumentations: team, agent, model call or tool call."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from tracer_hooks import semconv
 from tracer_hooks.schema import to_text
-from tracer_hooks.telemetry._foreign_messages import nested
-from tracer_hooks.telemetry._foreign_tools import TRACELOOP_NAME
-from tracer_hooks.telemetry._span_record import SpanRecord
+from tracer_hooks.telemetry._foreign_messages import TRACELOOP_NAME, unflatten
+from tracer_hooks.telemetry._records import SpanRecord
 
 _TRACELOOP_KIND = "traceloop.span.kind"
 _TRACELOOP_PROPERTY = "traceloop.association.properties."
+
 # OpenLLMetry 0.62 emits a second span for each graph that says invoke_agent, has no input and often no children
 _LANGGRAPH_EDGES = "gen_ai.workflow.nodes"
 _OWN_PREFIX = "tracer_hooks."
-PLUMBING = ""
+INTERNAL = ""
 _OPERATIONS = {
     semconv.OP_INVOKE_WORKFLOW,
     semconv.OP_INVOKE_AGENT,
@@ -33,13 +34,13 @@ _TRACELOOP_OPERATIONS = {
     "workflow": semconv.OP_INVOKE_WORKFLOW,
     "agent": semconv.OP_INVOKE_AGENT,
     "tool": semconv.OP_EXECUTE_TOOL,
-    "task": PLUMBING,
+    "task": INTERNAL,
 }
 _OI_OPERATIONS = {
     semconv.OI_KIND_AGENT: semconv.OP_INVOKE_AGENT,
     semconv.OI_KIND_LLM: semconv.OP_CHAT,
     semconv.OI_KIND_TOOL: semconv.OP_EXECUTE_TOOL,
-    semconv.OI_KIND_CHAIN: PLUMBING,
+    semconv.OI_KIND_CHAIN: INTERNAL,
 }
 _AGENT_PREFIX = re.compile(r"^(?:invoke_agent|create_agent|agent run|agent|run)[ :]+", re.IGNORECASE)
 _AGENT_SUFFIX = re.compile(r"\.(?:_?execute\w*|_?run\w*|on_messages\w*|kickoff\w*|i?a?invoke|agent|workflow|task)$")
@@ -54,7 +55,7 @@ _TEAM_NAMES = (
 _GENERIC_NODES = {"model", "agent", "tools", "tool", "call_model", "llm", "chatbot", "__start__", "__end__"}
 
 
-class SpanTree:
+class SpanForest:
     """Parents and children of the spans at hand."""
 
     def __init__(self, records: list[SpanRecord]) -> None:
@@ -109,7 +110,7 @@ def is_own(record: SpanRecord) -> bool:
 
 
 def operation_of(record: SpanRecord) -> str | None:
-    """The span's operation; ``PLUMBING`` for a part of a framework that acts through others."""
+    """The span's operation; ``INTERNAL`` for a part of a framework that acts through others."""
     attributes = record.attributes
     own = attributes.get(semconv.OPERATION_NAME)
     if is_own(record):
@@ -120,10 +121,10 @@ def operation_of(record: SpanRecord) -> str | None:
     if str(own) in _OPERATIONS:
         return str(own)
     kind = _OI_OPERATIONS.get(str(attributes.get(semconv.OI_SPAN_KIND)).upper())
-    return kind if kind is not None else _guessed_operation(record)
+    return kind if kind is not None else _infer_operation(record)
 
 
-def _guessed_operation(record: SpanRecord) -> str | None:
+def _infer_operation(record: SpanRecord) -> str | None:
     attributes = record.attributes
     if "llm.request.type" in attributes or any(
         key.startswith(("gen_ai.prompt", "gen_ai.completion", "gen_ai.usage.", "llm.input_messages"))
@@ -137,19 +138,19 @@ def _guessed_operation(record: SpanRecord) -> str | None:
     return semconv.OP_INVOKE_AGENT if attributes.get(semconv.AGENT_NAME) else None
 
 
-def find_agents(tree: SpanTree, operations: dict[int, str | None]) -> dict[int, str]:
+def find_agents(tree: SpanForest, operations: dict[int, str | None]) -> dict[int, str]:
     """Names of agents by span; makes those framework spans agents that a model call names as its agent."""
     names: dict[int, str] = {}
     for record in tree.records:
         if not is_own(record) and operations[id(record)] not in (
-            PLUMBING,
+            INTERNAL,
             None,
             semconv.OP_INVOKE_WORKFLOW,
         ):
             name = _agent_name(record, is_agent=operations[id(record)] == semconv.OP_INVOKE_AGENT)
             if name:
                 names[id(record)] = name
-    kinds = (semconv.OP_INVOKE_AGENT, PLUMBING)
+    kinds = (semconv.OP_INVOKE_AGENT, INTERNAL)
     parts = tree.above({key for key, operation in operations.items() if operation in kinds})
     for record in tree.records:
         if operations[id(record)] in MODEL_OPERATIONS and id(record) in names:
@@ -158,30 +159,30 @@ def find_agents(tree: SpanTree, operations: dict[int, str | None]) -> dict[int, 
 
 
 def _promote_ancestor(
-    record: SpanRecord, names: dict[int, str], tree: SpanTree, parts: SpansAbove, operations: dict[int, str | None]
+    record: SpanRecord, names: dict[int, str], tree: SpanForest, parts: SpansAbove, operations: dict[int, str | None]
 ) -> None:
     name = names[id(record)]
     for above in parts.around(record):
         if operations[id(above)] == semconv.OP_INVOKE_AGENT:
             return
         called = above.attributes.get(TRACELOOP_NAME, above.name)
-        if operations[id(above)] == PLUMBING and called == name and tree.parent(above) is not None:
+        if operations[id(above)] == INTERNAL and called == name and tree.parent(above) is not None:
             operations[id(above)] = semconv.OP_INVOKE_AGENT
             names[id(above)] = name
             return
 
 
-def settle_teams(tree: SpanTree, operations: dict[int, str | None]) -> None:
-    """Make the topmost framework span the team, and a second span of the same graph plumbing."""
+def choose_teams(tree: SpanForest, operations: dict[int, str | None]) -> None:
+    """Make the topmost framework span the team, and a second span of the same graph an internal one."""
     foreign = [record for record in tree.records if not is_own(record)]
     edges = {id(record) for record in foreign if _LANGGRAPH_EDGES in record.attributes}
     known = tree.above(edges | {key for key, operation in operations.items() if operation is not None})
     for record in foreign:
         if id(record) in edges:
-            operations[id(record)] = PLUMBING
-        elif operations[id(record)] == PLUMBING and not tree.is_leaf(record):
+            operations[id(record)] = INTERNAL
+        elif operations[id(record)] == INTERNAL and not tree.is_leaf(record):
             is_topmost = not any(known.around(record))
-            operations[id(record)] = semconv.OP_INVOKE_WORKFLOW if is_topmost else PLUMBING
+            operations[id(record)] = semconv.OP_INVOKE_WORKFLOW if is_topmost else INTERNAL
     teams = {
         id(record): team_name(record) for record in tree.records if operations[id(record)] == semconv.OP_INVOKE_WORKFLOW
     }
@@ -189,7 +190,7 @@ def settle_teams(tree: SpanTree, operations: dict[int, str | None]) -> None:
     for record in foreign:
         name = teams.get(id(record))
         if name is not None and any(teams[id(above)] == name for above in outer.around(record)):
-            operations[id(record)] = PLUMBING
+            operations[id(record)] = INTERNAL
 
 
 def team_name(record: SpanRecord) -> str:
@@ -208,7 +209,7 @@ def _agent_name(record: SpanRecord, *, is_agent: bool) -> str | None:
             return to_text(attributes[key])
     if is_agent and attributes.get(TRACELOOP_NAME):
         return to_text(attributes[TRACELOOP_NAME])
-    metadata = nested(attributes, "metadata")
+    metadata = unflatten(attributes, "metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     name = _langgraph_agent(metadata) or _langgraph_agent(
         {
@@ -231,3 +232,71 @@ def _langgraph_agent(metadata: Mapping[str, Any]) -> str | None:
         if node and node.lower() not in _GENERIC_NODES:
             return node
     return None
+
+
+_ACTS = {*MODEL_OPERATIONS, semconv.OP_EXECUTE_TOOL}
+_OF_SERVERS = ("http.", "url.", "rpc.", "messaging.", "db.", "faas.", "server.", "net.")
+
+
+def find_outer_teams(tree: SpanForest, operations: dict[int, str | None], agents: Mapping[int, str]) -> None:
+    """Make a span the team of its trace: a turn in which only other agents act, else the innermost around all turns.
+
+    A trace that has a team already keeps it, and a span of a web server, a queue or a database is none.
+    """
+    traces: dict[str, list[SpanRecord]] = defaultdict(list)
+    for record in tree.records:
+        traces[record.trace_id].append(record)
+    turns_above = tree.above({key for key, operation in operations.items() if operation == semconv.OP_INVOKE_AGENT})
+    for records in traces.values():
+        if not any(operations[id(record)] == semconv.OP_INVOKE_WORKFLOW or is_own(record) for record in records):
+            _find_outer_team(tree, records, turns_above, operations, agents)
+
+
+def _find_outer_team(
+    tree: SpanForest,
+    records: Sequence[SpanRecord],
+    turns_above: SpansAbove,
+    operations: dict[int, str | None],
+    agents: Mapping[int, str],
+) -> None:
+    inside: dict[int | None, list[SpanRecord]] = defaultdict(list)
+    """The turns and acts right inside each turn; those outside of every turn under None."""
+    for record in records:
+        if operations[id(record)] in (*_ACTS, semconv.OP_INVOKE_AGENT):
+            above = next(turns_above.around(record), None)
+            inside[None if above is None else id(above)].append(record)
+    turns = [record for record in inside[None] if operations[id(record)] == semconv.OP_INVOKE_AGENT]
+    for record in turns:
+        if _only_others_act(record, inside[id(record)], operations, agents):
+            operations[id(record)] = semconv.OP_INVOKE_WORKFLOW
+    around = _innermost_around(tree, turns) if len(turns) > 1 else None
+    if around is not None and operations[id(around)] not in _ACTS and not _is_of_a_server(around):
+        operations[id(around)] = semconv.OP_INVOKE_WORKFLOW
+
+
+def _only_others_act(
+    turn: SpanRecord, inside: Sequence[SpanRecord], operations: Mapping[int, str | None], agents: Mapping[int, str]
+) -> bool:
+    name = agents.get(id(turn))
+    return bool(inside) and all(
+        operations[id(record)] == semconv.OP_INVOKE_AGENT and agents.get(id(record)) != name for record in inside
+    )
+
+
+def _innermost_around(tree: SpanForest, turns: Sequence[SpanRecord]) -> SpanRecord | None:
+    first, *others = ([*_around(tree, turn)] for turn in turns)
+    common = set.intersection(*({id(record) for record in path} for path in others))
+    return next((record for record in first if id(record) in common), None)
+
+
+def _around(tree: SpanForest, record: SpanRecord) -> Iterator[SpanRecord]:
+    seen = {id(record)}
+    current = tree.parent(record)
+    while current is not None and id(current) not in seen:  # a damaged file may hold a circle
+        yield current
+        seen.add(id(current))
+        current = tree.parent(current)
+
+
+def _is_of_a_server(record: SpanRecord) -> bool:
+    return record.kind != "internal" or any(key.startswith(_OF_SERVERS) for key in record.attributes)

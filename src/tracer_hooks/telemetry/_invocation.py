@@ -1,18 +1,23 @@
-"""One operation of a run: a span on the user's tracer and a record of our own, opened and closed together.
+"""Operation of a run: a span on the user's tracer and a record of our own, opened and closed together.
 
 The idea of an invocation object (start on construction, set fields, then ``stop`` or ``fail``) follows OpenTelemetry's
 ``opentelemetry-util-genai``; adapters never touch raw spans.
+
+A generator that is broken off is closed later, in whatever context happens to be current. So the operation's context is
+attached around each step alone, and removed before the item is handed out.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import random
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from opentelemetry import context as otel_context
 from opentelemetry.trace import (
@@ -26,30 +31,65 @@ from opentelemetry.trace import (
 )
 
 from tracer_hooks import semconv
-from tracer_hooks._guard import report
+from tracer_hooks._guard import guard, report
 from tracer_hooks.schema import to_text
-from tracer_hooks.telemetry._content_gate import ContentGate
-from tracer_hooks.telemetry._cutting import cut_text
-from tracer_hooks.telemetry._span_record import SpanEvent, SpanRecord, SpanStatus
-from tracer_hooks.telemetry._suppress import SUPPRESSED
+from tracer_hooks.telemetry._capture import ContentPolicy, cut_text
+from tracer_hooks.telemetry._records import SpanEvent, SpanRecord, SpanStatus
 
 if TYPE_CHECKING:
     from tracer_hooks.telemetry._run import RunInvocation
 
+SUPPRESSED = "tracer_hooks.suppress"
+"""Context key under which we stay silent."""
+
+# The keys that the instrumentations of OpenTelemetry contrib, OpenInference and OpenLLMetry look for.
+OTHERS_SILENT = dict.fromkeys(("suppress_instrumentation", "suppress_language_model_instrumentation"), True)
+"""What a context holds in which other instrumentations stay silent."""
+
+
+@contextmanager
+def suppressed() -> Iterator[None]:
+    """Within the block neither we nor other instrumentations trace: for the attributor's and rewriter's own calls."""
+    previous = otel_context.get_current()
+    otel_context.attach(quiet(otel_context.set_value(SUPPRESSED, True, previous)))
+    try:
+        yield
+    finally:
+        otel_context.attach(previous)
+
+
+@contextmanager
+def unrecorded() -> Iterator[None]:
+    """Within the block we record nothing; others go on. For code of the user's that is no part of a run."""
+    previous = otel_context.get_current()
+    otel_context.attach(otel_context.set_value(SUPPRESSED, True, previous))
+    try:
+        yield
+    finally:
+        otel_context.attach(previous)
+
+
+def quiet(context: otel_context.Context) -> otel_context.Context:
+    """``context`` in which other instrumentations stay silent."""
+    return otel_context.Context({**context, **OTHERS_SILENT})
+
+
+def is_suppressed(context: otel_context.Context | None = None) -> bool:
+    """Whether tracing is suppressed in ``context``, by default the current one."""
+    return bool(otel_context.get_value(SUPPRESSED, context))
+
+
 CURRENT = "tracer_hooks.invocation"
 """Context key of the operation that code runs in."""
 _MAX_STACK_CHARS = 8_000
-_MOST_READ = 8 * _MAX_STACK_CHARS
+_MAX_STACK_READ = 8 * _MAX_STACK_CHARS
 """Characters of a stack trace that are looked at: AutoGen's hold one another, and grow with every level."""
 _RANDOM = random.SystemRandom()
 """Not the module's own generator: a run must not use up the random numbers of a user who has seeded it."""
-
 CANCELLED = "cancelled"
 ABANDONED = "abandoned"
 INTERRUPTED = "interrupted"
-
-
-_NOTHING: Mapping[str, object] = {}
+_NO_ENDING: Mapping[str, object] = {}
 
 
 class Invocation:
@@ -125,7 +165,7 @@ class Invocation:
     @property
     def _also_set(self) -> Mapping[str, object]:
         """What else is set in the context of its work."""
-        return _NOTHING
+        return _NO_ENDING
 
     def active(self) -> _Active:
         """Make this the current operation within the block. Never hold it across a ``yield``: see :mod:`._streams`."""
@@ -151,7 +191,7 @@ class Invocation:
                 return None
             self.error = error
             self.attributes[semconv.ERROR_TYPE] = type(error).__qualname__
-            if self.run.first_sight(error, self):
+            if self.run.mark_error_seen(error, self):
                 self._record_exception(error)
             self._tell_ancestors(error)
             self._end(SpanStatus.ERROR, to_text(error) or type(error).__name__, end_ns)
@@ -180,7 +220,7 @@ class Invocation:
                 context = set_span_in_context(around, context)
             # A sampler may decide on the operation; everything else is set once, at the end.
             start = {semconv.OPERATION_NAME: self.operation}
-            shown = self.run.capture.leaving.name(self.span_name)
+            shown = self.run.capture.export_policy.name(self.span_name)
             return self.run.tracer.start_span(
                 shown, context, kind=self.span_kind, attributes=start, start_time=self.start_ns
             )
@@ -203,15 +243,15 @@ class Invocation:
 
     def _record_exception(self, error: BaseException) -> None:
         capture = self.run.capture
-        kept = _told(error, capture.kept, capture.kept.text(to_text(error)))
+        kept = _exception_attributes(error, capture.record_policy, capture.record_policy.text(to_text(error)))
         self._events.append(SpanEvent(name=semconv.EVENT_EXCEPTION, time_ns=time.time_ns(), attributes=kept))
         if self.span.is_recording():
-            exported = _told(error, capture.leaving, capture.message(to_text(error)))
-            if not capture.leaving.is_shut:
-                stack = to_text("".join(traceback.format_exception(error)))[-_MOST_READ:]
-                # Cut behind the gate: half a secret is recognised by no pattern.
-                told = capture.leaving.text(stack)[-_MAX_STACK_CHARS:]
-                exported[semconv.EXCEPTION_STACKTRACE] = cut_text(told, capture.config.max_attribute_bytes)
+            exported = _exception_attributes(error, capture.export_policy, capture.message(to_text(error)))
+            if not capture.export_policy.blocks_all:
+                stack = to_text("".join(traceback.format_exception(error)))[-_MAX_STACK_READ:]
+                # Cut after redaction: half a secret is recognised by no pattern.
+                redacted = capture.export_policy.text(stack)[-_MAX_STACK_CHARS:]
+                exported[semconv.EXCEPTION_STACKTRACE] = cut_text(redacted, capture.config.max_attribute_bytes)
             self.span.add_event(semconv.EVENT_EXCEPTION, exported)
 
     def _end(self, status: SpanStatus, message: str, end_ns: int | None) -> None:
@@ -227,7 +267,7 @@ class Invocation:
         try:
             if self.span.is_recording():
                 self.span.set_attributes(self.run.capture.exported(self.attributes, self.run.encoded))
-                described = self._described(message, self.run.capture.leaving)
+                described = self._described(message, self.run.capture.export_policy)
                 if status is SpanStatus.ERROR:  # else left UNSET: a status of OK could never be overridden
                     self.span.set_status(Status(StatusCode.ERROR, self.run.capture.cut(described)))
         except Exception as failure:
@@ -238,9 +278,9 @@ class Invocation:
         except Exception as failure:
             report(f"end the span {self.span_name!r}", failure)
 
-    def _described(self, message: str, gate: ContentGate) -> str:
-        """The status's description as ``gate`` lets it through: of content that is kept back, its kind remains."""
-        return self._kind_of_failure() if gate.is_shut and message else gate.text(message)
+    def _described(self, message: str, policy: ContentPolicy) -> str:
+        """The status's description as ``policy`` allows it: of content that is kept back, its kind remains."""
+        return self._kind_of_failure() if policy.blocks_all and message else policy.text(message)
 
     def _kind_of_failure(self) -> str:
         """What a status says where content is kept back: the exception's class, or that a tool failed."""
@@ -254,21 +294,21 @@ class Invocation:
             trace_id=self.trace_id,
             span_id=self.span_id,
             parent_id=parent.span_id if parent is not None and parent.run is self.run else None,
-            name=self.run.capture.kept.name(self.span_name),
+            name=self.run.capture.record_policy.name(self.span_name),
             kind="client" if self.span_kind is SpanKind.CLIENT else "internal",
             start_ns=self.start_ns,
             end_ns=self.end_ns,
             attributes=self.run.capture.recorded(self.attributes),
             status=status,
-            status_message=self._described(message, self.run.capture.kept),
+            status_message=self._described(message, self.run.capture.record_policy),
             events=tuple(self._events),
         )
 
 
-def _told(error: BaseException, gate: ContentGate, message: str) -> dict[str, Any]:
+def _exception_attributes(error: BaseException, policy: ContentPolicy, message: str) -> dict[str, Any]:
     """The attributes of an exception's event; what is kept back is named, so that nobody looks for it elsewhere."""
     attributes: dict[str, Any] = {semconv.EXCEPTION_TYPE: type(error).__qualname__}
-    if gate.is_shut:
+    if policy.blocks_all:
         attributes[semconv.WITHHELD] = [semconv.EXCEPTION_MESSAGE, semconv.EXCEPTION_STACKTRACE]
     else:
         attributes[semconv.EXCEPTION_MESSAGE] = message
@@ -307,3 +347,115 @@ def current_invocation() -> Invocation | None:
     context = otel_context.get_current()
     value = context.get(CURRENT)
     return value if isinstance(value, Invocation) and not context.get(SUPPRESSED) else None
+
+
+T = TypeVar("T")
+OnItem = Callable[[T], None]
+
+
+class AsyncSteps(Generic[T]):
+    """Takes the items of an asynchronous generator one by one, each step run inside an operation.
+
+    It is no generator itself. When a stream is broken off without being closed, the event loop closes each generator of
+    the chain by itself and in no certain order, which an inner one may answer with "async generator ignored
+    GeneratorExit". So there is at most one generator of ours around the user's.
+
+    Args:
+        source: The generator.
+        invocation: The operation.
+        on_item: Sees each item first.
+    """
+
+    def __init__(self, source: AsyncIterator[T], invocation: Invocation, on_item: OnItem[T] | None = None) -> None:
+        self._source = source
+        self._invocation = invocation
+        self._on_item = on_item
+
+    def __aiter__(self) -> AsyncSteps[T]:
+        return self
+
+    async def __anext__(self) -> T:
+        with self._invocation.active():
+            item = await anext(self._source)
+        if self._on_item is not None:
+            with guard("look at a streamed item"):
+                self._on_item(item)
+        return item
+
+    async def aclose(self) -> None:
+        """Close the generator, if it can be closed."""
+        close = getattr(self._source, "aclose", None)
+        if close is not None:
+            await close()
+
+
+async def drive_async(
+    source: AsyncIterator[T], invocation: Invocation, *, on_item: OnItem[T] | None = None, fails: bool = True
+) -> AsyncGenerator[T, None]:
+    """Yield what ``source`` yields, each step run inside ``invocation``, which fails or is abandoned with it.
+
+    The caller ends the invocation after a normal end, and with ``fails=False`` after any end. ``on_item`` sees each
+    item first.
+    """
+    try:
+        while True:
+            try:
+                with invocation.active():
+                    item = await anext(source)  # not by AsyncSteps, which would be one more frame in every traceback
+            except StopAsyncIteration:
+                return
+            if on_item is not None:
+                with guard("look at a streamed item"):
+                    on_item(item)
+            yield item
+    except BaseException as error:
+        if fails:
+            invocation.fail(error)
+        raise
+    finally:
+        close = getattr(source, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def drive(
+    source: Iterator[T], invocation: Invocation, *, on_item: OnItem[T] | None = None, fails: bool = True
+) -> Generator[T, Any, Any]:
+    """The same for plain generators; see :func:`drive_async`. What is sent or thrown in goes on to ``source``.
+
+    Returns:
+        What ``source`` returns.
+    """
+    step: Callable[[], T] = functools.partial(next, source)
+    try:
+        while True:
+            try:
+                with invocation.active():
+                    item = step()
+            except StopIteration as stop:
+                return stop.value
+            if on_item is not None:
+                with guard("look at a streamed item"):
+                    on_item(item)
+            try:
+                step = _next_step(source, (yield item))
+            except GeneratorExit:
+                raise
+            except BaseException as thrown:
+                if not isinstance(source, Generator):
+                    raise
+                step = functools.partial(source.throw, thrown)
+    except BaseException as error:
+        if fails:
+            invocation.fail(error)
+        raise
+    finally:
+        close = getattr(source, "close", None)
+        if close is not None:
+            close()
+
+
+def _next_step(source: Iterator[T], sent: Any) -> Callable[[], T]:
+    if sent is not None and isinstance(source, Generator):
+        return functools.partial(source.send, sent)
+    return functools.partial(next, source)

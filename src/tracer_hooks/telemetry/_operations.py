@@ -12,10 +12,8 @@ from opentelemetry.trace import Span, SpanKind
 from tracer_hooks import semconv
 from tracer_hooks._guard import report
 from tracer_hooks.schema import AgentSpec, to_text
-from tracer_hooks.telemetry._invocation import ABANDONED, Invocation, current_invocation
-from tracer_hooks.telemetry._messages import ChatReply, Message
-from tracer_hooks.telemetry._span_record import SpanStatus
-from tracer_hooks.telemetry._suppress import OTHERS_SILENT
+from tracer_hooks.telemetry._invocation import ABANDONED, OTHERS_SILENT, Invocation, current_invocation
+from tracer_hooks.telemetry._records import ChatReply, Message, SpanStatus
 
 if TYPE_CHECKING:
     from tracer_hooks.telemetry._run import RunInvocation

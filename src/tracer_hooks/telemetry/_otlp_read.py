@@ -1,20 +1,69 @@
-"""OTLP files of any exporter into spans."""
+"""Reading of OTLP files of any exporter, JSON or protobuf, into spans; damaged parts are set apart."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+import struct
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
 from tracer_hooks._file_bytes import READ_ERRORS, open_bytes, read_bytes, unreadable
 from tracer_hooks._json_files import json_pieces
 from tracer_hooks.errors import TrajectoryError
-from tracer_hooks.telemetry._otlp_frames import decode_requests
-from tracer_hooks.telemetry._otlp_values import decode_attributes, decode_id, decode_time
-from tracer_hooks.telemetry._otlp_write import SPAN_KINDS, STATUS_CODES
-from tracer_hooks.telemetry._span_record import SpanEvent, SpanLink, SpanRecord, SpanStatus
+from tracer_hooks.telemetry._otlp_write import SPAN_KINDS, STATUS_CODES, decode_attributes, decode_id, decode_time
+from tracer_hooks.telemetry._records import SpanEvent, SpanLink, SpanRecord, SpanStatus
+
+_LengthAt = Callable[[bytes, int], tuple[int, int]]
+
+
+class _TruncatedError(ValueError):
+    """The bytes end inside a message."""
+
+
+def decode_requests(data: bytes) -> list[ExportTraceServiceRequest]:
+    """The requests in ``data``: one message, or several with lengths before them; else empty."""
+    for frames in (iter([data]), _delimited(data, _big_endian_length), _delimited(data, _varint_length)):
+        try:
+            requests = [ExportTraceServiceRequest.FromString(frame) for frame in frames]
+        except (DecodeError, _TruncatedError):
+            continue
+        if any(request.resource_spans for request in requests):
+            return requests
+    return []
+
+
+def _delimited(data: bytes, length_at: _LengthAt) -> Iterator[bytes]:
+    position = 0
+    while position < len(data):
+        length, start = length_at(data, position)
+        if start + length > len(data):
+            raise _TruncatedError(f"byte {position}: the message breaks off")
+        yield data[start : start + length]
+        position = start + length
+
+
+def _big_endian_length(data: bytes, position: int) -> tuple[int, int]:
+    """The Collector's file exporter puts an unsigned 32-bit length before each message."""
+    if position + 4 > len(data):
+        raise _TruncatedError(f"byte {position}: the length breaks off")
+    return int(struct.unpack_from(">I", data, position)[0]), position + 4
+
+
+def _varint_length(data: bytes, position: int) -> tuple[int, int]:
+    """Java's and Go's ``writeDelimitedTo``."""
+    length, shift = 0, 0
+    for offset in range(position, min(position + 5, len(data))):
+        length |= (data[offset] & 0x7F) << shift
+        if data[offset] < 0x80:
+            return length, offset + 1
+        shift += 7
+    raise _TruncatedError(f"byte {position}: the length breaks off")
+
 
 _RESOURCE_SPANS = ("resourceSpans", "resource_spans", "batches")  # Grafana Tempo says batches
 _SCOPE_SPANS = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans")
@@ -22,7 +71,7 @@ _OTHER_SIGNALS = ("resourceMetrics", "resourceLogs", "resource_metrics", "resour
 _EXPECTED = "expected OTLP (JSON, JSON lines or protobuf) or the SDK's console span JSON"
 
 
-class _Damaged(ValueError):
+class _DamagedError(ValueError):
     """A part of a file that is not OTLP; the text starts with the place."""
 
 
@@ -125,7 +174,7 @@ def _scan_request(value: Mapping[str, Any], place: str) -> Iterator[SpanRecord |
         return
     try:
         groups = [value] if _first(value, *_SCOPE_SPANS) is not None else _items(value, _RESOURCE_SPANS, place)
-    except _Damaged as error:
+    except _DamagedError as error:
         yield str(error)
         return
     for number, group in enumerate(groups):
@@ -133,7 +182,7 @@ def _scan_request(value: Mapping[str, Any], place: str) -> Iterator[SpanRecord |
         try:
             resource = _attributes(_mapping(group, inside).get("resource"), f"{inside}.resource")
             scopes = _items(group, _SCOPE_SPANS, inside)
-        except _Damaged as error:
+        except _DamagedError as error:
             yield str(error)
             continue
         for position, scope in enumerate(scopes):
@@ -145,7 +194,7 @@ def _scan_scope(scope: object, place: str, resource: Mapping[str, Any]) -> Itera
         spans = _items(_mapping(scope, place), ("spans",), place)
         origin = _first(_mapping(scope, place), "scope", "instrumentationLibrary", "instrumentation_library") or {}
         name = str(_mapping(origin, f"{place}.scope").get("name") or "")
-    except _Damaged as error:
+    except _DamagedError as error:
         yield str(error)
         return
     for number, span in enumerate(spans):
@@ -155,7 +204,7 @@ def _scan_scope(scope: object, place: str, resource: Mapping[str, Any]) -> Itera
 def _scan_span(span: object, place: str, resource: Mapping[str, Any], scope: str) -> Iterator[SpanRecord | str]:
     try:
         yield _decode_span(_mapping(span, place), place, resource, scope)
-    except _Damaged as error:
+    except _DamagedError as error:
         yield str(error)
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         yield f"{place}: {error}"
@@ -189,7 +238,7 @@ def _identify(node: Mapping[str, Any], place: str) -> tuple[str, str]:
     span_id = decode_id(_first(holder, "spanId", "span_id"), 8)
     if trace_id is None or span_id is None:
         missing = "spanId" if trace_id else "traceId"
-        raise _Damaged(f"{place}: the span {str(node.get('name'))!r} has no {missing}")
+        raise _DamagedError(f"{place}: the span {str(node.get('name'))!r} has no {missing}")
     return trace_id, span_id
 
 
@@ -234,14 +283,14 @@ def _first(node: Mapping[str, Any], *keys: str) -> Any:
 
 def _mapping(node: object, place: str) -> Mapping[str, Any]:
     if not isinstance(node, Mapping):
-        raise _Damaged(f"{place}: expected an object, got {type(node).__name__}")
+        raise _DamagedError(f"{place}: expected an object, got {type(node).__name__}")
     return node
 
 
 def _items(node: Mapping[str, Any], keys: tuple[str, ...], place: str) -> list[Any]:
     found = _first(node, *keys)
     if found is not None and not isinstance(found, list):
-        raise _Damaged(f"{place}: {keys[0]!r} must be a list, got {type(found).__name__}")
+        raise _DamagedError(f"{place}: {keys[0]!r} must be a list, got {type(found).__name__}")
     return found or []
 
 
@@ -249,7 +298,7 @@ def _attributes(node: object, place: str) -> dict[str, Any]:
     try:
         return decode_attributes(_mapping(node or {}, place).get("attributes"))
     except (ValueError, TypeError, RecursionError) as error:
-        raise error if isinstance(error, _Damaged) else _Damaged(f"{place}: {error}") from error
+        raise error if isinstance(error, _DamagedError) else _DamagedError(f"{place}: {error}") from error
 
 
 def _scan_protobuf(path: Path) -> Iterator[SpanRecord | str]:

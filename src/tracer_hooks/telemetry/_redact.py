@@ -1,4 +1,4 @@
-"""Blank secrets in text and in plain data."""
+"""Redaction of secrets in text and in data."""
 
 from __future__ import annotations
 
@@ -8,17 +8,111 @@ import re
 from pydantic import JsonValue
 
 from tracer_hooks.schema import to_json_value
-from tracer_hooks.telemetry._assignments import BLANK, blank_assigned
-from tracer_hooks.telemetry._check_digits import CARD, IBAN, iban_length, is_card
-from tracer_hooks.telemetry._secret_forms import COMPILED
-from tracer_hooks.telemetry._secret_names import Weight, is_random, weight_of
+from tracer_hooks.telemetry._secrets import (
+    CARD,
+    COMPILED_FORMS,
+    IBAN,
+    SecrecyOfName,
+    iban_length,
+    is_card,
+    is_random,
+    weight_of,
+)
 
-__all__ = ["BLANK", "Redactor"]
+BLANK = "[redacted]"
+_HINTS = (
+    "pass", "pwd", "secret", "token", "key", "auth", "cookie", "credential", "session", "sid", "sig", "jwt", "code",
+    "otp", "pin", "connection", "hash", "state", "ticket",
+)  # fmt: skip
+
+# A name begins where a word begins, and is taken whole, so each character is looked at once.
+_NAME = re.compile(
+    r"(?<![\w.-])(?P<name>[\w.-]{2,80}+)(?P<closing>\\{0,4}[\"'`]?\]?)(?P<space>[ \t]{0,8}+)"
+    r"(?P<mark>:=|=>|==?|:(?!//))(?P<after>[ \t]{0,8}+)"
+)
+_QUOTED = re.compile(
+    r"(?P<mark>\\{0,8}(?:\"\"\"|[\"'`]))(?P<value>[^\"'`\\\r\n]{1,4096}+|(?:(?!(?P=mark)).){1,4096})(?P=mark)"
+)
+_BARE = re.compile(r"[^\s,;&\"'`<>(){}\[\]\\]{1,4096}+")
+_PARAMETER = re.compile(r"[^\s&#\"'`<>\\]{1,4096}+")
+_ASSIGNED_LINE = re.compile(r"[^\r\n\"'`\\]{1,4096}+")
+_BLOCK = re.compile(r"(?:[|>][-+]?)?[ \t]{0,8}+\r?\n[ \t]{1,40}+(?P<value>[^\s:]{4,4096}+)(?![ \t]*:)")
+_EMPTY_VALUES = re.compile(
+    r"(?:none|null|nil|true|false|undefined|str|string|int|bool|bytes|any|optional|\W+)[.,;]?", re.IGNORECASE
+)
+_ASSIGNED_SCHEME = re.compile(r"(?:bearer|basic|token|digest|apikey|negotiate)[ \t]+", re.IGNORECASE)
+
+
+def blank_assigned(text: str, lowered: str) -> str:
+    """``text`` with the values of secret names blanked.
+
+    Args:
+        text: What to look through.
+        lowered: The same in lower case.
+    """
+    if not any(hint in lowered for hint in _HINTS):
+        return text
+    pieces, done = [], 0
+    for match in _NAME.finditer(text):
+        if match.start() < done:  # inside a value that was blanked
+            continue
+        found = _value_at(text, match)
+        if found is not None:
+            pieces += [text[done : found[0]], BLANK]
+            done = found[1]
+    return "".join([*pieces, text[done:]]) if pieces else text
+
+
+def _value_at(text: str, match: re.Match[str]) -> tuple[int, int] | None:
+    """Where the secret stands that ``match`` is the name of; None when there is none."""
+    is_parameter = text[match.start() - 1 : match.start()] in ("?", "&", ";") and match["mark"] == "="
+    weight = weight_of(match["name"], is_parameter=is_parameter)
+    if weight is SecrecyOfName.NOTHING:
+        return None
+    place = match.end()
+    if is_parameter:
+        return _secret_span(_PARAMETER.match(text, place), weight)
+    quoted = _QUOTED.match(text, place)
+    if quoted is not None:
+        return (
+            None
+            if weight is SecrecyOfName.WEAK and not is_random(quoted["value"])
+            else _secret_span(quoted, weight, "value")
+        )
+    if weight is SecrecyOfName.LINE:
+        scheme = _ASSIGNED_SCHEME.match(text, place)
+        return _secret_span(_ASSIGNED_LINE.match(text, scheme.end() if scheme else place), weight)
+    if match["mark"] == ":" and not match["after"] and match["closing"] == "" and text[place : place + 1].strip():
+        weight = SecrecyOfName.WEAK  # "secret:name" is seldom an assignment
+    block = _BLOCK.match(text, place)
+    if block is not None:
+        return _secret_span(block, weight, "value") if is_random(block["value"]) else None
+    whole = _ASSIGNED_LINE if "phrase" in match["name"].lower() else _BARE
+    bare = whole.match(text, place)
+    if bare is None or text[bare.end() : bare.end() + 1] in ("(", "["):  # code that gets it from somewhere
+        return None
+    is_prose = match["mark"] == ":" and match["space"] == "" and match["after"] == " " and match["closing"] == ""
+    if weight is SecrecyOfName.WEAK and "://" in bare[0]:
+        return None
+    if (weight is SecrecyOfName.WEAK or (is_prose and whole is _BARE)) and not is_random(bare[0], least=6):
+        return None
+    return _secret_span(bare, weight)
+
+
+def _secret_span(found: re.Match[str] | None, weight: SecrecyOfName, group: str | int = 0) -> tuple[int, int] | None:
+    if found is None:
+        return None
+    value = found[group]
+    if weight is SecrecyOfName.LINE:
+        return None if value.strip() == BLANK else found.span(group)
+    if _EMPTY_VALUES.fullmatch(value) or BLANK in value or len(value) < 4:
+        return None
+    return found.span(group)
+
 
 _MOST_JSON = 2_000_000
 """Characters of a text that is tried as JSON."""
 _DEEPEST = 100
-
 _MAIL = re.compile(
     # Lengths as in RFC 5321, and only from the beginning of a word, so that "a.a.a." and "aaaa@" take no longer.
     r"(?<![\w.%+-])(?:[\w.%+-]{1,64}+|\"[^\"\r\n]{1,62}\")@(?:[\w-]{1,63}+\.){1,8}[^\W\d_]{2,63}+"
@@ -26,7 +120,7 @@ _MAIL = re.compile(
 _SCHEME = re.compile(
     r"\b(?P<said>(?:bearer|basic|token|digest)[ \t]+)(?P<value>[A-Za-z0-9._~+/=-]{12,4096}+)", re.IGNORECASE
 )
-_SAID = re.compile(
+_STATED = re.compile(
     r"\b(?P<said>(?:password|passphrase|passcode|pin|api[ _-]?key|access[ _-]?key|secret(?: key)?|token)"
     r"[ \t]+(?:is|was)(?:[ \t]+now)?:?[ \t]+[\"'`*]{0,2})(?P<value>[^\s\"'`*]{4,256}+)",
     re.IGNORECASE,
@@ -69,7 +163,7 @@ class Redactor:
         opened = self._json(text, depth) if text.lstrip()[:1] in ("{", "[") else None
         if opened is not None:
             return self._own(opened)
-        for keywords, pattern in COMPILED:
+        for keywords, pattern in COMPILED_FORMS:
             if any(keyword in lowered for keyword in keywords):
                 text = pattern.sub(BLANK, text)
         text = _by_surroundings(text, lowered)
@@ -77,7 +171,7 @@ class Redactor:
         if "@" in text:
             text = _MAIL.sub(BLANK, text)
         text = CARD.sub(lambda found: BLANK if is_card(found[0]) else found[0], text)
-        return self._own(IBAN.sub(_without_iban, text))
+        return self._own(IBAN.sub(_blank_iban, text))
 
     def _own(self, text: str) -> str:
         for pattern in self.patterns:
@@ -105,67 +199,67 @@ class Redactor:
                 if shown != key and shown in result:  # two keys with nothing left to tell them apart
                     shown = f"{shown} {len(result) + 1}"
                 weight = weight_of(key)
-                is_plain = weight is Weight.NOTHING
+                is_plain = weight is SecrecyOfName.NOTHING
                 result[shown] = self._plain(item, depth + 1) if is_plain else self._blanked(item, weight, depth + 1)
             return result
         if isinstance(value, list):
             return [self._plain(item, depth + 1) for item in value]
         return value
 
-    def _blanked(self, value: JsonValue, weight: Weight, depth: int) -> JsonValue:
+    def _blanked(self, value: JsonValue, weight: SecrecyOfName, depth: int) -> JsonValue:
         """What stands under a secret name: every string in it, and numbers where the name leaves no doubt."""
         if isinstance(value, list):
             return [self._blanked(item, weight, depth + 1) for item in value]
         if isinstance(value, dict):
             return {
-                self._text(key, depth + 1): self._blanked(item, _heavier(weight, weight_of(key)), depth + 1)
+                self._text(key, depth + 1): self._blanked(item, _more_secret(weight, weight_of(key)), depth + 1)
                 for key, item in value.items()
             }
         if isinstance(value, str):
-            is_word = weight is Weight.WEAK and " " in value and not is_random(value)
+            is_word = weight is SecrecyOfName.WEAK and " " in value and not is_random(value)
             return self._text(value, depth + 1) if is_word or not value else BLANK
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        return BLANK if is_number and weight is not Weight.WEAK else value
+        return BLANK if is_number and weight is not SecrecyOfName.WEAK else value
 
 
-def _heavier(one: Weight, other: Weight) -> Weight:
-    return max(one, other, key=lambda weight: weight.value)
+def _more_secret(first: SecrecyOfName, second: SecrecyOfName) -> SecrecyOfName:
+    return max(first, second, key=lambda weight: weight.value)
 
 
 def _by_surroundings(text: str, lowered: str) -> str:
     """Secrets that are found by what stands around them and is no name with a mark."""
     if "bearer" in lowered or "basic" in lowered or "token" in lowered or "digest" in lowered:
-        text = _SCHEME.sub(_if_random, text)
+        text = _SCHEME.sub(_blank_if_random, text)
     if any(word in lowered for word in ("pass", "key", "secret", "token", "pin")):
-        text = _SAID.sub(_if_random, text)
-        text = _OPTION.sub(_all, text)
+        text = _STATED.sub(_blank_if_random, text)
+        text = _OPTION.sub(_blank_value, text)
     if "login" in lowered:
-        text = _LOGIN.sub(_all, text)
+        text = _LOGIN.sub(_blank_value, text)
     if "-u" in lowered or "--user" in lowered:
-        text = _USER_OPTION.sub(_all, text)
+        text = _USER_OPTION.sub(_blank_value, text)
     if "://" in text and "@" in text:
-        text = _USER_INFO.sub(_all, text)
-        text = _USER.sub(_if_random, text)
+        text = _USER_INFO.sub(_blank_value, text)
+        text = _USER.sub(_blank_if_random, text)
     if "</" in text:
-        text = _ELEMENT.sub(_if_secret_element, text)
+        text = _ELEMENT.sub(_blank_if_secret_element, text)
     return text
 
 
-def _all(found: re.Match[str]) -> str:
+def _blank_value(found: re.Match[str]) -> str:
     return found["said"] + BLANK
 
 
-def _if_random(found: re.Match[str]) -> str:
+def _blank_if_random(found: re.Match[str]) -> str:
     value = found["value"].rstrip(".,;:!?)")
     if not is_random(value, least=6) or BLANK in value or value.endswith(("(", "[")):
         return found[0]
     return found["said"] + BLANK + found["value"][len(value) :]
 
 
-def _if_secret_element(found: re.Match[str]) -> str:
-    return found["said"] + BLANK if weight_of(found["name"]) is Weight.STRONG else found[0]
+def _blank_if_secret_element(found: re.Match[str]) -> str:
+    return found["said"] + BLANK if weight_of(found["name"]) is SecrecyOfName.STRONG else found[0]
 
 
-def _without_iban(found: re.Match[str]) -> str:
+def _blank_iban(found: re.Match[str]) -> str:
     length = iban_length(found[0])
     return BLANK + found[0][length:] if length else found[0]

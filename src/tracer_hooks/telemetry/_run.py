@@ -1,21 +1,25 @@
-"""One run of a team: the root operation, which knows every other one, numbers the steps and keeps the records."""
+"""Run of a team: the root operation, which knows every other one, numbers the steps and keeps the records."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 import uuid
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from opentelemetry import context as otel_context
-from opentelemetry.trace import Tracer
+from opentelemetry import trace
+from opentelemetry.trace import Tracer, TracerProvider
 
 from tracer_hooks import semconv
-from tracer_hooks._guard import guard
+from tracer_hooks._background import process_lock
+from tracer_hooks._guard import guard, warn_once
+from tracer_hooks._version import __version__
+from tracer_hooks.config import CaptureConfig
 from tracer_hooks.schema import SCHEMA_VERSION, AgentSpec, RunKind, RunOutcome, Trajectory, Usage, to_text
-from tracer_hooks.telemetry import _going_runs
 from tracer_hooks.telemetry._capture import Capture
 from tracer_hooks.telemetry._invocation import (
     ABANDONED,
@@ -25,14 +29,56 @@ from tracer_hooks.telemetry._invocation import (
     Invocation,
     current_invocation,
 )
-from tracer_hooks.telemetry._messages import Message
 from tracer_hooks.telemetry._operations import AgentInvocation, ChatInvocation, prompt_id
-from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
+from tracer_hooks.telemetry._records import Message, SpanRecord, SpanStatus
+
+_active_runs_lock = process_lock()
+_active_runs: weakref.WeakKeyDictionary[RunInvocation, tuple[int, str]] = weakref.WeakKeyDictionary()
+"""By run: the thread that it began in, and its team. A run that nobody ended goes with the last that knew of it."""
+
+
+def register_active_run(run: RunInvocation) -> None:
+    """Note a run that goes on."""
+    with _active_runs_lock:
+        _active_runs[run] = threading.get_ident(), run.start.team
+
+
+def unregister_active_run(run: RunInvocation) -> None:
+    """Note that it has ended."""
+    with _active_runs_lock:
+        _active_runs.pop(run, None)
+
+
+def warn_of_lost_step(agent: str) -> None:
+    """Say once that an agent acts in a thread without any context while a run goes on in another one.
+
+    A new thread begins with an empty context, so what is done in it belongs to no run. It may be that nobody meant it
+    to; so it is said only where both are true, and never where recording was switched off on purpose.
+
+    Args:
+        agent: Its name.
+    """
+    if not _active_runs or otel_context.get_current():
+        return
+    here = threading.get_ident()
+    with _active_runs_lock:
+        going = list(_active_runs.values())
+    teams = [team for thread, team in going if thread != here]
+    if teams and len(teams) == len(going):
+        warn_once(
+            f"lost step of {agent}",
+            "tracer-hooks does not record agent %r in thread %r: the thread knows of no run, while team %r runs in "
+            "another one. If the agent belongs to that run, start its work with contextvars.copy_context().run, one "
+            "copy for each thread",
+            agent,
+            threading.current_thread().name,
+            teams[-1],
+        )
+
 
 CHECK_FAILED = "check: not passed"
 """The status of a run whose check failed, where content is not exported."""
-
-_MIN_EMBEDDED = 12
+_MIN_EMBEDDED_ERROR = 12
 """Shorter error texts occur in others by chance."""
 
 
@@ -105,7 +151,7 @@ class RunInvocation(Invocation):
         self._is_begun = not start.tentative
         self._around = otel_context.get_current() if start.tentative else None
         super().__init__(self, start.team, attributes=self._root_attributes(start))
-        _going_runs.begins(self)
+        register_active_run(self)
 
     def _root_attributes(self, start: RunStart) -> dict[str, Any]:
         outer = current_invocation()
@@ -206,16 +252,18 @@ class RunInvocation(Invocation):
         with self._lock:
             if self._used_instructions.get(agent) != text:
                 self._used_instructions[agent] = text
-            turns = [one for one in self._open.values() if isinstance(one, AgentInvocation) and one.spec.name == agent]
+            turns = [
+                turn for turn in self._open.values() if isinstance(turn, AgentInvocation) and turn.spec.name == agent
+            ]
         for turn in turns:
             turn.set(semconv.PROMPT_ID, prompt_id(text))
 
     def show_request(self, agent: str, step: int | None, messages: Sequence[Message]) -> None:
         """Put what a model call that goes on was asked in place of what is recorded of it."""
         with self._lock:
-            for one in self._open.values():
-                if isinstance(one, ChatInvocation) and one.step == step and one.agent.spec.name == agent:
-                    one.set(semconv.INPUT_MESSAGES, list(messages))
+            for chat in self._open.values():
+                if isinstance(chat, ChatInvocation) and chat.step == step and chat.agent.spec.name == agent:
+                    chat.set(semconv.INPUT_MESSAGES, list(messages))
 
     def count(self, usage: Usage) -> None:
         """Add the tokens of one model call."""
@@ -223,8 +271,8 @@ class RunInvocation(Invocation):
             self._input_tokens += usage.input_tokens
             self._output_tokens += usage.output_tokens
 
-    def first_sight(self, error: BaseException, within: Invocation) -> bool:
-        """Whether ``error`` is new to this run; it is known afterwards, so that it is recorded once."""
+    def mark_error_seen(self, error: BaseException, within: Invocation) -> bool:
+        """Note ``error`` as known to this run; True at the first time, so that it is recorded once."""
         with self._lock:
             new = not self.is_known(error, within)
             self._seen_errors[id(error)] = error
@@ -244,7 +292,7 @@ class RunInvocation(Invocation):
             followed.add(id(chain))
             chain = chain.__cause__ or chain.__context__
         text = to_text(error)
-        return any(_stands_for(text, *known) for known in (within or self).errors_inside)
+        return any(_repeats_error(text, *known) for known in (within or self).errors_inside)
 
     def manager(self) -> AgentInvocation:
         """A turn in the team's own name, for model calls outside any agent's turn."""
@@ -316,7 +364,7 @@ class RunInvocation(Invocation):
         self._wind_up()
 
     def _wind_up(self) -> None:
-        _going_runs.ends(self)
+        unregister_active_run(self)
         self._seen_errors.clear()  # exceptions hold frames, and frames hold the user's objects
         self.intervention = self.adapter_state = None
         self._subjects.clear()
@@ -374,6 +422,48 @@ class RunInvocation(Invocation):
         self.set(semconv.RUN_USAGE_OUTPUT_TOKENS, self._output_tokens or None)
 
 
-def _stands_for(text: str, kind: str, known: str) -> bool:
+def _repeats_error(text: str, kind: str, known: str) -> bool:
     """Whether an error's text repeats a known error. A short text alone may be in any other by chance."""
-    return text == known or f"{kind}: {known}" in text or (len(known) >= _MIN_EMBEDDED and known in text)
+    return text == known or f"{kind}: {known}" in text or (len(known) >= _MIN_EMBEDDED_ERROR and known in text)
+
+
+SCOPE = "tracer_hooks"
+
+
+class Emitter:
+    """Opens runs.
+
+    Args:
+        tracer_provider: Where spans go; default the global provider, asked anew for every run, so that a provider which
+            is set up after the team was hooked is used as well.
+        capture: What is kept of content; default from the environment.
+    """
+
+    def __init__(self, *, tracer_provider: TracerProvider | None = None, capture: CaptureConfig | None = None) -> None:
+        self._provider = tracer_provider
+        self._newest: tuple[TracerProvider, trace.Tracer] | None = None
+        self.capture = Capture(capture if capture is not None else CaptureConfig.from_env())
+
+    @property
+    def provider(self) -> TracerProvider | None:
+        """Where spans go; None is the global provider."""
+        return self._provider
+
+    def start_run(self, start: RunStart, *, subject: object = None) -> RunInvocation:
+        """Open a run of ``subject``, the team object; it must be closed with :meth:`RunInvocation.finish`."""
+        return RunInvocation(self.tracer(), self.capture, start, subject)
+
+    def tracer(self) -> trace.Tracer:
+        """The tracer that spans are started on."""
+        provider = self._provider if self._provider is not None else trace.get_tracer_provider()
+        newest = self._newest
+        if newest is None or newest[0] is not provider:
+            # Kept, since the SDK makes a new tracer at each call, which costs as much as ten spans.
+            newest = self._newest = (provider, provider.get_tracer(SCOPE, __version__))
+        return newest[1]
+
+
+def current_run() -> RunInvocation | None:
+    """The run that the calling code is part of; None outside a hooked run or where tracing is suppressed."""
+    invocation = current_invocation()
+    return invocation.run if invocation is not None and not invocation.run.ended else None

@@ -1,4 +1,4 @@
-"""A trajectory as spans again, for runs whose own spans are gone: from a file, a data set or the run store."""
+"""Spans of what is over: a trajectory whose own spans are gone, and a diagnosis in its run's trace."""
 
 from __future__ import annotations
 
@@ -7,10 +7,29 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from opentelemetry.trace import (
+    Link,
+    NonRecordingSpan,
+    SpanContext,
+    SpanKind,
+    TraceFlags,
+    set_span_in_context,
+)
+
 from tracer_hooks import semconv
-from tracer_hooks.schema import RunOutcome, Step, StepKind, ToolCall, Trajectory, to_json_value
-from tracer_hooks.telemetry._messages import ChatReply, RequestedTool, text_message
-from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
+from tracer_hooks._guard import guarded
+from tracer_hooks.schema import (
+    SCHEMA_VERSION,
+    Attribution,
+    RunOutcome,
+    Step,
+    StepKind,
+    ToolCall,
+    Trajectory,
+    to_json_value,
+)
+from tracer_hooks.telemetry._records import ChatReply, RequestedTool, SpanRecord, SpanStatus, text_message
+from tracer_hooks.telemetry._run import Emitter
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_ATTEMPTS = 100
@@ -69,7 +88,7 @@ class _Spans:
         yield self._span(
             turn_id, self._root_id, (semconv.OP_INVOKE_AGENT, step.agent, semconv.OI_KIND_AGENT), (start, end), turn
         )
-        calls = _told_apart(step.tool_calls)
+        calls = _with_distinct_ids(step.tool_calls)
         reply = ChatReply(
             content=step.content,
             tool_calls=[RequestedTool(name=call.name, arguments=call.arguments, id=call.call_id) for call in calls],
@@ -142,7 +161,7 @@ class _Spans:
         return _digest(16, self._trajectory.run_id, str(step.index), part)
 
 
-def _told_apart(calls: Sequence[ToolCall]) -> list[ToolCall]:
+def _with_distinct_ids(calls: Sequence[ToolCall]) -> list[ToolCall]:
     """The calls, with ids made up where calls without any could be taken for attempts at one."""
     known = [(call.name, to_json_value(call.arguments)) for call in calls]
     ids = {call.call_id for call in calls}
@@ -194,3 +213,83 @@ def _hex(digits: int, identifier: str | None) -> str | None:
 
 def _digest(length: int, *parts: str) -> str:
     return hashlib.sha256("\x00".join(parts).encode("utf-8", "replace")).hexdigest()[:length]
+
+
+EVALUATION = "failure_attribution"
+
+
+@guarded("export the diagnosis", None)
+def emit_diagnosis(emitter: Emitter, trajectory: Trajectory, attribution: Attribution) -> None:
+    """Export ``diagnose {team}``: of kind EVALUATOR, in the run's trace, with one link to the blamed step's span."""
+    step = trajectory.steps[attribution.step] if attribution.step is not None else None
+    judged = _span_context(trajectory.trace_id, step.span_id if step is not None else None)
+    links = [Link(judged)] if judged is not None else []
+    within = judged or _any_span(trajectory)
+    parent = set_span_in_context(NonRecordingSpan(within)) if within is not None else None
+    span = emitter.tracer().start_span(
+        f"{semconv.OP_DIAGNOSE} {trajectory.team}".rstrip(),
+        parent,
+        kind=SpanKind.INTERNAL,
+        attributes={semconv.OPERATION_NAME: semconv.OP_DIAGNOSE, semconv.OI_SPAN_KIND: semconv.OI_KIND_EVALUATOR},
+        links=links,
+    )
+    if span.is_recording():
+        evaluation = emitter.capture.exported(_evaluation(attribution))
+        span.set_attributes(emitter.capture.exported(_attributes(trajectory, attribution)))
+        span.add_event(semconv.EVENT_EVALUATION_RESULT, evaluation)
+    span.end()
+
+
+def _any_span(trajectory: Trajectory) -> SpanContext | None:
+    """A span of the run, so that an abstention, which blames no step, stands in the run's trace as well."""
+    return next(
+        (found for step in trajectory.steps if (found := _span_context(trajectory.trace_id, step.span_id))), None
+    )
+
+
+def _span_context(trace_id: str | None, span_id: str | None) -> SpanContext | None:
+    if not trace_id or not span_id:
+        return None
+    context = SpanContext(
+        int(trace_id, 16), int(span_id, 16), is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED)
+    )
+    return context if context.is_valid else None
+
+
+def _label(attribution: Attribution) -> str:
+    if attribution.abstained:
+        return attribution.abstained_reason or "abstained"
+    return f"{attribution.agent}@{attribution.step}"
+
+
+def _explanation(attribution: Attribution) -> str:
+    """The headline, then each finding with its passage."""
+    found = (item.why + (f" {item.quote!r}" if item.quote else "") for item in attribution.evidence)
+    return " ".join([attribution.headline, *found])
+
+
+def _evaluation(attribution: Attribution) -> dict[str, object]:
+    return {
+        semconv.EVALUATION_NAME: EVALUATION,
+        semconv.EVALUATION_SCORE: attribution.confidence,
+        semconv.EVALUATION_LABEL: _label(attribution),
+        semconv.EVALUATION_EXPLANATION: _explanation(attribution) or None,
+    }
+
+
+def _attributes(trajectory: Trajectory, attribution: Attribution) -> dict[str, object]:
+    return {
+        semconv.RUN_ID: trajectory.run_id,
+        semconv.SCHEMA_VERSION: SCHEMA_VERSION,
+        semconv.WORKFLOW_NAME: trajectory.team,
+        semconv.DIAGNOSIS_AGENT: attribution.agent,
+        semconv.DIAGNOSIS_STEP: attribution.step,
+        semconv.DIAGNOSIS_CERTAINTY: attribution.certainty,
+        semconv.DIAGNOSIS_ERROR_MODE: str(attribution.error_mode) if attribution.error_mode is not None else None,
+        semconv.DIAGNOSIS_ATTRIBUTOR: attribution.attributor,
+        semconv.DIAGNOSIS_ABSTAINED: attribution.abstained,
+        semconv.OI_EVALUATION_NAME: EVALUATION,
+        semconv.OI_EVALUATION_SCORE: attribution.confidence,
+        semconv.OI_EVALUATION_LABEL: _label(attribution),
+        semconv.OI_EVALUATION_EXPLANATION: _explanation(attribution) or None,
+    }

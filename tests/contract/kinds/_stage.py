@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 import tracer_hooks
 from tracer_hooks.schema import Trajectory
 from tracer_hooks.telemetry import assemble
-from tracer_hooks.telemetry._file_exporter import to_record
+from tracer_hooks.telemetry._otlp_write import to_record
 from tracer_hooks.testing import ScriptedLLM, ScriptedRequest
 from tracer_hooks_testing._base import Balance  # type: ignore[attr-defined]
 

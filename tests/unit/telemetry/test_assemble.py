@@ -27,7 +27,7 @@ from tracer_hooks.telemetry import (
     text_message,
     tool_message,
 )
-from tracer_hooks.telemetry._span_tree import SpanTree
+from tracer_hooks.telemetry._records import SpanTree
 
 from ._runs import Recorded
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from tracer_hooks import semconv
 from tracer_hooks.config import CaptureConfig, ContentCapture
 from tracer_hooks.telemetry import text_message
-from tracer_hooks.telemetry._capture import Capture
-from tracer_hooks.telemetry._cutting import cut_json, cut_text, dump_json
+from tracer_hooks.telemetry._capture import Capture, cut_json, cut_text, dump_json
 
 SECRET = "sk-abcdefghijklmnopqrstuvwx"
 MESSAGES = [text_message("system", "be good"), text_message("user", f"my key is {SECRET}")]
@@ -88,7 +87,7 @@ def test_the_record_keeps_what_the_export_leaves_out() -> None:
 def test_messages_of_exceptions_hold_no_secret(mode: ContentCapture) -> None:
     capture = Capture(CaptureConfig(export=mode, record=mode))
     assert SECRET not in capture.message(f"cannot use {SECRET}")
-    assert SECRET not in capture.kept.text(f"cannot use {SECRET}")
+    assert SECRET not in capture.record_policy.text(f"cannot use {SECRET}")
 
 
 json_values = st.recursive(

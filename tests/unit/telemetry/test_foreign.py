@@ -12,7 +12,7 @@ from tracer_hooks.schema import StepKind, Trajectory
 from tracer_hooks.telemetry._assemble import assemble
 from tracer_hooks.telemetry._foreign import normalise
 from tracer_hooks.telemetry._otlp_read import read_otlp
-from tracer_hooks.telemetry._span_record import SpanEvent, SpanRecord, SpanStatus
+from tracer_hooks.telemetry._records import SpanEvent, SpanRecord, SpanStatus
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "otlp"
 TRACE = "0af7651916cd43dd8448eb211c80319c"

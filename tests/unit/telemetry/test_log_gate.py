@@ -7,7 +7,7 @@ import pytest
 from tracer_hooks._guard import logger
 from tracer_hooks.config import ContentCapture
 from tracer_hooks.telemetry import Content, hold_logs
-from tracer_hooks.telemetry._content_gate import ContentGate
+from tracer_hooks.telemetry._capture import ContentPolicy
 from tracer_hooks.telemetry._redact import Redactor
 
 
@@ -22,7 +22,7 @@ from tracer_hooks.telemetry._redact import Redactor
 def test_a_message_is_looked_at_while_it_has_its_arguments(
     mode: ContentCapture, said: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    gate = ContentGate(mode, Redactor())
+    gate = ContentPolicy(mode, Redactor())
     hold_logs(gate)
     secret = "password=hunter2hunter"
     logger.warning("a check said %s of %s: %s", Content(secret), "KeyError", KeyError(secret))

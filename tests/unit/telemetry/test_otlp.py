@@ -16,7 +16,7 @@ from opentelemetry.trace import Status, StatusCode
 from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.telemetry._otlp_read import read_otlp, scan_otlp
 from tracer_hooks.telemetry._otlp_write import write_otlp_json, write_otlp_protobuf
-from tracer_hooks.telemetry._span_record import SpanEvent, SpanLink, SpanRecord, SpanStatus
+from tracer_hooks.telemetry._records import SpanEvent, SpanLink, SpanRecord, SpanStatus
 
 TRACE, SPAN, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331", "00f067aa0ba902b7"
 

@@ -156,7 +156,7 @@ def _fail(turn: Turn, error: BaseException) -> None:
             turn.invocation.abandon()
             return
         if is_failure_policy(error):  # the tool call says it already; it is no further step
-            turn.invocation.run.first_sight(error, turn.invocation)
+            turn.invocation.run.mark_error_seen(error, turn.invocation)
         turn.invocation.fail(error)
 
 

@@ -51,7 +51,7 @@ from tracer_hooks.telemetry import (
     RunStart,
     current_run,
     emit_diagnosis,
-    gated_attribution,
+    redacted_attribution,
     suppressed,
     unrecorded,
 )
@@ -109,7 +109,7 @@ class Session:
         expected = expected_answer(self.options.expected, call.task)
         self._reference = expected if isinstance(expected, str) else None
         self._undecided = expected if isinstance(expected, Undecided) else None
-        self._gate = self._emitter.capture.kept
+        self._gate = self._emitter.capture.record_policy
         around = current_run()
         self._budget = RetryBudget(self.options.policy, outer=_BUDGETS.get(around) if around is not None else None)
         self.recovery = Recovery(self.options, self._budget, self.adapter, self._archive, self._reference)
@@ -317,7 +317,7 @@ class Session:
             attributor = self.options.diagnostician_for(attempt.trajectory)
             # On what is kept, the expected answer included: an attributor may send it elsewhere, and quotes it.
             found = checked_diagnosis(attributor, attempt.trajectory, self._kept_reference)
-            attempt.attribution = gated_attribution(found, self._gate) if found is not None else None
+            attempt.attribution = redacted_attribution(found, self._gate) if found is not None else None
             if attempt.attribution is not None:
                 emit_diagnosis(self._emitter, attempt.trajectory, attempt.attribution)
 
@@ -433,7 +433,7 @@ def _assembled(run: RunInvocation, judged: Judged, reference: str | None, kept: 
         run_id=run.run_id,
         team=run.start.team,
         framework=run.start.framework,
-        task=run.capture.kept.text(run.start.task),
+        task=run.capture.record_policy.text(run.start.task),
         outcome=judged.outcome,
-        outcome_reason=run.capture.kept.optional(judged.reason),
+        outcome_reason=run.capture.record_policy.optional(judged.reason),
     )

@@ -18,7 +18,7 @@ from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.repairs import Repair, RepairLog
 from tracer_hooks.replay import Tape
 from tracer_hooks.schema import Attribution, RunOutcome, Trajectory
-from tracer_hooks.telemetry import ContentGate
+from tracer_hooks.telemetry import ContentPolicy
 
 if TYPE_CHECKING:
     from tracer_hooks._api.runs._rerunner import Rerunner
@@ -88,7 +88,7 @@ class TeamRun:
     repair: RepairLog | None = None
     """What was tried to recover it, at what price, and what helped; None where nothing failed or no retry was asked
     for."""
-    gate: ContentGate = field(default_factory=ContentGate.of_record, repr=False)
+    gate: ContentPolicy = field(default_factory=ContentPolicy.of_record, repr=False)
     """What of it may be written: its store and reports hold what passes here. The fields above are as they were."""
     again: Callable[[], Rerunner] | None = field(default=None, repr=False)
     """Makes what runs the team again, for replays."""
@@ -190,7 +190,7 @@ class TeamRun:
 
 def kept_repair(run: TeamRun) -> RepairLog | None:
     """What was tried, as it may be written: repairs tell agents what went wrong in words of the run."""
-    if run.repair is None or run.gate.is_open:
+    if run.repair is None or run.gate.allows_all:
         return run.repair
     gate = run.gate
     trials = tuple(

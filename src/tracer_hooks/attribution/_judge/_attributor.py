@@ -27,7 +27,7 @@ from tracer_hooks.attribution._scores import Scorer, StepScores
 from tracer_hooks.endpoint import BYTES_PER_TOKEN, ChatModel
 from tracer_hooks.errors import AttributionError, ConfigError
 from tracer_hooks.schema import Attribution, Candidate, Trajectory, Usage
-from tracer_hooks.telemetry import ContentGate, gated_trajectory, hold_logs, suppressed
+from tracer_hooks.telemetry import ContentPolicy, hold_logs, redacted_trajectory, suppressed
 
 TRUST = 0.5
 """The share of a stated probability that counts. The best published judges name the right step in about half of
@@ -82,7 +82,7 @@ class JudgeAttributor:
         self, options: JudgeOptions | None = None, *, model: ChatModel | None = None, proposer: Scorer | None = None
     ) -> None:
         self.options = options if options is not None else JudgeOptions.from_env()
-        self._gate = ContentGate.of_record()
+        self._gate = ContentPolicy.of_record()
         hold_logs(self._gate)
         self._proposer = proposer if proposer is not None else _proposer_of(self.options)
         self._resources = JudgeResources(
@@ -156,12 +156,12 @@ class JudgeAttributor:
 
     def _judge(self, trajectory: Trajectory, reference: str | None, candidates: Sequence[Candidate]) -> _Outcome:
         # The endpoint, the call log and the kept replies see no more than the run store would hold.
-        trajectory, reference = gated_trajectory(trajectory, self._gate), self._gate.optional(reference)
+        trajectory, reference = redacted_trajectory(trajectory, self._gate), self._gate.optional(reference)
         case = JudgeCase(trajectory, reference, header_chars=self._header_chars)
         weights = self._checked(candidates, case)
         meter = Meter(self.options.budget)
         session = JudgeSession(resources=self._resources, case=case, protocol=self.options.protocol, meter=meter)
-        if self._gate.is_shut or not any(
+        if self._gate.blocks_all or not any(
             step.content.strip() or step.tool_calls or step.error or step.recipient for step in case.steps
         ):
             return _Outcome(session, None, INCOMPLETE)

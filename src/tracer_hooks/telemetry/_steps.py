@@ -1,6 +1,6 @@
-"""Which spans make up which step.
+"""Steps from spans: the spans that make up each step, and what its agent had received, with the step it came from.
 
-Our own spans say it by their step index. For spans of other instrumentations: a model call begins a step; a tool call
+Our own spans say their step by its index. For spans of other instrumentations: a model call begins a step; a tool call
 belongs to the model call that asked for it (by call id, else the last one of the same turn before it); an agent's turn
 without model calls is a step of its own.
 """
@@ -19,15 +19,23 @@ from typing import Any
 from tracer_hooks import semconv
 from tracer_hooks._cached_property import cached_property
 from tracer_hooks.schema import Step, StepInput, StepKind, ToolCall, Usage, to_json_value, to_text
-from tracer_hooks.telemetry._messages import Message, message_text, parts_of
-from tracer_hooks.telemetry._span_record import SpanRecord, SpanStatus
-from tracer_hooks.telemetry._span_tree import CHAT_OPERATIONS, SpanTree, decoded, messages_of
+from tracer_hooks.telemetry._records import (
+    CHAT_OPERATIONS,
+    Message,
+    SpanRecord,
+    SpanStatus,
+    SpanTree,
+    decode_json,
+    message_text,
+    messages_of,
+    parts_of,
+)
 
 _TRANSFER_NAME = re.compile(r"^(?:transfer|hand_?off)_to_(.+)$")
 
 
 @dataclass(slots=True)
-class Act:
+class ActSpans:
     """The spans of one step, gathered before the step is built."""
 
     agent: str
@@ -76,9 +84,9 @@ class Act:
         )
 
 
-def collect_acts(tree: SpanTree, *, default_agent: str) -> list[Act]:
+def collect_acts(tree: SpanTree, *, default_agent: str) -> list[ActSpans]:
     """The acts of a run, in the order of their step indices, or of time where spans carry none."""
-    acts = _Acts(tree, default_agent)
+    acts = _ActCollector(tree, default_agent)
     for chat in tree.of_operation(*CHAT_OPERATIONS):
         acts.add_chat(chat)
     for tool in tree.of_operation(semconv.OP_EXECUTE_TOOL):
@@ -90,19 +98,19 @@ def collect_acts(tree: SpanTree, *, default_agent: str) -> list[Act]:
     return acts.ordered()
 
 
-class _Acts:
+class _ActCollector:
     def __init__(self, tree: SpanTree, default_agent: str) -> None:
         self._tree = tree
         self._default_agent = default_agent
-        self._all: list[Act] = []
-        self._inside: dict[int, list[Act]] = defaultdict(list)
+        self._all: list[ActSpans] = []
+        self._inside: dict[int, list[ActSpans]] = defaultdict(list)
         """The acts right inside each turn, those outside of every turn under None."""
-        self._chats: dict[int, list[Act]] = defaultdict(list)
+        self._chats: dict[int, list[ActSpans]] = defaultdict(list)
         """Of them those that begin with a model call, in order of time."""
-        self._own: dict[int, Act] = {}
+        self._own: dict[int, ActSpans] = {}
         """The act that a turn itself is."""
-        self._by_index: dict[int, Act] = {}
-        self._by_call: dict[str, Act] = {}
+        self._by_index: dict[int, ActSpans] = {}
+        self._by_call: dict[str, ActSpans] = {}
 
     def add_chat(self, chat: SpanRecord) -> None:
         act = self._act(chat)
@@ -143,18 +151,18 @@ class _Acts:
             last = max(acts, key=lambda act: (act.index if act.index is not None else -1, act.start_ns))
             last.recipient = last.recipient or to_text(recipient)
 
-    def ordered(self) -> list[Act]:
+    def ordered(self) -> list[ActSpans]:
         kept = [act for act in self._all if not act.is_empty()]
         if all(act.index is not None for act in kept):
             return sorted(kept, key=lambda act: act.index or 0)
         return sorted(kept, key=lambda act: act.start_ns)
 
-    def _act(self, record: SpanRecord, *, start_ns: int | None = None) -> Act:
+    def _act(self, record: SpanRecord, *, start_ns: int | None = None) -> ActSpans:
         known = self._known_act(record)
         if known is not None:
             return known
         outer = self._tree.agent_of(record)
-        act = Act(
+        act = ActSpans(
             agent=self._tree.agent_name(record, self._default_agent),
             start_ns=record.start_ns if start_ns is None else start_ns,
             index=_index(record),
@@ -166,11 +174,11 @@ class _Acts:
             self._by_index[act.index] = act
         return act
 
-    def _known_act(self, record: SpanRecord) -> Act | None:
+    def _known_act(self, record: SpanRecord) -> ActSpans | None:
         index = _index(record)
         return self._by_index.get(index) if index is not None else None
 
-    def _asking_act(self, tool: SpanRecord) -> Act | None:
+    def _asking_act(self, tool: SpanRecord) -> ActSpans | None:
         if _index(tool) is not None:
             return None
         call_id = tool.attributes.get(semconv.TOOL_CALL_ID)
@@ -191,7 +199,7 @@ class _Acts:
         return {id(self._tree.agent_of(other)) for other in inner}
 
 
-def _answer_by_tool(act: Act, output: str) -> None:
+def _answer_by_tool(act: ActSpans, output: str) -> None:
     """Let the last act of a turn say what the turn gave back, if that came from its tool, as smolagents' answers do."""
     results = {to_text(tool.attributes.get(semconv.TOOL_CALL_RESULT) or "").strip() for tool in act.tools}
     if output.strip() in results - {""} and not message_text(act.reply):
@@ -208,7 +216,7 @@ def _request_of(tool: SpanRecord, messages: Sequence[Message]) -> int:
     return len(messages)
 
 
-def to_step(act: Act, index: int, inputs: tuple[StepInput, ...]) -> Step:
+def to_step(act: ActSpans, index: int, inputs: tuple[StepInput, ...]) -> Step:
     """Build the step of an act, in which the agent received ``inputs``."""
     reply, spans = act.reply, act.spans
     calls = tool_calls(reply, act.tools)
@@ -217,7 +225,7 @@ def to_step(act: Act, index: int, inputs: tuple[StepInput, ...]) -> Step:
     return Step(
         index=index,
         agent=act.agent,
-        kind=_kind(failed, recipient, calls),
+        kind=_step_kind(failed, recipient, calls),
         content=message_text(reply) or act.answer,
         inputs=inputs,
         tool_calls=calls,
@@ -238,7 +246,7 @@ def tool_calls(reply: Message, tools: Sequence[SpanRecord]) -> tuple[ToolCall, .
     calls = []
     for part in parts_of(reply):
         if part.get("type") == "tool_call":
-            spans = _take(left, part)
+            spans = _take_spans_of(left, part)
             calls.append(_tool_call(part, spans))
     while left:
         first = left[0]
@@ -248,7 +256,7 @@ def tool_calls(reply: Message, tools: Sequence[SpanRecord]) -> tuple[ToolCall, .
     return tuple(calls)
 
 
-def _take(left: list[SpanRecord], part: Mapping[str, Any]) -> list[SpanRecord]:
+def _take_spans_of(left: list[SpanRecord], part: Mapping[str, Any]) -> list[SpanRecord]:
     """Remove from ``left``, and give, the spans that executed the requested call: all its attempts."""
     by_id = [s for s in left if part.get("id") and s.attributes.get(semconv.TOOL_CALL_ID) == part["id"]]
     found = by_id
@@ -263,8 +271,8 @@ def _take(left: list[SpanRecord], part: Mapping[str, Any]) -> list[SpanRecord]:
 
 
 def _has_arguments(span: SpanRecord, part: Mapping[str, Any]) -> bool:
-    used = decoded(span.attributes.get(semconv.TOOL_CALL_ARGUMENTS))
-    return to_json_value(used) == to_json_value(decoded(part.get("arguments")))
+    used = decode_json(span.attributes.get(semconv.TOOL_CALL_ARGUMENTS))
+    return to_json_value(used) == to_json_value(decode_json(part.get("arguments")))
 
 
 def _same_call(first: SpanRecord, other: SpanRecord) -> bool:
@@ -285,7 +293,7 @@ def _tool_call(part: Mapping[str, Any], spans: Sequence[SpanRecord]) -> ToolCall
         error = last.status_message or _exception(last) or to_text(attributes.get(semconv.ERROR_TYPE) or "failed")
     return ToolCall(
         name=to_text(attributes.get(semconv.TOOL_NAME) or part.get("name") or "unknown"),
-        arguments=to_json_value(decoded(arguments)),
+        arguments=to_json_value(decode_json(arguments)),
         result=None if result is None else _as_text(result),
         error=error,
         call_id=attributes.get(semconv.TOOL_CALL_ID) or part.get("id"),
@@ -298,7 +306,7 @@ def _as_text(value: object) -> str:
     return to_text(value) if isinstance(value, str) else json.dumps(to_json_value(value), ensure_ascii=False)
 
 
-def _kind(failed: str | None, recipient: str | None, calls: Sequence[ToolCall]) -> StepKind:
+def _step_kind(failed: str | None, recipient: str | None, calls: Sequence[ToolCall]) -> StepKind:
     if failed is not None:
         return StepKind.ERROR
     if recipient is not None:
@@ -306,7 +314,7 @@ def _kind(failed: str | None, recipient: str | None, calls: Sequence[ToolCall]) 
     return StepKind.TOOL_CALL if calls else StepKind.MESSAGE
 
 
-def _failure(act: Act) -> str | None:
+def _failure(act: ActSpans) -> str | None:
     last = act.chats[-1] if act.chats else act.turn
     if last is None or last.status is not SpanStatus.ERROR:
         return None
@@ -367,3 +375,102 @@ def _time(ns: int) -> datetime | None:
         return datetime.fromtimestamp(ns / 1e9, UTC) if ns > 0 else None
     except (ValueError, OverflowError, OSError):  # beyond the year 9999
         return None
+
+
+_MIN_EMBEDDED_TEXT = 12
+"""Shorter texts occur inside others by chance; they count when they are a line of their own."""
+
+
+def link_inputs(acts: Sequence[ActSpans]) -> tuple[Step, ...]:
+    """Build the steps of a run, each with the inputs that are new since its agent's previous step."""
+    steps: list[Step] = []
+    shown: dict[str, list[Message]] = {}
+    for index, act in enumerate(acts):
+        messages = act.seen
+        new = _new_messages(messages, shown.get(act.agent, []))
+        if messages:
+            shown[act.agent] = messages
+        steps.append(_with_results(to_step(act, index, _inputs(act, new, steps)), acts[index + 1 :]))
+    return tuple(steps)
+
+
+def _new_messages(messages: list[Message], before: list[Message]) -> list[Message]:
+    common = 0
+    for old, new in zip(before, messages, strict=False):
+        if old is not new and old != new:
+            break
+        common += 1
+    # A conversation that shares nothing with the agent's last one is a new one.
+    return messages[common:]
+
+
+def _inputs(act: ActSpans, messages: Sequence[Message], steps: Sequence[Step]) -> tuple[StepInput, ...]:
+    inputs: list[StepInput] = []
+    for message in messages:
+        role = message.get("role")
+        text = message_text(message)
+        if role == "system" or not text:
+            continue
+        if role == "tool":
+            own = _step_of_result(message, act.agent, steps)
+            inputs.append(StepInput(source=own.agent if own else "tool", step=own.index if own else None, text=text))
+            continue
+        found = _sources(text, steps)
+        if role == "assistant" and (not found or all(step.agent == act.agent for step in found)):
+            continue  # the agent's own words, shown to it again
+        inputs += [StepInput(source=step.agent, step=step.index, text=step.content or text) for step in found]
+        if not (len(found) == 1 and text.strip() in _texts_of(found[0])):
+            inputs.append(StepInput(source=to_text(message.get("name") or "user"), text=text))
+    return tuple(inputs)
+
+
+def _texts_of(step: Step) -> set[str]:
+    return {step.content.strip(), *(call.result.strip() for call in step.tool_calls if call.result is not None)}
+
+
+def _sources(text: str, steps: Sequence[Step]) -> list[Step]:
+    """The steps whose text a message is, or contains."""
+    stripped = text.strip()
+    for step in reversed(steps):
+        if step.content.strip() == stripped:
+            return [step]
+    # A team may show a tool's result to the others as its caller's message, as AutoGen's hand-offs do.
+    for step in reversed(steps):
+        if any(call.result is not None and call.result.strip() == stripped for call in step.tool_calls):
+            return [step]
+    lines = {line.strip() for line in text.splitlines()}
+    found: dict[str, Step] = {}
+    for step in steps:
+        content = step.content.strip()
+        if (len(content) >= _MIN_EMBEDDED_TEXT and content in text) or (content and content in lines):
+            found[content] = step
+    return list(found.values())
+
+
+def _step_of_result(message: Message, agent: str, steps: Sequence[Step]) -> Step | None:
+    ids = {part["id"] for part in parts_of(message) if isinstance(part.get("id"), str)}
+    for step in reversed(steps):
+        if any(call.call_id in ids for call in step.tool_calls if call.call_id):
+            return step
+    return next((step for step in reversed(steps) if step.agent == agent and step.tool_calls), None)
+
+
+def _with_results(step: Step, later: Sequence[ActSpans]) -> Step:
+    """Fill in results that only the next model call shows: traces without tool spans, calls refused before they ran."""
+    missing = {c.call_id for c in step.tool_calls if c.call_id and c.result is None and c.error is None}
+    if not missing:
+        return step
+    results: dict[str, str] = {}
+    for act in later:
+        for message in act.seen:
+            for part in parts_of(message):
+                call = part.get("id")
+                if isinstance(call, str) and call in missing and part.get("response") is not None:
+                    results.setdefault(call, to_text(part["response"]))
+        if results.keys() >= missing:
+            break
+    calls = [
+        c.model_copy(update={"result": results[c.call_id]}) if c.call_id in results and c.result is None else c
+        for c in step.tool_calls
+    ]
+    return step.model_copy(update={"tool_calls": tuple(calls)})

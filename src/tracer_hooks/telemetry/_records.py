@@ -1,0 +1,265 @@
+"""Records of telemetry, free of any SDK: ended spans, the chat messages in them, and the spans of a run as a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from tracer_hooks import semconv
+from tracer_hooks._json_text import parse_json
+from tracer_hooks.schema import Usage, to_text
+
+
+class SpanStatus(StrEnum):
+    """OpenTelemetry's span status."""
+
+    UNSET = "unset"
+    OK = "ok"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpanEvent:
+    """Something that happened during a span, for example an exception."""
+
+    name: str
+    time_ns: int = 0
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpanLink:
+    """A reference to a span of this or another trace."""
+
+    trace_id: str
+    span_id: str
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpanRecord:
+    """One ended span.
+
+    Identifiers are lower-case hex (32 and 16 digits); times are nanoseconds since the epoch. Attribute values are plain
+    Python data. What the conventions encode as a JSON string (messages, tool arguments) may stand here as the decoded
+    list or dict, too: :mod:`tracer_hooks.telemetry` accepts both, so that a live run never pays for JSON twice.
+    """
+
+    trace_id: str
+    span_id: str
+    parent_id: str | None = None
+    name: str = ""
+    kind: str = "internal"
+    """``internal``, ``client``, ``server``, ``producer`` or ``consumer``."""
+    start_ns: int = 0
+    end_ns: int = 0
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    status: SpanStatus = SpanStatus.UNSET
+    status_message: str = ""
+    events: tuple[SpanEvent, ...] = ()
+    links: tuple[SpanLink, ...] = ()
+    resource: Mapping[str, Any] = field(default_factory=dict)
+    """Attributes of the process that emitted it."""
+    scope: str = ""
+    """Name of the instrumentation that emitted it."""
+
+    @property
+    def operation(self) -> str | None:
+        """What the span is of, in the words of the GenAI conventions; None for anything but a text."""
+        value = self.attributes.get(semconv.OPERATION_NAME)
+        return value if isinstance(value, str) else None
+
+
+Message = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestedTool:
+    """A tool call as the model asked for it."""
+
+    name: str
+    arguments: Any = None
+    """Decoded JSON, or the model's raw text when that is not JSON."""
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatReply:
+    """What a model answered."""
+
+    content: str = ""
+    tool_calls: Sequence[RequestedTool] = ()
+    usage: Usage | None = None
+    """None when the provider reported none."""
+    finish_reason: str | None = None
+    model: str | None = None
+    """The model that really answered, when the provider says."""
+    response_id: str | None = None
+    chunks: tuple[str, ...] = ()
+    """The text as it was streamed; empty when it came in one piece. A supplied reply is streamed in these pieces."""
+
+    def to_message(self) -> Message:
+        """The reply as one assistant message."""
+        result = assistant_message(self.content, self.tool_calls)
+        if self.finish_reason is not None:
+            result["finish_reason"] = self.finish_reason
+        return result
+
+
+def text_message(role: str, text: object, *, name: str | None = None) -> Message:
+    """A message of one text part; ``role`` is ``system``, ``user``, ``assistant`` or ``tool``."""
+    message: Message = {"role": role, "parts": [{"type": "text", "content": to_text(text)}]}
+    if name:
+        message["name"] = name
+    return message
+
+
+def assistant_message(text: object, tool_calls: Sequence[RequestedTool] = (), *, name: str | None = None) -> Message:
+    """What a model said earlier, with the tools it called."""
+    parts: list[dict[str, Any]] = [{"type": "text", "content": to_text(text)}] if text else []
+    parts += [
+        {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments} for call in tool_calls
+    ]
+    return {"role": "assistant", "parts": parts, **({"name": name} if name else {})}
+
+
+def tool_message(call_id: str | None, response: object, *, name: str | None = None) -> Message:
+    """A tool's result as it is shown to a model."""
+    part = {"type": "tool_call_response", "id": call_id, "response": to_text(response)}
+    return {"role": "tool", "parts": [part], **({"name": name} if name else {})}
+
+
+def parts_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The parts of a message, without anything that is no part: other tools write messages, too."""
+    parts = message.get("parts")
+    return [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, (list, tuple)) else []
+
+
+def message_text(message: Mapping[str, Any]) -> str:
+    """The text of a message: its text parts and tool results, joined by newlines."""
+    texts = []
+    for part in parts_of(message):
+        value = part.get("content") if part.get("type") in ("text", "reasoning") else part.get("response")
+        if value:
+            texts.append(to_text(value))
+    if not texts and isinstance(message.get("content"), str):
+        texts.append(message["content"])
+    return "\n".join(texts)
+
+
+CHAT_OPERATIONS = frozenset({semconv.OP_CHAT, semconv.OP_GENERATE_CONTENT, semconv.OP_TEXT_COMPLETION})
+
+
+def decode_json(value: object) -> Any:
+    """An attribute that holds JSON, decoded; other values as they are."""
+    if isinstance(value, str) and value[:1] in ("[", "{"):
+        try:
+            return parse_json(value)
+        except ValueError:
+            return value
+    return value
+
+
+def messages_of(record: SpanRecord, key: str) -> list[Message]:
+    """The messages under ``key``; empty when there are none or they are damaged."""
+    return messages_in(record.attributes, key)
+
+
+def messages_in(attributes: Mapping[str, Any], key: str) -> list[Message]:
+    """The same of attributes without their span."""
+    value = decode_json(attributes.get(key))
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+class SpanTree:
+    """The spans of one run.
+
+    Args:
+        records: At least one span, in any order; a parent that is missing makes its children top-level.
+    """
+
+    def __init__(self, records: Sequence[SpanRecord]) -> None:
+        self.records = sorted(records, key=lambda record: (record.start_ns, record.end_ns, record.span_id))
+        self._by_id = {record.span_id: record for record in self.records}
+        self._turns: dict[int, SpanRecord | None] = {}
+        self._of_operations: dict[tuple[str, ...], list[SpanRecord]] = {}
+        self.root = self._find_root()
+
+    @property
+    def start_ns(self) -> int:
+        """When the run began."""
+        return self.records[0].start_ns
+
+    def of_operation(self, *operations: str) -> Sequence[SpanRecord]:
+        """Spans of one of the operations, by start time."""
+        found = self._of_operations.get(operations)
+        if found is None:  # the same few questions are asked again and again
+            found = self._of_operations[operations] = [r for r in self.records if r.operation in operations]
+        return found
+
+    def ancestors(self, record: SpanRecord) -> Iterator[SpanRecord]:
+        """The spans around ``record``, innermost first."""
+        seen = {record.span_id}
+        parent = self._by_id.get(record.parent_id) if record.parent_id else None
+        while parent is not None and parent.span_id not in seen:
+            yield parent
+            seen.add(parent.span_id)
+            parent = self._by_id.get(parent.parent_id) if parent.parent_id else None
+
+    def agent_of(self, record: SpanRecord) -> SpanRecord | None:
+        """The innermost agent turn around ``record``."""
+        passed, ended = [record], False
+        found: SpanRecord | None = None
+        for ancestor in self.ancestors(record):
+            ended = _is_turn(ancestor) or id(ancestor) in self._turns
+            if ended:
+                found = ancestor if _is_turn(ancestor) else self._turns[id(ancestor)]
+                break
+            passed.append(ancestor)
+        if found is record or not (ended or self._is_top(passed[-1])):  # a damaged file may hold a circle
+            return next((span for span in self.ancestors(record) if _is_turn(span)), None)
+        self._turns.update((id(span), found) for span in passed)
+        return found
+
+    def agent_name(self, record: SpanRecord, default: str) -> str:
+        """The agent that ``record`` belongs to: its own attribute, else the turn around it, else ``default``."""
+        name = record.attributes.get(semconv.AGENT_NAME)
+        if not name and (agent := self.agent_of(record)) is not None:
+            name = agent.attributes.get(semconv.AGENT_NAME)
+        return to_text(name) if name else default
+
+    def system_prompts(self) -> dict[str, str]:
+        """Each agent's system prompt, as far as a model call of its, else a turn, shows one."""
+        prompts: dict[str, str] = {}
+        for record in [*self.of_operation(*CHAT_OPERATIONS), *self.of_operation(semconv.OP_INVOKE_AGENT)]:
+            name = self.agent_name(record, "")
+            if name and name not in prompts and (prompt := _system_prompt(record)):
+                prompts[name] = prompt
+        return prompts
+
+    def _is_top(self, record: SpanRecord) -> bool:
+        return not record.parent_id or record.parent_id not in self._by_id
+
+    def _find_root(self) -> SpanRecord:
+        for record in self.records:
+            if record.operation == semconv.OP_INVOKE_WORKFLOW and not any(
+                outer.operation == semconv.OP_INVOKE_WORKFLOW for outer in self.ancestors(record)
+            ):
+                return record
+        return next((r for r in self.records if r.parent_id not in self._by_id), self.records[0])
+
+
+def _is_turn(record: SpanRecord) -> bool:
+    return record.operation == semconv.OP_INVOKE_AGENT
+
+
+def _system_prompt(chat: SpanRecord) -> str:
+    instructions = decode_json(chat.attributes.get(semconv.SYSTEM_INSTRUCTIONS))
+    if isinstance(instructions, list):
+        return message_text({"parts": instructions})
+    if instructions:
+        return to_text(instructions)
+    system = [m for m in messages_of(chat, semconv.INPUT_MESSAGES) if m.get("role") == "system"]
+    return message_text(system[0]) if system else ""
