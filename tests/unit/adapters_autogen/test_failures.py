@@ -111,8 +111,8 @@ async def test_a_bug_of_ours_never_reaches_the_run(
     monkeypatch.setenv("TRACER_HOOKS_STRICT", "0")
     team = RoundRobinGroupChat([assistant("solo", replay("hello"))], max_turns=1)
     monkeypatch.setattr("tracer_hooks_autogen._turns.conversions_of", lambda run: 1 / 0)
-    monkeypatch.setattr("tracer_hooks_autogen._chats.conversions_of", lambda run: 1 / 0)
-    monkeypatch.setattr("tracer_hooks_autogen._result.team_text", lambda message: "text")
+    monkeypatch.setattr("tracer_hooks_autogen._models.conversions_of", lambda run: 1 / 0)
+    monkeypatch.setattr("tracer_hooks_autogen._convert.team_text", lambda message: "text")
     with observed(team):
         result = await team.run(task="Go")
     assert result.messages[-1].content == "hello"

@@ -149,7 +149,7 @@ def test_task_of_a_run(inputs: dict[str, str], expected: str) -> None:
                 assert seen.trajectory.task == expected
             else:
                 call = TeamCall(team=built, method="kickoff")
-                assert _adapter.run_result("x").text == "x"  # type: ignore[attr-defined]
+                assert _adapter.to_run_result("x").text == "x"  # type: ignore[attr-defined]
                 assert call.task == ""
 
 

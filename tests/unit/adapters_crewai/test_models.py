@@ -26,8 +26,8 @@ from tracer_hooks.schema import StepKind, Usage
 from tracer_hooks.telemetry import ChatReply, RequestedTool, message_text, text_message
 from tracer_hooks.testing import ErrorReply, Reply, ScriptedLLM, ToolCallReply, When
 from tracer_hooks.testing._observing import observed, span_tree
-from tracer_hooks_crewai._replies import to_messages, to_native, to_reply
-from tracer_hooks_crewai._signals import usage_of
+from tracer_hooks_crewai._convert import to_messages, to_native, to_reply
+from tracer_hooks_crewai._turns import usage_of
 
 from ._crews import ADAPTER, Lookup, Scripted, agent, brief, calls, crew, final, react, task, team
 
@@ -350,8 +350,8 @@ def test_a_bug_of_ours_leaves_the_run_as_it_was(monkeypatch: pytest.MonkeyPatch,
         raise RuntimeError("our bug")
 
     monkeypatch.setenv("TRACER_HOOKS_STRICT", "0")
-    for place in ("_chats.to_messages", "_chats.to_reply", "_turns.agent_spec", "_tools.tool_name", "_tools._end",
-                  "_signals.usage_of", "_entries.task_text"):  # fmt: skip
+    for place in ("_models.to_messages", "_models.to_reply", "_turns.agent_spec", "_tools.tool_name", "_tools._end",
+                  "_turns.usage_of", "_entries.task_text"):  # fmt: skip
         built = team(Scripted.of(native=True, ann=[calls(("lookup", {"query": "q"})), "It is 42."]), "ann",
                      tools=[Lookup().tool])  # fmt: skip
         with monkeypatch.context() as patch, observed(built, adapter=ADAPTER):

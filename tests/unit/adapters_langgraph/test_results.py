@@ -17,7 +17,7 @@ from tracer_hooks.frameworks import TeamCall, get_adapter
 from tracer_hooks.telemetry import message_text
 from tracer_hooks.testing import observed
 from tracer_hooks_langgraph._convert import to_message
-from tracer_hooks_langgraph._tasks import task_text
+from tracer_hooks_langgraph._entries import task_text
 
 from ._graphs import QUESTION, Plain, chain, scripted, speaker
 

@@ -1,4 +1,4 @@
-"""AutoGen's messages, replies and tool calls in our shape."""
+"""Conversion of AutoGen's messages, replies, tool calls and results to our shape."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tracer_hooks.frameworks import RunResult, TeamCall
 from tracer_hooks.schema import Usage, to_text
 from tracer_hooks.telemetry import (
     ChatReply,
@@ -17,6 +18,7 @@ from tracer_hooks.telemetry import (
     text_message,
     tool_message,
 )
+from tracer_hooks_autogen._members import types
 
 _FINISH_REASONS = {"function_calls": "tool_calls", "unknown": None}
 """Where AutoGen's words differ from the conventions'."""
@@ -132,3 +134,72 @@ def _usage(usage: Any) -> Usage | None:
     if usage is None or not (usage.prompt_tokens or usage.completion_tokens):
         return None
     return Usage(input_tokens=usage.prompt_tokens or 0, output_tokens=usage.completion_tokens or 0)
+
+
+def to_run_result(call: TeamCall, native: Any) -> RunResult:
+    """The result of a call that returned ``native``: a ``TaskResult``, or a single agent's ``Response``."""
+    known = types()
+    if isinstance(native, known.response):
+        return _from_messages(call, native, [native.chat_message], None)
+    if isinstance(native, known.task_result):
+        chat_messages = [message for message in native.messages if isinstance(message, known.chat_message)]
+        return _from_messages(call, native, chat_messages, native.stop_reason)
+    return RunResult(text="", native=native)
+
+
+class AutoGenCollector:
+    """Watches a stream: the last item says it all, unless the stream was left before."""
+
+    def __init__(self, call: TeamCall) -> None:
+        self._call = call
+        self._last: Any = None
+        self._last_message: Any = None
+
+    def see(self, item: Any) -> None:
+        """Keep the last item and the last chat message."""
+        self._last = item
+        if isinstance(item, types().chat_message):
+            self._last_message = item
+
+    def result(self) -> RunResult:
+        """What came out."""
+        known = types()
+        if isinstance(self._last, (known.task_result, known.response)):
+            return to_run_result(self._call, self._last)
+        chat_messages = [self._last_message] if self._last_message is not None else []
+        return _from_messages(self._call, self._last, chat_messages, None)
+
+
+def _from_messages(call: TeamCall, native: Any, chat_messages: Sequence[Any], stop_reason: str | None) -> RunResult:
+    caller_messages = _caller_messages(call)
+    answers = [message for message in chat_messages if not _is_task(message, caller_messages)]
+    last = answers[-1] if answers else None
+    return RunResult(
+        text="" if last is None else team_text(last),
+        native=native,
+        messages=[_result_message(message, _is_task(message, caller_messages)) for message in chat_messages],
+        stop_reason=stop_reason,
+        interrupted=last is not None and _waits_for_someone(call.team, last),
+    )
+
+
+def _caller_messages(call: TeamCall) -> set[int]:
+    """The messages that the caller passed in: AutoGen gives the same objects back among the results."""
+    task = call.kwargs.get("task")
+    if isinstance(task, (list, tuple)):
+        return {id(message) for message in task}
+    return {id(task)}
+
+
+def _is_task(message: Any, caller_messages: set[int]) -> bool:
+    return message.source == "user" or id(message) in caller_messages
+
+
+def _result_message(message: Any, is_task: bool) -> Message:
+    return text_message("user" if is_task else "assistant", team_text(message), name=to_text(message.source))
+
+
+def _waits_for_someone(team: Any, last: Any) -> bool:
+    """Whether the run ended by handing over to somebody outside, as with ``HandoffTermination("user")``."""
+    names = getattr(team, "_participant_names", None)  # private in 0.7
+    return isinstance(last, types().handoff_message) and names is not None and last.target not in names

@@ -1,13 +1,79 @@
-"""Finding the agents, model clients, tools and inner teams that a team is made of."""
+"""Members of a team: its agents, model clients, tools and inner teams, found by AutoGen's classes.
+
+Importing this package must not import the framework, so no module here imports AutoGen at its top.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from tracer_hooks.schema import AgentSpec, to_text
-from tracer_hooks_autogen._autogen import types
+
+
+@dataclass(frozen=True)
+class AutoGenTypes:
+    """Classes of AutoGen 0.7, all public."""
+
+    team: Any
+    chat_agent: Any
+    model_client: Any
+    tool: Any
+    stream_tool: Any
+    function_tool: Any
+    workbench: Any
+    static_workbench: Any
+    chat_message: Any
+    handoff_message: Any
+    tool_request: Any
+    tool_execution: Any
+    response: Any
+    task_result: Any
+    create_result: Any
+    function_call: Any
+    request_usage: Any
+    system_message: Any
+    assistant_message: Any
+    function_results: Any
+    tool_result: Any
+    text_result: Any
+    cancellation_token: Any
+
+
+@functools.cache
+def types() -> AutoGenTypes:
+    """The classes; imports AutoGen on the first call."""
+    from autogen_agentchat import messages
+    from autogen_agentchat.base import ChatAgent, Response, TaskResult, Team
+    from autogen_core import CancellationToken, FunctionCall, models, tools
+
+    return AutoGenTypes(
+        team=Team,
+        chat_agent=ChatAgent,
+        model_client=models.ChatCompletionClient,
+        tool=tools.BaseTool,
+        stream_tool=tools.BaseStreamTool,
+        function_tool=tools.FunctionTool,
+        workbench=tools.Workbench,
+        static_workbench=tools.StaticWorkbench,
+        chat_message=messages.BaseChatMessage,
+        handoff_message=messages.HandoffMessage,
+        tool_request=messages.ToolCallRequestEvent,
+        tool_execution=messages.ToolCallExecutionEvent,
+        response=Response,
+        task_result=TaskResult,
+        create_result=models.CreateResult,
+        function_call=FunctionCall,
+        request_usage=models.RequestUsage,
+        system_message=models.SystemMessage,
+        assistant_message=models.AssistantMessage,
+        function_results=models.FunctionExecutionResultMessage,
+        tool_result=tools.ToolResult,
+        text_result=tools.TextResultContent,
+        cancellation_token=CancellationToken,
+    )
 
 
 @dataclass
@@ -46,7 +112,7 @@ def find_members(team: Any) -> Members:
         members.agents.append(team)
 
     def visit(holder: Any) -> None:
-        for value in _held(holder):
+        for value in _held_objects(holder):
             for kind, found, is_holder in places:
                 if not isinstance(value, kind):
                     continue
@@ -61,7 +127,7 @@ def find_members(team: Any) -> Members:
     return members
 
 
-def _held(holder: Any) -> Iterator[Any]:
+def _held_objects(holder: Any) -> Iterator[Any]:
     for value in list(vars(holder).values()):
         if isinstance(value, dict):
             yield from list(value.values())
@@ -71,7 +137,7 @@ def _held(holder: Any) -> Iterator[Any]:
             yield value
 
 
-class Profile:
+class RosterEntry:
     """An agent's roster entry, built anew only when its instructions have changed."""
 
     def __init__(self, agent: Any) -> None:
@@ -122,9 +188,9 @@ def model_name(client: Any) -> str:
 
 def _tool_names(agent: Any) -> Iterator[str]:
     known = types()
-    for value in _held(agent):
+    for value in _held_objects(agent):
         if isinstance(value, known.static_workbench):
-            for tool in _held(value):
+            for tool in _held_objects(value):
                 if isinstance(tool, known.tool):
                     yield tool.name
     for tool in getattr(agent, "_handoff_tools", ()):

@@ -1,4 +1,4 @@
-"""Tool calls: ``run_json`` of the tools, ``call_tool`` of workbenches that run tools elsewhere (MCP)."""
+"""Tool calls: tools, workbenches (MCP) and executed code, observed, with the intervene seam."""
 
 from __future__ import annotations
 
@@ -9,29 +9,175 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any, cast
 
 from tracer_hooks import semconv
-from tracer_hooks.frameworks import guard, guarded
-from tracer_hooks.schema import to_text
+from tracer_hooks.frameworks import ToolReply, ToolRequest, after_tool, before_tool, guard, guarded
+from tracer_hooks.schema import to_json_value, to_text
 from tracer_hooks.telemetry import ToolInvocation, current_invocation, drive_async, enclosing_agent
-from tracer_hooks_autogen._autogen import types
-from tracer_hooks_autogen._home import Home, parent_in, run_for
-from tracer_hooks_autogen._intervene_tool import call_under_intervention, run_under_intervention
-from tracer_hooks_autogen._layers import Make
-from tracer_hooks_autogen._members import handoff_target
+from tracer_hooks_autogen._members import handoff_target, types
+from tracer_hooks_autogen._patching import HookedTeam, MakeMethod, parent_in, run_for
 from tracer_hooks_autogen._turns import AgentTurn
 
+_NOTHING = object()
 
-def observe_tool(tool: Any) -> Make:
+
+class SuppliedText(str):
+    """A tool's result in the words that the agent is to read, in place of what the tool returns."""
+
+    __slots__ = ()
+
+
+class SuppliedError(Exception):
+    """Raised in a tool's place, so that AutoGen shows its text to the agent as the tool's error."""
+
+
+async def run_under_intervention(call: ToolInvocation, tool: Any, original: Any, bound: dict[str, Any]) -> Any:
+    """``run_json`` with the run's intervention asked before and after; ends the call."""
+    request = tool_request(call, bound["args"])
+    answer = before_tool(call.run, request)
+    value: Any = _NOTHING
+    failure: Exception | None = None
+    if isinstance(answer, ToolReply):
+        reply = answer
+    else:
+        if answer is not None:
+            request = answer
+            bound = {**bound, "args": answer.arguments}
+            call.set(semconv.TOOL_CALL_ARGUMENTS, answer.arguments)
+        try:
+            with call.active():
+                value = await original(**bound)
+            reply = ToolReply(content=to_text(tool.return_value_as_string(value)))
+        except Exception as error:
+            failure = error
+            reply = ToolReply(content=to_text(error), is_error=True)
+    final = after_tool(call.run, request, reply)
+    if final is reply and failure is not None:
+        call.fail(failure)
+        raise failure
+    call.stop(final.content, error=final.content if final.is_error else None)
+    # A hand-off's tool is called without any protection: an exception there would end the run.
+    if final.is_error and semconv.TRANSFER_TARGET not in call.attributes:
+        raise SuppliedError(final.content)
+    return value if final is reply and value is not _NOTHING else SuppliedText(final.content)
+
+
+async def call_under_intervention(call: ToolInvocation, original: Any, bound: dict[str, Any]) -> Any:
+    """``call_tool`` of a workbench likewise."""
+    request = tool_request(call, bound["arguments"])
+    answer = before_tool(call.run, request)
+    result: Any = None
+    if isinstance(answer, ToolReply):
+        reply = answer
+    else:
+        if answer is not None:
+            request = answer
+            bound = {**bound, "arguments": answer.arguments}
+            call.set(semconv.TOOL_CALL_ARGUMENTS, answer.arguments)
+        with call.active():
+            result = await original(**bound)
+        reply = ToolReply(content=to_text(result.to_text()), is_error=bool(result.is_error))
+    final = after_tool(call.run, request, reply)
+    call.stop(final.content, error=final.content if final.is_error else None)
+    if final is reply and result is not None:
+        return result
+    known = types()
+    texts = [known.text_result(content=final.content)]
+    return known.tool_result(name=bound["name"], result=texts, is_error=final.is_error)
+
+
+def show_supplied_text(original: Any, hooked_teams: list[HookedTeam]) -> Any:
+    """Replaces ``return_value_as_string`` of tools whose own would not know what to do with a :class:`SuppliedText`."""
+
+    @functools.wraps(original)
+    def return_value_as_string(value: Any) -> str:
+        return str(value) if isinstance(value, SuppliedText) else original(value)
+
+    return return_value_as_string
+
+
+def tool_request(call: ToolInvocation, arguments: Any) -> ToolRequest:
+    """What the run's intervention is told about a call."""
+    agent = enclosing_agent(call, call.run)
+    return ToolRequest(
+        agent=agent.spec.name if agent is not None else call.run.name,
+        name=call.name,
+        arguments=to_json_value(arguments),
+        call_id=call.attributes.get(semconv.TOOL_CALL_ID),
+        step=call.step,
+    )
+
+
+CODE_EXECUTION = "execute_code"
+"""The name under which an execution is recorded."""
+
+
+def observe_execution(original: Any, hooked_teams: list[HookedTeam]) -> Any:
+    """Replaces ``execute_code_block`` of a ``CodeExecutorAgent``."""
+
+    @functools.wraps(original)
+    async def execute_code_block(code_blocks: Any, cancellation_token: Any) -> Any:
+        call = _begin_execution(hooked_teams, code_blocks)
+        if call is None:
+            return await original(code_blocks, cancellation_token)
+        try:
+            if call.run.intervention is not None:
+                return await _execute_under_intervention(call, original, code_blocks, cancellation_token)
+            with call.active():
+                result = await original(code_blocks, cancellation_token)
+        except BaseException as error:
+            call.fail(error)
+            raise
+        with guard("record what code gave"):
+            call.stop(result.output, error=result.output if result.exit_code else None)
+        return result
+
+    return execute_code_block
+
+
+@guarded("begin to record an execution of code", cast("ToolInvocation | None", None))
+def _begin_execution(hooked_teams: Sequence[HookedTeam], code_blocks: Sequence[Any]) -> ToolInvocation | None:
+    run = run_for(hooked_teams)
+    agent = enclosing_agent(None, run) if run is not None else None
+    # Without a model the agent runs what others wrote: that is its whole turn, and already a step.
+    if run is None or agent is None or agent.last_step is None:
+        return None
+    arguments = {"code": [block.code for block in code_blocks]}
+    return ToolInvocation(run, CODE_EXECUTION, arguments=arguments, parent=parent_in(run))
+
+
+async def _execute_under_intervention(
+    call: ToolInvocation, original: Any, code_blocks: Any, cancellation_token: Any
+) -> Any:
+    """Run the code with the run's intervention asked before and after; the code itself cannot be changed."""
+    request = tool_request(call, call.attributes[semconv.TOOL_CALL_ARGUMENTS])
+    answer = before_tool(call.run, request)
+    result: Any = None
+    if isinstance(answer, ToolReply):
+        reply = answer
+    else:
+        with call.active():
+            result = await original(code_blocks, cancellation_token)
+        reply = ToolReply(content=to_text(result.output), is_error=bool(result.exit_code))
+    final = after_tool(call.run, request, reply)
+    call.stop(final.content, error=final.content if final.is_error else None)
+    if final is reply and result is not None:
+        return result
+    from autogen_core.code_executor import CodeResult
+
+    return CodeResult(exit_code=1 if final.is_error else 0, output=final.content)
+
+
+def observe_tool(tool: Any) -> MakeMethod:
     """Replaces ``run_json``, where every tool call of a static workbench, and every hand-off, ends up."""
 
-    def make(original: Any, homes: list[Home]) -> Any:
+    def make(original: Any, hooked_teams: list[HookedTeam]) -> Any:
         @functools.wraps(original)
         async def run_json(*args: Any, **kwargs: Any) -> Any:
-            call = _begin_call(tool, homes, _bound(args, kwargs))
+            call = _begin_call(tool, hooked_teams, _bind_run_json(args, kwargs))
             if call is None:
                 return await original(*args, **kwargs)
             try:
                 if call.run.intervention is not None:
-                    return await run_under_intervention(call, tool, original, _bound(args, kwargs))
+                    return await run_under_intervention(call, tool, original, _bind_run_json(args, kwargs))
                 with call.active():
                     value = await original(*args, **kwargs)
             except BaseException as error:
@@ -46,30 +192,30 @@ def observe_tool(tool: Any) -> Make:
     return make
 
 
-def observe_tool_stream(tool: Any) -> Make:
+def observe_tool_stream(tool: Any) -> MakeMethod:
     """Replaces ``run_json_stream``, by which ``AgentTool`` and ``TeamTool`` pass on what happens inside them."""
 
-    def make(original: Any, homes: list[Home]) -> Any:
+    def make(original: Any, hooked_teams: list[HookedTeam]) -> Any:
         @functools.wraps(original)
         def run_json_stream(*args: Any, **kwargs: Any) -> Any:
-            call = _begin_call(tool, homes, _bound(args, kwargs))
+            call = _begin_call(tool, hooked_teams, _bind_run_json(args, kwargs))
             if call is None:
                 return original(*args, **kwargs)
-            return _stream(call, tool, original, _bound(args, kwargs))
+            return _stream(call, tool, original, _bind_run_json(args, kwargs))
 
         return run_json_stream
 
     return make
 
 
-def observe_workbench(workbench: Any) -> Make:
+def observe_workbench(workbench: Any) -> MakeMethod:
     """Replaces ``call_tool``, which gives a result that says itself whether it is an error."""
 
-    def make(original: Any, homes: list[Home]) -> Any:
+    def make(original: Any, hooked_teams: list[HookedTeam]) -> Any:
         @functools.wraps(original)
         async def call_tool(*args: Any, **kwargs: Any) -> Any:
-            bound = _bound_call(args, kwargs)
-            call = _begin_named_call(to_text(bound["name"]), homes, bound["arguments"], bound["call_id"])
+            bound = _bind_call_tool(args, kwargs)
+            call = _begin_named_call(to_text(bound["name"]), hooked_teams, bound["arguments"], bound["call_id"])
             if call is None:
                 return await original(*args, **kwargs)
             try:
@@ -90,14 +236,14 @@ def observe_workbench(workbench: Any) -> Make:
     return make
 
 
-def keep_context(tool: Any) -> Make:
+def keep_context(tool: Any) -> MakeMethod:
     """Replaces ``run`` of a tool made from a plain function, so that spans opened in the function nest in ours.
 
     AutoGen 0.7 runs such functions in an executor thread without their context variables.
     """
     function_tool = types().function_tool
 
-    def make(original: Any, homes: list[Home]) -> Any:
+    def make(original: Any, hooked_teams: list[HookedTeam]) -> Any:
         @functools.wraps(original)
         async def run(args: Any, cancellation_token: Any) -> Any:
             if not isinstance(current_invocation(), ToolInvocation):
@@ -154,8 +300,8 @@ async def _stream(call: ToolInvocation, tool: Any, original: Any, bound: dict[st
 
 
 @guarded("begin a tool call", cast("ToolInvocation | None", None))
-def _begin_call(tool: Any, homes: Sequence[Home], bound: dict[str, Any]) -> ToolInvocation | None:
-    call = _begin_named_call(tool.name, homes, bound["args"], bound["call_id"])
+def _begin_call(tool: Any, hooked_teams: Sequence[HookedTeam], bound: dict[str, Any]) -> ToolInvocation | None:
+    call = _begin_named_call(tool.name, hooked_teams, bound["args"], bound["call_id"])
     if call is not None:
         call.set(semconv.TOOL_DESCRIPTION, tool.description)
         _note_hand_off(call, tool)
@@ -163,8 +309,10 @@ def _begin_call(tool: Any, homes: Sequence[Home], bound: dict[str, Any]) -> Tool
 
 
 @guarded("begin a tool call", cast("ToolInvocation | None", None))
-def _begin_named_call(name: str, homes: Sequence[Home], arguments: Any, call_id: str | None) -> ToolInvocation | None:
-    run = run_for(homes)
+def _begin_named_call(
+    name: str, hooked_teams: Sequence[HookedTeam], arguments: Any, call_id: str | None
+) -> ToolInvocation | None:
+    run = run_for(hooked_teams)
     if run is None:
         return None
     here = current_invocation()
@@ -198,12 +346,12 @@ def _note_hand_off(call: ToolInvocation, tool: Any) -> None:
         call.hand_off(target)
 
 
-def _bound(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def _bind_run_json(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The arguments of ``run_json`` by name."""
     return {"call_id": None, **dict(zip(("args", "cancellation_token", "call_id"), args, strict=False)), **kwargs}
 
 
-def _bound_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def _bind_call_tool(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The arguments of ``call_tool`` by name."""
     names = ("name", "arguments", "cancellation_token", "call_id")
     return {"arguments": None, "call_id": None, **dict(zip(names, args, strict=False)), **kwargs}

@@ -1,9 +1,14 @@
-"""Agents' turns: every call of a participant, or of an inner team, becomes one operation."""
+"""Turns: every call of a participant or of an inner team is an operation, and so is every decision of a manager.
+
+A manager is no participant; it answers messages of the runtime. A turn is opened for such a message when, and only
+when, the manager calls its model while it handles it, and ends with whom it picked.
+"""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from contextvars import ContextVar
 from typing import Any, cast
 
 from tracer_hooks import semconv
@@ -18,11 +23,131 @@ from tracer_hooks.telemetry import (
     current_invocation,
     drive_async,
 )
-from tracer_hooks_autogen._autogen import types
 from tracer_hooks_autogen._convert import conversions_of, team_text
-from tracer_hooks_autogen._home import Home, parent_in, run_for
-from tracer_hooks_autogen._layers import Make
-from tracer_hooks_autogen._members import Profile
+from tracer_hooks_autogen._members import RosterEntry, types
+from tracer_hooks_autogen._patching import HookedTeam, MakeMethod, parent_in, patch_method, run_for
+
+_DECISION_MESSAGES = frozenset({"GroupChatStart", "GroupChatAgentResponse", "GroupChatTeamResponse"})
+"""The messages (private classes in 0.7) after which a manager picks the next speaker."""
+_SPEAK_REQUEST = "GroupChatRequestPublish"
+"""The message by which it asks that one to speak."""
+
+
+class ManagerTurn:
+    """A message that a manager handles; becomes an operation with the first model call."""
+
+    def __init__(self, run: RunInvocation, name: str) -> None:
+        self.run = run
+        self.name = name
+        self.outer = current_invocation()
+        self.turn: AgentInvocation | None = None
+
+    def open(self) -> AgentInvocation:
+        """The operation, opened if need be."""
+        if self.turn is None:
+            self.turn = AgentInvocation(self.run, AgentSpec(name=self.name), parent=parent_in(self.run))
+        return self.turn
+
+    def picked(self, speaker: str) -> None:
+        """Note who speaks next; without a model call there was no decision to record."""
+        if self.turn is not None:
+            self.turn.hand_off(speaker)
+
+    def stop(self) -> None:
+        """End the operation, if there is one."""
+        if self.turn is not None:
+            self.turn.stop()
+
+    def fail(self, error: BaseException) -> None:
+        """End it with an error; a manager that fails without a model call (``selector_func``) has acted as well."""
+        with guard("record a manager's failure"):
+            if self.turn is not None or (isinstance(error, Exception) and not self.run.is_known(error)):
+                self.open().fail(error)
+
+
+_handling: ContextVar[ManagerTurn | None] = ContextVar("tracer_hooks_autogen.manager", default=None)
+
+
+def manager_turn(run: RunInvocation) -> AgentInvocation | None:
+    """The manager's turn, when the calling code is a manager's and not that of an agent which the manager called."""
+    handling = _handling.get()
+    if handling is not None and handling.run is run and current_invocation() is handling.outer:
+        return handling.open()
+    return None
+
+
+def observe_new_managers(original: Any, hooked_teams: list[HookedTeam]) -> Any:
+    """Replaces ``_create_group_chat_manager_factory``, which a team calls when it first runs."""
+
+    @functools.wraps(original)
+    def create_factory(*args: Any, **kwargs: Any) -> Any:
+        factory = original(*args, **kwargs)
+
+        def observed_factory() -> Any:
+            manager = factory()
+            with guard("observe a team's manager"):
+                for hooked_team in list(hooked_teams):
+                    observe_manager(manager, hooked_team)
+            return manager
+
+        return observed_factory
+
+    return create_factory
+
+
+def observe_manager(manager: Any, hooked_team: HookedTeam) -> None:
+    """Observe a manager that has a model; one without a model (round robin, swarm) decides nothing of its own."""
+    if any(isinstance(value, types().model_client) for value in vars(manager).values()):
+        patch_method(manager, "on_message_impl", "manager", _observe_handling(manager), patch_owner=hooked_team)
+        patch_method(manager, "publish_message", "manager", _observe_picks(manager), patch_owner=hooked_team)
+
+
+async def find_manager(team: Any) -> Any:
+    """The manager of a team that has run before."""
+    from autogen_core import AgentId
+
+    agent_id = AgentId(type=team._group_chat_manager_topic_type, key=team._team_id)
+    return await team._runtime.try_get_underlying_agent_instance(agent_id)
+
+
+def _observe_handling(manager: Any) -> Any:
+    def make(original: Any, hooked_teams: list[HookedTeam]) -> Any:
+        @functools.wraps(original)
+        async def on_message_impl(message: Any, ctx: Any) -> Any:
+            run = run_for(hooked_teams) if type(message).__name__ in _DECISION_MESSAGES else None
+            if run is None:
+                return await original(message, ctx)
+            handling = ManagerTurn(run, to_text(manager._name))
+            token = _handling.set(handling)
+            try:
+                return await original(message, ctx)
+            except BaseException as error:
+                handling.fail(error)
+                raise
+            finally:
+                _handling.reset(token)
+                handling.stop()
+
+        return on_message_impl
+
+    return make
+
+
+def _observe_picks(manager: Any) -> Any:
+    def make(original: Any, hooked_teams: list[HookedTeam]) -> Any:
+        @functools.wraps(original)
+        async def publish_message(message: Any, topic_id: Any, *args: Any, **kwargs: Any) -> Any:
+            handling = _handling.get()
+            if handling is not None and type(message).__name__ == _SPEAK_REQUEST:
+                with guard("record whom the manager picked"):
+                    for name, topic in manager._participant_name_to_topic_type.items():
+                        if topic == topic_id.type:
+                            handling.picked(to_text(name))
+            return await original(message, topic_id, *args, **kwargs)
+
+        return publish_message
+
+    return make
 
 
 class AgentTurn(AgentInvocation):
@@ -73,17 +198,17 @@ class AgentTurn(AgentInvocation):
     def see_team(self, item: Any) -> None:
         """Look at what an inner team yields: its result ends the turn."""
         if isinstance(item, types().task_result):
-            said = [message for message in item.messages if isinstance(message, types().chat_message)]
-            self.stop(team_text(said[-1]) if said else None)
+            chat_messages = [message for message in item.messages if isinstance(message, types().chat_message)]
+            self.stop(team_text(chat_messages[-1]) if chat_messages else None)
 
 
-def observe_stream(profile: Profile) -> Make:
+def observe_stream(profile: RosterEntry) -> MakeMethod:
     """Replaces ``on_messages_stream``, which is what a team calls."""
 
-    def make(original: Any, homes: list[Home]) -> Any:
+    def make(original: Any, hooked_teams: list[HookedTeam]) -> Any:
         @functools.wraps(original)
         def on_messages_stream(*args: Any, **kwargs: Any) -> Any:
-            turn = _begin_turn(profile, homes, _messages(args, kwargs))
+            turn = _begin_turn(profile, hooked_teams, _messages_of_call(args, kwargs))
             stream = original(*args, **kwargs)
             return stream if turn is None else drive_async(stream, turn, on_item=turn.see)
 
@@ -92,13 +217,13 @@ def observe_stream(profile: Profile) -> Make:
     return make
 
 
-def observe_call(profile: Profile) -> Make:
+def observe_call(profile: RosterEntry) -> MakeMethod:
     """Replaces ``on_messages``, which is what ``agent.run`` calls."""
 
-    def make(original: Any, homes: list[Home]) -> Any:
+    def make(original: Any, hooked_teams: list[HookedTeam]) -> Any:
         @functools.wraps(original)
         async def on_messages(*args: Any, **kwargs: Any) -> Any:
-            turn = _begin_turn(profile, homes, _messages(args, kwargs))
+            turn = _begin_turn(profile, hooked_teams, _messages_of_call(args, kwargs))
             if turn is None:
                 return await original(*args, **kwargs)
             try:
@@ -118,14 +243,14 @@ def observe_call(profile: Profile) -> Make:
     return make
 
 
-def observe_team(team: Any) -> Make:
+def observe_team(team: Any) -> MakeMethod:
     """Replaces the ``run_stream`` of a team inside the team: its agents' turns lie within a turn of its own."""
     spec = AgentSpec(name=team.name)
 
-    def make(original: Any, homes: list[Home]) -> Any:
+    def make(original: Any, hooked_teams: list[HookedTeam]) -> Any:
         @functools.wraps(original)
         def run_stream(*args: Any, **kwargs: Any) -> Any:
-            turn = _begin_team_turn(team, spec, homes, kwargs.get("task"))
+            turn = _begin_team_turn(team, spec, hooked_teams, kwargs.get("task"))
             stream = original(*args, **kwargs)
             return stream if turn is None else drive_async(stream, turn, on_item=turn.see_team)
 
@@ -135,8 +260,8 @@ def observe_team(team: Any) -> Make:
 
 
 @guarded("begin an agent's turn", cast("AgentTurn | None", None))
-def _begin_turn(profile: Profile, homes: Sequence[Home], messages: Sequence[Any]) -> AgentTurn | None:
-    run = run_for(homes)
+def _begin_turn(profile: RosterEntry, hooked_teams: Sequence[HookedTeam], messages: Sequence[Any]) -> AgentTurn | None:
+    run = run_for(hooked_teams)
     if run is None:
         return None
     here = current_invocation()
@@ -147,8 +272,8 @@ def _begin_turn(profile: Profile, homes: Sequence[Home], messages: Sequence[Any]
 
 
 @guarded("begin an inner team's turn", cast("AgentTurn | None", None))
-def _begin_team_turn(team: Any, spec: AgentSpec, homes: Sequence[Home], task: Any) -> AgentTurn | None:
-    run = run_for(homes)
+def _begin_team_turn(team: Any, spec: AgentSpec, hooked_teams: Sequence[HookedTeam], task: Any) -> AgentTurn | None:
+    run = run_for(hooked_teams)
     if run is None or run.is_subject(team):
         return None
     here = current_invocation()
@@ -162,5 +287,5 @@ def _begin_team_turn(team: Any, spec: AgentSpec, homes: Sequence[Home], task: An
     return AgentTurn(run, team, spec, inputs)
 
 
-def _messages(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
+def _messages_of_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
     return args[0] if args else kwargs.get("messages") or ()

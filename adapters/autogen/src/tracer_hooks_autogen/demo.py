@@ -15,7 +15,7 @@ from tracer_hooks.testing.ticket_office import Endpoint, instructions, ticket_pr
 
 def build_team(endpoint: Endpoint, prompts: Mapping[str, str] | None = None) -> RoundRobinGroupChat:
     """Researcher, calculator and writer, one after the other."""
-    told = instructions(prompts)
+    agent_instructions = instructions(prompts)
     client = OpenAIChatCompletionClient(
         model=endpoint.model,
         base_url=endpoint.base_url,
@@ -32,7 +32,7 @@ def build_team(endpoint: Endpoint, prompts: Mapping[str, str] | None = None) -> 
             system_message=text,
             reflect_on_tool_use=name == "researcher",
         )
-        for name, text in told.items()
+        for name, text in agent_instructions.items()
     ]
     return RoundRobinGroupChat(
         list(agents),

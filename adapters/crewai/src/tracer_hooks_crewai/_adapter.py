@@ -1,12 +1,17 @@
-"""The adapter itself: what the protocol asks for, put together from this package's parts."""
+"""Adapter for CrewAI, and the patches and hooks that are in place while at least one team is hooked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
+from tracer_hooks.errors import AdapterError
 from tracer_hooks.frameworks import (
     Capability,
+    ClassPatches,
     PatchSet,
     RunHost,
     RunResult,
@@ -14,13 +19,210 @@ from tracer_hooks.frameworks import (
     TeamCall,
     TeamInfo,
     guard,
+    process_lock,
     supported_version,
+    warn_once,
 )
 from tracer_hooks.schema import to_text
-from tracer_hooks_crewai._installation import installation
-from tracer_hooks_crewai._kickoffs import run_result, text_call
-from tracer_hooks_crewai._roster import agent_name, agent_spec, is_team, members, write_backstories
-from tracer_hooks_crewai._streams import Collector
+from tracer_hooks_crewai import _entries, _models, _tools, _turns
+from tracer_hooks_crewai._convert import (
+    agent_name,
+    agent_spec,
+    call_for_task,
+    is_team,
+    members,
+    models_of,
+    own_models,
+    to_run_result,
+    write_backstories,
+)
+from tracer_hooks_crewai._entries import CrewAICollector, HookedKickoffs, HookedTeams
+
+
+class Installation:
+    """CrewAI's classes and hooks as long as teams are hooked."""
+
+    def __init__(self) -> None:
+        self._lock = process_lock()
+        self._count = 0
+        self._patches = ClassPatches()
+        self._hooks: PatchSet = PatchSet()
+        self._known_models: set[type] = set()
+        self.teams = HookedTeams()
+
+    def hook(self, team: Any, host: RunHost) -> PatchSet:
+        """Make the kickoffs of ``team`` runs of ``host``.
+
+        Raises:
+            AdapterError: CrewAI's class has none of the entry points that we know.
+        """
+        hooked, released = HookedKickoffs(team, host), threading.Event()
+        with self._lock:
+            self._retain()
+            try:
+                self._wrap_entries(type(team))
+            except BaseException:
+                self._release(released)
+                raise
+            self._cover_team(team)
+        self.teams.add(team, hooked, on_loss=lambda: self._release(released))
+        patches = PatchSet()
+        patches.on_undo(lambda: self._release(released))
+        patches.on_undo(lambda: self.teams.remove(hooked))
+        return patches
+
+    def watch(self, on_team: Callable[[Any], None]) -> PatchSet:
+        """Call ``on_team`` with every team that is about to run inside a run and is not hooked."""
+        patches = PatchSet()
+        if "crewai" not in sys.modules:
+            return patches
+        from crewai import Agent, Crew, Flow
+
+        released = threading.Event()
+        with self._lock:
+            self._retain()
+            patches.on_undo(lambda: self._release(released))
+            for cls in (Crew, Flow, Agent):
+                self._wrap_entries(cls)
+        self.teams.watchers.append(on_team)
+        patches.on_undo(lambda: self.teams.watchers.remove(on_team))
+        return patches
+
+    def _retain(self) -> None:
+        if self._count == 0:
+            self._install()
+        self._count += 1
+
+    def cover_models(self, agent: Any) -> None:
+        """Wrap the classes of an agent's models, which may have been made after the team was hooked."""
+        for model in own_models(agent):
+            if type(model) not in self._known_models:
+                self._cover_model(type(model))
+
+    def _release(self, released: threading.Event) -> None:
+        with self._lock:
+            if released.is_set():
+                return
+            released.set()
+            self._count -= 1
+            if self._count == 0:
+                self._hooks.undo()
+                self._patches.undo()
+                self._known_models.clear()
+
+    # --- put in place ------------------------------------------------------------------------------------------------
+    def _install(self) -> None:
+        probes: dict[str, Callable[[], None]] = {
+            "agents' turns": self._wrap_turns,
+            "tool hooks": self._register_hooks,
+            "attempts at tools": self._wrap_attempts,
+            "models": self._cover_loaded_models,
+        }
+        for what, probe in probes.items():
+            try:
+                probe()
+            except Exception as error:
+                warn_once(
+                    f"crewai {what}",
+                    "tracer-hooks cannot observe %s in this CrewAI (%s: %s); the rest is observed",
+                    what,
+                    type(error).__name__,
+                    error,
+                )
+
+    def _wrap_entries(self, cls: type) -> None:
+        found = [self._entry(cls, "kickoff", _entries.wrap_sync_entry)]
+        found += [self._entry(cls, name, _entries.wrap_async_entry) for name in ("kickoff_async", "akickoff")]
+        if not any(found):
+            raise AdapterError(f"{cls.__name__!r} has no kickoff; expected a Crew, Flow or Agent of CrewAI 1.x")
+        if hasattr(cls, "kickoff_for_each"):
+            wrap, teams = self._patches.wrap, self.teams
+            wrap(cls, "kickoff_for_each", _entries.wrap_for_each, purpose="entry")
+            wrap(cls, "kickoff_for_each_async", _entries.wrap_afor_each, purpose="entry")
+            wrap(cls, "akickoff_for_each", _entries.wrap_afor_each, purpose="entry")
+            wrap(cls, "copy", lambda before: _entries.wrap_copy(before, teams), purpose="entry")
+
+    def _entry(self, cls: type, name: str, make: Callable[..., Any]) -> bool:
+        return self._patches.wrap(cls, name, lambda before: make(before, name, self.teams), purpose="entry")
+
+    def _wrap_turns(self) -> None:
+        from crewai import Agent
+
+        self._wrap_agent(Agent)
+        self._wrap_kickoff_turns(Agent)
+        with guard("look for LiteAgent"):
+            try:
+                from crewai.lite_agent import LiteAgent
+            except ImportError:  # deprecated since 1.0; nothing to observe where it is gone
+                return
+            self._patches.wrap(LiteAgent, "kickoff", self._make(_turns.kickoff_turn), purpose="turn")
+
+    def _wrap_agent(self, cls: type) -> None:
+        sync = self._patches.wrap(cls, "execute_task", self._make(_turns.task_turn), purpose="turn")
+        self._patches.wrap(cls, "aexecute_task", self._make(_turns.atask_turn), purpose="turn")
+        if not sync:
+            raise AttributeError(f"{cls.__name__}.execute_task")
+
+    def _wrap_kickoff_turns(self, cls: type) -> None:
+        self._patches.wrap(cls, "kickoff", self._make(_turns.kickoff_turn), purpose="turn")
+        self._patches.wrap(cls, "kickoff_async", self._make(_turns.akickoff_turn), purpose="turn")
+
+    def _make(self, turn: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda before: turn(before, self.cover_models)
+
+    def _register_hooks(self) -> None:
+        from crewai.hooks import InterceptionPoint, register_hook, unregister_hook
+
+        points = (
+            (InterceptionPoint.PRE_TOOL_CALL, _tools.before_tool_call),
+            (InterceptionPoint.POST_TOOL_CALL, _tools.after_tool_call),
+        )
+        for point, hook in points:
+            register_hook(point, hook)
+            self._hooks.on_undo(partial(_call, unregister_hook, point, hook))
+
+    def _wrap_attempts(self) -> None:
+        from crewai.tools.structured_tool import CrewStructuredTool
+
+        self._patches.wrap(CrewStructuredTool, "invoke", _tools.wrap_invoke, purpose="attempt")
+        self._patches.wrap(CrewStructuredTool, "ainvoke", _tools.wrap_ainvoke, purpose="attempt")
+
+    # --- models and agents of other classes --------------------------------------------------------------------------
+    def _cover_team(self, team: Any) -> None:
+        with guard("look at a team's agents and models"):
+            for agent in members(team):
+                if hasattr(agent, "execute_task"):
+                    self._wrap_agent(type(agent))
+            for model in models_of(team):
+                self._cover_model(type(model))
+            self._cover_loaded_models()
+
+    def _cover_loaded_models(self) -> None:
+        from crewai import BaseLLM
+
+        for cls in _subclasses(BaseLLM):
+            self._cover_model(cls)
+
+    def _cover_model(self, cls: type) -> None:
+        if cls not in self._known_models:
+            self._patches.wrap(cls, "call", _models.wrap_call, purpose="chat")
+            self._patches.wrap(cls, "acall", _models.wrap_acall, purpose="chat")
+            self._known_models.add(cls)
+
+
+def _call(function: Callable[..., Any], *args: Any) -> None:
+    function(*args)
+
+
+def _subclasses(cls: type) -> Iterator[type]:
+    sub: type
+    for sub in cls.__subclasses__():
+        yield sub
+        yield from _subclasses(sub)
+
+
+installation = Installation()
+"""The only one: CrewAI's classes and hook lists are shared by the whole process."""
 
 
 class CrewAIAdapter:
@@ -59,11 +261,11 @@ class CrewAIAdapter:
 
     def result(self, call: TeamCall, native: Any) -> RunResult:
         """What a kickoff returned: a crew's ``raw``, an agent's, or a flow's last output as text."""
-        return run_result(native)
+        return to_run_result(native)
 
     def collector(self, call: TeamCall) -> StreamCollector:
         """A collector for a crew or flow with ``stream=True``."""
-        return Collector(call)
+        return CrewAICollector(call)
 
     def write_instructions(self, team: Any, instructions: Mapping[str, str]) -> PatchSet | None:
         """Change the backstory of the named agents; None for a flow, which builds its agents itself."""
@@ -77,7 +279,7 @@ class CrewAIAdapter:
         hold no placeholder does not see the text at all. A flow gets it as an input under the one of these names that
         its state has, else under ``task``; an agent gets it as its message.
         """
-        return text_call(team, task)
+        return call_for_task(team, task)
 
     def watch(self, on_team: Callable[[Any], None]) -> PatchSet:
         """Call ``on_team`` with every crew, flow or agent that is about to run inside a run, and is not hooked."""

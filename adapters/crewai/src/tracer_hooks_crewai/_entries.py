@@ -1,4 +1,4 @@
-"""Entry points: a kickoff of a hooked team becomes a run; any other team's is left as it is."""
+"""Entry points: a kickoff of a hooked team is a run, streaming ones included; any other team's is left as it is."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tracer_hooks.frameworks import (
     EntryKind,
     RunHost,
+    RunResult,
     SelectiveHost,
     TeamCall,
     attach,
@@ -25,29 +26,134 @@ from tracer_hooks.frameworks import (
     wrap_entry,
 )
 from tracer_hooks.telemetry import current_run
-from tracer_hooks_crewai._kickoffs import task_text
-from tracer_hooks_crewai._roster import is_team
-from tracer_hooks_crewai._streams import stream_through
+from tracer_hooks_crewai._convert import is_team, task_text, to_run_result
 from tracer_hooks_crewai._turns import in_event_loop
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamCall(TeamCall):
+    """A streaming kickoff. The first time it is made on the caller's team, it draws the output the caller holds.
+
+    CrewAI starts to work when the first chunk is drawn, so the output can be made before the run begins.
+    """
+
+    output: Any = None
+    """What the caller holds."""
+    source: Any = None
+    """The iterator that CrewAI gave it."""
+    drawn: list[Any] = field(default_factory=list)
+    """The outputs that were drawn, in order; the last one holds the result."""
+
+    def is_first(self, team: Any) -> bool:
+        """Whether the caller's own output is to be drawn: once, and for the caller's team."""
+        return team is self.team and not self.drawn
+
+    def pass_result(self, output: Any) -> None:
+        """Give the result of a later attempt to the output that the caller holds."""
+        with guard("hand on the result of a stream"):
+            result = _result_of(output)
+            if result is not None:
+                self.output._set_result(result)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyncStreamCall(StreamCall):
+    """A streaming kickoff that is iterated with ``for``."""
+
+    def on(self, team: Any) -> Iterator[Any]:
+        """The chunks."""
+        if self.is_first(team):
+            self.drawn.append(self.output)
+            return iter(self.source)
+        output = getattr(team, self.method)(*self.args, **self.kwargs)
+        self.drawn.append(output)
+        return self._again(output)
+
+    def _again(self, output: Any) -> Iterator[Any]:
+        try:
+            yield from output
+            self.pass_result(output)
+        finally:
+            output.close()
+
+
+@dataclass(frozen=True, kw_only=True)
+class AsyncStreamCall(StreamCall):
+    """A streaming kickoff that is iterated with ``async for``."""
+
+    async def on(self, team: Any) -> AsyncIterator[Any]:
+        """The chunks."""
+        if self.is_first(team):
+            self.drawn.append(self.output)
+            try:
+                async for chunk in self.source:
+                    yield chunk
+            finally:
+                await self.source.aclose()
+            return
+        output = await getattr(team, self.method)(*self.args, **self.kwargs)
+        self.drawn.append(output)
+        try:
+            async for chunk in output:
+                yield chunk
+            self.pass_result(output)
+        finally:
+            await output.aclose()
+
+
+class CrewAICollector:
+    """Says at the end of a stream what came out; the chunks themselves are not kept."""
+
+    def __init__(self, call: TeamCall) -> None:
+        self._call = call
+        self._text: list[str] = []
+
+    def see(self, item: Any) -> None:
+        """Keep the text of a chunk, in case the stream ends without a result."""
+        text = getattr(item, "content", None)
+        if isinstance(text, str):
+            self._text.append(text)
+
+    def result(self) -> RunResult:
+        """What came out."""
+        outputs = self._call.drawn if isinstance(self._call, StreamCall) else []
+        native = _result_of(outputs[-1]) if outputs else None
+        if native is None:
+            return RunResult(text="".join(self._text), native=outputs[-1] if outputs else None)
+        return to_run_result(native)
+
+
+def stream_through(host: RunHost, call: TeamCall, output: Any) -> None:
+    """Have ``output`` draw its chunks through ``host``: the run begins with the first and ends with the last."""
+    common = {"team": call.team, "method": call.method, "args": call.args, "kwargs": call.kwargs, "task": call.task}
+    if getattr(output, "_sync_iterator", None) is not None:
+        source = output._sync_iterator
+        output._sync_iterator = host.stream(SyncStreamCall(**common, output=output, source=source))
+    elif getattr(output, "_async_iterator", None) is not None:
+        source = output._async_iterator
+        output._async_iterator = host.astream(AsyncStreamCall(**common, output=output, source=source))
+
+
+def _result_of(output: Any) -> Any:
+    """The result of a stream that was drawn to its end; ``result`` itself refuses until the caller's loop has ended."""
+    return getattr(output, "_result", None)
+
 
 _copied_for: ContextVar[Any] = ContextVar("tracer_hooks_crewai_copied_for", default=None)
 """The crew whose ``kickoff_for_each`` is making copies of it."""
-
 _made_for: ContextVar[Any] = ContextVar("tracer_hooks_crewai_made_for", default=None)
 """The team whose entry point is making a stream; a flow's ``akickoff`` has ``kickoff_async`` make it."""
-
-
 _HOOKED = "__tracer_hooks__"
 """What is attached to a team under this name: what is known of it, the newest hook last."""
 
 
-class Hooked:
+class HookedKickoffs:
     """A hooked team, or a copy that one made of itself for ``kickoff_for_each``."""
 
-    def __init__(self, team: Any, host: RunHost, *, original: Hooked | None = None) -> None:
+    def __init__(self, team: Any, host: RunHost, *, original: HookedKickoffs | None = None) -> None:
         self.own_host = host
         self.original = original
-        self.copies: weakref.WeakSet[Hooked] = weakref.WeakSet()
+        self.copies: weakref.WeakSet[HookedKickoffs] = weakref.WeakSet()
         self._team = weakref.ref(team)
         if original is not None:
             original.copies.add(self)
@@ -78,25 +184,25 @@ class HookedTeams:
         self.watchers: list[Callable[[Any], None]] = []
         """Called with every team that is not hooked and about to run; they may hook it."""
 
-    def add(self, team: Any, hooked: Hooked, on_loss: Callable[[], None] | None = None) -> None:
+    def add(self, team: Any, hooked: HookedKickoffs, on_loss: Callable[[], None] | None = None) -> None:
         """Remember a team; ``on_loss``, which must not refer to it, is called when it is garbage collected."""
         with self._lock:
             attach(team, _HOOKED, hooked)
         if on_loss is not None:
             weakref.finalize(team, on_loss).atexit = False
 
-    def remove(self, hooked: Hooked) -> None:
+    def remove(self, hooked: HookedKickoffs) -> None:
         """Forget a team and the copies it made."""
         with self._lock:
-            for one in (hooked, *hooked.copies):
-                one.take_off()
+            for known in (hooked, *hooked.copies):
+                known.take_off()
 
-    def find(self, team: Any) -> Hooked | None:
+    def find(self, team: Any) -> HookedKickoffs | None:
         """What is known of a team, from the newest of its hooks; None when it is not hooked."""
         known = attached(team, _HOOKED)
         return known[-1] if known else None
 
-    def about_to_run(self, team: Any) -> Hooked | None:
+    def about_to_run(self, team: Any) -> HookedKickoffs | None:
         """What is known of a team whose entry point is called, after those who watch have had a look at it."""
         found = self.find(team)
         if found is None and self.watchers and current_run() is not None and is_team(team):
@@ -144,7 +250,7 @@ class _CopyHost:
         )
 
 
-def sync_entry(original: Callable[..., Any], method: str, teams: HookedTeams) -> Callable[..., Any]:
+def wrap_sync_entry(original: Callable[..., Any], method: str, teams: HookedTeams) -> Callable[..., Any]:
     """A plain kickoff of a class, which is a run where the team is hooked."""
 
     @functools.wraps(original)
@@ -153,17 +259,17 @@ def sync_entry(original: Callable[..., Any], method: str, teams: HookedTeams) ->
         # An agent's kickoff inside an event loop only gives the coroutine of its kickoff_async, which is an entry too.
         if hooked is None or hooked.passes() or (hasattr(self, "backstory") and in_event_loop()):
             return original(self, *args, **kwargs)
-        if _streams(self):
+        if _is_streaming_team(self):
             with _making_a_stream_of(self):
                 output = original(self, *args, **kwargs)
-            _stream(hooked, self, method, args, kwargs, output)
+            _stream_through_host(hooked, self, method, args, kwargs, output)
             return output
-        return _wrapped(hooked, self, method, EntryKind.CALL, original)(*args, **kwargs)
+        return _through_host(hooked, self, method, EntryKind.CALL, original)(*args, **kwargs)
 
     return kickoff
 
 
-def async_entry(original: Callable[..., Any], method: str, teams: HookedTeams) -> Callable[..., Any]:
+def wrap_async_entry(original: Callable[..., Any], method: str, teams: HookedTeams) -> Callable[..., Any]:
     """An asynchronous kickoff of a class, which is a run where the team is hooked."""
 
     @functools.wraps(original)
@@ -171,17 +277,17 @@ def async_entry(original: Callable[..., Any], method: str, teams: HookedTeams) -
         hooked = teams.about_to_run(self)
         if hooked is None or hooked.passes():
             return await original(self, *args, **kwargs)
-        if _streams(self):
+        if _is_streaming_team(self):
             with _making_a_stream_of(self):
                 output = await original(self, *args, **kwargs)
-            _stream(hooked, self, method, args, kwargs, output)
+            _stream_through_host(hooked, self, method, args, kwargs, output)
             return output
-        return await _wrapped(hooked, self, method, EntryKind.COROUTINE, original)(*args, **kwargs)
+        return await _through_host(hooked, self, method, EntryKind.COROUTINE, original)(*args, **kwargs)
 
     return kickoff
 
 
-def for_each(original: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_for_each(original: Callable[..., Any]) -> Callable[..., Any]:
     """``kickoff_for_each``: the copies that it makes are hooked like the crew itself."""
 
     @functools.wraps(original)
@@ -195,7 +301,7 @@ def for_each(original: Callable[..., Any]) -> Callable[..., Any]:
     return kickoff_for_each
 
 
-def afor_each(original: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_afor_each(original: Callable[..., Any]) -> Callable[..., Any]:
     """``kickoff_for_each_async`` and ``akickoff_for_each``, the same."""
 
     @functools.wraps(original)
@@ -209,7 +315,7 @@ def afor_each(original: Callable[..., Any]) -> Callable[..., Any]:
     return kickoff_for_each
 
 
-def copy(original: Callable[..., Any], teams: HookedTeams) -> Callable[..., Any]:
+def wrap_copy(original: Callable[..., Any], teams: HookedTeams) -> Callable[..., Any]:
     """``Crew.copy``: copies made for ``kickoff_for_each`` are hooked, copies that the user makes are not."""
 
     @functools.wraps(original)
@@ -218,13 +324,13 @@ def copy(original: Callable[..., Any], teams: HookedTeams) -> Callable[..., Any]
         with guard("hook a copy of a crew"):
             hooked = teams.find(self) if _copied_for.get() is self else None
             if hooked is not None:
-                teams.add(copied, Hooked(copied, hooked.own_host, original=hooked))
+                teams.add(copied, HookedKickoffs(copied, hooked.own_host, original=hooked))
         return copied
 
     return copy_crew
 
 
-def _streams(team: Any) -> bool:
+def _is_streaming_team(team: Any) -> bool:
     return bool(getattr(team, "stream", False)) and not hasattr(team, "backstory")
 
 
@@ -237,7 +343,7 @@ def _making_a_stream_of(team: Any) -> Iterator[None]:
         _made_for.reset(mark)
 
 
-def _wrapped(hooked: Hooked, team: Any, method: str, kind: EntryKind, original: Any) -> Callable[..., Any]:
+def _through_host(hooked: HookedKickoffs, team: Any, method: str, kind: EntryKind, original: Any) -> Callable[..., Any]:
     bound = original.__get__(team)
     task_of = functools.partial(_task_of, team)
     return wrap_entry(hooked.subject(), method, kind, hooked.host, original=bound, task_of=task_of)
@@ -248,6 +354,8 @@ def _task_of(team: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
 
 
 @guarded("observe a stream", None)
-def _stream(hooked: Hooked, team: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+def _stream_through_host(
+    hooked: HookedKickoffs, team: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
+) -> None:
     call = TeamCall(team=hooked.subject(), method=method, args=args, kwargs=kwargs, task=_task_of(team, args, kwargs))
     stream_through(hooked.host, call, output)

@@ -19,9 +19,9 @@ from tracer_hooks.errors import ReplayError
 from tracer_hooks.frameworks import ToolReply, ToolRequest, after_tool, before_tool, guard
 from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry import RunInvocation, ToolInvocation, current_run
-from tracer_hooks_crewai import _scope
-from tracer_hooks_crewai._roster import coworker_name, tool_name
-from tracer_hooks_crewai._scope import OpenTool
+from tracer_hooks_crewai import _turns
+from tracer_hooks_crewai._convert import coworker_name, tool_name
+from tracer_hooks_crewai._turns import OpenTool
 
 _DELEGATION = ("delegate_work_to_coworker", "ask_question_to_coworker")
 
@@ -33,13 +33,13 @@ def before_tool_call(context: Any) -> bool | None:
     if run is None:
         return None
     with guard("observe a tool call"):
-        return False if _ask_before(run, _begin(run, context), context) else None
+        return False if _ask_before(run, _begin_tool(run, context), context) else None
     return None
 
 
 def after_tool_call(context: Any) -> str | None:
     """CrewAI's hook after a tool call, failed ones and results from the cache included."""
-    opened = _scope.call.get()
+    opened = _turns.open_call.get()
     if not isinstance(opened, OpenTool) or opened.invocation.name != context.tool_name:
         return None
     try:
@@ -47,23 +47,23 @@ def after_tool_call(context: Any) -> str | None:
     finally:
         with guard("leave a tool call"):
             otel_context.attach(opened.previous)
-            _scope.call.set(opened.outer)
+            _turns.open_call.set(opened.outer)
             opened.invocation.abandon()  # does nothing where the call has ended
             if opened.turn is not None and opened.invocation in opened.turn.tools:
                 opened.turn.tools.remove(opened.invocation)
 
 
-def _begin(run: RunInvocation, context: Any) -> OpenTool:
-    name, arguments, turn = tool_name(context.tool_name), dict(context.tool_input or {}), _scope.current_turn()
+def _begin_tool(run: RunInvocation, context: Any) -> OpenTool:
+    name, arguments, turn = tool_name(context.tool_name), dict(context.tool_input or {}), _turns.current_turn()
     requested = turn.take_requested(name, arguments) if turn is not None else None
     invocation = ToolInvocation(run, name, arguments=arguments, call_id=requested.id if requested is not None else None)
     coworker = _coworker(context, name, arguments)
     if coworker is not None:
         invocation.hand_off(coworker, returns=True)
-    opened = OpenTool(invocation, otel_context.get_current(), _scope.call.get(), turn)
+    opened = OpenTool(invocation, otel_context.get_current(), _turns.open_call.get(), turn)
     if turn is not None:
         turn.tools.append(invocation)
-    _scope.call.set(opened)
+    _turns.open_call.set(opened)
     otel_context.attach(invocation.context())
     return opened
 
@@ -121,11 +121,11 @@ def _end(opened: OpenTool, context: Any) -> str | None:
             final = after_tool(run, opened.request, reply)
         except ReplayError as stop:
             _stop_run(opened, stop)
-    _stop(opened, final, error if final is reply and opened.supplied is None else None)
+    _stop_tool(opened, final, error if final is reply and opened.supplied is None else None)
     return final.content if final.content != before else None
 
 
-def _stop(opened: OpenTool, final: ToolReply, error: BaseException | str | None) -> None:
+def _stop_tool(opened: OpenTool, final: ToolReply, error: BaseException | str | None) -> None:
     with guard("end a tool call"):
         tool = opened.invocation
         if isinstance(error, BaseException):
@@ -177,7 +177,7 @@ def wrap_ainvoke(original: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def _attempt(tool: Any) -> Iterator[None]:
-    opened = _scope.call.get()
+    opened = _turns.open_call.get()
     if not isinstance(opened, OpenTool) or opened.running or opened.invocation.run.ended:
         yield  # outside runs, and a tool that calls another one
         return

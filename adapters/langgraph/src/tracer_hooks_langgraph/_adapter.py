@@ -61,7 +61,7 @@ class LangGraphAdapter:
         Instructions of agents made by ``create_agent`` are read from the graph; those that a function passes to a model
         are seen with the first model call.
         """
-        from tracer_hooks_langgraph._graph_facts import members
+        from tracer_hooks_langgraph._graphs import members
 
         agents: tuple[AgentSpec, ...] = ()
         with guard("look at a graph's nodes"):
@@ -75,21 +75,21 @@ class LangGraphAdapter:
             UnsupportedVersionError: LangGraph is outside the range that this adapter was made for.
         """
         self.framework_version()
-        from tracer_hooks_langgraph._entry_points import hook_graph
+        from tracer_hooks_langgraph._entries import hook_graph
 
         return hook_graph(team, host)
 
     def result(self, call: TeamCall, native: Any) -> RunResult:
         """What came out of a call that returned ``native``: the answer is the text of the last message of the team."""
-        from tracer_hooks_langgraph._results import result_of
+        from tracer_hooks_langgraph._convert import to_run_result
 
-        return result_of(call, native)
+        return to_run_result(call, native)
 
     def collector(self, call: TeamCall) -> StreamCollector:
         """A collector that understands every stream mode."""
-        from tracer_hooks_langgraph._results import StreamedResult
+        from tracer_hooks_langgraph._convert import LangGraphCollector
 
-        return StreamedResult(call)
+        return LangGraphCollector(call)
 
     def write_instructions(self, team: Any, instructions: Mapping[str, str]) -> PatchSet | None:
         """None: a compiled graph keeps its prompts in closures; they are rewritten in every model request instead."""
@@ -101,15 +101,15 @@ class LangGraphAdapter:
         Raises:
             AdapterError: The graph's input is neither messages nor one text.
         """
-        from tracer_hooks_langgraph._tasks import call_for
+        from tracer_hooks_langgraph._entries import call_for_task
 
-        return call_for(team, task)
+        return call_for_task(team, task)
 
     def watch(self, on_team: Callable[[Any], None]) -> PatchSet:
         """Call ``on_team`` with every compiled graph that is about to run, until the patch set is undone."""
         if "langgraph.pregel" not in sys.modules:
             return PatchSet()
-        from tracer_hooks_langgraph._entry_points import watch_graphs
+        from tracer_hooks_langgraph._entries import watch_graphs
 
         return watch_graphs(on_team)
 
@@ -117,7 +117,7 @@ class LangGraphAdapter:
         """The host of a graph or of the graph that it was copied from, as ``with_config`` does."""
         if "langgraph.pregel" not in sys.modules:
             return None
-        from tracer_hooks_langgraph._entry_points import host_of
+        from tracer_hooks_langgraph._entries import host_of
 
         return host_of(team)
 

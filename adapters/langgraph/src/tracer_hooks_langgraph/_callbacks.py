@@ -1,9 +1,10 @@
-"""The callback handler that reports to the run in progress, and how every callback manager comes to have it."""
+"""Callbacks of LangChain, handed to the run in progress, and the patches of classes that all hooked graphs share."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, cast
 from uuid import UUID
@@ -12,13 +13,98 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
 from langchain_core.tracers.context import register_configure_hook
+from opentelemetry import context as otel_context
 
 from tracer_hooks import semconv
-from tracer_hooks.frameworks import guarded, is_strict
-from tracer_hooks.telemetry import Message, RunInvocation, current_invocation, text_message
+from tracer_hooks.frameworks import ClassPatches, guard, guarded, is_strict, process_lock, warn_once
+from tracer_hooks.telemetry import Message, RunInvocation, ToolInvocation, current_invocation, text_message
 from tracer_hooks_langgraph._convert import content_text, result_to_reply
-from tracer_hooks_langgraph._observation import Observation
-from tracer_hooks_langgraph._tool_context import begin_tool_context, noted_call_id
+from tracer_hooks_langgraph._turns import Observation
+
+Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""Makes a method's replacement from the method."""
+
+
+class SharedPatches:
+    """A set of class methods to replace for as long as somebody holds it."""
+
+    def __init__(self, install: Callable[[SharedPatches], None]) -> None:
+        self._install = install
+        self._lock = process_lock()
+        self._holders = 0
+        self._patches = ClassPatches()
+
+    def acquire(self) -> Callable[[], None]:
+        """Make sure that the patches are in place; gives the function that lets go of them again."""
+        with self._lock:
+            self._holders += 1
+            if self._holders == 1:
+                with guard("patch the framework's classes"):
+                    self._install(self)
+        return self._release
+
+    def _release(self) -> None:
+        with self._lock:
+            self._holders -= 1
+            if self._holders == 0:
+                self._patches.undo()
+
+    def wrap(self, owner: type, name: str, wrapper: Wrapper) -> None:
+        """Replace ``owner.name``; where there is no such method, say so once and go on without."""
+        if callable(vars(owner).get(name)):
+            self._patches.wrap(owner, name, wrapper, purpose="run")
+            return
+        warn_once(
+            f"langgraph {owner.__qualname__}.{name}",
+            "tracer-hooks found no method %r on %s.%s; what hooks there is left out. Run: tracer-hooks doctor",
+            name,
+            owner.__module__,
+            owner.__qualname__,
+        )
+
+
+class CurrentToolCall:
+    """A call of ``BaseTool.run`` or ``arun`` that is going on."""
+
+    __slots__ = ("call_id", "tool")
+
+    def __init__(self, call_id: str | None) -> None:
+        self.call_id = call_id
+        self.tool: ToolInvocation | None = None
+
+
+_current_call: ContextVar[CurrentToolCall | None] = ContextVar("tracer_hooks_tool_call", default=None)
+
+
+def current_call_id() -> str | None:
+    """The model's id of the tool call that is going on (langchain-core 1.0 does not tell it to callbacks)."""
+    call = _current_call.get()
+    return call.call_id if call is not None and call.tool is None else None
+
+
+def begin_tool_context(tool: ToolInvocation) -> None:
+    """Make ``tool`` the current operation until the tool's ``run`` is over.
+
+    Called from the callback at the tool's start; LangChain copies the context for the tool's own code only after that.
+    """
+    call = _current_call.get()
+    if call is not None and call.tool is None:  # else nobody would put the context back
+        call.tool = tool
+        otel_context.attach(tool.context())
+
+
+@contextmanager
+def tool_call_noted(call_id: str | None) -> Iterator[CurrentToolCall]:
+    """Within the block a call of a tool is going on; afterwards the context is as it was."""
+    before, outer = otel_context.get_current(), _current_call.get()
+    call = CurrentToolCall(call_id)
+    _current_call.set(call)
+    try:
+        yield call
+    finally:
+        _current_call.set(outer)
+        otel_context.attach(before)
+
 
 starting_graph: ContextVar[Any] = ContextVar("tracer_hooks_starting_graph", default=None)
 """The compiled graph whose run is about to start in this context: callbacks tell a graph's name only."""
@@ -100,8 +186,8 @@ class RunObserver(BaseCallbackHandler):
         """A chat model is called."""
         seen = observation()
         if seen is not None:
-            shown = [seen.turns.convert(message) for message in (messages[0] if messages else ())]
-            self._open_chat(seen, run_id, parent_run_id, shown, metadata, kwargs)
+            request_messages = [seen.turns.convert(message) for message in (messages[0] if messages else ())]
+            self._open_chat(seen, run_id, parent_run_id, request_messages, metadata, kwargs)
 
     @guarded("note a model call", None)
     def on_llm_start(
@@ -117,8 +203,8 @@ class RunObserver(BaseCallbackHandler):
         """A model that completes text is called."""
         seen = observation()
         if seen is not None:
-            shown = [text_message("user", prompt) for prompt in prompts]
-            self._open_chat(seen, run_id, parent_run_id, shown, metadata, kwargs)
+            request_messages = [text_message("user", prompt) for prompt in prompts]
+            self._open_chat(seen, run_id, parent_run_id, request_messages, metadata, kwargs)
 
     @staticmethod
     def _open_chat(
@@ -173,7 +259,7 @@ class RunObserver(BaseCallbackHandler):
         if seen is None:
             return
         known: Mapping[str, Any] = serialized or {"name": kwargs.get("name")}
-        call_id = kwargs.get("tool_call_id") or noted_call_id()
+        call_id = kwargs.get("tool_call_id") or current_call_id()
         tool = seen.open_tool(run_id, parent_run_id, known, inputs if inputs is not None else input_str, call_id)
         if tool is not None:
             begin_tool_context(tool)
@@ -205,7 +291,7 @@ def offered_tools(params: Mapping[str, Any]) -> list[str]:
     return names
 
 
-class _WhileARunIsCurrent:
+class _ObserverVariable:
     """Stands in for the context variable that LangChain asks for a handler: it has one where a run is observed."""
 
     def __init__(self, observer: RunObserver) -> None:
@@ -217,13 +303,13 @@ class _WhileARunIsCurrent:
 
 
 _registering = threading.Lock()
-_registered: list[_WhileARunIsCurrent] = []
+_registered: list[_ObserverVariable] = []
 
 
 def register_observer() -> None:
     """Let every callback manager that is made inside a run have the handler. Only the first call does anything."""
     with _registering:
         if not _registered:
-            source = _WhileARunIsCurrent(RunObserver())
+            source = _ObserverVariable(RunObserver())
             register_configure_hook(cast("ContextVar[Any]", source), True)
             _registered.append(source)

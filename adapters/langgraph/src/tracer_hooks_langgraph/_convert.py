@@ -1,16 +1,129 @@
-"""Messages and replies: LangChain's in, ours out; and back, for replies that an intervention supplies."""
+"""Conversion of states, messages, replies and results of LangGraph to our shape, and of supplied replies back."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult, LLMResult
+from langgraph.errors import GraphBubbleUp, GraphInterrupt
+from langgraph.types import Command, Send
 
-from tracer_hooks.schema import Usage, to_text
-from tracer_hooks.telemetry import ChatReply, Message, RequestedTool, assistant_message, text_message, tool_message
+from tracer_hooks.frameworks import RunResult, TeamCall, guarded
+from tracer_hooks.schema import Usage, to_json_value, to_text
+from tracer_hooks.telemetry import (
+    ChatReply,
+    Message,
+    RequestedTool,
+    assistant_message,
+    message_text,
+    text_message,
+    tool_message,
+)
+
+MESSAGES = "messages"
+_SHORT_ROLES = ("ai", "assistant")
+
+
+def as_mapping(state: object) -> Mapping[str, Any]:
+    """A state as a mapping, whatever class it was declared with; empty when it is no such thing."""
+    if isinstance(state, Mapping):
+        return state
+    if dataclasses.is_dataclass(state) and not isinstance(state, type):
+        return {field.name: getattr(state, field.name, None) for field in dataclasses.fields(state)}
+    fields = getattr(type(state), "model_fields", None)
+    return {name: getattr(state, name) for name in fields} if isinstance(fields, dict) else {}
+
+
+def state_messages(state: object) -> Sequence[Any]:
+    """The conversation in a state: its ``messages``, or else its first list of message objects."""
+    if isinstance(state, list):
+        return state if any(isinstance(item, BaseMessage) for item in state) else ()
+    values = as_mapping(state)
+    found = values.get(MESSAGES)
+    if isinstance(found, list):
+        return found
+    for value in values.values():
+        if isinstance(value, list) and value and isinstance(value[-1], BaseMessage):
+            return value
+    return ()
+
+
+def updates(output: object) -> Iterator[Any]:
+    """The state updates in what a node returned."""
+    if isinstance(output, Command):
+        if output.update is not None:
+            yield output.update
+    elif isinstance(output, (list, tuple)) and any(isinstance(item, Command) for item in output):
+        for item in output:
+            yield from updates(item)
+    elif output is not None:
+        yield output
+
+
+def destinations(output: object) -> list[tuple[str, bool]]:
+    """Where what a node returned sends control, each with whether that is a node of the graph around this one."""
+    found: list[tuple[str, bool]] = []
+    for item in output if isinstance(output, (list, tuple)) else [output]:
+        if isinstance(item, Command):
+            goto = item.goto if isinstance(item.goto, (list, tuple)) else [item.goto]
+            found += [(name, item.graph is not None) for name in map(node_name, goto) if name]
+    return found
+
+
+def node_name(target: object) -> str | None:
+    """The node that ``Command.goto`` or a router's answer means."""
+    if isinstance(target, Send):
+        return target.node
+    return target if isinstance(target, str) else None
+
+
+def messages_in(output: object) -> list[Any]:
+    """The messages in what a node returned."""
+    found: list[Any] = []
+    for update in updates(output):
+        if isinstance(update, BaseMessage):
+            found.append(update)
+        elif isinstance(update, list) and all(isinstance(item, tuple) and len(item) == 2 for item in update):
+            for _, value in update:  # the (channel, value) form of an update
+                found += _messages_of(value)
+        elif isinstance(update, list):
+            found += _messages_of(update)
+        else:
+            for key, value in as_mapping(update).items():
+                found += _messages_of(value, loosely=key == MESSAGES)
+    return found
+
+
+def _messages_of(value: object, *, loosely: bool = False) -> list[Any]:
+    items = value if isinstance(value, list) else [value]
+    return [item for item in items if isinstance(item, BaseMessage) or (loosely and item is not None)]
+
+
+def is_speech(message: object) -> bool:
+    """Whether a message is something that a member of the team said: a model's message, or one that bears a name."""
+    if isinstance(message, BaseMessage):
+        if message.type in ("tool", "system", "remove", "function"):
+            return False
+        return message.type in ("ai", "AIMessageChunk") or bool(message.name)
+    if isinstance(message, Mapping):
+        role = message.get("role") or message.get("type")
+        return role in _SHORT_ROLES or (bool(message.get("name")) and role not in ("tool", "system"))
+    return isinstance(message, tuple) and len(message) == 2 and message[0] in _SHORT_ROLES
+
+
+def last_speech(messages: Sequence[Any]) -> Any:
+    """The last message that a member of the team said; None without any."""
+    return next((message for message in reversed(messages) if is_speech(message)), None)
+
+
+def state_text(value: object) -> str:
+    """A state, an update or a value as JSON text; a string as it is."""
+    return value if isinstance(value, str) else json.dumps(to_json_value(value), ensure_ascii=False)
+
 
 _ROLES = {
     "human": "user",
@@ -92,14 +205,14 @@ def result_to_reply(result: LLMResult | ChatResult) -> ChatReply:
     message = getattr(generation, "message", None)
     if not isinstance(message, BaseMessage):
         return ChatReply(content=to_text(getattr(generation, "text", "") or ""), usage=_legacy_usage(result))
-    told = (message.response_metadata or {}).get
+    metadata = (message.response_metadata or {}).get
     return ChatReply(
         content=content_text(message.content),
         tool_calls=requested_tools(message),
         usage=_usage(message) or _legacy_usage(result),
-        finish_reason=_text_or_none(told("finish_reason") or told("stop_reason") or told("done_reason")),
-        model=_text_or_none(told("model_name") or told("model")),
-        response_id=_text_or_none(told("id")),
+        finish_reason=_text_or_none(metadata("finish_reason") or metadata("stop_reason") or metadata("done_reason")),
+        model=_text_or_none(metadata("model_name") or metadata("model")),
+        response_id=_text_or_none(metadata("id")),
     )
 
 
@@ -192,3 +305,196 @@ def _call_chunks(message: AIMessage) -> Iterator[Any]:
         args = call["args"]
         text = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False, default=str)
         yield {"name": call["name"], "args": text, "id": call["id"], "index": index, "type": "tool_call_chunk"}
+
+
+INTERRUPT = "__interrupt__"
+_ANSWER_KEYS = ("answer", "output", "result", "final", "response", "final_answer", "final_output", "report")
+_INTERRUPT_MODES = {"values", "updates", "debug", "tasks", "checkpoints"}
+"""The stream modes whose items show that a node has asked a human."""
+
+
+class _ConvertedMessages(Sequence[Message]):
+    """Messages in our shape, converted when somebody looks at them: a check seldom does."""
+
+    def __init__(self, messages: Sequence[Any]) -> None:
+        self._messages = list(messages)
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Message]: ...
+
+    def __getitem__(self, index: int | slice) -> Message | Sequence[Message]:
+        found = self._messages[index]
+        return _ConvertedMessages(found) if isinstance(found, list) else to_message(found)
+
+
+class BubbledSignal:
+    """Stands for a result where a nested graph passes control to the graph around it, which is no failure."""
+
+    def __init__(self, signal: GraphBubbleUp) -> None:
+        self.signal = signal
+
+
+def to_run_result(call: TeamCall, native: Any) -> RunResult:
+    """What came out of a call that returned ``native``."""
+    if isinstance(native, BubbledSignal):
+        return RunResult(text="", native=None, interrupted=isinstance(native.signal, GraphInterrupt))
+    if isinstance(native, list) and call.kwargs.get("stream_mode", "values") != "values":
+        collector = LangGraphCollector(call)
+        for item in native:
+            collector.see(item)
+        return collector.result(native)
+    interrupts = getattr(native, "interrupts", None)
+    is_output = interrupts is not None and hasattr(native, "value")  # the GraphOutput of version="v2"
+    state = native.value if is_output else native
+    interrupted = bool(interrupts) or INTERRUPT in as_mapping(state) or _stopped_at_breakpoint(call)
+    return _from_state(state, native, interrupted)
+
+
+def _from_state(state: Any, native: Any, interrupted: bool) -> RunResult:
+    messages = state_messages(state)
+    return RunResult(
+        text=answer_text(state),
+        native=native,
+        messages=_ConvertedMessages(messages),
+        stop_reason="interrupted" if interrupted else None,
+        interrupted=interrupted,
+    )
+
+
+def answer_text(state: Any) -> str:
+    """The answer in a state: the last message of the team, a key that is named for it, or the whole as JSON."""
+    messages = state_messages(state)
+    speech = last_speech(messages)
+    if speech is not None:
+        return message_text(to_message(speech))
+    if isinstance(state, BaseMessage):
+        return content_text(state.content)
+    values = {key: value for key, value in as_mapping(state).items() if key != INTERRUPT}
+    for key in _ANSWER_KEYS:
+        if isinstance(values.get(key), str):
+            return str(values[key])
+    if messages or state is None:
+        return ""
+    return state_text(values if values else state) if values or not isinstance(state, Mapping) else ""
+
+
+@guarded("ask a graph whether it waits", False)
+def _stopped_at_breakpoint(call: TeamCall, *, is_silent: bool = False) -> bool:
+    """Whether the run stopped before or after a node at which it was told to; nothing in the result says so.
+
+    Args:
+        call: The call.
+        is_silent: Whether its result would not say either that a node asked a human.
+    """
+    team, kwargs = call.team, call.kwargs
+    stops = [kwargs.get("interrupt_before"), kwargs.get("interrupt_after")]
+    stops += [getattr(team, "interrupt_before_nodes", None), getattr(team, "interrupt_after_nodes", None)]
+    config = kwargs["config"] if "config" in kwargs else call.args[1] if len(call.args) > 1 else None
+    if not (any(stops) or is_silent) or not team.checkpointer:
+        return False
+    try:
+        return bool(team.get_state(config or {}).next)
+    except Exception:  # savers that work asynchronously alone refuse; the streamed updates tell then
+        return False
+
+
+class LangGraphCollector:
+    """Puts a result together from a stream's items, whatever the stream modes."""
+
+    def __init__(self, call: TeamCall) -> None:
+        kwargs = call.kwargs
+        self._call = call
+        mode = kwargs.get("stream_mode")
+        mode = mode if mode is not None else "values" if call.method == "invoke" else call.team.stream_mode
+        self._modes: Sequence[str] = [mode] if isinstance(mode, str) else list(mode or ["values"])
+        self._several = not isinstance(mode, str)
+        self._subgraphs = bool(kwargs.get("subgraphs"))
+        self._parts = kwargs.get("version") == "v2"
+        self._state: Any = None
+        self._text: str | None = None
+        self._chunks: dict[str, list[str]] = {}
+        self._interrupted = False
+        self._last: Any = None
+
+    def see(self, item: Any) -> None:
+        """Look at one item."""
+        self._last = item
+        mode, namespace, data = self._open(item)
+        if mode == "values" and not namespace:
+            self._state = data
+            self._note_interrupt(as_mapping(data))
+        elif mode == "updates":
+            self._see_updates(data, namespace)
+        elif mode == "messages":
+            self._see_message(data)
+        elif mode in ("debug", "tasks", "checkpoints") and isinstance(data, Mapping):
+            self._see_event(mode, data, namespace)
+
+    def result(self, native: Any = None) -> RunResult:
+        """What came out."""
+        native = self._last if native is None else native
+        interrupted = self._interrupted or _stopped_at_breakpoint(
+            self._call, is_silent=not _INTERRUPT_MODES & set(self._modes)
+        )
+        if self._state is not None:
+            return _from_state(self._state, native, interrupted)
+        text = self._text
+        if text is None and self._chunks:
+            text = "".join(list(self._chunks.values())[-1])
+        reason = "interrupted" if interrupted else None
+        return RunResult(text=text or "", native=native, stop_reason=reason, interrupted=interrupted)
+
+    def _open(self, item: Any) -> tuple[str, Any, Any]:
+        """An item's stream mode, the sub-graph that it comes from, and its content."""
+        if self._parts and isinstance(item, Mapping) and "type" in item:
+            if item.get("interrupts"):
+                self._interrupted = True
+            return str(item["type"]), item.get("ns"), item.get("data")
+        namespace: Any = ()
+        mode = self._modes[0] if self._modes else "values"
+        if self._subgraphs and isinstance(item, tuple):
+            namespace, item = item[0], item[1:] if self._several else item[1]
+        if self._several and isinstance(item, tuple) and len(item) == 2:
+            mode, item = item
+        return mode, namespace, item
+
+    def _see_updates(self, data: Any, namespace: Any) -> None:
+        for node, update in as_mapping(data).items():
+            if node == INTERRUPT:
+                self._interrupted = True
+                continue
+            speech = last_speech(messages_in(update))
+            if speech is not None:
+                self._text = message_text(to_message(speech))
+            elif not namespace and update:
+                answer = answer_text(update)
+                self._text = answer or self._text
+
+    def _see_message(self, data: Any) -> None:
+        message = data[0] if isinstance(data, tuple) and data else data
+        if isinstance(message, AIMessage):
+            self._chunks.setdefault(message.id or "", []).append(content_text(message.content))
+
+    def _see_event(self, mode: str, data: Mapping[str, Any], namespace: Any) -> None:
+        payload = data.get("payload", data) if mode == "debug" else data
+        if not isinstance(payload, Mapping):
+            return
+        if payload.get("interrupts"):
+            self._interrupted = True
+        values = payload.get("values")
+        if not namespace and isinstance(values, Mapping) and values:
+            self._state = values
+        result = payload.get("result")
+        if not namespace and result and "values" not in payload:
+            update = dict(result) if isinstance(result, list) else result
+            self._see_updates({str(payload.get("name")): update}, namespace)
+
+    def _note_interrupt(self, state: Mapping[str, Any]) -> None:
+        if INTERRUPT in state:
+            self._interrupted = True

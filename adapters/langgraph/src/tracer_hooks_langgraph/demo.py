@@ -18,11 +18,11 @@ from tracer_hooks.testing.ticket_office import Endpoint, instructions, ticket_pr
 def build_team(endpoint: Endpoint, prompts: Mapping[str, str] | None = None) -> Any:
     """Researcher, calculator and writer, one after the other, on a common list of messages."""
     model = ChatOpenAI(model=endpoint.model, base_url=endpoint.base_url, api_key=SecretStr(endpoint.api_key))
-    told = instructions(prompts)
+    agent_instructions = instructions(prompts)
     graph = StateGraph(MessagesState)
-    for name, text in told.items():
+    for name, text in agent_instructions.items():
         tools = [tool(ticket_price)] if name == "researcher" else []
         graph.add_node(name, create_agent(model, tools=tools, system_prompt=text, name=name))
-    for before, after in pairwise([START, *told, END]):
+    for before, after in pairwise([START, *agent_instructions, END]):
         graph.add_edge(before, after)
     return graph.compile(name="ticket_office")

@@ -1,11 +1,13 @@
-"""What a compiled graph shows from outside: which nodes are agents, what they are told, which tools they have."""
+"""Graphs as they show from outside, and the graphs, nodes and tool calls that are open in a run, as a tree."""
 
 from __future__ import annotations
 
+import re
+import time
 import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import Enum, StrEnum
 from types import FunctionType
 from typing import Any
 
@@ -17,7 +19,8 @@ from langgraph.pregel import Pregel
 
 from tracer_hooks.frameworks import guard
 from tracer_hooks.schema import AgentSpec
-from tracer_hooks_langgraph._convert import content_text
+from tracer_hooks.telemetry import AgentInvocation, ChatReply, ToolInvocation
+from tracer_hooks_langgraph._convert import content_text, destinations, node_name, state_text
 
 START, END = "__start__", "__end__"
 UNNAMED = "LangGraph"
@@ -70,18 +73,18 @@ class GraphFacts:
     """For each node the functions that choose what comes next, each with its map from answers to nodes."""
 
 
-_known: weakref.WeakKeyDictionary[Any, GraphFacts] = weakref.WeakKeyDictionary()
+_known_facts: weakref.WeakKeyDictionary[Any, GraphFacts] = weakref.WeakKeyDictionary()
 
 
 def graph_facts(graph: Any) -> GraphFacts:
     """The facts of ``graph``, found once."""
-    facts = _known.get(graph)
+    facts = _known_facts.get(graph)
     if facts is None:
-        facts = _known[graph] = _look(graph)
+        facts = _known_facts[graph] = _find_facts(graph)
     return facts
 
 
-def _look(graph: Any) -> GraphFacts:
+def _find_facts(graph: Any) -> GraphFacts:
     is_agent = _is_agent(graph)
     has_messages = any(_holds_messages(key, channel) for key, channel in graph.channels.items())
     return GraphFacts(
@@ -123,7 +126,7 @@ def _node(key: str, node: Any) -> NodeFacts:
             facts = graph_facts(bound)
             kind = NodeKind.AGENT if facts.is_agent else NodeKind.GRAPH
             return NodeFacts(kind, (facts.name or key) if facts.is_agent else key, bound)
-    reached = [value for bound in steps for value in _reached(_function(bound))]
+    reached = [value for bound in steps for value in _reachable_objects(_function(bound))]
     agents = [value for value in reached if isinstance(value, Pregel) and _is_agent(value)]
     if len(agents) == 1:
         return NodeFacts(NodeKind.AGENT, _name(agents[0]) or key, agents[0])
@@ -142,7 +145,7 @@ def _function(bound: Any) -> Any:
     return getattr(bound, "func", None) or getattr(bound, "afunc", None)
 
 
-def _reached(function: Any) -> Iterator[Any]:
+def _reachable_objects(function: Any) -> Iterator[Any]:
     """The objects that a function holds: its closure, the globals that it names, its instance's attributes."""
     owner = getattr(function, "__self__", None)
     if owner is not None:
@@ -231,3 +234,161 @@ def _roster(graph: Any, *, name: str | None = None, depth: int = 0) -> Iterator[
             yield from _roster(node.graph, name=key, depth=depth + 1)
         elif node.kind is NodeKind.AGENT or (node.kind is NodeKind.FUNCTION and facts.is_plain):
             yield AgentSpec(name=node.agent)
+
+
+class ScopeKind(Enum):
+    """What a runnable is to a team."""
+
+    GRAPH = "graph"
+    NODE = "node"
+    """A node of a graph, or a task of the functional API."""
+    TOOL = "tool"
+    OTHER = "other"
+    """A prompt, a sequence, a function that routes, a middleware."""
+
+
+class Scope:
+    """One runnable that is open; LangChain knows it by its run id."""
+
+    __slots__ = (
+        "agent",
+        "asker",
+        "facts",
+        "graph",
+        "held_agent",
+        "inputs",
+        "kind",
+        "name",
+        "namespace",
+        "node",
+        "parent",
+        "pending",
+        "reply",
+        "routed",
+        "start_ns",
+        "tool",
+    )
+
+    def __init__(self, kind: ScopeKind, name: str, parent: Scope | None) -> None:
+        self.kind = kind
+        self.name = name
+        self.parent = parent
+        self.graph: Scope | None = parent if parent is None or parent.kind is ScopeKind.GRAPH else parent.graph
+        """The graph around this scope."""
+        self.start_ns = time.time_ns()
+        self.node = ""
+        """LangGraph's name of the node that it is, or is part of."""
+        self.namespace = ""
+        """LangGraph's id of the task that it is, or is part of."""
+        self.inputs: Any = None
+        self.facts: GraphFacts | None = None
+        """Of a graph."""
+        self.agent: AgentInvocation | None = None
+        """The agent's turn that this graph or node is, once something happened in it."""
+        self.tool: ToolInvocation | None = None
+        self.asker: AgentInvocation | None = None
+        """Of a tool call: the turn that asked for it."""
+        self.held_agent = False
+        """Whether an agent had its turn inside."""
+        self.pending: list[tuple[AgentInvocation, str | None, int]] = []
+        """Of a node: turns inside that are over; they end with the node, which knows where control goes."""
+        self.reply: ChatReply | None = None
+        """Of a node: what the model said last inside."""
+        self.routed: set[tuple[str, str]] = set()
+        """Of a node: what its routers answered, and the nodes that this means."""
+
+    def ancestors(self) -> Iterator[Scope]:
+        """The scopes around this one, innermost first."""
+        scope = self.parent
+        while scope is not None:
+            yield scope
+            scope = scope.parent
+
+    @property
+    def node_facts(self) -> NodeFacts | None:
+        """What is known beforehand of the node that this is, or is part of."""
+        graph = self.graph
+        return graph.facts.nodes.get(self.node) if graph is not None and graph.facts is not None else None
+
+    @property
+    def is_agent(self) -> bool:
+        """Whether it is a graph that is one agent."""
+        return self.kind is ScopeKind.GRAPH and self.facts is not None and self.facts.is_agent
+
+    @property
+    def is_own_node(self) -> bool:
+        """Whether it is a node of a team, rather than of an agent's own loop."""
+        if self.kind is not ScopeKind.NODE:
+            return False
+        graph = self.graph
+        return graph is None or not graph.is_agent
+
+    @property
+    def own_node(self) -> Scope | None:
+        """The nearest node of a team around this scope."""
+        for scope in self.ancestors():
+            if scope.is_own_node:
+                return scope
+        return None
+
+
+def recipient(scope: Scope, output: object) -> str | None:
+    """The agent that the turn in node ``scope`` hands over to: by ``Command(goto=...)``, or by a router's answer.
+
+    A conditional edge counts only where the model's reply names the destination: other routers look at the state, and
+    then no agent chose.
+    """
+    for name, outside in destinations(output):
+        agent = agent_at(scope, name, outside=outside)
+        if agent is not None and _is_hand_over(scope.reply, name, agent):
+            return agent
+    for answer, name in scope.routed:
+        agent = agent_at(scope, name)
+        if agent is not None and len(scope.routed) == 1 and _reply_names(scope.reply, answer, name, agent):
+            return agent
+    return None
+
+
+def agent_at(scope: Scope, name: str, *, outside: bool = False) -> str | None:
+    """The agent at node ``name``, looked for in the graph around ``scope``, then further out; None for other nodes."""
+    if name in (END, START, scope.node):
+        return None
+    known = False
+    for around in scope.ancestors():
+        facts = around.facts if around.kind is ScopeKind.GRAPH else None
+        if facts is None:
+            continue
+        node = facts.nodes.get(name)
+        if node is not None:
+            return None if node.kind is NodeKind.TOOLS else node.agent
+        known = known or not facts.is_agent
+    return name if outside or not known else None
+
+
+def note_route(scope: Scope, answer: object) -> None:
+    """Remember what a router of the node around ``scope`` answered."""
+    node = scope.parent
+    if node is None or node.kind is not ScopeKind.NODE or node.graph is None or node.graph.facts is None:
+        return
+    ends = node.graph.facts.routers.get(node.node, {}).get(scope.name)
+    if ends is None:
+        return
+    for item in answer if isinstance(answer, (list, tuple)) else [answer]:
+        name = node_name(item)
+        target = ends.get(item, name) if isinstance(item, (str, bool, int)) else name
+        if target is not None:
+            node.routed.add((str(item) if name is None else name, target))
+
+
+def _is_hand_over(reply: ChatReply | None, name: str, agent: str) -> bool:
+    """Whether ``goto`` is a hand-over: not when it goes off to have the reply's tool calls executed."""
+    return reply is None or not reply.tool_calls or _reply_names(reply, name, name, agent)
+
+
+def _reply_names(reply: ChatReply | None, answer: str, *names: str) -> bool:
+    if reply is None:
+        return False
+    reply_text = "\n".join([reply.content, *(f"{call.name} {state_text(call.arguments)}" for call in reply.tool_calls)])
+    if reply_text.strip().lower() == answer.strip().lower():
+        return True
+    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", reply_text, re.IGNORECASE) for name in names)

@@ -1,4 +1,7 @@
-"""Model calls: a chat span around every ``call`` and ``acall`` of a model class, and the seam to replace replies.
+"""Model calls: ``call`` and ``acall`` of a model class, observed, with the intervene seam.
+
+Streams of crews and flows, token counts and listeners live on the events of CrewAI's own models. A model that a user
+wrote emits none, and none are emitted for it.
 
 CrewAI's own hooks around model calls cannot supply a reply and do not fire when a call fails, and models that a user
 writes emit no events. So the methods themselves are wrapped; events only add usage, finish reason and chunks.
@@ -8,9 +11,9 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tracer_hooks import semconv
@@ -18,12 +21,119 @@ from tracer_hooks.errors import RecordedFailureError, ReplayError
 from tracer_hooks.frameworks import ModelRequest, after_model, before_model, guard, report
 from tracer_hooks.schema import Usage
 from tracer_hooks.telemetry import ChatInvocation, ChatReply, Message, RunInvocation, current_run
-from tracer_hooks_crewai import _scope, _signals
-from tracer_hooks_crewai._control_flow import is_control_flow
-from tracer_hooks_crewai._replies import to_messages, to_native, to_reply, with_changed_texts
-from tracer_hooks_crewai._roster import agent_name, instructions, tool_name
-from tracer_hooks_crewai._scope import OpenChat
-from tracer_hooks_crewai._supplied_events import SuppliedCall
+from tracer_hooks_crewai import _turns
+from tracer_hooks_crewai._convert import (
+    agent_name,
+    as_json,
+    instructions,
+    to_messages,
+    to_native,
+    to_reply,
+    tool_name,
+    with_changed_texts,
+    wording,
+)
+from tracer_hooks_crewai._turns import OpenChat, is_control_flow
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuppliedCall:
+    """A model call whose reply, or failure, does not come from the model."""
+
+    llm: Any
+    """The model that was to be asked."""
+    messages: Any
+    """What it would have been shown."""
+    tools: Any
+    """What it would have been offered."""
+    about: dict[str, Any]
+    """``from_task`` and ``from_agent`` of the call."""
+
+    def tell_reply(self, reply: ChatReply, native: Any) -> None:
+        """Tell that the model was asked and gave ``reply``, which its caller gets as ``native``."""
+        with guard("tell CrewAI of a supplied reply"), self._call() as tells:
+            if not tells:
+                return
+            if _is_streaming_model(self.llm):
+                self._stream(reply)
+            self._complete(reply, native)
+
+    def tell_failure(self, error: Exception) -> None:
+        """Tell that the model was asked and failed with ``error``."""
+        with guard("tell CrewAI of a recorded failure"), self._call() as tells:
+            if tells:
+                self.llm._emit_call_failed_event(error=str(error), **self.about)
+
+    @contextmanager
+    def _call(self) -> Iterator[bool]:
+        if not _emits_events(self.llm):
+            yield False
+            return
+        from crewai.llms.base_llm import llm_call_context
+
+        with llm_call_context():
+            self.llm._emit_call_started_event(messages=self.messages, tools=self.tools, **self.about)
+            yield True
+
+    def _stream(self, reply: ChatReply) -> None:
+        """The chunks. The pieces of a tool call's arguments are not recorded: each call is one chunk."""
+        from crewai.events.types.llm_events import LLMCallType
+
+        common = {"response_id": reply.response_id, **self.about}
+        for piece in _pieces(reply, native_tools=bool(self.tools)):
+            self.llm._emit_stream_chunk_event(chunk=piece, **common)
+        for index, call in enumerate(reply.tool_calls if self.tools else ()):
+            arguments = as_json(call.arguments)
+            function = {"name": call.name, "arguments": arguments}
+            asked = {"id": call.id, "function": function, "type": "function", "index": index}
+            self.llm._emit_stream_chunk_event(
+                chunk=arguments, tool_call=asked, call_type=LLMCallType.TOOL_CALL, **common
+            )
+
+    def _complete(self, reply: ChatReply, native: Any) -> None:
+        from crewai.events.types.llm_events import LLMCallType
+
+        usage = _openai_counts(reply)
+        if usage is not None:
+            self.llm._track_token_usage_internal(usage)
+        self.llm._emit_call_completed_event(
+            response=native,
+            call_type=LLMCallType.TOOL_CALL if isinstance(native, list) else LLMCallType.LLM_CALL,
+            messages=self.messages,
+            usage=usage,
+            finish_reason=reply.finish_reason,
+            response_id=reply.response_id,
+            **self.about,
+        )
+
+
+def _emits_events(llm: Any) -> bool:
+    """Whether the method by which ``llm`` is called is CrewAI's own, which emits events."""
+    definer = next((cls for cls in type(llm).__mro__ if "call" in vars(cls)), None)
+    return definer is not None and definer.__module__.partition(".")[0] == "crewai"
+
+
+def _is_streaming_model(llm: Any) -> bool:
+    # A flow's conversation makes a model stream for one call, in versions that have this method.
+    effective = getattr(llm, "_effective_stream", None)
+    return bool(effective() if callable(effective) else getattr(llm, "stream", None))
+
+
+def _pieces(reply: ChatReply, *, native_tools: bool) -> Sequence[str]:
+    if reply.tool_calls and native_tools:
+        return reply.chunks  # what CrewAI was told beside the calls, and does not keep
+    if reply.chunks and wording(reply) is not None:
+        return reply.chunks
+    return (reply.content,) if reply.content else ()
+
+
+def _openai_counts(reply: ChatReply) -> dict[str, int] | None:
+    """Tokens under OpenAI's names, which CrewAI reads of every provider."""
+    usage = reply.usage
+    if usage is None:
+        return None
+    read, written = usage.input_tokens, usage.output_tokens
+    return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
 
 
 def wrap_call(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -34,7 +144,7 @@ def wrap_call(original: Callable[..., Any]) -> Callable[..., Any]:
         run = _observing_run()
         if run is None:
             return original(self, *args, **kwargs)
-        with _observed(run, self, args, kwargs) as model_call:
+        with _observe_call(run, self, args, kwargs) as model_call:
             if model_call is None:
                 return original(self, *args, **kwargs)
             if model_call.supplied is None:
@@ -52,7 +162,7 @@ def wrap_acall(original: Callable[..., Any]) -> Callable[..., Any]:
         run = _observing_run()
         if run is None:
             return await original(self, *args, **kwargs)
-        with _observed(run, self, args, kwargs) as model_call:
+        with _observe_call(run, self, args, kwargs) as model_call:
             if model_call is None:
                 return await original(self, *args, **kwargs)
             if model_call.supplied is None:
@@ -68,7 +178,7 @@ def _observing_run() -> RunInvocation | None:
     A class may call its base's method, and a model may ask another one: both are the inside of one model call.
     """
     run = current_run()
-    current = _scope.call.get()
+    current = _turns.open_call.get()
     inside = isinstance(current, OpenChat) and not current.invocation.ended and current.invocation.run is run
     return None if inside else run
 
@@ -78,9 +188,9 @@ class _ModelCall:
 
     def __init__(self, run: RunInvocation, llm: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.run, self.llm, self.args, self.kwargs = run, llm, args, kwargs
-        self.turn = _scope.current_turn()
+        self.turn = _turns.current_turn()
         self.messages = to_messages(self._argument("messages", 0))
-        self.tools = tuple(_offered(self._argument("tools", 1)))
+        self.tools = tuple(_offered_tools(self._argument("tools", 1)))
         name = str(getattr(llm, "model", "") or type(llm).__name__)
         self.chat = ChatInvocation(run, name, messages=self.messages, attributes=_attributes(llm))
         self.open = OpenChat(llm, self.chat)
@@ -196,16 +306,16 @@ class _ModelCall:
 
 
 @contextmanager
-def _observed(
+def _observe_call(
     run: RunInvocation, llm: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Iterator[_ModelCall | None]:
-    model_call = _begin(run, llm, args, kwargs)
+    model_call = _begin_chat(run, llm, args, kwargs)
     if model_call is None:
         yield None
         return
-    mark = _scope.call.set(model_call.open)
+    mark = _turns.open_call.set(model_call.open)
     try:
-        with model_call.chat.active(), _signals.listening():
+        with model_call.chat.active(), _turns.listen_to_events():
             if model_call.turn is not None:
                 model_call.turn.raise_stop()
             model_call.ask_before()
@@ -214,12 +324,12 @@ def _observed(
         model_call.fail(error)
         raise
     finally:
-        _scope.call.reset(mark)
+        _turns.open_call.reset(mark)
         model_call.counter.close()
         model_call.chat.abandon()  # does nothing where the call has ended, as it nearly always has
 
 
-def _begin(run: RunInvocation, llm: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _ModelCall | None:
+def _begin_chat(run: RunInvocation, llm: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _ModelCall | None:
     with guard("observe a model call"):
         return _ModelCall(run, llm, args, kwargs)
     return None
@@ -233,7 +343,7 @@ def _attributes(llm: Any) -> dict[str, Any]:
     }
 
 
-def _offered(tools: Any) -> Iterator[str]:
+def _offered_tools(tools: Any) -> Iterator[str]:
     for tool in tools or ():
         function = tool.get("function", tool) if isinstance(tool, dict) else tool
         name = function.get("name") if isinstance(function, dict) else getattr(function, "name", None)

@@ -1,4 +1,4 @@
-"""The entry points of compiled graphs, hooked for single graphs although the methods are replaced on the class.
+"""Entry points of compiled graphs, hooked for single graphs although the methods are replaced on the class.
 
 ``with_config`` and ``copy`` make a graph anew from its ``__dict__``: a wrapper that sits on the instance would be lost
 in the copy, or run the original. So the class's methods are replaced, once for all hooked graphs, and ask whether the
@@ -8,18 +8,23 @@ graph that they are called on is hooked; a copy of a hooked graph is hooked too.
 from __future__ import annotations
 
 import functools
+import uuid
 import weakref
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, get_type_hints
 
+from langchain_core.messages import BaseMessage
 from langgraph.errors import GraphBubbleUp
 from langgraph.pregel import Pregel
+from langgraph.types import Command
 
+from tracer_hooks.errors import AdapterError
 from tracer_hooks.frameworks import (
     EntryKind,
     PatchSet,
     RunHost,
+    TeamCall,
     attach,
     attached,
     detach,
@@ -27,13 +32,84 @@ from tracer_hooks.frameworks import (
     passes_through,
     wrap_entry,
 )
-from tracer_hooks.telemetry import current_run
-from tracer_hooks_langgraph._callbacks import observation, observe, register_observer, starting_graph
-from tracer_hooks_langgraph._model_calls import model_patches
-from tracer_hooks_langgraph._results import BubbledUp
-from tracer_hooks_langgraph._shared_patches import SharedPatches
-from tracer_hooks_langgraph._tasks import task_text
-from tracer_hooks_langgraph._tool_calls import tool_patches
+from tracer_hooks.telemetry import current_run, message_text
+from tracer_hooks_langgraph._callbacks import SharedPatches, observation, observe, register_observer, starting_graph
+from tracer_hooks_langgraph._convert import MESSAGES, BubbledSignal, as_mapping, state_text, to_message
+from tracer_hooks_langgraph._graphs import START
+from tracer_hooks_langgraph._models import model_patches
+from tracer_hooks_langgraph._tools import tool_patches
+
+_TASK_KEYS = ("task", "question", "query", "topic", "input", "request", "prompt", "goal")
+
+
+def task_text(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    """What a graph is asked, from an entry point's arguments: the user's last message, a known key, or JSON."""
+    return _given_text(kwargs["input"] if "input" in kwargs else args[0] if args else None)
+
+
+def _given_text(given: object) -> str:
+    if given is None:
+        return ""
+    if isinstance(given, Command):
+        return _given_text(given.resume if given.resume is not None else given.update)
+    if isinstance(given, str):
+        return given
+    if isinstance(given, list):
+        return _last_user_text(given) if given and isinstance(given[0], BaseMessage) else state_text(given)
+    values = as_mapping(given)
+    messages = values.get(MESSAGES)
+    if messages:
+        return _last_user_text(messages if isinstance(messages, (list, tuple)) else [messages])
+    for key in _TASK_KEYS:
+        if isinstance(values.get(key), str) and values[key]:
+            return str(values[key])
+    return state_text(dict(values) if values else given)
+
+
+def _last_user_text(messages: Any) -> str:
+    if isinstance(messages, tuple):
+        messages = [messages]
+    converted = [to_message(message) for message in messages]
+    users = [message for message in converted if message["role"] == "user"]
+    return message_text((users or converted)[-1])
+
+
+def call_for_task(team: Any, task: str) -> TeamCall:
+    """The ``invoke`` call that runs ``team`` on ``task``; a graph with a checkpointer gets a thread of its own.
+
+    Raises:
+        AdapterError: The graph's input is neither messages nor one text.
+    """
+    kwargs: dict[str, Any] = {}
+    if team.checkpointer:
+        kwargs["config"] = {"configurable": {"thread_id": f"tracer-hooks-{uuid.uuid4().hex}"}}
+    return TeamCall(team=team, method="invoke", args=(_input(team, task),), kwargs=kwargs, task=task)
+
+
+def _input(team: Any, task: str) -> Any:
+    builder = getattr(team, "builder", None)
+    if builder is None:
+        return task  # the functional API hands the input to the function as it is
+    if MESSAGES in team.channels:
+        return {MESSAGES: [{"role": "user", "content": task}]}
+    keys = _text_keys(builder)
+    for key in _TASK_KEYS:
+        if key in keys:
+            return {key: task}
+    if len(keys) == 1:
+        return {keys[0]: task}
+    names = ", ".join(repr(name) for name in team.channels if not name.startswith(("__", "branch:")) and name != START)
+    raise AdapterError(
+        f"cannot tell where the graph {team.get_name()!r} expects its task: its state has {names}; expected "
+        f"'messages', one text, or one of {', '.join(map(repr, _TASK_KEYS))}. Call graph.invoke(...) yourself instead"
+    )
+
+
+def _text_keys(builder: Any) -> list[str]:
+    schema = getattr(builder, "input_schema", None) or builder.state_schema
+    hints = get_type_hints(schema)
+    return [name for name, hint in hints.items() if hint is str]
+
 
 _ENTRIES = {
     "invoke": EntryKind.CALL,
@@ -45,7 +121,7 @@ _TASK_ID = "__pregel_task_id"
 """In the config of a graph that runs as a node of another one (langgraph 1.x)."""
 
 
-class _Hook:
+class _GraphHook:
     """That a graph, and its copies, go through a host."""
 
     __slots__ = ("__weakref__", "active", "host")
@@ -57,9 +133,7 @@ class _Hook:
 
 _awaited: ContextVar[Any] = ContextVar("tracer_hooks_awaited_graph", default=None)
 """The graph whose ``invoke`` a host was just asked to conduct."""
-
 _watchers: list[Callable[[Any], None]] = []
-
 _HOOKS = "__tracer_hooks__"
 """What is attached to a graph under this name: its hooks, the newest last; they are undone in any order."""
 
@@ -67,7 +141,7 @@ _HOOKS = "__tracer_hooks__"
 def hook_graph(graph: Any, host: RunHost) -> PatchSet:
     """Make the runs of ``graph`` and of its copies go through ``host``, until the patch set is undone."""
     patches = PatchSet()
-    hook = _Hook(host)
+    hook = _GraphHook(host)
     attach(graph, _HOOKS, hook)
     reference = weakref.ref(graph)
 
@@ -95,7 +169,7 @@ def watch_graphs(on_team: Callable[[Any], None]) -> PatchSet:
     return patches
 
 
-def _hook_of(graph: Any) -> _Hook | None:
+def _hook_of(graph: Any) -> _GraphHook | None:
     return next((hook for hook in reversed(attached(graph, _HOOKS)) if hook.active), None)
 
 
@@ -115,7 +189,7 @@ def _is_node(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
     return isinstance(config, Mapping) and _TASK_ID in (config.get("configurable") or {})
 
 
-def _conductor(graph: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Hook | None:
+def _hook_to_go_through(graph: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _GraphHook | None:
     """The hook through which a call has to go; none for a node of an observed graph, which is a part of that."""
     is_node, hook = _is_node(args, kwargs), _hook_of(graph)
     if hook is None and _watchers and not is_node:
@@ -133,7 +207,7 @@ def _conductor(graph: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
     return None
 
 
-def _wrapped(graph: Any, method: str, hook: _Hook, original: Callable[..., Any]) -> Callable[..., Any]:
+def _through_host(graph: Any, method: str, hook: _GraphHook, original: Callable[..., Any]) -> Callable[..., Any]:
     bound = functools.partial(original, graph)
     return wrap_entry(graph, method, _ENTRIES[method], hook.host, original=bound, task_of=task_text)
 
@@ -141,17 +215,17 @@ def _wrapped(graph: Any, method: str, hook: _Hook, original: Callable[..., Any])
 def _wrap_invoke(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def invoke(self: Any, *args: Any, **kwargs: Any) -> Any:
-        hook = _conductor(self, args, kwargs)
+        hook = _hook_to_go_through(self, args, kwargs)
         if hook is not None:
             _awaited.set(self)
-            return _result_or_signal(_wrapped(self, "invoke", hook, original)(*args, **kwargs))
+            return _result_or_signal(_through_host(self, "invoke", hook, original)(*args, **kwargs))
         is_awaited = _is_awaited(self)
         try:
             return original(self, *args, **kwargs)
         except GraphBubbleUp as signal:
             if not is_awaited:
                 raise
-            return BubbledUp(signal)  # for the host; the caller gets the signal
+            return BubbledSignal(signal)  # for the host; the caller gets the signal
 
     return invoke
 
@@ -159,17 +233,17 @@ def _wrap_invoke(original: Callable[..., Any]) -> Callable[..., Any]:
 def _wrap_ainvoke(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     async def ainvoke(self: Any, *args: Any, **kwargs: Any) -> Any:
-        hook = _conductor(self, args, kwargs)
+        hook = _hook_to_go_through(self, args, kwargs)
         if hook is not None:
             _awaited.set(self)
-            return _result_or_signal(await _wrapped(self, "ainvoke", hook, original)(*args, **kwargs))
+            return _result_or_signal(await _through_host(self, "ainvoke", hook, original)(*args, **kwargs))
         is_awaited = _is_awaited(self)
         try:
             return await original(self, *args, **kwargs)
         except GraphBubbleUp as signal:
             if not is_awaited:
                 raise
-            return BubbledUp(signal)
+            return BubbledSignal(signal)
 
     return ainvoke
 
@@ -183,7 +257,7 @@ def _is_awaited(graph: Any) -> bool:
 
 
 def _result_or_signal(result: Any) -> Any:
-    if isinstance(result, BubbledUp):
+    if isinstance(result, BubbledSignal):
         raise result.signal
     return result
 
@@ -198,10 +272,10 @@ def _wrap_streaming(method: str) -> Callable[[Callable[..., Any]], Callable[...,
 
         @functools.wraps(original)
         def stream(self: Any, *args: Any, **kwargs: Any) -> Any:
-            hook = _conductor(self, args, kwargs)
+            hook = _hook_to_go_through(self, args, kwargs)
             if hook is None:
                 return noted(self, *args, **kwargs)
-            return _wrapped(self, method, hook, noted)(*args, **kwargs)
+            return _through_host(self, method, hook, noted)(*args, **kwargs)
 
         return stream
 
@@ -230,7 +304,7 @@ def _without_hooks(graph: Any) -> Any:
     return bare
 
 
-def _install(patches: SharedPatches) -> None:
+def _install_graph_patches(patches: SharedPatches) -> None:
     patches.wrap(Pregel, "invoke", _wrap_invoke)
     patches.wrap(Pregel, "ainvoke", _wrap_ainvoke)
     patches.wrap(Pregel, "stream", _wrap_streaming("stream"))
@@ -238,4 +312,4 @@ def _install(patches: SharedPatches) -> None:
     patches.wrap(Pregel, "copy", _wrap_copy)
 
 
-_graph_patches = SharedPatches(_install)
+_graph_patches = SharedPatches(_install_graph_patches)

@@ -1,10 +1,16 @@
-"""The seam at a tool's own code: replies that an intervention supplies or changes, and the tool's context."""
+"""Tool calls: the intervene seam at ``ToolNode`` and at a tool's own code.
+
+A ``ToolNode`` words the errors that it handles, refuses arguments and answers for unknown tools; a tool's own code sees
+none of that.
+"""
 
 from __future__ import annotations
 
 import copy
 import functools
+import re
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from typing import Any
 
 from langchain_core.messages import ToolMessage
@@ -13,14 +19,124 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt import ToolNode
 
 from tracer_hooks import semconv
-from tracer_hooks.frameworks import ToolReply, ToolRequest, after_tool, before_tool
+from tracer_hooks.errors import RecordedFailureError
+from tracer_hooks.frameworks import ToolReply, ToolRequest, after_tool, before_tool, guard
 from tracer_hooks.schema import to_json_value
 from tracer_hooks.telemetry import RunInvocation, current_run
-from tracer_hooks_langgraph._convert import content_text
-from tracer_hooks_langgraph._shared_patches import SharedPatches
-from tracer_hooks_langgraph._state import messages_in, state_text
-from tracer_hooks_langgraph._tool_context import Call, noted
-from tracer_hooks_langgraph._tool_nodes import HAND_OVER, asked_call, wrap_arun_one, wrap_run_one
+from tracer_hooks_langgraph._callbacks import CurrentToolCall, SharedPatches, observation, tool_call_noted
+from tracer_hooks_langgraph._convert import content_text, messages_in, state_text
+
+HAND_OVER = re.compile(r"^(?:transfer|hand_?off)_to_")
+"""Tools that answer with a ``Command``, which no text can replace, and that have no side effects; never asked about."""
+
+
+class AskedToolCall:
+    """A tool call that an intervention was asked about before a ``ToolNode`` made it."""
+
+    __slots__ = ("done", "failure", "node", "request")
+
+    def __init__(self, request: ToolRequest, node: Any, failure: Exception | None = None) -> None:
+        self.request = request
+        self.node = node
+        self.failure = failure
+        """What is to be raised in place of the tool's own code."""
+        self.done = False
+        """Whether it was asked about the result too."""
+
+
+asked_call: ContextVar[AskedToolCall | None] = ContextVar("tracer_hooks_asked_tool_call", default=None)
+
+
+def wrap_run_one(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A replacement for ``ToolNode._run_one``."""
+
+    @functools.wraps(original)
+    def run_one(self: Any, call: Any, *args: Any, **kwargs: Any) -> Any:
+        run, asked, answer = _ask_first(self, call)
+        if run is None or asked is None:
+            return original(self, call, *args, **kwargs)
+        if isinstance(answer, ToolReply):
+            return _supply_result(run, asked.request, answer)
+        outer = asked_call.get()
+        asked_call.set(asked)
+        try:
+            result = original(self, _changed_call(call, answer), *args, **kwargs)
+        finally:
+            asked_call.set(outer)
+        return _ask_last(run, asked, result)
+
+    return run_one
+
+
+def wrap_arun_one(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A replacement for ``ToolNode._arun_one``."""
+
+    @functools.wraps(original)
+    async def arun_one(self: Any, call: Any, *args: Any, **kwargs: Any) -> Any:
+        run, asked, answer = _ask_first(self, call)
+        if run is None or asked is None:
+            return await original(self, call, *args, **kwargs)
+        if isinstance(answer, ToolReply):
+            return _supply_result(run, asked.request, answer)
+        outer = asked_call.get()
+        asked_call.set(asked)
+        try:
+            result = await original(self, _changed_call(call, answer), *args, **kwargs)
+        finally:
+            asked_call.set(outer)
+        return _ask_last(run, asked, result)
+
+    return arun_one
+
+
+def _ask_first(
+    node: Any, call: Any
+) -> tuple[RunInvocation | None, AskedToolCall | None, ToolRequest | ToolReply | None]:
+    run = current_run()
+    if run is None or run.intervention is None:
+        return None, None, None
+    request = _node_request(call)
+    if request is None or HAND_OVER.match(request.name):
+        return None, None, None
+    try:
+        answer = before_tool(run, request)
+    except RecordedFailureError as error:
+        return run, AskedToolCall(request, node, error), None  # the node is to word it, or to let it pass, as it did
+    return run, AskedToolCall(answer if isinstance(answer, ToolRequest) else request, node), answer
+
+
+def _node_request(call: Any) -> ToolRequest | None:
+    with guard("describe a tool call"):
+        seen = observation()
+        if seen is not None:
+            agent, step = seen.tools.requester(call.get("id"))
+            arguments = to_json_value(call["args"])
+            return ToolRequest(agent=agent, name=call["name"], arguments=arguments, call_id=call.get("id"), step=step)
+    return None
+
+
+def _supply_result(run: RunInvocation, request: ToolRequest, answer: ToolReply) -> Any:
+    reply = after_tool(run, request, answer)
+    seen = observation()
+    if seen is not None:
+        seen.tools.supplied(request.name, request.arguments, request.call_id, reply.content, reply.is_error)
+    status = "error" if reply.is_error else "success"
+    return ToolMessage(reply.content, name=request.name, tool_call_id=request.call_id, status=status)
+
+
+def _changed_call(call: Any, answer: ToolRequest | ToolReply | None) -> Any:
+    return {**call, "args": dict(answer.arguments or {})} if isinstance(answer, ToolRequest) else call
+
+
+def _ask_last(run: RunInvocation, asked: AskedToolCall, result: Any) -> Any:
+    """Ask about results that the tool's own code did not give: refused arguments, unknown tools."""
+    if asked.done or not isinstance(result, ToolMessage):
+        return result
+    reply = ToolReply(content=content_text(result.content), is_error=result.status == "error")
+    changed = after_tool(run, asked.request, reply)
+    if changed is reply:
+        return result
+    return result.model_copy(update={"content": changed.content, "status": "error" if changed.is_error else "success"})
 
 
 def _wrap_run(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -29,8 +145,8 @@ def _wrap_run(original: Callable[..., Any]) -> Callable[..., Any]:
         current = current_run()
         if current is None:
             return original(self, *args, **kwargs)
-        with noted(kwargs.get("tool_call_id")) as call:
-            return original(_seamed(self, current, call), *args, **kwargs)
+        with tool_call_noted(kwargs.get("tool_call_id")) as call:
+            return original(_with_seam_if_needed(self, current, call), *args, **kwargs)
 
     return run
 
@@ -41,23 +157,23 @@ def _wrap_arun(original: Callable[..., Any]) -> Callable[..., Any]:
         current = current_run()
         if current is None:
             return await original(self, *args, **kwargs)
-        with noted(kwargs.get("tool_call_id")) as call:
-            return await original(_seamed(self, current, call), *args, **kwargs)
+        with tool_call_noted(kwargs.get("tool_call_id")) as call:
+            return await original(_with_seam_if_needed(self, current, call), *args, **kwargs)
 
     return arun
 
 
-def _seamed(tool: Any, run: RunInvocation, call: Call) -> Any:
+def _with_seam_if_needed(tool: Any, run: RunInvocation, call: CurrentToolCall) -> Any:
     """The tool itself, or where an intervention may want a say, a copy that asks it around the tool's own code."""
     return tool if run.intervention is None or HAND_OVER.match(tool.name) else _with_seam(tool, run, call)
 
 
-def _with_seam(tool: Any, run: RunInvocation, call: Call) -> Any:
+def _with_seam(tool: Any, run: RunInvocation, call: CurrentToolCall) -> Any:
     seamed = copy.copy(tool)
 
     @functools.wraps(tool._run)
     def _run(*args: Any, **kwargs: Any) -> Any:
-        asking = _Asking(tool, run, call)
+        asking = _ToolIntervention(tool, run, call)
         kwargs = asking.before(kwargs)
         if asking.supplied:
             return asking.give(asking.reply)
@@ -69,7 +185,7 @@ def _with_seam(tool: Any, run: RunInvocation, call: Call) -> Any:
 
     @functools.wraps(tool._arun)
     async def _arun(*args: Any, **kwargs: Any) -> Any:
-        asking = _Asking(tool, run, call)
+        asking = _ToolIntervention(tool, run, call)
         kwargs = asking.before(kwargs)
         if asking.supplied:
             return asking.give(asking.reply)
@@ -83,10 +199,10 @@ def _with_seam(tool: Any, run: RunInvocation, call: Call) -> Any:
     return seamed
 
 
-class _Asking:
+class _ToolIntervention:
     """Asks the run's intervention about one execution of a tool's own code."""
 
-    def __init__(self, tool: Any, run: RunInvocation, call: Call) -> None:
+    def __init__(self, tool: Any, run: RunInvocation, call: CurrentToolCall) -> None:
         self._tool = tool
         self._run = run
         self._call = call
@@ -110,7 +226,7 @@ class _Asking:
             self.reply = after_tool(self._run, request, answer)
         elif answer is not None:
             self._request = answer
-            kwargs = {**kwargs, **_changes(request.arguments, answer.arguments)}
+            kwargs = {**kwargs, **_changed_arguments(request.arguments, answer.arguments)}
         return kwargs
 
     def _build(self, kwargs: Mapping[str, Any]) -> ToolRequest:
@@ -129,7 +245,7 @@ class _Asking:
     def after(self, result: Any) -> Any:
         """What to give in place of ``result``."""
         content = result[0] if self._in_two_parts and isinstance(result, tuple) else result
-        reply = ToolReply(content=_text(content))
+        reply = ToolReply(content=_result_text(content))
         changed = self._after(reply)
         return result if changed is reply else self.give(changed)
 
@@ -175,24 +291,24 @@ class _Asking:
         return bool(getattr(self._tool, "response_format", "") == "content_and_artifact")
 
 
-def _changes(before: Any, after: Any) -> dict[str, Any]:
+def _changed_arguments(before: Any, after: Any) -> dict[str, Any]:
     if not isinstance(before, Mapping) or not isinstance(after, Mapping):
         return {}
     return {key: value for key, value in after.items() if before.get(key) != value}
 
 
-def _text(result: Any) -> str:
+def _result_text(result: Any) -> str:
     if isinstance(result, (str, list)):
         return content_text(result)
     messages = [content_text(message.content) for message in messages_in(result) if isinstance(message, ToolMessage)]
     return "\n".join(messages) if messages else state_text(result)
 
 
-def _install(patches: SharedPatches) -> None:
+def _install_tool_patches(patches: SharedPatches) -> None:
     patches.wrap(BaseTool, "run", _wrap_run)
     patches.wrap(BaseTool, "arun", _wrap_arun)
     patches.wrap(ToolNode, "_run_one", wrap_run_one)
     patches.wrap(ToolNode, "_arun_one", wrap_arun_one)
 
 
-tool_patches = SharedPatches(_install)
+tool_patches = SharedPatches(_install_tool_patches)

@@ -1,11 +1,12 @@
-"""The intervene seam at the model client: replies that are supplied, changed or recorded, in AutoGen's own types."""
+"""Model calls: ``create`` and ``create_stream`` of a team's model clients, observed, with the intervene seam."""
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, cast
 
 from tracer_hooks import semconv
 from tracer_hooks.frameworks import (
@@ -15,13 +16,25 @@ from tracer_hooks.frameworks import (
     before_model,
     changed_texts,
     guard,
+    guarded,
     may_change_replies,
 )
 from tracer_hooks.schema import to_json_value
-from tracer_hooks.telemetry import AsyncSteps, ChatInvocation, ChatReply, RequestedTool
-from tracer_hooks_autogen._autogen import types
+from tracer_hooks.telemetry import (
+    AgentInvocation,
+    AsyncSteps,
+    ChatInvocation,
+    ChatReply,
+    RequestedTool,
+    RunInvocation,
+    current_invocation,
+    drive_async,
+    enclosing_agent,
+)
 from tracer_hooks_autogen._convert import conversions_of, from_create_result
-from tracer_hooks_autogen._turns import AgentTurn
+from tracer_hooks_autogen._members import model_name, types
+from tracer_hooks_autogen._patching import HookedTeam, MakeMethod, run_for
+from tracer_hooks_autogen._turns import AgentTurn, manager_turn
 
 _FINISH_REASONS = {
     "tool_calls": "function_calls",
@@ -32,7 +45,7 @@ _FINISH_REASONS = {
 
 
 @dataclass
-class _Asked:
+class _AskedModelCall:
     """What came of asking before the call: a reply that makes it needless, or the messages to send."""
 
     request: ModelRequest
@@ -48,8 +61,8 @@ async def create_under_intervention(
     native = None
     if asked.reply is None:
         with chat.active():
-            native = await _live(asked, original, args, kwargs)
-    return _finish(chat, asked, native)
+            native = await _stream_live(asked, original, args, kwargs)
+    return _finish_reply(chat, asked, native)
 
 
 async def stream_under_intervention(
@@ -59,15 +72,15 @@ async def stream_under_intervention(
     try:
         asked = _ask_before(chat, args, kwargs)
         if asked.reply is None and not may_change_replies(chat.run):
-            steps = AsyncSteps(_live(asked, original, args, kwargs), chat)
+            steps = AsyncSteps(_stream_live(asked, original, args, kwargs), chat)
             try:
                 async for item in steps:
-                    _see(chat, asked, item)
+                    _note_item(chat, asked, item)
                     yield item
             finally:
                 await steps.aclose()
             return
-        items = await _held_back(chat, asked, original, args, kwargs)
+        items = await _stream_held_back(chat, asked, original, args, kwargs)
     except BaseException as error:
         chat.fail(error)
         raise
@@ -75,11 +88,11 @@ async def stream_under_intervention(
         yield item
 
 
-def _live(asked: _Asked, original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _stream_live(asked: _AskedModelCall, original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return original(asked.natives, *args[1:], **_without_messages(kwargs))
 
 
-def _see(chat: ChatInvocation, asked: _Asked, item: Any) -> None:
+def _note_item(chat: ChatInvocation, asked: _AskedModelCall, item: Any) -> None:
     """Note an item that is about to be handed out; the last one ends the chat."""
     reply = None
     with guard("look at a streamed item"):
@@ -92,24 +105,24 @@ def _see(chat: ChatInvocation, asked: _Asked, item: Any) -> None:
         end_chat(chat, reply)
 
 
-async def _held_back(
-    chat: ChatInvocation, asked: _Asked, original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+async def _stream_held_back(
+    chat: ChatInvocation, asked: _AskedModelCall, original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Sequence[Any]:
     """The items of a stream, once it is known whether the reply stays as it is."""
     native, items = None, []
     if asked.reply is None:
         with chat.active():
-            async for item in _live(asked, original, args, kwargs):
+            async for item in _stream_live(asked, original, args, kwargs):
                 items.append(item)
                 if isinstance(item, str):
                     chat.chunk(item)
                 else:
                     native = item
-    result = _finish(chat, asked, native, streams=True)
+    result = _finish_reply(chat, asked, native, streams=True)
     return items if result is native else (*chat.chunks, result)
 
 
-def _ask_before(chat: ChatInvocation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Asked:
+def _ask_before(chat: ChatInvocation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _AskedModelCall:
     natives = list(args[0] if args else kwargs.get("messages") or ())
     messages = conversions_of(chat.run).model_messages(natives)
     request = ModelRequest(
@@ -121,17 +134,17 @@ def _ask_before(chat: ChatInvocation, args: tuple[Any, ...], kwargs: dict[str, A
     )
     answer = before_model(chat.run, request)
     if isinstance(answer, ChatReply):
-        return _Asked(request, answer, natives)
+        return _AskedModelCall(request, answer, natives)
     if answer is None:
-        return _Asked(request, None, natives)
+        return _AskedModelCall(request, None, natives)
     changed = changed_texts(request.messages, answer.messages)
     if answer.covert:
-        return _Asked(request, None, with_texts(natives, changed))
+        return _AskedModelCall(request, None, with_texts(natives, changed))
     chat.set(semconv.INPUT_MESSAGES, list(answer.messages))
-    return _Asked(answer, None, with_texts(natives, changed))
+    return _AskedModelCall(answer, None, with_texts(natives, changed))
 
 
-def _finish(chat: ChatInvocation, asked: _Asked, native: Any, *, streams: bool = False) -> Any:
+def _finish_reply(chat: ChatInvocation, asked: _AskedModelCall, native: Any, *, streams: bool = False) -> Any:
     before = asked.reply if asked.reply is not None else from_create_result(native)
     reply = after_model(chat.run, asked.request, before)
     if streams and (native is None or reply is not before):
@@ -214,3 +227,110 @@ def _tool_names(tools: Sequence[Any]) -> Iterator[str]:
 
 def _without_messages(kwargs: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in kwargs.items() if key != "messages"}
+
+
+_PROVIDERS = {
+    "openai": "openai",
+    "anthropic": "anthropic",
+    "azure": "azure.ai.inference",
+    "ollama": "ollama",
+}
+"""Packages under ``autogen_ext.models`` and the conventions' names for whom they call."""
+
+
+@dataclass(frozen=True)
+class _ClientFacts:
+    """What of a client goes onto each of its spans."""
+
+    model: str
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+
+def observe_create(client: Any) -> MakeMethod:
+    """Replaces ``create``."""
+    known = _describe_client(client)
+
+    def make(original: Any, hooked_teams: list[HookedTeam]) -> Any:
+        @functools.wraps(original)
+        async def create(*args: Any, **kwargs: Any) -> Any:
+            chat = _begin_chat(known, hooked_teams, args, kwargs)
+            if chat is None:
+                return await original(*args, **kwargs)
+            try:
+                if chat.run.intervention is not None:
+                    return await create_under_intervention(chat, original, args, kwargs)
+                with chat.active():
+                    result = await original(*args, **kwargs)
+            except BaseException as error:
+                chat.fail(error)
+                raise
+            with guard("record a model's reply"):
+                _end_native_chat(chat, result)
+            return result
+
+        return create
+
+    return make
+
+
+def observe_create_stream(client: Any) -> MakeMethod:
+    """Replaces ``create_stream``."""
+    known = _describe_client(client, streams=True)
+
+    def make(original: Any, hooked_teams: list[HookedTeam]) -> Any:
+        @functools.wraps(original)
+        def create_stream(*args: Any, **kwargs: Any) -> Any:
+            chat = _begin_chat(known, hooked_teams, args, kwargs)
+            if chat is None:
+                return original(*args, **kwargs)
+            if chat.run.intervention is not None:
+                return stream_under_intervention(chat, original, args, kwargs)
+            create_result = types().create_result
+
+            def see(item: Any) -> None:
+                if isinstance(item, str):
+                    chat.chunk(item)
+                elif isinstance(item, create_result):
+                    _end_native_chat(chat, item)
+
+            return drive_async(original(*args, **kwargs), chat, on_item=see)
+
+        return create_stream
+
+    return make
+
+
+def _end_native_chat(chat: ChatInvocation, result: Any) -> None:
+    end_chat(chat, from_create_result(result))
+
+
+@guarded("begin a model call", cast("ChatInvocation | None", None))
+def _begin_chat(
+    known: _ClientFacts, hooked_teams: Sequence[HookedTeam], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> ChatInvocation | None:
+    run = run_for(hooked_teams)
+    # A client inside a client (ChatCompletionCache) makes the same call, not another one.
+    if run is None or isinstance(current_invocation(), ChatInvocation):
+        return None
+    natives = args[0] if args else kwargs.get("messages") or ()
+    messages = conversions_of(run).model_messages(natives)
+    return ChatInvocation(run, known.model, messages=messages, agent=_speaker(run), attributes=known.attributes)
+
+
+def _speaker(run: RunInvocation) -> AgentInvocation:
+    manager = manager_turn(run)
+    if manager is not None:
+        return manager
+    return enclosing_agent(None, run) or run.manager()
+
+
+def _describe_client(client: Any, *, streams: bool = False) -> _ClientFacts:
+    attributes: dict[str, Any] = {}
+    with guard("describe a model client"):
+        module = type(client).__module__.split(".")
+        if module[:2] == ["autogen_ext", "models"] and module[2] in _PROVIDERS:
+            attributes[semconv.PROVIDER_NAME] = _PROVIDERS[module[2]]
+        if streams:
+            attributes[semconv.REQUEST_STREAM] = True
+        return _ClientFacts(model_name(client), attributes)
+    return _ClientFacts(type(client).__name__, attributes)
