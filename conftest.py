@@ -61,7 +61,7 @@ if "OPENAI_BASE_URL" not in os.environ:
 # A full collection of garbage looks at all that lives, and frameworks are a second's look: so seldom, and see below.
 gc.set_threshold(20_000)
 
-from tracer_hooks._api.conducting import _recovery  # noqa: E402 - after what it reads
+from tracer_hooks.runtime import _recovery  # noqa: E402 - after what it reads
 from tracer_hooks.telemetry._capture import release_logs  # noqa: E402
 
 _OURS = (
@@ -132,10 +132,10 @@ def everything_is_unhooked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     A team that stays alive, as by an exception that holds its frames, otherwise keeps them patched. What was hooked
     when the test began is left alone.
     """
-    from tracer_hooks._api.conducting._conductor import Conductor
     from tracer_hooks.frameworks import PatchSet
+    from tracer_hooks.runtime._team_host import TeamHost
 
-    made: dict[type, weakref.WeakSet[Any]] = {Conductor: weakref.WeakSet(), PatchSet: weakref.WeakSet()}
+    made: dict[type, weakref.WeakSet[Any]] = {TeamHost: weakref.WeakSet(), PatchSet: weakref.WeakSet()}
 
     def noted(kind: type) -> Callable[..., None]:
         begin: Any = vars(kind)["__init__"]
@@ -150,8 +150,8 @@ def everything_is_unhooked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for kind in made:
         monkeypatch.setattr(kind, "__init__", noted(kind))
     yield
-    for conductor in list(made[Conductor]):
-        conductor.unhook()
+    for host in list(made[TeamHost]):
+        host.unhook()
     for patches in list(made[PatchSet]):
         patches.undo()
 
@@ -243,10 +243,10 @@ def nothing_left_from_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     from tracer_hooks import _guard
 
     _guard._warned.clear()
-    conductor = sys.modules.get("tracer_hooks._api.conducting._conductor")
-    if conductor is not None:
-        conductor.WATCHTOWER.pause()
-        monkeypatch.setattr(conductor, "WATCHTOWER", type(conductor.WATCHTOWER)())
+    host = sys.modules.get("tracer_hooks.runtime._team_host")
+    if host is not None:
+        host.FRAMEWORK_WATCHER.pause()
+        monkeypatch.setattr(host, "FRAMEWORK_WATCHER", type(host.FRAMEWORK_WATCHER)())
 
 
 @pytest.fixture(autouse=True)
@@ -255,14 +255,14 @@ def stores_of_their_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     import sys
 
     background = sys.modules.get("tracer_hooks._background")
-    writing = sys.modules.get("tracer_hooks._api.runs._store_writer")
+    writing = sys.modules.get("tracer_hooks.runtime._store_writer")
     if writing is not None:
         monkeypatch.setattr(writing, "LOCK_S", 60.0)
         monkeypatch.setattr(writing, "LONGEST_S", 60.0)
     known = [queue for queue in background._queues if queue.is_last] if background is not None else []
     yield
     background = sys.modules.get("tracer_hooks._background")
-    writing = sys.modules.get("tracer_hooks._api.runs._store_writer")
+    writing = sys.modules.get("tracer_hooks.runtime._store_writer")
     if background is not None and writing is not None:
         writing.writer_for.cache_clear()
         for queue in [queue for queue in background._queues if queue.is_last]:

@@ -196,7 +196,7 @@ class Calibrated(Work):
         get_attributor("structural")
 
     def work(self, folder: Path, life: int, round_: int, say: Say) -> None:
-        from tracer_hooks._api.conducting import TeamCard, save_calibrated
+        from tracer_hooks.runtime import TeamCard, save_calibrated
 
         for turn in range(1_000_000):
             labels = life * 1000 + turn
@@ -242,8 +242,7 @@ class Improve(_Job):
         say(**self.improved(self.folder_of(folder, round_), say))
 
     def improved(self, folder: Path, say: Say) -> dict[str, Any]:
-        from tracer_hooks._api.improving import ImproveOptions, Improver
-        from tracer_hooks.improvement import AcceptanceRule
+        from tracer_hooks.improvement import AcceptanceRule, ImproveOptions, Improver
 
         chance = random.Random(3)
         tasks = [
@@ -323,7 +322,7 @@ def _comparable(data: Any) -> list[Any]:
 
 def _half(home: Path, *, expected: bool) -> list[str]:
     """What is wrong with the fitted attributors in a folder: one is whole or absent."""
-    from tracer_hooks._api.conducting._calibrated import CARD, CalibratedAttributors
+    from tracer_hooks.runtime._calibrated import CARD, CalibratedAttributors
     from tracer_hooks.schema import Trajectory
 
     there = [path.parent for path in home.glob(f"*/{CARD}")]

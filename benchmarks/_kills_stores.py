@@ -10,7 +10,7 @@ from pathlib import Path
 from _kills_ground import Found, Life, Say, Work, integrity
 
 import tracer_hooks
-from tracer_hooks._api.runs._store_writer import writer_for
+from tracer_hooks.runtime._store_writer import writer_for
 from tracer_hooks.store import (
     PromptArm,
     PromptOutcome,

@@ -27,8 +27,8 @@ from _planted_cures import Cure, PlantedAttributor, PlantedCase, PlantedScript
 from _provenance_teams import build
 
 import tracer_hooks
-from tracer_hooks._api.conducting._recovery import Recovery
 from tracer_hooks.replay import TapePlayer
+from tracer_hooks.runtime._recovery import Recovery
 from tracer_hooks.testing import ScriptedLLM
 
 FRAMEWORKS = ("plain", "autogen", "crewai", "langgraph")

@@ -16,31 +16,24 @@ from tracer_hooks._moved import install_finder
 from tracer_hooks._version import __version__
 
 if TYPE_CHECKING:
-    from tracer_hooks._api import (
+    from tracer_hooks.errors import TracerHooksError
+    from tracer_hooks.frameworks import RunResult, Verdict
+    from tracer_hooks.frameworks.plain import agent, hand_off, instructions, model, tool
+    from tracer_hooks.improvement import Improvement, ImproveOptions, improve
+    from tracer_hooks.rerun import counterfactual, find_decisive_step, replay_run, rerunner, resume
+    from tracer_hooks.runtime import (
         Attempt,
         HookOptions,
-        Improvement,
-        ImproveOptions,
         RetryBoundary,
         TeamRun,
-        Verdict,
         arun,
-        counterfactual,
         diagnose,
-        find_decisive_step,
         flush,
         hook,
-        improve,
         last_run,
-        replay_run,
-        rerunner,
-        resume,
         run,
         unhook,
     )
-    from tracer_hooks.errors import TracerHooksError
-    from tracer_hooks.frameworks import RunResult
-    from tracer_hooks.frameworks.plain import agent, hand_off, instructions, model, tool
     from tracer_hooks.schema import Attribution, ErrorMode, RunOutcome, Step, Trajectory
 
 __all__ = [
@@ -82,32 +75,50 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "._api": (
-            "Attempt",
-            "HookOptions",
+        ".errors": ("TracerHooksError",),
+        ".frameworks": (
+            "RunResult",
+            "Verdict",
+        ),
+        ".frameworks.plain": (
+            "agent",
+            "hand_off",
+            "instructions",
+            "model",
+            "tool",
+        ),
+        ".improvement": (
             "ImproveOptions",
             "Improvement",
-            "RetryBoundary",
-            "TeamRun",
-            "Verdict",
-            "arun",
-            "counterfactual",
-            "diagnose",
-            "find_decisive_step",
-            "flush",
-            "hook",
             "improve",
-            "last_run",
+        ),
+        ".rerun": (
+            "counterfactual",
+            "find_decisive_step",
             "replay_run",
             "rerunner",
             "resume",
+        ),
+        ".runtime": (
+            "Attempt",
+            "HookOptions",
+            "RetryBoundary",
+            "TeamRun",
+            "arun",
+            "diagnose",
+            "flush",
+            "hook",
+            "last_run",
             "run",
             "unhook",
         ),
-        ".frameworks": ("RunResult",),
-        ".frameworks.plain": ("agent", "hand_off", "instructions", "model", "tool"),
-        ".errors": ("TracerHooksError",),
-        ".schema": ("Attribution", "ErrorMode", "RunOutcome", "Step", "Trajectory"),
+        ".schema": (
+            "Attribution",
+            "ErrorMode",
+            "RunOutcome",
+            "Step",
+            "Trajectory",
+        ),
     },
 )
 install_finder()

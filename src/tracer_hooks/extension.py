@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks._api.conducting import TeamCard, attributors_folder, forget_calibrated, save_calibrated, team_card
-    from tracer_hooks._api.judging import Check, Expected
-    from tracer_hooks._api.rerunning._targets import hooked_options
     from tracer_hooks._atomic_files import write_files
     from tracer_hooks._cached_property import cached_property
     from tracer_hooks._file_bytes import read_bytes
     from tracer_hooks._first_problem import first_problem
     from tracer_hooks._folds import grouped_folds
     from tracer_hooks._guard import warn_once
-    from tracer_hooks._lazy_names import lazy_names
     from tracer_hooks._limits import brief
     from tracer_hooks._optional import require
     from tracer_hooks._private_files import make_folder, opener, seal
@@ -46,6 +42,16 @@ if TYPE_CHECKING:
     from tracer_hooks.attribution._structural._attributor import AgentHead
     from tracer_hooks.attribution._weight_files import finite, pin_weights, read_weights, reason_of, refuse_changed
     from tracer_hooks.datasets._labeled import count_of, is_clean, number_of, question_groups, step_text, text_of
+    from tracer_hooks.rerun._targets import hooked_options
+    from tracer_hooks.runtime import (
+        Check,
+        Expected,
+        TeamCard,
+        attributors_folder,
+        forget_calibrated,
+        save_calibrated,
+        team_card,
+    )
 
 __all__ = [
     "ALL_AT_ONCE",
@@ -123,33 +129,12 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "tracer_hooks._folds": ("grouped_folds",),
-        "tracer_hooks.datasets._labeled": (
-            "count_of",
-            "is_clean",
-            "number_of",
-            "question_groups",
-            "step_text",
-            "text_of",
-        ),
-        "tracer_hooks._api.rerunning._targets": ("hooked_options",),
-        "tracer_hooks._api.judging": (
-            "Check",
-            "Expected",
-        ),
-        "tracer_hooks._api.conducting": (
-            "TeamCard",
-            "attributors_folder",
-            "forget_calibrated",
-            "save_calibrated",
-            "team_card",
-        ),
         "tracer_hooks._atomic_files": ("write_files",),
         "tracer_hooks._cached_property": ("cached_property",),
         "tracer_hooks._file_bytes": ("read_bytes",),
         "tracer_hooks._first_problem": ("first_problem",),
+        "tracer_hooks._folds": ("grouped_folds",),
         "tracer_hooks._guard": ("warn_once",),
-        "tracer_hooks._lazy_names": ("lazy_names",),
         "tracer_hooks._limits": ("brief",),
         "tracer_hooks._optional": ("require",),
         "tracer_hooks._private_files": (
@@ -226,6 +211,24 @@ lazy_names(
             "read_weights",
             "reason_of",
             "refuse_changed",
+        ),
+        "tracer_hooks.datasets._labeled": (
+            "count_of",
+            "is_clean",
+            "number_of",
+            "question_groups",
+            "step_text",
+            "text_of",
+        ),
+        "tracer_hooks.rerun._targets": ("hooked_options",),
+        "tracer_hooks.runtime": (
+            "Check",
+            "Expected",
+            "TeamCard",
+            "attributors_folder",
+            "forget_calibrated",
+            "save_calibrated",
+            "team_card",
         ),
     },
 )

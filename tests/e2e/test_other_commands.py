@@ -9,8 +9,8 @@ import time
 import pytest
 
 import tracer_hooks
-from tracer_hooks._api.conducting._recovery import team_of
 from tracer_hooks.cli.doctor import _sandbox
+from tracer_hooks.runtime._recovery import team_of
 from tracer_hooks.store import RunStore
 from tracer_hooks_lab.suites import bubblewrap_state
 

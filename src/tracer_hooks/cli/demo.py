@@ -169,8 +169,8 @@ def _write_report(run: tracer_hooks.TeamRun, path: Path) -> Path:
 def _run(build: Build, endpoint: Endpoint) -> tracer_hooks.TeamRun:
     from opentelemetry.sdk.trace import TracerProvider
 
-    from tracer_hooks._api.runs import Archive
     from tracer_hooks.feedback import RetryPolicy
+    from tracer_hooks.runtime import Archive
     from tracer_hooks.testing.ticket_office import TASK
 
     provider = TracerProvider()

@@ -225,7 +225,7 @@ def attributor_of(name: str, passing: Path | None) -> Attributor:
 
     if passing is None:
         return get_attributor(name)
-    from tracer_hooks._api import contrast_attributor
+    from tracer_hooks.runtime import contrast_attributor
 
     contrast = contrast_attributor(passing=passing)
     if name == contrast.name:

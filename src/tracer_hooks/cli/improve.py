@@ -41,8 +41,7 @@ from tracer_hooks.config import store_path
 from tracer_hooks.errors import BudgetSpentError, ConfigError
 
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no team
-    from tracer_hooks._api import Improvement, ImproveOptions
-    from tracer_hooks._api.improving import ImproveEstimate, ImproveProgress
+    from tracer_hooks.improvement import ImproveEstimate, Improvement, ImproveOptions, ImproveProgress
     from tracer_hooks.repairs import Chat
     from tracer_hooks.report import ReportImprovement
 
@@ -115,10 +114,8 @@ def improve_command(
     as_json: Json = False,
 ) -> None:
     """Better prompts for your team: learnt from failures, accepted on other tasks, kept as a version."""
-    from tracer_hooks._api import ImproveOptions
-    from tracer_hooks._api.improving import Improver
     from tracer_hooks.budget import CostCap
-    from tracer_hooks.improvement import AcceptanceRule
+    from tracer_hooks.improvement import AcceptanceRule, ImproveOptions, Improver
     from tracer_hooks.tasks import load_tasks
 
     if store_path(store) is None:
@@ -196,9 +193,9 @@ def writing_chat(base_url: str, model: str, function: str | None) -> Chat:
 
 
 def _show(result: Improvement, next_steps: Sequence[str], folder: Path, report: Path | None, *, as_json: bool) -> None:
-    from tracer_hooks._api.improving import told
+    from tracer_hooks.improvement import summarize
 
-    found = told(result, next_steps=next_steps)
+    found = summarize(result, next_steps=next_steps)
     if report is not None:
         _write_report(report, found)
     if as_json:

@@ -88,8 +88,8 @@ def replay_command(
     as_json: Json = False,
 ) -> None:
     """Replay a stored run from its tape: as it was, with step K corrected, or to find the decisive step."""
-    from tracer_hooks._api.rerunning import counterfactual, find_decisive_step
     from tracer_hooks.budget import CostCap
+    from tracer_hooks.rerun import counterfactual, find_decisive_step
 
     if find and step is not None:
         raise ConfigError("--find looks for the step itself; expected either --find or --from K, not both")
@@ -173,7 +173,7 @@ def _proposers(names: str, base_url: str, model: str) -> tuple[Proposer, ...]:
 
 
 def _replay_whole(stored: StoredRun, team: str, arguments: Mapping[str, Any], *, as_json: bool) -> None:
-    from tracer_hooks._api.rerunning import replay_run
+    from tracer_hooks.rerun import replay_run
 
     try:
         with _team_at_work(team):

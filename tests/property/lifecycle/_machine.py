@@ -17,8 +17,8 @@ from opentelemetry.sdk.trace import TracerProvider
 
 import tracer_hooks
 from tracer_hooks import semconv
-from tracer_hooks._api.conducting import _conductor
-from tracer_hooks._api.conducting._inner_teams import INNER_TEAMS
+from tracer_hooks.runtime import _team_host
+from tracer_hooks.runtime._team_host import INNER_TEAMS
 from tracer_hooks.schema import RunOutcome
 from tracer_hooks_testing._base import Balance, CancelledAt
 
@@ -296,9 +296,9 @@ class Lifecycle(RuleBasedStateMachine):
 
     def _nothing_is_left(self) -> None:
         deadline = time.monotonic() + _WAIT_S
-        while _conductor.WATCHTOWER._holders and time.monotonic() < deadline:  # type: ignore[attr-defined]
+        while _team_host.FRAMEWORK_WATCHER._holders and time.monotonic() < deadline:  # type: ignore[attr-defined]
             gc.collect()  # a team that was forgotten while hooked; work in the background may hold it a moment longer
-        assert _conductor.WATCHTOWER._holders == 0  # type: ignore[attr-defined]
+        assert _team_host.FRAMEWORK_WATCHER._holders == 0  # type: ignore[attr-defined]
         changed = [
             f"{owner.__name__}.{name}"
             for owner, before in self._classes.items()

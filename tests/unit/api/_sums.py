@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import tracer_hooks
-from tracer_hooks._api.improving import Improvement, ImproveOptions, Improver
 from tracer_hooks.budget import CostCap
-from tracer_hooks.improvement import AcceptanceRule, Split
+from tracer_hooks.improvement import AcceptanceRule, Improvement, ImproveOptions, Improver, Split
 from tracer_hooks.tasks import SuiteTask
 
 OWN = {

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tracer_hooks
-from tracer_hooks._api.conducting._team_prompts import team_prompts
+from tracer_hooks.runtime._prompt_watch import team_prompts
 from tracer_hooks.store import PromptTally
 
 from ._accepting import NEW, OWN, accept, live

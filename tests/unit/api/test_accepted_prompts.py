@@ -15,12 +15,12 @@ import pytest
 
 import tracer_hooks
 from tracer_hooks import Verdict
-from tracer_hooks._api.conducting import _prompts, _team_prompts
-from tracer_hooks._api.conducting._team_prompts import TeamPrompts, team_prompts
 from tracer_hooks.cli.runs import show_run
 from tracer_hooks.errors import ConfigError, StoreError
 from tracer_hooks.repairs import RepairTarget
 from tracer_hooks.replay import TapePlayer
+from tracer_hooks.runtime import _prompt_watch, _prompts
+from tracer_hooks.runtime._prompt_watch import TeamPrompts, team_prompts
 from tracer_hooks.schema import RunOutcome
 from tracer_hooks.store import PromptArm, PromptState, PromptStore, PromptTally, RunStore
 
@@ -60,7 +60,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is accepted or rolled back is noticed by the next call."""
-    monkeypatch.setattr(_team_prompts, "_FRESH_S", 0.0)
+    monkeypatch.setattr(_prompt_watch, "_FRESH_S", 0.0)
 
 
 class Draws:
@@ -99,7 +99,7 @@ def test_without_being_asked_for_or_accepted_nothing_changes(path: Path, options
 
 def test_own_prompts_never_read_those_of_the_store(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     accept(path)
-    monkeypatch.setattr(_team_prompts, "open_prompts", None)
+    monkeypatch.setattr(_prompt_watch, "open_prompts", None)
     solve = hooked(Office(twice), path, prompts="own")
     assert solve("x") == "It is 41."
     monkeypatch.undo()

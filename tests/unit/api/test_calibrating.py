@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import tracer_hooks
-from tracer_hooks._api.conducting._calibrated import CARD, CalibratedAttributors, TeamCard
 from tracer_hooks.errors import ConfigError, DatasetError
 from tracer_hooks.evaluation import SHIPPED, AdaptationReport
+from tracer_hooks.runtime._calibrated import CARD, CalibratedAttributors, TeamCard
 from tracer_hooks.schema import LabelSource, Step, Trajectory
 from tracer_hooks.store import fingerprint
 from tracer_hooks.tasks import SuiteTask

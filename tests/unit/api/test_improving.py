@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import tracer_hooks
-from tracer_hooks._api.improving import ImproveProgress, Phase
-from tracer_hooks._api.improving._told import told
 from tracer_hooks.budget import CostCap
 from tracer_hooks.errors import ConfigError, MissingExtraError, ReplayError
+from tracer_hooks.improvement import ImprovePhase, ImproveProgress
+from tracer_hooks.improvement._summary import summarize
 from tracer_hooks.store import PromptState, PromptStore
 from tracer_hooks.tasks import SuiteTask
 
@@ -57,8 +57,8 @@ def test_better_prompts_are_accepted_and_kept(tmp_path: Path) -> None:
     assert result.passed.gain == 0
     assert result.pairs[result.evidence["decided_after"] - 1].e_gain >= result.needed == 20
     assert {pair.new - pair.old for pair in result.pairs} == {0.0, 1.0}
-    assert [one.phase for one in news if one.said] == [Phase.SEARCH]
-    assert {one.phase for one in news} == set(Phase)
+    assert [one.phase for one in news if one.said] == [ImprovePhase.SEARCH]
+    assert {one.phase for one in news} == set(ImprovePhase)
     assert all(one.passed <= one.done <= one.total for one in news)
     with store(tmp_path / "job") as prompts:
         version = prompts.current(result.team)
@@ -103,7 +103,7 @@ def test_accepted_prompts_are_what_the_next_job_begins_with(tmp_path: Path) -> N
     assert others.notes == (
         "version 2 of the prompts is in use: the team is run with it, and new prompts are compared with it",
     )
-    assert told(others).blame == (), "where no run failed, nobody is to blame"
+    assert summarize(others).blame == (), "where no run failed, nobody is to blame"
 
 
 def test_without_gepa_it_says_what_to_install_before_any_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

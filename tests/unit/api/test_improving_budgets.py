@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import tracer_hooks
-from tracer_hooks._api.improving import Improvement, ImproveOptions
 from tracer_hooks.budget import CostCap
 from tracer_hooks.errors import BudgetSpentError
+from tracer_hooks.improvement import Improvement, ImproveOptions
 from tracer_hooks.store import PromptState, PromptStore
 
 from ._sums import carry, heeds_carry, improved, improver, options, team_builder

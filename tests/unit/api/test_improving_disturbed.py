@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks._api.improving import ImproveProgress, Phase
 from tracer_hooks.budget import CostCap
 from tracer_hooks.errors import ConfigError, DatasetError
+from tracer_hooks.improvement import ImprovePhase, ImproveProgress
 from tracer_hooks.journal import Journal
 from tracer_hooks.store import PromptState, PromptStore
 
@@ -92,7 +92,7 @@ class AtTrial:
         self._act, self._done = act, False
 
     def __call__(self, progress: ImproveProgress) -> None:
-        if progress.phase is Phase.TRIAL and progress.done >= 10 and not self._done:
+        if progress.phase is ImprovePhase.TRIAL and progress.done >= 10 and not self._done:
             self._done = True
             self._act()
 

@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks._api.improving import BeforeAfter, Improvement, Refused, Share, TrialPair, told
+from tracer_hooks.improvement import BeforeAfter, Improvement, PassShare, RefusedVersion, TrialPair, summarize
 from tracer_hooks.schema import Usage
 
 
 def found(**more: Any) -> Improvement:
     given: dict[str, Any] = {
         "team": "python-sums-1", "team_name": "sums", "framework": "python", "outcome": "accepted", "reason": "better",
-        "version": 3, "baseline": Share(runs=8, passes=3, score=3.0), "runs": 12, "seconds": 4.0,
+        "version": 3, "baseline": PassShare(runs=8, passes=3, score=3.0), "runs": 12, "seconds": 4.0,
     }  # fmt: skip
     return Improvement(**{**given, **more})
 
 
 def both(before: int, after: int, low: float, high: float, **more: Any) -> BeforeAfter:
-    shares = (Share(runs=10, passes=passes, score=float(passes)) for passes in (before, after))
+    shares = (PassShare(runs=10, passes=passes, score=float(passes)) for passes in (before, after))
     return BeforeAfter(before=next(shares), after=next(shares), low=low, high=high)
 
 
@@ -35,44 +35,44 @@ def both(before: int, after: int, low: float, high: float, **more: Any) -> Befor
     ],
 )
 def test_each_outcome_has_its_heading(outcome: str, heading: str, tone: str) -> None:
-    said = told(found(outcome=outcome))
+    said = summarize(found(outcome=outcome))
     assert (said.heading, said.tone) == (heading, tone)
 
 
 def test_an_interval_that_holds_zero_shows_no_difference() -> None:
-    (unsure,) = told(found(unused=both(5, 7, -0.1, 0.5))).compared
+    (unsure,) = summarize(found(unused=both(5, 7, -0.1, 0.5))).compared
     assert (
         unsure.figures
         == "passed 5 of 10 (50 %) before and 7 of 10 (70 %) after: +20.0 points, 95 % interval -10.0 to +50.0."
     )
     assert unsure.meaning == "By themselves these runs show no difference: the interval holds 0."
-    (sure,) = told(found(unused=both(1, 9, 0.3, 0.9))).compared
+    (sure,) = summarize(found(unused=both(1, 9, 0.3, 0.9))).compared
     assert sure.meaning == ""
 
 
 def test_scores_are_said_where_they_are_not_passes() -> None:
-    share = Share(runs=4, passes=2, score=2.6)
-    (one,) = told(found(unused=BeforeAfter(before=share, after=share, low=-0.1, high=0.1))).compared
+    share = PassShare(runs=4, passes=2, score=2.6)
+    (one,) = summarize(found(unused=BeforeAfter(before=share, after=share, low=-0.1, high=0.1))).compared
     assert one.figures.endswith("mean score 0.65 before and 0.65 after.")
 
 
 def test_a_limit_is_said_behind_what_is_known() -> None:
-    said = told(found(outcome="on trial", reason="too early", stopped="the cap of 9 runs is reached")).reason
+    said = summarize(found(outcome="on trial", reason="too early", stopped="the cap of 9 runs is reached")).reason
     assert said == "Too early. Then it was broken off: The cap of 9 runs is reached."
-    assert told(found(outcome="stopped", reason="the cap", stopped="the cap")).reason == "The cap."
+    assert summarize(found(outcome="stopped", reason="the cap", stopped="the cap")).reason == "The cap."
 
 
 def test_what_was_refused_is_grouped() -> None:
     whys = ["it was tried before", "4 points, and 5 before", "3 points, and 4 before", "it was tried before", "x"]
-    refused = tuple(Refused(agent="solver", why=why) for why in whys)
-    groups = {(one.why, one.count) for one in told(found(refused=refused)).refused}
+    refused = tuple(RefusedVersion(agent="solver", why=why) for why in whys)
+    groups = {(one.why, one.count) for one in summarize(found(refused=refused)).refused}
     assert groups == {("it was tried before", 2), ("4 points, and 5 before, and the like", 2), ("x", 1)}
 
 
 def test_pairs_are_counted_and_late_ones_said() -> None:
     kinds = [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (1.0, 0.0)]
     pairs = tuple(TrialPair(task="t", new=new, old=old, e_gain=25.0) for new, old in kinds)
-    said = told(found(pairs=pairs, evidence={"decided_after": 3})).trial
+    said = summarize(found(pairs=pairs, evidence={"decided_after": 3})).trial
     assert "4 pairs of runs" in said
     assert "better in 2, worse in 1, the same in 1. Evidence of a gain: 25, and 20 is what it takes." in said
     assert said.endswith("It was decided after 3 of them, when the others were under way.")
@@ -81,7 +81,7 @@ def test_pairs_are_counted_and_late_ones_said() -> None:
 def test_money_and_tokens() -> None:
     usage = Usage(input_tokens=1000, output_tokens=200)
     writing = Usage(input_tokens=100, output_tokens=20)
-    spent = told(found(usage=usage, writing=writing, cost=0.25)).spent
+    spent = summarize(found(usage=usage, writing=writing, cost=0.25)).spent
     assert spent == ("12 runs of the team", "1,000 tokens read and 200 written", "120 of them for writing prompts",
                      "cost 0.25", "4 s this time")  # fmt: skip
-    assert told(found()).spent == ("12 runs of the team", "4 s this time")
+    assert summarize(found()).spent == ("12 runs of the team", "4 s this time")

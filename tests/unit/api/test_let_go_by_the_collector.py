@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace import TracerProvider
 
 import tracer_hooks
 from tracer_hooks import semconv
-from tracer_hooks._api.runs import _store_writer
+from tracer_hooks.runtime import _store_writer
 from tracer_hooks.schema import RunOutcome
 from tracer_hooks.store import RunStore
 from tracer_hooks_testing._base import Balance
@@ -180,11 +180,11 @@ def test_a_stream_that_is_left_open_ends_with_the_process_and_says_nothing(tmp_p
 
 
 _NO_RUN_ENDS_IN = {
-    "_api/conducting/_session.py",  # asked first whether it is held
-    "_api/improving/_journaled_chat.py",
-    "_api/improving/_phases.py",
-    "_api/improving/_team_trials.py",
-    "_api/runs/_rerunner.py",
+    "runtime/_call_context.py",  # asked first whether it is held
+    "improvement/_plan.py",
+    "improvement/_improvement.py",
+    "improvement/_team_trials.py",
+    "runtime/_rerunner.py",
     "attribution/_judge/_calls.py",
     "attribution/_judge/_local.py",
     "cli/demo.py",

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 import tracer_hooks
-from tracer_hooks._api.rerunning._replay import counterfactual, find_decisive_step, replay_run
-from tracer_hooks._api.runs._rerunner import _Watch
 from tracer_hooks.budget import CostCap
 from tracer_hooks.errors import ConfigError, ReplayError, StoreError, TapeMismatchError
 from tracer_hooks.frameworks import Interventions, RecordReplies, ReplaceModelReply, RewriteInstructions
 from tracer_hooks.repairs import Failure, Repair, RepairTarget
 from tracer_hooks.replay import Correction, Counterfactual, Tape, Trial
+from tracer_hooks.rerun._replay import counterfactual, find_decisive_step, replay_run
+from tracer_hooks.runtime._rerunner import _Watch
 from tracer_hooks.schema import Attribution, Candidate, Trajectory
 from tracer_hooks.store import RunStore, StoredRun
 

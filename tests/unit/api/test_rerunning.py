@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import tracer_hooks
-from tracer_hooks._api.rerunning._targets import rerunner
 from tracer_hooks.errors import AdapterError, CheckError, ConfigError
+from tracer_hooks.rerun._targets import rerunner
 from tracer_hooks.schema import RunOutcome
 
 from ._framework import BenchAdapter, BenchTeam

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks._api.improving import PromptedTeam, TeamTrials, TrialOptions
-from tracer_hooks._api.judging import one_loop, run_awaitable
 from tracer_hooks.attribution import ENVIRONMENT_FAULT
 from tracer_hooks.budget import Spending
 from tracer_hooks.errors import ReplayError
+from tracer_hooks.improvement import PromptedTeam, TeamTrials, TrialOptions
 from tracer_hooks.journal import Journal
+from tracer_hooks.runtime import run_awaitable, shared_loop
 from tracer_hooks.schema import Attribution, Trajectory
 from tracer_hooks.tasks import SuiteTask
 
@@ -86,7 +86,7 @@ def test_what_is_awaited_in_one_loop_shares_it_and_outside_does_not() -> None:
         return asyncio.get_running_loop()
 
     with asyncio.Runner() as runner:
-        with one_loop(runner):
+        with shared_loop(runner):
             first, second = run_awaitable(loop()), run_awaitable(loop())
         assert first is second is runner.get_loop()
         assert run_awaitable(loop()) is not first

@@ -16,9 +16,9 @@ import pytest
 
 import tracer_hooks
 from tracer_hooks import _background
-from tracer_hooks._api.runs import _store_writer
 from tracer_hooks._background import DualEvent, TaskQueue, in_daemon_thread
 from tracer_hooks.errors import StoreError
+from tracer_hooks.runtime import _store_writer
 from tracer_hooks.store import PackedRun, RunStore, Writing
 
 TEAM = """

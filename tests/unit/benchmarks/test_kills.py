@@ -52,7 +52,7 @@ def test_a_run_that_is_taken_away_is_a_loss(kills: Any, tmp_path: Path) -> None:
 
 def test_a_fitted_attributor_of_two_savings_is_seen(kills: Any, tmp_path: Path) -> None:
     jobs = importlib.import_module("_kills_jobs")
-    from tracer_hooks._api.conducting import TeamCard, save_calibrated
+    from tracer_hooks.runtime import TeamCard, save_calibrated
 
     card = TeamCard(framework="python", team="sums", agents=("solver",), labels=7)
     folder = save_calibrated(tmp_path, jobs._Numbered(7), card)

@@ -19,7 +19,8 @@ NEVER = (
     *FRAMEWORKS, "tracer_hooks_autogen", "tracer_hooks_crewai", "tracer_hooks_langgraph",
     "torch", "transformers", "sklearn", "scipy", "numpy", "pyarrow", "jinja2", "openai", "httpx", "gepa", "ray",
     "opentelemetry", "google.protobuf",
-    "tracer_hooks._api", "tracer_hooks.attribution", "tracer_hooks.datasets", "tracer_hooks.evaluation",
+    "tracer_hooks.runtime", "tracer_hooks.rerun",
+    "tracer_hooks.improvement", "tracer_hooks.attribution", "tracer_hooks.datasets", "tracer_hooks.evaluation",
     "tracer_hooks_lab.faults", "tracer_hooks.feedback", "tracer_hooks.frameworks", "tracer_hooks.replay",
     "tracer_hooks_lab.suites", "tracer_hooks.telemetry", "tracer_hooks_models.training", "tracer_hooks.values",
 )  # fmt: skip

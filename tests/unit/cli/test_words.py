@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from tracer_hooks import frameworks
-from tracer_hooks._api.improving import ImproveEstimate
 from tracer_hooks.cli import doctor
 from tracer_hooks.cli.demo import _show
 from tracer_hooks.cli.improve import estimate_words
 from tracer_hooks.endpoint import Endpoint
 from tracer_hooks.frameworks import FoundAdapter
+from tracer_hooks.improvement import ImproveEstimate
 
 DEALT = {"propose": 8, "accept": 20, "unused": 6}
 

@@ -14,8 +14,8 @@ import typer.main
 
 import tracer_hooks
 from tracer_hooks import config, errors, semconv
-from tracer_hooks._api.conducting import _options
 from tracer_hooks.cli.app import app
+from tracer_hooks.runtime import _options
 from tracer_hooks.schema import ErrorMode
 
 from ._pages import PAGES, ROOT, blocks, name_of

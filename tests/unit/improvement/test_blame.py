@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from tracer_hooks.improvement._blame import BlameSelector, blame_mass
-from tracer_hooks.improvement._judged_run import JudgedRun
+from tracer_hooks.improvement._prompt_search import BlameSelector, blame_mass
+from tracer_hooks.improvement._prompt_writer import JudgedRun
 from tracer_hooks.schema import Attribution, Candidate
 
 from ._runs import AGENTS, judged, task

@@ -6,10 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracer_hooks.improvement._edits import Edit, applied, edits_in, is_fixed
-from tracer_hooks.improvement._must_keep import protected_words
-from tracer_hooks.improvement._sentences import sentences_of
-from tracer_hooks.improvement._task_values import is_about_a_task
+from tracer_hooks.improvement._rewriter import (
+    Edit,
+    apply_edits,
+    is_about_a_task,
+    is_fixed,
+    parse_edits,
+    protected_words,
+    sentences_of,
+)
 
 OWN = "You are the planner. Read the task. Turn it into a sum. Write nothing else. Example: 3 * 5 + 2"
 
@@ -30,12 +35,12 @@ OWN = "You are the planner. Read the task. Turn it into a sum. Write nothing els
     ],
 )
 def test_lines_of_the_asked_forms_are_read(line: str, edit: Edit) -> None:
-    assert edits_in(f"MISTAKE: it reads badly.\n{line}\n") == [edit]
+    assert parse_edits(f"MISTAKE: it reads badly.\n{line}\n") == [edit]
 
 
 def test_edits_that_share_a_line_are_told_apart() -> None:
     said = "ADD: Mind the units. CHANGE 2: Read it twice. **DROP 3** ADD: Add well."
-    assert edits_in(said) == [
+    assert parse_edits(said) == [
         Edit(None, "Mind the units."),
         Edit(2, "Read it twice."),
         Edit(3, ""),
@@ -44,44 +49,44 @@ def test_edits_that_share_a_line_are_told_apart() -> None:
 
 
 def test_a_short_answer_without_marks_is_one_to_add() -> None:
-    assert edits_in("Mind the units of each number.") == [Edit(None, "Mind the units of each number.")]
+    assert parse_edits("Mind the units of each number.") == [Edit(None, "Mind the units of each number.")]
 
 
 @pytest.mark.parametrize("answer", ["", "...", "No.", "word " * 200, "CHANGE: what?", "ADD:"])
 def test_an_answer_without_edits_holds_none(answer: str) -> None:
-    assert edits_in(answer) == []
+    assert parse_edits(answer) == []
 
 
 def test_a_new_sentence_stands_before_the_rules_for_the_reply() -> None:
-    text = applied(OWN, [Edit(None, "Mind the units.")])
+    text = apply_edits(OWN, [Edit(None, "Mind the units.")])
     assert text == (
         "You are the planner. Read the task. Turn it into a sum. Mind the units. Write nothing else. Example: 3 * 5 + 2"
     )
 
 
 def test_in_a_text_of_lines_it_has_a_line_of_its_own() -> None:
-    text = applied("You help.\nRead well.\n\nReply in JSON only.", [Edit(None, "Mind the units.")])
+    text = apply_edits("You help.\nRead well.\n\nReply in JSON only.", [Edit(None, "Mind the units.")])
     assert text.splitlines()[-1] == "Reply in JSON only."
     assert "Mind the units." in text.splitlines()
 
 
 def test_a_sentence_is_changed_in_its_place() -> None:
-    assert "Read the task twice. Turn it" in applied(OWN, [Edit(2, "Read the task twice.")])
+    assert "Read the task twice. Turn it" in apply_edits(OWN, [Edit(2, "Read the task twice.")])
 
 
 def test_a_sentence_is_dropped() -> None:
-    assert applied(OWN, [Edit(2, "")]) == OWN.replace("Read the task. ", "")
+    assert apply_edits(OWN, [Edit(2, "")]) == OWN.replace("Read the task. ", "")
 
 
 @pytest.mark.parametrize("number", [1, 4, 5])
 @pytest.mark.parametrize("text", ["", "Think aloud, and explain."])
 def test_the_role_and_the_form_of_the_reply_are_never_edited(number: int, text: str) -> None:
-    assert applied(OWN, [Edit(number, text)]) == OWN
+    assert apply_edits(OWN, [Edit(number, text)]) == OWN
 
 
 @pytest.mark.parametrize("number", [0, 6, 99])
 def test_a_sentence_that_is_not_there_is_passed_over(number: int) -> None:
-    assert applied(OWN, [Edit(number, "Anything.")]) == OWN
+    assert apply_edits(OWN, [Edit(number, "Anything.")]) == OWN
 
 
 @pytest.mark.parametrize(
@@ -99,14 +104,15 @@ def test_what_code_relies_on_stays(sentence: str, tools: tuple[str, ...]) -> Non
     own = f"You help. {sentence} Be kind."
     assert protected_words(sentence, tools)
     assert (
-        applied(own, [Edit(2, "Do something else."), Edit(3, "Be brief.")], tools) == f"You help. {sentence} Be brief."
+        apply_edits(own, [Edit(2, "Do something else."), Edit(3, "Be brief.")], tools)
+        == f"You help. {sentence} Be brief."
     )
 
 
 def test_what_is_said_already_is_not_added_again() -> None:
-    known = applied(OWN, [Edit(None, "Mind the units of all numbers.")])
-    assert applied(known, [Edit(None, "mind the units of all the numbers")]) == known
-    assert applied(OWN, [Edit(None, "Mind the units."), Edit(None, "Mind the units.")]).count("Mind") == 1
+    known = apply_edits(OWN, [Edit(None, "Mind the units of all numbers.")])
+    assert apply_edits(known, [Edit(None, "mind the units of all the numbers")]) == known
+    assert apply_edits(OWN, [Edit(None, "Mind the units."), Edit(None, "Mind the units.")]).count("Mind") == 1
 
 
 @given(
@@ -114,7 +120,7 @@ def test_what_is_said_already_is_not_added_again() -> None:
     st.lists(st.builds(Edit, st.none() | st.integers(0, 9), st.text(max_size=40)), max_size=5),
 )
 def test_no_edit_loses_a_fixed_sentence(text: str, edits: list[Edit]) -> None:
-    after = applied(text, edits)
+    after = apply_edits(text, edits)
     for sentence in sentences_of(text):
         if is_fixed(sentence.text):
             assert sentence.text in after
@@ -122,7 +128,7 @@ def test_no_edit_loses_a_fixed_sentence(text: str, edits: list[Edit]) -> None:
 
 @given(st.text(max_size=300))
 def test_without_edits_a_text_stays_as_it_is(text: str) -> None:
-    assert applied(text, []) == text.strip()
+    assert apply_edits(text, []) == text.strip()
 
 
 TASKS = ["Elif has 4 boxes with 12 pens. How many pens?", "Bruno saves 15 EUR for 3 weeks. How many EUR?"]

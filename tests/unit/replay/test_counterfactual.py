@@ -144,7 +144,7 @@ def test_a_team_that_does_not_repeat_itself_is_a_mismatch_in_strict_mode() -> No
 
 
 def tracer_hooks_rerunner(team: Sums) -> Any:
-    from tracer_hooks._api.rerunning._targets import rerunner
+    from tracer_hooks.rerun._targets import rerunner
 
     return rerunner(team.build_team, "2 3", check=lambda result: " 9 " in result.text)
 

@@ -169,7 +169,7 @@ def test_a_team_that_does_not_repeat_itself() -> None:
         task = "2 3"
 
         def run(self, intervention: Any = None, **kind: Any) -> Trial:
-            from tracer_hooks._api.rerunning._targets import rerunner
+            from tracer_hooks.rerun._targets import rerunner
 
             told = {"adder": f"You are the adder. Today is {next(days)}."}
             return rerunner(lambda prompts=None: built(told), "2 3", check=bool).run(intervention)

@@ -13,10 +13,10 @@ import pytest
 from typer.testing import CliRunner
 
 import tracer_hooks
-from tracer_hooks._api.runs import _archive
 from tracer_hooks.cli.app import app
 from tracer_hooks.config import Retention
 from tracer_hooks.errors import ConfigError, StoreError
+from tracer_hooks.runtime import _archive
 from tracer_hooks.schema import Trajectory
 from tracer_hooks.store import (
     PromptArm,

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import tracer_hooks
-from tracer_hooks._api.rerunning._targets import rerunner
 from tracer_hooks.budget import CostCap, Spending
 from tracer_hooks.errors import ConfigError, FaultError
 from tracer_hooks.replay import ToolRules
+from tracer_hooks.rerun._targets import rerunner
 from tracer_hooks.schema import ErrorMode, LabelSource, RunOutcome, StepKind, Trajectory
 from tracer_hooks_lab.faults import (
     FaultSpec,

@@ -221,7 +221,7 @@ class PromptsContract(ContractBase):
         assert "tracer-hooks improve" in said[0]
 
     def test_what_is_rolled_back_is_not_used_any_more(self) -> None:
-        self.monkeypatch.setattr("tracer_hooks._api.conducting._team_prompts._FRESH_S", 0.0)
+        self.monkeypatch.setattr("tracer_hooks.runtime._prompt_watch._FRESH_S", 0.0)
         llm = self.llm(Scenario.PIPELINE)
         team = self.build("pipeline", llm)
         with self._accepted(llm, team) as accepted, self._with_prompts(team, accepted):
@@ -232,7 +232,7 @@ class PromptsContract(ContractBase):
             assert self._last_of(team).prompts is None
 
     def test_calls_on_the_new_and_on_the_old_prompts_overlap(self) -> None:
-        self.monkeypatch.setattr("tracer_hooks._api.conducting._prompts._RANDOM", _Draws(0.9, 0.1))
+        self.monkeypatch.setattr("tracer_hooks.runtime._prompts._RANDOM", _Draws(0.9, 0.1))
         both = threading.Barrier(2)
 
         def found(request: Any) -> str:

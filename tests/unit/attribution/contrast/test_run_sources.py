@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks._api.runs import _contrast_runs
-from tracer_hooks._api.runs._contrast_runs import FiledRuns, StoredRuns, contrast_attributor
 from tracer_hooks.attribution._contrast import RunSource
 from tracer_hooks.errors import StoreError, TrajectoryError
+from tracer_hooks.runtime import _diagnose
+from tracer_hooks.runtime._diagnose import FiledRuns, StoredRuns, contrast_attributor
 from tracer_hooks.schema import RunOutcome, save_jsonl, to_json
 from tracer_hooks.store import RunStore, StoredRun
 
@@ -96,7 +96,7 @@ def test_runs_are_read_once_and_not_all_kept(store, monkeypatch: pytest.MonkeyPa
         return original(run_id, **options)
 
     monkeypatch.setattr(store, "get", get)
-    monkeypatch.setattr(_contrast_runs, "_KEPT", 2)
+    monkeypatch.setattr(_diagnose, "_KEPT", 2)
     source = StoredRuns(store, limit=1)
     for number in (0, 0, 1, 2, 0):
         assert ids(source.runs_like(failed(WRONG, team=f"team {number}"))) == [f"r{number}"]

@@ -1,0 +1,426 @@
+"""``improve``: the phases of an improvement, one after the other, in a folder that can be gone on with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tracer_hooks._optional import require
+from tracer_hooks.attribution import get_attributor
+from tracer_hooks.budget import Spending
+from tracer_hooks.datasets import write_atomically
+from tracer_hooks.errors import BudgetSpentError, ConfigError
+from tracer_hooks.improvement._improvement import (
+    ImproveEstimate,
+    Improvement,
+    ImproveOptions,
+    ImprovePhase,
+    ImproveProgress,
+    Outcome,
+    PhaseCounter,
+)
+from tracer_hooks.improvement._plan import ImprovePlan, JournaledChat, Split
+from tracer_hooks.improvement._prompt_search import SearchOptions, blame_mass, search_prompts
+from tracer_hooks.improvement._prompt_writer import GepaWriter, JudgedRun, PromptWriter
+from tracer_hooks.improvement._rewriter import LLMRewriter
+from tracer_hooks.improvement._team_trials import EarlierRuns, PromptedTeam, TeamTrials, TrialOptions
+from tracer_hooks.improvement._version_trial import ImprovementState, StoredVersion, TrialOfVersion, put_on_trial
+from tracer_hooks.journal import Journal
+from tracer_hooks.repairs import Chat
+from tracer_hooks.runtime import Check
+from tracer_hooks.schema import Json, Usage
+from tracer_hooks.store import PromptStore, PromptVersion, fingerprint
+from tracer_hooks.tasks import SuiteTask
+
+RESULT = "improvement.json"
+"""The result's file in the folder of the job."""
+_FEWEST_FAILURES = 3
+
+
+class Improver:
+    """Improves the prompts of one team; what was done is kept in a folder, and the same job goes on.
+
+    Args:
+        target: A factory that builds the team, best with a parameter ``prompts``; a team; or a function of the task.
+        tasks: What the team is asked.
+        chat: Asks the language model that writes instructions.
+        check: Decides whether a run succeeded; default what the team was hooked with, else the tasks' references.
+        folder: Where the journal and the result are kept.
+        store: The run store's file, in which prompts are kept; default the usual one.
+        from_store: Whether the failures of the team's stored runs propose, in the place of runs on the tasks.
+        options: How.
+        on_progress: Told of every run.
+
+    Raises:
+        ConfigError: There are too few tasks, or nothing says whether a run succeeded.
+        MissingExtraError: ``gepa`` is not installed.
+    """
+
+    def __init__(
+        self,
+        target: Any,
+        tasks: Sequence[SuiteTask],
+        *,
+        chat: Chat,
+        folder: Path,
+        check: Check | None = None,
+        store: str | Path | None = None,
+        from_store: bool = False,
+        options: ImproveOptions | None = None,
+        on_progress: Callable[[ImproveProgress], None] = lambda progress: None,
+    ) -> None:
+        require("gepa", extra="improve", feature="Improving prompts")  # now, and not after the first runs
+        self.options = options or ImproveOptions()
+        self.folder = folder
+        self.split = Split.of(tasks, seed=self.options.seed)
+        self.spending = Spending(self.options.cap)
+        self._expect_enough_calls(known=not from_store)
+        self._journal = Journal(folder)
+        self._chat = JournaledChat(chat, self._journal, self.spending)
+        self._writer = self._made_writer()
+        self._team = PromptedTeam(target, check=check)
+        for task in tasks:
+            self._team.expect_judge(task)
+        self._store_path = store
+        self._from_store = from_store
+        self._given: tuple[JudgedRun, ...] = ()
+        self._plan = ImprovePlan(folder, self.split, self.options, self._writer.name, from_store=from_store)
+        self._counter = PhaseCounter(on_progress)
+        self._found = ImprovementState()
+        self._trial_options = TrialOptions(
+            attributor=get_attributor(self.options.attributor),
+            feedback=self.options.feedback,
+            workers=self.options.workers,
+        )
+        self._by_phase: dict[ImprovePhase, TeamTrials] = {}
+
+    def _expect_enough_calls(self, *, known: bool) -> None:
+        """Refuse at once what the search would refuse after the first runs."""
+        read, compare = self.split.halves()
+        options, before = self.options, len(read) if known else 0
+        needed = before + 2 * (len(compare) + min(options.minibatch, len(read)))
+        if options.metric_calls < needed:
+            raise ConfigError(
+                f"metric_calls is {options.metric_calls!r}, expected at least {needed} for {len(read) + len(compare)} "
+                "tasks that propose: they are run once, and each candidate is run on half of them. Raise "
+                "--metric-calls, or give fewer tasks"
+            )
+
+    # --- before ----------------------------------------------------------------------------------------------------
+    def estimate(self, *, probes: int = 2) -> ImproveEstimate:
+        """What the whole will take at most, after ``probes`` runs that count towards it; 0 for a guess without any.
+
+        Raises:
+            BudgetSpentError: Not even these runs may be made.
+            ConfigError: The folder was begun with other tasks or options, or the team shows no instructions.
+            DatasetError: The folder cannot be used, or another process is at it.
+        """
+        options = self.options
+        runs = options.metric_calls + 2 * options.rule.most_pairs + 2 * len(self.split.unused)
+        tasks = {name: len(getattr(self.split, name)) for name in ("propose", "accept", "unused")}
+        if not probes:
+            return ImproveEstimate(runs=runs, tasks=tasks)
+        with self._journal.held():
+            self._plan.expect(self._journal)
+            self._look_at_team()
+            known = self._trials(ImprovePhase.BASELINE, probes).run(self.split.propose[:probes], self._found.old)
+        mean = sum((run.usage for run in known), Usage()).total // len(known)
+        prices = self.options.cap
+        cost = sum(run.usage.cost(prices.input_price, prices.output_price) for run in known) / len(known) * runs
+        return ImproveEstimate(
+            runs=runs,
+            tasks=tasks,
+            tokens_per_run=mean,
+            seconds_per_run=sum(run.seconds for run in known) / len(known),
+            cost=cost if prices.input_price or prices.output_price else None,
+        )
+
+    # --- the job ---------------------------------------------------------------------------------------------------
+    def run(self) -> Improvement:
+        """Do what is left of the job; gives what it came to, which is kept in the folder, too.
+
+        Raises:
+            ConfigError: The folder was begun with other tasks or options, or the team shows no instructions.
+            DatasetError: The folder cannot be used, or another process is at it.
+            ReplayError: The check raised, or the team's surroundings failed again and again.
+            StoreError: The store of prompts cannot be used.
+        """
+        with self._journal.held():
+            self._plan.keep(self._journal)
+            try:
+                outcome, reason = self._course()
+            except BudgetSpentError as error:
+                outcome, reason = self._found.outcome, self._found.reason or str(error)
+                self._found.stopped = str(error)
+            writing = self._chat.usage
+            result = self._found.result(outcome, reason, split=self.split, spending=self.spending, writing=writing)
+            write_atomically({self.folder / RESULT: (result.model_dump_json(indent=2) + "\n").encode()})
+        return result
+
+    def _course(self) -> tuple[Outcome, str]:
+        found = self._found
+        self._look_at_team()
+        self._look_at_earlier_runs()
+        self._run_baseline()
+        failures = [run for run in (*found.baseline, *self._given) if not run.passed]
+        found.blame = blame_mass(failures, list(found.old))
+        found.provenance = self._provenance(failures)
+        if len(failures) < _FEWEST_FAILURES:
+            return "nothing to improve", _too_few(len(failures), len(found.baseline) or len(self._given))
+        if not any(found.blame.values()):
+            return "nothing to improve", "no diagnosis blames an agent whose instructions are known"
+        best = self._search()
+        if best is None:
+            return self._none_better()
+        return self._try(best)
+
+    # --- its parts -------------------------------------------------------------------------------------------------
+    def _look_at_team(self) -> None:
+        """Learn from a first run what the team is called, and what its agents are told."""
+        if self._found.first is not None:
+            return
+        first = self._trials(ImprovePhase.BASELINE, 1).run(self.split.propose[:1], {})[0].trajectory
+        wanted = self.options.agents
+        own = {spec.name: spec.instructions for spec in first.agents if spec.instructions and spec.instructions.strip()}
+        missing = [agent for agent in wanted if agent not in own]
+        if missing or not own:
+            known = ", ".join(map(repr, own)) or "none"
+            raise ConfigError(
+                f"the instructions of {missing[0]!r} are not known, expected one of: {known}"
+                if missing
+                else "the run shows no agent's instructions; name the agents with tracer_hooks.agent(instructions=...)"
+            )
+        self._team.own = own
+        found = self._found
+        found.first = first
+        found.team = fingerprint(first.framework, first.team)
+        present = self._parent(own)
+        told = {**own, **(present.texts if present is not None else {})}
+        found.own, found.present = own, told
+        found.old = {agent: text for agent, text in told.items() if not wanted or agent in wanted}
+        self._team.present = {agent: text for agent, text in told.items() if agent not in found.old}
+
+    def _parent(self, own: Mapping[str, str]) -> PromptVersion | None:
+        """The version whose prompts the team has at the start of the job; it is kept, since later ones may come."""
+        if "parent" not in self._journal:
+            with self._store() as store:
+                current = store.current(self._found.team)
+            changed = [agent for agent, text in current.own.items() if own.get(agent) != text] if current else []
+            number = current.number if current is not None else None
+            self._journal.add("parent", {"number": number, "changed": changed})
+        number, changed = self._journal["parent"]["number"], self._journal["parent"]["changed"]
+        if number is None:
+            return None
+        if changed:
+            self._found.notes.append(
+                f"version {number} of the prompts was made for other instructions of {changed[0]!r} than the team has "
+                "now, so it was left out: new prompts are compared with the team's own"
+            )
+            return None
+        self._found.notes.append(
+            f"version {number} of the prompts is in use: the team is run with it, and new prompts are compared with it"
+        )
+        with self._store() as store:
+            return store.get(self._found.team, int(number))
+
+    def _look_at_earlier_runs(self) -> None:
+        """Take from the run store what passed before, and failures where these are to propose."""
+        found = self._found
+        assert found.first is not None
+        earlier = EarlierRuns(self._store_path, self._journal, found.first)
+        known = [task for part in self.split.parts for task in part]
+        found.passed_tasks = earlier.passed_tasks(known, self._team.accepts)
+        self._given = earlier.failures(self._trial_options) if self._from_store else ()
+
+    def _run_baseline(self) -> None:
+        """The proposing tasks with the present prompts; not where failures were given."""
+        if self._given:
+            return
+        tasks = self.split.halves()[0]
+        self._found.baseline = self._trials(ImprovePhase.BASELINE, len(tasks)).run(tasks, self._found.old)
+
+    def _search(self) -> Mapping[str, str] | None:
+        """The best prompts that are found; None where none is better than the present ones."""
+        found, options = self._found, self.options
+        trials = self._trials(ImprovePhase.SEARCH, options.metric_calls - len(found.baseline))
+        found.search = search_prompts(
+            found.old,
+            self.split.halves(),
+            trials,
+            self._writer,
+            SearchOptions(
+                metric_calls=options.metric_calls,
+                minibatch=options.minibatch,
+                selector=options.selector,
+                seed=options.seed,
+            ),
+            known=found.baseline,
+            shown=self._given,
+            on_event=lambda said: self._counter.say(ImprovePhase.SEARCH, said),
+        )
+        if found.search.is_cut and self.spending.refusal is not None:
+            raise BudgetSpentError(found.search.stopped)
+        best = found.search.best
+        if best.texts == found.old or best.score <= found.search.candidates[0].score:
+            return None
+        return best.texts
+
+    def _none_better(self) -> tuple[Outcome, str]:
+        """What the job comes to where the search found nothing."""
+        search = self._found.search
+        assert search is not None
+        if search.is_cut:
+            self._found.stopped = search.stopped
+            return "stopped", search.stopped
+        if search.tried:
+            count = "the one candidate" if search.tried == 1 else f"none of the {search.tried} candidates"
+            did = "did not do" if search.tried == 1 else "did"
+            return "nothing found", f"{count} that the team was run with {did} better than the present prompts"
+        if search.refused:
+            why = Counter(one.why for one in search.refused).most_common(1)[0][0]
+            return "nothing found", f"nothing that was written could be used, most often because: {why}"
+        return "nothing found", "nothing was written: there were too few failures to write from"
+
+    def _try(self, best: Mapping[str, str]) -> tuple[Outcome, str]:
+        """Put the best prompts on trial, keep what comes of it, and run the tasks that were never used."""
+        found = self._found
+        told = {**found.present, **best}
+        found.texts = {agent: text for agent, text in told.items() if text != found.own[agent]}
+        if not found.texts:
+            return (
+                "nothing found",
+                "the best prompts are the team's own; tracer-hooks prompts rollback goes back to them",
+            )
+        with self._store() as store:
+            found.outcome, found.reason = self._decided(store, told)
+        self._run_unused(told)
+        return found.outcome, found.reason
+
+    def _decided(self, store: PromptStore, told: Mapping[str, str]) -> tuple[Outcome, str]:
+        found, options = self._found, self.options
+        version = put_on_trial(store, self._journal, found, found.provenance)
+        found.version = version.number
+        passed = [*found.passed_tasks, *self._passed_at_baseline()]
+        rule = options.rule if passed else replace(options.rule, needs_passed=False)
+        trials = self._trials(ImprovePhase.TRIAL, 2 * rule.most_pairs)
+        trial = TrialOfVersion(trials, told, found.old, rule, batch=options.workers, seed=options.seed)
+        found.trial, found.outcome = trial, "on trial"
+        try:
+            kept = StoredVersion(store=store, version=version, trials=trials, trial=trial)
+            return kept.decided(self.split.accept, passed)
+        except BudgetSpentError:
+            found.reason = trial.test.reason
+            raise
+
+    def _passed_at_baseline(self) -> list[SuiteTask]:
+        """Tasks that passed before anything was proposed: they have proposed nothing."""
+        passed = {run.task for run in self._found.baseline if run.passed}
+        return [task for task in self.split.propose if task.id in passed]
+
+    def _run_unused(self, told: Mapping[str, str]) -> None:
+        tasks = self.split.unused
+        trials = self._trials(ImprovePhase.UNUSED, 2 * len(tasks))
+        after = trials.run(tasks, told)
+        self._found.unused = list(zip(after, trials.run(tasks, self._found.old), strict=True))
+
+    # --- details ---------------------------------------------------------------------------------------------------
+    def _made_writer(self) -> PromptWriter:
+        chosen = self.options.writer
+        if isinstance(chosen, str):
+            return GepaWriter(self._chat) if chosen == "gepa" else LLMRewriter(self._chat)
+        return chosen
+
+    def _trials(self, phase: ImprovePhase, total: int) -> TeamTrials:
+        """The runs of a phase; those of the baseline are the same however often they are asked for."""
+        if phase not in self._by_phase:
+            self._by_phase[phase] = TeamTrials(
+                self._team,
+                self._journal,
+                self.spending,
+                self._trial_options,
+                name=phase.name.lower(),
+                renews=phase is not ImprovePhase.BASELINE,
+                on_run=lambda run: self._counter.count(phase, run.passed),
+            )
+        self._counter.expect(phase, total)
+        return self._by_phase[phase]
+
+    def _store(self) -> PromptStore:
+        return PromptStore(self._store_path)
+
+    def _provenance(self, failures: Sequence[JudgedRun]) -> dict[str, Json]:
+        """Where the prompts come from, for who looks at them later."""
+        return {
+            "by": "tracer-hooks improve",
+            "writer": self._writer.name,
+            "selector": self.options.selector,
+            "seed": self.options.seed,
+            "failures": len(failures),
+            "runs": [run.trajectory.run_id for run in failures],
+            "blame": dict(self._found.blame),
+            "from_store": self._from_store,
+            "job": str(self.folder),
+        }
+
+
+def _too_few(failures: int, runs: int) -> str:
+    return (
+        f"{failures} of {runs} runs failed, and at least {_FEWEST_FAILURES} failures are needed to learn from; add "
+        "tasks that are harder for the team"
+    )
+
+
+def improve(
+    target: Any,
+    tasks: Sequence[SuiteTask | str],
+    *,
+    chat: Chat,
+    check: Check | None = None,
+    folder: str | Path = "improvement",
+    store: str | Path | None = None,
+    from_store: bool = False,
+    options: ImproveOptions | None = None,
+    on_progress: Callable[[ImproveProgress], None] = lambda progress: None,
+) -> Improvement:
+    """Improve the prompts of a team: run it, diagnose what fails, propose, try on other tasks, keep what is better.
+
+    The tasks are dealt out: the failures of some propose, others accept, and the rest is never used before the end, for
+    the success before and after. What is accepted is kept in the run store as a version of the team's prompts;
+    ``hook(prompts="accepted")`` uses it, ``tracer-hooks prompts`` shows it and takes it back.
+
+    Args:
+        target: A factory that builds the team, best with a parameter ``prompts``; a team; or a function of the task.
+        tasks: What the team is asked; at least 16, better 60 or more.
+        chat: Asks the language model that writes instructions: messages with ``role`` and ``content`` in, text out.
+        check: Decides whether a run succeeded; default what the team was hooked with, else the tasks' references.
+        folder: Where the journal and the result are kept; the same call goes on where a broken-off one was.
+        store: The run store's file; default the usual one.
+        from_store: Whether the failures of the team's stored runs propose, in the place of runs on the tasks.
+        options: How.
+        on_progress: Told of every run.
+
+    Raises:
+        ConfigError: There are too few tasks, nothing judges a run, or the folder was begun with something else.
+        MissingExtraError: ``gepa`` is not installed.
+        DatasetError: The folder cannot be used.
+        ReplayError: The check raised, or the team's surroundings failed again and again.
+        StoreError: The run store cannot be used.
+    """
+    dealt = [
+        task if isinstance(task, SuiteTask) else SuiteTask(id=f"task-{i}", text=task) for i, task in enumerate(tasks)
+    ]
+    improver = Improver(
+        target,
+        dealt,
+        chat=chat,
+        check=check,
+        folder=Path(folder),
+        store=store,
+        from_store=from_store,
+        options=options,
+        on_progress=on_progress,
+    )
+    return improver.run()

@@ -1,0 +1,166 @@
+"""Plan of an improvement: which tasks are for what, and a journal that answers what was asked before."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tracer_hooks.budget import Spending
+from tracer_hooks.endpoint import Chat, ChatCompletion, ask
+from tracer_hooks.errors import BudgetSpentError, ConfigError
+from tracer_hooks.improvement._improvement import ImproveOptions
+from tracer_hooks.journal import Journal
+from tracer_hooks.schema import Usage
+from tracer_hooks.tasks import SuiteTask
+
+FEWEST_TASKS = 16
+"""Below it no part is large enough to say anything."""
+_SHARES = (0.4, 0.35)
+"""Of all tasks, those that propose and those that accept; the rest is never used."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Tasks in parts that have none in common.
+
+    Attributes:
+        propose: Their failures are shown to who writes prompts, and candidates are compared on them.
+        accept: New prompts are tried on them against the old ones.
+        unused: Run once at the end, for the success before and after.
+    """
+
+    propose: tuple[SuiteTask, ...]
+    accept: tuple[SuiteTask, ...]
+    unused: tuple[SuiteTask, ...]
+
+    @classmethod
+    def of(cls, tasks: Sequence[SuiteTask], *, seed: int = 0) -> Split:
+        """Deal the tasks out; those with the same text come into the same part.
+
+        Args:
+            tasks: At least :data:`FEWEST_TASKS` different ones.
+            seed: Of the shuffle; it does not depend on the order of ``tasks``.
+
+        Raises:
+            ConfigError: There are too few different tasks; the message says how many are needed.
+        """
+        by_text: dict[str, list[SuiteTask]] = {}
+        for task in sorted(tasks, key=lambda one: (one.suite, one.id)):
+            by_text.setdefault(" ".join(task.text.split()).casefold(), []).append(task)
+        if len(by_text) < FEWEST_TASKS:
+            raise ConfigError(
+                f"{len(by_text)} different tasks are too few to propose prompts on some, accept them on others and "
+                f"leave some unused; expected at least {FEWEST_TASKS}, better 60 or more. Add "
+                f"{FEWEST_TASKS - len(by_text)} to the file"
+            )
+        groups = list(by_text.values())
+        random.Random(seed).shuffle(groups)
+        first = round(_SHARES[0] * len(groups))
+        second = first + round(_SHARES[1] * len(groups))
+        parts = groups[:first], groups[first:second], groups[second:]
+        return cls(*(tuple(task for group in part for task in group) for part in parts))
+
+    @property
+    def parts(self) -> tuple[tuple[SuiteTask, ...], ...]:
+        """All parts."""
+        return self.propose, self.accept, self.unused
+
+    def halves(self) -> tuple[tuple[SuiteTask, ...], tuple[SuiteTask, ...]]:
+        """The proposing tasks in two: whose failures are read, and on which candidates are compared."""
+        middle = (len(self.propose) + 1) // 2
+        return self.propose[:middle], self.propose[middle:]
+
+
+def digest(value: Any, length: int = 64) -> str:
+    """The first ``length`` hexadecimal digits of the SHA-256 of ``value`` as JSON; lone surrogates are let through."""
+    return hashlib.sha256(json.dumps(value).encode("utf-8", "surrogatepass")).hexdigest()[:length]
+
+
+class ImprovePlan:
+    """The part of a job that may not change from one session to the next.
+
+    Args:
+        folder: Of the job.
+        split: Its tasks.
+        options: How.
+        writer: Name of who writes.
+        from_store: Whether failures of stored runs propose.
+    """
+
+    def __init__(self, folder: Path, split: Split, options: ImproveOptions, writer: str, *, from_store: bool) -> None:
+        self._folder = folder
+        rule = {name: value for name, value in asdict(options.rule).items() if name != "most_pairs"}
+        tasks = [[task.suite, task.id, task.text, task.reference] for part in split.parts for task in part]
+        plan = {
+            "tasks": tasks,
+            "options": [options.metric_calls, options.minibatch, options.selector, writer],
+            "more": [options.seed, list(options.agents), from_store, options.attributor, options.feedback],
+            "rule": rule,
+        }
+        self._digest = digest(plan)
+
+    def keep(self, journal: Journal) -> None:
+        """Note what the folder is for; see :meth:`expect`."""
+        self.expect(journal)
+        journal.add("plan", {"digest": self._digest})
+
+    def expect(self, journal: Journal) -> None:
+        """Refuse a folder that was begun for something else.
+
+        Raises:
+            ConfigError: It holds a job with other tasks or options.
+        """
+        if "plan" in journal and journal["plan"]["digest"] != self._digest:
+            raise ConfigError(
+                f"{str(self._folder)!r} holds an improvement with other tasks or options; only limits, workers and the "
+                "number of pairs may change. Take another folder with --out DIR"
+            )
+
+
+class JournaledChat:
+    """A :data:`~tracer_hooks.endpoint.Chat` that asks another one, once for each question and number.
+
+    Args:
+        chat: Asks the model.
+        journal: Where answers are kept.
+        spending: What may be spent, and what was.
+
+    Attributes:
+        usage: Tokens of all answers so far, those from the journal included.
+    """
+
+    def __init__(self, chat: Chat, journal: Journal, spending: Spending) -> None:
+        self._chat, self._journal, self._spending = chat, journal, spending
+        self.usage = Usage()
+        self._asked: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def __call__(self, messages: Sequence[dict[str, str]]) -> ChatCompletion:
+        """The answer to ``messages``; see :data:`~tracer_hooks.endpoint.Chat`.
+
+        Raises:
+            BudgetSpentError: What it may cost is spent.
+        """
+        named = digest(list(messages), 16)
+        with self._lock:
+            self._asked[named] += 1
+            unit = f"chat/{named}/{self._asked[named]}"
+        if unit in self._journal:
+            kept = self._journal[unit]
+            written = ChatCompletion(kept["text"], Usage.model_validate(kept["usage"]))
+        else:
+            if self._spending.refusal is not None:
+                raise BudgetSpentError(f"the budget is spent: {self._spending.refusal}")
+            written = ask(self._chat, messages)
+            self._journal.add(unit, {"text": written.text, "usage": written.usage.model_dump(mode="json")})
+        with self._lock:
+            self.usage += written.usage
+        self._spending.charge(written.usage)
+        return written

@@ -1,0 +1,211 @@
+"""An improvement in words, for the terminal and for the page: every sentence no surer than its figure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from tracer_hooks.improvement._improvement import BeforeAfter, Improvement, Outcome, PassShare, RefusedVersion
+from tracer_hooks.report import ReportComparison, ReportImprovement, ReportPair, ReportRefused
+
+_TONES: dict[Outcome, tuple[str, str]] = {
+    "accepted": ("succeeded", "Accepted"),
+    "rejected": ("failed", "Rejected"),
+    "on trial": ("spread", "On trial"),
+    "nothing found": ("unknown", "Nothing found"),
+    "nothing to improve": ("unknown", "Nothing to improve"),
+    "stopped": ("spread", "Broken off"),
+}
+_PARTS = {
+    "propose": ("proposed", "half of them for failures to learn from, half to compare what was written"),
+    "accept": ("tried", "new prompts against old ones"),
+    "unused": ("never used", "run once at the end with both"),
+    "passed": ("passed in earlier runs", "from the run store, to see that nothing is lost"),
+}
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+def summarize(found: Improvement, *, next_steps: Sequence[str] = ()) -> ReportImprovement:
+    """The words and figures of an improvement.
+
+    Args:
+        found: What it came to.
+        next_steps: What to do now; commands in backticks.
+    """
+    tone, badge = _TONES[found.outcome]
+    return ReportImprovement(
+        team=found.team_name or found.team,
+        framework=found.framework,
+        heading=_heading(found),
+        tone=tone,
+        badge=badge,
+        reason=_reason(found),
+        notes=found.notes,
+        parts=tuple((_PARTS[name][0], count, _PARTS[name][1]) for name, count in _split_words(found)),
+        baseline=_baseline(found),
+        blame=tuple(sorted(found.blame.items(), key=lambda one: -one[1])) if any(found.blame.values()) else (),
+        prompts=tuple(changed(found)),
+        trial=_trial(found),
+        pairs=tuple(
+            ReportPair(difference=pair.new - pair.old, evidence=pair.e_gain, formerly_passed=pair.formerly_passed)
+            for pair in found.pairs
+        ),
+        needed=found.needed,
+        compared=tuple(_compared_runs(found)),
+        search=_search(found),
+        refused=tuple(grouped(found.refused)),
+        spent=tuple(_spent(found)),
+        provenance=tuple(_provenance(found)),
+        next=tuple(next_steps),
+    )
+
+
+def changed(found: Improvement) -> Iterator[tuple[str, str, str]]:
+    """The agents whose instructions are others than before, with both texts."""
+    for agent, text in found.texts.items():
+        before = found.old.get(agent, "")
+        if before != text:
+            yield agent, before, text
+
+
+def grouped(refused: Sequence[RefusedVersion]) -> Iterator[ReportRefused]:
+    """What was not kept, one entry for each agent and kind of reason, the most frequent first."""
+
+    def kind(one: RefusedVersion) -> tuple[str, str]:
+        return one.agent, _NUMBER.sub("#", one.why)
+
+    groups = [list(group) for _, group in groupby(sorted(refused, key=kind), key=kind)]
+    for group in sorted(groups, key=len, reverse=True):
+        shown = next((one for one in group if one.text), group[0])
+        is_same = len({one.why for one in group}) == 1
+        why = shown.why if is_same else f"{shown.why}, and the like"
+        yield ReportRefused(agent=shown.agent, why=why, count=len(group), text=shown.text)
+
+
+def _heading(found: Improvement) -> str:
+    version = f"version {found.version}"
+    if found.outcome == "accepted":
+        return f"The new prompts are accepted, as {version}."
+    if found.outcome == "rejected":
+        return f"The new prompts ({version}) are rejected."
+    if found.outcome == "on trial":
+        return f"It is not decided yet whether the new prompts are better: {version} stays on trial."
+    if found.outcome == "nothing found":
+        return "No better prompts were found."
+    if found.outcome == "nothing to improve":
+        return "There is nothing to improve from these failures."
+    return "Broken off before better prompts were found."
+
+
+def _reason(found: Improvement) -> str:
+    said = _sentence(found.reason)
+    if not found.stopped or found.stopped == found.reason:
+        return said
+    return f"{said} Then it was broken off: {_sentence(found.stopped)}"
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return text if not text else text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def _split_words(found: Improvement) -> Iterator[tuple[str, int]]:
+    for name in _PARTS:
+        if found.tasks.get(name):
+            yield name, found.tasks[name]
+
+
+def _baseline(found: Improvement) -> str:
+    share = found.baseline
+    if not share.runs:
+        count = found.provenance.get("failures")
+        return f"{count} failures of earlier runs were read." if found.provenance.get("from_store") else ""
+    return f"As it was, the team passed {_share_words(share)} of the proposing tasks that were run first."
+
+
+def _trial(found: Improvement) -> str:
+    if not found.pairs:
+        return ""
+    wins = sum(pair.new > pair.old for pair in found.pairs)
+    losses = sum(pair.new < pair.old for pair in found.pairs)
+    count = len(found.pairs)
+    decided = found.evidence.get("decided_after")
+    is_late = isinstance(decided, int) and 0 < decided < count
+    after = f" It was decided after {decided} of them, when the others were under way." if is_late else ""
+    return (
+        f"{count} pairs of runs, the same task with the new and with the old prompts: better in {wins}, worse in "
+        f"{losses}, the same in {count - wins - losses}. Evidence of a gain: {found.pairs[-1].e_gain:.3g}, and "
+        f"{found.needed:.3g} is what it takes.{after}"
+    )
+
+
+def _compared_runs(found: Improvement) -> Iterator[ReportComparison]:
+    if found.unused is not None:
+        yield _comparison(f"{found.unused.before.runs} tasks that were never used before", found.unused)
+    if found.passed is not None:
+        title = f"{found.passed.before.runs} pairs of the trial on tasks that had passed before"
+        yield _comparison(title, found.passed)
+
+
+def _comparison(title: str, both: BeforeAfter) -> ReportComparison:
+    figures = (
+        f"passed {_share_words(both.before)} before and {_share_words(both.after)} after: {_points(both.gain)} points, "
+        f"95 % interval {_points(both.low)} to {_points(both.high)}"
+    )
+    if any(share.score != share.passes for share in (both.before, both.after)):
+        means = (share.score / share.runs if share.runs else 0.0 for share in (both.before, both.after))
+        figures += "; mean score {:.2f} before and {:.2f} after".format(*means)
+    meaning = "By themselves these runs show no difference: the interval holds 0." if both.low <= 0 <= both.high else ""
+    return ReportComparison(
+        title=title, before=both.before.rate, after=both.after.rate, figures=figures + ".", meaning=meaning
+    )
+
+
+def _search(found: Improvement) -> str:
+    if not found.search:
+        return ""
+    others = max(0, found.candidates - 1)
+    were = {0: "No new candidate was", 1: "1 new candidate was"}.get(others, f"{others} new candidates were")
+    return f"{were} run on all comparing tasks. The search ended because: {found.search}."
+
+
+def _spent(found: Improvement) -> Iterator[str]:
+    yield f"{found.runs:,} run{'' if found.runs == 1 else 's'} of the team"
+    usage, writing = found.usage, found.writing
+    if usage.total:
+        yield f"{usage.input_tokens:,} tokens read and {usage.output_tokens:,} written"
+        if writing.total == usage.total:
+            yield "all of them for writing prompts: the team's runs report no tokens"
+        elif writing.total:
+            yield f"{writing.total:,} of them for writing prompts"
+    if found.cost:
+        yield f"cost {found.cost:.4g}"
+    yield f"{found.seconds:,.0f} s this time"
+
+
+def _provenance(found: Improvement) -> Iterator[tuple[str, str]]:
+    facts = found.provenance
+    if not facts:
+        return
+    source = "stored runs of the team" if facts.get("from_store") else "runs on the proposing tasks"
+    yield "Learnt from", f"{facts.get('failures')} failures in {source}"
+    yield "Written by", str(facts.get("writer"))
+    yield "Agents chosen", "by their blame for the failures" if facts.get("selector") == "blame" else "each in turn"
+    yield "Seed", str(facts.get("seed"))
+    yield "Journal", str(facts.get("job"))
+    yield "Team", found.team
+    if found.version is not None:
+        yield "Version", str(found.version)
+    runs = facts.get("runs")
+    if isinstance(runs, list) and runs:
+        shown = ", ".join(str(run)[:12] for run in runs[:12])
+        yield "Failed runs", shown + (f" and {len(runs) - 12} more" if len(runs) > 12 else "")
+
+
+def _share_words(share: PassShare) -> str:
+    return f"{share.passes} of {share.runs} ({share.rate:.0%})".replace("%", " %")
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:+.1f}"

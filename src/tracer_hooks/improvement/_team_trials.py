@@ -1,0 +1,377 @@
+"""Trials of a team with other prompts, and runs of the store that count as such; both in the journal."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+import time
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tracer_hooks.attribution import Attributor, blames_environment, get_attributor
+from tracer_hooks.budget import Spending
+from tracer_hooks.errors import BudgetSpentError, ConfigError, ReplayError
+from tracer_hooks.frameworks import RunResult
+from tracer_hooks.improvement._plan import digest
+from tracer_hooks.improvement._prompt_writer import JudgedRun
+from tracer_hooks.journal import Journal
+from tracer_hooks.repairs import FeedbackMode, feedback_of
+from tracer_hooks.replay import Trial
+from tracer_hooks.rerun import is_built_with_prompts, judge_of, rerunner
+from tracer_hooks.runtime import Check, checked_diagnosis, shared_loop
+from tracer_hooks.schema import RunKind, RunOutcome, Trajectory
+from tracer_hooks.store import RunStore, StoredRun
+from tracer_hooks.tasks import SuiteTask
+from tracer_hooks.telemetry import suppressed
+from tracer_hooks_lab.subjects import OwnTeam
+
+_TRIES = 3
+"""Runs on one task, before the environment is taken for broken."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialOptions:
+    """How runs are judged and diagnosed."""
+
+    attributor: Attributor = field(default_factory=lambda: get_attributor("auto"))
+    """Diagnoses failed runs."""
+    feedback: FeedbackMode = "masked"
+    """What may be told of the check's reason."""
+    workers: int = 4
+    """Runs that go on at the same time."""
+    backoff_s: float = 1.0
+    """Seconds to wait after a fault of the environment; doubled each time."""
+
+
+class NotMadeError(Exception):
+    """A run is not in the journal, and none is to be made any more."""
+
+
+class PromptedTeam:
+    """A user's team that can be run with other instructions.
+
+    A factory with a parameter ``prompts`` builds it with them; else they are put into the requests to the model.
+
+    Args:
+        target: The factory, team or function.
+        check: Decides whether a run succeeded; default what the team was hooked with, else the task's reference.
+        own: The instructions that the team came with, by agent; those of a candidate that are the same are left alone.
+
+    Attributes:
+        present: What agents are told of whom a candidate says nothing; default their own.
+    """
+
+    def __init__(self, target: Any, *, check: Check | None = None, own: Mapping[str, str] | None = None) -> None:
+        self.own = dict(own or {})
+        self.present: dict[str, str] = {}
+        self._target = target
+        self._turn, self._loop = threading.Lock(), asyncio.Runner()
+        weakref.finalize(self, self._loop.close)
+        self._judging = OwnTeam(target=target, name="team", check=check)
+
+    def accepts(self, task: SuiteTask, answer: str) -> bool:
+        """Whether an answer that was given before passes; not where the check cannot judge such a task."""
+        try:
+            judge = judge_of(self._target, self._judging.check_of(task))
+            verdict = judge.verdict(RunResult(text=answer, native=answer), task.text)
+        except (ConfigError, ReplayError):
+            return False
+        return verdict is not None and verdict.passed
+
+    def expect_judge(self, task: SuiteTask) -> None:
+        """Make sure that something says how a run on ``task`` ended.
+
+        Raises:
+            ConfigError: There is no check, and the task has no reference.
+        """
+        self._judging.check_of(task)
+
+    def run(self, task: SuiteTask, prompts: Mapping[str, str]) -> Trial:
+        """Run it once on ``task``.
+
+        Raises:
+            ReplayError: The check raised.
+            ConfigError: The team tells its agents something else than it did before, or heeds no ``prompts``.
+        """
+        new = self.new_in(prompts)
+        runner = rerunner(self._target, task.text, check=self._judging.check_of(task), prompts=new)
+        with self._alone() if runner.is_shared else nullcontext():
+            trial = runner.run(kind=RunKind.LIVE)
+        self._expect_told(trial.trajectory, new)
+        return trial
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """A team object is there once: it works on one task at a time, always in the same event loop."""
+        with self._turn, shared_loop(self._loop):
+            yield
+
+    def new_in(self, prompts: Mapping[str, str]) -> dict[str, str]:
+        """Those of ``prompts``, and of the present ones, that are not the team's own."""
+        told = {**self.present, **prompts}
+        return {agent: text for agent, text in sorted(told.items()) if self.own.get(agent) != text}
+
+    def _expect_told(self, seen: Trajectory, new: Mapping[str, str]) -> None:
+        """Make sure that a run had the prompts that it is counted for."""
+        acted = {step.agent for step in seen.steps}
+        for spec in seen.agents:
+            own, said = self.own.get(spec.name, "").strip(), (spec.instructions or "").strip()
+            if not own or not said:
+                continue
+            if spec.name not in new and said != own:
+                raise ConfigError(
+                    f"the instructions of {spec.name!r} are not those that this job began with, expected the same in "
+                    "every run. If the team was changed, begin anew with --out DIR; if they hold a date or the task, "
+                    "give that in a message"
+                )
+            if spec.name not in new or said != own:
+                continue
+            if is_built_with_prompts(self._target):
+                raise ConfigError(
+                    f"the team was built with prompts[{spec.name!r}], and that agent still has its own instructions; "
+                    "expected the new ones. Use them in the factory, or take the parameter 'prompts' away: they are "
+                    "then put into the requests to the model"
+                )
+            if spec.name in acted:
+                raise ConfigError(
+                    f"new instructions do not reach {spec.name!r}: it acts and asks no model that is seen. Give a "
+                    "factory with a parameter 'prompts', or let the agent ask for its text with "
+                    f"tracer_hooks.instructions({spec.name!r}, ...)"
+                )
+
+
+class TeamTrials:
+    """Runs a team on tasks; every run is kept in a journal, so that a job that was killed goes on.
+
+    The runs of the same task with the same instructions are numbered: a later one is a new run, and a job that begins
+    again gets the same ones in the same order.
+
+    Args:
+        team: The team.
+        journal: Where runs are kept.
+        spending: What may be spent, and what was.
+        options: How.
+        name: What the runs are made for; those of another name are other runs.
+        renews: Whether a task is run anew each time that it is asked for; if not, it is run once.
+        on_run: Told of each run, those from the journal included.
+
+    Attributes:
+        makes_new: Whether runs are made that are not in the journal.
+    """
+
+    def __init__(
+        self,
+        team: PromptedTeam,
+        journal: Journal,
+        spending: Spending,
+        options: TrialOptions,
+        *,
+        name: str = "run",
+        renews: bool = True,
+        on_run: Callable[[JudgedRun], None] = lambda run: None,
+    ) -> None:
+        self._team, self._journal, self._spending, self._options = team, journal, spending, options
+        self._name, self._renews = name, renews
+        self._on_run = on_run
+        self.makes_new = True
+        self._drawn: Counter[str] = Counter()
+        self._made_once: dict[str, JudgedRun] = {}
+
+    def run(self, tasks: Sequence[SuiteTask], prompts: Mapping[str, str]) -> list[JudgedRun]:
+        """One new run a task, in the order of the tasks; see :class:`~tracer_hooks.improvement.Trials`.
+
+        Raises:
+            BudgetSpentError: What it may cost is spent.
+            NotMadeError: A run is not in the journal, and :attr:`makes_new` is false.
+            ReplayError: The check raised, or the environment failed again and again.
+        """
+        units = [self._unit(task, prompts) for task in tasks]
+        with ThreadPoolExecutor(max(1, self._options.workers), thread_name_prefix="tracer-hooks-improve") as pool:
+            context = contextvars.copy_context
+            jobs = [
+                pool.submit(context().run, self._once, unit, task, prompts)
+                for unit, task in zip(units, tasks, strict=True)
+            ]
+            try:
+                return [job.result() for job in jobs]
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def _unit(self, task: SuiteTask, prompts: Mapping[str, str]) -> str:
+        new = self._team.new_in(prompts)
+        named = digest(new, 12) if new else "own"
+        unit = f"{self._name}/{named}/{task.suite}/{task.id}/{digest([task.text, task.reference], 12)}"
+        self._drawn[unit] += self._renews
+        return f"{unit}/{self._drawn[unit]}"
+
+    def _once(self, unit: str, task: SuiteTask, prompts: Mapping[str, str]) -> JudgedRun:
+        if unit in self._made_once:
+            return self._made_once[unit]
+        if unit in self._journal:
+            run = JudgedRun.model_validate(self._journal[unit]["run"])
+        elif not self.makes_new:
+            raise NotMadeError(unit)
+        else:
+            refusal = self._spending.refusal
+            if refusal is not None:
+                raise BudgetSpentError(f"the budget is spent: {refusal}")
+            run = self._made(task, prompts)
+            self._journal.add(unit, {"run": run.model_dump(mode="json", exclude_defaults=True)})
+        if not self._renews:
+            self._made_once[unit] = run
+        self._spending.add(run.usage)
+        self._on_run(run)
+        return run
+
+    def _made(self, task: SuiteTask, prompts: Mapping[str, str]) -> JudgedRun:
+        for attempt in range(_TRIES):
+            trial = self._team.run(task, prompts)
+            run = self._judged(task, trial)
+            if not blames_environment(run.attribution):
+                return run
+            if attempt + 1 < _TRIES:
+                time.sleep(self._options.backoff_s * 2**attempt)
+        raise ReplayError(
+            f"on the task {task.id!r} it was not the team that failed but its surroundings, {_TRIES} times: "
+            f"{trial.trajectory.outcome_reason}. See to the model's endpoint and the tools, and give the same command "
+            "again: what was run is kept"
+        )
+
+    def _judged(self, task: SuiteTask, trial: Trial) -> JudgedRun:
+        seen = trial.trajectory.model_copy(update={"reference": task.reference})
+        if seen.outcome is RunOutcome.UNKNOWN:
+            why = seen.outcome_reason or "no check"
+            raise ReplayError(
+                f"nothing says whether the run on the task {task.id!r} succeeded ({why}). Give --check MODULE:check, "
+                "or tasks with a reference"
+            )
+        verdict, found = trial.verdict, None
+        if not trial.passed:
+            with suppressed():
+                found = checked_diagnosis(self._options.attributor, seen, task.reference)
+        told = feedback_of(
+            self._options.feedback,
+            verdict.feedback if verdict is not None else None,
+            seen.outcome_reason,
+            task.reference,
+            seen.final_output or "",
+        )
+        score = verdict.rank if verdict is not None else float(trial.passed)
+        return JudgedRun(
+            task=task.id,
+            score=min(1.0, max(0.0, score)),
+            passed=trial.passed,
+            trajectory=seen,
+            attribution=found,
+            feedback=None if trial.passed else told.text,
+            usage=seen.usage,
+            seconds=trial.duration_s,
+        )
+
+
+_MOST_FAILURES = 60
+_MOST_PASSED = 40
+_LOOKED_AT = 600
+
+
+class EarlierRuns:
+    """Runs of one team in the store; what is taken of them stands in the journal, so that every session takes the same.
+
+    Args:
+        store: The run store's file; None for the usual one.
+        journal: Of the job.
+        like: A run of the team.
+    """
+
+    def __init__(self, store: str | Path | None, journal: Journal, like: Trajectory) -> None:
+        self._store, self._journal, self._like = store, journal, like
+
+    def failures(self, options: TrialOptions) -> tuple[JudgedRun, ...]:
+        """The newest failed first attempts, diagnosed anew where they have no diagnosis.
+
+        Args:
+            options: Who diagnoses, and what may be told.
+
+        Raises:
+            ConfigError: The store holds none.
+            StoreError: The store cannot be read, or holds one of them no more.
+        """
+        if "failures" not in self._journal:
+            self._journal.add("failures", {"runs": self._newest_failures()})
+        with RunStore(self._store, read_only=True) as runs:
+            stored = [runs.get(run_id, with_tape=False) for run_id in self._journal["failures"]["runs"]]
+        return tuple(judged_failure(run, options) for run in stored)
+
+    def passed_tasks(self, known: Iterable[SuiteTask], accepts: Callable[[SuiteTask, str], bool]) -> list[SuiteTask]:
+        """Tasks of runs that passed.
+
+        Args:
+            known: Tasks that the job has already.
+            accepts: Whether the answer that was given then passes now; a task that cannot be judged is left out.
+        """
+        if "passed" not in self._journal:
+            rows = [task.model_dump(mode="json") for task in self._passed(known, accepts)]
+            self._journal.add("passed", {"tasks": rows})
+        return [SuiteTask.model_validate(row) for row in self._journal["passed"]["tasks"]]
+
+    def _passed(self, known: Iterable[SuiteTask], accepts: Callable[[SuiteTask, str], bool]) -> list[SuiteTask]:
+        taken = {_spelled(task.text) for task in known}
+        found: list[SuiteTask] = []
+        for run in self._succeeded():
+            if _spelled(run.task) in taken:
+                continue
+            task = SuiteTask(id=f"passed-{run.run_id}", text=run.task, reference=run.trajectory.reference)
+            if accepts(task, run.trajectory.final_output or ""):
+                taken.add(_spelled(task.text))
+                found.append(task)
+            if len(found) == _MOST_PASSED:
+                break
+        return found
+
+    def _succeeded(self) -> Iterator[StoredRun]:
+        with RunStore(self._store) as store:
+            for head in store.list(limit=_LOOKED_AT, team=self._like.team, outcome=RunOutcome.SUCCEEDED):
+                of_team = head.framework == self._like.framework and head.kind is not RunKind.IMPORTED
+                if of_team and head.task.strip():
+                    yield store.get(head.run_id, with_tape=False)
+
+    def _newest_failures(self) -> list[str]:
+        team = self._like.team
+        with RunStore(self._store, read_only=True) as runs:
+            heads = runs.list(limit=_LOOKED_AT, team=team, outcome=RunOutcome.FAILED)
+        found = [one.run_id for one in heads if one.framework == self._like.framework and one.kind is RunKind.LIVE]
+        if not found:
+            raise ConfigError(
+                f"the run store holds no failed run of the team {team!r}, expected some to learn from. See what it "
+                "holds with: tracer-hooks runs list"
+            )
+        return found[:_MOST_FAILURES]
+
+
+def judged_failure(run: StoredRun, options: TrialOptions) -> JudgedRun:
+    """A failed run of the store with its diagnosis; made anew where none is stored."""
+    seen, found = run.trajectory, run.attribution
+    if found is None:
+        found = checked_diagnosis(options.attributor, seen, seen.reference)
+    told = feedback_of(options.feedback, None, run.outcome_reason, seen.reference, seen.final_output or "")
+    return JudgedRun(
+        task=f"run-{run.run_id}",
+        score=0.0,
+        passed=False,
+        trajectory=seen,
+        attribution=found,
+        feedback=told.text,
+        usage=seen.usage,
+    )
+
+
+def _spelled(text: str) -> str:
+    return " ".join(text.split()).casefold()

@@ -1,0 +1,211 @@
+"""Keeping runs in the run store, and what is done beside the user's code: saving, diagnosing, deleting old runs.
+
+A store that fails costs one warning and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tracer_hooks._background import TaskQueue, process_lock, start_daemon, wait_for_all
+from tracer_hooks._guard import guard, warn_once
+from tracer_hooks.config import Retention
+from tracer_hooks.errors import ReplayError, StoreError
+from tracer_hooks.runtime._store_writer import PATIENCE_S, Part, PendingCall, writer_for
+from tracer_hooks.runtime._team_run import Attempt, TeamRun, kept_repair
+
+if TYPE_CHECKING:
+    from tracer_hooks.feedback import CountRow
+    from tracer_hooks.store import RunStore, StoredRun, Writing
+
+_RETAIN_EVERY_S = 3600.0
+_DELETED_AT_A_TIME = 50
+"""Runs of one transaction: another process that wants to save waits for no more."""
+_DELETE_PAUSE_S = 0.05
+
+
+class Archive:
+    """Keeps calls in the run store.
+
+    Args:
+        path: The store's file; None keeps nothing.
+        retention: Which runs stay in it; None keeps all.
+    """
+
+    def __init__(self, path: Path | None, retention: Retention | None = None) -> None:
+        self._path = path.absolute() if path is not None else None
+        self._retention = retention
+
+    def save(self, run: TeamRun, parts: Iterable[Part] = ()) -> None:
+        """Save every attempt of ``run``, and ``parts``, in one transaction; see :class:`StoreWriter` for the waits.
+
+        Args:
+            run: The call.
+            parts: What else is kept of it.
+        """
+        if self._path is None or not run.attempts:
+            return
+        with guard("store the run"):
+            from tracer_hooks.store import PackedRun
+
+            runs = [PackedRun.of(_stored(run, attempt)) for attempt in run.attempts]
+            writer = writer_for(self._path)
+            writer.store(PendingCall(runs, list(parts)))
+            if not writer.is_failing:
+                retain(self._path, self._retention)
+
+    def repair_counts(self, team: str) -> Sequence[CountRow]:
+        """How often each kind of repair was tried on this team, and helped; none where the store fails."""
+        path, found = self._path, ()
+        if path is None or writer_for(path).is_failing or not path.exists():
+            return found
+        with guard("read what helped before"):
+            try:
+                return _reader(path).repair_counts(team)
+            except StoreError as error:
+                warn_once(f"counts {path}", "tracer-hooks does not know what helped before: %s", error)
+        return found
+
+
+def repair_counts_part(team: str, rows: Sequence[CountRow]) -> Part:
+    """What was learned from the trials of one call."""
+
+    def write(writing: Writing) -> bool:
+        writing.add_repair_counts(team, rows)
+        return True
+
+    return Part("keep what helped", write)
+
+
+@functools.cache
+def _reader(path: Path) -> RunStore:
+    """One open store a file and process, for looking things up while a call waits."""
+    from tracer_hooks.store import RunStore
+
+    return RunStore(path, busy_timeout_s=PATIENCE_S)
+
+
+def _stored(run: TeamRun, attempt: Attempt) -> StoredRun:
+    from tracer_hooks.schema import RunKind
+    from tracer_hooks.store import StoredRun
+
+    trajectory = attempt.trajectory
+    repair = kept_repair(run) if attempt is run.last else None
+    starts = [step.started_at for step in trajectory.steps if step.started_at is not None]
+    ends = [step.ended_at for step in trajectory.steps if step.ended_at is not None]
+    now = datetime.now(UTC)
+    return StoredRun(
+        run_id=trajectory.run_id,
+        team=run.team,
+        framework=trajectory.framework,
+        task=run.gate.text(run.task),
+        outcome=trajectory.outcome,
+        outcome_reason=trajectory.outcome_reason,
+        started_at=min(starts, default=now),
+        ended_at=max(ends, default=now),
+        session_id=run.session_id,
+        attempt=attempt.number,
+        kind=RunKind.LIVE if attempt.number == 1 else RunKind.RETRY,
+        trajectory=trajectory,
+        attribution=attempt.attribution,
+        repair=repair.model_dump(mode="json") if repair is not None else None,
+        tape=_tape(attempt),
+        prompts=attempt.prompts,
+    )
+
+
+def _tape(attempt: Attempt) -> dict[str, Any] | None:
+    """The tape as plain data; a run that was recorded without content has none, and is stored all the same."""
+    with guard("make the tape"):
+        try:
+            return attempt.tape.model_dump(mode="json", exclude_defaults=True)
+        except ReplayError:
+            return None
+    return None
+
+
+# --- old runs leave the store by themselves, in a thread of their own, so that no run waits for it --------------------
+_retention_lock = process_lock()
+_next_retention: dict[Path, float] = {}
+
+
+def retain(path: Path, which: Retention | None) -> threading.Thread | None:
+    """Begin to delete what ``which`` does not keep, unless that was done within the last hour in this process.
+
+    Returns:
+        The thread that does it; it ends with the process, and the next process goes on.
+    """
+    if which is None:
+        return None
+    with _retention_lock:
+        if time.monotonic() < _next_retention.get(path, 0.0):
+            return None
+        _next_retention[path] = time.monotonic() + _RETAIN_EVERY_S
+    return start_daemon(functools.partial(_delete_old, path, which), "tracer-hooks-retention")
+
+
+def _delete_old(path: Path, which: Retention) -> None:
+    from tracer_hooks.store import RunStore
+
+    with guard("delete old runs"), RunStore(path) as store:
+        is_any = False
+        while store.prune(which, limit=_DELETED_AT_A_TIME):
+            is_any = True
+            time.sleep(_DELETE_PAUSE_S)
+        if is_any:
+            store.wipe(compact=False)  # writing the whole file anew would hold up those who save
+
+
+# --- two queues, so that a diagnosis that hangs keeps nobody's run from being stored ----------------------------------
+def diagnose_later(work: Callable[[], None], instead: Callable[[], None]) -> None:
+    """Do ``work``, which may take minutes or hang, in the background; the end of the process waits, within limits.
+
+    Args:
+        work: What to do.
+        instead: What is done where nobody waits for it any longer; quickly.
+    """
+    _diagnosis_queue().submit(functools.partial(contextvars.copy_context().run, work), instead)
+
+
+def save_later(work: Callable[[], None], instead: Callable[[], None]) -> None:
+    """The same for ``work`` that may wait for a file, but not for long."""
+    _saving_queue().submit(functools.partial(contextvars.copy_context().run, work), instead)
+
+
+def flush(timeout: float = 30.0) -> bool:
+    """Wait until every diagnosis in the background is made, and every run that has ended is stored.
+
+    Nothing is dropped: what is not done goes on in the background. Stores are closed, so that their files can be copied
+    or moved; the next run opens them again.
+
+    Args:
+        timeout: Seconds to wait at most.
+
+    Returns:
+        Whether all of it is done. False where the time was not enough, or runs were lost; a log line says why.
+    """
+    return wait_for_all(timeout)
+
+
+@functools.cache
+def _diagnosis_queue() -> TaskQueue:
+    return TaskQueue("tracer-hooks-diagnose", lambda number: _count_of(number, "diagnosis", "diagnoses"))
+
+
+@functools.cache
+def _saving_queue() -> TaskQueue:
+    return TaskQueue(
+        "tracer-hooks-save", lambda number: _count_of(number, "run that was to be stored", "runs to be stored")
+    )
+
+
+def _count_of(number: int, singular: str, plural: str) -> str:
+    words = f"{number} {singular if number == 1 else plural} in the background"
+    return f"{words}; TRACER_HOOKS_EXIT_SECONDS says how long the end of the process waits"

@@ -1,0 +1,488 @@
+r"""Loop of a call's attempts: which are made, in which order, and what happens between them.
+
+The one place that knows it. It does no input or output: it says what is to be done next (an :class:`Action`), a driver
+does that in its own way (plain, awaited, streaming) and gives the answer. So the four ways of calling a team cannot
+come to differ, and the order can be tested without any of them::
+
+    opened -> judged -> closed -> (prepared -> opened -> judged -> closed)* -> finished
+       \         \         \            \                                      /
+        '---------'---------'------------'----- broken off, at any point -----'
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import sys
+import time
+from collections.abc import AsyncIterator, Generator
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
+
+from tracer_hooks._background import in_daemon_thread
+from tracer_hooks._guard import guard, report
+from tracer_hooks.frameworks import RunResult
+from tracer_hooks.frameworks.plain import PlainTeam
+from tracer_hooks.repairs import Repair
+from tracer_hooks.runtime._call_context import CallContext, CallOutcome, OpenAttempt
+from tracer_hooks.runtime._judging import JudgedRunOutcome, Ruling, SafeCollector, Undecided, judge_error, read_result
+from tracer_hooks.runtime._team_run import Attempt
+from tracer_hooks.schema import RunOutcome
+from tracer_hooks.telemetry import AsyncSteps, drive
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetryBoundary:
+    """Stands in a stream between a failed attempt and the next one (``retry_streams=True``)."""
+
+    attempt: int
+    """The attempt that begins."""
+    reason: str | None
+    """Why the last one failed."""
+    repair: Repair | None
+    """What it changes."""
+
+    @classmethod
+    def after(cls, attempt: Attempt, repair: Repair | None) -> RetryBoundary:
+        """The boundary behind a failed attempt, before one with ``repair``."""
+        return cls(attempt=attempt.number + 1, reason=attempt.outcome_reason, repair=repair)
+
+
+E = TypeVar("E", bound=BaseException)
+_OURS = (
+    "tracer_hooks.runtime.",
+    "tracer_hooks.rerun.",
+    "tracer_hooks.improvement.",
+    "tracer_hooks.frameworks.",
+    "tracer_hooks.telemetry.",
+    "tracer_hooks_",
+)
+"""Modules that stand between the caller, the team, and what the team calls."""
+_NOT_OURS = ".teams."
+"""Part of the names of modules with teams that an adapter brings; their frames are a team's."""
+
+
+def without_own_frames(error: E) -> E:
+    """``error``, and what it was raised from, without the frames of our wrappers; where it was raised always stays.
+
+    The frames by which it reaches the caller are added when it is raised again. A user looks for a fault of the team,
+    and our wrappers only hand calls on.
+    """
+    seen: set[int] = set()
+    chain: BaseException | None = error
+    while chain is not None and id(chain) not in seen:
+        seen.add(id(chain))
+        chain.__traceback__ = _thinned(chain.__traceback__)
+        chain = chain.__cause__ or chain.__context__
+    return error
+
+
+def _thinned(trace: TracebackType | None) -> TracebackType | None:
+    kept: list[TracebackType] = []
+    while trace is not None:
+        if trace.tb_next is None or not _is_ours(trace):
+            kept.append(trace)
+        trace = trace.tb_next
+    for entry, following in pairwise(kept):
+        entry.tb_next = following
+    return kept[0] if kept else None
+
+
+def _is_ours(trace: TracebackType) -> bool:
+    name = str(trace.tb_frame.f_globals.get("__name__", ""))
+    return name.startswith(_OURS) and _NOT_OURS not in name
+
+
+_UNASKED = Undecided("the check could not be asked")
+
+
+class Action(Protocol):
+    """One thing to do. An exception that leaves it breaks the call off; only :class:`CallTeam` meets the team's own."""
+
+    def now(self) -> Any:
+        """Do it in synchronous code."""
+
+    async def later(self) -> Any:
+        """Do it in asynchronous code."""
+
+
+@dataclass(frozen=True)
+class ContinuedCall:
+    """The call of a plain function gave an awaitable or a generator: the run goes on in that."""
+
+    value: Any
+
+
+@dataclass
+class CallTeam:
+    """Make the call on the team; the answer is an :class:`CallOutcome`."""
+
+    context: CallContext
+    opened: OpenAttempt
+    begun: Any = None
+    """What the call has given already, where it goes on in that."""
+
+    def now(self) -> CallOutcome | ContinuedCall:
+        """The whole call."""
+        try:
+            with self.opened.run.active():
+                value = self._source()
+        except Exception as error:
+            return _failed(error)
+        if isinstance(self.context.call.team, PlainTeam) and _is_continued(value):
+            return ContinuedCall(value)
+        return self._ended(value)
+
+    async def later(self) -> CallOutcome:
+        """The whole call, awaited."""
+        try:
+            with self.opened.run.active():
+                value = await self._source()
+        except Exception as error:
+            return _failed(error)
+        return self._ended(value)
+
+    def items(self) -> Generator[Any, Any, CallOutcome]:
+        """The call's items; what is sent or thrown in goes on to the team's generator."""
+        collector = self.collector()
+        try:
+            with self.opened.run.active():
+                source = self._source()
+            returned = yield from drive(source, self.opened.run, on_item=collector.see, fails=False)
+        except Exception as error:
+            return _failed(error)
+        return CallOutcome(returned, read_result(collector.result, collector.last))
+
+    def aitems(self) -> AsyncItems:
+        """The call's items, one by one."""
+        return AsyncItems(self)
+
+    def collector(self) -> SafeCollector:
+        """What looks at a stream's items as they pass."""
+        return SafeCollector(self.context.adapter, self.context.call)
+
+    def _source(self) -> Any:
+        begun, self.begun = self.begun, None
+        return begun if begun is not None else self.context.call.on(self.opened.prepared.team)
+
+    def _ended(self, value: Any) -> CallOutcome:
+        call, adapter = self.context.call, self.context.adapter
+        return CallOutcome(value, read_result(lambda: adapter.result(call, value), value))
+
+
+class AsyncItems:
+    """The items of an asynchronous stream.
+
+    It is an iterator but no generator, for the reason given in :class:`~tracer_hooks.telemetry.AsyncSteps`.
+
+    Attributes:
+        ended: How the stream ended; None until it has.
+    """
+
+    def __init__(self, action: CallTeam) -> None:
+        self.ended: CallOutcome | None = None
+        self._action = action
+        self._collector = action.collector()
+        self._steps: AsyncSteps[Any] | None = None
+
+    def __aiter__(self) -> AsyncItems:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await anext(self._opened())
+        except StopAsyncIteration:
+            self.ended = CallOutcome(None, read_result(self._collector.result, self._collector.last))
+            raise
+        except Exception as error:
+            self.ended = _failed(error)
+            raise StopAsyncIteration from None
+
+    async def aclose(self) -> None:
+        """Close the team's generator."""
+        if self._steps is not None:
+            await self._steps.aclose()
+
+    def _opened(self) -> AsyncSteps[Any]:
+        if self._steps is None:
+            run = self._action.opened.run
+            with run.active():
+                source: AsyncIterator[Any] = self._action._source()
+            self._steps = AsyncSteps(source, run, self._collector.see)
+        return self._steps
+
+
+@dataclass
+class AskCheck:
+    """Ask whether the run did what it should; the answer is a ruling, or None where nothing says so."""
+
+    context: CallContext
+    opened: OpenAttempt
+    result: RunResult
+
+    def now(self) -> Ruling | None:
+        """Ask at once."""
+        with guard("ask the check"):
+            return self.context.ask(self.opened, self.result)
+        return _UNASKED
+
+    async def later(self) -> Ruling | None:
+        """Ask, and await an asynchronous check."""
+        with guard("ask the check"):
+            return await self.context.ask_async(self.opened, self.result)
+        return _UNASKED
+
+
+@dataclass
+class PrepareRetry:
+    """Diagnose a failed attempt and choose what its retry tries; the answer is whether there is to be one."""
+
+    context: CallContext
+    attempt: Attempt
+
+    def now(self) -> bool:
+        """In the caller's thread."""
+        return self.context.prepare_retry(self.attempt)
+
+    async def later(self) -> bool:
+        """In another thread: it is work of seconds."""
+        prepare = functools.partial(self.context.prepare_retry, self.attempt)
+        return await in_daemon_thread(prepare, "tracer-hooks-retry")
+
+
+@dataclass
+class Wait:
+    """Wait, since the environment failed and may come back."""
+
+    seconds: float
+
+    def now(self) -> None:
+        """In the caller's thread."""
+        time.sleep(self.seconds)
+
+    async def later(self) -> None:
+        """While the event loop goes on."""
+        await asyncio.sleep(self.seconds)
+
+
+@dataclass
+class Announce:
+    """Hand a boundary to the caller, who sees a stream; there is nothing else to do."""
+
+    boundary: RetryBoundary
+
+    def now(self) -> None:
+        """Nothing."""
+
+    async def later(self) -> None:
+        """Nothing."""
+
+
+@dataclass
+class Reopen:
+    """Begin the next attempt; the answer is that attempt, or None when there cannot be one."""
+
+    context: CallContext
+    before: OpenAttempt
+
+    def now(self) -> OpenAttempt | None:
+        """Make the team ready at once."""
+        return self.context.reopen(self.before)
+
+    async def later(self) -> OpenAttempt | None:
+        """Await the user's factory in the caller's event loop."""
+        return await self.context.reopen_async(self.before)
+
+
+@dataclass
+class Conclude:
+    """Diagnose and store a call whose attempts are over, now or in the background."""
+
+    context: CallContext
+
+    def now(self) -> None:
+        """Before the call returns, unless the background was asked for."""
+        if self._is_quick() or self.context.options.diagnose != "background":
+            self.context.conclude()
+        else:
+            self._later()
+
+    async def later(self) -> None:
+        """In the background, unless the call is to wait for it: saving the run, too, is kept off the event loop."""
+        if self._is_quick():
+            self.context.finish()
+        elif self.context.options.diagnose == "inline":
+            await in_daemon_thread(self.context.conclude, "tracer-hooks-diagnose")
+        else:
+            self._later()
+
+    def _later(self) -> None:
+        self.context.later(self.context.conclude, diagnoses=self.context.run.last.outcome is RunOutcome.FAILED)
+
+    def _is_quick(self) -> bool:
+        """Whether there is nothing to diagnose or to save: no need to wake another thread."""
+        return not self.context.leaves_work
+
+
+def _failed(error: Exception) -> CallOutcome:
+    return CallOutcome(error=without_own_frames(error))
+
+
+def _is_continued(value: Any) -> bool:
+    return inspect.isawaitable(value) or inspect.isgenerator(value) or inspect.isasyncgen(value)
+
+
+Actions = Generator[Action, Any, Any]
+_NOT_FOLLOWED = JudgedRunOutcome(outcome=RunOutcome.UNKNOWN, reason="tracer-hooks could not follow it")
+
+
+class Stage(StrEnum):
+    """How far a call has come."""
+
+    OPENED = "opened"
+    """An attempt goes on."""
+    JUDGED = "judged"
+    """The attempt gave a result, and it is known what that is worth."""
+    CLOSED = "closed"
+    """The attempt is over and recorded."""
+    PREPARED = "prepared"
+    """It was diagnosed, and the next attempt knows what to try."""
+    FINISHED = "finished"
+    """Nothing more happens."""
+
+
+class AttemptLoop:
+    """The state machine of one call.
+
+    Only what the team itself raised can fail an attempt, and an attempt is closed once: what breaks the loop off
+    finds it either inside an attempt, which is then closed as broken off, or between two, with nothing left to close.
+
+    Args:
+        context: What is done for the call.
+        opened: The first attempt.
+        retries: Whether a failed attempt may be followed by another one; not in a stream that the caller must not see
+            twice.
+        streams: Whether the call gives its result item by item.
+
+    Attributes:
+        stage: How far it has come.
+    """
+
+    def __init__(
+        self, context: CallContext, opened: OpenAttempt, *, retries: bool = True, streams: bool = False
+    ) -> None:
+        self.stage = Stage.OPENED
+        self.context = context
+        self._retries = retries
+        self._streams = streams
+        self._open: OpenAttempt | None = opened
+        self._ended = CallOutcome()
+        self._actions = self._attempts(opened)
+
+    # --- for the drivers -------------------------------------------------------------------------------------------
+    def start(self) -> Action | None:
+        """The first action."""
+        return self.answer(None)
+
+    def answer(self, answer: Any) -> Action | None:
+        """Tell what came of the last action; gives the next one, or None at the end."""
+        try:
+            return self._actions.send(answer)
+        except StopIteration:
+            self.stage = Stage.FINISHED
+        except Exception as error:  # ours: what the team gave is delivered all the same
+            self._end(_NOT_FOLLOWED, self._ended)
+            report("conduct the call", error)
+        return None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self.break_off(error)
+
+    def break_off(self, error: BaseException) -> None:
+        """End the loop where it stands, since the caller was cancelled or let go; at its end nothing happens."""
+        self._end(judge_error(error), CallOutcome(error=error))
+
+    def becomes_stream(self) -> AttemptLoop:
+        """The call turns out to give its result item by item; gives the loop."""
+        self._streams, self._retries = True, self.context.options.retry_streams
+        return self
+
+    @property
+    def error(self) -> BaseException | None:
+        """What the caller is to get as an exception: the best attempt's, of a stream the last one's."""
+        attempts = self.context.run.attempts
+        if not attempts:
+            return self._ended.error
+        return (attempts[-1] if self._streams else self.context.run.best).error
+
+    @property
+    def value(self) -> Any:
+        """What the caller is to get: the best attempt's native result, of a stream what the generator returned."""
+        if self._streams or not self.context.run.attempts:
+            return self._ended.value
+        return self.context.run.native
+
+    # --- the loop ------------------------------------------------------------------------------------------------
+    def _attempts(self, opened: OpenAttempt) -> Actions:
+        context = self.context
+        attempt = yield from self._attempt(opened)
+        while attempt is not None and self._retries and context.wants_retry(attempt):
+            is_prepared: bool = yield PrepareRetry(context, attempt)
+            if not is_prepared:
+                break
+            self.stage = Stage.PREPARED
+            if context.recovery.wait_s > 0:
+                yield Wait(context.recovery.wait_s)
+            if self._streams:
+                yield Announce(RetryBoundary.after(attempt, context.recovery.repair))
+            reopened: OpenAttempt | None = yield Reopen(context, opened)
+            if reopened is None:
+                break
+            opened = reopened
+            attempt = yield from self._attempt(opened)
+        if attempt is not None:
+            if not self._retries:
+                context.leave_failed(attempt)
+            yield Conclude(context)
+
+    def _attempt(self, opened: OpenAttempt) -> Generator[Action, Any, Attempt | None]:
+        """One attempt; None when it turned out to be no run."""
+        context, self.stage, self._open = self.context, Stage.OPENED, opened
+        ended: CallOutcome = yield CallTeam(context, opened)
+        self._ended, judged = ended, _NOT_FOLLOWED
+        if ended.error is not None:
+            judged = judge_error(ended.error)
+        elif ended.result is not None and context.is_run(opened, ended):
+            ruling = yield AskCheck(context, opened, ended.result)
+            judged = context.judge(ended.result, ruling)
+        self.stage, self._open = Stage.JUDGED, None
+        attempt = context.close(opened, judged, ended)
+        self.stage = Stage.CLOSED
+        return attempt
+
+    def _end(self, judged: JudgedRunOutcome, ended: CallOutcome) -> None:
+        """End before the end; an attempt that goes on is closed like this."""
+        if self.stage is Stage.FINISHED or sys.is_finalizing():  # nothing can be imported or stored any more
+            return
+        self.stage = Stage.FINISHED
+        opened, self._open = self._open, None
+        try:
+            with guard("end the call"):
+                self._actions.close()
+                if opened is not None:
+                    self.context.close(opened, judged, ended)
+        finally:
+            if opened is not None:
+                opened.run.finish()  # nothing to do but after a fault of ours
+            self.context.recovery.break_off(self.context.run)
+            self.context.finish_off_the_loop()

@@ -1,0 +1,381 @@
+"""``hook``, ``unhook`` and ``last_run``: which teams and functions are hooked, and by which host."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import weakref
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from typing import Any
+
+from tracer_hooks._guard import guard, warn_once
+from tracer_hooks.errors import AdapterError, AdapterNotFoundError, MissingExtraError
+from tracer_hooks.frameworks import KnowsCopies, TeamCall, adapter_for, find_adapters
+from tracer_hooks.frameworks.plain import PlainAdapter, PlainTeam, answer_text
+from tracer_hooks.runtime._options import HookOptions, as_hook, make_options
+from tracer_hooks.runtime._rerunner import TeamSource
+from tracer_hooks.runtime._team_host import TeamHost
+from tracer_hooks.runtime._team_run import TeamRun
+from tracer_hooks.telemetry import is_suppressed
+
+HOST = "__tracer_hooks_conductor__"
+"""Attribute of a hooked function that holds its host."""
+_hosts: weakref.WeakValueDictionary[int, TeamHost] = weakref.WeakValueDictionary()
+"""By the id of the team object."""
+
+
+def host_of(target: Any) -> TeamHost | None:
+    """The host of a hooked team or function."""
+    if inspect.isroutine(target):
+        own = getattr(target, HOST, None)
+        return own if isinstance(own, TeamHost) and not own.is_off else None
+    host = _hosts.get(id(target))
+    # A host that is still at work may outlive its team, whose id then goes to another object.
+    if host is not None and host.conducts(target):
+        return host
+    for found in find_adapters():
+        if isinstance(found.adapter, KnowsCopies) and found.adapter.recognises(target):
+            recognised = found.adapter.host_of(target)
+            return recognised if isinstance(recognised, TeamHost) else None
+    return None
+
+
+def hook_team(team: Any, options: HookOptions, source: TeamSource) -> Any:
+    """Hook a team object, once; gives the object."""
+    if host_of(team) is not None:
+        return team
+    adapter = adapter_for(team)
+    adapter.framework_version()
+    host = TeamHost(adapter, source, options)
+    host.hook(team)
+    _hosts[id(team)] = host
+    return team
+
+
+def unhook_team(team: Any, host: TeamHost) -> None:
+    """Put back what hooking changed."""
+    host.unhook()
+    if _hosts.get(id(team)) is host:
+        del _hosts[id(team)]
+
+
+def is_team(target: Any) -> bool:
+    """Whether an adapter recognises ``target``, or would if it were installed."""
+    try:
+        adapter_for(target)
+    except AdapterNotFoundError:
+        return False
+    except MissingExtraError:  # let hook_team say what to install
+        return True
+    return True
+
+
+def is_built_team(value: Any) -> bool:
+    """Whether what a function returned is a team, and not the result of one, so that the function is a factory."""
+    if value is None or isinstance(value, (str, bytes, int, float, dict, list, tuple)):
+        return False
+    if inspect.isroutine(value) and not inspect.isbuiltin(value):
+        return True
+    try:
+        adapter_for(value)
+    except AdapterNotFoundError:
+        return False
+    except MissingExtraError as error:  # maybe a team, maybe its result; the user's call must not fail for it
+        warn_once(f"not observed: {error.requirement}", "tracer-hooks observes nothing here: %s", error)
+        return False
+    return True
+
+
+FACTORY = "__tracer_hooks_factory__"
+"""Attribute of a hooked factory, and of a function that may turn out to be one."""
+
+
+class Factory:
+    """What is known of a hooked factory.
+
+    Attributes:
+        is_certain: Whether it is known to build teams: by its parameters, or because it built one.
+        is_off: Whether it was unhooked; the teams that it builds from then on are not hooked.
+        function: The user's own function.
+        options: What it was hooked with.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: HookOptions, *, is_certain: bool) -> None:
+        self.is_certain = is_certain
+        self.is_off = False
+        self.function = function
+        self.options = options
+
+    def build(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Build a team and hook it."""
+        source = self._source(args, kwargs)
+        return self._hooked(source.build(), source)
+
+    async def build_async(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The same for a factory that is awaited."""
+        source = self._source(args, kwargs)
+        return self._hooked(await source.build_async(), source)
+
+    def hooked_if_team(self, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What a call gave; a team, by which it shows that this is a factory, comes out hooked."""
+        if is_suppressed() or not is_built_team(value):
+            return value
+        self.is_certain = True
+        return self._hooked(_as_team(value), self._source(args, kwargs))
+
+    async def hooked_later(self, value: Awaitable[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The same for a plain function that hands on a coroutine."""
+        return self.hooked_if_team(await value, args, kwargs)
+
+    def _source(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TeamSource:
+        return TeamSource(self.function, args, kwargs, as_team=_as_team)
+
+    def _hooked(self, team: Any, source: TeamSource) -> Any:
+        """A team of a framework is hooked itself; for a team in plain Python the caller gets its function, hooked."""
+        if isinstance(team, PlainTeam):
+            return _runner(team, self.options, source)
+        return team if inspect.isroutine(team) else hook_team(team, self.options, source)
+
+
+def hook_function(function: Callable[..., Any], options: HookOptions) -> Callable[..., Any]:
+    """Hook a function that builds a team, or one that runs it; see :func:`tracer_hooks.hook` for which is which."""
+    parameters = _parameters(function)
+    required = {name for name, parameter in parameters.items() if _is_required(parameter)}
+    if required <= {"prompts"} and "prompts" in parameters:
+        return _factory(function, Factory(function, options, is_certain=True))
+    if required or inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
+        return _runner(_plain_team(function), options, TeamSource())
+    return _factory_or_runner(function, Factory(function, options, is_certain=False), options)
+
+
+def factory_of(target: Any) -> Factory | None:
+    """What is known of a hooked factory, or of a function without required parameters, which may be one."""
+    factory = getattr(target, FACTORY, None) if inspect.isroutine(target) else None
+    return factory if isinstance(factory, Factory) and not factory.is_off else None
+
+
+def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    try:
+        parameters = dict(inspect.signature(function).parameters)
+    except (TypeError, ValueError):  # some built-in callables have no signature: take it for a function of the task
+        return {"task": inspect.Parameter("task", inspect.Parameter.POSITIONAL_ONLY)}
+    first = next(iter(parameters), None)
+    if first in ("self", "cls"):  # a method, decorated in the body of its class
+        del parameters[first]
+    return parameters
+
+
+def _is_required(parameter: inspect.Parameter) -> bool:
+    variadic = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    return parameter.default is parameter.empty and not variadic
+
+
+def _factory(function: Callable[..., Any], factory: Factory) -> Callable[..., Any]:
+    """Teams that ``function`` builds come out hooked."""
+    build: Callable[..., Any]
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def build_async(*args: Any, **kwargs: Any) -> Any:
+            return await (function(*args, **kwargs) if factory.is_off else factory.build_async(args, kwargs))
+
+        build = build_async
+    else:
+
+        @functools.wraps(function)
+        def build_now(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs) if factory.is_off else factory.build(args, kwargs)
+
+        build = build_now
+    setattr(build, FACTORY, factory)
+    return build
+
+
+def _factory_or_runner(function: Callable[..., Any], factory: Factory, options: HookOptions) -> Callable[..., Any]:
+    """What a function without required parameters is shows when it is called: a factory, if a team comes out.
+
+    It is conducted as a team of which it is not known whether its calls are runs; a team that comes out is hooked.
+    """
+    build = _factory(function, factory)
+    runner = _runner(_plain_team(function), options, TeamSource(), is_no_result=is_built_team)
+    call: Callable[..., Any]
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def call_async(*args: Any, **kwargs: Any) -> Any:
+            if factory.is_certain or factory.is_off:
+                return await build(*args, **kwargs)
+            return factory.hooked_if_team(await runner(*args, **kwargs), args, kwargs)
+
+        call = call_async
+    else:
+
+        @functools.wraps(function)
+        def call_now(*args: Any, **kwargs: Any) -> Any:
+            if factory.is_certain or factory.is_off:
+                return build(*args, **kwargs)
+            value = runner(*args, **kwargs)
+            if inspect.iscoroutine(value):
+                return factory.hooked_later(value, args, kwargs)
+            return factory.hooked_if_team(value, args, kwargs)
+
+        call = call_now
+    setattr(call, HOST, getattr(runner, HOST))
+    setattr(call, FACTORY, factory)
+    return call
+
+
+def _as_team(built: Any) -> Any:
+    return _plain_team(built) if inspect.isroutine(built) and host_of(built) is None else built
+
+
+def _plain_team(function: Callable[..., Any]) -> PlainTeam:
+    named = getattr(function, "func", function)  # functools.partial has no name of its own
+    return PlainTeam(function, getattr(named, "__name__", type(named).__name__))
+
+
+def _runner(
+    team: PlainTeam, options: HookOptions, source: TeamSource, *, is_no_result: Callable[[Any], bool] | None = None
+) -> Callable[..., Any]:
+    host = TeamHost(PlainAdapter(), source, options, is_no_result=is_no_result)
+    wrapped = _wrapped(team.run, host, team)
+    setattr(wrapped, HOST, host)
+    return wrapped
+
+
+def _wrapped(function: Callable[..., Any], host: TeamHost, team: PlainTeam) -> Callable[..., Any]:
+    """``function`` with every call conducted; it keeps its nature, since others ask for it before they call."""
+
+    def conducted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> TeamCall | None:
+        if host.is_off or is_suppressed() or not _fits(function, args, kwargs):
+            return None
+        task = ""
+        with guard("read the task"):
+            task = _task(function, args, kwargs)
+        return TeamCall(team=team, method="run", args=args, kwargs=kwargs, task=task)
+
+    async def run_astream(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        call = conducted(args, kwargs)
+        items: Any = function(*args, **kwargs) if call is None else host.astream(call)
+        try:
+            async for item in items:
+                yield item
+        finally:
+            await items.aclose()
+
+    def run_stream(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        call = conducted(args, kwargs)
+        return (yield from (function(*args, **kwargs) if call is None else host.stream(call)))
+
+    async def run_async(*args: Any, **kwargs: Any) -> Any:
+        call = conducted(args, kwargs)
+        return await (function(*args, **kwargs) if call is None else host.acall(call))
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        call = conducted(args, kwargs)
+        return function(*args, **kwargs) if call is None else host.call(call)
+
+    natures: list[tuple[Callable[..., bool], Callable[..., Any]]] = [
+        (inspect.isasyncgenfunction, run_astream),
+        (inspect.isgeneratorfunction, run_stream),
+        (inspect.iscoroutinefunction, run_async),
+    ]
+    return functools.wraps(function)(next((wrapper for is_so, wrapper in natures if is_so(function)), run))
+
+
+def _fits(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether the arguments fit; if not, the call raises as without us, and is neither a run nor repeated."""
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    except ValueError:  # no signature
+        return True
+    return True
+
+
+def _task(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    try:
+        given = inspect.signature(function).bind(*args, **kwargs)
+    except ValueError:  # no signature
+        return answer_text(args[0] if args else "")
+    values = [value for name, value in given.arguments.items() if name not in ("self", "cls")]
+    return answer_text(values[0]) if values else ""
+
+
+_DECORATED: Any = object()
+"""Stands for the target of ``@hook(...)``, which comes later; None is a mistake of the caller's."""
+
+
+@as_hook(HookOptions)
+def hook(target: Any = _DECORATED, /, **options: Any) -> Any:
+    """Observe every run of a team, say which agent and step made a failed one fail, and optionally repair it.
+
+    Three kinds of target, all as ``@hook``, ``@hook(...)`` or ``hook(target, ...)``:
+
+    - a **factory** that returns a team, best with a parameter ``prompts=None`` (a mapping from agent name to
+      instructions): prompts can then be rewritten, and every retry runs on a team that is built anew;
+    - a **team**: an AutoGen team or agent, a CrewAI crew or flow, a compiled LangGraph graph; the object itself is
+      returned, hooked;
+    - a **function that runs a team**, plain, asynchronous or a generator. Its first argument is taken for the task. A
+      function counts as a factory when it has a parameter ``prompts`` and no other required one, or has no required
+      parameter and returns a team or a function.
+
+    The team's own API keeps its behaviour and return types; :func:`last_run` gives the rest. What is hooked already is
+    given back as it is, with the options of its first hook.
+
+    Args:
+        target: What to hook.
+        **options: See :class:`HookOptions`; ``capture`` (``"off"``, ``"redacted"``, ``"full"``) and ``store`` (a path
+            or ``"off"``) override the environment.
+
+    Raises:
+        ConfigError: An option cannot be used.
+        AdapterNotFoundError: No installed adapter recognises the team.
+        MissingExtraError: The framework's adapter is not installed.
+        UnsupportedVersionError: The framework's version is outside the adapter's range.
+    """
+    made = make_options(**options)
+    if target is _DECORATED:
+        return lambda decorated: _hook(decorated, made)
+    return _hook(target, made)
+
+
+def unhook(target: Any) -> None:
+    """Undo :func:`hook`: every attribute of the team is again what it was. Not hooked: nothing happens.
+
+    A function is then called without us; a factory's next teams are not hooked, those it built already are.
+    """
+    factory, host = factory_of(target), host_of(target)
+    if factory is not None:
+        factory.is_off = True
+    if host is not None:
+        unhook_team(target, host)
+
+
+def last_run(target: Any) -> TeamRun | None:
+    """The newest run of a hooked team or function; of the calling task or thread, when it made one.
+
+    Raises:
+        AdapterError: ``target`` is not hooked.
+    """
+    host, factory = host_of(target), factory_of(target)
+    if factory is not None and factory.is_certain:
+        raise AdapterError(f"{target!r} is a factory, expected the team that it built: last_run(team)")
+    if host is None:
+        raise AdapterError(
+            f"{target!r} is not hooked; expected a team or function that went through tracer_hooks.hook()"
+        )
+    return host.last_run
+
+
+def _hook(target: Any, options: HookOptions) -> Any:
+    if host_of(target) is not None or factory_of(target) is not None:
+        return target
+    if inspect.isclass(target):
+        raise AdapterNotFoundError(
+            f"{target!r} is a class; expected a team, or a function that builds or runs one. Hook an instance of it"
+        )
+    if inspect.isroutine(target) or (callable(target) and not is_team(target)):
+        return hook_function(target, options)
+    return hook_team(target, options, TeamSource())

@@ -1,0 +1,273 @@
+"""The options of :func:`tracer_hooks.hook`: each is declared, typed and checked at one place."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, get_args, overload
+
+from opentelemetry.trace import TracerProvider
+
+from tracer_hooks._cached_property import cached_property
+from tracer_hooks.attribution import Attributor, get_attributor
+from tracer_hooks.config import CaptureConfig, HookConfig
+from tracer_hooks.errors import ConfigError
+from tracer_hooks.feedback import RepairChoice, RetryPolicy, Strategies, strategies_of
+from tracer_hooks.frameworks import Intervention
+from tracer_hooks.repairs import FeedbackMode
+from tracer_hooks.replay import ToolRules
+from tracer_hooks.runtime._calibrated import CalibratedAttributors, attributors_folder
+from tracer_hooks.runtime._judging import Check, Expected
+from tracer_hooks.schema import Trajectory
+from tracer_hooks.telemetry import Emitter
+
+if TYPE_CHECKING:
+    from tracer_hooks.runtime._team_run import Attempt, TeamRun
+
+P = ParamSpec("P")
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+DiagnoseMode = Literal["auto", "inline", "background", "off"]
+PromptUse = Literal["own", "accepted"]
+_MOST_CONTROL = 0.5
+
+
+def _is_function(value: object) -> bool:
+    return value is None or callable(value)
+
+
+def _is_expected(value: object) -> bool:
+    return value is None or isinstance(value, (str, Mapping)) or callable(value)
+
+
+def _is_bound(value: object) -> bool:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value >= 0
+    return isinstance(value, RetryPolicy)
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MOST_CONTROL
+
+
+def _is_mode(value: object) -> bool:
+    return isinstance(value, bool) or (isinstance(value, str) and value in get_args(DiagnoseMode))
+
+
+def _is_callback(value: object) -> bool:
+    return value is None or (callable(value) and not inspect.iscoroutinefunction(value))
+
+
+def _is_provider(value: object) -> bool:
+    return value is None or callable(getattr(value, "get_tracer", None))
+
+
+def _is(*kinds: type | None) -> Callable[[object], bool]:
+    allowed = tuple(type(None) if kind is None else kind for kind in kinds)
+    return lambda value: isinstance(value, allowed)
+
+
+def _one_of(words: Any) -> Callable[[object], bool]:
+    return lambda value: value in get_args(words)
+
+
+def _expect(fits: Callable[[object], bool], words: str) -> dict[str, Any]:
+    """What an option may be; options without it are checked by those who read them."""
+    return {"fits": fits, "expected": words}
+
+
+_CALLBACK = _expect(_is_callback, "a plain function: it may be called outside of your event loop")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HookOptions:
+    """How a hooked team is judged, diagnosed and repaired."""
+
+    check: Check | None = field(default=None, metadata=_expect(_is_function, "a function"))
+    """Decides whether a run succeeded."""
+    expected: Expected | None = field(
+        default=None,
+        metadata=_expect(_is_expected, "a text, a mapping from task to text, or a function of the task"),
+    )
+    """The expected answer; decides where there is no check, and helps the diagnosis."""
+    retries: int | RetryPolicy = field(default=0, metadata=_expect(_is_bound, "a number, 0 or more, or a RetryPolicy"))
+    """How often a failed call is tried again."""
+    repair: RepairChoice = "search"
+    """How: ``search`` chooses what to say to whom, and from which step to go on, among what helped before; ``plain``
+    tries again and nothing else; or strategies by name or as objects, one to use it alone, several to search among."""
+    feedback: FeedbackMode = field(
+        default="masked", metadata=_expect(_one_of(FeedbackMode), "'masked', 'reason' or 'none'")
+    )
+    """What a team may be told of the check's reason: ``masked`` without the expected answer, ``reason`` as the check
+    wrote it, ``none`` nothing."""
+    tools: ToolRules | str | Mapping[str, str] | None = field(
+        default=None,
+        metadata=_expect(
+            _is(str, Mapping, ToolRules, None), "a word for all tools, a mapping from tool to word, or ToolRules"
+        ),
+    )
+    """What tools may do in a further attempt; default they run again from the resumed step on."""
+    retry_streams: bool = field(default=False, metadata=_expect(_is(bool), "a bool"))
+    """Whether a failed stream goes on with the next attempt, after a :class:`RetryBoundary`."""
+    prompts: PromptUse = field(default="own", metadata=_expect(_one_of(PromptUse), "'own' or 'accepted'"))
+    """Which prompts the team runs on: ``own``, those that it was built with, or ``accepted``, those that
+    ``tracer-hooks improve`` accepted for it and keeps in the run store. They reach the agents of every attempt and
+    change nothing at the team. A run that a check or an expected answer decides on counts for or against them; where
+    runs have become worse they are rolled back, with a warning. A team whose own instructions have changed since runs
+    on its own."""
+    prompt_control: float = field(default=0.0, metadata=_expect(_is_share, "a share of the calls, from 0 to 0.5"))
+    """Which share of the calls, 0 to 0.5, goes on with the prompts that were current before the accepted ones: then a
+    change for the worse that has other reasons is told apart from one of the prompts."""
+    diagnose: DiagnoseMode | bool = field(
+        default="auto", metadata=_expect(_is_mode, "'auto', 'inline', 'background', 'off' or a bool")
+    )
+    """When failed runs are diagnosed: ``auto`` is in the background in asynchronous code, else before the call ends."""
+    attributor: str | Attributor = "auto"
+    """Who diagnoses."""
+    on_attempt: Callable[[Attempt], Any] | None = field(default=None, metadata=_CALLBACK)
+    """Called with every attempt when it has ended, before the next one begins."""
+    on_failure: Callable[[TeamRun], Any] | None = field(default=None, metadata=_CALLBACK)
+    """Called with the run after a failed call was diagnosed."""
+    intervention: Intervention | None = field(
+        default=None, metadata=_expect(_is(Intervention, None), "an Intervention")
+    )
+    """Asked before and after every model and tool call."""
+    tracer_provider: TracerProvider | None = field(default=None, metadata=_expect(_is_provider, "a TracerProvider"))
+    """Where spans go; default the global provider."""
+    capture: str | CaptureConfig | None = None
+    """What is kept of content, ``off``, ``redacted`` or ``full``; default what the environment says."""
+    store: str | Path | None = field(default=None, metadata=_expect(_is(str, Path, None), "a path or 'off'"))
+    """The run store's file, or ``off``; default what the environment says."""
+    retention: str | None = field(default=None, metadata=_expect(_is(str, None), "an age such as '30d' or '1000 runs'"))
+    """Which runs stay in the store, such as ``30d``; default what the environment says."""
+    config: HookConfig = field(init=False)
+    """Capture, store and retention, with what the environment says."""
+
+    def __post_init__(self) -> None:
+        """Check the options, and fill in what the environment says."""
+        for option in fields(self):
+            if option.metadata and not option.metadata["fits"](getattr(self, option.name)):
+                raise ConfigError(
+                    f"{option.name} is {getattr(self, option.name)!r}, expected {option.metadata['expected']}"
+                )
+        config = HookConfig.from_env(capture=self.capture, store=self.store, retention=self.retention)
+        object.__setattr__(self, "config", config)
+        if self.prompts == "accepted" and config.store is None:
+            raise ConfigError(
+                "prompts is 'accepted', and the run store that keeps accepted prompts is switched off; expected a "
+                "store. Pass store='runs.sqlite', or set TRACER_HOOKS_STORE to a path"
+            )
+        if self.prompt_control and self.prompts == "own":
+            raise ConfigError(
+                f"prompt_control is {self.prompt_control!r}, and prompts is 'own'; expected accepted prompts to "
+                "compare with. Pass prompts='accepted'"
+            )
+        get_attributor(self.attributor)
+        _ = self.strategies, self.tool_rules
+
+    @cached_property
+    def diagnostician(self) -> Attributor:
+        """The attributor itself; made once, since making it reads its weights."""
+        return get_attributor(self.attributor)
+
+    def diagnostician_for(self, trajectory: Trajectory) -> Attributor:
+        """Who diagnoses this run: unless one was asked for, the attributor that was calibrated for its team."""
+        if self.attributor == "auto":
+            calibrated = self._calibrated.attributor_for(trajectory)
+            if calibrated is not None:
+                return calibrated
+        return self.diagnostician
+
+    @cached_property
+    def _calibrated(self) -> CalibratedAttributors:
+        return CalibratedAttributors(attributors_folder(self.config.store))
+
+    @cached_property
+    def emitter(self) -> Emitter:
+        """Where the runs of all teams with these options come from."""
+        return Emitter(tracer_provider=self.tracer_provider, capture=self.config.capture)
+
+    @cached_property
+    def strategies(self) -> Strategies:
+        """What :attr:`repair` means."""
+        return strategies_of(self.repair)
+
+    @cached_property
+    def tool_rules(self) -> ToolRules | None:
+        """What :attr:`tools` means; None where nothing was said."""
+        return None if self.tools is None else ToolRules.of(self.tools)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether anything says what a run is worth."""
+        return self.check is not None or self.expected is not None
+
+    @property
+    def policy(self) -> RetryPolicy:
+        """The retry limits."""
+        return self.retries if isinstance(self.retries, RetryPolicy) else RetryPolicy(max_retries=self.retries)
+
+
+_NAMES = tuple(option.name for option in fields(HookOptions) if option.init)
+
+
+def make_options(**options: Any) -> HookOptions:
+    """Check the options and fill in what the environment says.
+
+    Raises:
+        ConfigError: An option is unknown or has a value that cannot be used.
+    """
+    unknown = sorted(options.keys() - set(_NAMES))
+    if unknown:
+        raise ConfigError(f"unknown option {unknown[0]!r}, expected one of: {', '.join(sorted(_NAMES))}")
+    return HookOptions(**options)
+
+
+class Hook(Protocol[P]):
+    """The type of :func:`tracer_hooks.hook`."""
+
+    @overload
+    def __call__(self, target: T, /, *args: P.args, **options: P.kwargs) -> T: ...
+    @overload
+    def __call__(self, *args: P.args, **options: P.kwargs) -> Callable[[T], T]: ...
+
+
+class Run(Protocol[P]):
+    """The type of :func:`tracer_hooks.run`."""
+
+    def __call__(self, target: Any, task: str, *args: P.args, **options: P.kwargs) -> TeamRun:
+        """Run a team on a task."""
+
+
+class AsyncRun(Protocol[P]):
+    """The type of :func:`tracer_hooks.arun`."""
+
+    def __call__(self, target: Any, task: str, *args: P.args, **options: P.kwargs) -> Coroutine[Any, Any, TeamRun]:
+        """Run a team on a task."""
+
+
+def as_hook(options: Callable[P, HookOptions]) -> Callable[[Callable[..., Any]], Hook[P]]:
+    """Give ``hook`` the options as keyword arguments, for type checkers and ``help``."""
+    return _shows_options
+
+
+def as_run(options: Callable[P, HookOptions]) -> Callable[[Callable[..., TeamRun]], Run[P]]:
+    """The same for ``run``."""
+    return _shows_options
+
+
+def as_arun(
+    options: Callable[P, HookOptions],
+) -> Callable[[Callable[..., Coroutine[Any, Any, TeamRun]]], AsyncRun[P]]:
+    """The same for ``arun``."""
+    return _shows_options
+
+
+def _shows_options(function: Any) -> Any:
+    own = inspect.signature(function)
+    named = [parameter for parameter in own.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
+    options = inspect.signature(HookOptions).parameters.values()
+    function.__signature__ = own.replace(parameters=[*named, *options])
+    return function

@@ -1,0 +1,140 @@
+"""``tracer_hooks.run`` and ``arun``: one task through a team, whatever its framework."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from tracer_hooks.errors import AdapterError
+from tracer_hooks.runtime._hook import factory_of, hook, host_of
+from tracer_hooks.runtime._judging import run_awaitable
+from tracer_hooks.runtime._options import HookOptions, as_arun, as_run
+from tracer_hooks.runtime._team_host import TeamHost
+from tracer_hooks.runtime._team_run import TeamRun, own_scope
+
+
+@as_run(HookOptions)
+def run(target: Any, task: str, **options: Any) -> TeamRun:
+    """Run a team on one task and give the :class:`TeamRun`, diagnosed; an exception of the team is in its ``error``.
+
+    Args:
+        target: A factory, a team, or a function that takes a task; hooked already, or hooked now with ``options``.
+        task: What to do.
+        **options: As for :func:`tracer_hooks.hook`; ignored when ``target`` is hooked already.
+
+    Raises:
+        ConfigError: An option cannot be used.
+        AdapterError: ``target`` is no team, or a factory that gave none.
+    """
+    own_scope()  # runs in tasks and threads below are then known as ours
+    hooked: Any = hook(target, **options)
+    if factory_of(hooked) is not None:
+        built = _guarded_call(hooked, lambda: _to_end(hooked()))
+        if host_of(built) is None:
+            return _newest(hooked).wait()  # it took no task and ran the team itself
+        hooked = built
+    _guarded_call(hooked, lambda: _to_end(_call(hooked, task)()))
+    return _newest(hooked).wait()
+
+
+@as_arun(HookOptions)
+async def arun(target: Any, task: str, **options: Any) -> TeamRun:
+    """The same in asynchronous code; a team with a synchronous API runs in a thread.
+
+    Args:
+        target: A factory, a team, or a function that takes a task; hooked already, or hooked now with ``options``.
+        task: What to do.
+        **options: As for :func:`tracer_hooks.hook`; ignored when ``target`` is hooked already.
+
+    Raises:
+        ConfigError: An option cannot be used.
+        AdapterError: ``target`` is no team, or a factory that gave none.
+    """
+    own_scope()
+    hooked: Any = hook(target, **options)
+    if factory_of(hooked) is not None:
+        built = await _guarded_acall(hooked, hooked)
+        if host_of(built) is None:
+            return await _newest(hooked).diagnosed()
+        hooked = built
+    await _guarded_acall(hooked, _call(hooked, task))
+    return await _newest(hooked).diagnosed()
+
+
+def _call(hooked: Any, task: str) -> Callable[[], Any]:
+    host = host_of(hooked)
+    if host is None:
+        raise AdapterError(f"{hooked!r} gave no team; expected a factory, a team, or a function that takes a task")
+    if inspect.isroutine(hooked):
+        return _BoundCall(hooked, task)
+    call = host.adapter.entry(hooked, task)
+    return _BoundCall(getattr(hooked, call.method), *call.args, **call.kwargs)
+
+
+class _BoundCall:
+    """A function with its arguments, which can be asked whether it is asynchronous."""
+
+    def __init__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        self.function = function
+        self._args, self._kwargs = args, kwargs
+
+    def __call__(self) -> Any:
+        return self.function(*self._args, **self._kwargs)
+
+
+def _guarded_call(hooked: Any, call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except Exception as error:
+        _only_of_the_run(hooked, error)
+
+
+async def _guarded_acall(hooked: Any, call: Callable[[], Any]) -> Any:
+    function = getattr(call, "function", call)
+    is_async = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+    try:
+        value = call() if is_async else await asyncio.to_thread(_drained, call)
+        return await _awaited(value)
+    except Exception as error:
+        _only_of_the_run(hooked, error)
+
+
+def _to_end(value: Any) -> Any:
+    """What comes of a call, waited for."""
+    if inspect.isawaitable(value) or inspect.isasyncgen(value):
+        return run_awaitable(_awaited(value))
+    return _drained(lambda: value)
+
+
+async def _awaited(value: Any) -> Any:
+    if inspect.isasyncgen(value):
+        async for _ in value:
+            pass
+        return None
+    return await value if inspect.isawaitable(value) else value
+
+
+def _drained(call: Callable[[], Any]) -> Any:
+    value = call()
+    if inspect.isgenerator(value):
+        for _ in value:
+            pass
+        return None
+    return value
+
+
+def _only_of_the_run(hooked: Any, error: Exception) -> None:
+    host: TeamHost | None = host_of(hooked)
+    run = host.last_run if host is not None else None
+    if run is None or all(attempt.error is not error for attempt in run.attempts):
+        raise error
+
+
+def _newest(hooked: Any) -> TeamRun:
+    host: TeamHost | None = host_of(hooked)
+    run = host.last_run if host is not None else None
+    if run is None:
+        raise AdapterError(f"{hooked!r} was not run; expected its entry point to go through tracer-hooks")
+    return run

@@ -1,0 +1,303 @@
+"""The record of a hooked call: its attempts and the diagnosis of the last one; and which call is a team's newest."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tracer_hooks._background import DualEvent, process_lock
+from tracer_hooks._cached_property import cached_property
+from tracer_hooks.errors import ReplayError, TracerHooksError
+from tracer_hooks.frameworks import RunResult, Verdict
+from tracer_hooks.repairs import Repair, RepairLog
+from tracer_hooks.replay import Tape
+from tracer_hooks.schema import Attribution, RunOutcome, Trajectory
+from tracer_hooks.telemetry import ContentPolicy
+
+if TYPE_CHECKING:
+    from tracer_hooks.report import ReportRun
+    from tracer_hooks.runtime._rerunner import Rerunner
+    from tracer_hooks.store import RunPrompts
+
+
+@dataclass(kw_only=True)
+class Attempt:
+    """One run of the team within a call."""
+
+    number: int
+    """1 for the user's own run, 2 for the first retry."""
+    outcome: RunOutcome
+    """How the run ended."""
+    outcome_reason: str | None = None
+    """Why."""
+    assemble: Callable[[], Trajectory] = field(repr=False)
+    """Makes the trajectory from what was recorded."""
+    record: Callable[[], Tape] | None = field(default=None, repr=False)
+    """Makes the tape from what was recorded."""
+    result: RunResult | None = None
+    """What came out; None when the run raised."""
+    error: BaseException | None = None
+    """What it raised."""
+    attribution: Attribution | None = None
+    """Its diagnosis; None unless it failed."""
+    repair: Repair | None = None
+    """What it changed against the failed run; None for the user's own run."""
+    verdict: Verdict | None = None
+    """What the check said; None where none was asked."""
+    prompts: RunPrompts | None = None
+    """Which accepted prompts it was made on; None for the team's own, where ``prompts="accepted"`` was not asked for,
+    nothing is accepted, or the team has changed since."""
+    rank: float = 0.0
+    """Compares attempts: the best one's native result is returned."""
+
+    @cached_property
+    def trajectory(self) -> Trajectory:
+        """What happened; assembled when it is first asked for, since most runs succeed and nobody looks."""
+        return self.assemble()
+
+    @cached_property
+    def tape(self) -> Tape:
+        """Every model and tool reply; made when it is first asked for.
+
+        Raises:
+            ReplayError: The run was recorded without content.
+        """
+        if self.record is None:
+            raise ReplayError("this attempt was made without a record, expected one of a hooked team")
+        return self.record()
+
+
+@dataclass(kw_only=True)
+class TeamRun:
+    """One call of a hooked team: what happened, why it failed, and what was done about it."""
+
+    session_id: str
+    """Groups the attempts in the run store."""
+    team: str
+    """The team's name."""
+    task: str
+    """What it was asked to do."""
+    attempts: list[Attempt] = field(default_factory=list)
+    """Every attempt, in order."""
+    repair: RepairLog | None = None
+    """What was tried to recover it, at what price, and what helped; None where nothing failed or no retry was asked
+    for."""
+    gate: ContentPolicy = field(default_factory=ContentPolicy.of_record, repr=False)
+    """What of it may be written: its store and reports hold what passes here. The fields above are as they were."""
+    again: Callable[[], Rerunner] | None = field(default=None, repr=False)
+    """Makes what runs the team again, for replays."""
+    _done: DualEvent = field(default_factory=DualEvent, repr=False)
+
+    @property
+    def last(self) -> Attempt:
+        """The last attempt.
+
+        Raises:
+            TracerHooksError: The run has not ended.
+        """
+        if not self.attempts:
+            raise TracerHooksError(
+                f"the run of {self.team!r} has not ended yet; look at it after the call has returned"
+            )
+        return self.attempts[-1]
+
+    @property
+    def best(self) -> Attempt:
+        """The attempt whose native result the caller gets: the best one, the earliest among equals."""
+        return max(self.attempts, key=lambda attempt: (attempt.rank, -attempt.number)) if self.attempts else self.last
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """What happened in the last attempt."""
+        return self.last.trajectory
+
+    @property
+    def tape(self) -> Tape:
+        """Every model and tool reply of the last attempt.
+
+        Raises:
+            ReplayError: The run was recorded without content.
+        """
+        return self.last.tape
+
+    @property
+    def outcome(self) -> RunOutcome:
+        """How the call ended: the outcome of the attempt that the caller got."""
+        return self.best.outcome
+
+    @property
+    def outcome_reason(self) -> str | None:
+        """Why."""
+        return self.best.outcome_reason
+
+    @property
+    def attribution(self) -> Attribution | None:
+        """The newest diagnosis among the attempts; None when nothing failed, or it is not ready (see :meth:`wait`)."""
+        return next((a.attribution for a in reversed(self.attempts) if a.attribution is not None), None)
+
+    @property
+    def prompts(self) -> RunPrompts | None:
+        """Which accepted prompts the call was made on; None for the team's own, see :attr:`Attempt.prompts`."""
+        return self.attempts[0].prompts if self.attempts else None
+
+    @property
+    def result(self) -> RunResult | None:
+        """What came out of the best attempt; None when it raised."""
+        return self.best.result
+
+    @property
+    def error(self) -> BaseException | None:
+        """What the best attempt raised."""
+        return self.best.error
+
+    @property
+    def native(self) -> object:
+        """What the framework returned in the best attempt."""
+        return self.result.native if self.result is not None else None
+
+    def wait(self, timeout: float | None = None) -> TeamRun:
+        """Wait until a diagnosis in the background is done.
+
+        Args:
+            timeout: Seconds to wait at most; default without end.
+
+        Raises:
+            TimeoutError: It took longer.
+        """
+        if not self._done.wait(timeout):
+            raise TimeoutError(f"the diagnosis of run {self.session_id!r} was not done within {timeout:g} s")
+        return self
+
+    async def diagnosed(self) -> TeamRun:
+        """Wait, in asynchronous code, until a diagnosis in the background is done."""
+        await self._done.wait_async()
+        return self
+
+    def report(self, path: str | Path = "report.html") -> Path:
+        """Write the run as one self-contained HTML page and give its path."""
+        from tracer_hooks.report import write_html
+
+        target = Path(path)
+        write_html(target, report_run(self))
+        return target
+
+
+def kept_repair(run: TeamRun) -> RepairLog | None:
+    """What was tried, as it may be written: repairs tell agents what went wrong in words of the run."""
+    if run.repair is None or run.gate.allows_all:
+        return run.repair
+    gate = run.gate
+    trials = tuple(
+        trial.model_copy(
+            update={
+                "repair": trial.repair.model_copy(
+                    update={"text": gate.needed(trial.repair.text), "reason": gate.needed(trial.repair.reason)}
+                ),
+                "note": gate.name(trial.note),
+            }
+        )
+        for trial in run.repair.trials
+    )
+    return run.repair.model_copy(update={"trials": trials, "stopped": gate.name(run.repair.stopped)})
+
+
+def report_run(run: TeamRun) -> ReportRun:
+    """``run`` in the shape that reports are made from."""
+    from tracer_hooks.report import ReportAttempt, ReportRun
+
+    attempts = [
+        ReportAttempt(
+            number=attempt.number,
+            trajectory=attempt.trajectory,
+            attribution=attempt.attribution,
+            prompts=attempt.prompts.words if attempt.prompts is not None else "",
+        )
+        for attempt in run.attempts
+    ]
+    framework = run.attempts[0].trajectory.framework if run.attempts else ""
+    return ReportRun(
+        team=run.team, framework=framework, task=run.gate.text(run.task), attempts=attempts, repair=kept_repair(run)
+    )
+
+
+# --- the newest calls of a team: of the calling task or thread, and of all --------------------------------------------
+_MAX_AROUND = 8
+"""Tasks may start tasks without end; only the nearest ones hear of a run."""
+
+
+class _Scope:
+    """A task or thread that made a run, and those that started it.
+
+    The context variable holds this instead of the runs: contexts live as long as their threads, and a run, by way of
+    its exception's frames, may hold on to the whole team.
+    """
+
+    __slots__ = ("__weakref__", "around", "owner")
+
+    def __init__(self, owner: object, around: tuple[weakref.ref[_Scope], ...]) -> None:
+        self.owner = weakref.ref(owner)
+        self.around = around
+
+    def chain(self) -> Iterator[_Scope]:
+        """This scope, then those around it."""
+        yield self
+        for reference in self.around:
+            scope = reference()
+            if scope is not None:
+                yield scope
+
+
+# One variable for all teams: contexts never let go of a variable.
+_SCOPE: ContextVar[_Scope | None] = ContextVar("tracer_hooks_scope", default=None)
+
+
+def own_scope() -> Any:
+    """The scope of the calling task or thread, made where there is none, so that runs of tasks below are seen in it."""
+    owner, scope = _caller(), _SCOPE.get()
+    if scope is None or scope.owner() is not owner:
+        around = () if scope is None else (weakref.ref(scope), *scope.around)
+        scope = _Scope(owner, around[:_MAX_AROUND])
+        _SCOPE.set(scope)
+    return scope
+
+
+class LatestRuns:
+    """Knows for every task and thread which run of one team is the newest that it, or a task that it started, made."""
+
+    def __init__(self) -> None:
+        self._lock = process_lock()
+        self._newest: TeamRun | None = None
+        self._by_scope: weakref.WeakKeyDictionary[_Scope, TeamRun] = weakref.WeakKeyDictionary()
+        self._by_thread: weakref.WeakKeyDictionary[threading.Thread, TeamRun] = weakref.WeakKeyDictionary()
+
+    def add(self, run: TeamRun) -> None:
+        """Note a run that begins in the calling task or thread."""
+        scope: _Scope = own_scope()
+        with self._lock:
+            self._newest = run
+            self._by_thread[threading.current_thread()] = run
+            for around in scope.chain():
+                self._by_scope[around] = run
+
+    @property
+    def newest(self) -> TeamRun | None:
+        """The newest run of the calling task or thread, else the newest run."""
+        scope = _SCOPE.get()
+        with self._lock:
+            if scope is not None and (mine := self._by_scope.get(scope)) is not None:
+                return mine
+            return self._by_thread.get(threading.current_thread()) or self._newest
+
+
+def _caller() -> object:
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no event loop is running here
+        task = None
+    return task if task is not None else threading.current_thread()
