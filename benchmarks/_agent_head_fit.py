@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tracer_hooks._optional import require
+from tracer_hooks._lazy import require
 from tracer_hooks.attribution._features import FeatureTable, features_of, group_of
 from tracer_hooks.attribution._reading._roles import fold
 from tracer_hooks.errors import AttributionError

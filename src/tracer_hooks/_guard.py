@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import ParamSpec, TypeVar
 
 from tracer_hooks._background import process_lock
-from tracer_hooks._safe_text import on_one_line
+from tracer_hooks._text import on_one_line
 
 
 class _SafeLines(logging.Filter):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
-from tracer_hooks._optional import require
+from tracer_hooks._lazy import require
 from tracer_hooks.errors import EndpointError
 from tracer_hooks.schema import Usage, to_text
 from tracer_hooks.telemetry import suppressed

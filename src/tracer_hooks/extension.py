@@ -5,18 +5,14 @@ Stable between the core and the distributions of the same version; others should
 
 from typing import TYPE_CHECKING
 
-from tracer_hooks._lazy_names import lazy_names
+from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks._atomic_files import write_files
-    from tracer_hooks._cached_property import cached_property
-    from tracer_hooks._file_bytes import read_bytes
-    from tracer_hooks._first_problem import first_problem
+    from tracer_hooks._files import make_folder, opener, seal, write_files
     from tracer_hooks._folds import grouped_folds
     from tracer_hooks._guard import warn_once
-    from tracer_hooks._limits import brief
-    from tracer_hooks._optional import require
-    from tracer_hooks._private_files import make_folder, opener, seal
+    from tracer_hooks._lazy import cached_property, require
+    from tracer_hooks._reading import brief, first_problem, read_bytes
     from tracer_hooks.attribution._abstaining import INCOMPLETE, Refusal, refusal_of
     from tracer_hooks.attribution._answering import has_content
     from tracer_hooks.attribution._features import FeatureTable, features_of
@@ -129,18 +125,22 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "tracer_hooks._atomic_files": ("write_files",),
-        "tracer_hooks._cached_property": ("cached_property",),
-        "tracer_hooks._file_bytes": ("read_bytes",),
-        "tracer_hooks._first_problem": ("first_problem",),
-        "tracer_hooks._folds": ("grouped_folds",),
-        "tracer_hooks._guard": ("warn_once",),
-        "tracer_hooks._limits": ("brief",),
-        "tracer_hooks._optional": ("require",),
-        "tracer_hooks._private_files": (
+        "tracer_hooks._files": (
             "make_folder",
             "opener",
             "seal",
+            "write_files",
+        ),
+        "tracer_hooks._folds": ("grouped_folds",),
+        "tracer_hooks._guard": ("warn_once",),
+        "tracer_hooks._lazy": (
+            "cached_property",
+            "require",
+        ),
+        "tracer_hooks._reading": (
+            "brief",
+            "first_problem",
+            "read_bytes",
         ),
         "tracer_hooks.attribution._abstaining": (
             "INCOMPLETE",

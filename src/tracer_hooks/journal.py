@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tracer_hooks._atomic_files import write_files
-from tracer_hooks._private_files import make_folder, opener
+from tracer_hooks._files import make_folder, opener, write_files
 from tracer_hooks.errors import DatasetError
 
 NAME = "journal.jsonl"

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pydantic import Field, ValidationError
 
-from tracer_hooks._first_problem import first_problem
+from tracer_hooks._reading import first_problem
 from tracer_hooks.errors import DatasetError
 from tracer_hooks.schema import Json, Record, Text, to_json
 

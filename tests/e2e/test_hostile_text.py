@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import typer
 
-from tracer_hooks._safe_text import is_deceptive
+from tracer_hooks._text import is_deceptive
 from tracer_hooks.cli import console
 from tracer_hooks.cli.app import app, main
 from tracer_hooks.schema import (

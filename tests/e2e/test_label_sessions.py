@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tracer_hooks._file_lock import locked
+from tracer_hooks._files import locked
 from tracer_hooks.cli._label_file import LabelFile, key_of
 from tracer_hooks.errors import DatasetError
 from tracer_hooks.schema import LabeledTrajectory, to_json
@@ -131,7 +131,7 @@ def test_the_lock_is_one_at_a_time_and_goes_with_its_holder(tmp_path: Path) -> N
     for holder in holders:
         holder.join(60)
     assert most == 1
-    program = "from pathlib import Path; from tracer_hooks._file_lock import locked\n"
+    program = "from pathlib import Path; from tracer_hooks._files import locked\n"
     program += f"import os\nwith locked(Path({str(path)!r})): os.kill(os.getpid(), 9)"
     subprocess.run([sys.executable, "-c", program], check=False, timeout=100)
     with locked(path):

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from tracer_hooks._cached_property import cached_property
+from tracer_hooks._lazy import cached_property
 
 
 class Counted:
@@ -57,7 +57,7 @@ def test_a_property_without_a_name_says_so() -> None:
 
 _PROGRAM = """
 import os, threading
-from tracer_hooks._cached_property import cached_property
+from tracer_hooks._lazy import cached_property
 
 class Slow:
     @cached_property
@@ -94,7 +94,7 @@ def test_nothing_of_ours_uses_the_one_with_a_lock() -> None:
     for folder, _, names in os.walk(home):
         for name in names:
             path = os.path.join(folder, name)
-            if name.endswith(".py") and name != "_cached_property.py":
+            if name.endswith(".py") and name != "_lazy.py":
                 with open(path, encoding="utf-8") as file:
                     text = file.read()
                 assert "from functools import cached_property" not in text, path

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tracer_hooks import errors
-from tracer_hooks._optional import require
+from tracer_hooks._lazy import require
 from tracer_hooks.errors import ConfigError, MissingExtraError, OutputParseError, TracerHooksError
 
 TREE = {name: value for name, value in vars(errors).items() if inspect.isclass(value)}

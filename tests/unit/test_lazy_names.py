@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tracer_hooks
-from tracer_hooks._lazy_names import lazy_names
+from tracer_hooks._lazy import lazy_names
 
 ROOT = Path(tracer_hooks.__file__).parent
 LAZY = sorted(path for path in ROOT.rglob("__init__.py") if "\nlazy_names(" in path.read_text(encoding="utf-8"))

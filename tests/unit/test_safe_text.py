@@ -10,7 +10,7 @@ import unicodedata
 import pytest
 
 from tracer_hooks._guard import logger
-from tracer_hooks._safe_text import in_json, in_prompt, is_deceptive, on_one_line, on_screen
+from tracer_hooks._text import in_json, in_prompt, is_deceptive, on_one_line, on_screen
 
 ALL = "".join(map(chr, range(sys.maxunicode + 1)))
 

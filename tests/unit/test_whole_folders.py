@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tracer_hooks._whole_folders import remove_folder, replaced_folder, whole_folder
+from tracer_hooks._files import remove_folder, replaced_folder, whole_folder
 
 
 def put(target: Path, text: str) -> None:
@@ -63,7 +63,7 @@ def test_a_process_killed_at_any_move_leaves_one_of_both(tmp_path: Path, moves: 
     put(target, "first")
     program = """
 import os, pathlib, signal, sys
-from tracer_hooks._whole_folders import replaced_folder
+from tracer_hooks._files import replaced_folder
 target, left = pathlib.Path(sys.argv[1]), int(sys.argv[2])
 rename = pathlib.Path.rename
 def counted(self, other):

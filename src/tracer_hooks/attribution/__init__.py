@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tracer_hooks._lazy_names import lazy_names
+from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
     from tracer_hooks.attribution._abstaining import ENVIRONMENT_FAULT, blames_environment, is_environment_fault
@@ -49,17 +49,44 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "._abstaining": ("ENVIRONMENT_FAULT", "blames_environment", "is_environment_fault"),
-        "._diagnose": ("diagnose_trajectory", "fault_of_answer"),
+        "._abstaining": (
+            "ENVIRONMENT_FAULT",
+            "blames_environment",
+            "is_environment_fault",
+        ),
+        "._contrast": (
+            "ContrastAttributor",
+            "ContrastOptions",
+            "RunSource",
+        ),
+        "._diagnose": (
+            "diagnose_trajectory",
+            "fault_of_answer",
+        ),
         "._diagnose_each": ("diagnose_each",),
         "._ensemble": ("EnsembleAttributor",),
-        "._fitting": ("FitReport", "Fittable", "TenMore", "fitted_only"),
+        "._fitting": (
+            "FitReport",
+            "Fittable",
+            "TenMore",
+            "fitted_only",
+        ),
+        "._judge": (
+            "JudgeAttributor",
+            "JudgeBudget",
+            "JudgeOptions",
+        ),
         "._protocol": ("Attributor",),
         "._reading": ("expected_values",),
-        "._registry": ("attributor_names", "get_attributor", "register_attributor"),
-        "._scores": ("Scorer", "StepScores"),
+        "._registry": (
+            "attributor_names",
+            "get_attributor",
+            "register_attributor",
+        ),
+        "._scores": (
+            "Scorer",
+            "StepScores",
+        ),
         "._structural": ("StructuralAttributor",),
-        "._contrast": ("ContrastAttributor", "ContrastOptions", "RunSource"),
-        "._judge": ("JudgeAttributor", "JudgeBudget", "JudgeOptions"),
     },
 )

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tracer_hooks._atomic_files import write_files
-from tracer_hooks._limits import brief
+from tracer_hooks._files import write_files
+from tracer_hooks._reading import brief
 from tracer_hooks.attribution._weight_files import read_weights
 
 T = TypeVar("T")

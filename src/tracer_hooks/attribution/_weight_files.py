@@ -10,10 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from tracer_hooks._file_bytes import read_bytes
-from tracer_hooks._first_problem import first_problem
-from tracer_hooks._json_text import parse_json
-from tracer_hooks._limits import brief
+from tracer_hooks._reading import brief, first_problem, parse_json, read_bytes
 from tracer_hooks.errors import AttributionError, ConfigError, MissingExtraError, TracerHooksError
 
 T = TypeVar("T")

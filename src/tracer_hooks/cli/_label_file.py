@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracer_hooks._file_lock import locked
+from tracer_hooks._files import locked
 from tracer_hooks.datasets import write_atomically
 from tracer_hooks.errors import ConfigError, DatasetError, TracerHooksError, TrajectoryError
 from tracer_hooks.schema import (

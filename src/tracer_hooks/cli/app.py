@@ -15,7 +15,7 @@ import typer.core
 import typer.main
 
 from tracer_hooks._guard import is_strict
-from tracer_hooks._safe_text import on_screen
+from tracer_hooks._text import on_screen
 from tracer_hooks._version import __version__
 from tracer_hooks.cli.console import DONE, FAILED, MISSING_EXTRA, USAGE
 from tracer_hooks.errors import ConfigError, MissingExtraError, TracerHooksError

@@ -14,7 +14,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from tracer_hooks._safe_text import in_json, on_screen
+from tracer_hooks._text import in_json, on_screen
 from tracer_hooks.errors import StoreError
 
 if TYPE_CHECKING:  # at run time with the work that is shown

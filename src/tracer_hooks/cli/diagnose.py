@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tracer_hooks._optional import require
+from tracer_hooks._lazy import require
 from tracer_hooks.cli._options import (
     Expected,
     Failed,

@@ -70,7 +70,7 @@ def fit_command(
 
 
 def _save(name: str, fitted: Attributor, summary: dict[str, object], out: Path) -> None:
-    from tracer_hooks._atomic_files import write_files
+    from tracer_hooks._files import write_files
     from tracer_hooks.attribution import Fittable
 
     if not isinstance(fitted, Fittable):

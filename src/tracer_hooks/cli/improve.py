@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from tracer_hooks._safe_text import on_screen
+from tracer_hooks._text import on_screen
 from tracer_hooks.cli._options import (
     BuildTeam,
     Check,

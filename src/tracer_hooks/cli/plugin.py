@@ -10,7 +10,7 @@ It raises an error of :mod:`tracer_hooks.errors`, which ends the process with it
 ``typer.Exit(FAILED)``. It imports what is heavy in its functions, so that its ``--help`` stays quick.
 """
 
-from tracer_hooks._optional import require
+from tracer_hooks._lazy import require
 from tracer_hooks.cli._options import (
     Answer,
     BuildTeam,

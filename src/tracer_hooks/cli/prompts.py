@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from tracer_hooks._safe_text import on_screen
+from tracer_hooks._text import on_screen
 from tracer_hooks.cli._options import Json, Store, needed_store
 from tracer_hooks.cli.console import err, out_wide, print_json, write_result
 from tracer_hooks.cli.console import out as out_console

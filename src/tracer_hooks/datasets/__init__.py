@@ -2,18 +2,17 @@
 
 from typing import TYPE_CHECKING
 
-from tracer_hooks._lazy_names import lazy_names
+from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
     from tracer_hooks.datasets._labeled import LabeledSet, Pair, read_parquet, write_parquet
     from tracer_hooks.datasets._load import FORMATS, load
     from tracer_hooks.datasets._record import LoadedRecord
     from tracer_hooks.datasets._stated import OutcomeOverride, OutcomeSource, OverriddenRun, final_answer, lacks
-    from tracer_hooks.journal import Journal, write_atomically
+    from tracer_hooks.journal import write_atomically
 
 __all__ = [
     "FORMATS",
-    "Journal",
     "LabeledSet",
     "LoadedRecord",
     "OutcomeOverride",
@@ -35,7 +34,6 @@ lazy_names(
             "LabeledSet",
             "Pair",
             "read_parquet",
-            "write_atomically",
             "write_parquet",
         ),
         "._load": (
@@ -50,5 +48,6 @@ lazy_names(
             "final_answer",
             "lacks",
         ),
+        "tracer_hooks.journal": ("write_atomically",),
     },
 )

@@ -11,10 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from tracer_hooks._file_bytes import refuse_special
-from tracer_hooks._json_files import JsonPiece, json_pieces
-from tracer_hooks._limits import brief, max_file_bytes, too_large
-from tracer_hooks._optional import require
+from tracer_hooks._lazy import require
+from tracer_hooks._reading import JsonPiece, brief, json_pieces, max_file_bytes, refuse_special, too_large
 from tracer_hooks.datasets._record import why
 from tracer_hooks.errors import DatasetError, TrajectoryError
 from tracer_hooks.journal import write_atomically

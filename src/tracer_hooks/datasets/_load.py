@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from tracer_hooks import semconv
-from tracer_hooks._file_bytes import READ_ERRORS, open_bytes
-from tracer_hooks._json_files import JsonPiece, json_pieces
+from tracer_hooks._reading import READ_ERRORS, JsonPiece, json_pieces, open_bytes
 from tracer_hooks.datasets._agentrx import (
     agentrx_key,
     is_agentrx_annotation,

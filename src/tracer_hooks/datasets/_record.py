@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from tracer_hooks._first_problem import first_problem
 from tracer_hooks._guard import is_strict
-from tracer_hooks._limits import brief, too_many
+from tracer_hooks._reading import brief, first_problem, too_many
 from tracer_hooks.errors import ConfigError, MissingExtraError, TracerHooksError, TrajectoryError
 from tracer_hooks.schema import LabeledTrajectory, StepInput, Trajectory, to_json_value, to_text
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracer_hooks import semconv
-from tracer_hooks._json_text import parse_json
-from tracer_hooks._limits import MAX_SPAN_DEPTH
+from tracer_hooks._reading import MAX_SPAN_DEPTH, parse_json
 from tracer_hooks.datasets._record import LoadedRecord, content_text
 from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.schema import (

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tracer_hooks._json_files import json_pieces
+from tracer_hooks._reading import json_pieces
 from tracer_hooks.errors import ConfigError, TrajectoryError
 from tracer_hooks.evaluation._cases import SecondLabel
 from tracer_hooks.schema import to_text

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tracer_hooks._lazy_names import lazy_names
+from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
     from tracer_hooks.feedback._choosing import RepairChoice, Strategies, strategies_of
@@ -41,10 +41,21 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "._choosing": ("RepairChoice", "Strategies", "strategies_of"),
+        "._choosing": (
+            "RepairChoice",
+            "Strategies",
+            "strategies_of",
+        ),
         "._fixed": ("FixedRepair",),
-        "._retry": ("RetryBudget", "RetryPolicy"),
-        "._search": ("CountRow", "EffectCounts", "RepairSearch"),
+        "._retry": (
+            "RetryBudget",
+            "RetryPolicy",
+        ),
+        "._search": (
+            "CountRow",
+            "EffectCounts",
+            "RepairSearch",
+        ),
         "._strategies": (
             "FeedbackInMessage",
             "FeedbackInTask",

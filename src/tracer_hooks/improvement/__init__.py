@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tracer_hooks._lazy_names import lazy_names
+from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
     from tracer_hooks.improvement._acceptance import AcceptanceRule, AcceptanceTest, Decision, PairedEvidence

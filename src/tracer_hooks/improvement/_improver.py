@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tracer_hooks._optional import require
+from tracer_hooks._lazy import require
 from tracer_hooks.attribution import get_attributor
 from tracer_hooks.budget import Spending
 from tracer_hooks.datasets import write_atomically

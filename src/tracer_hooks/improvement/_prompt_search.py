@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tracer_hooks._guard import logger
-from tracer_hooks._optional import require
+from tracer_hooks._lazy import require
 from tracer_hooks.errors import BudgetSpentError, ConfigError
 from tracer_hooks.improvement._prompt_writer import (
     JudgedRun,

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from pydantic import Field
 
-from tracer_hooks._optional import require
+from tracer_hooks._lazy import require
 from tracer_hooks.endpoint import Chat, ask
 from tracer_hooks.repairs import NOT_RIGHT, Failure, Secrets, tools_as_text
 from tracer_hooks.schema import Attribution, Record, Step, Text, Trajectory, Usage

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tracer_hooks._lazy_names import lazy_names
+from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
     from tracer_hooks.endpoint import Chat, ask
@@ -59,24 +59,37 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "tracer_hooks.endpoint": ("Chat", "ask"),
+        "tracer_hooks.endpoint": (
+            "Chat",
+            "ask",
+        ),
         "._failure": ("Failure",),
         "._guidance": ("written_guidance",),
         "._leaks": ("leaks",),
         "._log": ("RepairLog",),
         "._masking": (
-            "HIDDEN",
-            "NOT_RIGHT",
             "FeedbackMode",
+            "HIDDEN",
             "MaskedFeedback",
+            "NOT_RIGHT",
             "feedback_of",
             "masked_feedback",
             "shortened",
         ),
         "._past_trial": ("PastTrial",),
         "._prompt_text": ("for_prompt",),
-        "._repair": ("Repair", "RepairScope", "RepairTarget"),
-        "._run_text": ("cut", "error_mode_at", "notes_on", "steps_as_text", "tools_as_text"),
+        "._repair": (
+            "Repair",
+            "RepairScope",
+            "RepairTarget",
+        ),
+        "._run_text": (
+            "cut",
+            "error_mode_at",
+            "notes_on",
+            "steps_as_text",
+            "tools_as_text",
+        ),
         "._secrets": ("Secrets",),
         "._strategy": ("RepairStrategy",),
         "._telling": ("attempt_failed",),

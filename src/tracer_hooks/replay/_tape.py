@@ -13,7 +13,7 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from tracer_hooks import semconv
-from tracer_hooks._json_text import parse_json
+from tracer_hooks._reading import parse_json
 from tracer_hooks.config import ContentCapture
 from tracer_hooks.errors import RecordedFailureError, ReplayError
 from tracer_hooks.frameworks import ToolReply

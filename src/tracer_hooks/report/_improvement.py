@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tracer_hooks._private_files import make_folder, opener
+from tracer_hooks._files import make_folder, opener
 from tracer_hooks.report._page import asset, environment
 from tracer_hooks.report._wording import Excerpt, PromptDiff, clean, excerpt, one_line, prompt_diff
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-from tracer_hooks._private_files import make_folder, opener
+from tracer_hooks._files import make_folder, opener
 from tracer_hooks.repairs import PastTrial
 from tracer_hooks.report._diagnosis import DiagnosisView, diagnosis_view
 from tracer_hooks.report._steps import StepView, Timeline, shown_steps, step_views, texts_of, timeline

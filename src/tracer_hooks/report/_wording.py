@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 from html import escape
 from itertools import groupby
 
-from tracer_hooks._safe_text import on_screen
+from tracer_hooks._text import on_screen
 from tracer_hooks.schema import Attribution, RunOutcome, StepKind, Trajectory, to_text
 
 OUTCOMES = {RunOutcome.SUCCEEDED: "Succeeded", RunOutcome.FAILED: "Failed", RunOutcome.UNKNOWN: "Unknown"}

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tracer_hooks._lazy_names import lazy_names
+from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
     from tracer_hooks.rerun._replay import counterfactual, find_decisive_step, replay_run, resume

@@ -10,12 +10,9 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from tracer_hooks._atomic_files import write_files
-from tracer_hooks._file_bytes import read_bytes
+from tracer_hooks._files import remove_folder, replaced_folder, seal, whole_folder, write_files
 from tracer_hooks._guard import logger, warn_once
-from tracer_hooks._json_text import parse_json
-from tracer_hooks._private_files import seal
-from tracer_hooks._whole_folders import remove_folder, replaced_folder, whole_folder
+from tracer_hooks._reading import parse_json, read_bytes
 from tracer_hooks.attribution import Attributor, get_attributor
 from tracer_hooks.config import DEFAULT_STORE, store_path
 from tracer_hooks.errors import TracerHooksError

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, ge
 
 from opentelemetry.trace import TracerProvider
 
-from tracer_hooks._cached_property import cached_property
+from tracer_hooks._lazy import cached_property
 from tracer_hooks.attribution import Attributor, get_attributor
 from tracer_hooks.config import CaptureConfig, HookConfig
 from tracer_hooks.errors import ConfigError

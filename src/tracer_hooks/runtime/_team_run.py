@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracer_hooks._background import DualEvent, process_lock
-from tracer_hooks._cached_property import cached_property
+from tracer_hooks._lazy import cached_property
 from tracer_hooks.errors import ReplayError, TracerHooksError
 from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.repairs import Repair, RepairLog

@@ -8,10 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from tracer_hooks._first_problem import first_problem
-from tracer_hooks._json_files import json_pieces
-from tracer_hooks._json_text import parse_json
-from tracer_hooks._limits import brief
+from tracer_hooks._reading import brief, first_problem, json_pieces, parse_json
 from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.schema._attribution import Attribution, LabeledTrajectory
 from tracer_hooks.schema._trajectory import SCHEMA_VERSION, Record, Trajectory

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tracer_hooks._lazy_names import lazy_names
+from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
     from tracer_hooks.store._database import default_path
@@ -17,14 +17,7 @@ if TYPE_CHECKING:
         prompt_diff,
     )
     from tracer_hooks.store._prompt_store import PromptStore
-    from tracer_hooks.store._records import (
-        Learnt,
-        PackedRun,
-        RunPrompts,
-        RunSummary,
-        StoredRun,
-        fingerprint,
-    )
+    from tracer_hooks.store._records import Learnt, PackedRun, RunPrompts, RunSummary, StoredRun, fingerprint
     from tracer_hooks.store._run_store import RunStore, Writing
 
 __all__ = [
@@ -71,6 +64,9 @@ lazy_names(
             "StoredRun",
             "fingerprint",
         ),
-        "._run_store": ("RunStore", "Writing"),
+        "._run_store": (
+            "RunStore",
+            "Writing",
+        ),
     },
 )

@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
 from tracer_hooks._background import close_before_fork, no_fork
-from tracer_hooks._private_files import HOME, make_store_file, opener, seal_home
+from tracer_hooks._files import HOME, make_store_file, opener, seal_home
 from tracer_hooks.config import store_path
 from tracer_hooks.errors import StoreError
 from tracer_hooks.store._tables import is_up_to_date, prepare, read_version

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from datetime import UTC, datetime, timedelta
 
-from tracer_hooks._limits import MAX_RECORD_BYTES
+from tracer_hooks._reading import MAX_RECORD_BYTES
 
 COMPRESS_FROM = 4096
 """Bytes of UTF-8 from which a text is compressed: below, zlib saves less than one page of the file."""

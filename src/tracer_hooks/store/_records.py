@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import AwareDatetime, Field, SkipValidation
 
-from tracer_hooks._limits import brief
+from tracer_hooks._reading import brief
 from tracer_hooks.errors import StoreError
 from tracer_hooks.schema import (
     Attribution,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tracer_hooks import semconv
-from tracer_hooks._json_text import parse_json
+from tracer_hooks._reading import parse_json
 from tracer_hooks.schema import AgentSpec, RunOutcome, Step, Trajectory, to_text
 from tracer_hooks.telemetry._records import CHAT_OPERATIONS, SpanRecord, SpanStatus, SpanTree, message_text, messages_in
 from tracer_hooks.telemetry._steps import collect_acts, link_inputs

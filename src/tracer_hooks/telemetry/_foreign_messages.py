@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracer_hooks import semconv
-from tracer_hooks._json_text import parse_json
+from tracer_hooks._reading import parse_json
 from tracer_hooks.schema import to_json_value, to_text
 from tracer_hooks.telemetry._records import Message, SpanEvent, SpanRecord, message_text, text_message
 

@@ -12,8 +12,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from tracer_hooks._file_bytes import READ_ERRORS, open_bytes, read_bytes, unreadable
-from tracer_hooks._json_files import json_pieces
+from tracer_hooks._reading import READ_ERRORS, json_pieces, open_bytes, read_bytes, unreadable
 from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.telemetry._otlp_write import SPAN_KINDS, STATUS_CODES, decode_attributes, decode_id, decode_time
 from tracer_hooks.telemetry._records import SpanEvent, SpanLink, SpanRecord, SpanStatus

@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from tracer_hooks._background import TaskQueue
 from tracer_hooks._guard import warn_once
-from tracer_hooks._limits import brief
+from tracer_hooks._reading import brief
 from tracer_hooks.config import exit_seconds
 from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.schema import to_json_value, to_text

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from tracer_hooks import semconv
-from tracer_hooks._json_text import parse_json
+from tracer_hooks._reading import parse_json
 from tracer_hooks.schema import Usage, to_text
 
 

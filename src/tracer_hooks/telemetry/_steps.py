@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tracer_hooks import semconv
-from tracer_hooks._cached_property import cached_property
+from tracer_hooks._lazy import cached_property
 from tracer_hooks.schema import Step, StepInput, StepKind, ToolCall, Usage, to_json_value, to_text
 from tracer_hooks.telemetry._records import (
     CHAT_OPERATIONS,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracer_hooks._lazy_names import lazy_names
+from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
     from tracer_hooks.testing._observing import CountingIds, Observer, observed, span_tree, ticking_clock

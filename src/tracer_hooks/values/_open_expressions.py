@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from tracer_hooks._cached_property import cached_property
+from tracer_hooks._lazy import cached_property
 from tracer_hooks.values._expressions import NotACalculation, Sign, Token, evaluate, has_operator
 from tracer_hooks.values._quantities import Quantity
 from tracer_hooks.values._reader import TextReader

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks import _atomic_files
+from tracer_hooks import _files
 from tracer_hooks.attribution import _weight_files, get_attributor
 from tracer_hooks.attribution._detection import FailureDetector
 from tracer_hooks.attribution._features import features_of
@@ -228,7 +228,7 @@ def test_a_write_that_fails_leaves_the_old_attributor(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    owner: Any = _atomic_files.os if breaks == "fsync" else Path  # type: ignore[attr-defined]
+    owner: Any = _files.os if breaks == "fsync" else Path  # type: ignore[attr-defined]
     broken: Callable[..., None] = full
     monkeypatch.setattr(owner, breaks, broken)
     with pytest.raises(OSError, match="No space left"):

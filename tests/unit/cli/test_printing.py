@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tracer_hooks import cli
-from tracer_hooks._safe_text import is_deceptive
+from tracer_hooks._text import is_deceptive
 from tracer_hooks.cli.console import SafeConsole
 
 FOLDER = Path(cli.__file__).parent

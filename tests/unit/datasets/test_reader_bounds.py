@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks import _limits
-from tracer_hooks._file_bytes import read_bytes, refuse_special
+from tracer_hooks import _reading
+from tracer_hooks._reading import read_bytes, refuse_special
 from tracer_hooks.cli.app import main
 from tracer_hooks.datasets import LabeledSet, LoadedRecord, _load, load, read_parquet
 from tracer_hooks.errors import ConfigError, DatasetError, TrajectoryError
@@ -77,24 +77,24 @@ def test_what_is_no_file_is_refused_without_opening_it(
 def test_a_bomb_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack_bytes: Callable[[bytes], bytes], content: bytes
 ) -> None:
-    monkeypatch.setenv(_limits.FILE_VARIABLE, "1")
+    monkeypatch.setenv(_reading.FILE_VARIABLE, "1")
     assert "larger than 1 MB; TRACER_HOOKS_MAX_FILE_MB" in refused(between(tmp_path, pack_bytes(content)))
 
 
 def test_a_large_document_is_refused_and_a_larger_bound_reads_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(_limits.FILE_VARIABLE, "1")
+    monkeypatch.setenv(_reading.FILE_VARIABLE, "1")
     content = json.dumps({**GOOD, "task": "x" * 1_500_000}, indent=1).encode()
     assert "larger than 1 MB" in refused(between(tmp_path, content))
-    monkeypatch.setenv(_limits.FILE_VARIABLE, "2")
+    monkeypatch.setenv(_reading.FILE_VARIABLE, "2")
     assert all(record.error is None for record in between(tmp_path, content))
 
 
 def test_a_long_line_is_refused_and_the_lines_around_it_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(_limits.FILE_VARIABLE, "1")
+    monkeypatch.setenv(_reading.FILE_VARIABLE, "1")
     long = json.dumps({**GOOD, "task": "x" * 3_500_000})
     (tmp_path / "x.jsonl").write_text(f"{json.dumps(GOOD)}\n{long}\n{json.dumps(GOOD)}\n")
     assert "the line is larger than 1 MB" in refused(list(load(tmp_path / "x.jsonl")), "x.jsonl:2")
@@ -103,7 +103,7 @@ def test_a_long_line_is_refused_and_the_lines_around_it_are_read(
 def test_a_long_first_line_is_refused_and_the_lines_after_it_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(_limits.FILE_VARIABLE, "1")
+    monkeypatch.setenv(_reading.FILE_VARIABLE, "1")
     long = json.dumps({**GOOD, "task": "x" * 3_500_000})
     (tmp_path / "x.jsonl").write_text(f"{long}\n{json.dumps(GOOD)}\n")
     first, second = load(tmp_path / "x.jsonl")
@@ -121,7 +121,7 @@ def test_a_file_that_is_read_whole_is_refused_when_it_is_too_large(
 ) -> None:
     (tmp_path / "spans.json").write_bytes(b" " * 1_500_000)
     assert len(read_bytes(tmp_path / "spans.json")) == 1_500_000
-    monkeypatch.setenv(_limits.FILE_VARIABLE, "1")
+    monkeypatch.setenv(_reading.FILE_VARIABLE, "1")
     with pytest.raises(TrajectoryError, match=r"spans\.json.*larger than 1 MB"):
         read_bytes(tmp_path / "spans.json")
 
@@ -129,12 +129,12 @@ def test_a_file_that_is_read_whole_is_refused_when_it_is_too_large(
 @pytest.mark.parametrize("value", ["0", "-1", "x", "1.5"])
 def test_a_bound_that_is_no_number_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     good(tmp_path / "x.json")
-    monkeypatch.setenv(_limits.FILE_VARIABLE, value)
+    monkeypatch.setenv(_reading.FILE_VARIABLE, value)
     with pytest.raises(ConfigError, match=r"TRACER_HOOKS_MAX_FILE_MB is .* expected a whole number"):
         list(load(tmp_path / "x.json"))
 
 
-@pytest.mark.parametrize("levels", [_limits.MAX_NESTING, 900, 100_000])
+@pytest.mark.parametrize("levels", [_reading.MAX_NESTING, 900, 100_000])
 @pytest.mark.parametrize("brackets", ["[]", "{}"])
 def test_deep_nesting_is_refused(tmp_path: Path, levels: int, brackets: str) -> None:
     opening, closing = ("[", "]") if brackets == "[]" else ('{"a":', "}")
@@ -143,14 +143,14 @@ def test_deep_nesting_is_refused(tmp_path: Path, levels: int, brackets: str) -> 
 
 
 def test_more_steps_than_are_read_are_refused(tmp_path: Path) -> None:
-    history = [{"role": "assistant", "name": "a", "content": "x"}] * (_limits.MAX_STEPS + 1)
+    history = [{"role": "assistant", "name": "a", "content": "x"}] * (_reading.MAX_STEPS + 1)
     content = json.dumps({"question": "q", "history": history}).encode()
     assert "10,001 steps, expected at most 10,000" in refused(between(tmp_path, content))
 
 
 @pytest.mark.parametrize("shape", ["whowhen", "trajectory"])
 def test_more_agents_than_are_read_are_refused(tmp_path: Path, shape: str) -> None:
-    names = [f"agent {number}" for number in range(_limits.MAX_AGENTS + 1)]
+    names = [f"agent {number}" for number in range(_reading.MAX_AGENTS + 1)]
     steps = [{"index": index, "agent": name} for index, name in enumerate(names)]
     history = [{"role": "assistant", "name": name, "content": "x"} for name in names]
     data = {"question": "q", "history": history} if shape == "whowhen" else {"run_id": "r", "steps": steps}
@@ -163,16 +163,16 @@ def test_a_long_message_is_cut_in_its_middle(tmp_path: Path) -> None:
     message = refused(between(tmp_path, content))
     assert "schema_version of a Trajectory must be" in message
     assert "characters left out" in message
-    assert len(message) <= len(repr(str(tmp_path / "2.json"))) + 2 + _limits.MAX_MESSAGE
+    assert len(message) <= len(repr(str(tmp_path / "2.json"))) + 2 + _reading.MAX_MESSAGE
 
 
 @pytest.mark.parametrize("most", [60, 61, 400])
 def test_a_cut_text_has_the_length_that_was_asked_for(most: int) -> None:
     text = "".join(chr(ord("a") + place % 26) for place in range(1000))
-    cut = _limits.brief(text, most)
+    cut = _reading.brief(text, most)
     assert len(cut) == most
     assert (cut[0], cut[-1]) == (text[0], text[-1])
-    assert _limits.brief(text, 1000) == text
+    assert _reading.brief(text, 1000) == text
 
 
 def broken(*_: object) -> None:
@@ -254,7 +254,7 @@ def test_a_span_among_its_own_ancestors_ends_no_search(tmp_path: Path, tree: lis
 
 def test_spans_inside_each_other_have_a_bound(tmp_path: Path) -> None:
     tree: list[Any] = []
-    for number in range(_limits.MAX_SPAN_DEPTH + 1):
+    for number in range(_reading.MAX_SPAN_DEPTH + 1):
         tree = [(f"s{number}", tree)]
     content = json.dumps({"trace_id": "a" * 32, "spans": spans(*tree)}).encode()
     assert "more than 180 levels" in refused(between(tmp_path, content))
@@ -305,7 +305,7 @@ def test_a_column_of_parquet_that_unpacks_to_too_much_is_refused(
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
     pq.write_table(pa.table({"record": ["x" * 100_000] * 500}), tmp_path / "x.parquet")
-    monkeypatch.setenv(_limits.FILE_VARIABLE, "1")
+    monkeypatch.setenv(_reading.FILE_VARIABLE, "1")
     *_, last = load(tmp_path)
     assert "its column of records is larger than 1 MB" in str(last.error)
 

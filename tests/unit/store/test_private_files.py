@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tracer_hooks
-from tracer_hooks._private_files import is_ours
+from tracer_hooks._files import is_ours
 from tracer_hooks.datasets import write_atomically
 from tracer_hooks.journal import Journal
 from tracer_hooks.store import PromptStore, RunStore

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from tracer_hooks._cached_property import cached_property
+from tracer_hooks._lazy import cached_property
 from tracer_hooks.attribution._contrast._claims import Claim
 from tracer_hooks.attribution._contrast._pairing import Pairing, pair
 from tracer_hooks.attribution._contrast._run_view import RunView

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tracer_hooks._cached_property import cached_property
+from tracer_hooks._lazy import cached_property
 from tracer_hooks.attribution._contrast._comparison import Comparison
 from tracer_hooks.attribution._contrast._marks import VALUES, Divergence, Mark
 from tracer_hooks.attribution._contrast._misplaced import misplaced_values

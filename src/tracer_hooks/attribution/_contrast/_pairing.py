@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tracer_hooks._cached_property import cached_property
+from tracer_hooks._lazy import cached_property
 from tracer_hooks.attribution._contrast._alignment import MATCH_FROM, align
 from tracer_hooks.attribution._contrast._run_view import Act, RunView
 from tracer_hooks.attribution._contrast._term_vectors import Rows

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from tracer_hooks._cached_property import cached_property
+from tracer_hooks._lazy import cached_property
 from tracer_hooks.attribution._contrast._claims import Claim, ClaimKind, argument_claims, parts_of, read_text
 from tracer_hooks.attribution._contrast._customs import Sightings
 from tracer_hooks.attribution._contrast._occurrences import (

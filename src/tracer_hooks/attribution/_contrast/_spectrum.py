@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tracer_hooks._cached_property import cached_property
+from tracer_hooks._lazy import cached_property
 from tracer_hooks.attribution._contrast._claims import Claim, claim_weight
 from tracer_hooks.attribution._contrast._formulas import Formula, famas, scaled, suspiciousness
 from tracer_hooks.attribution._contrast._run_view import Act, RunView

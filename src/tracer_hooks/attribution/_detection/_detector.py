@@ -9,7 +9,7 @@ from math import exp, isfinite
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from tracer_hooks._json_text import parse_json
+from tracer_hooks._reading import parse_json
 from tracer_hooks.attribution._detection._signals import SIGNALS, findings_of
 from tracer_hooks.attribution._features import FeatureTable, View
 from tracer_hooks.attribution._weight_files import REINSTALL, finite, read_weights, reason_of

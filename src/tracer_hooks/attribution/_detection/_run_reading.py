@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from tracer_hooks._cached_property import cached_property
+from tracer_hooks._lazy import cached_property
 from tracer_hooks.attribution._features import FeatureTable
 from tracer_hooks.attribution._features._agreement import agreement, repetition
 from tracer_hooks.attribution._features._failure import failure

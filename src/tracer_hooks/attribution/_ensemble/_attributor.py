@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer_hooks._limits import brief
+from tracer_hooks._reading import brief
 from tracer_hooks.attribution._abstaining import INCOMPLETE, Refusal, suspicion
 from tracer_hooks.attribution._answering import Answer, abstention, attribution_of, has_content
 from tracer_hooks.attribution._ensemble._fit import fit_ensemble

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from tracer_hooks._folds import grouped_folds
-from tracer_hooks._optional import require
+from tracer_hooks._lazy import require
 from tracer_hooks.attribution._fitting import FitReport, Fittable, fitted_only
 from tracer_hooks.attribution._pooling import Logits, fit_shares, normalised, pool
 from tracer_hooks.attribution._reading._roles import fold

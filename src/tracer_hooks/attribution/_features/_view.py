@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from tracer_hooks._cached_property import cached_property
+from tracer_hooks._lazy import cached_property
 from tracer_hooks.attribution._features._likeness import WINDOW, Likeness, exact_likeness
 from tracer_hooks.attribution._features._window import windowed_likeness
 from tracer_hooks.attribution._reading._numbers import number_set

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tracer_hooks._cached_property import cached_property
+from tracer_hooks._lazy import cached_property
 from tracer_hooks.attribution._features._marks import first_of, last_of
 from tracer_hooks.attribution._features._view import Column, View, mentions
 from tracer_hooks.attribution._rules._language import ENDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from tracer_hooks._cached_property import cached_property
+from tracer_hooks._lazy import cached_property
 from tracer_hooks.attribution import _abstaining
 from tracer_hooks.attribution._judge._prompts import cut, fenced, find_quote, flat, shares
 from tracer_hooks.attribution._judge._replies import Quote, ReplyError, StepJudgement, VerdictReply

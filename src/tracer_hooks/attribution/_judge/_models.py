@@ -9,7 +9,7 @@ from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from tracer_hooks._optional import require
+from tracer_hooks._lazy import require
 from tracer_hooks.attribution._judge._options import JudgeOptions, variable_of
 from tracer_hooks.endpoint import (
     OPENAI,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tracer_hooks._safe_text import in_prompt
+from tracer_hooks._text import in_prompt
 from tracer_hooks.attribution._reading._passage import passages_of
 from tracer_hooks.schema import ErrorMode, Step, Trajectory
 

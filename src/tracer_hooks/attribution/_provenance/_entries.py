@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from operator import attrgetter
 
-from tracer_hooks._cached_property import cached_property
+from tracer_hooks._lazy import cached_property
 from tracer_hooks.attribution._provenance._labels import label_in_result, neighbours, noun_after, words_around
 from tracer_hooks.attribution._provenance._sightings import Sighting
 from tracer_hooks.attribution._provenance._texts import Texts

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tracer_hooks._cached_property import cached_property
+from tracer_hooks._lazy import cached_property
 from tracer_hooks.attribution._provenance._labels import stems
 from tracer_hooks.attribution._reading._json import parsed_json
 from tracer_hooks.values import without_markup

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from tracer_hooks._cached_property import cached_property
+from tracer_hooks._lazy import cached_property
 from tracer_hooks.attribution._provenance._entries import (
     MOST_STEPS,
     Entry,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
-from tracer_hooks._cached_property import cached_property
+from tracer_hooks._lazy import cached_property
 from tracer_hooks.attribution._provenance._departures import Departure, DepartureKind
 from tracer_hooks.attribution._provenance._derivation import as_date, days_between
 from tracer_hooks.attribution._provenance._entries import Entry, Place

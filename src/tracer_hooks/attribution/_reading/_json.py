@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracer_hooks._json_text import parse_json
+from tracer_hooks._reading import parse_json
 
 
 def parsed_json(text: str) -> object:

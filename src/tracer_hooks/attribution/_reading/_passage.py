@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from tracer_hooks._cached_property import cached_property
+from tracer_hooks._lazy import cached_property
 from tracer_hooks.schema import Step
 
 MAX_QUOTE = 240

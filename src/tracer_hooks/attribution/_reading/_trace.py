@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from tracer_hooks._cached_property import cached_property
+from tracer_hooks._lazy import cached_property
 from tracer_hooks.attribution._reading._numbers import canonical, find_value, number_set
 from tracer_hooks.attribution._reading._passage import Passage, passages_of
 from tracer_hooks.attribution._reading._roles import Role, roles_of

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 
-from tracer_hooks._cached_property import cached_property
+from tracer_hooks._lazy import cached_property
 from tracer_hooks.attribution._reading._roles import fold, is_person
 from tracer_hooks.attribution._reading._trace import Trace
 from tracer_hooks.attribution._rules._signal import DECISIVE, HINT, MODERATE, STRONG, WEAK, Family, Signal

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tracer_hooks._folds import grouped_folds
-from tracer_hooks._optional import require
+from tracer_hooks._lazy import require
 from tracer_hooks.attribution._features import features_of
 from tracer_hooks.attribution._fitting import FitReport
 from tracer_hooks.attribution._pooling import Logits

@@ -13,6 +13,7 @@ import unicodedata
 _BREAKS = re.compile("\r\n|[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
 """Every character that some reader takes for the end of a line, as ``str.splitlines`` has them."""
 _KEPT_CONTROLS = frozenset("\n\t")
+
 # Joiners and the soft hyphen are part of emoji and of several scripts, the marks of direction and the signs that stand
 # before numbers of right-to-left ones; none of them makes a text read other than it is.
 _KEPT_FORMATS = frozenset(
