@@ -33,7 +33,7 @@ def sizes(root):
             if found > most:
                 yield (
                     f"{name} has {found:,} {what}, at most {most:,} are recorded in {CEILINGS}. Delete something that "
-                    "is worth less than what you add, or put it together; raise the ceiling only by what an issue grants"
+                    "is worth less than what you add, or put it together; a ceiling rises only by what an issue grants"
                 )
         if lines < room["lines"] * (1 - SLACK):
             yield f"{name} has {lines:,} lines, {CEILINGS} still says {room['lines']:,}: lower it to {lines:,}"

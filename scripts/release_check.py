@@ -1,7 +1,7 @@
 """Say what is not ready for the release that a tag names; `make release-check TAG=v1.2.3` runs this.
 
-The core, the adapters and the distributions in packages/ share one version, they ask for this series of the core, and the changelog has
-a section for it with a date. Only the standard library is used.
+The core, the adapters and the distributions in packages/ share one version, they ask for this series of the core, and
+the changelog has a section for it with a date. Only the standard library is used.
 """
 
 import re

@@ -4,8 +4,8 @@ Usage: python3 scripts/setup_venv.py [PART ...]
 
 `demo` is the core and the three adapters with what a demo needs of their frameworks, no more: requirements/demo.txt.
 Every other PART is an extra of the core, installed on top of that with all that the frameworks ask for and the
-distributions in packages/: `dev` (the default), `docs`, `bench`. What was installed is recorded last, so an interrupted run is
-finished by the next one. Only the standard library is used: this runs before anything is installed.
+distributions in packages/: `dev` (the default), `docs`, `bench`. What was installed is recorded last, so an interrupted
+run is finished by the next one. Only the standard library is used: this runs before anything is installed.
 """
 
 import hashlib

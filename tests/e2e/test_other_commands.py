@@ -9,9 +9,10 @@ import time
 import pytest
 
 import tracer_hooks
-from tracer_hooks.cli.doctor import _sandbox
+from tracer_hooks.cli.plugin import DoctorFinding
 from tracer_hooks.runtime._recovery import team_of
 from tracer_hooks.store import RunStore
+from tracer_hooks_lab.commands._doctor import sandbox_findings
 from tracer_hooks_lab.suites import bubblewrap_state
 
 from ._command import Command
@@ -30,6 +31,11 @@ def test_help(command: Command, arguments: list[str]) -> None:
     done = command(*arguments)
     assert (done.code, done.err) == (0, "")
     assert "Usage" in done.out
+
+
+def sandbox() -> DoctorFinding:
+    (found,) = sandbox_findings()
+    return found
 
 
 def test_version(command: Command) -> None:
@@ -63,18 +69,18 @@ def test_doctor(command: Command) -> None:
 
 def test_doctor_says_what_holds_the_code_of_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     state = bubblewrap_state()
-    usual = _sandbox()
+    usual = sandbox()
     assert usual.works is state.works
     assert ("code of the suites runs in it" in usual.detail) is state.works
     monkeypatch.setenv("TRACER_HOOKS_BUBBLEWRAP", "off")
-    assert "switched off by TRACER_HOOKS_BUBBLEWRAP" in _sandbox().detail
+    assert "switched off by TRACER_HOOKS_BUBBLEWRAP" in sandbox().detail
     monkeypatch.setenv("TRACER_HOOKS_BUBBLEWRAP", "yes")
-    assert not _sandbox().works
+    assert not sandbox().works
     monkeypatch.delenv("TRACER_HOOKS_BUBBLEWRAP")
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("tracer_hooks_lab.suites._sandbox._bubblewrap._known", [])
-    assert not _sandbox().works
-    assert _sandbox().advice.startswith("apt-get install bubblewrap" if _ON_LINUX else "run it on Linux")
+    assert not sandbox().works
+    assert sandbox().advice.startswith("apt-get install bubblewrap" if _ON_LINUX else "run it on Linux")
 
 
 def test_doctor_looks_at_a_broken_store_without_failing(command: Command) -> None:

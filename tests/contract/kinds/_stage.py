@@ -17,7 +17,7 @@ from tracer_hooks.schema import Trajectory
 from tracer_hooks.telemetry import assemble
 from tracer_hooks.telemetry._otlp_write import to_record
 from tracer_hooks.testing import ScriptedLLM, ScriptedRequest
-from tracer_hooks_testing._base import Balance  # type: ignore[attr-defined]
+from tracer_hooks_testing._base import Balance
 
 from ._case import Meeting, scripted, task_of
 from ._kind import Act, Kind, act_of

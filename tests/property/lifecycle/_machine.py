@@ -296,9 +296,9 @@ class Lifecycle(RuleBasedStateMachine):
 
     def _nothing_is_left(self) -> None:
         deadline = time.monotonic() + _WAIT_S
-        while _team_host.FRAMEWORK_WATCHER._holders and time.monotonic() < deadline:  # type: ignore[attr-defined]
+        while _team_host.FRAMEWORK_WATCHER._holders and time.monotonic() < deadline:
             gc.collect()  # a team that was forgotten while hooked; work in the background may hold it a moment longer
-        assert _team_host.FRAMEWORK_WATCHER._holders == 0  # type: ignore[attr-defined]
+        assert _team_host.FRAMEWORK_WATCHER._holders == 0
         changed = [
             f"{owner.__name__}.{name}"
             for owner, before in self._classes.items()

@@ -262,14 +262,14 @@ def test_overlapping_runs_share_the_hook_of_an_inner_team(bench: BenchAdapter) -
 # --- undone -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_nothing_is_watched_once_every_function_is_unhooked(count: int) -> None:
-    before = _team_host.FRAMEWORK_WATCHER._holders  # type: ignore[attr-defined]
+    before = _team_host.FRAMEWORK_WATCHER._holders
     hooked = [tracer_hooks.hook(lambda task: "x", store="off") for _ in range(count)]
     for function in hooked:
         function("t")
     for function in hooked:
         tracer_hooks.unhook(function)
         tracer_hooks.unhook(function)
-    assert _team_host.FRAMEWORK_WATCHER._holders == before  # type: ignore[attr-defined]
+    assert _team_host.FRAMEWORK_WATCHER._holders == before
 
 
 def test_what_is_watched_stays_when_a_module_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,10 +278,10 @@ def test_what_is_watched_stays_when_a_module_is_imported(monkeypatch: pytest.Mon
 
     hooked = tracer_hooks.hook(lambda task: "x", store="off")
     hooked("t")
-    watched = dict(_team_host.FRAMEWORK_WATCHER._watched)  # type: ignore[attr-defined]
+    watched = dict(_team_host.FRAMEWORK_WATCHER._watched)
     monkeypatch.setitem(sys.modules, "a_module_of_the_users", types.ModuleType("a_module_of_the_users"))
     hooked("t")
-    assert all(_team_host.FRAMEWORK_WATCHER._watched[name] is patches for name, patches in watched.items())  # type: ignore[attr-defined]
+    assert all(_team_host.FRAMEWORK_WATCHER._watched[name] is patches for name, patches in watched.items())
 
 
 def test_an_unhooked_team_is_not_retried(bench: BenchAdapter) -> None:
@@ -331,7 +331,7 @@ def test_the_default_of_prompts_is_kept_under_new_instructions() -> None:
 
 
 def test_a_holder_that_dies_while_the_watch_is_busy_is_counted_afterwards() -> None:
-    tower = _team_host.FRAMEWORK_WATCHER  # type: ignore[attr-defined]
+    tower = _team_host.FRAMEWORK_WATCHER
     holding, go_on = threading.Event(), threading.Event()
 
     def keep_busy() -> None:

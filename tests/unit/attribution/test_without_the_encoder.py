@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+from collections.abc import Iterator
 from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
@@ -20,7 +21,7 @@ RUN = Trajectory(run_id="r", task="t", steps=(Step(index=0, agent="writer", cont
 
 
 @pytest.fixture
-def without(monkeypatch: pytest.MonkeyPatch) -> None:
+def without(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No distribution brings attributors or agent heads, and nothing was said of that yet."""
     for module in (_registry, structural):
         monkeypatch.setattr(module, "entry_points", lambda **_: EntryPoints())
