@@ -13,12 +13,12 @@ from typing import Any, Final
 
 from _real_teams import INSTRUCTIONS
 
+from tracer_hooks.answers import final_answer, number_in
 from tracer_hooks.endpoint import Endpoint
 from tracer_hooks.frameworks.plain import agent
 from tracer_hooks.tasks import SuiteTask, load_tasks
 from tracer_hooks_lab.suites import AssertOutcome, SandboxLimits, check_of, get_suite, run_python
 from tracer_hooks_lab.suites._code import code_in
-from tracer_hooks_lab.suites._grading import final_answer, number_in
 from tracer_hooks_lab.teams import plain
 from tracer_hooks_lab.teams._architectures import Blueprint, TeamArchitecture, Utterance, blueprint
 from tracer_hooks_lab.teams.plain import ChatClient, Member

@@ -31,7 +31,7 @@ MODULES = {f"{__package__}.{former}": home for former, home in _MODULES.items()}
 _LAB_DATASETS = (
     "AuditOptions", "BuildOptions", "BuildPlan", "Check", "DatasetAudit", "DatasetBuilder", "DatasetStats",
     "EXPORT_FORMATS", "ExportFormat", "ExportReport", "HowBuilt", "Subject",
-    "audit", "audit_markdown", "audit_tables", "export", "near_duplicates", "stats", "stats_markdown", "stats_tables",
+    "audit", "audit_markdown", "audit_tables", "export", "stats", "stats_markdown", "stats_tables",
     "write_card",
 )  # fmt: skip
 _CONTRACT = ("PROMPTS", "SCRIPTS", "TASK", "AdapterContract", "ContractTeams", "NotOfferedError", "Scenario", "lookup")

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from tracer_hooks.attribution._structural._attributor import AgentHead
     from tracer_hooks.attribution._weight_files import finite, pin_weights, read_weights, reason_of, refuse_changed
     from tracer_hooks.datasets._labeled import count_of, is_clean, number_of, question_groups, step_text, text_of
-    from tracer_hooks.rerun._targets import hooked_options
+    from tracer_hooks.datasets._near_duplicates import clusters
+    from tracer_hooks.rerun._targets import check_for, is_judged
     from tracer_hooks.runtime import (
         Check,
         Expected,
@@ -75,6 +76,8 @@ __all__ = [
     "attributors_folder",
     "brief",
     "cached_property",
+    "check_for",
+    "clusters",
     "count_of",
     "features_of",
     "find_quote",
@@ -86,8 +89,8 @@ __all__ = [
     "grouped_folds",
     "has_content",
     "header_chars",
-    "hooked_options",
     "is_clean",
+    "is_judged",
     "labels_for",
     "lazy_names",
     "make_folder",
@@ -125,6 +128,7 @@ __all__ = [
 lazy_names(
     __name__,
     {
+        "tracer_hooks.datasets._near_duplicates": ("clusters",),
         "tracer_hooks._files": (
             "make_folder",
             "opener",
@@ -220,7 +224,7 @@ lazy_names(
             "step_text",
             "text_of",
         ),
-        "tracer_hooks.rerun._targets": ("hooked_options",),
+        "tracer_hooks.rerun._targets": ("check_for", "is_judged"),
         "tracer_hooks.runtime": (
             "Check",
             "Expected",

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import Field, ValidationError
 
 from tracer_hooks._reading import first_problem
-from tracer_hooks.errors import DatasetError
+from tracer_hooks.answers import final_answer, matches_reference
+from tracer_hooks.errors import ConfigError, DatasetError, MissingExtraError
+from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.schema import Json, Record, Text, to_json
 
 USER_SUITE: Final = "user"
 """The suite's name of tasks from a user's own file."""
+GROUP: Final = "tracer_hooks.suites"
+"""Entry points of this group give the check of a suite's task and environment."""
 _TEXT_KEYS: Final = ("task", "text")
 _REFERENCE_KEYS: Final = ("reference", "expected", "answer")
 
@@ -120,3 +125,42 @@ def _take(data: dict[str, Any], keys: tuple[str, ...]) -> Any:
 
 def _plain(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def check_of(task: SuiteTask, environment: Any = None) -> Callable[[RunResult, str], Verdict]:
+    """The check of ``task``, for ``tracer_hooks.hook(check=...)``.
+
+    A task from a user's own file is compared with its reference; a suite's task is graded by its suite.
+
+    Args:
+        task: The task that the team works on.
+        environment: What the team's tools work on, where the suite has such.
+
+    Raises:
+        ConfigError: The task's suite is unknown, or nothing is there that it could be graded by.
+        MissingExtraError: The distribution of the suites is not installed.
+    """
+    if task.suite != USER_SUITE:
+        for point in entry_points(group=GROUP):
+            found: Callable[[RunResult, str], Verdict] = point.load()(task, environment)
+            return found
+        raise MissingExtraError(f"the suite {task.suite!r}", "tracer-hooks[lab]")
+    if task.reference is None:
+        raise ConfigError(f"task {task.id!r} has no reference; add 'reference' to its line, or pass your own check")
+    return lambda result, _text: _check_reference(task, result.text)
+
+
+def _check_reference(task: SuiteTask, text: str) -> Verdict:
+    if matches_reference(text, task.reference or ""):
+        return Verdict(passed=True, score=1.0)
+    return failed(f"{shown(final_answer(text))} is not the expected answer")
+
+
+def failed(reason: str, score: float = 0.0) -> Verdict:
+    """A failed verdict."""
+    return Verdict(passed=False, reason=reason, score=score)
+
+
+def shown(answer: str) -> str:
+    """``answer`` quoted for a reason, cut to one short line."""
+    return repr(answer if len(answer) <= 80 else answer[:77] + "...")

@@ -7,6 +7,7 @@ from tracer_hooks._lazy import lazy_names
 if TYPE_CHECKING:
     from tracer_hooks.datasets._labeled import LabeledSet, Pair, read_parquet, write_parquet
     from tracer_hooks.datasets._load import FORMATS, load
+    from tracer_hooks.datasets._near_duplicates import near_duplicates
     from tracer_hooks.datasets._record import LoadedRecord
     from tracer_hooks.datasets._stated import OutcomeOverride, OutcomeSource, OverriddenRun, final_answer, lacks
     from tracer_hooks.journal import write_atomically
@@ -22,6 +23,7 @@ __all__ = [
     "final_answer",
     "lacks",
     "load",
+    "near_duplicates",
     "read_parquet",
     "write_atomically",
     "write_parquet",
@@ -30,6 +32,7 @@ __all__ = [
 lazy_names(
     __name__,
     {
+        "._near_duplicates": ("near_duplicates",),
         "._labeled": (
             "LabeledSet",
             "Pair",

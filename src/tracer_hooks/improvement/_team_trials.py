@@ -24,13 +24,12 @@ from tracer_hooks.improvement._prompt_writer import JudgedRun
 from tracer_hooks.journal import Journal
 from tracer_hooks.repairs import FeedbackMode, feedback_of
 from tracer_hooks.replay import Trial
-from tracer_hooks.rerun import is_built_with_prompts, judge_of, rerunner
+from tracer_hooks.rerun import check_for, is_built_with_prompts, judge_of, rerunner
 from tracer_hooks.runtime import Check, checked_diagnosis, shared_loop
 from tracer_hooks.schema import RunKind, RunOutcome, Trajectory
 from tracer_hooks.store import RunStore, StoredRun
 from tracer_hooks.tasks import SuiteTask
 from tracer_hooks.telemetry import suppressed
-from tracer_hooks_lab.subjects import OwnTeam
 
 _TRIES = 3
 """Runs on one task, before the environment is taken for broken."""
@@ -74,12 +73,12 @@ class PromptedTeam:
         self._target = target
         self._turn, self._loop = threading.Lock(), asyncio.Runner()
         weakref.finalize(self, self._loop.close)
-        self._judging = OwnTeam(target=target, name="team", check=check)
+        self._check = check
 
     def accepts(self, task: SuiteTask, answer: str) -> bool:
         """Whether an answer that was given before passes; not where the check cannot judge such a task."""
         try:
-            judge = judge_of(self._target, self._judging.check_of(task))
+            judge = judge_of(self._target, check_for(self._target, task, self._check))
             verdict = judge.verdict(RunResult(text=answer, native=answer), task.text)
         except (ConfigError, ReplayError):
             return False
@@ -91,7 +90,7 @@ class PromptedTeam:
         Raises:
             ConfigError: There is no check, and the task has no reference.
         """
-        self._judging.check_of(task)
+        check_for(self._target, task, self._check)
 
     def run(self, task: SuiteTask, prompts: Mapping[str, str]) -> Trial:
         """Run it once on ``task``.
@@ -101,7 +100,7 @@ class PromptedTeam:
             ConfigError: The team tells its agents something else than it did before, or heeds no ``prompts``.
         """
         new = self.new_in(prompts)
-        runner = rerunner(self._target, task.text, check=self._judging.check_of(task), prompts=new)
+        runner = rerunner(self._target, task.text, check=check_for(self._target, task, self._check), prompts=new)
         with self._alone() if runner.is_shared else nullcontext():
             trial = runner.run(kind=RunKind.LIVE)
         self._expect_told(trial.trajectory, new)

@@ -6,9 +6,10 @@ from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
     from tracer_hooks.rerun._replay import counterfactual, find_decisive_step, replay_run, resume
-    from tracer_hooks.rerun._targets import is_built_with_prompts, judge_of, rerunner
+    from tracer_hooks.rerun._targets import check_for, is_built_with_prompts, judge_of, rerunner
 
 __all__ = [
+    "check_for",
     "counterfactual",
     "find_decisive_step",
     "is_built_with_prompts",
@@ -28,6 +29,7 @@ lazy_names(
             "resume",
         ),
         "._targets": (
+            "check_for",
             "is_built_with_prompts",
             "judge_of",
             "rerunner",

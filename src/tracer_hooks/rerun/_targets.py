@@ -24,6 +24,7 @@ from tracer_hooks.runtime import (
     replaying_emitter,
     run_awaitable,
 )
+from tracer_hooks.tasks import SuiteTask, check_of
 
 
 def rerunner(
@@ -93,6 +94,26 @@ def hooked_options(target: Any) -> HookOptions | None:
     """What ``target``, a factory or a team, was hooked with; ``None`` if it was not hooked."""
     factory, host = factory_of(target), host_of(target)
     return factory.options if factory is not None else host.options if host is not None else None
+
+
+def check_for(target: Any, task: SuiteTask, check: Check | None = None) -> Check | None:
+    """What decides about runs of ``target`` on ``task``; None where that is what the team was hooked with.
+
+    Args:
+        target: The factory, team or function.
+        task: What it works on.
+        check: The user's own, which comes first.
+
+    Raises:
+        ConfigError: There is no check, and the task has no reference.
+    """
+    return check if check is not None or is_judged(target) else check_of(task)
+
+
+def is_judged(target: Any) -> bool:
+    """Tell whether it was hooked with something that says whether a run succeeded."""
+    options = hooked_options(target)
+    return options is not None and (options.check is not None or options.expected is not None)
 
 
 def _function_of(target: Any) -> tuple[Any, bool]:

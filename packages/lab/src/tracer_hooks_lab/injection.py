@@ -8,7 +8,7 @@ from typing import Any, TypedDict, Unpack
 from tracer_hooks import rerunner
 from tracer_hooks.budget import CostCap, Spending
 from tracer_hooks.errors import CheckError, ConfigError, FaultError
-from tracer_hooks.extension import Check, Expected
+from tracer_hooks.extension import Check, Expected, is_judged
 from tracer_hooks.replay import TeamRunner, ToolRules, Trial
 from tracer_hooks.schema import ErrorMode, RunKind, Usage
 from tracer_hooks_lab.faults import (
@@ -22,7 +22,6 @@ from tracer_hooks_lab.faults import (
     check_can_be_made,
     place_fault,
 )
-from tracer_hooks_lab.subjects import is_judged
 
 Fault = FaultSpec | ErrorMode | str | Mapping[str, Any]
 """A fault, its fields, or only its mode, such as ``"FM-2.6"``."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 from tracer_hooks import rerunner
 from tracer_hooks.endpoint import Endpoint, endpoint_chat
 from tracer_hooks.errors import ConfigError, EndpointError, MissingExtraError
-from tracer_hooks.extension import Check, hooked_options
+from tracer_hooks.extension import Check, check_for
 from tracer_hooks.frameworks import Intervention
 from tracer_hooks.replay import TeamRunner, Trial
 from tracer_hooks.schema import Json, RunKind
@@ -50,9 +50,7 @@ class OwnTeam:
         Raises:
             ConfigError: There is no check, and the task has no reference.
         """
-        if self.check is not None or is_judged(self.target):
-            return self.check
-        return check_of(task)
+        return check_for(self.target, task, self.check)
 
     def described(self) -> dict[str, Json]:
         """What of it shapes the data."""
@@ -143,12 +141,6 @@ def probe_endpoint(endpoint: Endpoint, text: str) -> None:
             f"the model {endpoint.model!r} at {endpoint.base_url!r} gives no answer: it {error.reason}. Expected an "
             "OpenAI-compatible endpoint, up to and including /v1; start it, or name another with --base-url"
         ) from error
-
-
-def is_judged(target: Any) -> bool:
-    """Whether it was hooked with something that says whether a run succeeded."""
-    options = hooked_options(target)
-    return options is not None and (options.check is not None or options.expected is not None)
 
 
 def _builder(framework: str) -> Callable[..., Any]:

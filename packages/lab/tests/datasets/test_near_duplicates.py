@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from tracer_hooks_lab.datasets._duplicates import clusters
+from tracer_hooks.datasets._near_duplicates import clusters
 
 from ._labelled_sets import sentence
 

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from tracer_hooks_lab.datasets._build_work import BuildObserver
     from tracer_hooks_lab.datasets._builder import DatasetBuilder
     from tracer_hooks_lab.datasets._card import HowBuilt, write_card
-    from tracer_hooks_lab.datasets._duplicates import near_duplicates
     from tracer_hooks_lab.datasets._export import EXPORT_FORMATS, ExportFormat, ExportReport, export
     from tracer_hooks_lab.datasets._stats import DatasetStats, stats, stats_markdown, stats_tables
 
@@ -34,7 +33,6 @@ __all__ = [
     "audit_markdown",
     "audit_tables",
     "export",
-    "near_duplicates",
     "stats",
     "stats_markdown",
     "stats_tables",
@@ -66,7 +64,6 @@ lazy_names(
             "HowBuilt",
             "write_card",
         ),
-        "._duplicates": ("near_duplicates",),
         "._export": (
             "EXPORT_FORMATS",
             "ExportFormat",

@@ -11,9 +11,8 @@ from typing import Final
 from tracer_hooks.config import BubblewrapUse
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.frameworks import RunResult, Verdict
-from tracer_hooks.tasks import SuiteTask
+from tracer_hooks.tasks import SuiteTask, failed
 from tracer_hooks_lab.suites._exercises import EASY, MEDIUM, Exercise
-from tracer_hooks_lab.suites._grading import failed
 from tracer_hooks_lab.suites._hard_exercises import HARD
 from tracer_hooks_lab.suites._sandbox import SandboxLimits, demand_isolation, run_python
 from tracer_hooks_lab.suites._suite import Difficulty, Environment, checked, number_from

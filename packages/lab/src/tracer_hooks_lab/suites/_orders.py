@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from pydantic import JsonValue
 
+from tracer_hooks.answers import final_answer, number_in
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.frameworks import RunResult, Verdict
-from tracer_hooks.tasks import SuiteTask
+from tracer_hooks.tasks import SuiteTask, failed, shown
 from tracer_hooks_lab.suites._desk import OrderDesk, World, desk_tools, differences
-from tracer_hooks_lab.suites._grading import failed, final_answer, number_in, shown
 from tracer_hooks_lab.suites._suite import Difficulty, Environment, checked, different_tasks, number_from
 
 Call = tuple[str, dict[str, Any]]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from tracer_hooks import tasks
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.tasks import USER_SUITE, SuiteTask
 from tracer_hooks_lab.suites._arithmetic import ARITHMETIC, WORD_SUMS
 from tracer_hooks_lab.suites._code import CODE
-from tracer_hooks_lab.suites._grading import check_reference
 from tracer_hooks_lab.suites._logic import LOGIC
 from tracer_hooks_lab.suites._orders import ORDERS
 from tracer_hooks_lab.suites._suite import Environment, Suite
@@ -47,9 +47,7 @@ def check_of(task: SuiteTask, environment: Environment | None = None) -> Callabl
         ConfigError: The task's suite is unknown, or nothing is there that it could be graded by.
     """
     if task.suite == USER_SUITE:
-        if task.reference is None:
-            raise ConfigError(f"task {task.id!r} has no reference; add 'reference' to its line, or pass your own check")
-        return lambda result, _text: check_reference(task, result.text)
+        return tasks.check_of(task)
     suite = get_suite(task.suite)
     if environment is None and suite.environment(task).tools:
         raise ConfigError(f"task {task.id!r} changes its environment: pass the one that the team's tools work on")

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from tracer_hooks.datasets import LabeledSet, LoadedRecord, load
+from tracer_hooks.datasets import LabeledSet, LoadedRecord, load, near_duplicates
 from tracer_hooks.errors import DatasetError, TrainingError
 from tracer_hooks.schema import ErrorMode, LabeledTrajectory, RunOutcome, Trajectory
-from tracer_hooks_lab.datasets import near_duplicates
 from tracer_hooks_models.teaching import ChatMessage
 from tracer_hooks_models.training._examples import find_agent, team_of
 
