@@ -57,12 +57,13 @@ test-newest: ## Run the unit tests on the newest versions that the pyproject fil
 test-python: ## Run the unit tests with another Python, without PyTorch: make test-python PYTHON=python3.12
 	@$(TEST_ENV) $(PYTHON) scripts/test_python.py $(ARGS)
 
-lint: setup ## Check style, formatting, types and layers
+lint: setup ## Check style, formatting, types, layers, sizes and patterns
 	@$(BIN)/ruff check $(CHECKED)
 	@$(BIN)/ruff format --check $(CHECKED)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --config .importlinter
-	@$(BIN)/python scripts/check_size.py
+	@$(BIN)/python scripts/check_structure.py
+	@$(BIN)/python scripts/check_patterns.py
 
 format: setup ## Format the code and fix what can be fixed
 	@$(BIN)/ruff check --fix-only --quiet $(CHECKED)

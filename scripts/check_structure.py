@@ -1,4 +1,4 @@
-"""Hold the size of each distribution to its recorded ceiling, and every public class name to one meaning.
+"""Hold the size of each distribution to its ceiling, class names to one meaning, and imports between them to public names.
 
 `make lint` runs this. Ceilings are in scripts/size.toml, in lines and files of Python. They fall: whoever makes a room
 smaller lowers its ceiling in the same commit. A ceiling rises only by the lines that an issue grants, in a commit that
@@ -19,8 +19,8 @@ SLACK = 0.02
 
 def main(root):
     """Print what is too large or named twice; return the exit code."""
-    problems = [*sizes(root), *repeated_names(root)]
-    print("\n".join(f"check_size: {problem}" for problem in problems), end="\n" if problems else "")
+    problems = [*sizes(root), *repeated_names(root), *private_imports(root)]
+    print("\n".join(f"check_structure: {problem}" for problem in problems), end="\n" if problems else "")
     return bool(problems)
 
 
@@ -50,6 +50,19 @@ def repeated_names(root):
     for name, found in sorted(places.items()):
         if len(found) > 1:
             yield f"class {name} stands for {len(found)} things: {', '.join(found)}. Name each for what it is"
+
+
+def private_imports(root):
+    """Sentences on private names of the core that another distribution imports."""
+    for path in python_files(root / "packages"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "tracer_hooks":
+                names = [*node.module.split("."), *(alias.name for alias in node.names)]
+                if any(name.startswith("_") for name in names):
+                    yield (
+                        f"{path.relative_to(root)}:{node.lineno} imports a private name of {node.module}; export it in "
+                        "a public package, or in tracer_hooks.extension"
+                    )
 
 
 def python_files(folder):
