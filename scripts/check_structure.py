@@ -1,4 +1,4 @@
-"""Hold the size of each distribution to its ceiling, class names to one meaning, and imports between them to public names.
+"""Hold sizes of distributions to ceilings, class names to one meaning, imports between distributions to public names.
 
 `make lint` runs this. Ceilings are in scripts/size.toml, in lines and files of Python. They fall: whoever makes a room
 smaller lowers its ceiling in the same commit. A ceiling rises only by the lines that an issue grants, in a commit that

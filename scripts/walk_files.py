@@ -109,7 +109,8 @@ def walks(folder: Path) -> dict[str, Walk]:
         run(team_of(llm), store)
         with Walk() as found["failure and repair"]:
             done = run(team_of(llm), store)
-    assert done.outcome is RunOutcome.SUCCEEDED and len(done.attempts) == 2, done
+    assert done.outcome is RunOutcome.SUCCEEDED, done
+    assert len(done.attempts) == 2, done
     tasks = [SuiteTask(id=str(k), text=f"What is 6 times {k}?", reference=str(6 * k)) for k in range(2, 26)]
 
     def answer(k: int) -> Any:
@@ -121,10 +122,9 @@ def walks(folder: Path) -> dict[str, Walk]:
     # One in three is wrong, so that there are failures to learn from.
     wrong = When(contains=r"times (?:[369]|12|15|18|21|24)\b").then("41")
     rules = [When(system="Check").then("That is it. DONE"), wrong, *(answer(k) for k in range(2, 26))]
-    with ScriptedLLM(rules=rules) as llm:
-        with Walk() as found["improve"]:
-            options = ImproveOptions(metric_calls=60)
-            improve(team_of(llm), tasks, chat=rewritten, folder=folder / "improvement", store=store, options=options)
+    with ScriptedLLM(rules=rules) as llm, Walk() as found["improve"]:
+        options = ImproveOptions(metric_calls=60)
+        improve(team_of(llm), tasks, chat=rewritten, folder=folder / "improvement", store=store, options=options)
     return found
 
 
