@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # Extras that nobody needs to use tracer-hooks, and those that only name distributions with files of their own.
 NOT_RUNTIME = {"dev", "docs", "bench"}
 ADAPTERS = ("autogen", "crewai", "langgraph")
-PACKAGES = ("lab", "models", "testing")
+PACKAGES = ("lab", "models")  # "testing" is a tool of development
 # What builds of PyTorch for one kind of accelerator ask for; other builds do not.
 ACCELERATORS = ("cuda-", "intel-", "nvidia-", "pytorch-triton", "triton")
 _SYSTEMS = {"linux": ("Linux", "posix"), "darwin": ("Darwin", "posix"), "win32": ("Windows", "nt")}

@@ -63,7 +63,7 @@ def build_team(framework: str, architecture: str, llm: ScriptedLLM, **options: A
     if framework == "plain":
         module = importlib.import_module("tracer_hooks_lab.teams")
     else:
-        module = pytest.importorskip(f"tracer_hooks_{framework}.teams", exc_type=ImportError)
+        module = pytest.importorskip(f"tracer_hooks_lab.teams.{framework}", exc_type=ImportError)
     endpoint = Endpoint(base_url=llm.base_url, model="scripted", temperature=0.5, max_tokens=77)
     return module.build_team(architecture, endpoint, **options)
 

@@ -29,7 +29,8 @@ def test_there_are_lazy_packages() -> None:
 def test_type_checkers_see_the_names_where_they_are_loaded_from(path: Path) -> None:
     source = ast.parse(path.read_text(encoding="utf-8"))
     (checked,) = [node for node in source.body if isinstance(node, ast.If)]
-    (call,) = [node.value for node in source.body if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)]
+    calls = [node.value for node in source.body if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)]
+    (call,) = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "lazy_names"]
     homes = ast.literal_eval(call.args[1])
     seen = {
         (node.module.removeprefix(package(path)), alias.name)

@@ -63,6 +63,7 @@ def test_a_missing_distribution_ends_with_3_and_the_install_line(
 ) -> None:
     listed = cli.COMMANDS[name]
     monkeypatch.setitem(cli.COMMANDS, name, replace(listed, home="tracer_hooks_gone.cli:command"))
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **asked: [])
     assert call(monkeypatch, name, *arguments) == 3
     told = capsys.readouterr().err
     assert f"`tracer-hooks {name}` needs 'tracer-hooks[{listed.extra}]'" in told

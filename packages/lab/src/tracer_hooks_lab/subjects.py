@@ -144,7 +144,7 @@ def probe_endpoint(endpoint: Endpoint, text: str) -> None:
 
 
 def _builder(framework: str) -> Callable[..., Any]:
-    home = "tracer_hooks_lab.teams" if framework == "python" else f"tracer_hooks_{framework}.teams"
+    home = "tracer_hooks_lab.teams" if framework == "python" else f"tracer_hooks_lab.teams.{framework}"
     try:
         builder: Callable[..., Any] = importlib.import_module(home).build_team
     except ImportError as error:

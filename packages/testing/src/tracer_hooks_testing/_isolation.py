@@ -426,4 +426,6 @@ def changes(
 def _is_ours(value: Any) -> bool:
     function = getattr(value, "__func__", value)
     home = getattr(function, "__globals__", {}).get("__name__") or type(value).__module__
-    return str(home).startswith("tracer_hooks") and not str(home).startswith("tracer_hooks.testing")
+    return str(home).startswith("tracer_hooks") and not str(home).startswith(
+        ("tracer_hooks.testing", "tracer_hooks_testing")
+    )

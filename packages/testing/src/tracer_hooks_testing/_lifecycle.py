@@ -24,7 +24,7 @@ from tracer_hooks_testing._teams import TASK, ContractTeams, NotOfferedError, Sc
 
 _MAX_FRAMES = 6
 """Of ours, in a traceback that begins inside the framework."""
-_OUR_FRAME = re.compile(r'File "[^"]*[/\\\\]tracer_hooks(?:_\w+)?[/\\\\](?!testing[/\\\\])')
+_OUR_FRAME = re.compile(r'File "[^"]*[/\\\\]tracer_hooks(?!_testing)(?:_\w+)?[/\\\\](?!testing[/\\\\])')
 _MAX_POINTS = 400
 _WAIT_S = 30.0
 _SETTLE_S = 0.1
