@@ -266,12 +266,7 @@ def _value(record: SpanRecord, *keys: str) -> Any:
 
 
 _REQUEST_KEYS = (semconv.INPUT_MESSAGES, semconv.OI_LLM_INPUT_MESSAGES, "gen_ai.prompt", semconv.OI_INPUT_VALUE)
-_REPLY_KEYS = (
-    semconv.OUTPUT_MESSAGES,
-    semconv.OI_LLM_OUTPUT_MESSAGES,
-    "gen_ai.completion",
-    semconv.OI_OUTPUT_VALUE,
-)
+_REPLY_KEYS = (semconv.OUTPUT_MESSAGES, semconv.OI_LLM_OUTPUT_MESSAGES, "gen_ai.completion", semconv.OI_OUTPUT_VALUE)
 
 
 def normalise(records: Iterable[SpanRecord]) -> list[SpanRecord]:
@@ -383,10 +378,7 @@ def _model_attributes(record: SpanRecord) -> dict[str, Any]:
             attributes, semconv.USAGE_PROMPT_TOKENS, semconv.OI_LLM_TOKENS_PROMPT, "llm.usage.prompt_tokens"
         ),
         semconv.USAGE_OUTPUT_TOKENS: _first(
-            attributes,
-            semconv.USAGE_COMPLETION_TOKENS,
-            semconv.OI_LLM_TOKENS_COMPLETION,
-            "llm.usage.completion_tokens",
+            attributes, semconv.USAGE_COMPLETION_TOKENS, semconv.OI_LLM_TOKENS_COMPLETION, "llm.usage.completion_tokens"
         ),
     }
     return {key: value for key, value in found.items() if value is not None}

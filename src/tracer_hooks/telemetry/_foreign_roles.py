@@ -142,11 +142,7 @@ def find_agents(tree: SpanForest, operations: dict[int, str | None]) -> dict[int
     """Names of agents by span; makes those framework spans agents that a model call names as its agent."""
     names: dict[int, str] = {}
     for record in tree.records:
-        if not is_own(record) and operations[id(record)] not in (
-            INTERNAL,
-            None,
-            semconv.OP_INVOKE_WORKFLOW,
-        ):
+        if not is_own(record) and operations[id(record)] not in (INTERNAL, None, semconv.OP_INVOKE_WORKFLOW):
             name = _agent_name(record, is_agent=operations[id(record)] == semconv.OP_INVOKE_AGENT)
             if name:
                 names[id(record)] = name

@@ -20,15 +20,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from opentelemetry import context as otel_context
-from opentelemetry.trace import (
-    INVALID_SPAN,
-    Span,
-    SpanKind,
-    Status,
-    StatusCode,
-    get_current_span,
-    set_span_in_context,
-)
+from opentelemetry.trace import INVALID_SPAN, Span, SpanKind, Status, StatusCode, get_current_span, set_span_in_context
 
 from tracer_hooks import semconv
 from tracer_hooks._guard import guard, report

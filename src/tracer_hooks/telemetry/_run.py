@@ -135,10 +135,7 @@ class RunInvocation(Invocation):
         self.encoded: dict[int, tuple[Message, str]] = {}
         """Messages as JSON, by id: a conversation is exported anew with every model call, its messages are not."""
         self._closed: list[Invocation] = []
-        self.common_attributes = {
-            semconv.RUN_ID: self.run_id,
-            semconv.FRAMEWORK: start.framework,
-        }
+        self.common_attributes = {semconv.RUN_ID: self.run_id, semconv.FRAMEWORK: start.framework}
         self._lock = threading.RLock()
         self._open: dict[int, Invocation] = {}
         self._agents: dict[str, AgentSpec] = {spec.name: spec for spec in start.agents}

@@ -34,13 +34,7 @@ class PlainAdapter:
 
     name = "python"
     capabilities = frozenset(
-        {
-            Capability.SYNC,
-            Capability.ASYNC,
-            Capability.STREAM,
-            Capability.INTERVENE_MODEL,
-            Capability.INTERVENE_TOOL,
-        }
+        {Capability.SYNC, Capability.ASYNC, Capability.STREAM, Capability.INTERVENE_MODEL, Capability.INTERVENE_TOOL}
     )
 
     def recognises(self, team: object) -> bool:
