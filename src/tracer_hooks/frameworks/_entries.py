@@ -102,45 +102,24 @@ def wrap_entry(
     def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> TeamCall:
         return TeamCall(team=team, method=method, args=args, kwargs=kwargs, task=safe_task(args, kwargs))
 
-    return _WRAPPERS[kind](original, host, passes, call)
+    conducted = _CONDUCTED[kind]
 
-
-def _wrap_call_entry(original: Any, host: RunHost, passes: Any, call: Any) -> Callable[..., Any]:
+    # No generator functions: an argument error must surface at the call, as without us.
     @functools.wraps(original)
     def entry(*args: Any, **kwargs: Any) -> Any:
-        return original(*args, **kwargs) if passes() else host.call(call(args, kwargs))
+        return original(*args, **kwargs) if passes() else getattr(host, conducted)(call(args, kwargs))
 
-    return entry
-
-
-def _wrap_coroutine(original: Any, host: RunHost, passes: Any, call: Any) -> Callable[..., Any]:
     @functools.wraps(original)
-    async def entry(*args: Any, **kwargs: Any) -> Any:
+    async def coroutine(*args: Any, **kwargs: Any) -> Any:
         return await (original(*args, **kwargs) if passes() else host.acall(call(args, kwargs)))
 
-    return entry
+    return coroutine if kind is EntryKind.COROUTINE else entry
 
 
-def _wrap_generator(original: Any, host: RunHost, passes: Any, call: Any) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def entry(*args: Any, **kwargs: Any) -> Iterator[Any]:
-        # Not a generator function itself: an argument error must surface at the call, as without us.
-        return original(*args, **kwargs) if passes() else host.stream(call(args, kwargs))
-
-    return entry
-
-
-def _wrap_async_generator(original: Any, host: RunHost, passes: Any, call: Any) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def entry(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        return original(*args, **kwargs) if passes() else host.astream(call(args, kwargs))
-
-    return entry
-
-
-_WRAPPERS = {
-    EntryKind.CALL: _wrap_call_entry,
-    EntryKind.COROUTINE: _wrap_coroutine,
-    EntryKind.GENERATOR: _wrap_generator,
-    EntryKind.ASYNC_GENERATOR: _wrap_async_generator,
+_CONDUCTED = {
+    EntryKind.CALL: "call",
+    EntryKind.COROUTINE: "acall",
+    EntryKind.GENERATOR: "stream",
+    EntryKind.ASYNC_GENERATOR: "astream",
 }
+"""The host's method for each kind of entry point."""
