@@ -42,12 +42,9 @@ OTHERS_SILENT = dict.fromkeys(("suppress_instrumentation", "suppress_language_mo
 @contextmanager
 def suppressed() -> Iterator[None]:
     """Within the block neither we nor other instrumentations trace: for the attributor's and rewriter's own calls."""
-    previous = otel_context.get_current()
-    otel_context.attach(quiet(otel_context.set_value(SUPPRESSED, True, previous)))
-    try:
+    with unrecorded():
+        otel_context.attach(quiet(otel_context.get_current()))
         yield
-    finally:
-        otel_context.attach(previous)
 
 
 @contextmanager
@@ -430,7 +427,10 @@ def drive(
                 with guard("look at a streamed item"):
                     on_item(item)
             try:
-                step = _next_step(source, (yield item))
+                sent = yield item
+                step = functools.partial(next, source)
+                if sent is not None and isinstance(source, Generator):
+                    step = functools.partial(source.send, sent)
             except GeneratorExit:
                 raise
             except BaseException as thrown:
@@ -445,9 +445,3 @@ def drive(
         close = getattr(source, "close", None)
         if close is not None:
             close()
-
-
-def _next_step(source: Iterator[T], sent: Any) -> Callable[[], T]:
-    if sent is not None and isinstance(source, Generator):
-        return functools.partial(source.send, sent)
-    return functools.partial(next, source)

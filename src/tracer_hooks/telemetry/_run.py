@@ -37,18 +37,6 @@ _active_runs: weakref.WeakKeyDictionary[RunInvocation, tuple[int, str]] = weakre
 """By run: the thread that it began in, and its team. A run that nobody ended goes with the last that knew of it."""
 
 
-def register_active_run(run: RunInvocation) -> None:
-    """Note a run that goes on."""
-    with _active_runs_lock:
-        _active_runs[run] = threading.get_ident(), run.start.team
-
-
-def unregister_active_run(run: RunInvocation) -> None:
-    """Note that it has ended."""
-    with _active_runs_lock:
-        _active_runs.pop(run, None)
-
-
 def warn_of_lost_step(agent: str) -> None:
     """Say once that an agent acts in a thread without any context while a run goes on in another one.
 
@@ -145,10 +133,12 @@ class RunInvocation(Invocation):
         self._seen_errors: dict[int, BaseException] = {}
         self._input_tokens = self._output_tokens = 0
         self._manager: AgentInvocation | None = None
-        self._is_begun = not start.tentative
+        self.is_begun = not start.tentative
+        """Whether the span was begun: at once, or with the first operation of a tentative run."""
         self._around = otel_context.get_current() if start.tentative else None
         super().__init__(self, start.team, attributes=self._root_attributes(start))
-        register_active_run(self)
+        with _active_runs_lock:
+            _active_runs[self] = threading.get_ident(), start.team
 
     def _root_attributes(self, start: RunStart) -> dict[str, Any]:
         outer = current_invocation()
@@ -167,18 +157,13 @@ class RunInvocation(Invocation):
         shown = self.start.shows_span and not self.start.tentative
         return super().context() if shown else otel_context.set_value(CURRENT, self)
 
-    @property
-    def is_begun(self) -> bool:
-        """Whether the run's span was begun: at once, or with the first operation of a tentative run."""
-        return self._is_begun
-
     # --- used by the other operations ------------------------------------------------------------------------------
     def begin(self) -> None:
         """Begin the span of a tentative run, where and when the run began."""
         with self._lock:
-            if self._is_begun or self.ended:
+            if self.is_begun or self.ended:
                 return
-            self._is_begun = True
+            self.is_begun = True
             here = otel_context.get_current()
             otel_context.attach(here if self._around is None else self._around)
             try:
@@ -352,7 +337,7 @@ class RunInvocation(Invocation):
 
     def discard(self) -> None:
         """Forget a run that turned out to be none; a span of its own is begun only if something happened in it."""
-        if self._is_begun:
+        if self.is_begun:
             with guard("close what was open"):
                 self._sweep(GeneratorExit())
             self.abandon()
@@ -361,7 +346,8 @@ class RunInvocation(Invocation):
         self._wind_up()
 
     def _wind_up(self) -> None:
-        unregister_active_run(self)
+        with _active_runs_lock:
+            _active_runs.pop(self, None)
         self._seen_errors.clear()  # exceptions hold frames, and frames hold the user's objects
         self.intervention = self.adapter_state = None
         self._subjects.clear()
@@ -437,22 +423,18 @@ class Emitter:
     """
 
     def __init__(self, *, tracer_provider: TracerProvider | None = None, capture: CaptureConfig | None = None) -> None:
-        self._provider = tracer_provider
-        self._newest: tuple[TracerProvider, trace.Tracer] | None = None
-        self.capture = Capture(capture if capture is not None else CaptureConfig.from_env())
-
-    @property
-    def provider(self) -> TracerProvider | None:
+        self.provider = tracer_provider
         """Where spans go; None is the global provider."""
-        return self._provider
+        self._newest: tuple[TracerProvider, Tracer] | None = None
+        self.capture = Capture(capture if capture is not None else CaptureConfig.from_env())
 
     def start_run(self, start: RunStart, *, subject: object = None) -> RunInvocation:
         """Open a run of ``subject``, the team object; it must be closed with :meth:`RunInvocation.finish`."""
         return RunInvocation(self.tracer(), self.capture, start, subject)
 
-    def tracer(self) -> trace.Tracer:
+    def tracer(self) -> Tracer:
         """The tracer that spans are started on."""
-        provider = self._provider if self._provider is not None else trace.get_tracer_provider()
+        provider = self.provider if self.provider is not None else trace.get_tracer_provider()
         newest = self._newest
         if newest is None or newest[0] is not provider:
             # Kept, since the SDK makes a new tracer at each call, which costs as much as ten spans.

@@ -109,7 +109,7 @@ class _ActCollector:
         """Of them those that begin with a model call, in order of time."""
         self._own: dict[int, ActSpans] = {}
         """The act that a turn itself is."""
-        self._by_index: dict[int, ActSpans] = {}
+        self._by_index: dict[int | None, ActSpans] = {}
         self._by_call: dict[str, ActSpans] = {}
 
     def add_chat(self, chat: SpanRecord) -> None:
@@ -123,7 +123,7 @@ class _ActCollector:
                 self._by_call[str(part["id"])] = act
 
     def add_tool(self, tool: SpanRecord) -> None:
-        act = self._known_act(tool) or self._asking_act(tool) or self._act(tool)
+        act = self._by_index.get(_index(tool)) or self._asking_act(tool) or self._act(tool)
         act.tools.append(tool)
         act.recipient = _recipient(tool) or act.recipient
 
@@ -132,7 +132,7 @@ class _ActCollector:
         if index is None:
             inside = self._inside[id(turn)]
             output = message_text((messages_of(turn, semconv.OUTPUT_MESSAGES) or [{}])[-1])
-            spoke = any(act.chats for act in inside) or self._has_inner_turn(turn)
+            spoke = any(act.chats for act in inside) or id(turn) in self._with_inner_turn
             if semconv.RUN_ID not in turn.attributes and spoke and inside:
                 _answer_by_tool(max(inside, key=lambda act: act.start_ns), output)
             if semconv.RUN_ID in turn.attributes or spoke or (inside and not output):
@@ -158,7 +158,7 @@ class _ActCollector:
         return sorted(kept, key=lambda act: act.start_ns)
 
     def _act(self, record: SpanRecord, *, start_ns: int | None = None) -> ActSpans:
-        known = self._known_act(record)
+        known = self._by_index.get(_index(record))
         if known is not None:
             return known
         outer = self._tree.agent_of(record)
@@ -174,10 +174,6 @@ class _ActCollector:
             self._by_index[act.index] = act
         return act
 
-    def _known_act(self, record: SpanRecord) -> ActSpans | None:
-        index = _index(record)
-        return self._by_index.get(index) if index is not None else None
-
     def _asking_act(self, tool: SpanRecord) -> ActSpans | None:
         if _index(tool) is not None:
             return None
@@ -189,9 +185,6 @@ class _ActCollector:
         if not before:
             return None
         return chats[bisect_left(chats, chats[before - 1].start_ns, key=lambda act: act.start_ns)]
-
-    def _has_inner_turn(self, turn: SpanRecord) -> bool:
-        return id(turn) in self._with_inner_turn
 
     @cached_property
     def _with_inner_turn(self) -> set[int]:
