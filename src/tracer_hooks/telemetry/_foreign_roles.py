@@ -10,7 +10,7 @@ from typing import Any
 from tracer_hooks import semconv
 from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry._foreign_messages import TRACELOOP_NAME, unflatten
-from tracer_hooks.telemetry._records import SpanRecord
+from tracer_hooks.telemetry._records import SpanRecord, first_filled
 
 _TRACELOOP_KIND = "traceloop.span.kind"
 _TRACELOOP_PROPERTY = "traceloop.association.properties."
@@ -190,9 +190,8 @@ def choose_teams(tree: SpanForest, operations: dict[int, str | None]) -> None:
 
 
 def team_name(record: SpanRecord) -> str:
-    for key in _TEAM_NAMES:
-        if record.attributes.get(key):
-            return to_text(record.attributes[key])
+    if name := first_filled(record.attributes, *_TEAM_NAMES):
+        return to_text(name)
     if record.name == record.attributes.get(semconv.OPERATION_NAME):  # Strands' invoke_graph, which has no name
         return ""
     return _AGENT_SUFFIX.sub("", record.name.removeprefix("invoke_workflow ")).strip()
@@ -200,11 +199,9 @@ def team_name(record: SpanRecord) -> str:
 
 def _agent_name(record: SpanRecord, *, is_agent: bool) -> str | None:
     attributes = record.attributes
-    for key in (semconv.AGENT_NAME, semconv.OI_AGENT_NAME, semconv.OI_GRAPH_NODE_ID):
-        if attributes.get(key):
-            return to_text(attributes[key])
-    if is_agent and attributes.get(TRACELOOP_NAME):
-        return to_text(attributes[TRACELOOP_NAME])
+    keys = (semconv.AGENT_NAME, semconv.OI_AGENT_NAME, semconv.OI_GRAPH_NODE_ID)
+    if named := first_filled(attributes, *keys, *([TRACELOOP_NAME] if is_agent else [])):
+        return to_text(named)
     metadata = unflatten(attributes, "metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     name = _langgraph_agent(metadata) or _langgraph_agent(

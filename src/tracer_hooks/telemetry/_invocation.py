@@ -427,10 +427,7 @@ def drive(
                 with guard("look at a streamed item"):
                     on_item(item)
             try:
-                sent = yield item
-                step = functools.partial(next, source)
-                if sent is not None and isinstance(source, Generator):
-                    step = functools.partial(source.send, sent)
+                step = _next_step(source, (yield item))
             except GeneratorExit:
                 raise
             except BaseException as thrown:
@@ -445,3 +442,9 @@ def drive(
         close = getattr(source, "close", None)
         if close is not None:
             close()
+
+
+def _next_step(source: Iterator[T], sent: Any) -> Callable[[], T]:
+    if sent is not None and isinstance(source, Generator):
+        return functools.partial(source.send, sent)
+    return functools.partial(next, source)

@@ -162,13 +162,18 @@ def decode_json(value: object) -> Any:
     return value
 
 
-def messages_of(record: SpanRecord, key: str) -> list[Message]:
-    """The messages under ``key``; empty when there are none or they are damaged."""
-    return messages_in(record.attributes, key)
+def first_present(attributes: Mapping[str, Any], *keys: str) -> Any:
+    """The value of the first key that has one."""
+    return next((attributes[key] for key in keys if attributes.get(key) is not None), None)
+
+
+def first_filled(attributes: Mapping[str, Any], *keys: str) -> Any:
+    """The value of the first key that has one and is not empty."""
+    return next((attributes[key] for key in keys if attributes.get(key)), None)
 
 
 def messages_in(attributes: Mapping[str, Any], key: str) -> list[Message]:
-    """The same of attributes without their span."""
+    """The messages under ``key``; empty when there are none or they are damaged."""
     value = decode_json(attributes.get(key))
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
@@ -261,5 +266,5 @@ def _system_prompt(chat: SpanRecord) -> str:
         return message_text({"parts": instructions})
     if instructions:
         return to_text(instructions)
-    system = [m for m in messages_of(chat, semconv.INPUT_MESSAGES) if m.get("role") == "system"]
+    system = [m for m in messages_in(chat.attributes, semconv.INPUT_MESSAGES) if m.get("role") == "system"]
     return message_text(system[0]) if system else ""

@@ -26,8 +26,9 @@ from tracer_hooks.telemetry._records import (
     SpanStatus,
     SpanTree,
     decode_json,
+    first_filled,
     message_text,
-    messages_of,
+    messages_in,
     parts_of,
 )
 
@@ -55,16 +56,16 @@ class ActSpans:
     def reply(self) -> Message:
         """What the model answered in the end; empty without a reply."""
         last = self.chats[-1] if self.chats else self.turn
-        messages = messages_of(last, semconv.OUTPUT_MESSAGES) if last is not None else []
+        messages = messages_in(last.attributes, semconv.OUTPUT_MESSAGES) if last is not None else []
         return messages[-1] if messages else {}
 
     @property
     def seen(self) -> list[Message]:
         """The messages that the agent was shown."""
         source = self.chats[0] if self.chats else self.turn
-        messages = messages_of(source, semconv.INPUT_MESSAGES) if source is not None else []
+        messages = messages_in(source.attributes, semconv.INPUT_MESSAGES) if source is not None else []
         if not messages and self.outer_turn is not None:
-            messages = messages_of(self.outer_turn, semconv.INPUT_MESSAGES)
+            messages = messages_in(self.outer_turn.attributes, semconv.INPUT_MESSAGES)
             return messages[: _request_of(self.tools[0], messages)] if self.tools else messages
         return messages
 
@@ -131,7 +132,7 @@ class _ActCollector:
         index = _index(turn)
         if index is None:
             inside = self._inside[id(turn)]
-            output = message_text((messages_of(turn, semconv.OUTPUT_MESSAGES) or [{}])[-1])
+            output = message_text((messages_in(turn.attributes, semconv.OUTPUT_MESSAGES) or [{}])[-1])
             spoke = any(act.chats for act in inside) or id(turn) in self._with_inner_turn
             if semconv.RUN_ID not in turn.attributes and spoke and inside:
                 _answer_by_tool(max(inside, key=lambda act: act.start_ns), output)
@@ -213,7 +214,7 @@ def to_step(act: ActSpans, index: int, inputs: tuple[StepInput, ...]) -> Step:
     """Build the step of an act, in which the agent received ``inputs``."""
     reply, spans = act.reply, act.spans
     calls = tool_calls(reply, act.tools)
-    failed = _failure(act)
+    failed = _error_of(act.chats[-1] if act.chats else act.turn)
     recipient = act.recipient or next((m[1] for c in calls if (m := _TRANSFER_NAME.match(c.name))), None)
     return Step(
         index=index,
@@ -281,14 +282,11 @@ def _tool_call(part: Mapping[str, Any], spans: Sequence[SpanRecord]) -> ToolCall
     attributes = last.attributes if last is not None else {}
     arguments = attributes.get(semconv.TOOL_CALL_ARGUMENTS, part.get("arguments"))
     result = attributes.get(semconv.TOOL_CALL_RESULT)
-    error = None
-    if last is not None and last.status is SpanStatus.ERROR:
-        error = last.status_message or _exception(last) or to_text(attributes.get(semconv.ERROR_TYPE) or "failed")
     return ToolCall(
         name=to_text(attributes.get(semconv.TOOL_NAME) or part.get("name") or "unknown"),
         arguments=to_json_value(decode_json(arguments)),
         result=None if result is None else _as_text(result),
-        error=error,
+        error=_error_of(last),
         call_id=attributes.get(semconv.TOOL_CALL_ID) or part.get("id"),
         # Each instrumentation counts for itself.
         attempts=max(Counter(span.scope for span in spans).values(), default=1),
@@ -307,22 +305,18 @@ def _step_kind(failed: str | None, recipient: str | None, calls: Sequence[ToolCa
     return StepKind.TOOL_CALL if calls else StepKind.MESSAGE
 
 
-def _failure(act: ActSpans) -> str | None:
-    last = act.chats[-1] if act.chats else act.turn
-    if last is None or last.status is not SpanStatus.ERROR:
+def _error_of(record: SpanRecord | None) -> str | None:
+    """What a span that failed says of it; None for others."""
+    if record is None or record.status is not SpanStatus.ERROR:
         return None
-    return last.status_message or _exception(last) or to_text(last.attributes.get(semconv.ERROR_TYPE) or "failed")
-
-
-def _exception(record: SpanRecord) -> str | None:
-    for event in reversed(record.events):
+    for event in () if record.status_message else reversed(record.events):
         if event.name == semconv.EVENT_EXCEPTION and event.attributes.get(semconv.EXCEPTION_MESSAGE):
             return to_text(event.attributes[semconv.EXCEPTION_MESSAGE])
-    return None
+    return record.status_message or to_text(record.attributes.get(semconv.ERROR_TYPE) or "failed")
 
 
 def _recipient(record: SpanRecord) -> str | None:
-    value = record.attributes.get(semconv.STEP_RECIPIENT) or record.attributes.get(semconv.TRANSFER_TARGET)
+    value = first_filled(record.attributes, semconv.STEP_RECIPIENT, semconv.TRANSFER_TARGET)
     return to_text(value) if value else None
 
 
@@ -332,27 +326,19 @@ def _index(record: SpanRecord) -> int | None:
 
 
 def _model(chats: Sequence[SpanRecord]) -> str | None:
-    for chat in reversed(chats):
-        name = chat.attributes.get(semconv.RESPONSE_MODEL) or chat.attributes.get(semconv.REQUEST_MODEL)
-        if name:
-            return to_text(name)
-    return None
+    names = (first_filled(chat.attributes, semconv.RESPONSE_MODEL, semconv.REQUEST_MODEL) for chat in reversed(chats))
+    return next((to_text(name) for name in names if name), None)
 
 
 def _usage(chats: Iterable[SpanRecord]) -> Usage | None:
-    counts = [_tokens(chat) for chat in chats]
-    known = [usage for usage in counts if usage is not None]
-    if len(known) == 1:
-        return known[0]
+    known = [usage for usage in map(_tokens, chats) if usage is not None]
     return sum(known, Usage()) if known else None
 
 
 def _tokens(chat: SpanRecord) -> Usage | None:
-    read = chat.attributes.get(semconv.USAGE_INPUT_TOKENS)
-    written = chat.attributes.get(semconv.USAGE_OUTPUT_TOKENS)
-    if read is None and written is None:
-        return None
-    return Usage(input_tokens=_count(read), output_tokens=_count(written))
+    read, written = (chat.attributes.get(key) for key in (semconv.USAGE_INPUT_TOKENS, semconv.USAGE_OUTPUT_TOKENS))
+    both_none = read is None and written is None
+    return None if both_none else Usage(input_tokens=_count(read), output_tokens=_count(written))
 
 
 def _count(value: Any) -> int:
