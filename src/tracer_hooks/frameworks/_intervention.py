@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from tracer_hooks._guard import report, warn_once
 from tracer_hooks.errors import ReplayError
@@ -73,6 +73,9 @@ class ToolReply:
     """What the tool itself returned, where that is plain data and not text and the caller is plain Python."""
 
 
+_Reply = TypeVar("_Reply", ChatReply, ToolReply)
+
+
 class Intervention:
     """Asked before and after every model and tool call of a run; the default changes nothing.
 
@@ -131,10 +134,7 @@ class Interventions(Intervention):
         return None if changed is request else changed
 
     def after_model(self, request: ModelRequest, reply: ChatReply) -> ChatReply | None:
-        changed = reply
-        for part in self.parts:
-            changed = part.after_model(request, changed) or changed
-        return None if changed is reply else changed
+        return self._after("after_model", request, reply)
 
     def before_tool(self, request: ToolRequest) -> ToolRequest | ToolReply | None:
         changed = request
@@ -146,9 +146,12 @@ class Interventions(Intervention):
         return None if changed is request else changed
 
     def after_tool(self, request: ToolRequest, reply: ToolReply) -> ToolReply | None:
+        return self._after("after_tool", request, reply)
+
+    def _after(self, method: str, request: ModelRequest | ToolRequest, reply: _Reply) -> _Reply | None:
         changed = reply
         for part in self.parts:
-            changed = part.after_tool(request, changed) or changed
+            changed = getattr(part, method)(request, changed) or changed
         return None if changed is reply else changed
 
 

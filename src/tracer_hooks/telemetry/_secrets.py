@@ -119,7 +119,7 @@ COMPILED_FORMS = tuple(
 """Keywords and pattern of each form."""
 
 
-class SecrecyOfName(enum.Enum):
+class SecrecyOfName(enum.IntEnum):
     """How much a name says of its value."""
 
     NOTHING = 0
@@ -141,19 +141,8 @@ _STRONG_NAMES = (
 )  # fmt: skip
 _STRONG_ENDINGS = ("pass", "passw", "jwt", "apikeys")
 _WEAK_ENDINGS = (
-    "token",
-    "tokens",
-    "auth",
-    "sessionid",
-    "session",
-    "sid",
-    "signature",
-    "sig",
-    "otp",
-    "pin",
-    "key",
-    "keys",
-)
+    "token", "tokens", "auth", "sessionid", "session", "sid", "signature", "sig", "otp", "pin", "key", "keys",
+)  # fmt: skip
 _PARAMETERS = frozenset({"key", "code", "sig", "signature", "token", "auth", "hash", "jwt", "state", "ticket"})
 """In the query of a URL these names stand for little else."""
 _WORDS_BEFORE_NO_SECRET = frozenset(
