@@ -54,7 +54,7 @@ class SelectiveHost(Protocol):
     """A :class:`RunHost` that does not conduct every call: asked before each, so that it never has to hand one back."""
 
     def is_bypassed(self, team: Any) -> bool:
-        """Whether the call of ``team`` that is about to be made goes on as if ``team`` were not hooked.
+        """Tell whether the call of ``team`` that is about to be made goes on as if ``team`` were not hooked.
 
         Asked in the caller's context. A host may use the occasion to make the team a part of the run that is current.
         """
@@ -74,7 +74,7 @@ TaskOf = Callable[[tuple[Any, ...], dict[str, Any]], str]
 
 
 def passes_through(team: Any, host: RunHost) -> bool:
-    """Whether a call of one of ``team``'s entry points goes to the framework's own method and not to ``host``.
+    """Tell whether a call of one of ``team``'s entry points goes to the framework's own method and not to ``host``.
 
     It does inside a run of this very team: that is how the host makes the call, and how ``run`` may call ``run_stream``
     inside. It does where nothing is to be seen, and where the host lets it pass.

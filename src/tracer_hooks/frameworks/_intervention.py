@@ -86,7 +86,7 @@ class Intervention:
 
     @property
     def changes_replies(self) -> bool:
-        """Whether :meth:`after_model` may give another reply: no piece of a reply is handed out before it was asked.
+        """Tell whether :meth:`after_model` may give another reply: no piece of a reply is handed out before it.
 
         So streams come in one piece where this is true. Default: whether there is an :meth:`after_model` of one's own;
         say False in a class whose :meth:`after_model` only looks, or raises.
@@ -215,16 +215,12 @@ def before_model(run: RunInvocation, request: ModelRequest) -> ModelRequest | Ch
         return None
     shown = given.shown[-1] if given.shown else answer
     if isinstance(shown, ModelRequest) and (given.shown or not shown.covert):
-        _record(run, given, shown, is_told=shown is answer)
+        # What an adapter does not record: the instructions in use, and what was changed before a reply.
+        if shown.told != given.told:
+            run.use_instructions(given.agent, shown.told[-1])
+        if shown is not answer:
+            run.show_request(given.agent, given.step, shown.messages)
     return answer
-
-
-def _record(run: RunInvocation, asked: ModelRequest, shown: ModelRequest, *, is_told: bool) -> None:
-    """Put into the record what an adapter does not: the instructions in use, and what was changed before a reply."""
-    if shown.told != asked.told:
-        run.use_instructions(asked.agent, shown.told[-1])
-    if not is_told:
-        run.show_request(asked.agent, asked.step, shown.messages)
 
 
 def after_model(run: RunInvocation, request: ModelRequest, reply: ChatReply) -> ChatReply:
@@ -233,7 +229,7 @@ def after_model(run: RunInvocation, request: ModelRequest, reply: ChatReply) -> 
 
 
 def may_change_replies(run: RunInvocation) -> bool:
-    """Whether a streamed reply has to be held back until :func:`after_model` was asked about it. For adapters."""
+    """Tell whether a streamed reply has to be held back until :func:`after_model` was asked about it. For adapters."""
     intervention = run.intervention
     if intervention is None:
         return False
@@ -304,7 +300,7 @@ def _ask(run: RunInvocation, method: str, *args: Any) -> Any:
 
 
 def _inherits_after_model(intervention: Intervention, owner: type[Intervention]) -> bool:
-    """Whether its ``after_model`` is that of ``owner``, and no class below nor the object itself has put another."""
+    """Tell whether its ``after_model`` is that of ``owner``: no class below, nor the object itself, has put another."""
     return getattr(intervention.after_model, "__func__", None) is owner.after_model
 
 

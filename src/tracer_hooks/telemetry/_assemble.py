@@ -137,7 +137,7 @@ def _task(attributes: Mapping[str, Any]) -> str:
 
 
 def _first_request(tree: SpanTree, steps: Sequence[Step]) -> str:
-    """What the user said to the first agent, where the span around the run does not tell the task."""
+    """The user's first message to the first agent, where the span around the run does not tell the task."""
     if semconv.RUN_ID in tree.root.attributes or not steps:
         return ""
     turns = [turn.attributes for turn in tree.of_operation(semconv.OP_INVOKE_AGENT)][:1]

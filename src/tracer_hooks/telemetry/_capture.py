@@ -13,7 +13,7 @@ from tracer_hooks._background import process_lock
 from tracer_hooks._guard import look_first
 from tracer_hooks.config import CaptureConfig, ContentCapture
 from tracer_hooks.schema import Attribution, Record, Trajectory, to_json_value, to_text
-from tracer_hooks.telemetry._records import message_text
+from tracer_hooks.telemetry._records import message_text, without_none
 from tracer_hooks.telemetry._redact import Redactor
 
 WITHHELD = "[withheld]"
@@ -46,12 +46,12 @@ class ContentPolicy:
 
     @property
     def allows_all(self) -> bool:
-        """Whether everything passes as it is."""
+        """Tell whether everything passes as it is."""
         return self.mode is ContentCapture.FULL
 
     @property
     def blocks_all(self) -> bool:
-        """Whether no content passes at all."""
+        """Tell whether no content passes at all."""
         return self.mode is ContentCapture.OFF
 
     def blanked(self, text: str) -> str:
@@ -59,21 +59,21 @@ class ContentPolicy:
         return self._redactor.text(text)
 
     def text(self, text: str) -> str:
-        """What may pass of a text; empty where nothing may."""
+        """Filter a text; empty where nothing may pass."""
         if self.allows_all:
             return text
         return "" if self.blocks_all else self._redactor.text(text)
 
     def optional(self, text: str | None) -> str | None:
-        """What may pass of a text that may be absent; None where nothing may."""
+        """Filter a text that may be absent; None where nothing may pass."""
         return None if text is None or self.blocks_all else self.text(text)
 
     def needed(self, text: str) -> str:
-        """What may pass of a text that must stand there; a note in its place where nothing may."""
+        """Filter a text that must stand there; a note in its place where nothing may pass."""
         return WITHHELD if self.blocks_all and text else self.text(text)
 
     def value(self, value: object) -> object:
-        """What may pass of any data; None where nothing may."""
+        """Filter any data; None where nothing may pass."""
         if self.allows_all:
             return value
         return None if self.blocks_all else self._redactor.value(value)
@@ -92,9 +92,7 @@ class ContentPolicy:
     def names(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The same for every string among ``values``; those that are None are left out."""
         return {
-            key: self.name(value) if isinstance(value, str) else value
-            for key, value in values.items()
-            if value is not None
+            key: self.name(value) if isinstance(value, str) else value for key, value in without_none(values).items()
         }
 
 
@@ -372,7 +370,7 @@ class Capture:
     def recorded(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
         """``attributes`` for the local record: content by the record mode, nothing encoded or cut."""
         if self.record_policy.allows_all:
-            return {key: value for key, value in attributes.items() if value is not None}
+            return without_none(attributes)
         content = {key: value for key, value in attributes.items() if key in semconv.CONTENT_KEYS and value is not None}
         result = self.record_policy.names({key: value for key, value in attributes.items() if key not in content})
         if not self.record_policy.blocks_all:

@@ -39,7 +39,14 @@ from tracer_hooks.telemetry._foreign_roles import (
     operation_of,
     team_name,
 )
-from tracer_hooks.telemetry._records import Message, SpanRecord, SpanStatus, first_present, message_text
+from tracer_hooks.telemetry._records import (
+    Message,
+    SpanRecord,
+    SpanStatus,
+    first_present,
+    message_text,
+    without_none,
+)
 
 _MLFLOW_TYPE = "mlflow.spanType"
 _MLFLOW_KINDS = {
@@ -66,14 +73,15 @@ def with_openinference_keys(record: SpanRecord) -> SpanRecord:
         return record
     found: dict[str, Any] = {semconv.OI_SPAN_KIND: _MLFLOW_KINDS.get(_without_json_quotes(attributes[_MLFLOW_TYPE]))}
     found |= {
-        key: _without_json_quotes(attributes[own]) for own, key in _MLFLOW_TO_OPENINFERENCE.items() if own in attributes
+        key: _without_json_quotes(attributes[given])
+        for given, key in _MLFLOW_TO_OPENINFERENCE.items()
+        if given in attributes
     }
     usage = decode_container(attributes.get("mlflow.chat.tokenUsage"))
     if isinstance(usage, Mapping):
         found[semconv.OI_LLM_TOKENS_PROMPT] = usage.get("input_tokens")
         found[semconv.OI_LLM_TOKENS_COMPLETION] = usage.get("output_tokens")
-    added = {key: value for key, value in found.items() if value is not None}
-    return dataclasses.replace(record, attributes={**added, **attributes})
+    return dataclasses.replace(record, attributes={**without_none(found), **attributes})
 
 
 def _without_json_quotes(value: Any) -> Any:
@@ -182,18 +190,15 @@ def replies_from_teams(
             teams[id(above)] = above
             turns.setdefault((id(above), agents.get(id(record), "")), []).append(record)
     for (team, agent), spans in turns.items():
-        words = [
-            message
-            for message in _output_messages(teams[team])
-            if message.get("name") == agent and message_text(message)
-        ]
+        messages = _output_messages(teams[team])
+        words = [message for message in messages if message.get("name") == agent and message_text(message)]
         # counted from the end: what an earlier call of the same team object said may stand before it
         found.update({id(span): message for span, message in zip(reversed(spans), reversed(words), strict=False)})
     return found
 
 
 def replies_from_tasks(tree: SpanForest, operations: Mapping[int, str | None]) -> dict[int, Message]:
-    """What agents said, by span, where only the span of the task right around an agent's last turn tells it.
+    """Replies of agents, by span, where only the span of the task right around an agent's last turn tells them.
 
     OpenLLMetry for CrewAI (0.62.4) writes a task's output, but none on the agent's span inside.
     """
@@ -210,7 +215,7 @@ def replies_from_tasks(tree: SpanForest, operations: Mapping[int, str | None]) -
 
 
 def requests_from_tasks(tree: SpanForest, operations: Mapping[int, str | None]) -> dict[int, list[Message]]:
-    """What agents were asked, by span, where only the span of the task right around a turn tells it."""
+    """Requests to agents, by span, where only the span of the task right around a turn tells them."""
     found: dict[int, list[Message]] = {}
     for record in tree.records:
         task = tree.parent(record)
@@ -251,7 +256,7 @@ def _output_messages(record: SpanRecord) -> list[Message]:
 
 
 def _conversation(record: SpanRecord) -> list[Message]:
-    """What led to an answer, where the span's output holds both; CrewAI's does."""
+    """The messages before an answer, where the span's output holds both; CrewAI's does."""
     output = decode_container(first_present(record.attributes, semconv.OI_OUTPUT_VALUE, TRACELOOP_OUTPUT))
     if not isinstance(output, Mapping) or not isinstance(output.get("raw"), str) or not output.get("messages"):
         return []
@@ -322,8 +327,7 @@ class _SpanRewriter:
             added |= roster_of(record)
             added |= _run_attributes({**added, **attributes})
         merged = attributes | {key: value for key, value in added.items() if attributes.get(key) is None}
-        kept = {key: value for key, value in merged.items() if value is not None}
-        changed = dataclasses.replace(record, attributes=kept)
+        changed = dataclasses.replace(record, attributes=without_none(merged))
         return _with_tool_status(changed, tool_result(record)) if operation == semconv.OP_EXECUTE_TOOL else changed
 
     def _added(self, record: SpanRecord, operation: str | None) -> dict[str, Any]:
@@ -356,7 +360,7 @@ def _common_attributes(record: SpanRecord) -> dict[str, Any]:
     if record.status is SpanStatus.ERROR:
         raised = [event.attributes for event in record.events if event.name == semconv.EVENT_EXCEPTION]
         found[semconv.ERROR_TYPE] = raised[-1].get(semconv.EXCEPTION_TYPE) if raised else None
-    return {key: value for key, value in found.items() if value is not None}
+    return without_none(found)
 
 
 def _model_attributes(record: SpanRecord) -> dict[str, Any]:
@@ -376,7 +380,7 @@ def _model_attributes(record: SpanRecord) -> dict[str, Any]:
             attributes, semconv.USAGE_COMPLETION_TOKENS, semconv.OI_LLM_TOKENS_COMPLETION, "llm.usage.completion_tokens"
         ),
     }
-    return {key: value for key, value in found.items() if value is not None}
+    return without_none(found)
 
 
 def _messages_of_call(record: SpanRecord) -> dict[str, Any]:

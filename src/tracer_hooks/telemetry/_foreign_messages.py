@@ -20,6 +20,7 @@ from tracer_hooks.telemetry._records import (
     first_present,
     message_text,
     text_message,
+    without_none,
 )
 
 _ROLES = {
@@ -79,7 +80,7 @@ def decode_container(value: Any) -> Any:
 
 
 def unflatten(attributes: Mapping[str, Any], prefix: str) -> Any:
-    """What OpenInference and OpenLLMetry flatten into ``prefix.0.role``...; None if absent."""
+    """Restore data that OpenInference and OpenLLMetry flatten into ``prefix.0.role``...; None if absent."""
     if prefix in attributes:
         return decode_container(attributes[prefix])
     root: dict[str, Any] = {}
@@ -103,7 +104,7 @@ def _with_lists(node: Any) -> Any:
 
 
 def is_genai(messages: Any) -> bool:
-    """Whether ``messages`` already has the shape of the GenAI conventions."""
+    """Tell whether ``messages`` already has the shape of the GenAI conventions."""
     return isinstance(messages, list) and all(isinstance(item, Mapping) and "parts" in item for item in messages)
 
 
@@ -175,7 +176,7 @@ def _text_message(text: str, role: str) -> Message:
 
 
 def _python_value(text: str) -> Any:
-    """What ``text`` stands for in Python; the text itself when that is no literal."""
+    """Value of ``text`` in Python; the text itself when that is no literal."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -290,7 +291,7 @@ def _tool_call(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def event_messages(events: Sequence[SpanEvent]) -> tuple[list[Message], list[Message]]:
-    """What the message events of older GenAI editions hold: the messages that went in, and that came out."""
+    """Messages in the events of older GenAI editions: those that went in, and those that came out."""
     sent: list[Message] = []
     replied: list[Message] = []
     for event in events:
@@ -343,14 +344,14 @@ def tool_attributes(record: SpanRecord, parent: SpanRecord | None) -> dict[str, 
         or _call_id_of(record)
         or (requested or {}).get("id")
     )
-    found = {
+    attributes = {
         semconv.TOOL_NAME: name,
         semconv.TOOL_CALL_ID: call_id,
         semconv.TOOL_CALL_RESULT: result.text,
         semconv.TOOL_CALL_ARGUMENTS: _as_attribute(arguments),
         semconv.TOOL_DESCRIPTION: record.attributes.get(semconv.OI_TOOL_DESCRIPTION),
     }
-    return {key: value for key, value in found.items() if value is not None}
+    return without_none(attributes)
 
 
 def tool_name(record: SpanRecord) -> str:
@@ -361,7 +362,7 @@ def tool_name(record: SpanRecord) -> str:
 
 
 def tool_result(record: SpanRecord) -> ToolResult:
-    """What the tool returned, taken out of a LangChain message when it stands in one."""
+    """Result of the tool, taken out of a LangChain message when it stands in one."""
     value = first_present(record.attributes, semconv.TOOL_CALL_RESULT, semconv.OI_OUTPUT_VALUE, TRACELOOP_OUTPUT)
     fields = decode_container(value)
     if not isinstance(fields, Mapping):
@@ -393,7 +394,7 @@ def _arguments(record: SpanRecord) -> Any:
 
 
 def _is_schema(value: Any) -> bool:
-    """Whether it describes what a tool takes, instead of saying what it was given."""
+    """Tell whether it describes what a tool takes, instead of saying what it was given."""
     if not isinstance(value, Mapping):
         return False
     described = [isinstance(item, Mapping) and item.keys() >= _DESCRIPTION_KEYS for item in value.values()]

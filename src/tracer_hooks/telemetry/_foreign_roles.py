@@ -239,14 +239,15 @@ def find_outer_teams(tree: SpanForest, operations: dict[int, str | None], agents
     traces: dict[str, list[SpanRecord]] = defaultdict(list)
     for record in tree.records:
         traces[record.trace_id].append(record)
+    everything = tree.above({id(record) for record in tree.records})
     turns_above = tree.above({key for key, operation in operations.items() if operation == semconv.OP_INVOKE_AGENT})
     for records in traces.values():
         if not any(operations[id(record)] == semconv.OP_INVOKE_WORKFLOW or is_own(record) for record in records):
-            _find_outer_team(tree, records, turns_above, operations, agents)
+            _find_outer_team(everything, records, turns_above, operations, agents)
 
 
 def _find_outer_team(
-    tree: SpanForest,
+    everything: SpansAbove,
     records: Sequence[SpanRecord],
     turns_above: SpansAbove,
     operations: dict[int, str | None],
@@ -262,7 +263,7 @@ def _find_outer_team(
     for record in turns:
         if _only_others_act(record, inside[id(record)], operations, agents):
             operations[id(record)] = semconv.OP_INVOKE_WORKFLOW
-    around = _innermost_around(tree, turns) if len(turns) > 1 else None
+    around = _innermost_around(everything, turns) if len(turns) > 1 else None
     if around is not None and operations[id(around)] not in _ACTS and not _is_of_a_server(around):
         operations[id(around)] = semconv.OP_INVOKE_WORKFLOW
 
@@ -276,19 +277,10 @@ def _only_others_act(
     )
 
 
-def _innermost_around(tree: SpanForest, turns: Sequence[SpanRecord]) -> SpanRecord | None:
-    first, *others = ([*_around(tree, turn)] for turn in turns)
+def _innermost_around(everything: SpansAbove, turns: Sequence[SpanRecord]) -> SpanRecord | None:
+    first, *others = ([*everything.around(turn)] for turn in turns)
     common = set.intersection(*({id(record) for record in path} for path in others))
     return next((record for record in first if id(record) in common), None)
-
-
-def _around(tree: SpanForest, record: SpanRecord) -> Iterator[SpanRecord]:
-    seen = {id(record)}
-    current = tree.parent(record)
-    while current is not None and id(current) not in seen:  # a damaged file may hold a circle
-        yield current
-        seen.add(id(current))
-        current = tree.parent(current)
 
 
 def _is_of_a_server(record: SpanRecord) -> bool:

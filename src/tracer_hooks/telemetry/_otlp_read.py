@@ -20,16 +20,12 @@ from tracer_hooks.telemetry._records import SpanEvent, SpanLink, SpanRecord, Spa
 _LengthAt = Callable[[bytes, int], tuple[int, int]]
 
 
-class _TruncatedError(ValueError):
-    """The bytes end inside a message."""
-
-
 def decode_requests(data: bytes) -> list[ExportTraceServiceRequest]:
     """The requests in ``data``: one message, or several with lengths before them; else empty."""
     for frames in (iter([data]), _delimited(data, _big_endian_length), _delimited(data, _varint_length)):
         try:
             requests = [ExportTraceServiceRequest.FromString(frame) for frame in frames]
-        except (DecodeError, _TruncatedError):
+        except DecodeError:
             continue
         if any(request.resource_spans for request in requests):
             return requests
@@ -41,7 +37,7 @@ def _delimited(data: bytes, length_at: _LengthAt) -> Iterator[bytes]:
     while position < len(data):
         length, start = length_at(data, position)
         if start + length > len(data):
-            raise _TruncatedError(f"byte {position}: the message breaks off")
+            raise DecodeError(f"byte {position}: the message breaks off")
         yield data[start : start + length]
         position = start + length
 
@@ -49,7 +45,7 @@ def _delimited(data: bytes, length_at: _LengthAt) -> Iterator[bytes]:
 def _big_endian_length(data: bytes, position: int) -> tuple[int, int]:
     """The Collector's file exporter puts an unsigned 32-bit length before each message."""
     if position + 4 > len(data):
-        raise _TruncatedError(f"byte {position}: the length breaks off")
+        raise DecodeError(f"byte {position}: the length breaks off")
     return int(struct.unpack_from(">I", data, position)[0]), position + 4
 
 
@@ -61,7 +57,7 @@ def _varint_length(data: bytes, position: int) -> tuple[int, int]:
         if data[offset] < 0x80:
             return length, offset + 1
         shift += 7
-    raise _TruncatedError(f"byte {position}: the length breaks off")
+    raise DecodeError(f"byte {position}: the length breaks off")
 
 
 _RESOURCE_SPANS = ("resourceSpans", "resource_spans", "batches")  # Grafana Tempo says batches
@@ -119,7 +115,7 @@ def scan_otlp(path: str | Path) -> OtlpContent:
 
 
 def is_otlp(value: object) -> bool:
-    """Whether a JSON value is a request, a part of one, or a span."""
+    """Tell whether a JSON value is a request, a part of one, or a span."""
     if not isinstance(value, Mapping):
         return False
     return any(key in value for key in (*_RESOURCE_SPANS, *_SCOPE_SPANS, *_OTHER_SIGNALS)) or _is_span(value)

@@ -67,7 +67,7 @@ class SpanRecord:
 
     @property
     def operation(self) -> str | None:
-        """What the span is of, in the words of the GenAI conventions; None for anything but a text."""
+        """The span's operation in the words of the GenAI conventions; None for anything but a text."""
         value = self.attributes.get(semconv.OPERATION_NAME)
         return value if isinstance(value, str) else None
 
@@ -117,7 +117,7 @@ def text_message(role: str, text: object, *, name: str | None = None) -> Message
 
 
 def assistant_message(text: object, tool_calls: Sequence[RequestedTool] = (), *, name: str | None = None) -> Message:
-    """What a model said earlier, with the tools it called."""
+    """An earlier reply of a model, with the tools it called."""
     parts: list[dict[str, Any]] = [{"type": "text", "content": to_text(text)}] if text else []
     parts += [
         {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments} for call in tool_calls
@@ -160,6 +160,11 @@ def decode_json(value: object) -> Any:
         except ValueError:
             return value
     return value
+
+
+def without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    """``values`` that are there."""
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def first_present(attributes: Mapping[str, Any], *keys: str) -> Any:

@@ -64,7 +64,7 @@ def blank_assigned(text: str, lowered: str) -> str:
 
 
 def _value_at(text: str, match: re.Match[str]) -> tuple[int, int] | None:
-    """Where the secret stands that ``match`` is the name of; None when there is none."""
+    """Find the secret that ``match`` is the name of; None when there is none."""
     is_parameter = text[match.start() - 1 : match.start()] in ("?", "&", ";") and match["mark"] == "="
     weight = weight_of(match["name"], is_parameter=is_parameter)
     if weight is SecrecyOfName.NOTHING:
@@ -203,7 +203,7 @@ class Redactor:
         return value
 
     def _blanked(self, value: JsonValue, weight: SecrecyOfName, depth: int) -> JsonValue:
-        """What stands under a secret name: every string in it, and numbers where the name leaves no doubt."""
+        """Blank the value of a secret name: every string in it, and numbers where the name leaves no doubt."""
         if isinstance(value, list):
             return [self._blanked(item, weight, depth + 1) for item in value]
         if isinstance(value, dict):

@@ -261,7 +261,7 @@ class RunInvocation(Invocation):
             return new
 
     def is_known(self, error: BaseException, within: Invocation | None = None) -> bool:
-        """Whether ``error``, or one that it stands for, was recorded before.
+        """Tell whether ``error``, or one that it stands for, was recorded before.
 
         Frameworks wrap errors; AutoGen even replaces them by ``RuntimeError("ValueError: text")`` at team level. So
         what it was raised from counts, and what failed with its text inside the operation ``within`` (default the run).
@@ -274,7 +274,10 @@ class RunInvocation(Invocation):
             followed.add(id(chain))
             chain = chain.__cause__ or chain.__context__
         text = to_text(error)
-        return any(_repeats_error(text, *known) for known in (within or self).errors_inside)
+        return any(
+            text == known or f"{kind}: {known}" in text or (len(known) >= _MIN_EMBEDDED_ERROR and known in text)
+            for kind, known in (within or self).errors_inside
+        )
 
     def manager(self) -> AgentInvocation:
         """A turn in the team's own name, for model calls outside any agent's turn."""
@@ -284,7 +287,7 @@ class RunInvocation(Invocation):
             return self._manager
 
     def is_subject(self, team: object) -> bool:
-        """Whether ``team`` is what runs here, so that its own entry points pass through."""
+        """Tell whether ``team`` is what runs here, so that its own entry points pass through."""
         return any(subject is team for subject in self._subjects)
 
     def add_subject(self, team: object) -> None:
@@ -403,11 +406,6 @@ class RunInvocation(Invocation):
         self.set(semconv.RUN_AGENTS, [spec.model_dump(mode="json") for spec in self._roster()] or None)
         self.set(semconv.RUN_USAGE_INPUT_TOKENS, self._input_tokens or None)
         self.set(semconv.RUN_USAGE_OUTPUT_TOKENS, self._output_tokens or None)
-
-
-def _repeats_error(text: str, kind: str, known: str) -> bool:
-    """Whether an error's text repeats a known error. A short text alone may be in any other by chance."""
-    return text == known or f"{kind}: {known}" in text or (len(known) >= _MIN_EMBEDDED_ERROR and known in text)
 
 
 SCOPE = "tracer_hooks"

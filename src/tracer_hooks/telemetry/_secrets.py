@@ -168,7 +168,7 @@ _SEPARATORS = re.compile(r"[\W_]+")
 
 @lru_cache(maxsize=4096)
 def weight_of(name: str, *, is_parameter: bool = False) -> SecrecyOfName:
-    """How much ``name`` says of the value that stands under it.
+    """Secrecy of the value that stands under ``name``.
 
     Args:
         name: As it is written.
@@ -195,7 +195,7 @@ _NUMBER_VALUE = re.compile(r"[\d.,_%$]*")
 
 
 def is_random(value: str, *, least: int = 8) -> bool:
-    """Whether ``value`` is written like a secret: long enough, and neither a word nor a number."""
+    """Tell whether ``value`` is written like a secret: long enough, and neither a word nor a number."""
     return len(value) >= least and not _NUMBER_VALUE.fullmatch(value) and not _WORD_VALUE.fullmatch(value)
 
 
@@ -223,7 +223,7 @@ _IBAN_LENGTHS = {
 
 
 def is_card(text: str) -> bool:
-    """Whether ``text`` is a number of a payment card: an issuer's first digits, and the check digit after Luhn."""
+    """Tell whether ``text`` is a number of a payment card: an issuer's first digits, and the check digit after Luhn."""
     digits = re.sub(r"[ -]", "", text)
     if not _ISSUERS.fullmatch(digits):
         return False

@@ -54,7 +54,7 @@ class ActSpans:
 
     @property
     def reply(self) -> Message:
-        """What the model answered in the end; empty without a reply."""
+        """The model's last reply; empty without one."""
         last = self.chats[-1] if self.chats else self.turn
         messages = messages_in(last.attributes, semconv.OUTPUT_MESSAGES) if last is not None else []
         return messages[-1] if messages else {}
@@ -75,7 +75,7 @@ class ActSpans:
         return [*self.chats, *self.tools, *([self.turn] if self.turn is not None else [])]
 
     def is_empty(self) -> bool:
-        """Whether it was broken off before anything came of it."""
+        """Tell whether it was broken off before anything came of it."""
         last = self.chats[-1] if self.chats else None
         return (
             last is not None
@@ -201,7 +201,7 @@ def _answer_by_tool(act: ActSpans, output: str) -> None:
 
 
 def _request_of(tool: SpanRecord, messages: Sequence[Message]) -> int:
-    """Where in a conversation the tool was asked for; its end if nowhere."""
+    """Place in a conversation where the tool was asked for; its end if nowhere."""
     for place, message in enumerate(messages):
         for part in parts_of(message):
             same_name = part.get("name") == tool.attributes.get(semconv.TOOL_NAME)
@@ -306,7 +306,7 @@ def _step_kind(failed: str | None, recipient: str | None, calls: Sequence[ToolCa
 
 
 def _error_of(record: SpanRecord | None) -> str | None:
-    """What a span that failed says of it; None for others."""
+    """Error that a span which failed gives; None for others."""
     if record is None or record.status is not SpanStatus.ERROR:
         return None
     for event in () if record.status_message else reversed(record.events):

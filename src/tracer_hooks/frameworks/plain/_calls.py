@@ -198,7 +198,7 @@ def _start(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
 
 
 def join_items(items: list[Any]) -> Any:
-    """What a stream gave in all: its text, or the last item of one that is not text."""
+    """Join a stream's items: its text, or the last item where not all are text."""
     return "".join(items) if items and all(isinstance(item, str) for item in items) else (items[-1] if items else None)
 
 
@@ -245,7 +245,7 @@ class Seam(ABC, Generic[Request, Reply]):
 
     @abstractmethod
     def give(self, reply: Reply, value: Any) -> Any:
-        """What the caller gets for a reply in place of ``value``, which is None where there was none."""
+        """Give the caller a reply in place of ``value``, which is None where there was none."""
 
     def supplied(self, answer: Request | Reply | None) -> Reply | None:
         """The reply in place of the call, if the answer is one."""

@@ -142,7 +142,7 @@ def _assistant_message(reply: ChatReply) -> dict[str, Any]:
 
 
 def _reply_details(reply: ChatReply) -> dict[str, Any]:
-    """What a provider says of a reply beside the message."""
+    """Details that a provider gives of a reply beside the message."""
     usage = reply.usage
     counts = None
     if usage is not None:
@@ -296,7 +296,7 @@ class ModelSeam(Seam[ModelRequest, ChatReply]):
         return self.shape.of(reply) if value is None else in_shape_of(reply, value)
 
     def pieces(self, reply: ChatReply) -> Sequence[str]:
-        """What the caller gets one by one for a reply in place of the function's items."""
+        """Items that the caller gets for a reply in place of the function's."""
         return reply.chunks if "".join(reply.chunks) == reply.content else (reply.content,)
 
     def streaming(self) -> Invocation | None:
