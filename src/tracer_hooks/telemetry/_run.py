@@ -421,10 +421,14 @@ class Emitter:
     """
 
     def __init__(self, *, tracer_provider: TracerProvider | None = None, capture: CaptureConfig | None = None) -> None:
-        self.provider = tracer_provider
-        """Where spans go; None is the global provider."""
+        self._provider = tracer_provider
         self._newest: tuple[TracerProvider, Tracer] | None = None
         self.capture = Capture(capture if capture is not None else CaptureConfig.from_env())
+
+    @property
+    def provider(self) -> TracerProvider | None:
+        """Provider that spans go to; None is the global provider."""
+        return self._provider
 
     def start_run(self, start: RunStart, *, subject: object = None) -> RunInvocation:
         """Open a run of ``subject``, the team object; it must be closed with :meth:`RunInvocation.finish`."""
@@ -432,7 +436,7 @@ class Emitter:
 
     def tracer(self) -> Tracer:
         """The tracer that spans are started on."""
-        provider = self.provider if self.provider is not None else trace.get_tracer_provider()
+        provider = self._provider if self._provider is not None else trace.get_tracer_provider()
         newest = self._newest
         if newest is None or newest[0] is not provider:
             # Kept, since the SDK makes a new tracer at each call, which costs as much as ten spans.
