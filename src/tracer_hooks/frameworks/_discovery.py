@@ -70,7 +70,7 @@ def adapter_for(team: object) -> Adapter:
 
 
 def _advice_for(team: object) -> str | None:
-    """What to do with a team of the user's own class: its entry point is a function like any other."""
+    """Advise on a team of the user's own class: its entry point is a function like any other."""
     for name in _ENTRY_POINTS:
         if callable(getattr_static(team, name, None)):
             return f"For a team of your own class, hook its method: team.{name} = tracer_hooks.hook(team.{name})"
@@ -123,7 +123,7 @@ def supported_version(framework: str, *, adapter: str, extra: str) -> str:
 
 
 def is_within(installed: str, supported: str) -> bool:
-    """Whether a version satisfies a list of bounds such as ``>=1.0,<2``; an empty list is satisfied by all."""
+    """Tell whether a version satisfies a list of bounds such as ``>=1.0,<2``; an empty list is satisfied by all."""
     found = _version_numbers(installed)
     for operator, bound in re.findall(r"(>=|<)\s*([\d.]+)", supported):
         below = found < _version_numbers(bound)

@@ -54,7 +54,7 @@ class SelectiveHost(Protocol):
     """A :class:`RunHost` that does not conduct every call: asked before each, so that it never has to hand one back."""
 
     def is_bypassed(self, team: Any) -> bool:
-        """Whether the call of ``team`` that is about to be made goes on as if ``team`` were not hooked.
+        """Tell whether the call of ``team`` that is about to be made goes on as if ``team`` were not hooked.
 
         Asked in the caller's context. A host may use the occasion to make the team a part of the run that is current.
         """
@@ -74,7 +74,7 @@ TaskOf = Callable[[tuple[Any, ...], dict[str, Any]], str]
 
 
 def passes_through(team: Any, host: RunHost) -> bool:
-    """Whether a call of one of ``team``'s entry points goes to the framework's own method and not to ``host``.
+    """Tell whether a call of one of ``team``'s entry points goes to the framework's own method and not to ``host``.
 
     It does inside a run of this very team: that is how the host makes the call, and how ``run`` may call ``run_stream``
     inside. It does where nothing is to be seen, and where the host lets it pass.
@@ -102,45 +102,24 @@ def wrap_entry(
     def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> TeamCall:
         return TeamCall(team=team, method=method, args=args, kwargs=kwargs, task=safe_task(args, kwargs))
 
-    return _WRAPPERS[kind](original, host, passes, call)
+    conducted = _CONDUCTED[kind]
 
-
-def _wrap_call_entry(original: Any, host: RunHost, passes: Any, call: Any) -> Callable[..., Any]:
+    # No generator functions: an argument error must surface at the call, as without us.
     @functools.wraps(original)
     def entry(*args: Any, **kwargs: Any) -> Any:
-        return original(*args, **kwargs) if passes() else host.call(call(args, kwargs))
+        return original(*args, **kwargs) if passes() else getattr(host, conducted)(call(args, kwargs))
 
-    return entry
-
-
-def _wrap_coroutine(original: Any, host: RunHost, passes: Any, call: Any) -> Callable[..., Any]:
     @functools.wraps(original)
-    async def entry(*args: Any, **kwargs: Any) -> Any:
+    async def coroutine(*args: Any, **kwargs: Any) -> Any:
         return await (original(*args, **kwargs) if passes() else host.acall(call(args, kwargs)))
 
-    return entry
+    return coroutine if kind is EntryKind.COROUTINE else entry
 
 
-def _wrap_generator(original: Any, host: RunHost, passes: Any, call: Any) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def entry(*args: Any, **kwargs: Any) -> Iterator[Any]:
-        # Not a generator function itself: an argument error must surface at the call, as without us.
-        return original(*args, **kwargs) if passes() else host.stream(call(args, kwargs))
-
-    return entry
-
-
-def _wrap_async_generator(original: Any, host: RunHost, passes: Any, call: Any) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def entry(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        return original(*args, **kwargs) if passes() else host.astream(call(args, kwargs))
-
-    return entry
-
-
-_WRAPPERS = {
-    EntryKind.CALL: _wrap_call_entry,
-    EntryKind.COROUTINE: _wrap_coroutine,
-    EntryKind.GENERATOR: _wrap_generator,
-    EntryKind.ASYNC_GENERATOR: _wrap_async_generator,
+_CONDUCTED = {
+    EntryKind.CALL: "call",
+    EntryKind.COROUTINE: "acall",
+    EntryKind.GENERATOR: "stream",
+    EntryKind.ASYNC_GENERATOR: "astream",
 }
+"""The host's method for each kind of entry point."""

@@ -7,7 +7,7 @@ of tool calls. So the team's own text is looked for in the messages, and the new
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -41,7 +41,7 @@ def with_instructions(request: ModelRequest, text: str, *, covert: bool = False)
         if is_there:
             return request
         return _changed(request, place, present.put(body, text), text, covert=covert)
-    if any(told.strip() for told in request.told) or not request.messages:
+    if any(known.strip() for known in request.told) or not request.messages:
         return None
     system = next((i for i, message in enumerate(request.messages) if message.get("role") == "system"), None)
     if system is not None and not request.told:
@@ -52,7 +52,7 @@ def with_instructions(request: ModelRequest, text: str, *, covert: bool = False)
 
 
 def own_instructions(request: ModelRequest) -> str:
-    """What the team itself tells the agent: what is known of it, else the system message; empty where there is none."""
+    """Give the team's own instructions: what is known of them, else the system message; empty where there is none."""
     if request.told:
         return request.told[0]
     system = next((message for message in request.messages if message.get("role") == "system"), None)
@@ -66,7 +66,7 @@ class RewriteInstructions(Intervention):
     instructions: Mapping[str, str]
 
     def rewritten(self, agent: str, own: str) -> str | None:
-        """What ``agent``, whom the team itself tells ``own``, is told in its place; None for nothing else."""
+        """Give the instructions for ``agent`` in place of the team's ``own``; None to leave those."""
         return self.instructions.get(agent)
 
     def noted(self, agent: str, *, is_told: bool) -> None:
@@ -87,7 +87,7 @@ class RewriteInstructions(Intervention):
 
 
 def rewritten_instructions(intervention: Any, agent: str, own: str) -> str:
-    """What ``agent`` is to be told by ``intervention``, for teams that ask before they write a request."""
+    """Give the instructions that ``intervention`` has for ``agent``, for teams that ask before they write a request."""
     text = own
     if isinstance(intervention, RewriteInstructions):
         text = intervention.rewritten(agent, own) or own
@@ -113,13 +113,18 @@ def _place_of(request: ModelRequest, text: str) -> tuple[int, str, _FoundInstruc
 
     The longest first: a new text often holds the one whose place it takes.
     """
-    known = sorted({known_text for known_text in (*request.told, text) if known_text.strip()}, key=len, reverse=True)
-    for place, body in _bodies(request):
-        for known_text in known:
-            present = _find(known_text.strip(), body)
-            if present is not None:
-                values = present.values or _placeholder_values(known_text, known)
-                return place, body, present._replace(values=values), known_text == text
+    known = sorted({known for known in (*request.told, text) if known.strip()}, key=len, reverse=True)
+    bodies = (
+        (place, message_text(message))
+        for role in ("system", "user")
+        for place, message in enumerate(request.messages)
+        if message.get("role") == role
+    )
+    for place, body in bodies:
+        for wanted in known:
+            if (present := _find(wanted.strip(), body)) is not None:
+                values = present.values or _placeholder_values(wanted, known)
+                return place, body, present._replace(values=values), wanted == text
     return None
 
 
@@ -131,13 +136,6 @@ def _placeholder_values(text: str, known: Sequence[str]) -> Mapping[str, str]:
             if found is not None:
                 return {name: found[f"p{i}"] for i, name in enumerate(_names(template))}
     return {}
-
-
-def _bodies(request: ModelRequest) -> Iterator[tuple[int, str]]:
-    for role in ("system", "user"):
-        for place, message in enumerate(request.messages):
-            if message.get("role") == role:
-                yield place, message_text(message)
 
 
 def _find(wanted: str, body: str) -> _FoundInstructions | None:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from tracer_hooks._guard import report, warn_once
 from tracer_hooks.errors import ReplayError
@@ -73,6 +73,9 @@ class ToolReply:
     """What the tool itself returned, where that is plain data and not text and the caller is plain Python."""
 
 
+_Reply = TypeVar("_Reply", ChatReply, ToolReply)
+
+
 class Intervention:
     """Asked before and after every model and tool call of a run; the default changes nothing.
 
@@ -83,7 +86,7 @@ class Intervention:
 
     @property
     def changes_replies(self) -> bool:
-        """Whether :meth:`after_model` may give another reply: no piece of a reply is handed out before it was asked.
+        """Tell whether :meth:`after_model` may give another reply: no piece of a reply is handed out before it.
 
         So streams come in one piece where this is true. Default: whether there is an :meth:`after_model` of one's own;
         say False in a class whose :meth:`after_model` only looks, or raises.
@@ -131,10 +134,7 @@ class Interventions(Intervention):
         return None if changed is request else changed
 
     def after_model(self, request: ModelRequest, reply: ChatReply) -> ChatReply | None:
-        changed = reply
-        for part in self.parts:
-            changed = part.after_model(request, changed) or changed
-        return None if changed is reply else changed
+        return self._after("after_model", request, reply)
 
     def before_tool(self, request: ToolRequest) -> ToolRequest | ToolReply | None:
         changed = request
@@ -146,9 +146,12 @@ class Interventions(Intervention):
         return None if changed is request else changed
 
     def after_tool(self, request: ToolRequest, reply: ToolReply) -> ToolReply | None:
+        return self._after("after_tool", request, reply)
+
+    def _after(self, method: str, request: ModelRequest | ToolRequest, reply: _Reply) -> _Reply | None:
         changed = reply
         for part in self.parts:
-            changed = part.after_tool(request, changed) or changed
+            changed = getattr(part, method)(request, changed) or changed
         return None if changed is reply else changed
 
 
@@ -212,16 +215,12 @@ def before_model(run: RunInvocation, request: ModelRequest) -> ModelRequest | Ch
         return None
     shown = given.shown[-1] if given.shown else answer
     if isinstance(shown, ModelRequest) and (given.shown or not shown.covert):
-        _record(run, given, shown, is_told=shown is answer)
+        # What an adapter does not record: the instructions in use, and what was changed before a reply.
+        if shown.told != given.told:
+            run.use_instructions(given.agent, shown.told[-1])
+        if shown is not answer:
+            run.show_request(given.agent, given.step, shown.messages)
     return answer
-
-
-def _record(run: RunInvocation, asked: ModelRequest, shown: ModelRequest, *, is_told: bool) -> None:
-    """Put into the record what an adapter does not: the instructions in use, and what was changed before a reply."""
-    if shown.told != asked.told:
-        run.use_instructions(asked.agent, shown.told[-1])
-    if not is_told:
-        run.show_request(asked.agent, asked.step, shown.messages)
 
 
 def after_model(run: RunInvocation, request: ModelRequest, reply: ChatReply) -> ChatReply:
@@ -230,7 +229,7 @@ def after_model(run: RunInvocation, request: ModelRequest, reply: ChatReply) -> 
 
 
 def may_change_replies(run: RunInvocation) -> bool:
-    """Whether a streamed reply has to be held back until :func:`after_model` was asked about it. For adapters."""
+    """Tell whether a streamed reply has to be held back until :func:`after_model` was asked about it. For adapters."""
     intervention = run.intervention
     if intervention is None:
         return False
@@ -301,7 +300,7 @@ def _ask(run: RunInvocation, method: str, *args: Any) -> Any:
 
 
 def _inherits_after_model(intervention: Intervention, owner: type[Intervention]) -> bool:
-    """Whether its ``after_model`` is that of ``owner``, and no class below nor the object itself has put another."""
+    """Tell whether its ``after_model`` is that of ``owner``: no class below, nor the object itself, has put another."""
     return getattr(intervention.after_model, "__func__", None) is owner.after_model
 
 

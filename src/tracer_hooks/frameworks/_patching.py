@@ -39,7 +39,7 @@ class PatchSet:
         self._undo: list[Callable[[], None]] = []
 
     def __bool__(self) -> bool:
-        """Whether there is anything to undo."""
+        """Tell whether there is anything to undo."""
         return bool(self._undo)
 
     def patch(self, owner: Any, name: str, value: Any) -> None:
@@ -175,7 +175,7 @@ def _as_function_of_object(method: Any) -> Callable[..., Any]:
 
 
 def _wraps(method: Any, wrapper: Any) -> bool:
-    """Whether ``wrapper`` is ``method``, or what others have wrapped around it, as far as that can be seen."""
+    """Tell whether ``wrapper`` is ``method``, or what others have wrapped around it, as far as that can be seen."""
     waiting, seen = [method], set[int]()
     while waiting:
         candidate = waiting.pop()
@@ -215,7 +215,7 @@ class _Attachment:
 
 
 def attached(owner: Any, name: str) -> tuple[Any, ...]:
-    """What is kept in ``owner`` under ``name``, the newest last."""
+    """Values kept in ``owner`` under ``name``, the newest last."""
     found = getattr(owner, "__dict__", {}).get(name)
     return found.values_for(owner) if isinstance(found, _Attachment) else ()
 

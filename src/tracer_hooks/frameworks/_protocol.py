@@ -61,7 +61,7 @@ class RunResult:
     """Whether the run waits for a human; its outcome is then UNKNOWN."""
 
     def __contains__(self, text: object) -> bool:
-        """Whether the answer holds ``text``, so that ``"17" in result`` means what it says."""
+        """Tell whether the answer holds ``text``, so that ``"17" in result`` means what it says."""
         return isinstance(text, str) and text in self.text
 
 
@@ -85,7 +85,7 @@ class Verdict:
 
     @property
     def rank(self) -> float:
-        """How good the run was, for choosing the best attempt."""
+        """Score of the run, for choosing the best attempt."""
         return self.score if self.score is not None else float(self.passed)
 
 
@@ -96,7 +96,7 @@ class StreamCollector(Protocol):
         """Look at one item. Must neither change nor keep more of it than the result needs."""
 
     def result(self) -> RunResult:
-        """What came out."""
+        """Result of the run."""
 
 
 @runtime_checkable
@@ -113,7 +113,7 @@ class Adapter(Protocol):
     """What the adapter can do."""
 
     def recognises(self, team: object) -> bool:
-        """Whether ``team`` is one of this framework's teams. Decide by the type's module, without imports."""
+        """Tell whether ``team`` is one of this framework's teams. Decide by the type's module, without imports."""
 
     def framework_version(self) -> str:
         """The installed framework's version.
@@ -133,7 +133,7 @@ class Adapter(Protocol):
         """
 
     def result(self, call: TeamCall, native: Any) -> RunResult:
-        """What came out of a call that returned ``native``."""
+        """Result of a call that returned ``native``."""
 
     def collector(self, call: TeamCall) -> StreamCollector:
         """A collector for a call that streams."""

@@ -148,7 +148,7 @@ class ValueOrigin(StrEnum):
 
     @property
     def is_departure(self) -> bool:
-        """Whether the step departs here from what it was given and shown."""
+        """Tell whether the step departs here from what it was given and shown."""
         return self in (ValueOrigin.CONTRADICTING, ValueOrigin.DROPPED, ValueOrigin.UNSUPPORTED)
 
 
@@ -296,5 +296,5 @@ class LabeledTrajectory(Record):
 
     @property
     def is_weak(self) -> bool:
-        """Whether the label is a suspicion."""
+        """Tell whether the label is a suspicion."""
         return self.weight < 1.0

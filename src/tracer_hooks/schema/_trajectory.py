@@ -175,12 +175,11 @@ class Usage(Record):
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
+            input_tokens=self.input_tokens + other.input_tokens, output_tokens=self.output_tokens + other.output_tokens
         )
 
     def __sub__(self, other: Usage) -> Usage:
-        """What is left without ``other``; never below 0."""
+        """Subtract ``other``; never below 0."""
         return Usage(
             input_tokens=max(0, self.input_tokens - other.input_tokens),
             output_tokens=max(0, self.output_tokens - other.output_tokens),
@@ -192,7 +191,7 @@ class Usage(Record):
         return self.input_tokens + self.output_tokens
 
     def cost(self, input_price: float, output_price: float) -> float:
-        """What they cost, at these prices of a million tokens."""
+        """Cost of the tokens, at these prices of a million."""
         return (self.input_tokens * input_price + self.output_tokens * output_price) / 1e6
 
 

@@ -26,12 +26,7 @@ from tracer_hooks.telemetry._invocation import (
     suppressed,
     unrecorded,
 )
-from tracer_hooks.telemetry._operations import (
-    AgentInvocation,
-    ChatInvocation,
-    ToolInvocation,
-    enclosing_agent,
-)
+from tracer_hooks.telemetry._operations import AgentInvocation, ChatInvocation, ToolInvocation, enclosing_agent
 from tracer_hooks.telemetry._otlp_read import OtlpContent, is_otlp, read_otlp, scan_otlp
 from tracer_hooks.telemetry._otlp_write import (
     OTLPFileExporter,

@@ -6,9 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tracer_hooks import semconv
-from tracer_hooks._reading import parse_json
 from tracer_hooks.schema import AgentSpec, RunOutcome, Step, Trajectory, to_text
-from tracer_hooks.telemetry._records import CHAT_OPERATIONS, SpanRecord, SpanStatus, SpanTree, message_text, messages_in
+from tracer_hooks.telemetry._records import (
+    CHAT_OPERATIONS,
+    SpanRecord,
+    SpanStatus,
+    SpanTree,
+    decode_json,
+    first_filled,
+    message_text,
+    messages_in,
+)
 from tracer_hooks.telemetry._steps import collect_acts, link_inputs
 
 _UNKNOWN_AGENT = "assistant"
@@ -34,7 +42,11 @@ def assemble(records: Iterable[SpanRecord]) -> list[Trajectory]:
     neither a workflow, an agent, a model call nor a tool call only serve to find the agent around them; a trace that
     holds nothing else, such as that of the making of an agent, is no run.
     """
-    groups = [spans for spans in _group_by_run(list(records)) if any(map(_is_of_a_run, spans))]
+    groups = [
+        spans
+        for spans in _group_by_run(list(records))
+        if any(semconv.RUN_ID in r.attributes or r.operation in _OF_RUNS for r in spans)
+    ]
     trees = sorted((SpanTree(spans) for spans in groups), key=lambda tree: tree.start_ns)
     return [_trajectory(tree) for tree in trees]
 
@@ -68,10 +80,6 @@ def _group_by_run(records: Sequence[SpanRecord]) -> list[list[SpanRecord]]:
         if record.operation != semconv.OP_DIAGNOSE:
             groups.setdefault(key_of(record), []).append(record)
     return list(groups.values())
-
-
-def _is_of_a_run(record: SpanRecord) -> bool:
-    return semconv.RUN_ID in record.attributes or record.operation in _OF_RUNS
 
 
 def _trajectory(tree: SpanTree) -> Trajectory:
@@ -129,7 +137,7 @@ def _task(attributes: Mapping[str, Any]) -> str:
 
 
 def _first_request(tree: SpanTree, steps: Sequence[Step]) -> str:
-    """What the user said to the first agent, where the span around the run does not tell the task."""
+    """The user's first message to the first agent, where the span around the run does not tell the task."""
     if semconv.RUN_ID in tree.root.attributes or not steps:
         return ""
     turns = [turn.attributes for turn in tree.of_operation(semconv.OP_INVOKE_AGENT)][:1]
@@ -158,16 +166,15 @@ def _outcome(root: SpanRecord) -> RunOutcome:
 
 
 def _reason(root: SpanRecord) -> str | None:
-    for key in (semconv.RUN_OUTCOME_REASON, semconv.RUN_STOP_REASON, semconv.ABANDONED):
-        if root.attributes.get(key):
-            return to_text(root.attributes[key])
-    return to_text(root.status_message) if root.status_message else None
+    keys = (semconv.RUN_OUTCOME_REASON, semconv.RUN_STOP_REASON, semconv.ABANDONED)
+    reason = first_filled(root.attributes, *keys) or root.status_message
+    return to_text(reason) if reason else None
 
 
 def _agents(tree: SpanTree, steps: Sequence[Step]) -> tuple[AgentSpec, ...]:
     specs: dict[str, AgentSpec] = {}
-    roster = tree.root.attributes.get(semconv.RUN_AGENTS)
-    for item in _as_list(roster):
+    roster = decode_json(tree.root.attributes.get(semconv.RUN_AGENTS))
+    for item in roster if isinstance(roster, (list, tuple)) else ():
         if isinstance(item, dict) and item.get("name"):
             name = to_text(item["name"])
             instructions, tools = item.get("instructions"), item.get("tools")
@@ -183,12 +190,3 @@ def _agents(tree: SpanTree, steps: Sequence[Step]) -> tuple[AgentSpec, ...]:
         spec if spec.instructions is not None else spec.model_copy(update={"instructions": prompts.get(spec.name)})
         for spec in specs.values()
     )
-
-
-def _as_list(value: object) -> list[Any]:
-    if isinstance(value, str):
-        try:
-            value = parse_json(value)
-        except ValueError:
-            return []
-    return list(value) if isinstance(value, (list, tuple)) else []

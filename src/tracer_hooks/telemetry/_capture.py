@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import logging
 import weakref
-from collections.abc import Mapping
-from typing import Any, cast
-
-from pydantic import JsonValue
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from tracer_hooks import semconv
 from tracer_hooks._background import process_lock
 from tracer_hooks._guard import look_first
 from tracer_hooks.config import CaptureConfig, ContentCapture
-from tracer_hooks.schema import AgentSpec, Attribution, Evidence, Step, ToolCall, Trajectory, to_json_value, to_text
-from tracer_hooks.telemetry._records import message_text
+from tracer_hooks.schema import Attribution, Record, Trajectory, to_json_value, to_text
+from tracer_hooks.telemetry._records import message_text, without_none
 from tracer_hooks.telemetry._redact import Redactor
 
 WITHHELD = "[withheld]"
@@ -48,12 +46,12 @@ class ContentPolicy:
 
     @property
     def allows_all(self) -> bool:
-        """Whether everything passes as it is."""
+        """Tell whether everything passes as it is."""
         return self.mode is ContentCapture.FULL
 
     @property
     def blocks_all(self) -> bool:
-        """Whether no content passes at all."""
+        """Tell whether no content passes at all."""
         return self.mode is ContentCapture.OFF
 
     def blanked(self, text: str) -> str:
@@ -61,21 +59,21 @@ class ContentPolicy:
         return self._redactor.text(text)
 
     def text(self, text: str) -> str:
-        """What may pass of a text; empty where nothing may."""
+        """Filter a text; empty where nothing may pass."""
         if self.allows_all:
             return text
         return "" if self.blocks_all else self._redactor.text(text)
 
     def optional(self, text: str | None) -> str | None:
-        """What may pass of a text that may be absent; None where nothing may."""
+        """Filter a text that may be absent; None where nothing may pass."""
         return None if text is None or self.blocks_all else self.text(text)
 
     def needed(self, text: str) -> str:
-        """What may pass of a text that must stand there; a note in its place where nothing may."""
+        """Filter a text that must stand there; a note in its place where nothing may pass."""
         return WITHHELD if self.blocks_all and text else self.text(text)
 
     def value(self, value: object) -> object:
-        """What may pass of any data; None where nothing may."""
+        """Filter any data; None where nothing may pass."""
         if self.allows_all:
             return value
         return None if self.blocks_all else self._redactor.value(value)
@@ -94,9 +92,7 @@ class ContentPolicy:
     def names(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The same for every string among ``values``; those that are None are left out."""
         return {
-            key: self.name(value) if isinstance(value, str) else value
-            for key, value in values.items()
-            if value is not None
+            key: self.name(value) if isinstance(value, str) else value for key, value in without_none(values).items()
         }
 
 
@@ -104,16 +100,26 @@ def redacted_trajectory(trajectory: Trajectory, policy: ContentPolicy) -> Trajec
     """``trajectory`` as ``policy`` allows it: its mode decides how much of it there is."""
     if policy.allows_all:
         return trajectory
-    return trajectory.model_copy(
-        update={
-            "team": policy.name(trajectory.team),
-            "task": policy.text(trajectory.task),
-            "agents": tuple(_redacted_agent(agent, policy) for agent in trajectory.agents),
-            "steps": tuple(_redacted_step(step, policy) for step in trajectory.steps),
-            "outcome_reason": policy.optional(trajectory.outcome_reason),
-            "final_output": policy.optional(trajectory.final_output),
-            "reference": policy.optional(trajectory.reference),
-        }
+    return _redacted(
+        trajectory,
+        team=policy.name,
+        task=policy.text,
+        agents=_each(
+            name=policy.name, instructions=policy.optional, tools=lambda tools: tuple(map(policy.name, tools))
+        ),
+        steps=_each(
+            agent=policy.name,
+            content=policy.text,
+            inputs=_each(source=policy.name, text=policy.optional),
+            tool_calls=_each(
+                name=policy.name, arguments=policy.value, result=policy.optional, error=_if_any(policy.needed)
+            ),
+            recipient=_if_any(policy.name),
+            error=_if_any(policy.needed),
+        ),
+        outcome_reason=policy.optional,
+        final_output=policy.optional,
+        reference=policy.optional,
     )
 
 
@@ -121,83 +127,38 @@ def redacted_attribution(attribution: Attribution, policy: ContentPolicy) -> Att
     """``attribution`` as ``policy`` allows it; in the mode ``off`` without evidence, which quotes."""
     if policy.allows_all:
         return attribution
-    names = {
-        "agent": _redacted_name(attribution.agent, policy),
-        "abstained_reason": _redacted_name(attribution.abstained_reason, policy),
-    }
-    return attribution.model_copy(
-        update={
-            **names,
-            "candidates": tuple(
-                candidate.model_copy(update={"agent": policy.name(candidate.agent)})
-                for candidate in attribution.candidates
-            ),
-            "faults": tuple(
-                fault.model_copy(update={"agent": policy.name(fault.agent)}) for fault in attribution.faults
-            ),
-            "evidence": _redacted_evidence(attribution.evidence, policy),
-            "spread": _redacted_evidence(attribution.spread, policy),
-            "provenance": ()
-            if policy.blocks_all
-            else tuple(
-                link.model_copy(update={"value": policy.text(link.value), "note": policy.text(link.note)})
-                for link in attribution.provenance
-            ),
-        }
+    evidence, provenance = _each(quote=policy.text, why=policy.text), _each(value=policy.text, note=policy.text)
+    return _redacted(
+        attribution,
+        agent=_if_any(policy.name),
+        abstained_reason=_if_any(policy.name),
+        candidates=_each(agent=policy.name),
+        faults=_each(agent=policy.name),
+        **dict.fromkeys(("evidence", "spread", "provenance"), lambda _: ())
+        if policy.blocks_all
+        else {"evidence": evidence, "spread": evidence, "provenance": provenance},
     )
 
 
-def _redacted_evidence(found: tuple[Evidence, ...], policy: ContentPolicy) -> tuple[Evidence, ...]:
-    if policy.blocks_all:
-        return ()
-    return tuple(
-        item.model_copy(update={"quote": policy.text(item.quote), "why": policy.text(item.why)}) for item in found
-    )
+_R = TypeVar("_R", bound=Record)
 
 
-def _redacted_agent(spec: AgentSpec, policy: ContentPolicy) -> AgentSpec:
-    tools = tuple(policy.name(tool) for tool in spec.tools)
-    instructions = policy.optional(spec.instructions)
-    return spec.model_copy(update={"name": policy.name(spec.name), "instructions": instructions, "tools": tools})
+def _redacted(record: _R, **fields: Callable[[Any], Any]) -> _R:
+    """``record`` with what each function makes of its field."""
+    return record.model_copy(update={name: allowed(getattr(record, name)) for name, allowed in fields.items()})
 
 
-def _redacted_step(step: Step, policy: ContentPolicy) -> Step:
-    inputs = tuple(
-        item.model_copy(update={"source": policy.name(item.source), "text": policy.optional(item.text)})
-        for item in step.inputs
-    )
-    return step.model_copy(
-        update={
-            "agent": policy.name(step.agent),
-            "content": policy.text(step.content),
-            "inputs": inputs,
-            "tool_calls": tuple(_redacted_call(call, policy) for call in step.tool_calls),
-            "recipient": _redacted_name(step.recipient, policy),
-            "error": None if step.error is None else policy.needed(step.error),
-        }
-    )
+def _each(**fields: Callable[[Any], Any]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """:func:`_redacted` for a field that holds several records."""
+    return lambda records: tuple(_redacted(record, **fields) for record in records)
 
 
-def _redacted_call(call: ToolCall, policy: ContentPolicy) -> ToolCall:
-    return call.model_copy(
-        update={
-            "name": policy.name(call.name),
-            "arguments": cast(JsonValue, policy.value(call.arguments)),
-            "result": policy.optional(call.result),
-            "error": None if call.error is None else policy.needed(call.error),
-        }
-    )
-
-
-def _redacted_name(name: str | None, policy: ContentPolicy) -> str | None:
-    return None if name is None else policy.name(name)
+def _if_any(allowed: Callable[[str], str]) -> Callable[[str | None], str | None]:
+    return lambda text: None if text is None else allowed(text)
 
 
 class Content(str):
     """A text in a log line that people, models or their code wrote."""
-
-
-_STRICTNESS = (ContentCapture.FULL, ContentCapture.REDACTED, ContentCapture.OFF)
 
 
 class _LogFilter(logging.Filter):
@@ -222,12 +183,12 @@ class _LogFilter(logging.Filter):
             self._policies.clear()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Put what may be said in the place of what was to be said; no line is left out."""
+        """Put what policies allow in the place of the message; no line is left out."""
         with self._lock:
             policies = list(self._policies)
         if not policies or getattr(record, "tracer_hooks_gated", False):
             return True
-        blocks_all = max(_STRICTNESS.index(policy.mode) for policy in policies) == _STRICTNESS.index(ContentCapture.OFF)
+        blocks_all = any(policy.blocks_all for policy in policies)
         message = _without_content(record) if blocks_all else record.getMessage()
         trace = "" if blocks_all or not record.exc_info else logging.Formatter().formatException(record.exc_info)
         for policy in policies:
@@ -335,36 +296,32 @@ def _drop_middle(items: list[Any]) -> list[Any]:
 
 def openinference_values(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """``input.value`` and ``output.value`` with their MIME types, and the keys of a model or tool call."""
-    kind = attributes.get(semconv.OI_SPAN_KIND)
+    kind, get, more = attributes.get(semconv.OI_SPAN_KIND), attributes.get, {}
     if kind == semconv.OI_KIND_TOOL:
-        values = _openinference_value("input", attributes.get(semconv.TOOL_CALL_ARGUMENTS))
-        values |= _openinference_value("output", attributes.get(semconv.TOOL_CALL_RESULT))
-        return {**values, semconv.OI_TOOL_NAME: attributes.get(semconv.TOOL_NAME)}
-    if kind == semconv.OI_KIND_CHAIN:
-        values = _openinference_value("input", attributes.get(semconv.RUN_TASK))
-        return values | _openinference_value("output", attributes.get(semconv.RUN_FINAL_OUTPUT))
-    values = _openinference_value("input", _last_text(attributes.get(semconv.INPUT_MESSAGES)))
-    values |= _openinference_value("output", _last_text(attributes.get(semconv.OUTPUT_MESSAGES)))
+        given, answer = get(semconv.TOOL_CALL_ARGUMENTS), get(semconv.TOOL_CALL_RESULT)
+        more = {semconv.OI_TOOL_NAME: get(semconv.TOOL_NAME)}
+    elif kind == semconv.OI_KIND_CHAIN:
+        given, answer = get(semconv.RUN_TASK), get(semconv.RUN_FINAL_OUTPUT)
+    else:
+        given, answer = _last_text(get(semconv.INPUT_MESSAGES)), _last_text(get(semconv.OUTPUT_MESSAGES))
     if kind == semconv.OI_KIND_AGENT:
-        values |= dict.fromkeys((semconv.OI_AGENT_NAME, semconv.OI_GRAPH_NODE_ID), attributes.get(semconv.AGENT_NAME))
-    if kind == semconv.OI_KIND_LLM:
-        values[semconv.OI_LLM_MODEL] = attributes.get(semconv.REQUEST_MODEL)
-        values[semconv.OI_LLM_TOKENS_PROMPT] = attributes.get(semconv.USAGE_INPUT_TOKENS)
-        values[semconv.OI_LLM_TOKENS_COMPLETION] = attributes.get(semconv.USAGE_OUTPUT_TOKENS)
-    return values
+        more = dict.fromkeys((semconv.OI_AGENT_NAME, semconv.OI_GRAPH_NODE_ID), get(semconv.AGENT_NAME))
+    elif kind == semconv.OI_KIND_LLM:
+        more = {
+            semconv.OI_LLM_MODEL: get(semconv.REQUEST_MODEL),
+            semconv.OI_LLM_TOKENS_PROMPT: get(semconv.USAGE_INPUT_TOKENS),
+            semconv.OI_LLM_TOKENS_COMPLETION: get(semconv.USAGE_OUTPUT_TOKENS),
+        }
+    return {
+        **_openinference_value(given, semconv.OI_INPUT_VALUE, semconv.OI_INPUT_MIME),
+        **_openinference_value(answer, semconv.OI_OUTPUT_VALUE, semconv.OI_OUTPUT_MIME),
+        **more,
+    }
 
 
-_OPENINFERENCE_KEYS = {
-    "input": (semconv.OI_INPUT_VALUE, semconv.OI_INPUT_MIME),
-    "output": (semconv.OI_OUTPUT_VALUE, semconv.OI_OUTPUT_MIME),
-}
-
-
-def _openinference_value(side: str, value: Any) -> dict[str, Any]:
-    if value is None:
-        return {}
-    key, mime = _OPENINFERENCE_KEYS[side]
-    return {key: value, mime: semconv.MIME_TEXT if isinstance(value, str) else semconv.MIME_JSON}
+def _openinference_value(value: Any, key: str, mime: str) -> dict[str, Any]:
+    kind = semconv.MIME_TEXT if isinstance(value, str) else semconv.MIME_JSON
+    return {} if value is None else {key: value, mime: kind}
 
 
 def _last_text(messages: Any) -> str | None:
@@ -413,7 +370,7 @@ class Capture:
     def recorded(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
         """``attributes`` for the local record: content by the record mode, nothing encoded or cut."""
         if self.record_policy.allows_all:
-            return {key: value for key, value in attributes.items() if value is not None}
+            return without_none(attributes)
         content = {key: value for key, value in attributes.items() if key in semconv.CONTENT_KEYS and value is not None}
         result = self.record_policy.names({key: value for key, value in attributes.items() if key not in content})
         if not self.record_policy.blocks_all:

@@ -39,7 +39,14 @@ from tracer_hooks.telemetry._foreign_roles import (
     operation_of,
     team_name,
 )
-from tracer_hooks.telemetry._records import Message, SpanRecord, SpanStatus, message_text
+from tracer_hooks.telemetry._records import (
+    Message,
+    SpanRecord,
+    SpanStatus,
+    first_present,
+    message_text,
+    without_none,
+)
 
 _MLFLOW_TYPE = "mlflow.spanType"
 _MLFLOW_KINDS = {
@@ -66,14 +73,15 @@ def with_openinference_keys(record: SpanRecord) -> SpanRecord:
         return record
     found: dict[str, Any] = {semconv.OI_SPAN_KIND: _MLFLOW_KINDS.get(_without_json_quotes(attributes[_MLFLOW_TYPE]))}
     found |= {
-        key: _without_json_quotes(attributes[own]) for own, key in _MLFLOW_TO_OPENINFERENCE.items() if own in attributes
+        key: _without_json_quotes(attributes[given])
+        for given, key in _MLFLOW_TO_OPENINFERENCE.items()
+        if given in attributes
     }
     usage = decode_container(attributes.get("mlflow.chat.tokenUsage"))
     if isinstance(usage, Mapping):
         found[semconv.OI_LLM_TOKENS_PROMPT] = usage.get("input_tokens")
         found[semconv.OI_LLM_TOKENS_COMPLETION] = usage.get("output_tokens")
-    added = {key: value for key, value in found.items() if value is not None}
-    return dataclasses.replace(record, attributes={**added, **attributes})
+    return dataclasses.replace(record, attributes={**without_none(found), **attributes})
 
 
 def _without_json_quotes(value: Any) -> Any:
@@ -158,7 +166,7 @@ _ANSWERS = ("final_result", "crewai.crew.result")  # Pydantic AI's, and OpenLLMe
 
 
 def messages_of_act(record: SpanRecord) -> dict[str, Any]:
-    """Input and output of an agent or team; of a whole state that came out, only what was said last."""
+    """Input and output of an agent or team; of a whole state that came out, only the last message."""
     found = {semconv.INPUT_MESSAGES: _input_messages(record), semconv.OUTPUT_MESSAGES: _output_messages(record)[-1:]}
     return {key: value for key, value in found.items() if value}
 
@@ -182,18 +190,15 @@ def replies_from_teams(
             teams[id(above)] = above
             turns.setdefault((id(above), agents.get(id(record), "")), []).append(record)
     for (team, agent), spans in turns.items():
-        words = [
-            message
-            for message in _output_messages(teams[team])
-            if message.get("name") == agent and message_text(message)
-        ]
+        messages = _output_messages(teams[team])
+        words = [message for message in messages if message.get("name") == agent and message_text(message)]
         # counted from the end: what an earlier call of the same team object said may stand before it
         found.update({id(span): message for span, message in zip(reversed(spans), reversed(words), strict=False)})
     return found
 
 
 def replies_from_tasks(tree: SpanForest, operations: Mapping[int, str | None]) -> dict[int, Message]:
-    """What agents said, by span, where only the span of the task right around an agent's last turn tells it.
+    """Replies of agents, by span, where only the span of the task right around an agent's last turn tells them.
 
     OpenLLMetry for CrewAI (0.62.4) writes a task's output, but none on the agent's span inside.
     """
@@ -210,7 +215,7 @@ def replies_from_tasks(tree: SpanForest, operations: Mapping[int, str | None]) -
 
 
 def requests_from_tasks(tree: SpanForest, operations: Mapping[int, str | None]) -> dict[int, list[Message]]:
-    """What agents were asked, by span, where only the span of the task right around a turn tells it."""
+    """Requests to agents, by span, where only the span of the task right around a turn tells them."""
     found: dict[int, list[Message]] = {}
     for record in tree.records:
         task = tree.parent(record)
@@ -223,12 +228,10 @@ def requests_from_tasks(tree: SpanForest, operations: Mapping[int, str | None]) 
 def roster_of(record: SpanRecord) -> dict[str, Any]:
     """The members of a team, from the list of them on its span."""
     for key in _ROSTERS:
-        value = decode_container(record.attributes.get(key))
-        if not isinstance(value, list):
-            continue
-        members = [item for item in value if isinstance(item, Mapping) and item.get("role")]
-        if members:
-            return {semconv.RUN_AGENTS: [_member(item) for item in members]}
+        listed = decode_container(record.attributes.get(key))
+        items = listed if isinstance(listed, list) else []
+        if members := [_member(item) for item in items if isinstance(item, Mapping) and item.get("role")]:
+            return {semconv.RUN_AGENTS: members}
     return {}
 
 
@@ -239,21 +242,22 @@ def _member(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _input_messages(record: SpanRecord) -> list[Message]:
-    conversation = _conversation(record)
-    if conversation:
+    if conversation := _conversation(record):
         return conversation
-    given = to_messages(_value(record, semconv.OI_INPUT_VALUE, TRACELOOP_INPUT, *_TASKS), "user")
+    given = to_messages(first_present(record.attributes, semconv.OI_INPUT_VALUE, TRACELOOP_INPUT, *_TASKS), "user")
     return given or event_messages(record.events)[0]
 
 
 def _output_messages(record: SpanRecord) -> list[Message]:
-    reply = to_messages(_value(record, semconv.OI_OUTPUT_VALUE, TRACELOOP_OUTPUT, *_ANSWERS), "assistant")
+    reply = to_messages(
+        first_present(record.attributes, semconv.OI_OUTPUT_VALUE, TRACELOOP_OUTPUT, *_ANSWERS), "assistant"
+    )
     return reply or event_messages(record.events)[1]
 
 
 def _conversation(record: SpanRecord) -> list[Message]:
-    """What led to an answer, where the span's output holds both; CrewAI's does."""
-    output = decode_container(_value(record, semconv.OI_OUTPUT_VALUE, TRACELOOP_OUTPUT))
+    """The messages before an answer, where the span's output holds both; CrewAI's does."""
+    output = decode_container(first_present(record.attributes, semconv.OI_OUTPUT_VALUE, TRACELOOP_OUTPUT))
     if not isinstance(output, Mapping) or not isinstance(output.get("raw"), str) or not output.get("messages"):
         return []
     messages = to_messages(output["messages"], "user")
@@ -261,17 +265,8 @@ def _conversation(record: SpanRecord) -> list[Message]:
     return messages[:-1] if is_answer else messages
 
 
-def _value(record: SpanRecord, *keys: str) -> Any:
-    return next((record.attributes[key] for key in keys if record.attributes.get(key) is not None), None)
-
-
 _REQUEST_KEYS = (semconv.INPUT_MESSAGES, semconv.OI_LLM_INPUT_MESSAGES, "gen_ai.prompt", semconv.OI_INPUT_VALUE)
-_REPLY_KEYS = (
-    semconv.OUTPUT_MESSAGES,
-    semconv.OI_LLM_OUTPUT_MESSAGES,
-    "gen_ai.completion",
-    semconv.OI_OUTPUT_VALUE,
-)
+_REPLY_KEYS = (semconv.OUTPUT_MESSAGES, semconv.OI_LLM_OUTPUT_MESSAGES, "gen_ai.completion", semconv.OI_OUTPUT_VALUE)
 
 
 def normalise(records: Iterable[SpanRecord]) -> list[SpanRecord]:
@@ -311,9 +306,9 @@ class _SpanRewriter:
     tree: SpanForest
     operations: Mapping[int, str | None]
     agents: Mapping[int, str]
-    said: Mapping[int, Message]
+    replies: Mapping[int, Message]
     """What agents said, by span, where only the span of the team or of a task tells it."""
-    asked: Mapping[int, list[Message]]
+    requests: Mapping[int, list[Message]]
     """What agents were asked, by span, where only the span of a task tells it."""
 
     def apply(self, record: SpanRecord) -> SpanRecord:
@@ -332,8 +327,7 @@ class _SpanRewriter:
             added |= roster_of(record)
             added |= _run_attributes({**added, **attributes})
         merged = attributes | {key: value for key, value in added.items() if attributes.get(key) is None}
-        kept = {key: value for key, value in merged.items() if value is not None}
-        changed = dataclasses.replace(record, attributes=kept)
+        changed = dataclasses.replace(record, attributes=without_none(merged))
         return _with_tool_status(changed, tool_result(record)) if operation == semconv.OP_EXECUTE_TOOL else changed
 
     def _added(self, record: SpanRecord, operation: str | None) -> dict[str, Any]:
@@ -346,10 +340,10 @@ class _SpanRewriter:
             added |= _model_attributes(record)
         elif operation in (semconv.OP_INVOKE_AGENT, semconv.OP_INVOKE_WORKFLOW):
             added |= messages_of_act(record)
-        if id(record) in self.said:
-            added.setdefault(semconv.OUTPUT_MESSAGES, [self.said[id(record)]])
-        if id(record) in self.asked:
-            added.setdefault(semconv.INPUT_MESSAGES, self.asked[id(record)])
+        if id(record) in self.replies:
+            added.setdefault(semconv.OUTPUT_MESSAGES, [self.replies[id(record)]])
+        if id(record) in self.requests:
+            added.setdefault(semconv.INPUT_MESSAGES, self.requests[id(record)])
         if operation == semconv.OP_INVOKE_WORKFLOW:
             added[semconv.WORKFLOW_NAME] = team_name(record)
         return added
@@ -358,7 +352,7 @@ class _SpanRewriter:
 def _common_attributes(record: SpanRecord) -> dict[str, Any]:
     attributes = record.attributes
     found: dict[str, Any] = {
-        semconv.PROVIDER_NAME: _first(attributes, semconv.SYSTEM, semconv.OI_LLM_PROVIDER, "llm.system"),
+        semconv.PROVIDER_NAME: first_present(attributes, semconv.SYSTEM, semconv.OI_LLM_PROVIDER, "llm.system"),
         semconv.CONVERSATION_ID: attributes.get(semconv.OI_SESSION_ID),
         semconv.OI_INPUT_VALUE: attributes.get(TRACELOOP_INPUT),
         semconv.OI_OUTPUT_VALUE: attributes.get(TRACELOOP_OUTPUT),
@@ -366,30 +360,27 @@ def _common_attributes(record: SpanRecord) -> dict[str, Any]:
     if record.status is SpanStatus.ERROR:
         raised = [event.attributes for event in record.events if event.name == semconv.EVENT_EXCEPTION]
         found[semconv.ERROR_TYPE] = raised[-1].get(semconv.EXCEPTION_TYPE) if raised else None
-    return {key: value for key, value in found.items() if value is not None}
+    return without_none(found)
 
 
 def _model_attributes(record: SpanRecord) -> dict[str, Any]:
     attributes = record.attributes
     settings = decode_container(attributes.get("llm.invocation_parameters"))
     settings = settings if isinstance(settings, Mapping) else {}
-    model = _first(attributes, semconv.OI_LLM_MODEL, "llm.request.model_name") or _first(
+    model = first_present(attributes, semconv.OI_LLM_MODEL, "llm.request.model_name") or first_present(
         settings, "model", "model_name"
     )
     found = {
         semconv.REQUEST_MODEL: model,
         semconv.RESPONSE_MODEL: attributes.get("llm.response.model_name"),
-        semconv.USAGE_INPUT_TOKENS: _first(
+        semconv.USAGE_INPUT_TOKENS: first_present(
             attributes, semconv.USAGE_PROMPT_TOKENS, semconv.OI_LLM_TOKENS_PROMPT, "llm.usage.prompt_tokens"
         ),
-        semconv.USAGE_OUTPUT_TOKENS: _first(
-            attributes,
-            semconv.USAGE_COMPLETION_TOKENS,
-            semconv.OI_LLM_TOKENS_COMPLETION,
-            "llm.usage.completion_tokens",
+        semconv.USAGE_OUTPUT_TOKENS: first_present(
+            attributes, semconv.USAGE_COMPLETION_TOKENS, semconv.OI_LLM_TOKENS_COMPLETION, "llm.usage.completion_tokens"
         ),
     }
-    return {key: value for key, value in found.items() if value is not None}
+    return without_none(found)
 
 
 def _messages_of_call(record: SpanRecord) -> dict[str, Any]:
@@ -440,7 +431,3 @@ def _with_tool_status(record: SpanRecord, result: ToolResult) -> SpanRecord:
         return record
     attributes = {semconv.ERROR_TYPE: "tool_error", **record.attributes}
     return dataclasses.replace(record, status=SpanStatus.ERROR, status_message=result.text or "", attributes=attributes)
-
-
-def _first(attributes: Mapping[str, Any], *keys: str) -> Any:
-    return next((attributes[key] for key in keys if attributes.get(key) is not None), None)

@@ -12,7 +12,16 @@ from typing import Any
 from tracer_hooks import semconv
 from tracer_hooks._reading import parse_json
 from tracer_hooks.schema import to_json_value, to_text
-from tracer_hooks.telemetry._records import Message, SpanEvent, SpanRecord, message_text, text_message
+from tracer_hooks.telemetry._records import (
+    Message,
+    SpanEvent,
+    SpanRecord,
+    first_filled,
+    first_present,
+    message_text,
+    text_message,
+    without_none,
+)
 
 _ROLES = {
     "human": "user",
@@ -71,7 +80,7 @@ def decode_container(value: Any) -> Any:
 
 
 def unflatten(attributes: Mapping[str, Any], prefix: str) -> Any:
-    """What OpenInference and OpenLLMetry flatten into ``prefix.0.role``...; None if absent."""
+    """Restore data that OpenInference and OpenLLMetry flatten into ``prefix.0.role``...; None if absent."""
     if prefix in attributes:
         return decode_container(attributes[prefix])
     root: dict[str, Any] = {}
@@ -95,7 +104,7 @@ def _with_lists(node: Any) -> Any:
 
 
 def is_genai(messages: Any) -> bool:
-    """Whether ``messages`` already has the shape of the GenAI conventions."""
+    """Tell whether ``messages`` already has the shape of the GenAI conventions."""
     return isinstance(messages, list) and all(isinstance(item, Mapping) and "parts" in item for item in messages)
 
 
@@ -162,11 +171,16 @@ def _text_message(text: str, role: str) -> Message:
     match = _AUTOGEN_REPR.match(text)
     if match is None:
         return text_message(role, text)
-    try:
-        content = str(ast.literal_eval(match["content"]))
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        content = match["content"]
+    content = str(_python_value(match["content"]))
     return text_message("user" if match["source"] == "user" else "assistant", content, name=match["source"])
+
+
+def _python_value(text: str) -> Any:
+    """Value of ``text`` in Python; the text itself when that is no literal."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
 
 
 def _to_message(value: Any, role: str) -> Message | None:
@@ -218,25 +232,14 @@ def _parts(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
         return [_with_tool_result(part) for part in fields["parts"]]
     if isinstance(fields.get("function"), list):  # OpenInference for AutoGen: the results of one turn's tools
         results = [result for item in fields["function"] if isinstance(result := decode_container(item), Mapping)]
-        return [
-            {
-                "type": "tool_call_response",
-                "id": result.get("call_id"),
-                "response": _content_as_text(result.get("content")),
-            }
-            for result in results
-        ]
+        return [_tool_response(result.get("call_id"), result.get("content")) for result in results]
     content = fields.get("content")
     if content in (None, "", []):
         content = fields.get("contents")
-    call_id = fields.get("tool_call_id")
-    parts = [part for item in _content_items(content) for part in _content_part(item)]
-    if call_id is not None:
-        text = message_text({"parts": parts})
-        return [{"type": "tool_call_response", "id": to_text(call_id), "response": text}]
-    calls = [
-        _tool_call(call) for call in _as_list(decode_container(fields.get("tool_calls"))) if isinstance(call, Mapping)
-    ]
+    if (call_id := fields.get("tool_call_id")) is not None:
+        return [_tool_response(to_text(call_id), content)]
+    parts, listed = _content_parts(content), decode_container(fields.get("tool_calls"))
+    calls = [_tool_call(call) for call in listed if isinstance(call, Mapping)] if isinstance(listed, list) else []
     if calls:  # LangChain lists Anthropic's calls under both
         parts = [part for part in parts if part["type"] != "tool_call"]
     return parts + calls
@@ -250,10 +253,6 @@ def _content_items(content: Any) -> Iterable[Any]:
     return content if isinstance(content, list) else (content,)
 
 
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 def _content_part(item: Any) -> list[dict[str, Any]]:
     if not isinstance(item, Mapping):
         return [{"type": "text", "content": to_text(item)}]
@@ -265,18 +264,16 @@ def _content_part(item: Any) -> list[dict[str, Any]]:
     if kind == "tool_use":  # Anthropic
         return [_tool_call({**item, "arguments": item.get("input")})]
     if kind == "tool_result":
-        return [
-            {
-                "type": "tool_call_response",
-                "id": item.get("tool_use_id"),
-                "response": _content_as_text(item.get("content")),
-            }
-        ]
+        return [_tool_response(item.get("tool_use_id"), item.get("content"))]
     return [{"type": "text", "content": json.dumps(to_json_value(item))}]
 
 
-def _content_as_text(value: Any) -> str:
-    return message_text({"parts": [part for item in _content_items(value) for part in _content_part(item)]})
+def _content_parts(content: Any) -> list[dict[str, Any]]:
+    return [part for item in _content_items(content) for part in _content_part(item)]
+
+
+def _tool_response(call_id: object, content: Any) -> dict[str, Any]:
+    return {"type": "tool_call_response", "id": call_id, "response": message_text({"parts": _content_parts(content)})}
 
 
 def _tool_call(call: Mapping[str, Any]) -> dict[str, Any]:
@@ -294,7 +291,7 @@ def _tool_call(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def event_messages(events: Sequence[SpanEvent]) -> tuple[list[Message], list[Message]]:
-    """What the message events of older GenAI editions hold: the messages that went in, and that came out."""
+    """Messages in the events of older GenAI editions: those that went in, and those that came out."""
     sent: list[Message] = []
     replied: list[Message] = []
     for event in events:
@@ -342,40 +339,31 @@ def tool_attributes(record: SpanRecord, parent: SpanRecord | None) -> dict[str, 
     if not isinstance(arguments, Mapping) and requested is not None:
         arguments = requested.get("args", arguments)
     call_id = (
-        record.attributes.get(semconv.TOOL_CALL_ID)
-        or record.attributes.get("tool_call.id")
-        or record.attributes.get(semconv.OI_TOOL_ID)
+        first_filled(record.attributes, semconv.TOOL_CALL_ID, "tool_call.id", semconv.OI_TOOL_ID)
         or result.call_id
         or _call_id_of(record)
         or (requested or {}).get("id")
     )
-    found = {
+    attributes = {
         semconv.TOOL_NAME: name,
         semconv.TOOL_CALL_ID: call_id,
         semconv.TOOL_CALL_RESULT: result.text,
         semconv.TOOL_CALL_ARGUMENTS: _as_attribute(arguments),
         semconv.TOOL_DESCRIPTION: record.attributes.get(semconv.OI_TOOL_DESCRIPTION),
     }
-    return {key: value for key, value in found.items() if value is not None}
+    return without_none(attributes)
 
 
 def tool_name(record: SpanRecord) -> str:
     """The tool's name."""
-    for key in (semconv.TOOL_NAME, semconv.OI_TOOL_NAME, TRACELOOP_NAME):
-        if record.attributes.get(key):
-            return to_text(record.attributes[key])
+    if name := first_filled(record.attributes, semconv.TOOL_NAME, semconv.OI_TOOL_NAME, TRACELOOP_NAME):
+        return to_text(name)
     return record.name.removeprefix("execute_tool ").removesuffix(".tool").strip()
 
 
 def tool_result(record: SpanRecord) -> ToolResult:
-    """What the tool returned, taken out of a LangChain message when it stands in one."""
-    for key in (semconv.TOOL_CALL_RESULT, semconv.OI_OUTPUT_VALUE, TRACELOOP_OUTPUT):
-        if record.attributes.get(key) is not None:
-            return _unwrapped_result(record.attributes[key])
-    return ToolResult()
-
-
-def _unwrapped_result(value: Any) -> ToolResult:
+    """Result of the tool, taken out of a LangChain message when it stands in one."""
+    value = first_present(record.attributes, semconv.TOOL_CALL_RESULT, semconv.OI_OUTPUT_VALUE, TRACELOOP_OUTPUT)
     fields = decode_container(value)
     if not isinstance(fields, Mapping):
         return ToolResult(text=_as_attribute(block_text(value)))
@@ -400,14 +388,13 @@ def _arguments(record: SpanRecord) -> Any:
     parameters = decode_container(record.attributes.get(semconv.OI_TOOL_PARAMETERS))
     if parameters is not None and not _is_schema(parameters):
         return parameters
-    for key in (semconv.OI_INPUT_VALUE, TRACELOOP_INPUT):
-        if record.attributes.get(key) is not None:
-            return _decoded_arguments(decode_container(record.attributes[key]))
-    return None
+    return _decoded_arguments(
+        decode_container(first_present(record.attributes, semconv.OI_INPUT_VALUE, TRACELOOP_INPUT))
+    )
 
 
 def _is_schema(value: Any) -> bool:
-    """Whether it describes what a tool takes, instead of saying what it was given."""
+    """Tell whether it describes what a tool takes, instead of saying what it was given."""
     if not isinstance(value, Mapping):
         return False
     described = [isinstance(item, Mapping) and item.keys() >= _DESCRIPTION_KEYS for item in value.values()]
@@ -420,10 +407,7 @@ def _decoded_arguments(value: Any) -> Any:
     if isinstance(value, Mapping) and "input_str" in value:  # OpenLLMetry keeps the callback's own arguments
         value = value.get("inputs") or value["input_str"]
     if isinstance(value, str) and value.lstrip().startswith("{"):  # LangChain's input_str is Python's repr
-        try:
-            return ast.literal_eval(value)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            return value
+        return _python_value(value)
     return value
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from tracer_hooks import semconv
 from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry._foreign_messages import TRACELOOP_NAME, unflatten
-from tracer_hooks.telemetry._records import SpanRecord
+from tracer_hooks.telemetry._records import SpanRecord, first_filled
 
 _TRACELOOP_KIND = "traceloop.span.kind"
 _TRACELOOP_PROPERTY = "traceloop.association.properties."
@@ -142,11 +142,7 @@ def find_agents(tree: SpanForest, operations: dict[int, str | None]) -> dict[int
     """Names of agents by span; makes those framework spans agents that a model call names as its agent."""
     names: dict[int, str] = {}
     for record in tree.records:
-        if not is_own(record) and operations[id(record)] not in (
-            INTERNAL,
-            None,
-            semconv.OP_INVOKE_WORKFLOW,
-        ):
+        if not is_own(record) and operations[id(record)] not in (INTERNAL, None, semconv.OP_INVOKE_WORKFLOW):
             name = _agent_name(record, is_agent=operations[id(record)] == semconv.OP_INVOKE_AGENT)
             if name:
                 names[id(record)] = name
@@ -194,9 +190,8 @@ def choose_teams(tree: SpanForest, operations: dict[int, str | None]) -> None:
 
 
 def team_name(record: SpanRecord) -> str:
-    for key in _TEAM_NAMES:
-        if record.attributes.get(key):
-            return to_text(record.attributes[key])
+    if name := first_filled(record.attributes, *_TEAM_NAMES):
+        return to_text(name)
     if record.name == record.attributes.get(semconv.OPERATION_NAME):  # Strands' invoke_graph, which has no name
         return ""
     return _AGENT_SUFFIX.sub("", record.name.removeprefix("invoke_workflow ")).strip()
@@ -204,11 +199,9 @@ def team_name(record: SpanRecord) -> str:
 
 def _agent_name(record: SpanRecord, *, is_agent: bool) -> str | None:
     attributes = record.attributes
-    for key in (semconv.AGENT_NAME, semconv.OI_AGENT_NAME, semconv.OI_GRAPH_NODE_ID):
-        if attributes.get(key):
-            return to_text(attributes[key])
-    if is_agent and attributes.get(TRACELOOP_NAME):
-        return to_text(attributes[TRACELOOP_NAME])
+    keys = (semconv.AGENT_NAME, semconv.OI_AGENT_NAME, semconv.OI_GRAPH_NODE_ID)
+    if named := first_filled(attributes, *keys, *([TRACELOOP_NAME] if is_agent else [])):
+        return to_text(named)
     metadata = unflatten(attributes, "metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     name = _langgraph_agent(metadata) or _langgraph_agent(
@@ -246,14 +239,15 @@ def find_outer_teams(tree: SpanForest, operations: dict[int, str | None], agents
     traces: dict[str, list[SpanRecord]] = defaultdict(list)
     for record in tree.records:
         traces[record.trace_id].append(record)
+    everything = tree.above({id(record) for record in tree.records})
     turns_above = tree.above({key for key, operation in operations.items() if operation == semconv.OP_INVOKE_AGENT})
     for records in traces.values():
         if not any(operations[id(record)] == semconv.OP_INVOKE_WORKFLOW or is_own(record) for record in records):
-            _find_outer_team(tree, records, turns_above, operations, agents)
+            _find_outer_team(everything, records, turns_above, operations, agents)
 
 
 def _find_outer_team(
-    tree: SpanForest,
+    everything: SpansAbove,
     records: Sequence[SpanRecord],
     turns_above: SpansAbove,
     operations: dict[int, str | None],
@@ -269,7 +263,7 @@ def _find_outer_team(
     for record in turns:
         if _only_others_act(record, inside[id(record)], operations, agents):
             operations[id(record)] = semconv.OP_INVOKE_WORKFLOW
-    around = _innermost_around(tree, turns) if len(turns) > 1 else None
+    around = _innermost_around(everything, turns) if len(turns) > 1 else None
     if around is not None and operations[id(around)] not in _ACTS and not _is_of_a_server(around):
         operations[id(around)] = semconv.OP_INVOKE_WORKFLOW
 
@@ -283,19 +277,10 @@ def _only_others_act(
     )
 
 
-def _innermost_around(tree: SpanForest, turns: Sequence[SpanRecord]) -> SpanRecord | None:
-    first, *others = ([*_around(tree, turn)] for turn in turns)
+def _innermost_around(everything: SpansAbove, turns: Sequence[SpanRecord]) -> SpanRecord | None:
+    first, *others = ([*everything.around(turn)] for turn in turns)
     common = set.intersection(*({id(record) for record in path} for path in others))
     return next((record for record in first if id(record) in common), None)
-
-
-def _around(tree: SpanForest, record: SpanRecord) -> Iterator[SpanRecord]:
-    seen = {id(record)}
-    current = tree.parent(record)
-    while current is not None and id(current) not in seen:  # a damaged file may hold a circle
-        yield current
-        seen.add(id(current))
-        current = tree.parent(current)
 
 
 def _is_of_a_server(record: SpanRecord) -> bool:

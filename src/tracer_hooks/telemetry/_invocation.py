@@ -20,15 +20,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from opentelemetry import context as otel_context
-from opentelemetry.trace import (
-    INVALID_SPAN,
-    Span,
-    SpanKind,
-    Status,
-    StatusCode,
-    get_current_span,
-    set_span_in_context,
-)
+from opentelemetry.trace import INVALID_SPAN, Span, SpanKind, Status, StatusCode, get_current_span, set_span_in_context
 
 from tracer_hooks import semconv
 from tracer_hooks._guard import guard, report
@@ -50,12 +42,9 @@ OTHERS_SILENT = dict.fromkeys(("suppress_instrumentation", "suppress_language_mo
 @contextmanager
 def suppressed() -> Iterator[None]:
     """Within the block neither we nor other instrumentations trace: for the attributor's and rewriter's own calls."""
-    previous = otel_context.get_current()
-    otel_context.attach(quiet(otel_context.set_value(SUPPRESSED, True, previous)))
-    try:
+    with unrecorded():
+        otel_context.attach(quiet(otel_context.get_current()))
         yield
-    finally:
-        otel_context.attach(previous)
 
 
 @contextmanager
@@ -75,7 +64,7 @@ def quiet(context: otel_context.Context) -> otel_context.Context:
 
 
 def is_suppressed(context: otel_context.Context | None = None) -> bool:
-    """Whether tracing is suppressed in ``context``, by default the current one."""
+    """Tell whether tracing is suppressed in ``context``, by default the current one."""
     return bool(otel_context.get_value(SUPPRESSED, context))
 
 
@@ -89,7 +78,6 @@ _RANDOM = random.SystemRandom()
 CANCELLED = "cancelled"
 ABANDONED = "abandoned"
 INTERRUPTED = "interrupted"
-_NO_ENDING: Mapping[str, object] = {}
 
 
 class Invocation:
@@ -164,8 +152,8 @@ class Invocation:
 
     @property
     def _also_set(self) -> Mapping[str, object]:
-        """What else is set in the context of its work."""
-        return _NO_ENDING
+        """Further values that are set in the context of its work."""
+        return {}
 
     def active(self) -> _Active:
         """Make this the current operation within the block. Never hold it across a ``yield``: see :mod:`._streams`."""
@@ -283,11 +271,11 @@ class Invocation:
         return self._kind_of_failure() if policy.blocks_all and message else policy.text(message)
 
     def _kind_of_failure(self) -> str:
-        """What a status says where content is kept back: the exception's class, or that a tool failed."""
+        """Description of a status where content is kept back: the exception's class, or that a tool failed."""
         return str(self.attributes.get(semconv.ERROR_TYPE) or "failed")
 
     def to_record(self) -> SpanRecord:
-        """What is kept of the ended operation. It is made when a trajectory is asked for: most runs' never is."""
+        """Record of the ended operation. It is made when a trajectory is asked for: most runs' never is."""
         status, message, _ = self._ending
         parent = self.parent
         return SpanRecord(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -93,7 +94,8 @@ class AgentInvocation(Invocation):
             text = None if output is None else to_text(output)
             if text is not None:
                 self.attributes[semconv.OUTPUT_MESSAGES] = [ChatReply(content=text).to_message()]
-                self._pass_outwards(text)
+                if (outer := self.parent_agent) is not None:
+                    outer._nested_outputs.append(text)
             # A turn without any model call is a step of its own (user proxies, code executors, plain functions), unless
             # it only handed on what agents inside it said.
             if not self._spoke and not (self._has_nested and (text is None or text in self._nested_outputs)):
@@ -114,11 +116,6 @@ class AgentInvocation(Invocation):
     def _own_step(self) -> None:
         self.last_step = self.run.next_step(self.spec.name)
         self.attributes[semconv.STEP_INDEX] = self.last_step
-
-    def _pass_outwards(self, text: str) -> None:
-        outer = self.parent_agent
-        if outer is not None:
-            outer._nested_outputs.append(text)
 
 
 class ChatInvocation(Invocation):
@@ -161,14 +158,14 @@ class ChatInvocation(Invocation):
         self._first_chunk_ns: int | None = None
         self._partial: list[str] = []
         self.reply: ChatReply | None = None
-        own = {
+        known = {
             semconv.REQUEST_MODEL: model,
             semconv.AGENT_NAME: self.agent.spec.name,
             semconv.INPUT_MESSAGES: list(messages) or None,
             semconv.STEP_INDEX: self.step,
             semconv.STEP_ATTEMPT: attempt if attempt > 1 else None,
         }
-        super().__init__(run, model, parent=parent, start_ns=start_ns, attributes={**own, **(attributes or {})})
+        super().__init__(run, model, parent=parent, start_ns=start_ns, attributes={**known, **(attributes or {})})
         self.attempt = attempt
 
     @property
@@ -178,11 +175,8 @@ class ChatInvocation(Invocation):
     def chunk(self, text: str = "") -> None:
         """Note a streamed chunk: the first one is timed, and the text is kept in case the stream is broken off."""
         if self._first_chunk_ns is None:
-            import time
-
             self._first_chunk_ns = time.time_ns()
-            seconds = (self._first_chunk_ns - self.start_ns) / 1e9
-            self.set(semconv.RESPONSE_TIME_TO_FIRST_CHUNK, seconds)
+            self.set(semconv.RESPONSE_TIME_TO_FIRST_CHUNK, (self._first_chunk_ns - self.start_ns) / 1e9)
         if text:
             self._partial.append(text)
 
@@ -285,7 +279,7 @@ class ToolInvocation(Invocation):
         agent = enclosing_agent(parent, run)
         self.value: Any = None
         self.step, owner = run.step_of_tool(agent, call_id)
-        own = {
+        known = {
             semconv.TOOL_NAME: name,
             semconv.TOOL_CALL_ID: call_id or None,
             semconv.TOOL_CALL_ARGUMENTS: arguments,
@@ -293,7 +287,7 @@ class ToolInvocation(Invocation):
             semconv.STEP_INDEX: self.step,
         }
         super().__init__(
-            run, name, parent=parent, start_ns=start_ns, attributes={**own, **(attributes or {})}, adopt=adopt
+            run, name, parent=parent, start_ns=start_ns, attributes={**known, **(attributes or {})}, adopt=adopt
         )
 
     def hand_off(self, recipient: str, *, returns: bool = False) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,16 +20,12 @@ from tracer_hooks.telemetry._records import SpanEvent, SpanLink, SpanRecord, Spa
 _LengthAt = Callable[[bytes, int], tuple[int, int]]
 
 
-class _TruncatedError(ValueError):
-    """The bytes end inside a message."""
-
-
 def decode_requests(data: bytes) -> list[ExportTraceServiceRequest]:
     """The requests in ``data``: one message, or several with lengths before them; else empty."""
     for frames in (iter([data]), _delimited(data, _big_endian_length), _delimited(data, _varint_length)):
         try:
             requests = [ExportTraceServiceRequest.FromString(frame) for frame in frames]
-        except (DecodeError, _TruncatedError):
+        except DecodeError:
             continue
         if any(request.resource_spans for request in requests):
             return requests
@@ -41,7 +37,7 @@ def _delimited(data: bytes, length_at: _LengthAt) -> Iterator[bytes]:
     while position < len(data):
         length, start = length_at(data, position)
         if start + length > len(data):
-            raise _TruncatedError(f"byte {position}: the message breaks off")
+            raise DecodeError(f"byte {position}: the message breaks off")
         yield data[start : start + length]
         position = start + length
 
@@ -49,7 +45,7 @@ def _delimited(data: bytes, length_at: _LengthAt) -> Iterator[bytes]:
 def _big_endian_length(data: bytes, position: int) -> tuple[int, int]:
     """The Collector's file exporter puts an unsigned 32-bit length before each message."""
     if position + 4 > len(data):
-        raise _TruncatedError(f"byte {position}: the length breaks off")
+        raise DecodeError(f"byte {position}: the length breaks off")
     return int(struct.unpack_from(">I", data, position)[0]), position + 4
 
 
@@ -61,7 +57,7 @@ def _varint_length(data: bytes, position: int) -> tuple[int, int]:
         if data[offset] < 0x80:
             return length, offset + 1
         shift += 7
-    raise _TruncatedError(f"byte {position}: the length breaks off")
+    raise DecodeError(f"byte {position}: the length breaks off")
 
 
 _RESOURCE_SPANS = ("resourceSpans", "resource_spans", "batches")  # Grafana Tempo says batches
@@ -119,18 +115,20 @@ def scan_otlp(path: str | Path) -> OtlpContent:
 
 
 def is_otlp(value: object) -> bool:
-    """Whether a JSON value is a request, a part of one, or a span."""
+    """Tell whether a JSON value is a request, a part of one, or a span."""
     if not isinstance(value, Mapping):
         return False
-    if any(key in value for key in (*_RESOURCE_SPANS, *_SCOPE_SPANS, *_OTHER_SIGNALS)):
-        return True
-    return _is_span(value)
+    return any(key in value for key in (*_RESOURCE_SPANS, *_SCOPE_SPANS, *_OTHER_SIGNALS)) or _is_span(value)
 
 
 def _is_span(value: Mapping[str, Any]) -> bool:
-    context = value.get("context")
-    holder = context if isinstance(context, Mapping) else value
+    holder = _id_holder(value)
     return any(key in holder for key in ("traceId", "trace_id")) and any(key in holder for key in ("spanId", "span_id"))
+
+
+def _id_holder(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    context = value.get("context")
+    return context if isinstance(context, Mapping) else value
 
 
 def _looks_like_json(path: Path) -> bool:
@@ -157,14 +155,12 @@ def _scan_value(value: object, place: str) -> Iterator[SpanRecord | str]:
     if isinstance(value, list):
         for number, item in enumerate(value):
             yield from _scan_value(item, f"{place}, item {number}")
-        return
-    if not isinstance(value, Mapping):
+    elif not isinstance(value, Mapping):
         yield f"{place}: found {type(value).__name__}, {_EXPECTED}"
-        return
-    if not is_otlp(value):
+    elif not is_otlp(value):
         yield f"{place}: found an object with the keys {list(value)[:6]}, {_EXPECTED}"
-        return
-    yield from _scan_request(value, place)
+    else:
+        yield from _scan_request(value, place)
 
 
 def _scan_request(value: Mapping[str, Any], place: str) -> Iterator[SpanRecord | str]:
@@ -217,11 +213,11 @@ def _decode_span(node: Mapping[str, Any], place: str, resource: Mapping[str, Any
         span_id=span_id,
         parent_id=decode_id(_first(node, "parentSpanId", "parent_span_id", "parent_id"), 8),
         name=str(node.get("name") or ""),
-        kind=_decode_kind(node.get("kind")),
+        kind=_decode_enum(node.get("kind"), ("internal", *SPAN_KINDS[1:]), "internal"),
         start_ns=decode_time(_first(node, "startTimeUnixNano", "start_time_unix_nano", "start_time")),
         end_ns=decode_time(_first(node, "endTimeUnixNano", "end_time_unix_nano", "end_time")),
         attributes=decode_attributes(node.get("attributes")),
-        status=_decode_status(_first(status, "code", "status_code")),
+        status=SpanStatus(_decode_enum(_first(status, "code", "status_code"), STATUS_CODES, SpanStatus.UNSET)),
         status_message=str(_first(status, "message", "description") or ""),
         events=tuple(_decode_event(_mapping(event, place)) for event in _items(node, ("events",), place)),
         links=tuple(_decode_link(_mapping(link, place), place) for link in _items(node, ("links",), place)),
@@ -231,8 +227,7 @@ def _decode_span(node: Mapping[str, Any], place: str, resource: Mapping[str, Any
 
 
 def _identify(node: Mapping[str, Any], place: str) -> tuple[str, str]:
-    context = node.get("context")
-    holder = context if isinstance(context, Mapping) else node
+    holder = _id_holder(node)
     trace_id = decode_id(_first(holder, "traceId", "trace_id"), 16)
     span_id = decode_id(_first(holder, "spanId", "span_id"), 8)
     if trace_id is None or span_id is None:
@@ -254,26 +249,12 @@ def _decode_link(node: Mapping[str, Any], place: str) -> SpanLink:
     return SpanLink(trace_id=trace_id, span_id=span_id, attributes=decode_attributes(node.get("attributes")))
 
 
-def _decode_kind(value: object) -> str:
-    number = _enum_number(value)
-    if number is not None:
-        return SPAN_KINDS[number] if 0 < number < len(SPAN_KINDS) else "internal"
+def _decode_enum(value: object, names: Sequence[str], default: str) -> str:
+    """The name for a value of one of OTLP's enumerations: its number, or its name with or without a prefix."""
+    if isinstance(value, int) or (isinstance(value, str) and value.isascii() and value.isdigit()):
+        return names[int(value)] if 0 <= int(value) < len(names) else default
     name = re.split(r"[._]", str(value or ""))[-1].lower()
-    return name if name in SPAN_KINDS[1:] else "internal"
-
-
-def _decode_status(value: object) -> SpanStatus:
-    number = _enum_number(value)
-    if number is not None:
-        return STATUS_CODES[number] if 0 <= number < len(STATUS_CODES) else SpanStatus.UNSET
-    name = re.split(r"[._]", str(value or ""))[-1].lower()
-    return SpanStatus(name) if name in set(SpanStatus) else SpanStatus.UNSET
-
-
-def _enum_number(value: object) -> int | None:
-    if isinstance(value, int):
-        return int(value)
-    return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else None
+    return name if name in names else default
 
 
 def _first(node: Mapping[str, Any], *keys: str) -> Any:

@@ -8,7 +8,7 @@ import json
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -118,10 +118,6 @@ def _decode_double(value: Any) -> float:
     return _NOT_FINITE[value] if isinstance(value, str) and value in _NOT_FINITE else float(value)
 
 
-def _decode_bytes(value: Any) -> bytes:
-    return base64.b64decode(str(value) + "==")
-
-
 def _decode_array(value: Any) -> list[Any]:
     values = value.get("values") if isinstance(value, Mapping) else value
     return [decode_value(item) for item in values or []]
@@ -132,21 +128,19 @@ def _decode_mapping(value: Any) -> dict[str, Any]:
 
 
 _DECODERS: dict[str, Any] = {
-    "stringValue": str,
-    "string_value": str,
-    "boolValue": bool,
-    "bool_value": bool,
-    "intValue": int,
-    "int_value": int,
-    "doubleValue": _decode_double,
-    "double_value": _decode_double,
-    "bytesValue": _decode_bytes,
-    "bytes_value": _decode_bytes,
-    "arrayValue": _decode_array,
-    "array_value": _decode_array,
-    "kvlistValue": _decode_mapping,
-    "kvlist_value": _decode_mapping,
+    kind + suffix: decode
+    for suffix in ("Value", "_value")
+    for kind, decode in {
+        "string": str,
+        "bool": bool,
+        "int": int,
+        "double": _decode_double,
+        "bytes": lambda value: base64.b64decode(str(value) + "=="),
+        "array": _decode_array,
+        "kvlist": _decode_mapping,
+    }.items()
 }
+"""By kind of value; protobuf's own JSON and Python write ``string_value`` for ``stringValue``."""
 _HEX = frozenset("0123456789abcdef")
 
 
@@ -168,7 +162,7 @@ def decode_id(value: object, size: int) -> str | None:
 
 
 def _hex_of(value: str, size: int) -> str:
-    text = value.lower().removeprefix("0x").replace("-", "") if len(value) != _base64_length(size) else value
+    text = value.lower().removeprefix("0x").replace("-", "") if len(value) != 4 * -(-size // 3) else value  # base64
     if len(text) == 2 * size and not set(text) - _HEX:
         return text
     short = value.lower().removeprefix("0x")  # the SDK before 1.20 left leading zeros out; base64 ends in "=" here
@@ -183,10 +177,6 @@ def _hex_of(value: str, size: int) -> str:
     return raw.hex()
 
 
-def _base64_length(size: int) -> int:
-    return 4 * -(-size // 3)
-
-
 def decode_time(value: object) -> int:
     """Nanoseconds since the epoch, from an int, a string of digits, or ISO 8601; 0 when there is none.
 
@@ -197,7 +187,8 @@ def decode_time(value: object) -> int:
         return 0
     text = str(value)
     if isinstance(value, (int, float)) or (text.isascii() and text.isdigit()):
-        nanoseconds = _whole(value) if isinstance(value, (int, float)) else int(text)
+        is_finite = not isinstance(value, float) or math.isfinite(value)
+        nanoseconds = int(value if isinstance(value, (int, float)) else text) if is_finite else -1
         if nanoseconds not in _UINT64:
             raise ValueError(f"{text[:40]!r} is not a time in nanoseconds since the epoch")
         return nanoseconds
@@ -205,11 +196,6 @@ def decode_time(value: object) -> int:
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     passed = moment - datetime(1970, 1, 1, tzinfo=UTC)
     return (passed.days * 86_400 + passed.seconds) * 1_000_000_000 + passed.microseconds * 1000
-
-
-def _whole(value: float) -> int:
-    """``value`` as a whole number; -1, which is no time, for infinities and what is no number."""
-    return int(value) if isinstance(value, int) or math.isfinite(value) else -1
 
 
 SPAN_KINDS = ("unspecified", "internal", "server", "client", "producer", "consumer")
@@ -231,7 +217,10 @@ def write_otlp_json(path: str | Path, records: Iterable[SpanRecord], *, lines: b
         TrajectoryError: A span's identifier is not hex of the right length.
         OSError: The file cannot be written.
     """
-    groups = _by_trace(records) if lines else [list(records)]
+    traces: dict[str, list[SpanRecord]] = {}
+    for record in records:
+        traces.setdefault(record.trace_id if lines else "", []).append(record)
+    groups = list(traces.values()) if lines else [traces.get("", [])]
     indent = None if lines else 1
     texts = [json.dumps(export_request(group), ensure_ascii=False, indent=indent) for group in groups]
     Path(path).write_text("".join(text + "\n" for text in texts), encoding="utf-8")
@@ -270,13 +259,6 @@ def export_request(records: Iterable[SpanRecord], *, identifier: _Identifier = s
     }
 
 
-def _by_trace(records: Iterable[SpanRecord]) -> Iterator[list[SpanRecord]]:
-    traces: dict[str, list[SpanRecord]] = {}
-    for record in records:
-        traces.setdefault(record.trace_id, []).append(record)
-    yield from traces.values()
-
-
 def _encode_span(record: SpanRecord, identifier: _Identifier) -> dict[str, Any]:
     span: dict[str, Any] = {
         "traceId": identifier(_checked(record, record.trace_id, 32)),
@@ -293,30 +275,28 @@ def _encode_span(record: SpanRecord, identifier: _Identifier) -> dict[str, Any]:
     if record.status_message:
         span["status"]["message"] = to_text(record.status_message)
     if record.events:
-        span["events"] = [_encode_event(event) for event in record.events]
+        span["events"] = [
+            {
+                "timeUnixNano": str(event.time_ns),
+                "name": to_text(event.name),
+                "attributes": encode_attributes(event.attributes),
+            }
+            for event in record.events
+        ]
     if record.links:
-        span["links"] = [_encode_link(record, link, identifier) for link in record.links]
+        span["links"] = [
+            {
+                "traceId": identifier(_checked(record, link.trace_id, 32)),
+                "spanId": identifier(_checked(record, link.span_id, 16)),
+                "attributes": encode_attributes(link.attributes),
+            }
+            for link in record.links
+        ]
     return span
 
 
-def _encode_event(event: SpanEvent) -> dict[str, Any]:
-    return {
-        "timeUnixNano": str(event.time_ns),
-        "name": to_text(event.name),
-        "attributes": encode_attributes(event.attributes),
-    }
-
-
-def _encode_link(record: SpanRecord, link: SpanLink, identifier: _Identifier) -> dict[str, Any]:
-    return {
-        "traceId": identifier(_checked(record, link.trace_id, 32)),
-        "spanId": identifier(_checked(record, link.span_id, 16)),
-        "attributes": encode_attributes(link.attributes),
-    }
-
-
 def _checked(record: SpanRecord, value: str, digits: int) -> str:
-    if len(value) != digits or set(value) - set("0123456789abcdef"):
+    if len(value) != digits or set(value) - _HEX:
         raise TrajectoryError(
             f"span {record.name!r} has the identifier {value!r}, expected {digits} lower-case hex digits"
         )

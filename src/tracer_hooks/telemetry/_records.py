@@ -67,7 +67,7 @@ class SpanRecord:
 
     @property
     def operation(self) -> str | None:
-        """What the span is of, in the words of the GenAI conventions; None for anything but a text."""
+        """The span's operation in the words of the GenAI conventions; None for anything but a text."""
         value = self.attributes.get(semconv.OPERATION_NAME)
         return value if isinstance(value, str) else None
 
@@ -117,7 +117,7 @@ def text_message(role: str, text: object, *, name: str | None = None) -> Message
 
 
 def assistant_message(text: object, tool_calls: Sequence[RequestedTool] = (), *, name: str | None = None) -> Message:
-    """What a model said earlier, with the tools it called."""
+    """An earlier reply of a model, with the tools it called."""
     parts: list[dict[str, Any]] = [{"type": "text", "content": to_text(text)}] if text else []
     parts += [
         {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments} for call in tool_calls
@@ -162,13 +162,23 @@ def decode_json(value: object) -> Any:
     return value
 
 
-def messages_of(record: SpanRecord, key: str) -> list[Message]:
-    """The messages under ``key``; empty when there are none or they are damaged."""
-    return messages_in(record.attributes, key)
+def without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    """``values`` that are there."""
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def first_present(attributes: Mapping[str, Any], *keys: str) -> Any:
+    """The value of the first key that has one."""
+    return next((attributes[key] for key in keys if attributes.get(key) is not None), None)
+
+
+def first_filled(attributes: Mapping[str, Any], *keys: str) -> Any:
+    """The value of the first key that has one and is not empty."""
+    return next((attributes[key] for key in keys if attributes.get(key)), None)
 
 
 def messages_in(attributes: Mapping[str, Any], key: str) -> list[Message]:
-    """The same of attributes without their span."""
+    """The messages under ``key``; empty when there are none or they are damaged."""
     value = decode_json(attributes.get(key))
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
@@ -261,5 +271,5 @@ def _system_prompt(chat: SpanRecord) -> str:
         return message_text({"parts": instructions})
     if instructions:
         return to_text(instructions)
-    system = [m for m in messages_of(chat, semconv.INPUT_MESSAGES) if m.get("role") == "system"]
+    system = [m for m in messages_in(chat.attributes, semconv.INPUT_MESSAGES) if m.get("role") == "system"]
     return message_text(system[0]) if system else ""

@@ -64,7 +64,7 @@ def blank_assigned(text: str, lowered: str) -> str:
 
 
 def _value_at(text: str, match: re.Match[str]) -> tuple[int, int] | None:
-    """Where the secret stands that ``match`` is the name of; None when there is none."""
+    """Find the secret that ``match`` is the name of; None when there is none."""
     is_parameter = text[match.start() - 1 : match.start()] in ("?", "&", ";") and match["mark"] == "="
     weight = weight_of(match["name"], is_parameter=is_parameter)
     if weight is SecrecyOfName.NOTHING:
@@ -74,11 +74,8 @@ def _value_at(text: str, match: re.Match[str]) -> tuple[int, int] | None:
         return _secret_span(_PARAMETER.match(text, place), weight)
     quoted = _QUOTED.match(text, place)
     if quoted is not None:
-        return (
-            None
-            if weight is SecrecyOfName.WEAK and not is_random(quoted["value"])
-            else _secret_span(quoted, weight, "value")
-        )
+        is_word = weight is SecrecyOfName.WEAK and not is_random(quoted["value"])
+        return None if is_word else _secret_span(quoted, weight, "value")
     if weight is SecrecyOfName.LINE:
         scheme = _ASSIGNED_SCHEME.match(text, place)
         return _secret_span(_ASSIGNED_LINE.match(text, scheme.end() if scheme else place), weight)
@@ -118,22 +115,22 @@ _MAIL = re.compile(
     r"(?<![\w.%+-])(?:[\w.%+-]{1,64}+|\"[^\"\r\n]{1,62}\")@(?:[\w-]{1,63}+\.){1,8}[^\W\d_]{2,63}+"
 )
 _SCHEME = re.compile(
-    r"\b(?P<said>(?:bearer|basic|token|digest)[ \t]+)(?P<value>[A-Za-z0-9._~+/=-]{12,4096}+)", re.IGNORECASE
+    r"\b(?P<before>(?:bearer|basic|token|digest)[ \t]+)(?P<value>[A-Za-z0-9._~+/=-]{12,4096}+)", re.IGNORECASE
 )
 _STATED = re.compile(
-    r"\b(?P<said>(?:password|passphrase|passcode|pin|api[ _-]?key|access[ _-]?key|secret(?: key)?|token)"
+    r"\b(?P<before>(?:password|passphrase|passcode|pin|api[ _-]?key|access[ _-]?key|secret(?: key)?|token)"
     r"[ \t]+(?:is|was)(?:[ \t]+now)?:?[ \t]+[\"'`*]{0,2})(?P<value>[^\s\"'`*]{4,256}+)",
     re.IGNORECASE,
 )
-_LOGIN = re.compile(r"(?P<said>\blogin\s{1,8}\S{1,64}\s{1,8}password\s{1,8})(?P<value>\S{1,256}+)")
+_LOGIN = re.compile(r"(?P<before>\blogin\s{1,8}\S{1,64}\s{1,8}password\s{1,8})(?P<value>\S{1,256}+)")
 _OPTION = re.compile(
-    r"(?P<said>(?<![\w-])--(?:password|passwd|token|api-?key|secret|access-?token|client-?secret)[ \t]{1,4}[\"']?)"
+    r"(?P<before>(?<![\w-])--(?:password|passwd|token|api-?key|secret|access-?token|client-?secret)[ \t]{1,4}[\"']?)"
     r"(?P<value>[^\s\"'-][^\s\"']{3,256}+)"
 )
-_USER_OPTION = re.compile(r"(?P<said>(?<!\S)(?:-u|--user)[ =][\"']?[^\s:\"']{1,64}+:)(?P<value>[^\s\"':]{3,256}+)")
-_USER_INFO = re.compile(r"(?P<said>://[^\s/?#@:\"'<>]{0,128}+:)(?P<value>[^\s/?#@\"'<>]{1,256}+)(?=@)")
-_USER = re.compile(r"(?P<said>://)(?P<value>[^\s/?#@:\"'<>]{16,256}+)(?=@)")
-_ELEMENT = re.compile(r"(?P<said><(?P<name>[\w.:-]{2,80}+)>)(?P<value>[^<]{1,1024}+)(?=</)")
+_USER_OPTION = re.compile(r"(?P<before>(?<!\S)(?:-u|--user)[ =][\"']?[^\s:\"']{1,64}+:)(?P<value>[^\s\"':]{3,256}+)")
+_USER_INFO = re.compile(r"(?P<before>://[^\s/?#@:\"'<>]{0,128}+:)(?P<value>[^\s/?#@\"'<>]{1,256}+)(?=@)")
+_USER = re.compile(r"(?P<before>://)(?P<value>[^\s/?#@:\"'<>]{16,256}+)(?=@)")
+_ELEMENT = re.compile(r"(?P<before><(?P<name>[\w.:-]{2,80}+)>)(?P<value>[^<]{1,1024}+)(?=</)")
 
 
 class Redactor:
@@ -154,9 +151,8 @@ class Redactor:
 
     def value(self, value: object) -> object:
         """``value`` as plain data with every string redacted; values of keys such as ``password`` are blanked whole."""
-        return self._plain(
-            to_json_value(value), 0
-        )  # opens models and dataclasses, which would else be opened at export
+        # Opens models and dataclasses, which would else be opened at export.
+        return self._plain(to_json_value(value), 0)
 
     def _text(self, text: str, depth: int) -> str:
         lowered = text.lower()
@@ -207,12 +203,12 @@ class Redactor:
         return value
 
     def _blanked(self, value: JsonValue, weight: SecrecyOfName, depth: int) -> JsonValue:
-        """What stands under a secret name: every string in it, and numbers where the name leaves no doubt."""
+        """Blank the value of a secret name: every string in it, and numbers where the name leaves no doubt."""
         if isinstance(value, list):
             return [self._blanked(item, weight, depth + 1) for item in value]
         if isinstance(value, dict):
             return {
-                self._text(key, depth + 1): self._blanked(item, _more_secret(weight, weight_of(key)), depth + 1)
+                self._text(key, depth + 1): self._blanked(item, max(weight, weight_of(key)), depth + 1)
                 for key, item in value.items()
             }
         if isinstance(value, str):
@@ -220,10 +216,6 @@ class Redactor:
             return self._text(value, depth + 1) if is_word or not value else BLANK
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         return BLANK if is_number and weight is not SecrecyOfName.WEAK else value
-
-
-def _more_secret(first: SecrecyOfName, second: SecrecyOfName) -> SecrecyOfName:
-    return max(first, second, key=lambda weight: weight.value)
 
 
 def _by_surroundings(text: str, lowered: str) -> str:
@@ -246,18 +238,18 @@ def _by_surroundings(text: str, lowered: str) -> str:
 
 
 def _blank_value(found: re.Match[str]) -> str:
-    return found["said"] + BLANK
+    return found["before"] + BLANK
 
 
 def _blank_if_random(found: re.Match[str]) -> str:
     value = found["value"].rstrip(".,;:!?)")
     if not is_random(value, least=6) or BLANK in value or value.endswith(("(", "[")):
         return found[0]
-    return found["said"] + BLANK + found["value"][len(value) :]
+    return found["before"] + BLANK + found["value"][len(value) :]
 
 
 def _blank_if_secret_element(found: re.Match[str]) -> str:
-    return found["said"] + BLANK if weight_of(found["name"]) is SecrecyOfName.STRONG else found[0]
+    return found["before"] + BLANK if weight_of(found["name"]) is SecrecyOfName.STRONG else found[0]
 
 
 def _blank_iban(found: re.Match[str]) -> str:

@@ -37,18 +37,6 @@ _active_runs: weakref.WeakKeyDictionary[RunInvocation, tuple[int, str]] = weakre
 """By run: the thread that it began in, and its team. A run that nobody ended goes with the last that knew of it."""
 
 
-def register_active_run(run: RunInvocation) -> None:
-    """Note a run that goes on."""
-    with _active_runs_lock:
-        _active_runs[run] = threading.get_ident(), run.start.team
-
-
-def unregister_active_run(run: RunInvocation) -> None:
-    """Note that it has ended."""
-    with _active_runs_lock:
-        _active_runs.pop(run, None)
-
-
 def warn_of_lost_step(agent: str) -> None:
     """Say once that an agent acts in a thread without any context while a run goes on in another one.
 
@@ -135,10 +123,7 @@ class RunInvocation(Invocation):
         self.encoded: dict[int, tuple[Message, str]] = {}
         """Messages as JSON, by id: a conversation is exported anew with every model call, its messages are not."""
         self._closed: list[Invocation] = []
-        self.common_attributes = {
-            semconv.RUN_ID: self.run_id,
-            semconv.FRAMEWORK: start.framework,
-        }
+        self.common_attributes = {semconv.RUN_ID: self.run_id, semconv.FRAMEWORK: start.framework}
         self._lock = threading.RLock()
         self._open: dict[int, Invocation] = {}
         self._agents: dict[str, AgentSpec] = {spec.name: spec for spec in start.agents}
@@ -148,10 +133,12 @@ class RunInvocation(Invocation):
         self._seen_errors: dict[int, BaseException] = {}
         self._input_tokens = self._output_tokens = 0
         self._manager: AgentInvocation | None = None
-        self._is_begun = not start.tentative
+        self.is_begun = not start.tentative
+        """Whether the span was begun: at once, or with the first operation of a tentative run."""
         self._around = otel_context.get_current() if start.tentative else None
         super().__init__(self, start.team, attributes=self._root_attributes(start))
-        register_active_run(self)
+        with _active_runs_lock:
+            _active_runs[self] = threading.get_ident(), start.team
 
     def _root_attributes(self, start: RunStart) -> dict[str, Any]:
         outer = current_invocation()
@@ -170,18 +157,13 @@ class RunInvocation(Invocation):
         shown = self.start.shows_span and not self.start.tentative
         return super().context() if shown else otel_context.set_value(CURRENT, self)
 
-    @property
-    def is_begun(self) -> bool:
-        """Whether the run's span was begun: at once, or with the first operation of a tentative run."""
-        return self._is_begun
-
     # --- used by the other operations ------------------------------------------------------------------------------
     def begin(self) -> None:
         """Begin the span of a tentative run, where and when the run began."""
         with self._lock:
-            if self._is_begun or self.ended:
+            if self.is_begun or self.ended:
                 return
-            self._is_begun = True
+            self.is_begun = True
             here = otel_context.get_current()
             otel_context.attach(here if self._around is None else self._around)
             try:
@@ -279,7 +261,7 @@ class RunInvocation(Invocation):
             return new
 
     def is_known(self, error: BaseException, within: Invocation | None = None) -> bool:
-        """Whether ``error``, or one that it stands for, was recorded before.
+        """Tell whether ``error``, or one that it stands for, was recorded before.
 
         Frameworks wrap errors; AutoGen even replaces them by ``RuntimeError("ValueError: text")`` at team level. So
         what it was raised from counts, and what failed with its text inside the operation ``within`` (default the run).
@@ -292,7 +274,10 @@ class RunInvocation(Invocation):
             followed.add(id(chain))
             chain = chain.__cause__ or chain.__context__
         text = to_text(error)
-        return any(_repeats_error(text, *known) for known in (within or self).errors_inside)
+        return any(
+            text == known or f"{kind}: {known}" in text or (len(known) >= _MIN_EMBEDDED_ERROR and known in text)
+            for kind, known in (within or self).errors_inside
+        )
 
     def manager(self) -> AgentInvocation:
         """A turn in the team's own name, for model calls outside any agent's turn."""
@@ -302,7 +287,7 @@ class RunInvocation(Invocation):
             return self._manager
 
     def is_subject(self, team: object) -> bool:
-        """Whether ``team`` is what runs here, so that its own entry points pass through."""
+        """Tell whether ``team`` is what runs here, so that its own entry points pass through."""
         return any(subject is team for subject in self._subjects)
 
     def add_subject(self, team: object) -> None:
@@ -355,7 +340,7 @@ class RunInvocation(Invocation):
 
     def discard(self) -> None:
         """Forget a run that turned out to be none; a span of its own is begun only if something happened in it."""
-        if self._is_begun:
+        if self.is_begun:
             with guard("close what was open"):
                 self._sweep(GeneratorExit())
             self.abandon()
@@ -364,7 +349,8 @@ class RunInvocation(Invocation):
         self._wind_up()
 
     def _wind_up(self) -> None:
-        unregister_active_run(self)
+        with _active_runs_lock:
+            _active_runs.pop(self, None)
         self._seen_errors.clear()  # exceptions hold frames, and frames hold the user's objects
         self.intervention = self.adapter_state = None
         self._subjects.clear()
@@ -422,11 +408,6 @@ class RunInvocation(Invocation):
         self.set(semconv.RUN_USAGE_OUTPUT_TOKENS, self._output_tokens or None)
 
 
-def _repeats_error(text: str, kind: str, known: str) -> bool:
-    """Whether an error's text repeats a known error. A short text alone may be in any other by chance."""
-    return text == known or f"{kind}: {known}" in text or (len(known) >= _MIN_EMBEDDED_ERROR and known in text)
-
-
 SCOPE = "tracer_hooks"
 
 
@@ -441,19 +422,19 @@ class Emitter:
 
     def __init__(self, *, tracer_provider: TracerProvider | None = None, capture: CaptureConfig | None = None) -> None:
         self._provider = tracer_provider
-        self._newest: tuple[TracerProvider, trace.Tracer] | None = None
+        self._newest: tuple[TracerProvider, Tracer] | None = None
         self.capture = Capture(capture if capture is not None else CaptureConfig.from_env())
 
     @property
     def provider(self) -> TracerProvider | None:
-        """Where spans go; None is the global provider."""
+        """Provider that spans go to; None is the global provider."""
         return self._provider
 
     def start_run(self, start: RunStart, *, subject: object = None) -> RunInvocation:
         """Open a run of ``subject``, the team object; it must be closed with :meth:`RunInvocation.finish`."""
         return RunInvocation(self.tracer(), self.capture, start, subject)
 
-    def tracer(self) -> trace.Tracer:
+    def tracer(self) -> Tracer:
         """The tracer that spans are started on."""
         provider = self._provider if self._provider is not None else trace.get_tracer_provider()
         newest = self._newest

@@ -119,7 +119,7 @@ COMPILED_FORMS = tuple(
 """Keywords and pattern of each form."""
 
 
-class SecrecyOfName(enum.Enum):
+class SecrecyOfName(enum.IntEnum):
     """How much a name says of its value."""
 
     NOTHING = 0
@@ -141,19 +141,8 @@ _STRONG_NAMES = (
 )  # fmt: skip
 _STRONG_ENDINGS = ("pass", "passw", "jwt", "apikeys")
 _WEAK_ENDINGS = (
-    "token",
-    "tokens",
-    "auth",
-    "sessionid",
-    "session",
-    "sid",
-    "signature",
-    "sig",
-    "otp",
-    "pin",
-    "key",
-    "keys",
-)
+    "token", "tokens", "auth", "sessionid", "session", "sid", "signature", "sig", "otp", "pin", "key", "keys",
+)  # fmt: skip
 _PARAMETERS = frozenset({"key", "code", "sig", "signature", "token", "auth", "hash", "jwt", "state", "ticket"})
 """In the query of a URL these names stand for little else."""
 _WORDS_BEFORE_NO_SECRET = frozenset(
@@ -179,7 +168,7 @@ _SEPARATORS = re.compile(r"[\W_]+")
 
 @lru_cache(maxsize=4096)
 def weight_of(name: str, *, is_parameter: bool = False) -> SecrecyOfName:
-    """How much ``name`` says of the value that stands under it.
+    """Secrecy of the value that stands under ``name``.
 
     Args:
         name: As it is written.
@@ -206,7 +195,7 @@ _NUMBER_VALUE = re.compile(r"[\d.,_%$]*")
 
 
 def is_random(value: str, *, least: int = 8) -> bool:
-    """Whether ``value`` is written like a secret: long enough, and neither a word nor a number."""
+    """Tell whether ``value`` is written like a secret: long enough, and neither a word nor a number."""
     return len(value) >= least and not _NUMBER_VALUE.fullmatch(value) and not _WORD_VALUE.fullmatch(value)
 
 
@@ -234,7 +223,7 @@ _IBAN_LENGTHS = {
 
 
 def is_card(text: str) -> bool:
-    """Whether ``text`` is a number of a payment card: an issuer's first digits, and the check digit after Luhn."""
+    """Tell whether ``text`` is a number of a payment card: an issuer's first digits, and the check digit after Luhn."""
     digits = re.sub(r"[ -]", "", text)
     if not _ISSUERS.fullmatch(digits):
         return False

@@ -26,8 +26,9 @@ from tracer_hooks.telemetry._records import (
     SpanStatus,
     SpanTree,
     decode_json,
+    first_filled,
     message_text,
-    messages_of,
+    messages_in,
     parts_of,
 )
 
@@ -53,18 +54,18 @@ class ActSpans:
 
     @property
     def reply(self) -> Message:
-        """What the model answered in the end; empty without a reply."""
+        """The model's last reply; empty without one."""
         last = self.chats[-1] if self.chats else self.turn
-        messages = messages_of(last, semconv.OUTPUT_MESSAGES) if last is not None else []
+        messages = messages_in(last.attributes, semconv.OUTPUT_MESSAGES) if last is not None else []
         return messages[-1] if messages else {}
 
     @property
     def seen(self) -> list[Message]:
         """The messages that the agent was shown."""
         source = self.chats[0] if self.chats else self.turn
-        messages = messages_of(source, semconv.INPUT_MESSAGES) if source is not None else []
+        messages = messages_in(source.attributes, semconv.INPUT_MESSAGES) if source is not None else []
         if not messages and self.outer_turn is not None:
-            messages = messages_of(self.outer_turn, semconv.INPUT_MESSAGES)
+            messages = messages_in(self.outer_turn.attributes, semconv.INPUT_MESSAGES)
             return messages[: _request_of(self.tools[0], messages)] if self.tools else messages
         return messages
 
@@ -74,7 +75,7 @@ class ActSpans:
         return [*self.chats, *self.tools, *([self.turn] if self.turn is not None else [])]
 
     def is_empty(self) -> bool:
-        """Whether it was broken off before anything came of it."""
+        """Tell whether it was broken off before anything came of it."""
         last = self.chats[-1] if self.chats else None
         return (
             last is not None
@@ -109,7 +110,7 @@ class _ActCollector:
         """Of them those that begin with a model call, in order of time."""
         self._own: dict[int, ActSpans] = {}
         """The act that a turn itself is."""
-        self._by_index: dict[int, ActSpans] = {}
+        self._by_index: dict[int | None, ActSpans] = {}
         self._by_call: dict[str, ActSpans] = {}
 
     def add_chat(self, chat: SpanRecord) -> None:
@@ -123,7 +124,7 @@ class _ActCollector:
                 self._by_call[str(part["id"])] = act
 
     def add_tool(self, tool: SpanRecord) -> None:
-        act = self._known_act(tool) or self._asking_act(tool) or self._act(tool)
+        act = self._by_index.get(_index(tool)) or self._asking_act(tool) or self._act(tool)
         act.tools.append(tool)
         act.recipient = _recipient(tool) or act.recipient
 
@@ -131,8 +132,8 @@ class _ActCollector:
         index = _index(turn)
         if index is None:
             inside = self._inside[id(turn)]
-            output = message_text((messages_of(turn, semconv.OUTPUT_MESSAGES) or [{}])[-1])
-            spoke = any(act.chats for act in inside) or self._has_inner_turn(turn)
+            output = message_text((messages_in(turn.attributes, semconv.OUTPUT_MESSAGES) or [{}])[-1])
+            spoke = any(act.chats for act in inside) or id(turn) in self._with_inner_turn
             if semconv.RUN_ID not in turn.attributes and spoke and inside:
                 _answer_by_tool(max(inside, key=lambda act: act.start_ns), output)
             if semconv.RUN_ID in turn.attributes or spoke or (inside and not output):
@@ -158,7 +159,7 @@ class _ActCollector:
         return sorted(kept, key=lambda act: act.start_ns)
 
     def _act(self, record: SpanRecord, *, start_ns: int | None = None) -> ActSpans:
-        known = self._known_act(record)
+        known = self._by_index.get(_index(record))
         if known is not None:
             return known
         outer = self._tree.agent_of(record)
@@ -174,10 +175,6 @@ class _ActCollector:
             self._by_index[act.index] = act
         return act
 
-    def _known_act(self, record: SpanRecord) -> ActSpans | None:
-        index = _index(record)
-        return self._by_index.get(index) if index is not None else None
-
     def _asking_act(self, tool: SpanRecord) -> ActSpans | None:
         if _index(tool) is not None:
             return None
@@ -189,9 +186,6 @@ class _ActCollector:
         if not before:
             return None
         return chats[bisect_left(chats, chats[before - 1].start_ns, key=lambda act: act.start_ns)]
-
-    def _has_inner_turn(self, turn: SpanRecord) -> bool:
-        return id(turn) in self._with_inner_turn
 
     @cached_property
     def _with_inner_turn(self) -> set[int]:
@@ -207,7 +201,7 @@ def _answer_by_tool(act: ActSpans, output: str) -> None:
 
 
 def _request_of(tool: SpanRecord, messages: Sequence[Message]) -> int:
-    """Where in a conversation the tool was asked for; its end if nowhere."""
+    """Place in a conversation where the tool was asked for; its end if nowhere."""
     for place, message in enumerate(messages):
         for part in parts_of(message):
             same_name = part.get("name") == tool.attributes.get(semconv.TOOL_NAME)
@@ -220,7 +214,7 @@ def to_step(act: ActSpans, index: int, inputs: tuple[StepInput, ...]) -> Step:
     """Build the step of an act, in which the agent received ``inputs``."""
     reply, spans = act.reply, act.spans
     calls = tool_calls(reply, act.tools)
-    failed = _failure(act)
+    failed = _error_of(act.chats[-1] if act.chats else act.turn)
     recipient = act.recipient or next((m[1] for c in calls if (m := _TRANSFER_NAME.match(c.name))), None)
     return Step(
         index=index,
@@ -288,14 +282,11 @@ def _tool_call(part: Mapping[str, Any], spans: Sequence[SpanRecord]) -> ToolCall
     attributes = last.attributes if last is not None else {}
     arguments = attributes.get(semconv.TOOL_CALL_ARGUMENTS, part.get("arguments"))
     result = attributes.get(semconv.TOOL_CALL_RESULT)
-    error = None
-    if last is not None and last.status is SpanStatus.ERROR:
-        error = last.status_message or _exception(last) or to_text(attributes.get(semconv.ERROR_TYPE) or "failed")
     return ToolCall(
         name=to_text(attributes.get(semconv.TOOL_NAME) or part.get("name") or "unknown"),
         arguments=to_json_value(decode_json(arguments)),
         result=None if result is None else _as_text(result),
-        error=error,
+        error=_error_of(last),
         call_id=attributes.get(semconv.TOOL_CALL_ID) or part.get("id"),
         # Each instrumentation counts for itself.
         attempts=max(Counter(span.scope for span in spans).values(), default=1),
@@ -314,22 +305,18 @@ def _step_kind(failed: str | None, recipient: str | None, calls: Sequence[ToolCa
     return StepKind.TOOL_CALL if calls else StepKind.MESSAGE
 
 
-def _failure(act: ActSpans) -> str | None:
-    last = act.chats[-1] if act.chats else act.turn
-    if last is None or last.status is not SpanStatus.ERROR:
+def _error_of(record: SpanRecord | None) -> str | None:
+    """Error that a span which failed gives; None for others."""
+    if record is None or record.status is not SpanStatus.ERROR:
         return None
-    return last.status_message or _exception(last) or to_text(last.attributes.get(semconv.ERROR_TYPE) or "failed")
-
-
-def _exception(record: SpanRecord) -> str | None:
-    for event in reversed(record.events):
+    for event in () if record.status_message else reversed(record.events):
         if event.name == semconv.EVENT_EXCEPTION and event.attributes.get(semconv.EXCEPTION_MESSAGE):
             return to_text(event.attributes[semconv.EXCEPTION_MESSAGE])
-    return None
+    return record.status_message or to_text(record.attributes.get(semconv.ERROR_TYPE) or "failed")
 
 
 def _recipient(record: SpanRecord) -> str | None:
-    value = record.attributes.get(semconv.STEP_RECIPIENT) or record.attributes.get(semconv.TRANSFER_TARGET)
+    value = first_filled(record.attributes, semconv.STEP_RECIPIENT, semconv.TRANSFER_TARGET)
     return to_text(value) if value else None
 
 
@@ -339,27 +326,19 @@ def _index(record: SpanRecord) -> int | None:
 
 
 def _model(chats: Sequence[SpanRecord]) -> str | None:
-    for chat in reversed(chats):
-        name = chat.attributes.get(semconv.RESPONSE_MODEL) or chat.attributes.get(semconv.REQUEST_MODEL)
-        if name:
-            return to_text(name)
-    return None
+    names = (first_filled(chat.attributes, semconv.RESPONSE_MODEL, semconv.REQUEST_MODEL) for chat in reversed(chats))
+    return next((to_text(name) for name in names if name), None)
 
 
 def _usage(chats: Iterable[SpanRecord]) -> Usage | None:
-    counts = [_tokens(chat) for chat in chats]
-    known = [usage for usage in counts if usage is not None]
-    if len(known) == 1:
-        return known[0]
+    known = [usage for usage in map(_tokens, chats) if usage is not None]
     return sum(known, Usage()) if known else None
 
 
 def _tokens(chat: SpanRecord) -> Usage | None:
-    read = chat.attributes.get(semconv.USAGE_INPUT_TOKENS)
-    written = chat.attributes.get(semconv.USAGE_OUTPUT_TOKENS)
-    if read is None and written is None:
-        return None
-    return Usage(input_tokens=_count(read), output_tokens=_count(written))
+    read, written = (chat.attributes.get(key) for key in (semconv.USAGE_INPUT_TOKENS, semconv.USAGE_OUTPUT_TOKENS))
+    both_none = read is None and written is None
+    return None if both_none else Usage(input_tokens=_count(read), output_tokens=_count(written))
 
 
 def _count(value: Any) -> int:

@@ -7,14 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from opentelemetry.trace import (
-    Link,
-    NonRecordingSpan,
-    SpanContext,
-    SpanKind,
-    TraceFlags,
-    set_span_in_context,
-)
+from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, TraceFlags, set_span_in_context
 
 from tracer_hooks import semconv
 from tracer_hooks._guard import guarded
@@ -28,7 +21,7 @@ from tracer_hooks.schema import (
     Trajectory,
     to_json_value,
 )
-from tracer_hooks.telemetry._records import ChatReply, RequestedTool, SpanRecord, SpanStatus, text_message
+from tracer_hooks.telemetry._records import ChatReply, RequestedTool, SpanRecord, SpanStatus, text_message, without_none
 from tracer_hooks.telemetry._run import Emitter
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -82,12 +75,10 @@ class _Spans:
         )
 
     def _step(self, step: Step, start: int, end: int) -> Iterator[SpanRecord]:
-        turn_id = self._id(step, "turn")
-        own = {semconv.AGENT_NAME: step.agent, semconv.STEP_INDEX: step.index, semconv.STEP_RECIPIENT: step.recipient}
-        turn = {semconv.AGENT_NAME: step.agent}
-        yield self._span(
-            turn_id, self._root_id, (semconv.OP_INVOKE_AGENT, step.agent, semconv.OI_KIND_AGENT), (start, end), turn
-        )
+        turn_id, turn = self._id(step, "turn"), {semconv.AGENT_NAME: step.agent}
+        what = (semconv.OP_INVOKE_AGENT, step.agent, semconv.OI_KIND_AGENT)
+        yield self._span(turn_id, self._root_id, what, (start, end), turn)
+        common = {**turn, semconv.STEP_INDEX: step.index, semconv.STEP_RECIPIENT: step.recipient}
         calls = _with_distinct_ids(step.tool_calls)
         reply = ChatReply(
             content=step.content,
@@ -96,28 +87,21 @@ class _Spans:
         chat = (semconv.OP_CHAT, step.model or "", semconv.OI_KIND_LLM)
         failed = min(step.attempts, _MAX_ATTEMPTS) - 1
         for attempt in range(failed):  # a nanosecond apart, since attempts are told by their order
-            times = (start + attempt, start + attempt)
-            yield self._span(
-                self._id(step, f"chat {attempt}"), turn_id, chat, times, {**own, **_request(step)}, error=""
-            )
+            chat_id, times = self._id(step, f"chat {attempt}"), (start + attempt, start + attempt)
+            yield self._span(chat_id, turn_id, chat, times, {**common, **_request(step)}, error="")
         yield self._span(
             self._chat_id(step),
             turn_id,
             chat,
             (start + failed, max(start + failed, end)),
-            {**own, **_request(step), **_response(step, reply)},
+            {**common, **_request(step), **_response(step, reply)},
             error=step.error if step.kind is StepKind.ERROR else None,
         )
         for position, call in enumerate(calls):
+            tool = (semconv.OP_EXECUTE_TOOL, call.name, semconv.OI_KIND_TOOL)
             for attempt in range(min(call.attempts, _MAX_ATTEMPTS)):
-                yield self._span(
-                    self._id(step, f"tool {position} {attempt}"),
-                    turn_id,
-                    (semconv.OP_EXECUTE_TOOL, call.name, semconv.OI_KIND_TOOL),
-                    (start, end),
-                    {**own, **_tool(call)},
-                    error=call.error,
-                )
+                tool_id = self._id(step, f"tool {position} {attempt}")
+                yield self._span(tool_id, turn_id, tool, (start, end), {**common, **_tool(call)}, error=call.error)
 
     def _chat_id(self, step: Step) -> str:
         """The step's own span, unless another step of a damaged file claims the same."""
@@ -147,7 +131,7 @@ class _Spans:
             kind="client" if operation == semconv.OP_CHAT else "internal",
             start_ns=times[0],
             end_ns=times[1],
-            attributes={key: value for key, value in {**head, **attributes}.items() if value is not None},
+            attributes=without_none({**head, **attributes}),
             status=SpanStatus.ERROR if error is not None else SpanStatus.UNSET,
             status_message=error or "",
             scope=_SCOPE,

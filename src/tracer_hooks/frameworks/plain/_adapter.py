@@ -34,17 +34,11 @@ class PlainAdapter:
 
     name = "python"
     capabilities = frozenset(
-        {
-            Capability.SYNC,
-            Capability.ASYNC,
-            Capability.STREAM,
-            Capability.INTERVENE_MODEL,
-            Capability.INTERVENE_TOOL,
-        }
+        {Capability.SYNC, Capability.ASYNC, Capability.STREAM, Capability.INTERVENE_MODEL, Capability.INTERVENE_TOOL}
     )
 
     def recognises(self, team: object) -> bool:
-        """Whether ``team`` is a wrapped function; bare functions are wrapped by :func:`tracer_hooks.hook`."""
+        """Tell whether ``team`` is a wrapped function; bare functions are wrapped by :func:`tracer_hooks.hook`."""
         return isinstance(team, PlainTeam)
 
     def framework_version(self) -> str:
@@ -112,6 +106,6 @@ class PlainCollector:
             self._chunks.append(item)
 
     def result(self) -> RunResult:
-        """What the generator gave."""
+        """Give the generator's result."""
         text = "".join(self._chunks) if isinstance(self._last, str) else answer_text(self._last)
         return RunResult(text=text, native=self._last)

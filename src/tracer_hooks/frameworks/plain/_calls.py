@@ -14,7 +14,15 @@ from tracer_hooks import semconv
 from tracer_hooks._guard import guard, report
 from tracer_hooks.errors import ReplayError
 from tracer_hooks.schema import to_json_value, to_text
-from tracer_hooks.telemetry import ChatInvocation, Invocation, ToolInvocation, drive, drive_async
+from tracer_hooks.telemetry import (
+    ChatInvocation,
+    Invocation,
+    RunInvocation,
+    ToolInvocation,
+    current_invocation,
+    drive,
+    drive_async,
+)
 
 _ANSWER_KEYS = ("answer", "output", "result", "final", "response", "text", "content")
 
@@ -126,14 +134,7 @@ def _wrap_coroutine(function: Callable[..., Any], operation: Operation) -> Calla
         invocation = _begin(operation, args, kwargs)
         if invocation is None:
             return await function(*args, **kwargs)
-        try:
-            with invocation.active():
-                value = await function(*args, **kwargs)
-        except BaseException as error:
-            invocation.fail(error)
-            raise
-        operation.end(invocation, value)
-        return value
+        return await _finish_coroutine(_start(function, args, kwargs, invocation), operation, invocation)
 
     return call
 
@@ -145,9 +146,8 @@ def _wrap_generator(function: Callable[..., Any], operation: Operation) -> Calla
         if invocation is None:
             return (yield from function(*args, **kwargs))
         items: list[Any] = []
-        returned = yield from drive(
-            _start_generator(function, args, kwargs, invocation), invocation, on_item=_collect_items(invocation, items)
-        )
+        source = _start(function, args, kwargs, invocation)
+        returned = yield from drive(source, invocation, on_item=_collect_items(invocation, items))
         operation.end(invocation, join_items(items) if items else returned)
         return returned
 
@@ -164,9 +164,8 @@ def _wrap_async_generator(function: Callable[..., Any], operation: Operation) ->
                     yield item
             return
         items: list[Any] = []
-        source = drive_async(
-            _start_generator(function, args, kwargs, invocation), invocation, on_item=_collect_items(invocation, items)
-        )
+        started = _start(function, args, kwargs, invocation)
+        source = drive_async(started, invocation, on_item=_collect_items(invocation, items))
         try:
             async for item in source:
                 yield item
@@ -189,10 +188,8 @@ def _collect_items(invocation: Invocation, items: list[Any]) -> Callable[[Any], 
     return see
 
 
-def _start_generator(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], invocation: Invocation
-) -> Any:
-    """The generator; arguments that do not fit fail the operation, which is open by now."""
+def _start(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], invocation: Invocation) -> Any:
+    """The generator or coroutine; arguments that do not fit fail the operation, which is open by now."""
     try:
         return function(*args, **kwargs)
     except BaseException as error:
@@ -201,7 +198,7 @@ def _start_generator(
 
 
 def join_items(items: list[Any]) -> Any:
-    """What a stream gave in all: its text, or the last item of one that is not text."""
+    """Join a stream's items: its text, or the last item where not all are text."""
     return "".join(items) if items and all(isinstance(item, str) for item in items) else (items[-1] if items else None)
 
 
@@ -214,7 +211,17 @@ class Seam(ABC, Generic[Request, Reply]):
     """What happens around the calls of one function; subclassed for models and for tools.
 
     A bug of ours in it is logged, and the call goes on as if nothing intervened.
+
+    Args:
+        function: The function.
+        name: The model's or the tool's name.
     """
+
+    reply_type: type[Reply]
+
+    def __init__(self, function: Callable[..., Any], name: str) -> None:
+        self.function = function
+        self.name = name
 
     @abstractmethod
     def ask(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Request, Request | Reply | None] | None:
@@ -225,8 +232,8 @@ class Seam(ABC, Generic[Request, Reply]):
         """The arguments as the intervention changed them."""
 
     @abstractmethod
-    def supplied(self, answer: Request | Reply | None) -> Reply | None:
-        """The reply in place of the call, if the answer is one."""
+    def ask_after(self, run: RunInvocation, request: Request, reply: Reply) -> Reply:
+        """The reply to use, after the intervention has seen the real one."""
 
     @abstractmethod
     def returned(self, request: Request, value: Any) -> Reply | None:
@@ -237,12 +244,22 @@ class Seam(ABC, Generic[Request, Reply]):
         return None
 
     @abstractmethod
-    def replaced(self, request: Request, reply: Reply) -> Reply:
-        """A supplied reply, after the intervention has seen it as one."""
-
-    @abstractmethod
     def give(self, reply: Reply, value: Any) -> Any:
-        """What the caller gets for a reply in place of ``value``, which is None where there was none."""
+        """Give the caller a reply in place of ``value``, which is None where there was none."""
+
+    def supplied(self, answer: Request | Reply | None) -> Reply | None:
+        """The reply in place of the call, if the answer is one."""
+        return answer if isinstance(answer, self.reply_type) else None
+
+    def replacement(self, request: Request, reply: Reply) -> Reply | None:
+        """The reply that the intervention gives in place of ``reply``; None to leave it."""
+        current = current_invocation()
+        changed = self.ask_after(current.run, request, reply) if current is not None else reply
+        return None if changed is reply else changed
+
+    def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
+        """The arguments of a call by their names."""
+        return inspect.signature(self.function).bind_partial(*args, **kwargs)
 
 
 def with_seam(function: Callable[..., Any], seam: Seam[Any, Any]) -> Callable[..., Any]:
@@ -293,7 +310,7 @@ def ask_before(seam: Seam[Any, Any], args: tuple[Any, ...], kwargs: dict[str, An
     request, answer = asked
     reply = seam.supplied(answer)
     if reply is not None:
-        return request, guarded_seam(lambda: seam.replaced(request, reply), reply), (args, kwargs)
+        return request, guarded_seam(lambda: seam.replacement(request, reply), None) or reply, (args, kwargs)
     if answer is None:
         return request, None, (args, kwargs)
     return request, None, guarded_seam(lambda: seam.change(args, kwargs, request, answer), (args, kwargs))

@@ -8,7 +8,6 @@ import functools
 import inspect
 import json
 import typing
-from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -29,8 +28,6 @@ from tracer_hooks.frameworks._intervention import (
 )
 from tracer_hooks.frameworks.plain._calls import (
     Arguments,
-    Reply,
-    Request,
     Seam,
     agent_of,
     answer_key,
@@ -47,6 +44,7 @@ from tracer_hooks.telemetry import (
     ChatReply,
     Invocation,
     Message,
+    RunInvocation,
     ToolInvocation,
     current_invocation,
     drive,
@@ -144,7 +142,7 @@ def _assistant_message(reply: ChatReply) -> dict[str, Any]:
 
 
 def _reply_details(reply: ChatReply) -> dict[str, Any]:
-    """What a provider says of a reply beside the message."""
+    """Details that a provider gives of a reply beside the message."""
     usage = reply.usage
     counts = None
     if usage is not None:
@@ -158,24 +156,8 @@ def _arguments(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(to_json_value(value), ensure_ascii=False)
 
 
-class StreamSeam(Seam[Request, Reply]):
-    """A seam whose functions may be generators of text."""
-
-    @abstractmethod
-    def pieces(self, reply: Reply) -> Sequence[Any]:
-        """What the caller gets one by one for a reply in place of the function's items."""
-
-    @abstractmethod
-    def streaming(self) -> Invocation | None:
-        """The call in progress whose items may be handed out as they come; None where its reply may yet be changed."""
-
-    @abstractmethod
-    def streamed(self, request: Request, value: Any) -> None:
-        """Show the intervention what was handed out as it came."""
-
-
-def with_stream_seam(function: Callable[..., Any], seam: StreamSeam[Any, Any]) -> Callable[..., Any]:
-    """:func:`seamed`, also for generators.
+def with_stream_seam(function: Callable[..., Any], seam: ModelSeam) -> Callable[..., Any]:
+    """:func:`with_seam`, also for generators.
 
     While something intervenes that may change replies, the items of a live call are held back until it is known whether
     they stay.
@@ -187,7 +169,7 @@ def with_stream_seam(function: Callable[..., Any], seam: StreamSeam[Any, Any]) -
     return with_seam(function, seam)
 
 
-def _around_generator(function: Callable[..., Any], seam: StreamSeam[Any, Any]) -> Callable[..., Any]:
+def _around_generator(function: Callable[..., Any], seam: ModelSeam) -> Callable[..., Any]:
     @functools.wraps(function)
     def stream(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         request, reply, (args, kwargs) = ask_before(seam, args, kwargs)
@@ -209,7 +191,7 @@ def _around_generator(function: Callable[..., Any], seam: StreamSeam[Any, Any]) 
     return stream
 
 
-def _around_async_generator(function: Callable[..., Any], seam: StreamSeam[Any, Any]) -> Callable[..., Any]:
+def _around_async_generator(function: Callable[..., Any], seam: ModelSeam) -> Callable[..., Any]:
     @functools.wraps(function)
     async def stream(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         request, reply, (args, kwargs) = ask_before(seam, args, kwargs)
@@ -249,13 +231,13 @@ def _collect(source: Generator[Any, Any, Any], items: list[Any]) -> Any:
             return stop.value
 
 
-def _after_stream(seam: StreamSeam[Any, Any], request: Any, items: list[Any]) -> Sequence[Any]:
+def _after_stream(seam: ModelSeam, request: Any, items: list[Any]) -> Sequence[Any]:
     reply = guarded_seam(lambda: seam.returned(request, join_items(items)), None)
     return items if reply is None else seam.pieces(reply)
 
 
-class ModelSeam(StreamSeam[ModelRequest, ChatReply]):
-    """Around the function that calls a model; a supplied reply reaches the caller in the shape of a real one.
+class ModelSeam(Seam[ModelRequest, ChatReply]):
+    """Around the function, or generator of text, that calls a model; a supplied reply has the shape of a real one.
 
     Args:
         function: The function.
@@ -263,6 +245,8 @@ class ModelSeam(StreamSeam[ModelRequest, ChatReply]):
         to_messages: Reads the prompt.
         to_reply: Reads what the function returned.
     """
+
+    reply_type = ChatReply
 
     def __init__(
         self,
@@ -272,8 +256,7 @@ class ModelSeam(StreamSeam[ModelRequest, ChatReply]):
         to_messages: Callable[[Any], list[Message]],
         to_reply: Callable[[Any], ChatReply],
     ) -> None:
-        self._function = function
-        self._name = name
+        super().__init__(function, name)
         self._to_messages = to_messages
         self._to_reply = to_reply
         self.shape = ReplyShape(function)
@@ -286,8 +269,8 @@ class ModelSeam(StreamSeam[ModelRequest, ChatReply]):
             return None
         request = ModelRequest(
             agent=agent_of(current),
-            model=self._name,
-            messages=tuple(self._to_messages(self._prompt(self._bound(args, kwargs)))),
+            model=self.name,
+            messages=tuple(self._to_messages(self._prompt(self.bound(args, kwargs)))),
             tools=current.agent.spec.tools,
             step=current.step,
         )
@@ -296,50 +279,42 @@ class ModelSeam(StreamSeam[ModelRequest, ChatReply]):
     def change(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], request: ModelRequest, changed: ModelRequest
     ) -> Arguments:
-        bound = self._bound(args, kwargs)
+        bound = self.bound(args, kwargs)
         texts = changed_texts(request.messages, changed.messages)
         bound.arguments[self._prompt_name()] = _with_texts(self._prompt(bound), texts)
         if not changed.covert and (current := current_invocation()) is not None:
             current.set(semconv.INPUT_MESSAGES, list(changed.messages))
         return bound.args, bound.kwargs
 
-    def supplied(self, answer: ModelRequest | ChatReply | None) -> ChatReply | None:
-        return answer if isinstance(answer, ChatReply) else None
+    def ask_after(self, run: RunInvocation, request: ModelRequest, reply: ChatReply) -> ChatReply:
+        return after_model(run, request, reply)
 
     def returned(self, request: ModelRequest, value: Any) -> ChatReply | None:
-        return self._other_than(request, self._to_reply(value))
-
-    def replaced(self, request: ModelRequest, reply: ChatReply) -> ChatReply:
-        return self._other_than(request, reply) or reply
+        return self.replacement(request, self._to_reply(value))
 
     def give(self, reply: ChatReply, value: Any) -> Any:
         return self.shape.of(reply) if value is None else in_shape_of(reply, value)
 
     def pieces(self, reply: ChatReply) -> Sequence[str]:
+        """Items that the caller gets for a reply in place of the function's."""
         return reply.chunks if "".join(reply.chunks) == reply.content else (reply.content,)
 
     def streaming(self) -> Invocation | None:
+        """The call in progress whose items may be handed out as they come; None where its reply may yet be changed."""
         current = current_invocation()
         return None if current is None or may_change_replies(current.run) else current
 
     def streamed(self, request: ModelRequest, value: Any) -> None:
+        """Show the intervention what was handed out as it came."""
         current = current_invocation()
         if current is not None:
             after_stream(current.run, request, self._to_reply(value))
-
-    def _other_than(self, request: ModelRequest, reply: ChatReply) -> ChatReply | None:
-        current = current_invocation()
-        changed = after_model(current.run, request, reply) if current is not None else reply
-        return None if changed is reply else changed
-
-    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
-        return inspect.signature(self._function).bind_partial(*args, **kwargs)
 
     def _prompt(self, bound: inspect.BoundArguments) -> Any:
         return bound.arguments.get(self._prompt_name(), "")
 
     def _prompt_name(self) -> str:
-        return next((name for name in inspect.signature(self._function).parameters if name not in ("self", "cls")), "")
+        return next((name for name in inspect.signature(self.function).parameters if name not in ("self", "cls")), "")
 
 
 def _with_texts(prompt: Any, texts: Mapping[int, str]) -> Any:
@@ -377,16 +352,9 @@ def plain_value(value: Any) -> Any:
 
 
 class ToolSeam(Seam[ToolRequest, ToolReply]):
-    """Around one tool.
+    """Around one tool."""
 
-    Args:
-        function: The tool.
-        name: Its name.
-    """
-
-    def __init__(self, function: Callable[..., Any], name: str) -> None:
-        self._function = function
-        self._name = name
+    reply_type = ToolReply
 
     def ask(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -394,9 +362,9 @@ class ToolSeam(Seam[ToolRequest, ToolReply]):
         current = current_invocation()
         if not isinstance(current, ToolInvocation) or current.run.intervention is None:
             return None
-        given = self._bound(args, kwargs).arguments
+        given = self.bound(args, kwargs).arguments
         plain = {key: to_json_value(value) for key, value in given.items() if key not in ("self", "cls")}
-        request = ToolRequest(agent=agent_of(current), name=self._name, arguments=plain, step=current.step)
+        request = ToolRequest(agent=agent_of(current), name=self.name, arguments=plain, step=current.step)
         return request, before_tool(current.run, request)
 
     def change(
@@ -404,24 +372,21 @@ class ToolSeam(Seam[ToolRequest, ToolReply]):
     ) -> Arguments:
         if not isinstance(changed.arguments, Mapping):
             return args, kwargs
-        bound, before = self._bound(args, kwargs), request.arguments
+        bound, before = self.bound(args, kwargs), request.arguments
         # The others stay the objects that they are; the request holds them as plain data.
         bound.arguments.update({k: v for k, v in changed.arguments.items() if v != before.get(k, _ABSENT)})
         if (current := current_invocation()) is not None:
             current.set(semconv.TOOL_CALL_ARGUMENTS, changed.arguments)
         return bound.args, bound.kwargs
 
-    def supplied(self, answer: ToolRequest | ToolReply | None) -> ToolReply | None:
-        return answer if isinstance(answer, ToolReply) else None
+    def ask_after(self, run: RunInvocation, request: ToolRequest, reply: ToolReply) -> ToolReply:
+        return after_tool(run, request, reply)
 
     def returned(self, request: ToolRequest, value: Any) -> ToolReply | None:
-        return self._other_than(request, ToolReply(content=answer_text(value), value=plain_value(value)))
+        return self.replacement(request, ToolReply(content=answer_text(value), value=plain_value(value)))
 
     def raised(self, request: ToolRequest, error: Exception) -> ToolReply | None:
-        return self._other_than(request, ToolReply(content=to_text(error), is_error=True))
-
-    def replaced(self, request: ToolRequest, reply: ToolReply) -> ToolReply:
-        return self._other_than(request, reply) or reply
+        return self.replacement(request, ToolReply(content=to_text(error), is_error=True))
 
     def give(self, reply: ToolReply, value: Any) -> Any:
         if reply.is_error:  # in plain Python a tool fails by raising
@@ -429,11 +394,3 @@ class ToolSeam(Seam[ToolRequest, ToolReply]):
         if reply.value is ToolInvocation.NONE:
             return reply.content or None  # text, where an intervention has put some
         return reply.content if reply.value is None else reply.value
-
-    def _other_than(self, request: ToolRequest, reply: ToolReply) -> ToolReply | None:
-        current = current_invocation()
-        changed = after_tool(current.run, request, reply) if current is not None else reply
-        return None if changed is reply else changed
-
-    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
-        return inspect.signature(self._function).bind_partial(*args, **kwargs)
