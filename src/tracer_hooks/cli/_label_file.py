@@ -157,10 +157,6 @@ class TableRow:
 def read_table(path: Path, runs: Mapping[str, Sequence[Trajectory]]) -> tuple[list[TableRow], list[str]]:
     """The good rows, and what is wrong with the others, by line number.
 
-    Args:
-        path: The table, with a head line ``run,agent,step`` or ``run,agent,step,mode``.
-        runs: The runs that may be labelled, by every name that a row may call them.
-
     Raises:
         ConfigError: There is no such head line.
         TracerHooksError: The file cannot be read.

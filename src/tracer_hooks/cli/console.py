@@ -89,11 +89,6 @@ def print_json(document: Any) -> None:
 def write_result(text: str, path: Path | None, *, again: str) -> None:
     """Write a result to a file, and say so; without a file to stdout.
 
-    Args:
-        text: The result: JSON or Markdown.
-        path: The file; None for stdout.
-        again: The command that works, for the message.
-
     Raises:
         StoreError: The file cannot be written.
     """

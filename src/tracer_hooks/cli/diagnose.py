@@ -215,12 +215,7 @@ def _in_process(
 
 @cache
 def attributor_of(name: str, passing: Path | None) -> Attributor:
-    """The attributor of a call, made once in each process: making it may read a model.
-
-    Args:
-        name: A name, or the directory of a fitted attributor.
-        passing: Runs that passed, for the attributor ``contrast``; with any other name it joins an ensemble.
-    """
+    """The attributor of a call, made once in each process: making it may read a model."""
     from tracer_hooks.attribution import EnsembleAttributor, Scorer, get_attributor
 
     if passing is None:

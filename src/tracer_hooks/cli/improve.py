@@ -259,11 +259,7 @@ def command_again(*changes: str) -> str:
 
 
 class ImproveBars(ProgressDisplay):
-    """Progress of an improvement: a bar for each phase, and a line for each thing that happened.
-
-    Args:
-        console: Where to.
-    """
+    """Progress of an improvement: a bar for each phase, and a line for each thing that happened."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(

@@ -70,11 +70,6 @@ def read_agentrx(data: Mapping[str, Any], source: str, annotation: Mapping[str, 
     ``verification["faulty_steps"]``. A step number outside the run is left out; when it is the root cause's, no
     decisive step is labelled.
 
-    Args:
-        data: The trajectory, with its annotation or without.
-        source: Where it was found.
-        annotation: Its annotation, when that stands elsewhere.
-
     Raises:
         TrajectoryError: The steps or the failures are not in this shape.
     """

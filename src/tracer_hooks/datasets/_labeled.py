@@ -28,10 +28,6 @@ def balanced(items: Iterable[LabeledTrajectory], *, seed: int = 0) -> tuple[Labe
     Faults late in a run make it fail more often, since nobody is left to mend them. Of those that are verified most
     are therefore late, however evenly they were tried, and a model learns the place instead of the fault. A kind of run
     whose faults are all at one step is left out. Labels of other sources stay: where natural failures begin is a fact.
-
-    Args:
-        items: Labelled runs.
-        seed: Of the draw.
     """
     everything = list(items)
     by_place: dict[Shape, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
@@ -221,11 +217,6 @@ def question_groups(items: Sequence[LabeledTrajectory]) -> list[str]:
 
 def dealt_out(weights: Mapping[str, int], fractions: Mapping[str, float], seed: int) -> dict[str, str]:
     """The part that each group goes to: heavy groups first, each to the part that lacks most.
-
-    Args:
-        weights: How many labelled runs each group holds; groups without any fill no part.
-        fractions: The share of each part; they sum to 1.
-        seed: Of the order of groups of one weight.
 
     Raises:
         DatasetError: The fractions are no shares that sum to 1, or there are fewer groups than parts.

@@ -225,11 +225,6 @@ def read_trail(data: Mapping[str, Any], source: str, annotation: Mapping[str, An
     reading and not TRAIL's. Every located error is a fault of the agent that acted there, and the steps of all errors
     stand in ``verification["faulty_steps"]``. An error at a span outside every step keeps no place.
 
-    Args:
-        data: The trace, or a record that holds trace and labels as JSON strings.
-        source: Where it was found.
-        annotation: Its annotation, when that stands elsewhere.
-
     Raises:
         TrajectoryError: The spans give no run, or a JSON string is damaged.
     """

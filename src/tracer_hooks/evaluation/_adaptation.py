@@ -138,16 +138,7 @@ def method_rows(
     seed: int,
     draws: int,
 ) -> Iterator[AdaptationRow]:
-    """One row for each method on each kind of failures, weak labels left out.
-
-    Args:
-        cases: The labelled failures.
-        questions: The question of each.
-        answers: What each method answered, in the order of the cases.
-        beside: The method that the others are compared with.
-        seed: Of the draws.
-        draws: Bootstrap draws of whole questions.
-    """
+    """One row for each method on each kind of failures, weak labels left out."""
     for group in (NATURAL, INJECTED):
         places = [position for position, one in enumerate(cases) if group_of(one) == group and not one.is_weak]
         if not places:

@@ -181,10 +181,6 @@ def resolve_name(label: str, speakers: Collection[str]) -> str:
 
     Aegis puts a running number behind some labels (``"psychologist4"`` for the speaker ``"Psychologist"``). It is
     dropped when the label as it stands names no speaker and the rest of it does.
-
-    Args:
-        label: The label's spelling.
-        speakers: Folded names of those who speak.
     """
     folded = fold_name(label)
     if folded in speakers:

@@ -83,13 +83,7 @@ class Resampling:
         return Measure(value=value, low=float(low), high=float(high), runs=runs)
 
     def tallied(self, runs: npt.NDArray[np.intp], classes: npt.NDArray[np.intp], number: int) -> Array:
-        """How often each class occurs in every draw: (draws, ``number``).
-
-        Args:
-            runs: Position of the run of each occurrence.
-            classes: Its class, below ``number``.
-            number: How many classes there are.
-        """
+        """How often each class occurs in every draw: (draws, ``number``)."""
         if not self._weights.size:
             return np.zeros((0, number))
         places = self._cluster[runs] * number + classes
@@ -251,12 +245,6 @@ def macro_f1(counts: LabelCounts, resampling: Resampling, *, runs: int, with_int
 
     A label that is only ever named by the answers has no F1 of its own; it counts in the micro average alone. In a
     bootstrap sample the mean is over the labels given in it.
-
-    Args:
-        counts: Of these runs.
-        resampling: Of the same runs.
-        runs: How many there are.
-        with_interval: Whether to draw one.
     """
     if not counts.labelled:
         return None

@@ -132,13 +132,6 @@ def ask(
 ) -> list[Answer]:
     """One answer for each case; an attributor that fails on a run is recorded and the rest goes on.
 
-    Args:
-        entrant: Who is asked.
-        cases: About what.
-        view: What the attributor is shown of a run.
-        told: Whether the expected answer is handed over.
-        progress: Told after each run.
-
     Raises:
         MissingExtraError: The attributor needs something that is not installed.
         ConfigError: The attributor cannot work as it is configured.

@@ -73,12 +73,7 @@ def ranked_steps(attribution: Attribution) -> tuple[int, ...]:
 
 
 def score_guess(case: Case, guess: Guess | None) -> dict[str, float]:
-    """Every figure of :data:`STEP_METRICS` for one run; NaN where a figure does not apply.
-
-    Args:
-        case: A run with a labelled agent.
-        guess: The answer; None for an abstention.
-    """
+    """Every figure of :data:`STEP_METRICS` for one run; NaN where a figure does not apply."""
     gold = case.gold_agent
     assert gold is not None, "scored are runs with a labelled agent"
     if guess is None:
@@ -265,11 +260,6 @@ def _areas(cases: Sequence[Case], guesses: Sequence[FaultGuess], speakers: Seque
 
 def within_run_auc(ranks: Mapping[str, tuple[float, ...]], faulty: frozenset[str], speakers: Sequence[str]) -> float:
     """The share of pairs of a faulty and another speaker in which the faulty one is suspected more; ties count half.
-
-    Args:
-        ranks: Suspicion of each speaker by folded name; one that is missing is suspected least.
-        faulty: Folded names of the faulty speakers.
-        speakers: Folded names of all speakers.
 
     Returns:
         The area; NaN when all speakers are faulty or none is.

@@ -16,15 +16,7 @@ from tracer_hooks.evaluation._scores import TOLERANCES, Guess, ScoredSteps
 def second_label_section(
     cases: Sequence[Case], rows: Sequence[ScoredSteps], group: Sequence[bool], draws: int, seed: int
 ) -> SecondLabelSection | None:
-    """The section for those runs of a group that have a second label; None without any.
-
-    Args:
-        cases: All runs with a labelled step.
-        rows: Methods with their answers to these.
-        group: Which of the runs belong to the group.
-        draws: Bootstrap samples.
-        seed: Of these.
-    """
+    """The section for those runs of a group that have a second label; None without any."""
     places = [place for place, case in enumerate(cases) if group[place] and case.second is not None]
     if not places:
         return None

@@ -43,14 +43,7 @@ _COMPARED = ("agent", "step", "joint")
 def step_section(
     cases: Sequence[Case], rows: Sequence[ScoredSteps], mask: Mask, resampling: Resampling
 ) -> StepSection | None:
-    """The section for the runs of ``mask``.
-
-    Args:
-        cases: All runs with a labelled step.
-        rows: Methods scored on these.
-        mask: Which of them belong to the group.
-        resampling: Of the group's runs.
-    """
+    """The section for the runs of ``mask``."""
     group = [case for case, taken in zip(cases, mask, strict=True) if taken]
     if not group:
         return None
@@ -130,14 +123,7 @@ COMPARED = ("pair_micro", "agent_micro", "mode_micro", "auc")
 def fault_section(
     cases: Sequence[Case], rows: Sequence[ScoredFaults], mask: Mask, resampling: Resampling
 ) -> FaultSection | None:
-    """The section for the runs of ``mask``.
-
-    Args:
-        cases: All runs with labelled faults.
-        rows: Methods scored on these.
-        mask: Which of them belong to the group.
-        resampling: Of the group's runs.
-    """
+    """The section for the runs of ``mask``."""
     if not mask.any():
         return None
     known = next(row.scores.labels for row in rows if row.scores.labels is not None)
@@ -229,14 +215,7 @@ _MOST_PAIRS = 2_000_000
 def detection_section(
     cases: Sequence[Case], rows: Sequence[DetectedRuns], mask: Mask, resampling: Resampling
 ) -> DetectionSection | None:
-    """The section for the runs of ``mask``; None when the outcome of none is known.
-
-    Args:
-        cases: All runs.
-        rows: Answers to these.
-        mask: Which of them belong to the group.
-        resampling: Of the group's runs.
-    """
+    """The section for the runs of ``mask``; None when the outcome of none is known."""
     group = [case for case, taken in zip(cases, mask, strict=True) if taken]
     passed = np.array([case.outcome is RunOutcome.SUCCEEDED for case in group], dtype=np.bool_)
     failed = np.array([case.outcome is RunOutcome.FAILED for case in group], dtype=np.bool_)

@@ -231,11 +231,6 @@ class Examination:
 
     Going on is sound, since the evidence may be looked at after each pair.
 
-    Args:
-        replay: The failed run, and how to replay it.
-        step: The step.
-        correction_of: What is done instead.
-
     Raises:
         ReplayError: The step cannot be corrected.
     """

@@ -39,11 +39,7 @@ _ANY = (_OPENINFERENCE, _TRACELOOP, _GENAI)
 
 
 def content_switch(instrumentation: str | None) -> str:
-    """What to set where the team runs, so that a trace holds texts: for this instrumentation scope, else for each.
-
-    Args:
-        instrumentation: The scope's name, such as ``openinference.instrumentation.langchain``.
-    """
+    """What to set where the team runs, so that a trace holds texts: for this instrumentation scope, else for each."""
     scope = (instrumentation or "").lower()
     switches = next((found for part, found in _BY_SCOPE if scope.startswith(part)), None)
     if switches is None:
@@ -262,14 +258,7 @@ class DiagnosisView:
 def diagnosis_view(
     attribution: Attribution, agents: dict[int, str], shown: Set[int], trajectory: Trajectory | None = None
 ) -> DiagnosisView:
-    """``attribution`` for the template.
-
-    Args:
-        attribution: The diagnosis.
-        agents: The agent of every step.
-        shown: Indices of the steps in the page: only those can be linked.
-        trajectory: The run, so that the advice can name its tools and errors.
-    """
+    """``attribution`` for the template."""
     mode = attribution.error_mode
     return DiagnosisView(
         verdict=verdict_words(attribution),

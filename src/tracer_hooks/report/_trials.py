@@ -335,13 +335,7 @@ ShownRepair = Callable[[str, int], bool]
 
 
 def trials_view(log: RepairLog, attempts: Sequence[ReportAttempt], is_shown: ShownRepair) -> TrialsView:
-    """``log`` for the template.
-
-    Args:
-        log: What was tried.
-        attempts: The attempts in the page.
-        is_shown: Which steps can be linked.
-    """
+    """``log`` for the template."""
     places = {attempt.number: place for place, attempt in enumerate(attempts, start=1)}
     first = attempts[0].trajectory if attempts else None
     rows = []

@@ -85,12 +85,7 @@ def agent_words(attribution: Attribution) -> str:
 
 
 def belief_note(shown: Sequence[float], *, steps: int) -> str:
-    """Why the beliefs in a list do not add up to 100 %; empty when they do.
-
-    Args:
-        shown: The beliefs in the list.
-        steps: How many steps the run has.
-    """
+    """Why the beliefs in a list do not add up to 100 %; empty when they do."""
     total = sum(shown)
     if not shown or total >= 0.995:
         return ""
