@@ -17,11 +17,21 @@ from urllib.parse import quote
 
 from tracer_hooks._files import make_folder, opener
 from tracer_hooks.repairs import PastTrial
-from tracer_hooks.report._diagnosis import DiagnosisView, diagnosis_view
-from tracer_hooks.report._steps import StepView, Timeline, shown_steps, step_views, texts_of, timeline
+from tracer_hooks.report._diagnosis import diagnosis_view
+from tracer_hooks.report._steps import Timeline, shown_steps, step_views, texts_of, timeline
 from tracer_hooks.report._trials import ReportAttempt, ReportRun, trials_view
-from tracer_hooks.report._values import ValuesView, values_view
-from tracer_hooks.report._wording import OUTCOMES, Excerpt, clean, duration, excerpt, fair_limit, in_seconds, one_line
+from tracer_hooks.report._values import values_view
+from tracer_hooks.report._wording import (
+    OUTCOMES,
+    Excerpt,
+    View,
+    clean,
+    duration,
+    excerpt,
+    fair_limit,
+    in_seconds,
+    one_line,
+)
 from tracer_hooks.schema import Attribution, RunOutcome, Trajectory, Usage
 
 if TYPE_CHECKING:
@@ -43,10 +53,10 @@ class _AttemptView:
     run_id: str
     output: Excerpt | None
     reference: Excerpt | None
-    diagnosis: DiagnosisView | None
+    diagnosis: View | None
     timeline: Timeline | None
-    values: ValuesView | None
-    steps: list[StepView]
+    values: View | None
+    steps: list[View]
     shown: frozenset[int]
     step_count: int
 
@@ -132,7 +142,7 @@ def _attempt_view(attempt: ReportAttempt, position: int, limit: int, trial: Past
     )
 
 
-def _diagnosis(attempt: ReportAttempt, shown: frozenset[int]) -> DiagnosisView | None:
+def _diagnosis(attempt: ReportAttempt, shown: frozenset[int]) -> View | None:
     if attempt.attribution is None:
         return None
     agents = {step.index: step.agent for step in attempt.trajectory.steps}

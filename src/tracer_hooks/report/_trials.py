@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from tracer_hooks.repairs import PastTrial, Repair, RepairLog, RepairTarget
-from tracer_hooks.report._wording import Excerpt, PromptDiff, clean, excerpt, in_seconds, one_line, prompt_diff
+from tracer_hooks.report._wording import View, clean, excerpt, in_seconds, one_line, prompt_diff
 from tracer_hooks.schema import Attribution, RunOutcome, Trajectory, Usage
 
 if TYPE_CHECKING:
@@ -293,48 +293,11 @@ _MOST_TRIALS = 100
 """Rows in the page; nobody reads more."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrialView:
-    """One row."""
-
-    number: int
-    key: str
-    """The attempt in the page that it was; empty where it is none."""
-    attempt: int | None
-    done: str
-    step: int | None
-    """Where it resumed; None from scratch."""
-    agent: str
-    """Who acts there; empty where that is not known."""
-    linked: bool
-    """Whether that step is in the page."""
-    outcome: str
-    outcome_word: str
-    facts: tuple[str, ...]
-    text: Excerpt | None
-    diff: PromptDiff | None
-    why: str
-    note: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrialsView:
-    """The whole section."""
-
-    result: str
-    outcome: str
-    trials: tuple[TrialView, ...]
-    left_out: int
-    stopped: str
-    shows: str
-    price: str
-
-
 ShownRepair = Callable[[str, int], bool]
 """Whether a step of the attempt with this key is in the page."""
 
 
-def trials_view(log: RepairLog, attempts: Sequence[ReportAttempt], is_shown: ShownRepair) -> TrialsView:
+def trials_view(log: RepairLog, attempts: Sequence[ReportAttempt], is_shown: ShownRepair) -> View:
     """``log`` for the template."""
     places = {attempt.number: place for place, attempt in enumerate(attempts, start=1)}
     first = attempts[0].trajectory if attempts else None
@@ -343,7 +306,7 @@ def trials_view(log: RepairLog, attempts: Sequence[ReportAttempt], is_shown: Sho
         place = places.get(trial.attempt) if trial.attempt is not None else None
         run = attempts[place - 1].trajectory if place is not None else None
         rows.append(_trial_view(trial, number, f"a{place}" if place else "", run, first, is_shown))
-    return TrialsView(
+    return dict(
         result=result_words(log),
         outcome="succeeded" if log.recovered else "failed" if log.trials else "unknown",
         trials=tuple(rows),
@@ -361,7 +324,7 @@ def saved_tokens(trial: PastTrial, run: Trajectory) -> int:
 
 def _trial_view(
     trial: PastTrial, number: int, key: str, run: Trajectory | None, first: Trajectory | None, is_shown: ShownRepair
-) -> TrialView:
+) -> View:
     repair = trial.repair
     step, facts = repair.resume_from, price_words(trial)
     saved = saved_tokens(trial, run) if run is not None and trial.usage != Usage() else 0
@@ -369,7 +332,7 @@ def _trial_view(
         facts.append(f"{saved:,} tokens saved")
     is_diff = repair.target is RepairTarget.INSTRUCTIONS and was_run(trial)
     text = repair.text if was_run(trial) and not is_diff else ""  # what was not run told the answer
-    return TrialView(
+    return dict(
         number=number,
         key=key,
         attempt=trial.attempt,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from tracer_hooks.report._steps import colours_of
-from tracer_hooks.report._wording import one_line
+from tracer_hooks.report._wording import View, one_line
 from tracer_hooks.schema import Attribution, Trajectory, ValueLink, ValueOrigin
 
 VALUE_LONGEST = 60
@@ -155,16 +155,6 @@ class ValueCell:
 
 
 @dataclass(frozen=True)
-class ValueLine:
-    """What a row says of one value."""
-
-    value: str
-    departs: bool
-    word: str
-    words: tuple[TextSpan, ...]
-
-
-@dataclass(frozen=True)
 class ValueRow:
     """One step, or the task."""
 
@@ -176,7 +166,7 @@ class ValueRow:
     focus: str
     """``decisive``, ``start`` or empty."""
     cells: tuple[ValueCell, ...]
-    lines: tuple[ValueLine, ...]
+    lines: tuple[View, ...]
 
 
 @dataclass(frozen=True)
@@ -187,21 +177,7 @@ class ValueGraph:
     rows: tuple[ValueRow, ...]
 
 
-@dataclass(frozen=True)
-class ValuesView:
-    """Everything that the template shows."""
-
-    main: tuple[ValueGraph, ...]
-    """The values that matter most."""
-    others: tuple[ValueGraph, ...]
-    other_count: int
-    legend: tuple[tuple[str, str], ...]
-    """The origins that are marked in ``main``, with their words."""
-    shown: Set[int]
-    """Steps that the page has."""
-
-
-def values_view(trajectory: Trajectory, attribution: Attribution | None, shown: Set[int]) -> ValuesView | None:
+def values_view(trajectory: Trajectory, attribution: Attribution | None, shown: Set[int]) -> View | None:
     """The ways of a diagnosis' values; None when it has none."""
     if attribution is None:
         return None
@@ -215,7 +191,7 @@ def values_view(trajectory: Trajectory, attribution: Attribution | None, shown: 
         return None
     others = [way for way in ways if not way.matters]
     origins = {one.origin for way in ways if way.matters for one in way.links}
-    return ValuesView(
+    return dict(
         main=tuple(_graphs(trajectory, attribution, [way for way in ways if way.matters], shown)),
         others=tuple(_graphs(trajectory, attribution, others, shown)),
         other_count=len(others),
@@ -312,9 +288,9 @@ def _value_row(
     )
 
 
-def _value_lines(way: ValuePath, step: int) -> Iterator[ValueLine]:
+def _value_lines(way: ValuePath, step: int) -> Iterator[View]:
     for link, words in describe(way, step):
-        yield ValueLine(
+        yield dict(
             value=one_line(way.value, VALUE_LONGEST),
             departs=link.origin.is_departure,
             word=ORIGINS[link.origin],

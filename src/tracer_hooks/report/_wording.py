@@ -9,10 +9,13 @@ from datetime import datetime
 from difflib import SequenceMatcher
 from html import escape
 from itertools import groupby
+from typing import Any
 
 from tracer_hooks._text import on_screen
 from tracer_hooks.schema import Attribution, RunOutcome, StepKind, Trajectory, to_text
 
+View = dict[str, Any]
+"""What a template shows of something, by name."""
 OUTCOMES = {RunOutcome.SUCCEEDED: "Succeeded", RunOutcome.FAILED: "Failed", RunOutcome.UNKNOWN: "Unknown"}
 KINDS = {
     StepKind.MESSAGE: "message",
