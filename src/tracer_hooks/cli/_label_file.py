@@ -11,15 +11,7 @@ from pathlib import Path
 from tracer_hooks._files import locked
 from tracer_hooks.datasets import write_atomically
 from tracer_hooks.errors import ConfigError, DatasetError, TracerHooksError, TrajectoryError
-from tracer_hooks.schema import (
-    DecisiveStep,
-    ErrorMode,
-    LabeledTrajectory,
-    LabelSource,
-    Trajectory,
-    load_jsonl,
-    to_json,
-)
+from tracer_hooks.schema import DecisiveStep, ErrorMode, LabeledTrajectory, LabelSource, Trajectory, load_jsonl, to_json
 
 _NEEDED = ("run", "agent", "step")
 

@@ -43,8 +43,7 @@ class OutcomeName(StrEnum):
 
 
 Targets = Annotated[
-    list[str],
-    typer.Argument(metavar="PATH|RUN...", help="Files, folders, or ids of stored runs.", show_default=False),
+    list[str], typer.Argument(metavar="PATH|RUN...", help="Files, folders, or ids of stored runs.", show_default=False)
 ]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id, or the beginning of it.")]
 FileFormat = Annotated[Format, typer.Option("--format", help="The files' format.")]

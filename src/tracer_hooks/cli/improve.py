@@ -79,8 +79,7 @@ def improve_command(
         typer.Option(help="A function that asks that model instead: messages in, text out.", metavar="MODULE:chat"),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the journal; default .tracer_hooks/improvement/TEAM.", metavar="DIR"),
+        Path | None, typer.Option(help="Folder of the journal; default .tracer_hooks/improvement/TEAM.", metavar="DIR")
     ] = None,
     metric_calls: Annotated[int, typer.Option(help="Runs of the team that the search may take.", min=1)] = 200,
     pairs: Annotated[

@@ -164,8 +164,7 @@ def unpin(version: Version, team: Team = None, as_json: Json = False, store: Sto
 @prompts_app.command()
 def export(
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="The file, .md to review or .json; default Markdown on stdout."),
+        Path | None, typer.Option("--out", "-o", help="The file, .md to review or .json; default Markdown on stdout.")
     ] = None,
     team: Team = None,
     as_json: Json = False,

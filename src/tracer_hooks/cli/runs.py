@@ -238,8 +238,7 @@ def delete_runs(
 @runs_app.command("prune")
 def prune_runs(
     older_than: Annotated[
-        str | None,
-        typer.Option("--older-than", help="Delete runs that began longer ago: 30d, 12h, 4w.", metavar="AGE"),
+        str | None, typer.Option("--older-than", help="Delete runs that began longer ago: 30d, 12h, 4w.", metavar="AGE")
     ] = None,
     keep: Annotated[
         int | None,

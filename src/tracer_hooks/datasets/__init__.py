@@ -30,24 +30,10 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "._labeled": (
-            "LabeledSet",
-            "Pair",
-            "read_parquet",
-            "write_parquet",
-        ),
-        "._load": (
-            "FORMATS",
-            "load",
-        ),
+        "._labeled": ("LabeledSet", "Pair", "read_parquet", "write_parquet"),
+        "._load": ("FORMATS", "load"),
         "._record": ("LoadedRecord",),
-        "._stated": (
-            "OutcomeOverride",
-            "OutcomeSource",
-            "OverriddenRun",
-            "final_answer",
-            "lacks",
-        ),
+        "._stated": ("OutcomeOverride", "OutcomeSource", "OverriddenRun", "final_answer", "lacks"),
         "tracer_hooks.journal": ("write_atomically",),
     },
 )

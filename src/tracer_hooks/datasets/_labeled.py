@@ -112,7 +112,13 @@ def read_parquet(path: str | Path) -> list[LabeledTrajectory]:
         DatasetError: The file cannot be read, has no column ``record``, or a row of it is no labelled trajectory.
         MissingExtraError: ``tracer-hooks[parquet]`` is not installed.
     """
-    return [_item(row, path, number) for number, row in enumerate(parquet_rows(path), start=1)]
+    found = []
+    for number, row in enumerate(parquet_rows(path), start=1):
+        try:
+            found.append(labeled_row(row))
+        except TrajectoryError as error:
+            raise DatasetError(f"{str(path)!r}, row {number}: {error}") from error
+    return found
 
 
 def parquet_rows(path: str | Path) -> Iterator[object]:
@@ -150,13 +156,6 @@ def labeled_row(row: object) -> LabeledTrajectory:
         TrajectoryError: There is none.
     """
     return from_json(row if isinstance(row, str) else "null", LabeledTrajectory)
-
-
-def _item(row: object, path: str | Path, number: int) -> LabeledTrajectory:
-    try:
-        return labeled_row(row)
-    except TrajectoryError as error:
-        raise DatasetError(f"{str(path)!r}, row {number}: {error}") from error
 
 
 def _row(item: LabeledTrajectory) -> dict[str, Any]:

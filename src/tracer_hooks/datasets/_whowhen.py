@@ -46,10 +46,7 @@ def read_whowhen(data: Mapping[str, Any], source: str) -> LoadedRecord:
         reference=content_text(data["ground_truth"]) if data.get("ground_truth") is not None else None,
     )
     return LoadedRecord(
-        source=source,
-        trajectory=trajectory,
-        labeled=_labeled(data, trajectory),
-        question_id=_question_id(data),
+        source=source, trajectory=trajectory, labeled=_labeled(data, trajectory), question_id=_question_id(data)
     )
 
 

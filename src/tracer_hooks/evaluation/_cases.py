@@ -8,14 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from tracer_hooks.datasets import LoadedRecord
-from tracer_hooks.schema import (
-    AgentFault,
-    DecisiveStep,
-    ErrorMode,
-    LabeledTrajectory,
-    RunOutcome,
-    Trajectory,
-)
+from tracer_hooks.schema import AgentFault, DecisiveStep, ErrorMode, LabeledTrajectory, RunOutcome, Trajectory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,7 +60,8 @@ class Resampling:
         total = float(below.sum())
         if total == 0:
             return None
-        return self.measure(float(above.sum()) / total, self._ratios(above, below), runs=_count(below, runs))
+        count = int(np.count_nonzero(below)) if runs is None else runs
+        return self.measure(float(above.sum()) / total, self._ratios(above, below), runs=count)
 
     def difference(self, ours: Array, theirs: Array) -> Measure | None:
         """The mean difference over the runs where both are numbers."""
@@ -109,10 +110,6 @@ class Resampling:
         with np.errstate(divide="ignore", invalid="ignore"):
             result: Array = np.where(bottoms > 0, tops / bottoms, np.nan)
         return result
-
-
-def _count(below: Array, runs: int | None) -> int:
-    return int(np.count_nonzero(below)) if runs is None else runs
 
 
 BINS = 10

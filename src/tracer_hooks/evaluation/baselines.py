@@ -26,7 +26,7 @@ from tracer_hooks.evaluation._scores import (
     score_faults,
     score_guesses,
 )
-from tracer_hooks.schema import ErrorMode, Step, Trajectory
+from tracer_hooks.schema import ErrorMode, Trajectory
 
 __all__ = [
     "FaultBaseline",
@@ -101,7 +101,10 @@ def random_step(case: Case) -> dict[str, float]:
         "joint": joint,
         **{f"hit_{k}": is_there * min(k, count) / count for k in HITS},
         "mrr": is_there * sum(1 / rank for rank in range(1, count + 1)) / count,
-        **{f"within_{k}": _near(steps, gold, k) / count for k in TOLERANCES},
+        **{
+            f"within_{k}": is_there * sum(abs(step.index - (gold or 0)) <= k for step in steps) / count
+            for k in TOLERANCES
+        },
         "answered": 1.0,
         "agent_answered": agent,
         "step_answered": step,
@@ -110,10 +113,6 @@ def random_step(case: Case) -> dict[str, float]:
         "official_agent": sum(official_hits(name, 0, wanted, None)[0] for name in names) / len(names),
         "official_step": sum(official_hits("x", k, "", gold)[1] for k in range(count)) / count,
     }
-
-
-def _near(steps: tuple[Step, ...], gold: int | None, tolerance: int) -> int:
-    return 0 if gold is None else sum(abs(step.index - gold) <= tolerance for step in steps)
 
 
 def position_prior(cases: Sequence[Case]) -> list[Guess | None]:
@@ -182,15 +181,12 @@ def before_error_marker(trajectory: Trajectory) -> Guess | None:
     shows one has nothing before it and is passed over.
     """
     for step in trajectory.steps:
-        if any(_MARKER.search(text) for text in _own_results(step)):
+        results = [text for call in step.tool_calls for text in (call.result, call.error) if text]
+        if any(_MARKER.search(text) for text in results):
             return ranked(trajectory, [step.index])
         if step.index and _MARKER.search(step.content):
             return ranked(trajectory, [step.index - 1])
     return ranked(trajectory, [1] if len(trajectory.steps) > 1 else [])
-
-
-def _own_results(step: Step) -> list[str]:
-    return [text for call in step.tool_calls for text in (call.result, call.error) if text]
 
 
 NOTHING = "nothing"

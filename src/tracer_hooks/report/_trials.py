@@ -206,9 +206,7 @@ def _lines(log: RepairLog, trajectory: Trajectory | None) -> Iterator[Renderable
     wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for number, (trial, (word, done, where)) in enumerate(zip(trials, cells, strict=True), start=1):
         yield _text(
-            (f"  {number:>2}  ", "dim"),
-            (f"{word:<{wide[0]}}  ", _STYLES[word]),
-            (f"{done:<{wide[1]}}  {where}", ""),
+            (f"  {number:>2}  ", "dim"), (f"{word:<{wide[0]}}  ", _STYLES[word]), (f"{done:<{wide[1]}}  {where}", "")
         )
         if paid := price_words(trial):
             yield _below((", ".join(paid), "dim"))
