@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tracer_hooks._files import make_folder, opener
-from tracer_hooks.report._page import asset, environment
+from tracer_hooks.report._page import asset, environment, write_page
 from tracer_hooks.report._wording import View, clean, excerpt, one_line, prompt_diff
 
 _MOST_REFUSED = 20
@@ -142,16 +141,16 @@ def write_improvement(path: str | os.PathLike[str], found: ReportImprovement) ->
     Raises:
         OSError: The file cannot be written.
     """
-    target = Path(path)
-    make_folder(target.parent)
-    with open(target, "w", encoding="utf-8", opener=opener) as file:
-        file.write(render_improvement(found))
-    return target
+    return write_page(path, render_improvement(found))
 
 
-def _refused_view(one: ReportRefused) -> View:
-    text = excerpt(one.text, limit=_LONGEST_TEXT, fold_from=400) if one.text.strip() else None
-    return dict(agent=one_line(one.agent, 120), why=one_line(one.why, 400), count=one.count, text=text)
+def _refused_view(refused: ReportRefused) -> View:
+    return dict(
+        agent=one_line(refused.agent, 120),
+        why=one_line(refused.why, 400),
+        count=refused.count,
+        text=excerpt(refused.text, limit=_LONGEST_TEXT, fold_from=400) if refused.text.strip() else None,
+    )
 
 
 def _evidence_plot(pairs: Sequence[ReportPair], needed: float) -> View:
@@ -164,7 +163,10 @@ def _evidence_plot(pairs: Sequence[ReportPair], needed: float) -> View:
         [0.0, *values],
         (low, high),
         limit=(aim, f"{needed:g} needed"),
-        ticks=[(float(power), _power(power)) for power in powers],
+        ticks=[
+            (float(power), f"{10**power:,}" if 0 <= power <= 4 else f"1e{power}" if power > 0 else f"{10.0**power:g}")
+            for power in powers
+        ],
         label=f"Evidence of a gain over {len(pairs)} pairs, at the end {pairs[-1].evidence:.3g}",
     )
 
@@ -212,7 +214,3 @@ def _plot(
         last=points[-1],
         label=label,
     )
-
-
-def _power(power: int) -> str:
-    return f"{10**power:,}" if 0 <= power <= 4 else f"1e{power}" if power > 0 else f"{10.0**power:g}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final
 
 from tracer_hooks.report._wording import KINDS, Excerpt, View, clean, excerpt, in_seconds, lasted, one_line
@@ -93,7 +93,8 @@ def timeline(trajectory: Trajectory, steps: Sequence[Step], attribution: Attribu
     roles = _roles(attribution)
     top = TOP if _FOCUS & set(roles.values()) else TOP // 4
     rows = {agent: top + LANE_HEIGHT * row + LANE_HEIGHT // 2 for row, agent in enumerate(agents)}
-    places = {step.index: _place(position, len(steps)) for position, step in enumerate(steps)}
+    # in percent of the width; half a step stays free at both ends
+    places = {step.index: round((position + 0.5) * 100 / len(steps), 3) for position, step in enumerate(steps)}
     marks = tuple(
         TimelineMark(
             index=step.index,
@@ -127,11 +128,6 @@ def timeline(trajectory: Trajectory, steps: Sequence[Step], attribution: Attribu
         shapes=tuple(each for each in _SHAPES.items() if any(mark.shape == each[0] for mark in marks)),
         roles=tuple(each for each in _RINGS.items() if any(mark.role == each[0] for mark in marks)),
     )
-
-
-def _place(position: int, count: int) -> float:
-    """Percent of the width; half a step stays free at both ends."""
-    return round((position + 0.5) * 100 / count, 3)
 
 
 def _roles(attribution: Attribution | None) -> dict[int, str]:
@@ -202,12 +198,8 @@ def shown_steps(trajectory: Trajectory, attribution: Attribution | None) -> list
     steps = trajectory.steps
     if len(steps) <= MOST_STEPS:
         return list(steps)
-    wanted: dict[int, None] = {}
-    for centre in _telling(attribution):
-        wanted.update(dict.fromkeys(range(centre - _NEIGHBOURS, centre + _NEIGHBOURS + 1)))
-    wanted.update(dict.fromkeys(range(50)))
-    wanted.update(dict.fromkeys(range(len(steps) - 50, len(steps))))
-    wanted.update(dict.fromkeys(range(len(steps))))
+    around = [range(centre - _NEIGHBOURS, centre + _NEIGHBOURS + 1) for centre in _telling(attribution)]
+    wanted = dict.fromkeys(chain(*around, range(50), range(len(steps) - 50, len(steps)), range(len(steps))))
     inside = [index for index in wanted if 0 <= index < len(steps)]
     return [steps[index] for index in sorted(inside[:MOST_STEPS])]
 
@@ -226,13 +218,11 @@ def step_views(
 ) -> list[View]:
     """``steps`` ready for the template; ``limit`` is what each text may take."""
     colours = colours_of(trajectory)
-    views = []
-    expected = 0
-    for step in steps:
-        view = _view(step, attribution, limit, colour=colours[step.agent], skipped=step.index - expected)
-        views.append(view)
-        expected = step.index + 1
-    return views
+    before = [-1, *(step.index for step in steps)]
+    return [
+        _view(step, attribution, limit, colour=colours[step.agent], skipped=step.index - previous - 1)
+        for previous, step in zip(before, steps, strict=False)
+    ]
 
 
 def pretty(value: object) -> str:

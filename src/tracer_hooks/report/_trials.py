@@ -126,7 +126,8 @@ def what_it_shows(log: RepairLog) -> str:
     said += _how_often(log, step.step)
     if last.repair.target is not RepairTarget.NOTHING:
         said += f" {_what_else(last.repair)}, or asking again: either may have helped."
-    later = sum(1 for trial in log.trials if _failed_at_or_after(trial, step.step + 1))
+    failed = [trial for trial in log.trials if trial.outcome is RunOutcome.FAILED and was_run(trial)]
+    later = sum((trial.repair.resume_from or 0) > step.step for trial in failed)
     if later:
         said += f" Resumed later it failed {_times(later)}, as it would with an error in between."
     return said
@@ -147,10 +148,6 @@ def _how_often(log: RepairLog, step: int) -> str:
     if len(there) == 1:
         return "once, of one trial from there. That may be luck."
     return f"{_times(passes)}, of {len(there)} trials from there. That may be luck."
-
-
-def _failed_at_or_after(trial: PastTrial, step: int) -> bool:
-    return trial.outcome is RunOutcome.FAILED and was_run(trial) and (trial.repair.resume_from or 0) >= step
 
 
 def _times(count: int) -> str:
@@ -196,7 +193,7 @@ def repair_line(repair: Repair, trajectory: Trajectory | None = None) -> str:
         repair: The repair.
         trajectory: The failed run, to name the agent of the step.
     """
-    return f"{what_was_done(repair)}, {from_where(repair, _agent(repair, trajectory))}"
+    return f"{what_was_done(repair)}, {from_where(repair, _agent_at(trajectory, repair.resume_from, _AGENT))}"
 
 
 def _lines(log: RepairLog, trajectory: Trajectory | None) -> Iterator[RenderableType]:
@@ -226,7 +223,7 @@ def _from(repair: Repair, trajectory: Trajectory | None) -> str:
     """The first live step, in few words: the line is to fit into 80 columns."""
     if repair.resume_from is None:
         return "from scratch"
-    agent = one_line(_agent(repair, trajectory), 40)
+    agent = _agent_at(trajectory, repair.resume_from, 40)
     return f"from step {repair.resume_from}" + (f" ({agent})" if agent else "")
 
 
@@ -235,13 +232,6 @@ def _below(*parts: tuple[str, str]) -> RenderableType:
     from rich.padding import Padding
 
     return Padding(_text(*parts), (0, 0, 0, 6), expand=False)
-
-
-def _agent(repair: Repair, trajectory: Trajectory | None) -> str:
-    step = repair.resume_from
-    if step is None or trajectory is None or step >= len(trajectory.steps):
-        return ""
-    return trajectory.steps[step].agent
 
 
 def _text(*parts: tuple[str, str]) -> Text:
@@ -336,23 +326,19 @@ def _trial_view(
         attempt=trial.attempt,
         done=capital(what_was_done(repair)),
         step=step,
-        agent=_agent_at(run or first, step),
+        agent=_agent_at(run or first, step, _AGENT),
         linked=step is not None and bool(key) and is_shown(key, step),
         outcome=trial.outcome.value if was_run(trial) else "unknown",
         outcome_word=capital(outcome_word(trial)),
         facts=tuple(facts),
         text=excerpt(text, limit=_TEXT, fold_from=_FOLD_FROM) if text else None,
-        diff=prompt_diff(_own_instructions(first, repair.agent), repair.text) if is_diff else None,
+        diff=prompt_diff((first and first.instructions_of(repair.agent)) or "", repair.text) if is_diff else None,
         why=repair_reason(repair),
         note=sentence(one_line(trial.note, _LONGEST_TRIAL_NOTE)),
     )
 
 
-def _agent_at(run: Trajectory | None, step: int | None) -> str:
+def _agent_at(run: Trajectory | None, step: int | None, limit: int) -> str:
     if run is None or step is None or step >= len(run.steps):
         return ""
-    return one_line(run.steps[step].agent, 60)
-
-
-def _own_instructions(run: Trajectory | None, agent: str | None) -> str:
-    return (run.instructions_of(agent) if run is not None else None) or ""
+    return one_line(run.steps[step].agent, limit)

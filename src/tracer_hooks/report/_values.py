@@ -47,13 +47,14 @@ class ValuePath:
 def value_paths(attribution: Attribution) -> list[ValuePath]:
     """The values of a diagnosis: first those that the named step got wrong and what rests on them."""
     links: dict[str, list[ValueLink]] = {}
-    for one in attribution.provenance:
-        links.setdefault(one.value, []).append(one)
-    wrong = [value for value, those in links.items() if any(_is_decisive(one, attribution) for one in those)]
-    resting = [value for value, those in links.items() if any(_rests_on(one, wrong) for one in those)]
-    departing = [value for value, those in links.items() if any(one.origin.is_departure for one in those)]
-    latest = sorted(links, key=lambda value: -max(one.step for one in links[value]))
-    named = [value for value in latest if any(one.step == attribution.step for one in links[value])]
+    for link in attribution.provenance:
+        links.setdefault(link.value, []).append(link)
+    departures = {value: {link.step for link in links[value] if link.origin.is_departure} for value in links}
+    wrong = [value for value in links if attribution.step in departures[value]]
+    resting = [value for value in links if any(_rests_on(link, wrong) for link in links[value])]
+    departing = [value for value in links if departures[value]]
+    latest = sorted(links, key=lambda value: -max(link.step for link in links[value]))
+    named = [value for value in latest if any(link.step == attribution.step for link in links[value])]
     order = dict.fromkeys([*wrong, *resting, *named, *departing, *latest])
     first = {*wrong, *resting}
     if not first:
@@ -65,10 +66,6 @@ def value_paths(attribution: Attribution) -> list[ValuePath]:
         ValuePath(value, tuple(sorted(links[value], key=lambda one: (one.step, one.source or 0))), value in first)
         for value in order
     ]
-
-
-def _is_decisive(link: ValueLink, attribution: Attribution) -> bool:
-    return link.origin.is_departure and link.step == attribution.step
 
 
 def _rests_on(link: ValueLink, values: Sequence[str]) -> bool:
@@ -88,17 +85,13 @@ def describe(way: ValuePath, step: int | None = None) -> Iterator[tuple[ValueLin
     links = [one for one in way.links if step is None or one.step == step]
     order = list(ORIGINS)
     links.sort(key=lambda one: (one.step, order.index(one.origin)))
-    for _, those in groupby(links, key=lambda one: (one.step, one.origin)):
-        same = list(those)
-        yield same[0], words_of(same)
-
-
-def words_of(links: Sequence[ValueLink]) -> tuple[TextSpan, ...]:
-    """What is said of a value at one step; ``links`` are all of one value, step and origin."""
-    return tuple(_words(links))
+    for _, group in groupby(links, key=lambda link: (link.step, link.origin)):
+        same = list(group)
+        yield same[0], tuple(_words(same))
 
 
 def _words(links: Sequence[ValueLink]) -> Iterator[TextSpan]:
+    """What is said of a value at one step; ``links`` are all of one value, step and origin."""
     first = links[0]
     note = one_line(first.note, _NOTE_LONGEST)
     if first.origin is ValueOrigin.GIVEN:
@@ -138,45 +131,6 @@ _TASK = -1
 _FROM_TASK = frozenset({ValueOrigin.GIVEN, ValueOrigin.DROPPED})
 
 
-@dataclass(frozen=True)
-class ValueCell:
-    """What one row shows in the column of one value."""
-
-    before: str = ""
-    """Style of the line that comes from above; empty where there is none."""
-    after: str = ""
-    """Style of the line that goes on below."""
-    node: str = ""
-    """The origin that is marked here, ``source`` for a step that only hands the value on, or empty."""
-    arrives: bool = False
-    """Whether an arrow from above ends here."""
-    title: str = ""
-    """The same in words."""
-
-
-@dataclass(frozen=True)
-class ValueRow:
-    """One step, or the task."""
-
-    step: int | None
-    """None for the task."""
-    agent: str
-    colour: int
-    linked: bool
-    focus: str
-    """``decisive``, ``start`` or empty."""
-    cells: tuple[ValueCell, ...]
-    lines: tuple[View, ...]
-
-
-@dataclass(frozen=True)
-class ValueGraph:
-    """A few values with the steps that they went through."""
-
-    values: tuple[str, ...]
-    rows: tuple[ValueRow, ...]
-
-
 def values_view(trajectory: Trajectory, attribution: Attribution | None, shown: Set[int]) -> View | None:
     """The ways of a diagnosis' values; None when it has none."""
     if attribution is None:
@@ -202,16 +156,16 @@ def values_view(trajectory: Trajectory, attribution: Attribution | None, shown: 
 
 def _graphs(
     trajectory: Trajectory, attribution: Attribution, ways: Sequence[ValuePath], shown: Set[int]
-) -> Iterator[ValueGraph]:
+) -> Iterator[View]:
     for start in range(0, len(ways), _COLUMNS):
         some = ways[start : start + _COLUMNS]
-        stretches = [_stretches(way) for way in some]
+        stretches = [[_stretch(link, way) for link in way.links] for way in some]
         steps = sorted({step for each in stretches for one in each for step in (one.begin, one.end)})
         rows = tuple(
             _value_row(trajectory, attribution, some, tuple(_cell(each, step) for each in stretches), step, shown)
             for step in steps
         )
-        yield ValueGraph(tuple(one_line(way.value, VALUE_LONGEST) for way in some), rows)
+        yield dict(names=[one_line(way.value, VALUE_LONGEST) for way in some], rows=rows)
 
 
 @dataclass(frozen=True)
@@ -225,12 +179,8 @@ class _TextStretch:
     title: str
 
 
-def _stretches(way: ValuePath) -> list[_TextStretch]:
-    departed = min((one.step for one in way.links if one.origin.is_departure), default=None)
-    return [_stretch(one, departed) for one in way.links]
-
-
-def _stretch(link: ValueLink, departed: int | None) -> _TextStretch:
+def _stretch(link: ValueLink, way: ValuePath) -> _TextStretch:
+    departed = min((other.step for other in way.links if other.origin.is_departure), default=None)
     source = link.source
     if source is None:
         source = _TASK if link.origin in _FROM_TASK else link.step
@@ -244,7 +194,7 @@ def _stretch(link: ValueLink, departed: int | None) -> _TextStretch:
     return _TextStretch(begin, link.step, style, link.origin, title)
 
 
-def _cell(stretches: Sequence[_TextStretch], step: int) -> ValueCell:
+def _cell(stretches: Sequence[_TextStretch], step: int) -> View:
     ending = [one for one in stretches if one.end == step]
     into = [one for one in stretches if one.begin < step <= one.end]
     out = [one for one in stretches if one.begin <= step < one.end]
@@ -254,7 +204,7 @@ def _cell(stretches: Sequence[_TextStretch], step: int) -> ValueCell:
     elif any(one.begin == step for one in stretches):
         node = "source"
     title = "; ".join(dict.fromkeys(one.title for one in [*ending, *into, *out]))
-    return ValueCell(
+    return dict(
         before=into[-1].style if into else "",
         after=out[-1].style if out else "",
         node=node,
@@ -267,32 +217,31 @@ def _value_row(
     trajectory: Trajectory,
     attribution: Attribution,
     ways: Sequence[ValuePath],
-    cells: tuple[ValueCell, ...],
+    cells: tuple[View, ...],
     step: int,
     shown: Set[int],
-) -> ValueRow:
+) -> View:
     if step == _TASK:
-        return ValueRow(None, "The task", 0, False, "", cells, ())
+        return dict(step=None, agent="The task", colour=0, linked=False, focus="", cells=cells, lines=())
     agent = trajectory.steps[step].agent
     focus = ""
     if step == attribution.step and attribution.certainty is not None:
         focus = "start" if attribution.certainty == "weak" else "decisive"
-    return ValueRow(
+    return dict(
         step=step,
         agent=one_line(agent, 60),
         colour=colours_of(trajectory)[agent],
         linked=step in shown,
         focus=focus,
         cells=cells,
-        lines=tuple(line for way in ways for line in _value_lines(way, step)),
+        lines=[
+            dict(
+                value=one_line(way.value, VALUE_LONGEST),
+                departs=link.origin.is_departure,
+                word=ORIGINS[link.origin],
+                words=words,
+            )
+            for way in ways
+            for link, words in describe(way, step)
+        ],
     )
-
-
-def _value_lines(way: ValuePath, step: int) -> Iterator[View]:
-    for link, words in describe(way, step):
-        yield dict(
-            value=one_line(way.value, VALUE_LONGEST),
-            departs=link.origin.is_departure,
-            word=ORIGINS[link.origin],
-            words=words,
-        )
