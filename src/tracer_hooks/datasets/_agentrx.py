@@ -106,29 +106,23 @@ def _substeps(entry: object, position: int) -> list[Mapping[str, Any]]:
 def _step(
     index: int, turn: tuple[str, str | None], parts: list[Mapping[str, Any]], inputs: tuple[StepInput, ...]
 ) -> Step:
-    first, *rest = parts
-    calls = tuple(
-        ToolCall(name=to_text(part.get("name") or "tool"), result=content_text(part.get("content")))
-        for part in rest
-        if _is_of_tool(part)
-    )
-    texts = [content_text(first.get("content"))]
-    texts += [
-        f"{to_text(part.get('role') or '')}: {content_text(part.get('content'))}"
-        for part in rest
-        if not _is_of_tool(part)
-    ]
+    texts, calls = [content_text(parts[0].get("content"))], []
+    for part in parts[1:]:
+        role, text = part.get("role"), content_text(part.get("content"))
+        if isinstance(role, str) and role in _TOOL_ROLES:
+            calls.append(ToolCall(name=to_text(part.get("name") or "tool"), result=text))
+        else:
+            texts.append(f"{to_text(role or '')}: {text}")
     speaker, recipient = turn
-    kind = StepKind.TOOL_CALL if calls else StepKind.HANDOFF if recipient else StepKind.MESSAGE
-    content = "\n".join(texts)
     return Step(
-        index=index, agent=speaker, kind=kind, content=content, recipient=recipient, inputs=inputs, tool_calls=calls
+        index=index,
+        agent=speaker,
+        kind=StepKind.TOOL_CALL if calls else StepKind.HANDOFF if recipient else StepKind.MESSAGE,
+        content="\n".join(texts),
+        recipient=recipient,
+        inputs=inputs,
+        tool_calls=tuple(calls),
     )
-
-
-def _is_of_tool(part: Mapping[str, Any]) -> bool:
-    role = part.get("role")
-    return isinstance(role, str) and role in _TOOL_ROLES
 
 
 def _labeled(data: Mapping[str, Any], trajectory: Trajectory) -> LabeledTrajectory:

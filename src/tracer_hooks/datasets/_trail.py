@@ -233,7 +233,8 @@ def read_trail(data: Mapping[str, Any], source: str, annotation: Mapping[str, An
         data = _decoded(data["trace"], "trace")
     trace = read_spans(data)
     errors = None if annotation is None else list(_located(annotation, trace))
-    trajectory = trace.trajectory.model_copy(update={"outcome": _outcome(errors), "framework": "trail"})
+    outcome = RunOutcome.FAILED if errors else RunOutcome.UNKNOWN
+    trajectory = trace.trajectory.model_copy(update={"outcome": outcome, "framework": "trail"})
     labeled = None if errors is None else _labeled(errors, trajectory)
     return LoadedRecord(source=source, trajectory=trajectory, labeled=labeled, question_id=trajectory.run_id)
 
@@ -246,10 +247,6 @@ def _decoded(value: object, name: str) -> Mapping[str, Any]:
     if not isinstance(found, Mapping):
         raise TrajectoryError(f"{name!r} must hold an object, got {type(found).__name__}")
     return found
-
-
-def _outcome(errors: list[_Located] | None) -> RunOutcome:
-    return RunOutcome.FAILED if errors else RunOutcome.UNKNOWN
 
 
 def _located(annotation: Mapping[str, Any], trace: TrailTrace) -> Iterator[_Located]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -224,14 +223,6 @@ _FEWEST = 5
 """Labels below which nothing is fitted."""
 
 
-@dataclass(frozen=True)
-class _Fold:
-    """One fold: the labels to learn from, and the runs to judge."""
-
-    training: list[LabeledTrajectory]
-    held_out: list[int]
-
-
 def adaptation(
     labeled: Sequence[LabeledTrajectory],
     attributor: Attributor,
@@ -272,7 +263,7 @@ def adaptation(
     for number in range(folds):
         training = [one for one, place in zip(cases, where, strict=True) if place != number]
         held_out = [position for position in proven if where[position] == number]
-        for method, answer in _methods(_Fold(training, held_out), attributor, seed):
+        for method, answer in _methods(training, attributor, seed):
             given = answers.setdefault(method, [None] * len(cases))
             for position in held_out:
                 given[position] = answer(cases[position])
@@ -295,17 +286,19 @@ def training_labels(labeled: Sequence[LabeledTrajectory], method: str) -> list[L
     return [one for one in labeled if group_of(one) == (INJECTED if method == ON_INJECTED else NATURAL)]
 
 
-def _methods(fold_: _Fold, attributor: Attributor, seed: int) -> Iterator[tuple[str, CaseAnswer]]:
+def _methods(
+    training: Sequence[LabeledTrajectory], attributor: Fittable, seed: int
+) -> Iterator[tuple[str, CaseAnswer]]:
     yield SHIPPED, answers_by(attributor)
-    groups = {method: training_labels(fold_.training, method) for method in FITTED}
+    groups = {method: training_labels(training, method) for method in FITTED}
     for method, labels in groups.items():
         if method == ON_BOTH and len(labels) in map(len, (groups[ON_INJECTED], groups[ON_NATURAL])):
             continue  # there is only one kind
         fitted = _fitted(attributor, labels, seed)
         if fitted is not None:
             yield method, answers_by(fitted)
-    yield POSITION, position_prior(fold_.training)
-    yield AGENT, agent_prior(fold_.training)
+    yield POSITION, position_prior(training)
+    yield AGENT, agent_prior(training)
 
 
 def _fitted(attributor: Attributor, labels: Sequence[LabeledTrajectory], seed: int) -> Attributor | None:
