@@ -193,9 +193,9 @@ def _row(line: int, cells: Mapping[str, str], runs: Mapping[str, Sequence[Trajec
     if cells["agent"] not in {step.agent for step in trajectory.steps}:
         return f"no step of the run is one of {cells['agent']!r}, expected {_listed(s.agent for s in trajectory.steps)}"
     text = cells["step"]
-    own = [step.index for step in trajectory.steps if step.agent == cells["agent"]]
-    if not (text.isascii() and text.isdigit()) or int(text) not in own:
-        return f"step {text!r} is none of {cells['agent']!r}, expected {_listed(map(str, own))}"
+    indices = [step.index for step in trajectory.steps if step.agent == cells["agent"]]
+    if not (text.isascii() and text.isdigit()) or int(text) not in indices:
+        return f"step {text!r} is none of {cells['agent']!r}, expected {_listed(map(str, indices))}"
     mode = mode_named(cells["mode"])
     if cells["mode"] and mode is None:
         return f"unknown error mode {cells['mode']!r}, expected a code such as 'FM-2.6', or nothing"

@@ -326,10 +326,10 @@ def _looked_for(found: ReportImprovement) -> Iterator[Text]:
         yield Text(f"\n{on_screen(found.search)}")
     if found.refused:
         yield Text("Written and not kept:")
-    for one in found.refused[:_MOST_REFUSED]:
-        times = f" ({one.count} times)" if one.count > 1 else ""
-        why = one.why if len(one.why) <= _WHY_CHARS else f"{one.why[:_WHY_CHARS]}…"
-        yield Text(on_screen(f"  {one.agent}: {' '.join(why.split())}{times}"))
+    for refused in found.refused[:_MOST_REFUSED]:
+        times = f" ({refused.count} times)" if refused.count > 1 else ""
+        why = refused.why if len(refused.why) <= _WHY_CHARS else f"{refused.why[:_WHY_CHARS]}…"
+        yield Text(on_screen(f"  {refused.agent}: {' '.join(why.split())}{times}"))
     if len(found.refused) > _MOST_REFUSED:
         yield Text(f"  and for {len(found.refused) - _MOST_REFUSED} more reasons; see --report or --json")
 

@@ -288,13 +288,13 @@ def _agent(names: Sequence[str], trajectory: Trajectory) -> str | _Move:
 
 def _step(agent: str, trajectory: Trajectory, candidates: Sequence[Candidate]) -> int | _Move:
     likely = [candidate.step for candidate in candidates if candidate.agent == agent]
-    own = list(dict.fromkeys([*likely, *(step.index for step in trajectory.steps if step.agent == agent)]))
-    listed = ", ".join(map(str, own))
+    indices = list(dict.fromkeys([*likely, *(step.index for step in trajectory.steps if step.agent == agent)]))
+    listed = ", ".join(map(str, indices))
     while True:
-        answer = _answer(f"which step of {agent}? {listed}; {_HELP}", str(own[0]))
+        answer = _answer(f"which step of {agent}? {listed}; {_HELP}", str(indices[0]))
         if isinstance(answer, _Move):
             return answer
-        if answer.isascii() and answer.isdecimal() and int(answer) in own:
+        if answer.isascii() and answer.isdecimal() and int(answer) in indices:
             return int(answer)
         _print_again(f"{answer!r} is no step of {agent!r}, expected one of {listed}")
 

@@ -126,17 +126,17 @@ def _step(
 
 
 def _labeled(data: Mapping[str, Any], trajectory: Trajectory) -> LabeledTrajectory:
-    failures = [one for one in data["failures"] if isinstance(one, Mapping)]
+    failures = [failure for failure in data["failures"] if isinstance(failure, Mapping)]
     if len(failures) < len(data["failures"]):
         raise TrajectoryError("'failures' must be a list of objects")
     cause = data.get("root_cause")
     wanted = (cause.get("failure_id") if isinstance(cause, Mapping) else None) or data.get("root_cause_failure_id")
-    root = next((one for one in failures if str(one.get("failure_id")) == str(wanted)), None)
-    steps = {_position(one, trajectory) for one in failures}
+    root = next((failure for failure in failures if str(failure.get("failure_id")) == str(wanted)), None)
+    steps = {_position(failure, trajectory) for failure in failures}
     return LabeledTrajectory(
         trajectory=trajectory,
         decisive=None if root is None else _decisive(root, trajectory),
-        faults=tuple(dict.fromkeys(_fault(one) for one in failures if one.get("failed_agent"))),
+        faults=tuple(dict.fromkeys(_fault(failure) for failure in failures if failure.get("failed_agent"))),
         label_source=LabelSource.HUMAN,
         question_id=trajectory.run_id,
         verification={"faulty_steps": [*sorted(step for step in steps if step is not None)]},

@@ -141,12 +141,12 @@ def _records(spans: object, trace_id: str, parent: str | None, depth: int) -> It
     for span in spans:
         if not isinstance(span, Mapping) or not span.get("span_id"):
             raise TrajectoryError("a span must be an object with 'span_id'")
-        own = to_text(span["span_id"])
+        span_id = to_text(span["span_id"])
         start = decode_time(span.get("timestamp"))
         attributes = span.get("span_attributes")
         yield SpanRecord(
             trace_id=to_text(span.get("trace_id") or trace_id),
-            span_id=own,
+            span_id=span_id,
             parent_id=parent,
             name=to_text(span.get("span_name") or ""),
             start_ns=start,
@@ -156,7 +156,7 @@ def _records(spans: object, trace_id: str, parent: str | None, depth: int) -> It
             status_message=to_text(span.get("status_message") or ""),
             scope=to_text(span.get("scope_name") or ""),
         )
-        yield from _records(span.get("child_spans"), trace_id, own, depth + 1)
+        yield from _records(span.get("child_spans"), trace_id, span_id, depth + 1)
 
 
 def _nanoseconds(duration: object) -> int:
@@ -210,7 +210,7 @@ def is_trail_row(data: Mapping[str, Any]) -> bool:
 def is_trail_annotation(data: Mapping[str, Any]) -> bool:
     """Whether a record holds located errors."""
     errors = data.get("errors")
-    return isinstance(errors, list) and all(isinstance(one, Mapping) and "category" in one for one in errors)
+    return isinstance(errors, list) and all(isinstance(error, Mapping) and "category" in error for error in errors)
 
 
 def trail_key(data: Mapping[str, Any]) -> str:
@@ -255,21 +255,21 @@ def _located(annotation: Mapping[str, Any], trace: TrailTrace) -> Iterator[_Loca
         raise TrajectoryError("'errors' must be a list of objects")
     for error in errors:
         category = to_text(error.get("category") or "").strip()
-        told = content_text(error.get("description") or error.get("evidence"))
+        description = content_text(error.get("description") or error.get("evidence"))
         yield _Located(
             step=trace.step_of(to_text(error.get("location") or ""), at_end=letters(category) == _AT_ITS_END),
             category=category,
-            reason=f"{category}: {told}" if told else category,
+            reason=f"{category}: {description}" if description else category,
             impact=_IMPACTS.get(to_text(error.get("impact") or "").casefold(), 0),
         )
 
 
 def _labeled(errors: list[_Located], trajectory: Trajectory) -> LabeledTrajectory:
-    placed = [(one.step, one) for one in errors if one.step is not None]
+    placed = [(error.step, error) for error in errors if error.step is not None]
     worst = min(placed, key=lambda item: (-item[1].impact, item[0]), default=None)
     faults = [
-        AgentFault(agent=trajectory.steps[step].agent, error_mode=MODES.get(letters(one.category)))
-        for step, one in placed
+        AgentFault(agent=trajectory.steps[step].agent, error_mode=MODES.get(letters(error.category)))
+        for step, error in placed
     ]
     return LabeledTrajectory(
         trajectory=trajectory,

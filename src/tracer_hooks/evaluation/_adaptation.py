@@ -123,9 +123,9 @@ def answers_by(attributor: Attributor) -> CaseAnswer:
     return answer
 
 
-def group_of(one: LabeledTrajectory) -> str:
+def group_of(case: LabeledTrajectory) -> str:
     """Which kind of failure it is: :data:`INJECTED` or :data:`NATURAL`."""
-    return INJECTED if one.label_source is LabelSource.INJECTED else NATURAL
+    return INJECTED if case.label_source is LabelSource.INJECTED else NATURAL
 
 
 def method_rows(
@@ -139,7 +139,7 @@ def method_rows(
 ) -> Iterator[AdaptationRow]:
     """One row for each method on each kind of failures, weak labels left out."""
     for group in (NATURAL, INJECTED):
-        places = [position for position, one in enumerate(cases) if group_of(one) == group and not one.is_weak]
+        places = [position for position, case in enumerate(cases) if group_of(case) == group and not case.is_weak]
         if not places:
             continue
         resampling = Resampling([questions[position] for position in places], draws=draws, seed=seed)
@@ -205,18 +205,18 @@ class _Counts:
     def __init__(self, training: Sequence[LabeledTrajectory], what: Callable[[DecisiveStep], Hashable]) -> None:
         self._by_team: defaultdict[tuple[str, str], Counter[Hashable]] = defaultdict(Counter)
         self._by_group: defaultdict[str, Counter[Hashable]] = defaultdict(Counter)
-        for one in training:
-            if one.decisive is not None:
-                self._by_team[_team(one), group_of(one)][what(one.decisive)] += 1
-                self._by_group[group_of(one)][what(one.decisive)] += 1
+        for case in training:
+            if case.decisive is not None:
+                self._by_team[_team(case), group_of(case)][what(case.decisive)] += 1
+                self._by_group[group_of(case)][what(case.decisive)] += 1
 
     def of(self, case: LabeledTrajectory) -> Counter[Hashable]:
         """How often each was to blame."""
         return self._by_team.get((_team(case), group_of(case))) or self._by_group[group_of(case)]
 
 
-def _team(one: LabeledTrajectory) -> str:
-    return f"{one.trajectory.framework}/{one.trajectory.team}"
+def _team(case: LabeledTrajectory) -> str:
+    return f"{case.trajectory.framework}/{case.trajectory.team}"
 
 
 _FEWEST = 5
@@ -254,14 +254,14 @@ def adaptation(
     """
     if not isinstance(attributor, Fittable):
         raise ConfigError(f"the attributor {attributor.name!r} cannot be fitted, expected 'structural' or 'ensemble'")
-    cases = [without_reference(one) for one in labeled if one.decisive is not None and one.trajectory.steps]
-    questions = [question_of(one) for one in cases]
+    cases = [without_reference(case) for case in labeled if case.decisive is not None and case.trajectory.steps]
+    questions = [question_of(case) for case in cases]
     folds = min(folds, len(set(questions)))
-    where = grouped_folds(questions, folds, seed=seed, strata=[one.label_source.value for one in cases])
+    where = grouped_folds(questions, folds, seed=seed, strata=[case.label_source.value for case in cases])
     answers: dict[str, Answers] = {}
-    proven = [position for position, one in enumerate(cases) if not one.is_weak]
+    proven = [position for position, case in enumerate(cases) if not case.is_weak]
     for number in range(folds):
-        training = [one for one, place in zip(cases, where, strict=True) if place != number]
+        training = [case for case, place in zip(cases, where, strict=True) if place != number]
         held_out = [position for position in proven if where[position] == number]
         for method, answer in _methods(training, attributor, seed):
             given = answers.setdefault(method, [None] * len(cases))
@@ -283,11 +283,11 @@ def training_labels(labeled: Sequence[LabeledTrajectory], method: str) -> list[L
     """The labels that ``method``, one of :data:`FITTED`, is fitted to."""
     if method == ON_BOTH:
         return list(labeled)
-    return [one for one in labeled if group_of(one) == (INJECTED if method == ON_INJECTED else NATURAL)]
+    return [case for case in labeled if group_of(case) == (INJECTED if method == ON_INJECTED else NATURAL)]
 
 
 def _methods(
-    training: Sequence[LabeledTrajectory], attributor: Fittable, seed: int
+    training: Sequence[LabeledTrajectory], attributor: Attributor, seed: int
 ) -> Iterator[tuple[str, CaseAnswer]]:
     yield SHIPPED, answers_by(attributor)
     groups = {method: training_labels(training, method) for method in FITTED}

@@ -91,7 +91,8 @@ class EvaluationData:
     def of(cls, labeled: Iterable[LabeledTrajectory], *, group: str = "runs") -> EvaluationData:
         """Labelled trajectories that are at hand, as data of the kind ``trajectory``."""
         records = (
-            LoadedRecord(source=one.trajectory.run_id, trajectory=one.trajectory, labeled=one) for one in labeled
+            LoadedRecord(source=label.trajectory.run_id, trajectory=label.trajectory, labeled=label)
+            for label in labeled
         )
         return cls(dataset="trajectory", cases=tuple(make_case(record, group, "trajectory") for record in records))
 

@@ -77,4 +77,4 @@ def _second(case: Case) -> SecondLabel:
 
 def _means(rows: Sequence[Mapping[str, float]], resampling: Resampling) -> dict[str, Measure]:
     found = {name: resampling.mean(np.array([row[name] for row in rows])) for name in rows[0]}
-    return {name: one for name, one in found.items() if one is not None}
+    return {name: figure for name, figure in found.items() if figure is not None}

@@ -66,7 +66,7 @@ def _step_row(row: ScoredSteps, mask: Mask, lengths: Array, resampling: Resampli
         name=row.name,
         reads=row.reads,
         told_reference=row.told,
-        measures={name: one for name, one in measures.items() if one is not None},
+        measures={name: figure for name, figure in measures.items() if figure is not None},
         by_length=tuple(_by_length(scores, lengths, resampling)),
         calibration=_calibration(row, mask),
         cost=None if row.answers is None else cost_of(chosen_rows(row.answers, mask)),
@@ -77,7 +77,7 @@ def _by_length(scores: dict[str, Array], lengths: Array, resampling: Resampling)
     for low, high in LENGTHS:
         inside = (lengths >= low) & (lengths <= (np.inf if high is None else high))
         found = {name: resampling.mean(np.where(inside, scores[name], np.nan)) for name in _COMPARED}
-        measures = {name: one for name, one in found.items() if one is not None}
+        measures = {name: figure for name, figure in found.items() if figure is not None}
         if measures:
             yield LengthRow(low=low, high=high, measures=measures)
 
@@ -150,7 +150,7 @@ def _fault_row(row: ScoredFaults, mask: Mask, resampling: Resampling) -> FaultRo
         name=row.name,
         reads=row.reads,
         told_reference=row.told,
-        measures={name: one for name, one in measures.items() if one is not None},
+        measures={name: figure for name, figure in measures.items() if figure is not None},
         cost=None if row.answers is None else cost_of(chosen_rows(row.answers, mask)),
     )
 

@@ -327,9 +327,13 @@ class _Search:
                 return
 
     def _suspect(self) -> Examination | None:
-        known = [one for one in self._tested if one.step > self.bounds.cleared]
+        known = [examination for examination in self._tested if examination.step > self.bounds.cleared]
         belief = self._belief()
-        return max(known, key=lambda one: (belief.probability(one.step), one.result().e_value), default=None)
+        return max(
+            known,
+            key=lambda examination: (belief.probability(examination.step), examination.result().e_value),
+            default=None,
+        )
 
     def answer(self) -> DecisiveSearch:
         """What was found.
@@ -346,7 +350,7 @@ class _Search:
             Candidate(agent=steps[step].agent, step=step, score=int(belief.probability(step) * 1e6) / 1e6)
             for step in ranked
         )
-        tested = [one.result() for one in self._tested]
+        tested = [examination.result() for examination in self._tested]
         return _answer(self._replay, self.bounds, tested, self._untested).model_copy(update={"suspects": suspects})
 
     def _go_on(self, examination: Examination, pairs: int, *, most: int | None = None) -> None:
@@ -358,10 +362,10 @@ class _Search:
     def _belief(self) -> StepBelief:
         """The suspicion before, and what each run says of it."""
         resumed: dict[int, tuple[int, int]] = {}
-        for one in self._tested:
-            result = one.result()
+        for examination in self._tested:
+            result = examination.result()
             # A corrected step is made anew, so the run goes on from it; a control keeps it.
-            for arm, step in ((result.corrected, one.step), (result.control, one.step + 1)):
+            for arm, step in ((result.corrected, examination.step), (result.control, examination.step + 1)):
                 runs, passes = resumed.get(step, (0, 0))
                 resumed[step] = runs + arm.trials, passes + arm.flips
         return StepBelief.of(self._replay.steps, self._attribution).after(resumed)

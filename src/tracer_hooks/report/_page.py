@@ -167,9 +167,9 @@ def _trials(run: ReportRun) -> dict[int, PastTrial]:
 
 
 def _facts(spent: list[_PageBudget]) -> tuple[str, ...]:
-    steps = sum(one.steps for one in spent)
-    usage = sum((one.usage for one in spent), Usage())
-    known = [one.seconds for one in spent if one.seconds is not None]
+    steps = sum(part.steps for part in spent)
+    usage = sum((part.usage for part in spent), Usage())
+    known = [part.seconds for part in spent if part.seconds is not None]
     facts = [f"{steps:,} step{'' if steps == 1 else 's'}"]
     if known:
         facts.append(in_seconds(sum(known)))
