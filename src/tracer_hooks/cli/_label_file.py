@@ -114,7 +114,7 @@ class LabelFile:
 
 
 def key_of(trajectory: Trajectory) -> str:
-    """What tells runs apart: records of different sets may bear the same id, such as "1"."""
+    """Return what tells runs apart: records of different sets may bear the same id, such as "1"."""
     return f"{trajectory.run_id}\n{trajectory.task}"
 
 

@@ -64,7 +64,7 @@ class SafeConsole(Console):
 
 @functools.cache
 def out() -> Console:
-    """Where results go."""
+    """Return where results go."""
     return SafeConsole()
 
 
@@ -76,7 +76,7 @@ def out_wide() -> Console:
 
 @functools.cache
 def err() -> Console:
-    """Where progress, warnings and errors go."""
+    """Return where progress, warnings and errors go."""
     return SafeConsole(stderr=True)
 
 

@@ -113,7 +113,7 @@ class Diagnosed:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What the trace lacks, in words."""
+        """Return what the trace lacks, in words."""
         from tracer_hooks.datasets import lacks
 
         if self.trajectory is None:
@@ -123,7 +123,7 @@ class Diagnosed:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader should know beside the diagnosis."""
+        """Return what a reader should know beside the diagnosis."""
         return tuple(note for note in (self.note, _fidelity(self.missing)) if note)
 
     def to_dict(self) -> dict[str, Any]:

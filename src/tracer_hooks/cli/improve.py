@@ -276,7 +276,7 @@ class ImproveBars(ProgressDisplay):
 
 
 def estimate_words(estimate: ImproveEstimate) -> str:
-    """What it will take, in a sentence or two."""
+    """Return what it will take, in a sentence or two."""
     dealt = estimate.tasks
     parts = [f"at most {estimate.runs:,} runs of the team"]
     if estimate.tokens:

@@ -194,7 +194,7 @@ def _label_by_asking(items: Sequence[_Item], file: LabelFile, counts: _Counts, c
 
 
 def _is_added(file: LabelFile, item: _Item, answer: _Label, counts: _Counts) -> bool:
-    """Whether the answer is in the file now, and not one that another session gave while this one was asked."""
+    """Tell whether the answer is in the file now, and not one that another session gave while this one was asked."""
     from tracer_hooks.cli._label_file import labelled, labelled_place
 
     new = labelled(item.trajectory, *answer, question_id=item.question_id)

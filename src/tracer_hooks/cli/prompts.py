@@ -394,7 +394,7 @@ def _event_line(event: PromptEvent) -> str:
 
 
 def _own_diff(version: PromptVersion, agent: str) -> str:
-    """What a version changes in an agent's own instructions."""
+    """Return what a version changes in an agent's own instructions."""
     from tracer_hooks.store import prompt_diff
 
     names = {"before_name": "the team's own", "after_name": f"version {version.number}"}

@@ -155,7 +155,7 @@ def export_run(
 
 
 def _repairs(store: Path | None, run: StoredRun) -> RepairLog | None:
-    """What was tried in the call that ``run`` belongs to; it is stored with the last attempt."""
+    """Return what was tried in the call that ``run`` belongs to; it is stored with the last attempt."""
     if run.repair is None:
         with existing_store(store) as kept:
             run = next(reversed(kept.attempts(run.session_id)), run)

@@ -45,7 +45,7 @@ counterpart among the 14 and stay without a mode."""
 
 
 def is_agentrx_trajectory(data: Mapping[str, Any]) -> bool:
-    """Whether a record holds the steps of a run in this shape."""
+    """Tell whether a record holds the steps of a run in this shape."""
     if isinstance(data.get("trajectory_snippet"), list):
         return True
     steps = data.get("steps")
@@ -54,7 +54,7 @@ def is_agentrx_trajectory(data: Mapping[str, Any]) -> bool:
 
 
 def is_agentrx_annotation(data: Mapping[str, Any]) -> bool:
-    """Whether a record holds failures."""
+    """Tell whether a record holds failures."""
     return isinstance(data.get("failures"), list)
 
 

@@ -122,7 +122,7 @@ def read_parquet(path: str | Path) -> list[LabeledTrajectory]:
 
 
 def parquet_rows(path: str | Path) -> Iterator[object]:
-    """What stands in the column ``record``, row by row, so that a small file never unpacks to all of the memory.
+    """Return what stands in the column ``record``, row by row, so that a small file never unpacks to all of the memory.
 
     Raises:
         DatasetError: The file cannot be read, is larger unpacked than is read, or has no such column.
@@ -197,7 +197,7 @@ _CLOSE = 1e-6
 
 
 def is_clean(item: LabeledTrajectory) -> bool:
-    """Whether an item has no fault: neither a decisive step nor a faulty agent."""
+    """Tell whether an item has no fault: neither a decisive step nor a faulty agent."""
     return item.decisive is None and not item.faults
 
 

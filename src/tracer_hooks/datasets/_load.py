@@ -128,7 +128,7 @@ _ACTS = frozenset(
 
 
 def is_trace(value: object) -> bool:
-    """Whether a JSON value holds spans."""
+    """Tell whether a JSON value holds spans."""
     return is_otlp(value[0]) if isinstance(value, list) and value else is_otlp(value)
 
 

@@ -78,7 +78,7 @@ class OutcomeOverride:
         return OverriddenRun(trajectory=trajectory.model_copy(update=changes), source=source, note=note)  # type: ignore[arg-type]
 
     def _contradictions(self, trajectory: Trajectory, answer: str, difference: str | None) -> str:
-        """What speaks against the outcome that is said."""
+        """Return what speaks against the outcome that is said."""
         found = []
         if trajectory.outcome not in (self.outcome, RunOutcome.UNKNOWN):
             found.append(f" The trace itself says that it {trajectory.outcome}; what you say counts.")
@@ -100,7 +100,7 @@ class OutcomeOverride:
 
 
 def final_answer(trajectory: Trajectory) -> tuple[str, int | None]:
-    """What the run answered; and the step whose words those are, where the trace names no answer.
+    """Return what the run answered; and the step whose words those are, where the trace names no answer.
 
     Returns:
         The answer, empty where there is none; None for the step where the trace itself names the answer.
@@ -165,7 +165,7 @@ def _part(what: str, present: Sequence[bool]) -> list[str]:
 
 
 def _is_unnamed(trajectory: Trajectory) -> bool:
-    """Whether the only agent bears the name that is given where none is known, and nothing else is known of it."""
+    """Tell whether the only agent bears the name that is given where none is known, and nothing else is known of it."""
     names = {step.agent for step in trajectory.steps}
     told = any(spec.instructions for spec in trajectory.agents)
     return names <= {_UNNAMED, trajectory.team} and not told
@@ -178,7 +178,7 @@ def _hides_tool_calls(trajectory: Trajectory) -> bool:
 
 
 def _has_text(trajectory: Trajectory) -> bool:
-    """Whether any content was recorded: names, counts and errors stand in a trace without content, too."""
+    """Tell whether any content was recorded: names, counts and errors stand in a trace without content, too."""
     return any(
         step.content
         or any(item.text for item in step.inputs)

@@ -196,25 +196,25 @@ class _Located:
 
 
 def is_trail_trace(data: Mapping[str, Any]) -> bool:
-    """Whether a record holds a trace of nested spans."""
+    """Tell whether a record holds a trace of nested spans."""
     spans = data.get("spans")
     first = spans[0] if isinstance(spans, list) and spans else None
     return isinstance(first, Mapping) and ("child_spans" in first or "span_attributes" in first)
 
 
 def is_trail_row(data: Mapping[str, Any]) -> bool:
-    """Whether a record holds trace and labels as JSON strings."""
+    """Tell whether a record holds trace and labels as JSON strings."""
     return isinstance(data.get("trace"), str) and "labels" in data
 
 
 def is_trail_annotation(data: Mapping[str, Any]) -> bool:
-    """Whether a record holds located errors."""
+    """Tell whether a record holds located errors."""
     errors = data.get("errors")
     return isinstance(errors, list) and all(isinstance(error, Mapping) and "category" in error for error in errors)
 
 
 def trail_key(data: Mapping[str, Any]) -> str:
-    """What a trace and its annotation share, when the annotation says it; else their files share a name."""
+    """Return what a trace and its annotation share, when the annotation says it; else their files share a name."""
     return to_text(data.get("trace_id") or "")
 
 

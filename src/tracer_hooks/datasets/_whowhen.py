@@ -82,7 +82,7 @@ def _agents(prompts: object) -> tuple[AgentSpec, ...]:
 
 
 def _outcome(data: Mapping[str, Any]) -> RunOutcome:
-    """What the record's own verdict says; a label says that it failed. A bare conversation says nothing."""
+    """Return what the record's own verdict says; a label says that it failed. A bare conversation says nothing."""
     verdict = data.get("is_correct", data.get("is_corrected"))
     if verdict in (True, "true", "True"):
         return RunOutcome.SUCCEEDED

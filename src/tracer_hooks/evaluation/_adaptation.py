@@ -74,7 +74,7 @@ class AdaptationReport(Record):
 
     @property
     def best(self) -> str:
-        """What is to be kept: the fit to both, unless another fit does better, or none is worth it.
+        """Return what is to be kept: the fit to both, unless another fit does better, or none is worth it.
 
         Natural failures decide, however few: a fit that another one beats on them is not kept. Where they say the same
         of several, the injected faults decide among those; where these do too, the fit to both comes first, then that
@@ -114,7 +114,7 @@ CaseAnswer = Callable[[LabeledTrajectory], tuple[int, str] | None]
 
 
 def answers_by(attributor: Attributor) -> CaseAnswer:
-    """What an attributor answers; one that abstains is taken at its first candidate."""
+    """Return what an attributor answers; one that abstains is taken at its first candidate."""
 
     def answer(case: LabeledTrajectory) -> tuple[int, str] | None:
         ranking = ranked_steps(diagnose_trajectory(case.trajectory, attributor=attributor))
@@ -124,7 +124,7 @@ def answers_by(attributor: Attributor) -> CaseAnswer:
 
 
 def group_of(case: LabeledTrajectory) -> str:
-    """Which kind of failure it is: :data:`INJECTED` or :data:`NATURAL`."""
+    """Return which kind of failure it is: :data:`INJECTED` or :data:`NATURAL`."""
     return INJECTED if case.label_source is LabelSource.INJECTED else NATURAL
 
 
@@ -165,7 +165,7 @@ def method_rows(
 
 
 def hits_of(cases: Sequence[LabeledTrajectory], given: Answers) -> tuple[Array, Array]:
-    """Whether each answer names the labelled step, and whether it names the labelled agent; 1 or 0."""
+    """Tell whether each answer names the labelled step, and whether it names the labelled agent; 1 or 0."""
     steps, agents = [], []
     for case, answer in zip(cases, given, strict=True):
         gold = case.decisive
@@ -211,7 +211,7 @@ class _Counts:
                 self._by_group[group_of(case)][what(case.decisive)] += 1
 
     def of(self, case: LabeledTrajectory) -> Counter[Hashable]:
-        """How often each was to blame."""
+        """Return how often each was to blame."""
         return self._by_team.get((_team(case), group_of(case))) or self._by_group[group_of(case)]
 
 

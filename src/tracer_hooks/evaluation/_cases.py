@@ -68,7 +68,7 @@ class Case:
 
     @property
     def outcome(self) -> RunOutcome:
-        """How the run ended."""
+        """Return how the run ended."""
         return self.trajectory.outcome
 
 
@@ -184,12 +184,12 @@ def resolve_name(label: str, speakers: Collection[str]) -> str:
 
 
 def is_person(name: str) -> bool:
-    """Whether a speaker is the user or the frame around the team, which no data set blames."""
+    """Tell whether a speaker is the user or the frame around the team, which no data set blames."""
     return fold_name(name) in _PEOPLE
 
 
 def is_terminal(name: str) -> bool:
-    """Whether a speaker only runs code."""
+    """Tell whether a speaker only runs code."""
     folded = fold_name(name)
     return any(word in folded for word in _TERMINALS)
 

@@ -60,19 +60,19 @@ class RivalReport(Record):
 
     @property
     def chance(self) -> float:
-        """How often two equally good attributors would differ in as many questions: a two-sided sign test."""
+        """Return how often two equally good attributors would differ in as many questions: a two-sided sign test."""
         decided = self.more + self.fewer
         tail = sum(comb(decided, k) for k in range(max(self.more, self.fewer), decided + 1))
         return float(min(1.0, 2 * tail / 2**decided))
 
     @property
     def is_better(self) -> bool:
-        """Whether the rival is shown to be better."""
+        """Tell whether the rival is shown to be better."""
         return self.more > self.fewer and self.chance < _CHANCE
 
     @property
     def is_worse(self) -> bool:
-        """Whether the rival is shown to be worse."""
+        """Tell whether the rival is shown to be worse."""
         return self.fewer > self.more and self.chance < _CHANCE
 
     @property

@@ -42,7 +42,7 @@ def cross_validate(
 
 
 def question_of(labeled: LabeledTrajectory) -> str:
-    """What groups a trajectory with others."""
+    """Return what groups a trajectory with others."""
     return labeled.question_id or labeled.trajectory.task or labeled.trajectory.run_id
 
 

@@ -84,7 +84,7 @@ class Resampling:
         return Measure(value=value, low=float(low), high=float(high), runs=runs)
 
     def tallied(self, runs: npt.NDArray[np.intp], classes: npt.NDArray[np.intp], number: int) -> Array:
-        """How often each class occurs in every draw: (draws, ``number``)."""
+        """Return how often each class occurs in every draw: (draws, ``number``)."""
         if not self._weights.size:
             return np.zeros((0, number))
         places = self._cluster[runs] * number + classes
@@ -93,7 +93,7 @@ class Resampling:
         return result
 
     def by_run(self) -> Array:
-        """How often each run is drawn: (draws, runs)."""
+        """Return how often each run is drawn: (draws, runs)."""
         if not self._weights.size:
             return np.zeros((0, len(self._cluster)))
         taken: Array = self._weights[:, self._cluster]
@@ -227,7 +227,7 @@ class LabelCounts:
 
     @property
     def labelled(self) -> int:
-        """How many different labels are given at least once."""
+        """Return how many different labels are given at least once."""
         return int(np.unique(self.gold.labels).size)
 
 

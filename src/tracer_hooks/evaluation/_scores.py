@@ -154,7 +154,7 @@ class FaultScores:
 
 
 def fault_guess_of(answer: Answer) -> FaultGuess:
-    """What an attributor blames: its faults; without any, its one answer. An abstention blames nobody.
+    """Return what an attributor blames: its faults; without any, its one answer. An abstention blames nobody.
 
     For the ranking of agents an agent's strongest fault counts, and between equals the belief of its candidate steps;
     an abstention's candidates count, too, as they are still an order.

@@ -39,7 +39,7 @@ def second_label_section(
 
 
 def agreement(case: Case) -> dict[str, float]:
-    """How the two labels of a run compare; both are there."""
+    """Return how the two labels of a run compare; both are there."""
     second = _second(case)
     agent = fold_name(case.gold_agent or "") == fold_name(second.agent)
     distance = math.inf if case.gold_step is None else abs(case.gold_step - second.step)
@@ -53,7 +53,7 @@ def agreement(case: Case) -> dict[str, float]:
 
 
 def hits(case: Case, guess: Guess | None) -> dict[str, float]:
-    """Which of the two labels an answer meets; NaN for ``both`` where they differ."""
+    """Return which of the two labels an answer meets; NaN for ``both`` where they differ."""
     second = _second(case)
     step, agent = (None, None) if guess is None else (guess.step, fold_name(guess.agent))
     met = {

@@ -40,7 +40,7 @@ _MOST_IMPORTANT = frozenset({"agent", "step", "hit_3", "answered", "pair_micro",
 
 
 def evaluation_tables(report: EvaluationReport, *, width: int = _WIDE) -> RenderableType:
-    """What :func:`rich.print` shows of an evaluation: a table for each group, what reads nothing below the line.
+    """Return what :func:`rich.print` shows of an evaluation: a table for each group, what reads nothing below the line.
 
     Args:
         report: What was measured.

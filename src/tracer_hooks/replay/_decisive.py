@@ -48,7 +48,7 @@ class StepBelief:
         return tuple(self._shares)
 
     def probability(self, step: int) -> float:
-        """How probable it is that ``step`` is the decisive one; 0 for a step that is not known."""
+        """Return how probable it is that ``step`` is the decisive one; 0 for a step that is not known."""
         return self._shares.get(step, 0.0)
 
     def holds(self, step: int) -> float:
@@ -291,7 +291,7 @@ class _Search:
 
     @property
     def is_over(self) -> bool:
-        """Whether a step is found, or nothing more may be spent."""
+        """Tell whether a step is found, or nothing more may be spent."""
         return self.bounds.found is not None or self._replay.spending.refusal is not None
 
     def test_with(self, writer: Proposer) -> None:
@@ -336,7 +336,7 @@ class _Search:
         )
 
     def answer(self) -> DecisiveSearch:
-        """What was found.
+        """Return what was found.
 
         Raises:
             ReplayError: No step at all could be tested.
@@ -399,7 +399,7 @@ def _answer(
 def _left_open(
     replay: StepReplay, bounds: _Bounds, tested: Sequence[Counterfactual], untested: Sequence[Untested]
 ) -> list[str]:
-    """What the answer does not know."""
+    """Return what the answer does not know."""
     notes = []
     refusal = replay.spending.refusal
     if refusal is not None and (bounds.open or any(item.stopped == refusal for item in tested)):

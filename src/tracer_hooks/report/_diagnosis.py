@@ -174,7 +174,7 @@ def _link_of(attribution: Attribution, finding: Evidence) -> ValueLink | None:
 
 
 def _whence(link: ValueLink | None, finding: Evidence, trajectory: Trajectory | None) -> str:
-    """Where the right value stands."""
+    """Return where the right value stands."""
     steps = trajectory.steps if trajectory is not None else ()
     source = steps[link.source] if link is not None and link.source is not None and link.source < len(steps) else None
     if source is not None and not source.tool_calls:
@@ -292,7 +292,7 @@ _MOST_VALUES = 4
 
 
 def diagnosis_text(trajectory: Trajectory, attribution: Attribution) -> RenderableType:
-    """What :func:`rich.print` shows of a diagnosis.
+    """Return what :func:`rich.print` shows of a diagnosis.
 
     Text from the run is never read as markup, so brackets in it are shown as they are.
     """
@@ -375,7 +375,7 @@ def _values(trajectory: Trajectory, attribution: Attribution) -> Iterator[Text]:
 
 
 def _weight(link: ValueLink, last: int) -> tuple[bool, bool, bool, int]:
-    """What is told first: what went wrong, the answer, where values come from, and who only repeats them."""
+    """Return what is told first: what went wrong, the answer, where values come from, and who only repeats them."""
     return not link.origin.is_departure, link.step != last, link.origin is ValueOrigin.COPIED, link.step
 
 

@@ -73,7 +73,7 @@ class Timeline:
 
     @property
     def flag(self) -> str:
-        """What the flag of the named step says."""
+        """Return what the flag of the named step says."""
         if self.focus is None:
             return ""
         what = "decisive error" if self.focus.role == "decisive" else "place to start"

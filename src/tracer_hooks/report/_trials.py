@@ -28,12 +28,12 @@ _STRATEGIES = {
 
 
 def was_run(trial: PastTrial) -> bool:
-    """Whether the team was run: a text that tells the expected answer is a failed trial that is not."""
+    """Tell whether the team was run: a text that tells the expected answer is a failed trial that is not."""
     return trial.attempt is not None
 
 
 def what_was_done(repair: Repair) -> str:
-    """What a trial changed: ``"told calculator"``, ``"tried again"``."""
+    """Return what a trial changed: ``"told calculator"``, ``"tried again"``."""
     agent = one_line(repair.agent or "an agent", _AGENT)
     return {
         RepairTarget.NOTHING: "tried again",
@@ -45,7 +45,7 @@ def what_was_done(repair: Repair) -> str:
 
 
 def repair_reason(repair: Repair) -> str:
-    """Why this was tried, without the names that strategies have in code; empty where no reason was given."""
+    """Return why this was tried, without the names that strategies have in code; empty where no reason was given."""
     said = one_line(repair.reason, _WHY)
     for name, words in _STRATEGIES.items():
         said = said.replace(repr(name), words)
@@ -53,21 +53,21 @@ def repair_reason(repair: Repair) -> str:
 
 
 def from_where(repair: Repair, agent: str = "") -> str:
-    """Which part of the run was new: ``"from scratch"``, ``"resumed at step 2 (calculator)"``."""
+    """Return which part of the run was new: ``"from scratch"``, ``"resumed at step 2 (calculator)"``."""
     if repair.resume_from is None:
         return "from scratch"
     return f"resumed at step {repair.resume_from}" + (f" ({one_line(agent, _AGENT)})" if agent else "")
 
 
 def outcome_word(trial: PastTrial) -> str:
-    """How a trial ended."""
+    """Return how a trial ended."""
     if not was_run(trial):
         return "not run"
     return {RunOutcome.SUCCEEDED: "passed", RunOutcome.FAILED: "failed"}.get(trial.outcome, "not known")
 
 
 def price_words(trial: PastTrial) -> list[str]:
-    """What a trial took, and how good it was: ``["score 0.5", "310 tokens", "1.2 s"]``."""
+    """Return what a trial took, and how good it was: ``["score 0.5", "310 tokens", "1.2 s"]``."""
     parts = [] if trial.score is None else [f"score {trial.score:.2g}"]
     if trial.usage != Usage():
         written = trial.repair.usage.total
@@ -78,7 +78,7 @@ def price_words(trial: PastTrial) -> list[str]:
 
 
 def total_price_words(log: RepairLog) -> str:
-    """What all trials took together, and what kept steps spared; empty where nothing was run."""
+    """Return what all trials took together, and what kept steps spared; empty where nothing was run."""
     parts = []
     if log.usage != Usage():
         parts.append(f"{log.usage.total:,} tokens")
@@ -93,7 +93,7 @@ def total_price_words(log: RepairLog) -> str:
 
 
 def result_words(log: RepairLog) -> str:
-    """What came of it all, in one sentence."""
+    """Return what came of it all, in one sentence."""
     count = len(log.trials)
     if not count:
         return "Nothing was tried."
@@ -107,12 +107,12 @@ def result_words(log: RepairLog) -> str:
 
 
 def why_it_stopped(log: RepairLog) -> str:
-    """Why there were no more trials; empty where that is not recorded."""
+    """Return why there were no more trials; empty where that is not recorded."""
     return one_line(log.stopped, _WHY)
 
 
 def what_it_shows(log: RepairLog) -> str:
-    """What a recovery says about the step at fault, no surer than its number; empty without a recovery."""
+    """Return what a recovery says about the step at fault, no surer than its number; empty without a recovery."""
     if not log.recovered:
         return ""
     step = log.verified
@@ -134,7 +134,7 @@ def what_it_shows(log: RepairLog) -> str:
 
 
 def _what_else(repair: Repair) -> str:
-    """What was new beside asking again."""
+    """Return what was new beside asking again."""
     agent = one_line(repair.agent or "the agent", _AGENT)
     if repair.target is RepairTarget.INSTRUCTIONS:
         return f"The other instructions of {agent}"
@@ -173,7 +173,7 @@ _STYLES = {"passed": "green", "failed": "red", "not run": "yellow", "not known":
 
 
 def repair_text(log: RepairLog, trajectory: Trajectory | None = None) -> RenderableType:
-    """What :func:`rich.print` shows of the repairs of one call.
+    """Return what :func:`rich.print` shows of the repairs of one call.
 
     Text from the run is never read as markup, so brackets in it are shown as they are.
 

@@ -69,19 +69,19 @@ def value_paths(attribution: Attribution) -> list[ValuePath]:
 
 
 def _rests_on(link: ValueLink, values: Sequence[str]) -> bool:
-    """Whether it was worked out from one of the values, or is what a tool returned for one."""
+    """Tell whether it was worked out from one of the values, or is what a tool returned for one."""
     if link.origin is ValueOrigin.DERIVED:
         return not _operands_of(link).isdisjoint(values)
     return link.origin is ValueOrigin.OBSERVED and link.note.endswith(tuple(f" for {value}" for value in values))
 
 
 def _operands_of(link: ValueLink) -> set[str]:
-    """What a derived value was worked out from."""
+    """Return what a derived value was worked out from."""
     return set(link.note.removeprefix("from ").split(" and ")) if link.origin is ValueOrigin.DERIVED else set()
 
 
 def describe(way: ValuePath, step: int | None = None) -> Iterator[tuple[ValueLink, tuple[TextSpan, ...]]]:
-    """What is said of a value, at each of its steps or at one: a link of each origin, and the words."""
+    """Return what is said of a value, at each of its steps or at one: a link of each origin, and the words."""
     links = [one for one in way.links if step is None or one.step == step]
     order = list(ORIGINS)
     links.sort(key=lambda one: (one.step, order.index(one.origin)))
@@ -91,7 +91,7 @@ def describe(way: ValuePath, step: int | None = None) -> Iterator[tuple[ValueLin
 
 
 def _words(links: Sequence[ValueLink]) -> Iterator[TextSpan]:
-    """What is said of a value at one step; ``links`` are all of one value, step and origin."""
+    """Return what is said of a value at one step; ``links`` are all of one value, step and origin."""
     first = links[0]
     note = one_line(first.note, _NOTE_LONGEST)
     if first.origin is ValueOrigin.GIVEN:
