@@ -11,15 +11,7 @@ from pathlib import Path
 from tracer_hooks._files import locked
 from tracer_hooks.datasets import write_atomically
 from tracer_hooks.errors import ConfigError, DatasetError, TracerHooksError, TrajectoryError
-from tracer_hooks.schema import (
-    DecisiveStep,
-    ErrorMode,
-    LabeledTrajectory,
-    LabelSource,
-    Trajectory,
-    load_jsonl,
-    to_json,
-)
+from tracer_hooks.schema import DecisiveStep, ErrorMode, LabeledTrajectory, LabelSource, Trajectory, load_jsonl, to_json
 
 _NEEDED = ("run", "agent", "step")
 
@@ -122,7 +114,7 @@ class LabelFile:
 
 
 def key_of(trajectory: Trajectory) -> str:
-    """What tells runs apart: records of different sets may bear the same id, such as "1"."""
+    """Return what tells runs apart: records of different sets may bear the same id, such as "1"."""
     return f"{trajectory.run_id}\n{trajectory.task}"
 
 
@@ -156,10 +148,6 @@ class TableRow:
 
 def read_table(path: Path, runs: Mapping[str, Sequence[Trajectory]]) -> tuple[list[TableRow], list[str]]:
     """The good rows, and what is wrong with the others, by line number.
-
-    Args:
-        path: The table, with a head line ``run,agent,step`` or ``run,agent,step,mode``.
-        runs: The runs that may be labelled, by every name that a row may call them.
 
     Raises:
         ConfigError: There is no such head line.
@@ -205,9 +193,9 @@ def _row(line: int, cells: Mapping[str, str], runs: Mapping[str, Sequence[Trajec
     if cells["agent"] not in {step.agent for step in trajectory.steps}:
         return f"no step of the run is one of {cells['agent']!r}, expected {_listed(s.agent for s in trajectory.steps)}"
     text = cells["step"]
-    own = [step.index for step in trajectory.steps if step.agent == cells["agent"]]
-    if not (text.isascii() and text.isdigit()) or int(text) not in own:
-        return f"step {text!r} is none of {cells['agent']!r}, expected {_listed(map(str, own))}"
+    indices = [step.index for step in trajectory.steps if step.agent == cells["agent"]]
+    if not (text.isascii() and text.isdigit()) or int(text) not in indices:
+        return f"step {text!r} is none of {cells['agent']!r}, expected {_listed(map(str, indices))}"
     mode = mode_named(cells["mode"])
     if cells["mode"] and mode is None:
         return f"unknown error mode {cells['mode']!r}, expected a code such as 'FM-2.6', or nothing"

@@ -43,8 +43,7 @@ class OutcomeName(StrEnum):
 
 
 Targets = Annotated[
-    list[str],
-    typer.Argument(metavar="PATH|RUN...", help="Files, folders, or ids of stored runs.", show_default=False),
+    list[str], typer.Argument(metavar="PATH|RUN...", help="Files, folders, or ids of stored runs.", show_default=False)
 ]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id, or the beginning of it.")]
 FileFormat = Annotated[Format, typer.Option("--format", help="The files' format.")]
@@ -296,7 +295,8 @@ def load_function(named: str | None, *, option: str) -> Any:
 def _module(place: str, option: str) -> ModuleType:
     is_file = place.endswith(".py")
     try:
-        return _from_file(Path(place), option) if is_file else _from_path(place)
+        _add_to_path(Path.cwd())
+        return _from_file(Path(place), option) if is_file else importlib.import_module(place)
     except ConfigError:
         raise
     except ModuleNotFoundError as error:
@@ -314,17 +314,11 @@ def _module(place: str, option: str) -> ModuleType:
         ) from error
 
 
-def _from_path(name: str) -> ModuleType:
-    _add_to_path(Path.cwd())
-    return importlib.import_module(name)
-
-
 def _from_file(file: Path, option: str) -> ModuleType:
     if not file.is_file():
         raise ConfigError(
             f"{option}: there is no file {str(file)!r}, expected path/to/file.py:NAME. Run: ls {file.parent}"
         )
-    _add_to_path(Path.cwd())
     _add_to_path(file.resolve().parent)
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None, "its name ends in .py"

@@ -64,7 +64,7 @@ class SafeConsole(Console):
 
 @functools.cache
 def out() -> Console:
-    """Where results go."""
+    """Return where results go."""
     return SafeConsole()
 
 
@@ -76,7 +76,7 @@ def out_wide() -> Console:
 
 @functools.cache
 def err() -> Console:
-    """Where progress, warnings and errors go."""
+    """Return where progress, warnings and errors go."""
     return SafeConsole(stderr=True)
 
 
@@ -88,11 +88,6 @@ def print_json(document: Any) -> None:
 
 def write_result(text: str, path: Path | None, *, again: str) -> None:
     """Write a result to a file, and say so; without a file to stdout.
-
-    Args:
-        text: The result: JSON or Markdown.
-        path: The file; None for stdout.
-        again: The command that works, for the message.
 
     Raises:
         StoreError: The file cannot be written.

@@ -113,7 +113,7 @@ class Diagnosed:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What the trace lacks, in words."""
+        """Return what the trace lacks, in words."""
         from tracer_hooks.datasets import lacks
 
         if self.trajectory is None:
@@ -123,7 +123,7 @@ class Diagnosed:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader should know beside the diagnosis."""
+        """Return what a reader should know beside the diagnosis."""
         return tuple(note for note in (self.note, _fidelity(self.missing)) if note)
 
     def to_dict(self) -> dict[str, Any]:
@@ -215,12 +215,7 @@ def _in_process(
 
 @cache
 def attributor_of(name: str, passing: Path | None) -> Attributor:
-    """The attributor of a call, made once in each process: making it may read a model.
-
-    Args:
-        name: A name, or the directory of a fitted attributor.
-        passing: Runs that passed, for the attributor ``contrast``; with any other name it joins an ensemble.
-    """
+    """The attributor of a call, made once in each process: making it may read a model."""
     from tracer_hooks.attribution import EnsembleAttributor, Scorer, get_attributor
 
     if passing is None:

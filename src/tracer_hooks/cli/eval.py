@@ -69,12 +69,7 @@ def eval_command(
 
 
 def _measure(
-    dataset: Dataset,
-    data: Path,
-    names: list[str],
-    labels: Path | None,
-    limit: int | None,
-    options: EvaluationOptions,
+    dataset: Dataset, data: Path, names: list[str], labels: Path | None, limit: int | None, options: EvaluationOptions
 ) -> EvaluationReport:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -104,7 +104,7 @@ def _show(report: FitReport, labelled: int, out: Path) -> None:
 
 
 def _ten_more(report: FitReport) -> str:
-    """What ten more labels would bring, in a sentence."""
+    """Return what ten more labels would bring, in a sentence."""
     found = report.ten_more
     if found is None:
         return "what ten more labels would bring is not known: it takes labels of 30 questions, and 'structural'"

@@ -79,8 +79,7 @@ def improve_command(
         typer.Option(help="A function that asks that model instead: messages in, text out.", metavar="MODULE:chat"),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the journal; default .tracer_hooks/improvement/TEAM.", metavar="DIR"),
+        Path | None, typer.Option(help="Folder of the journal; default .tracer_hooks/improvement/TEAM.", metavar="DIR")
     ] = None,
     metric_calls: Annotated[int, typer.Option(help="Runs of the team that the search may take.", min=1)] = 200,
     pairs: Annotated[
@@ -259,11 +258,7 @@ def command_again(*changes: str) -> str:
 
 
 class ImproveBars(ProgressDisplay):
-    """Progress of an improvement: a bar for each phase, and a line for each thing that happened.
-
-    Args:
-        console: Where to.
-    """
+    """Progress of an improvement: a bar for each phase, and a line for each thing that happened."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(
@@ -281,7 +276,7 @@ class ImproveBars(ProgressDisplay):
 
 
 def estimate_words(estimate: ImproveEstimate) -> str:
-    """What it will take, in a sentence or two."""
+    """Return what it will take, in a sentence or two."""
     dealt = estimate.tasks
     parts = [f"at most {estimate.runs:,} runs of the team"]
     if estimate.tokens:
@@ -331,10 +326,10 @@ def _looked_for(found: ReportImprovement) -> Iterator[Text]:
         yield Text(f"\n{on_screen(found.search)}")
     if found.refused:
         yield Text("Written and not kept:")
-    for one in found.refused[:_MOST_REFUSED]:
-        times = f" ({one.count} times)" if one.count > 1 else ""
-        why = one.why if len(one.why) <= _WHY_CHARS else f"{one.why[:_WHY_CHARS]}…"
-        yield Text(on_screen(f"  {one.agent}: {' '.join(why.split())}{times}"))
+    for refused in found.refused[:_MOST_REFUSED]:
+        times = f" ({refused.count} times)" if refused.count > 1 else ""
+        why = refused.why if len(refused.why) <= _WHY_CHARS else f"{refused.why[:_WHY_CHARS]}…"
+        yield Text(on_screen(f"  {refused.agent}: {' '.join(why.split())}{times}"))
     if len(found.refused) > _MOST_REFUSED:
         yield Text(f"  and for {len(found.refused) - _MOST_REFUSED} more reasons; see --report or --json")
 

@@ -194,7 +194,7 @@ def _label_by_asking(items: Sequence[_Item], file: LabelFile, counts: _Counts, c
 
 
 def _is_added(file: LabelFile, item: _Item, answer: _Label, counts: _Counts) -> bool:
-    """Whether the answer is in the file now, and not one that another session gave while this one was asked."""
+    """Tell whether the answer is in the file now, and not one that another session gave while this one was asked."""
     from tracer_hooks.cli._label_file import labelled, labelled_place
 
     new = labelled(item.trajectory, *answer, question_id=item.question_id)
@@ -288,13 +288,13 @@ def _agent(names: Sequence[str], trajectory: Trajectory) -> str | _Move:
 
 def _step(agent: str, trajectory: Trajectory, candidates: Sequence[Candidate]) -> int | _Move:
     likely = [candidate.step for candidate in candidates if candidate.agent == agent]
-    own = list(dict.fromkeys([*likely, *(step.index for step in trajectory.steps if step.agent == agent)]))
-    listed = ", ".join(map(str, own))
+    indices = list(dict.fromkeys([*likely, *(step.index for step in trajectory.steps if step.agent == agent)]))
+    listed = ", ".join(map(str, indices))
     while True:
-        answer = _answer(f"which step of {agent}? {listed}; {_HELP}", str(own[0]))
+        answer = _answer(f"which step of {agent}? {listed}; {_HELP}", str(indices[0]))
         if isinstance(answer, _Move):
             return answer
-        if answer.isascii() and answer.isdecimal() and int(answer) in own:
+        if answer.isascii() and answer.isdecimal() and int(answer) in indices:
             return int(answer)
         _print_again(f"{answer!r} is no step of {agent!r}, expected one of {listed}")
 

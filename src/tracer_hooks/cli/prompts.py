@@ -164,8 +164,7 @@ def unpin(version: Version, team: Team = None, as_json: Json = False, store: Sto
 @prompts_app.command()
 def export(
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="The file, .md to review or .json; default Markdown on stdout."),
+        Path | None, typer.Option("--out", "-o", help="The file, .md to review or .json; default Markdown on stdout.")
     ] = None,
     team: Team = None,
     as_json: Json = False,
@@ -395,7 +394,7 @@ def _event_line(event: PromptEvent) -> str:
 
 
 def _own_diff(version: PromptVersion, agent: str) -> str:
-    """What a version changes in an agent's own instructions."""
+    """Return what a version changes in an agent's own instructions."""
     from tracer_hooks.store import prompt_diff
 
     names = {"before_name": "the team's own", "after_name": f"version {version.number}"}

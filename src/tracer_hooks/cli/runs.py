@@ -155,7 +155,7 @@ def export_run(
 
 
 def _repairs(store: Path | None, run: StoredRun) -> RepairLog | None:
-    """What was tried in the call that ``run`` belongs to; it is stored with the last attempt."""
+    """Return what was tried in the call that ``run`` belongs to; it is stored with the last attempt."""
     if run.repair is None:
         with existing_store(store) as kept:
             run = next(reversed(kept.attempts(run.session_id)), run)
@@ -238,8 +238,7 @@ def delete_runs(
 @runs_app.command("prune")
 def prune_runs(
     older_than: Annotated[
-        str | None,
-        typer.Option("--older-than", help="Delete runs that began longer ago: 30d, 12h, 4w.", metavar="AGE"),
+        str | None, typer.Option("--older-than", help="Delete runs that began longer ago: 30d, 12h, 4w.", metavar="AGE")
     ] = None,
     keep: Annotated[
         int | None,
@@ -266,8 +265,10 @@ def prune_runs(
                 out_console().print(f"{_counted(len(ids), 'run')} would be deleted")
             else:
                 out_console().print("no run is that old; nothing was deleted")
-        elif yes or _is_agreed([_line(summary) for summary in found], as_json=as_json):
-            _delete(kept, ids, as_json=as_json)
+        else:
+            lines = [f"{run.run_id[:12]}  {run.started_at.astimezone():%Y-%m-%d %H:%M}  {run.team}" for run in found]
+            if yes or _is_agreed(lines, as_json=as_json):
+                _delete(kept, ids, as_json=as_json)
 
 
 def _is_agreed(lines: Sequence[str], *, as_json: bool) -> bool:
@@ -310,10 +311,6 @@ def _staying(attempts: Sequence[str], learnt: Learnt) -> Iterator[str]:
 
 def _counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
-def _line(summary: RunSummary) -> str:
-    return f"{summary.run_id[:12]}  {summary.started_at.astimezone():%Y-%m-%d %H:%M}  {summary.team}"
 
 
 @dataclass(kw_only=True)

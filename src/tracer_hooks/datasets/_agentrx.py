@@ -45,7 +45,7 @@ counterpart among the 14 and stay without a mode."""
 
 
 def is_agentrx_trajectory(data: Mapping[str, Any]) -> bool:
-    """Whether a record holds the steps of a run in this shape."""
+    """Tell whether a record holds the steps of a run in this shape."""
     if isinstance(data.get("trajectory_snippet"), list):
         return True
     steps = data.get("steps")
@@ -54,7 +54,7 @@ def is_agentrx_trajectory(data: Mapping[str, Any]) -> bool:
 
 
 def is_agentrx_annotation(data: Mapping[str, Any]) -> bool:
-    """Whether a record holds failures."""
+    """Tell whether a record holds failures."""
     return isinstance(data.get("failures"), list)
 
 
@@ -69,11 +69,6 @@ def read_agentrx(data: Mapping[str, Any], source: str, annotation: Mapping[str, 
     The root cause becomes the decisive step, every failure a fault, and the steps of all failures stand in
     ``verification["faulty_steps"]``. A step number outside the run is left out; when it is the root cause's, no
     decisive step is labelled.
-
-    Args:
-        data: The trajectory, with its annotation or without.
-        source: Where it was found.
-        annotation: Its annotation, when that stands elsewhere.
 
     Raises:
         TrajectoryError: The steps or the failures are not in this shape.
@@ -111,43 +106,37 @@ def _substeps(entry: object, position: int) -> list[Mapping[str, Any]]:
 def _step(
     index: int, turn: tuple[str, str | None], parts: list[Mapping[str, Any]], inputs: tuple[StepInput, ...]
 ) -> Step:
-    first, *rest = parts
-    calls = tuple(
-        ToolCall(name=to_text(part.get("name") or "tool"), result=content_text(part.get("content")))
-        for part in rest
-        if _is_of_tool(part)
-    )
-    texts = [content_text(first.get("content"))]
-    texts += [
-        f"{to_text(part.get('role') or '')}: {content_text(part.get('content'))}"
-        for part in rest
-        if not _is_of_tool(part)
-    ]
+    texts, calls = [content_text(parts[0].get("content"))], []
+    for part in parts[1:]:
+        role, text = part.get("role"), content_text(part.get("content"))
+        if isinstance(role, str) and role in _TOOL_ROLES:
+            calls.append(ToolCall(name=to_text(part.get("name") or "tool"), result=text))
+        else:
+            texts.append(f"{to_text(role or '')}: {text}")
     speaker, recipient = turn
-    kind = StepKind.TOOL_CALL if calls else StepKind.HANDOFF if recipient else StepKind.MESSAGE
-    content = "\n".join(texts)
     return Step(
-        index=index, agent=speaker, kind=kind, content=content, recipient=recipient, inputs=inputs, tool_calls=calls
+        index=index,
+        agent=speaker,
+        kind=StepKind.TOOL_CALL if calls else StepKind.HANDOFF if recipient else StepKind.MESSAGE,
+        content="\n".join(texts),
+        recipient=recipient,
+        inputs=inputs,
+        tool_calls=tuple(calls),
     )
-
-
-def _is_of_tool(part: Mapping[str, Any]) -> bool:
-    role = part.get("role")
-    return isinstance(role, str) and role in _TOOL_ROLES
 
 
 def _labeled(data: Mapping[str, Any], trajectory: Trajectory) -> LabeledTrajectory:
-    failures = [one for one in data["failures"] if isinstance(one, Mapping)]
+    failures = [failure for failure in data["failures"] if isinstance(failure, Mapping)]
     if len(failures) < len(data["failures"]):
         raise TrajectoryError("'failures' must be a list of objects")
     cause = data.get("root_cause")
     wanted = (cause.get("failure_id") if isinstance(cause, Mapping) else None) or data.get("root_cause_failure_id")
-    root = next((one for one in failures if str(one.get("failure_id")) == str(wanted)), None)
-    steps = {_position(one, trajectory) for one in failures}
+    root = next((failure for failure in failures if str(failure.get("failure_id")) == str(wanted)), None)
+    steps = {_position(failure, trajectory) for failure in failures}
     return LabeledTrajectory(
         trajectory=trajectory,
         decisive=None if root is None else _decisive(root, trajectory),
-        faults=tuple(dict.fromkeys(_fault(one) for one in failures if one.get("failed_agent"))),
+        faults=tuple(dict.fromkeys(_fault(failure) for failure in failures if failure.get("failed_agent"))),
         label_source=LabelSource.HUMAN,
         question_id=trajectory.run_id,
         verification={"faulty_steps": [*sorted(step for step in steps if step is not None)]},

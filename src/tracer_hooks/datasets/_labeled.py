@@ -28,10 +28,6 @@ def balanced(items: Iterable[LabeledTrajectory], *, seed: int = 0) -> tuple[Labe
     Faults late in a run make it fail more often, since nobody is left to mend them. Of those that are verified most
     are therefore late, however evenly they were tried, and a model learns the place instead of the fault. A kind of run
     whose faults are all at one step is left out. Labels of other sources stay: where natural failures begin is a fact.
-
-    Args:
-        items: Labelled runs.
-        seed: Of the draw.
     """
     everything = list(items)
     by_place: dict[Shape, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
@@ -116,11 +112,17 @@ def read_parquet(path: str | Path) -> list[LabeledTrajectory]:
         DatasetError: The file cannot be read, has no column ``record``, or a row of it is no labelled trajectory.
         MissingExtraError: ``tracer-hooks[parquet]`` is not installed.
     """
-    return [_item(row, path, number) for number, row in enumerate(parquet_rows(path), start=1)]
+    found = []
+    for number, row in enumerate(parquet_rows(path), start=1):
+        try:
+            found.append(labeled_row(row))
+        except TrajectoryError as error:
+            raise DatasetError(f"{str(path)!r}, row {number}: {error}") from error
+    return found
 
 
 def parquet_rows(path: str | Path) -> Iterator[object]:
-    """What stands in the column ``record``, row by row, so that a small file never unpacks to all of the memory.
+    """Return what stands in the column ``record``, row by row, so that a small file never unpacks to all of the memory.
 
     Raises:
         DatasetError: The file cannot be read, is larger unpacked than is read, or has no such column.
@@ -154,13 +156,6 @@ def labeled_row(row: object) -> LabeledTrajectory:
         TrajectoryError: There is none.
     """
     return from_json(row if isinstance(row, str) else "null", LabeledTrajectory)
-
-
-def _item(row: object, path: str | Path, number: int) -> LabeledTrajectory:
-    try:
-        return labeled_row(row)
-    except TrajectoryError as error:
-        raise DatasetError(f"{str(path)!r}, row {number}: {error}") from error
 
 
 def _row(item: LabeledTrajectory) -> dict[str, Any]:
@@ -202,7 +197,7 @@ _CLOSE = 1e-6
 
 
 def is_clean(item: LabeledTrajectory) -> bool:
-    """Whether an item has no fault: neither a decisive step nor a faulty agent."""
+    """Tell whether an item has no fault: neither a decisive step nor a faulty agent."""
     return item.decisive is None and not item.faults
 
 
@@ -221,11 +216,6 @@ def question_groups(items: Sequence[LabeledTrajectory]) -> list[str]:
 
 def dealt_out(weights: Mapping[str, int], fractions: Mapping[str, float], seed: int) -> dict[str, str]:
     """The part that each group goes to: heavy groups first, each to the part that lacks most.
-
-    Args:
-        weights: How many labelled runs each group holds; groups without any fill no part.
-        fractions: The share of each part; they sum to 1.
-        seed: Of the order of groups of one weight.
 
     Raises:
         DatasetError: The fractions are no shares that sum to 1, or there are fewer groups than parts.

@@ -6,26 +6,16 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from tracer_hooks import semconv
 from tracer_hooks._reading import READ_ERRORS, JsonPiece, json_pieces, open_bytes
-from tracer_hooks.datasets._agentrx import (
-    agentrx_key,
-    is_agentrx_annotation,
-    is_agentrx_trajectory,
-    read_agentrx,
-)
+from tracer_hooks.datasets._agentrx import agentrx_key, is_agentrx_annotation, is_agentrx_trajectory, read_agentrx
 from tracer_hooks.datasets._labeled import labeled_row, parquet_rows
 from tracer_hooks.datasets._record import LoadedRecord, read_each, read_record, refused, why
-from tracer_hooks.datasets._trail import (
-    is_trail_annotation,
-    is_trail_row,
-    is_trail_trace,
-    read_trail,
-    trail_key,
-)
+from tracer_hooks.datasets._trail import is_trail_annotation, is_trail_row, is_trail_trace, read_trail, trail_key
 from tracer_hooks.datasets._whowhen import read_aegis, read_whowhen
 from tracer_hooks.errors import ConfigError, TrajectoryError
 from tracer_hooks.schema import LabeledTrajectory, Trajectory, from_dict
@@ -82,7 +72,8 @@ def load_pairs(files: Iterable[Path], format: str) -> Iterator[LoadedRecord]:
         elif layout.is_run(item.value):
             key = layout.key(item.value)
             found = annotations.pop(key, None) if key in annotations else annotations.pop(item.path.stem, None)
-            yield _read(layout, item, None if found is None else found.value)
+            annotation = None if found is None else found.value
+            yield read_record(item.source, partial(layout.read, item.value, item.source, annotation))
     for key, item in annotations.items():
         yield refused(item.source, f"there is no run {key!r} to this annotation")
 
@@ -94,18 +85,14 @@ def _annotations(files: Iterable[Path], layout: _Layout) -> Iterator[tuple[str, 
             yield layout.key(value) or item.path.stem, item
 
 
-def _read(layout: _Layout, item: _Item, annotation: _Data | None) -> LoadedRecord:
-    return read_record(item.source, partial(layout.read, item.value, item.source, annotation))
-
-
 def _items(files: Iterable[Path]) -> Iterator[_Item]:
     for path in files:
         found = False
         try:
             for item in _pieces(path):
-                for one in _opened(item):
+                for record in _opened(item):
                     found = True
-                    yield one
+                    yield record
             if not found:
                 yield _Item(path=path, source=str(path), error="the file holds no record")
         except TrajectoryError as error:
@@ -141,7 +128,7 @@ _ACTS = frozenset(
 
 
 def is_trace(value: object) -> bool:
-    """Whether a JSON value holds spans."""
+    """Tell whether a JSON value holds spans."""
     return is_otlp(value[0]) if isinstance(value, list) and value else is_otlp(value)
 
 
@@ -177,8 +164,8 @@ def _runs_of(spans: Sequence[SpanRecord]) -> Iterator[Trajectory | str]:
         if len(traces) == 1:
             yield f"trace {spans[0].trace_id}: no trajectory: {why(error)}"
         else:
-            for own in traces.values():
-                yield from _runs_of(own)
+            for trace in traces.values():
+                yield from _runs_of(trace)
     else:
         yield from runs
 
@@ -217,9 +204,9 @@ def load(path: str | Path, *, format: Format = "auto") -> Iterator[LoadedRecord]
     """Every trajectory of a file or folder, in order, with the reason in place of those that cannot be read.
 
     Folders are searched to any depth, files in natural order (1, 2, 10). A damaged record or file gives a
-    :class:`LoadedRecord` with ``error``, and the rest goes on; its message
-    names the file and the record. JSON lines are read one at a time. Runs and
-    annotations of AgentRx and TRAIL that stand in different files come together when ``format`` names the data set.
+    :class:`LoadedRecord` with ``error``, and the rest goes on; its message names the file and the record. JSON lines
+    are read one at a time. Runs and annotations of AgentRx and TRAIL that stand in different files come together when
+    ``format`` names the data set.
 
     Args:
         path: A file (.json, .jsonl, .parquet, .pb, .otlp or .bin, also packed as .gz or .xz) or a folder of them. Of a
@@ -312,14 +299,8 @@ def _load_json(path: Path, format: str) -> Iterator[LoadedRecord]:
     if second is None:
         yield from _load_document(first, path, format)
         return
-    for piece in _chained(first, second, pieces):
+    for piece in chain((first, second), pieces):
         yield _load_piece(piece, f"{path}:{piece.line}", format)
-
-
-def _chained(first: JsonPiece, second: JsonPiece, rest: Iterable[JsonPiece]) -> Iterator[JsonPiece]:
-    yield first
-    yield second
-    yield from rest
 
 
 def _load_document(piece: JsonPiece, path: Path, format: str) -> Iterator[LoadedRecord]:

@@ -40,7 +40,7 @@ def refused(source: object, reason: str) -> LoadedRecord:
 
 
 def read_record(source: object, read: Callable[[], LoadedRecord]) -> LoadedRecord:
-    """What ``read`` gives, or the reason why it gives nothing."""
+    """Return what ``read`` gives, or the reason why it gives nothing."""
     try:
         return _checked(read())
     except (ConfigError, MissingExtraError):
@@ -91,7 +91,7 @@ _ROLE = re.compile(r"^(?P<speaker>.*?)\s*\((?P<note>[^()]*)\)\s*$", re.DOTALL)
 
 
 def broadcast_inputs(speakers: Sequence[str]) -> list[tuple[StepInput, ...]]:
-    """What each turn saw when all speak in one room: every turn since the same speaker's last one.
+    """Return what each turn saw when all speak in one room: every turn since the same speaker's last one.
 
     Names and positions only; the texts stand in the steps.
 
@@ -111,7 +111,7 @@ def broadcast_inputs(speakers: Sequence[str]) -> list[tuple[StepInput, ...]]:
 
 
 def turn_of(entry: object, place: str) -> tuple[str, str | None]:
-    """Who speaks in a message, and whom the turn is handed to.
+    """Return who speaks in a message, and whom the turn is handed to.
 
     The speaker stands under ``name``, else under ``role`` with a note behind it, ``(thought)`` or ``(-> WebSurfer)``.
 

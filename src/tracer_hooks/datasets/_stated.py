@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.schema import RunOutcome, Step, ToolCall, Trajectory
+from tracer_hooks.schema import RunOutcome, Step, Trajectory
 from tracer_hooks.values import compare_values
 
 OutcomeSource = Literal["trace", "stated", "expected answer"]
@@ -78,7 +78,7 @@ class OutcomeOverride:
         return OverriddenRun(trajectory=trajectory.model_copy(update=changes), source=source, note=note)  # type: ignore[arg-type]
 
     def _contradictions(self, trajectory: Trajectory, answer: str, difference: str | None) -> str:
-        """What speaks against the outcome that is said."""
+        """Return what speaks against the outcome that is said."""
         found = []
         if trajectory.outcome not in (self.outcome, RunOutcome.UNKNOWN):
             found.append(f" The trace itself says that it {trajectory.outcome}; what you say counts.")
@@ -100,20 +100,17 @@ class OutcomeOverride:
 
 
 def final_answer(trajectory: Trajectory) -> tuple[str, int | None]:
-    """What the run answered; and the step whose words those are, where the trace names no answer.
+    """Return what the run answered; and the step whose words those are, where the trace names no answer.
 
     Returns:
         The answer, empty where there is none; None for the step where the trace itself names the answer.
     """
     if trajectory.final_output and trajectory.final_output.strip():
         return trajectory.final_output, None
-    return next(_last_words(trajectory), ("", None))
-
-
-def _last_words(trajectory: Trajectory) -> Iterator[tuple[str, int]]:
     for step in reversed(trajectory.steps):
         if step.error is None and not _FAREWELL.fullmatch(step.content):
-            yield step.content, step.index
+            return step.content, step.index
+    return "", None
 
 
 def _compared(
@@ -152,10 +149,10 @@ def lacks(trajectory: Trajectory) -> tuple[str, ...]:
         return (*found, "texts (recorded without content)")
     calls = [call for step in steps for call in step.tool_calls]
     found += [] if any(step.content for step in steps) else ["texts"]
-    found += _part("inputs", [_was_shown_something(step) for step in _first_steps(steps)])
+    found += _part("inputs", [any(item.text for item in step.inputs) for step in _first_steps(steps)])
     found += ["tool calls"] if _hides_tool_calls(trajectory) else []
     found += _part("tool arguments", [call.arguments is not None for call in calls])
-    found += _part("tool results", [_has_result(call) for call in calls])
+    found += _part("tool results", [call.result is not None or call.error is not None for call in calls])
     found += [] if trajectory.task else ["the task"]
     found += [] if trajectory.final_output else ["the final answer"]
     return tuple(found)
@@ -168,7 +165,7 @@ def _part(what: str, present: Sequence[bool]) -> list[str]:
 
 
 def _is_unnamed(trajectory: Trajectory) -> bool:
-    """Whether the only agent bears the name that is given where none is known, and nothing else is known of it."""
+    """Tell whether the only agent bears the name that is given where none is known, and nothing else is known of it."""
     names = {step.agent for step in trajectory.steps}
     told = any(spec.instructions for spec in trajectory.agents)
     return names <= {_UNNAMED, trajectory.team} and not told
@@ -181,25 +178,15 @@ def _hides_tool_calls(trajectory: Trajectory) -> bool:
 
 
 def _has_text(trajectory: Trajectory) -> bool:
-    """Whether any content was recorded: names, counts and errors stand in a trace without content, too."""
-    for step in trajectory.steps:
-        calls = any(call.arguments is not None or call.result for call in step.tool_calls)
-        if step.content or calls or any(item.text for item in step.inputs):
-            return True
-    return False
+    """Tell whether any content was recorded: names, counts and errors stand in a trace without content, too."""
+    return any(
+        step.content
+        or any(item.text for item in step.inputs)
+        or any(call.arguments is not None or call.result for call in step.tool_calls)
+        for step in trajectory.steps
+    )
 
 
 def _first_steps(steps: Sequence[Step]) -> list[Step]:
     """Each agent's first step: something must have reached it before. Its later ones may follow without a word."""
-    found: dict[str, Step] = {}
-    for step in steps:
-        found.setdefault(step.agent, step)
-    return list(found.values())
-
-
-def _was_shown_something(step: Step) -> bool:
-    return any(item.text for item in step.inputs)
-
-
-def _has_result(call: ToolCall) -> bool:
-    return call.result is not None or call.error is not None
+    return list({step.agent: step for step in reversed(steps)}.values())

@@ -141,12 +141,12 @@ def _records(spans: object, trace_id: str, parent: str | None, depth: int) -> It
     for span in spans:
         if not isinstance(span, Mapping) or not span.get("span_id"):
             raise TrajectoryError("a span must be an object with 'span_id'")
-        own = to_text(span["span_id"])
+        span_id = to_text(span["span_id"])
         start = decode_time(span.get("timestamp"))
         attributes = span.get("span_attributes")
         yield SpanRecord(
             trace_id=to_text(span.get("trace_id") or trace_id),
-            span_id=own,
+            span_id=span_id,
             parent_id=parent,
             name=to_text(span.get("span_name") or ""),
             start_ns=start,
@@ -156,7 +156,7 @@ def _records(spans: object, trace_id: str, parent: str | None, depth: int) -> It
             status_message=to_text(span.get("status_message") or ""),
             scope=to_text(span.get("scope_name") or ""),
         )
-        yield from _records(span.get("child_spans"), trace_id, own, depth + 1)
+        yield from _records(span.get("child_spans"), trace_id, span_id, depth + 1)
 
 
 def _nanoseconds(duration: object) -> int:
@@ -196,25 +196,25 @@ class _Located:
 
 
 def is_trail_trace(data: Mapping[str, Any]) -> bool:
-    """Whether a record holds a trace of nested spans."""
+    """Tell whether a record holds a trace of nested spans."""
     spans = data.get("spans")
     first = spans[0] if isinstance(spans, list) and spans else None
     return isinstance(first, Mapping) and ("child_spans" in first or "span_attributes" in first)
 
 
 def is_trail_row(data: Mapping[str, Any]) -> bool:
-    """Whether a record holds trace and labels as JSON strings."""
+    """Tell whether a record holds trace and labels as JSON strings."""
     return isinstance(data.get("trace"), str) and "labels" in data
 
 
 def is_trail_annotation(data: Mapping[str, Any]) -> bool:
-    """Whether a record holds located errors."""
+    """Tell whether a record holds located errors."""
     errors = data.get("errors")
-    return isinstance(errors, list) and all(isinstance(one, Mapping) and "category" in one for one in errors)
+    return isinstance(errors, list) and all(isinstance(error, Mapping) and "category" in error for error in errors)
 
 
 def trail_key(data: Mapping[str, Any]) -> str:
-    """What a trace and its annotation share, when the annotation says it; else their files share a name."""
+    """Return what a trace and its annotation share, when the annotation says it; else their files share a name."""
     return to_text(data.get("trace_id") or "")
 
 
@@ -225,11 +225,6 @@ def read_trail(data: Mapping[str, Any], source: str, annotation: Mapping[str, An
     reading and not TRAIL's. Every located error is a fault of the agent that acted there, and the steps of all errors
     stand in ``verification["faulty_steps"]``. An error at a span outside every step keeps no place.
 
-    Args:
-        data: The trace, or a record that holds trace and labels as JSON strings.
-        source: Where it was found.
-        annotation: Its annotation, when that stands elsewhere.
-
     Raises:
         TrajectoryError: The spans give no run, or a JSON string is damaged.
     """
@@ -238,7 +233,8 @@ def read_trail(data: Mapping[str, Any], source: str, annotation: Mapping[str, An
         data = _decoded(data["trace"], "trace")
     trace = read_spans(data)
     errors = None if annotation is None else list(_located(annotation, trace))
-    trajectory = trace.trajectory.model_copy(update={"outcome": _outcome(errors), "framework": "trail"})
+    outcome = RunOutcome.FAILED if errors else RunOutcome.UNKNOWN
+    trajectory = trace.trajectory.model_copy(update={"outcome": outcome, "framework": "trail"})
     labeled = None if errors is None else _labeled(errors, trajectory)
     return LoadedRecord(source=source, trajectory=trajectory, labeled=labeled, question_id=trajectory.run_id)
 
@@ -253,31 +249,27 @@ def _decoded(value: object, name: str) -> Mapping[str, Any]:
     return found
 
 
-def _outcome(errors: list[_Located] | None) -> RunOutcome:
-    return RunOutcome.FAILED if errors else RunOutcome.UNKNOWN
-
-
 def _located(annotation: Mapping[str, Any], trace: TrailTrace) -> Iterator[_Located]:
     errors = annotation.get("errors", [])
     if not isinstance(errors, list) or not all(isinstance(error, Mapping) for error in errors):
         raise TrajectoryError("'errors' must be a list of objects")
     for error in errors:
         category = to_text(error.get("category") or "").strip()
-        told = content_text(error.get("description") or error.get("evidence"))
+        description = content_text(error.get("description") or error.get("evidence"))
         yield _Located(
             step=trace.step_of(to_text(error.get("location") or ""), at_end=letters(category) == _AT_ITS_END),
             category=category,
-            reason=f"{category}: {told}" if told else category,
+            reason=f"{category}: {description}" if description else category,
             impact=_IMPACTS.get(to_text(error.get("impact") or "").casefold(), 0),
         )
 
 
 def _labeled(errors: list[_Located], trajectory: Trajectory) -> LabeledTrajectory:
-    placed = [(one.step, one) for one in errors if one.step is not None]
+    placed = [(error.step, error) for error in errors if error.step is not None]
     worst = min(placed, key=lambda item: (-item[1].impact, item[0]), default=None)
     faults = [
-        AgentFault(agent=trajectory.steps[step].agent, error_mode=MODES.get(letters(one.category)))
-        for step, one in placed
+        AgentFault(agent=trajectory.steps[step].agent, error_mode=MODES.get(letters(error.category)))
+        for step, error in placed
     ]
     return LabeledTrajectory(
         trajectory=trajectory,

@@ -46,10 +46,7 @@ def read_whowhen(data: Mapping[str, Any], source: str) -> LoadedRecord:
         reference=content_text(data["ground_truth"]) if data.get("ground_truth") is not None else None,
     )
     return LoadedRecord(
-        source=source,
-        trajectory=trajectory,
-        labeled=_labeled(data, trajectory),
-        question_id=_question_id(data),
+        source=source, trajectory=trajectory, labeled=_labeled(data, trajectory), question_id=_question_id(data)
     )
 
 
@@ -85,7 +82,7 @@ def _agents(prompts: object) -> tuple[AgentSpec, ...]:
 
 
 def _outcome(data: Mapping[str, Any]) -> RunOutcome:
-    """What the record's own verdict says; a label says that it failed. A bare conversation says nothing."""
+    """Return what the record's own verdict says; a label says that it failed. A bare conversation says nothing."""
     verdict = data.get("is_correct", data.get("is_corrected"))
     if verdict in (True, "true", "True"):
         return RunOutcome.SUCCEEDED

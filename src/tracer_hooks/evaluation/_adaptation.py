@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -75,7 +74,7 @@ class AdaptationReport(Record):
 
     @property
     def best(self) -> str:
-        """What is to be kept: the fit to both, unless another fit does better, or none is worth it.
+        """Return what is to be kept: the fit to both, unless another fit does better, or none is worth it.
 
         Natural failures decide, however few: a fit that another one beats on them is not kept. Where they say the same
         of several, the injected faults decide among those; where these do too, the fit to both comes first, then that
@@ -115,7 +114,7 @@ CaseAnswer = Callable[[LabeledTrajectory], tuple[int, str] | None]
 
 
 def answers_by(attributor: Attributor) -> CaseAnswer:
-    """What an attributor answers; one that abstains is taken at its first candidate."""
+    """Return what an attributor answers; one that abstains is taken at its first candidate."""
 
     def answer(case: LabeledTrajectory) -> tuple[int, str] | None:
         ranking = ranked_steps(diagnose_trajectory(case.trajectory, attributor=attributor))
@@ -124,9 +123,9 @@ def answers_by(attributor: Attributor) -> CaseAnswer:
     return answer
 
 
-def group_of(one: LabeledTrajectory) -> str:
-    """Which kind of failure it is: :data:`INJECTED` or :data:`NATURAL`."""
-    return INJECTED if one.label_source is LabelSource.INJECTED else NATURAL
+def group_of(case: LabeledTrajectory) -> str:
+    """Return which kind of failure it is: :data:`INJECTED` or :data:`NATURAL`."""
+    return INJECTED if case.label_source is LabelSource.INJECTED else NATURAL
 
 
 def method_rows(
@@ -138,18 +137,9 @@ def method_rows(
     seed: int,
     draws: int,
 ) -> Iterator[AdaptationRow]:
-    """One row for each method on each kind of failures, weak labels left out.
-
-    Args:
-        cases: The labelled failures.
-        questions: The question of each.
-        answers: What each method answered, in the order of the cases.
-        beside: The method that the others are compared with.
-        seed: Of the draws.
-        draws: Bootstrap draws of whole questions.
-    """
+    """One row for each method on each kind of failures, weak labels left out."""
     for group in (NATURAL, INJECTED):
-        places = [position for position, one in enumerate(cases) if group_of(one) == group and not one.is_weak]
+        places = [position for position, case in enumerate(cases) if group_of(case) == group and not case.is_weak]
         if not places:
             continue
         resampling = Resampling([questions[position] for position in places], draws=draws, seed=seed)
@@ -175,7 +165,7 @@ def method_rows(
 
 
 def hits_of(cases: Sequence[LabeledTrajectory], given: Answers) -> tuple[Array, Array]:
-    """Whether each answer names the labelled step, and whether it names the labelled agent; 1 or 0."""
+    """Tell whether each answer names the labelled step, and whether it names the labelled agent; 1 or 0."""
     steps, agents = [], []
     for case, answer in zip(cases, given, strict=True):
         gold = case.decisive
@@ -215,30 +205,22 @@ class _Counts:
     def __init__(self, training: Sequence[LabeledTrajectory], what: Callable[[DecisiveStep], Hashable]) -> None:
         self._by_team: defaultdict[tuple[str, str], Counter[Hashable]] = defaultdict(Counter)
         self._by_group: defaultdict[str, Counter[Hashable]] = defaultdict(Counter)
-        for one in training:
-            if one.decisive is not None:
-                self._by_team[_team(one), group_of(one)][what(one.decisive)] += 1
-                self._by_group[group_of(one)][what(one.decisive)] += 1
+        for case in training:
+            if case.decisive is not None:
+                self._by_team[_team(case), group_of(case)][what(case.decisive)] += 1
+                self._by_group[group_of(case)][what(case.decisive)] += 1
 
     def of(self, case: LabeledTrajectory) -> Counter[Hashable]:
-        """How often each was to blame."""
+        """Return how often each was to blame."""
         return self._by_team.get((_team(case), group_of(case))) or self._by_group[group_of(case)]
 
 
-def _team(one: LabeledTrajectory) -> str:
-    return f"{one.trajectory.framework}/{one.trajectory.team}"
+def _team(case: LabeledTrajectory) -> str:
+    return f"{case.trajectory.framework}/{case.trajectory.team}"
 
 
 _FEWEST = 5
 """Labels below which nothing is fitted."""
-
-
-@dataclass(frozen=True)
-class _Fold:
-    """One fold: the labels to learn from, and the runs to judge."""
-
-    training: list[LabeledTrajectory]
-    held_out: list[int]
 
 
 def adaptation(
@@ -272,16 +254,16 @@ def adaptation(
     """
     if not isinstance(attributor, Fittable):
         raise ConfigError(f"the attributor {attributor.name!r} cannot be fitted, expected 'structural' or 'ensemble'")
-    cases = [without_reference(one) for one in labeled if one.decisive is not None and one.trajectory.steps]
-    questions = [question_of(one) for one in cases]
+    cases = [without_reference(case) for case in labeled if case.decisive is not None and case.trajectory.steps]
+    questions = [question_of(case) for case in cases]
     folds = min(folds, len(set(questions)))
-    where = grouped_folds(questions, folds, seed=seed, strata=[one.label_source.value for one in cases])
+    where = grouped_folds(questions, folds, seed=seed, strata=[case.label_source.value for case in cases])
     answers: dict[str, Answers] = {}
-    proven = [position for position, one in enumerate(cases) if not one.is_weak]
+    proven = [position for position, case in enumerate(cases) if not case.is_weak]
     for number in range(folds):
-        training = [one for one, place in zip(cases, where, strict=True) if place != number]
+        training = [case for case, place in zip(cases, where, strict=True) if place != number]
         held_out = [position for position in proven if where[position] == number]
-        for method, answer in _methods(_Fold(training, held_out), attributor, seed):
+        for method, answer in _methods(training, attributor, seed):
             given = answers.setdefault(method, [None] * len(cases))
             for position in held_out:
                 given[position] = answer(cases[position])
@@ -301,20 +283,22 @@ def training_labels(labeled: Sequence[LabeledTrajectory], method: str) -> list[L
     """The labels that ``method``, one of :data:`FITTED`, is fitted to."""
     if method == ON_BOTH:
         return list(labeled)
-    return [one for one in labeled if group_of(one) == (INJECTED if method == ON_INJECTED else NATURAL)]
+    return [case for case in labeled if group_of(case) == (INJECTED if method == ON_INJECTED else NATURAL)]
 
 
-def _methods(fold_: _Fold, attributor: Attributor, seed: int) -> Iterator[tuple[str, CaseAnswer]]:
+def _methods(
+    training: Sequence[LabeledTrajectory], attributor: Attributor, seed: int
+) -> Iterator[tuple[str, CaseAnswer]]:
     yield SHIPPED, answers_by(attributor)
-    groups = {method: training_labels(fold_.training, method) for method in FITTED}
+    groups = {method: training_labels(training, method) for method in FITTED}
     for method, labels in groups.items():
         if method == ON_BOTH and len(labels) in map(len, (groups[ON_INJECTED], groups[ON_NATURAL])):
             continue  # there is only one kind
         fitted = _fitted(attributor, labels, seed)
         if fitted is not None:
             yield method, answers_by(fitted)
-    yield POSITION, position_prior(fold_.training)
-    yield AGENT, agent_prior(fold_.training)
+    yield POSITION, position_prior(training)
+    yield AGENT, agent_prior(training)
 
 
 def _fitted(attributor: Attributor, labels: Sequence[LabeledTrajectory], seed: int) -> Attributor | None:

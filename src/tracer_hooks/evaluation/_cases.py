@@ -8,14 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from tracer_hooks.datasets import LoadedRecord
-from tracer_hooks.schema import (
-    AgentFault,
-    DecisiveStep,
-    ErrorMode,
-    LabeledTrajectory,
-    RunOutcome,
-    Trajectory,
-)
+from tracer_hooks.schema import AgentFault, DecisiveStep, ErrorMode, LabeledTrajectory, RunOutcome, Trajectory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +68,7 @@ class Case:
 
     @property
     def outcome(self) -> RunOutcome:
-        """How the run ended."""
+        """Return how the run ended."""
         return self.trajectory.outcome
 
 
@@ -98,7 +91,8 @@ class EvaluationData:
     def of(cls, labeled: Iterable[LabeledTrajectory], *, group: str = "runs") -> EvaluationData:
         """Labelled trajectories that are at hand, as data of the kind ``trajectory``."""
         records = (
-            LoadedRecord(source=one.trajectory.run_id, trajectory=one.trajectory, labeled=one) for one in labeled
+            LoadedRecord(source=label.trajectory.run_id, trajectory=label.trajectory, labeled=label)
+            for label in labeled
         )
         return cls(dataset="trajectory", cases=tuple(make_case(record, group, "trajectory") for record in records))
 
@@ -181,10 +175,6 @@ def resolve_name(label: str, speakers: Collection[str]) -> str:
 
     Aegis puts a running number behind some labels (``"psychologist4"`` for the speaker ``"Psychologist"``). It is
     dropped when the label as it stands names no speaker and the rest of it does.
-
-    Args:
-        label: The label's spelling.
-        speakers: Folded names of those who speak.
     """
     folded = fold_name(label)
     if folded in speakers:
@@ -194,12 +184,12 @@ def resolve_name(label: str, speakers: Collection[str]) -> str:
 
 
 def is_person(name: str) -> bool:
-    """Whether a speaker is the user or the frame around the team, which no data set blames."""
+    """Tell whether a speaker is the user or the frame around the team, which no data set blames."""
     return fold_name(name) in _PEOPLE
 
 
 def is_terminal(name: str) -> bool:
-    """Whether a speaker only runs code."""
+    """Tell whether a speaker only runs code."""
     folded = fold_name(name)
     return any(word in folded for word in _TERMINALS)
 

@@ -60,19 +60,19 @@ class RivalReport(Record):
 
     @property
     def chance(self) -> float:
-        """How often two equally good attributors would differ in as many questions: a two-sided sign test."""
+        """Return how often two equally good attributors would differ in as many questions: a two-sided sign test."""
         decided = self.more + self.fewer
         tail = sum(comb(decided, k) for k in range(max(self.more, self.fewer), decided + 1))
         return float(min(1.0, 2 * tail / 2**decided))
 
     @property
     def is_better(self) -> bool:
-        """Whether the rival is shown to be better."""
+        """Tell whether the rival is shown to be better."""
         return self.more > self.fewer and self.chance < _CHANCE
 
     @property
     def is_worse(self) -> bool:
-        """Whether the rival is shown to be worse."""
+        """Tell whether the rival is shown to be worse."""
         return self.fewer > self.more and self.chance < _CHANCE
 
     @property
@@ -99,16 +99,16 @@ def held_out_apart(
     Raises:
         ConfigError: There are fewer questions than parts.
     """
-    proven = [one for one in labeled if not one.is_weak]
-    keys = [_key(one) for one in proven]
-    folds = grouped_folds(keys, parts, seed=seed, strata=[group_of(one) for one in proven])
+    proven = [case for case in labeled if not case.is_weak]
+    keys = [_key(case) for case in proven]
+    folds = grouped_folds(keys, parts, seed=seed, strata=[group_of(case) for case in proven])
     judged = {key for key, fold in zip(keys, folds, strict=True) if fold == 0}
-    learnt = [one for one in labeled if _key(one) not in judged]
-    return learnt, [one for one, key in zip(proven, keys, strict=True) if key in judged]
+    learnt = [case for case in labeled if _key(case) not in judged]
+    return learnt, [case for case, key in zip(proven, keys, strict=True) if key in judged]
 
 
-def _key(one: LabeledTrajectory) -> str:
-    return " ".join(one.trajectory.task.casefold().split()) or question_of(one)
+def _key(case: LabeledTrajectory) -> str:
+    return " ".join(case.trajectory.task.casefold().split()) or question_of(case)
 
 
 def compare_attributors(
@@ -177,7 +177,7 @@ def _lenient(answer: CaseAnswer, unusable: list[LabeledTrajectory]) -> CaseAnswe
 def _signs(
     cases: Sequence[LabeledTrajectory], questions: Sequence[str], answers: Mapping[str, Answers], report: RivalReport
 ) -> dict[str, int]:
-    places = [place for place, one in enumerate(cases) if group_of(one) == report.judged_on]
+    places = [place for place, case in enumerate(cases) if group_of(case) == report.judged_on]
     named = [
         hits_of([cases[place] for place in places], [answers[method][place] for place in places])[0]
         for method in (report.rival, report.standard)

@@ -81,6 +81,8 @@ def evaluate(
     for entrant in entrants:
         work.measure(entrant)
     work.add_baselines()
+    expected_answers = sum(case.reference is not None for case in data.cases)
+    expected = f"{expected_answers} of {len(data.cases)} runs have an expected answer to tell"
     return EvaluationReport(
         tracer_hooks=__version__,
         dataset=data.dataset,
@@ -95,14 +97,8 @@ def evaluate(
                 ProblemReport(source=one.source, reason=one.reason) for one in (*data.problems, *work.problems)
             )
         ),
-        notes=(*data.notes, *_notes(data.cases, options)),
+        notes=(*data.notes, *([expected] if options.with_reference else [])),
     )
-
-
-def _notes(cases: Sequence[Case], options: EvaluationOptions) -> list[str]:
-    if not options.with_reference:
-        return []
-    return [f"{sum(case.reference is not None for case in cases)} of {len(cases)} runs have an expected answer to tell"]
 
 
 class _Work:

@@ -30,19 +30,19 @@ def cross_validate(
     Raises:
         ConfigError: There are fewer questions than folds.
     """
-    shown = [without_reference(one) for one in labeled]
-    where = grouped_folds([question_of(one) for one in shown], folds, seed=seed)
+    shown = [without_reference(case) for case in labeled]
+    where = grouped_folds([question_of(case) for case in shown], folds, seed=seed)
     answers: dict[int, Attribution] = {}
     for fold in range(folds):
-        attributor = fit([one for one, place in zip(shown, where, strict=True) if place != fold])
-        for position, one in enumerate(shown):
+        attributor = fit([case for case, place in zip(shown, where, strict=True) if place != fold])
+        for position, case in enumerate(shown):
             if where[position] == fold:
-                answers[position] = diagnose_trajectory(one.trajectory, attributor=attributor)
+                answers[position] = diagnose_trajectory(case.trajectory, attributor=attributor)
     return [answers[position] for position in range(len(shown))]
 
 
 def question_of(labeled: LabeledTrajectory) -> str:
-    """What groups a trajectory with others."""
+    """Return what groups a trajectory with others."""
     return labeled.question_id or labeled.trajectory.task or labeled.trajectory.run_id
 
 

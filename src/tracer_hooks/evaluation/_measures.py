@@ -60,7 +60,8 @@ class Resampling:
         total = float(below.sum())
         if total == 0:
             return None
-        return self.measure(float(above.sum()) / total, self._ratios(above, below), runs=_count(below, runs))
+        count = int(np.count_nonzero(below)) if runs is None else runs
+        return self.measure(float(above.sum()) / total, self._ratios(above, below), runs=count)
 
     def difference(self, ours: Array, theirs: Array) -> Measure | None:
         """The mean difference over the runs where both are numbers."""
@@ -83,13 +84,7 @@ class Resampling:
         return Measure(value=value, low=float(low), high=float(high), runs=runs)
 
     def tallied(self, runs: npt.NDArray[np.intp], classes: npt.NDArray[np.intp], number: int) -> Array:
-        """How often each class occurs in every draw: (draws, ``number``).
-
-        Args:
-            runs: Position of the run of each occurrence.
-            classes: Its class, below ``number``.
-            number: How many classes there are.
-        """
+        """Return how often each class occurs in every draw: (draws, ``number``)."""
         if not self._weights.size:
             return np.zeros((0, number))
         places = self._cluster[runs] * number + classes
@@ -98,7 +93,7 @@ class Resampling:
         return result
 
     def by_run(self) -> Array:
-        """How often each run is drawn: (draws, runs)."""
+        """Return how often each run is drawn: (draws, runs)."""
         if not self._weights.size:
             return np.zeros((0, len(self._cluster)))
         taken: Array = self._weights[:, self._cluster]
@@ -115,10 +110,6 @@ class Resampling:
         with np.errstate(divide="ignore", invalid="ignore"):
             result: Array = np.where(bottoms > 0, tops / bottoms, np.nan)
         return result
-
-
-def _count(below: Array, runs: int | None) -> int:
-    return int(np.count_nonzero(below)) if runs is None else runs
 
 
 BINS = 10
@@ -236,7 +227,7 @@ class LabelCounts:
 
     @property
     def labelled(self) -> int:
-        """How many different labels are given at least once."""
+        """Return how many different labels are given at least once."""
         return int(np.unique(self.gold.labels).size)
 
 
@@ -251,12 +242,6 @@ def macro_f1(counts: LabelCounts, resampling: Resampling, *, runs: int, with_int
 
     A label that is only ever named by the answers has no F1 of its own; it counts in the micro average alone. In a
     bootstrap sample the mean is over the labels given in it.
-
-    Args:
-        counts: Of these runs.
-        resampling: Of the same runs.
-        runs: How many there are.
-        with_interval: Whether to draw one.
     """
     if not counts.labelled:
         return None

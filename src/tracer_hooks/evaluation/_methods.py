@@ -44,10 +44,8 @@ def evaluated_methods(
                 f"attributor {name!r} cannot be fitted to labels, so it cannot be cross-validated. "
                 "Run it without --cross-validate"
             )
-        entrant = EvaluatedMethod(
-            name=f"{name}, fitted ({folds} folds)", attributor_for=_by_fold(attributor, cases, folds, seed)
-        )
-        found.append(entrant)
+        fitted = _by_fold(attributor, cases, folds, seed)
+        found.append(EvaluatedMethod(name=f"{name}, fitted ({folds} folds)", attributor_for=fitted))
     return found
 
 
@@ -132,13 +130,6 @@ def ask(
 ) -> list[Answer]:
     """One answer for each case; an attributor that fails on a run is recorded and the rest goes on.
 
-    Args:
-        entrant: Who is asked.
-        cases: About what.
-        view: What the attributor is shown of a run.
-        told: Whether the expected answer is handed over.
-        progress: Told after each run.
-
     Raises:
         MissingExtraError: The attributor needs something that is not installed.
         ConfigError: The attributor cannot work as it is configured.
@@ -150,18 +141,16 @@ def ask(
         for answer in diagnose_each(asked, attributor=attributor):
             if isinstance(answer, (MissingExtraError, ConfigError)):  # no run would fare better
                 raise answer
-            answers.append(_answer_of(answer, seconds=time.perf_counter() - began))
+            seconds = time.perf_counter() - began
+            if isinstance(answer, Exception):
+                error = f"{type(answer).__name__}: {answer}"
+                answers.append(Answer(attribution=None, seconds=seconds, error=error))
+            else:  # the attributor knows better how long it took where it asked about several runs at once
+                answers.append(Answer(attribution=answer, seconds=answer.elapsed_s or seconds))
             began = time.perf_counter()
             if progress is not None:
                 progress(entrant.name, len(answers), len(cases))
     return answers
-
-
-def _answer_of(answer: Attribution | Exception, *, seconds: float) -> Answer:
-    """The answer with the time that it took, which is the attributor's word where it asked several at once."""
-    if isinstance(answer, Exception):
-        return Answer(attribution=None, seconds=seconds, error=f"{type(answer).__name__}: {answer}")
-    return Answer(attribution=answer, seconds=answer.elapsed_s or seconds)
 
 
 def problems_of(entrant: EvaluatedMethod, cases: Sequence[Case], answers: Sequence[Answer]) -> list[Problem]:

@@ -16,7 +16,7 @@ _STEP = re.compile(r"Step Number:\s*(\d+)", re.IGNORECASE)
 
 
 def official_hits(agent: str | None, step: int | None, gold_agent: str, gold_step: int | None) -> tuple[bool, bool]:
-    """Whether agent and step are right by the substring rules.
+    """Tell whether agent and step are right by the substring rules.
 
     Args:
         agent: The answer's agent; None for no answer.

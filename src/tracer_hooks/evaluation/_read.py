@@ -33,12 +33,7 @@ class _FoundRecords:
 
 
 def read_data(
-    dataset: str,
-    path: str | Path,
-    *,
-    limit: int | None = None,
-    seed: int = 0,
-    labels: Sequence[SecondLabel] = (),
+    dataset: str, path: str | Path, *, limit: int | None = None, seed: int = 0, labels: Sequence[SecondLabel] = ()
 ) -> EvaluationData:
     """The runs of a data set, with the reason in place of those that cannot be used.
 

@@ -48,7 +48,7 @@ class MethodRow(Record):
 
     @property
     def is_baseline(self) -> bool:
-        """Whether the row reads nothing, or next to nothing."""
+        """Tell whether the row reads nothing, or next to nothing."""
         return self.reads != "the run"
 
 
@@ -332,5 +332,5 @@ def length_words(low: int, high: int | None) -> str:
 
 
 def detection_title(section: DetectionSection) -> str:
-    """What the table of detection stands on."""
+    """Return what the table of detection stands on."""
     return f"who is blamed in {counted(section.passes, 'pass', 'passes')} and {counted(section.failures, 'failure')}"

@@ -73,12 +73,7 @@ def ranked_steps(attribution: Attribution) -> tuple[int, ...]:
 
 
 def score_guess(case: Case, guess: Guess | None) -> dict[str, float]:
-    """Every figure of :data:`STEP_METRICS` for one run; NaN where a figure does not apply.
-
-    Args:
-        case: A run with a labelled agent.
-        guess: The answer; None for an abstention.
-    """
+    """Every figure of :data:`STEP_METRICS` for one run; NaN where a figure does not apply."""
     gold = case.gold_agent
     assert gold is not None, "scored are runs with a labelled agent"
     if guess is None:
@@ -89,8 +84,8 @@ def score_guess(case: Case, guess: Guess | None) -> dict[str, float]:
         agent = float(fold_name(guess.agent) == fold_name(gold))
         step = float(case.gold_step is not None and guess.step == case.gold_step)
         joint = agent * step
-        rank = _rank(guess.ranking, case.gold_step)
-        distance = _distance(guess.step, case.gold_step)
+        rank = guess.ranking.index(case.gold_step) + 1 if case.gold_step in guess.ranking else math.inf
+        distance = math.inf if guess.step is None or case.gold_step is None else abs(guess.step - case.gold_step)
         official = official_hits(guess.agent, guess.step, gold, case.gold_step)
     answered = guess is not None
     return {
@@ -121,14 +116,6 @@ def as_arrays(rows: Sequence[Mapping[str, float]]) -> dict[str, Array]:
 
 def _where(applies: bool, **figures: float) -> dict[str, float]:
     return figures if applies else dict.fromkeys(figures, math.nan)
-
-
-def _rank(ranking: Sequence[int], gold: int | None) -> float:
-    return ranking.index(gold) + 1 if gold is not None and gold in ranking else math.inf
-
-
-def _distance(step: int | None, gold: int | None) -> float:
-    return math.inf if step is None or gold is None else abs(step - gold)
 
 
 LEVELS = ("pair", "agent", "mode")
@@ -167,7 +154,7 @@ class FaultScores:
 
 
 def fault_guess_of(answer: Answer) -> FaultGuess:
-    """What an attributor blames: its faults; without any, its one answer. An abstention blames nobody.
+    """Return what an attributor blames: its faults; without any, its one answer. An abstention blames nobody.
 
     For the ranking of agents an agent's strongest fault counts, and between equals the belief of its candidate steps;
     an abstention's candidates count, too, as they are still an order.
@@ -207,7 +194,12 @@ def score_faults(cases: Sequence[Case], guesses: Sequence[FaultGuess]) -> FaultS
     return FaultScores(
         micro={key: _micro(counts, len(cases)) for key, counts in labels.items()},
         labels=labels,
-        auc=_areas(cases, guesses, speakers),
+        auc=np.array(
+            [
+                within_run_auc(guess.ranks, faulty_speakers(case, who), who)
+                for case, guess, who in zip(cases, guesses, speakers, strict=True)
+            ]
+        ),
         answered=np.array([float(bool(guess.agents)) for guess in guesses]),
     )
 
@@ -254,22 +246,8 @@ def _micro(counts: LabelCounts, runs: int) -> tuple[Array, Array, Array]:
     return right, said, gold
 
 
-def _areas(cases: Sequence[Case], guesses: Sequence[FaultGuess], speakers: Sequence[Sequence[str]]) -> Array:
-    return np.array(
-        [
-            within_run_auc(guess.ranks, faulty_speakers(case, who), who)
-            for case, guess, who in zip(cases, guesses, speakers, strict=True)
-        ]
-    )
-
-
 def within_run_auc(ranks: Mapping[str, tuple[float, ...]], faulty: frozenset[str], speakers: Sequence[str]) -> float:
     """The share of pairs of a faulty and another speaker in which the faulty one is suspected more; ties count half.
-
-    Args:
-        ranks: Suspicion of each speaker by folded name; one that is missing is suspected least.
-        faulty: Folded names of the faulty speakers.
-        speakers: Folded names of all speakers.
 
     Returns:
         The area; NaN when all speakers are faulty or none is.

@@ -15,7 +15,7 @@ _FILE, _ROOT = "whowhen_file", "agentrx_root"
 
 
 def is_label_file(path: Path) -> bool:
-    """Whether a file is a list of labels, which name their runs' files, and holds no run."""
+    """Tell whether a file is a list of labels, which name their runs' files, and holds no run."""
     try:
         values = list(_values(path))
     except TrajectoryError:

@@ -16,15 +16,7 @@ from tracer_hooks.evaluation._scores import TOLERANCES, Guess, ScoredSteps
 def second_label_section(
     cases: Sequence[Case], rows: Sequence[ScoredSteps], group: Sequence[bool], draws: int, seed: int
 ) -> SecondLabelSection | None:
-    """The section for those runs of a group that have a second label; None without any.
-
-    Args:
-        cases: All runs with a labelled step.
-        rows: Methods with their answers to these.
-        group: Which of the runs belong to the group.
-        draws: Bootstrap samples.
-        seed: Of these.
-    """
+    """The section for those runs of a group that have a second label; None without any."""
     places = [place for place, case in enumerate(cases) if group[place] and case.second is not None]
     if not places:
         return None
@@ -47,7 +39,7 @@ def second_label_section(
 
 
 def agreement(case: Case) -> dict[str, float]:
-    """How the two labels of a run compare; both are there."""
+    """Return how the two labels of a run compare; both are there."""
     second = _second(case)
     agent = fold_name(case.gold_agent or "") == fold_name(second.agent)
     distance = math.inf if case.gold_step is None else abs(case.gold_step - second.step)
@@ -61,7 +53,7 @@ def agreement(case: Case) -> dict[str, float]:
 
 
 def hits(case: Case, guess: Guess | None) -> dict[str, float]:
-    """Which of the two labels an answer meets; NaN for ``both`` where they differ."""
+    """Return which of the two labels an answer meets; NaN for ``both`` where they differ."""
     second = _second(case)
     step, agent = (None, None) if guess is None else (guess.step, fold_name(guess.agent))
     met = {
@@ -85,4 +77,4 @@ def _second(case: Case) -> SecondLabel:
 
 def _means(rows: Sequence[Mapping[str, float]], resampling: Resampling) -> dict[str, Measure]:
     found = {name: resampling.mean(np.array([row[name] for row in rows])) for name in rows[0]}
-    return {name: one for name, one in found.items() if one is not None}
+    return {name: figure for name, figure in found.items() if figure is not None}

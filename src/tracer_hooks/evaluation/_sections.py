@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -38,19 +40,13 @@ LENGTHS: tuple[tuple[int, int | None], ...] = ((1, 4), (5, 10), (11, 17), (18, 3
 """Buckets of run length in steps: the levels of Who&When (5-17, 19-29, 31-49, 51-91, 93-130) without their gaps, and
 the first one divided, as nearly all of Algorithm-Generated lies in it."""
 _COMPARED = ("agent", "step", "joint")
+_Row = TypeVar("_Row", ScoredSteps, ScoredFaults)
 
 
 def step_section(
     cases: Sequence[Case], rows: Sequence[ScoredSteps], mask: Mask, resampling: Resampling
 ) -> StepSection | None:
-    """The section for the runs of ``mask``.
-
-    Args:
-        cases: All runs with a labelled step.
-        rows: Methods scored on these.
-        mask: Which of them belong to the group.
-        resampling: Of the group's runs.
-    """
+    """The section for the runs of ``mask``."""
     group = [case for case, taken in zip(cases, mask, strict=True) if taken]
     if not group:
         return None
@@ -70,7 +66,7 @@ def _step_row(row: ScoredSteps, mask: Mask, lengths: Array, resampling: Resampli
         name=row.name,
         reads=row.reads,
         told_reference=row.told,
-        measures={name: one for name, one in measures.items() if one is not None},
+        measures={name: figure for name, figure in measures.items() if figure is not None},
         by_length=tuple(_by_length(scores, lengths, resampling)),
         calibration=_calibration(row, mask),
         cost=None if row.answers is None else cost_of(chosen_rows(row.answers, mask)),
@@ -81,7 +77,7 @@ def _by_length(scores: dict[str, Array], lengths: Array, resampling: Resampling)
     for low, high in LENGTHS:
         inside = (lengths >= low) & (lengths <= (np.inf if high is None else high))
         found = {name: resampling.mean(np.where(inside, scores[name], np.nan)) for name in _COMPARED}
-        measures = {name: one for name, one in found.items() if one is not None}
+        measures = {name: figure for name, figure in found.items() if figure is not None}
         if measures:
             yield LengthRow(low=low, high=high, measures=measures)
 
@@ -98,20 +94,25 @@ def _calibration(row: ScoredSteps, mask: Mask) -> Calibration | None:
 
 
 def _step_comparisons(rows: Sequence[ScoredSteps], mask: Mask, resampling: Resampling) -> Iterator[Comparison]:
+    def difference(ours: ScoredSteps, best: ScoredSteps, metric: str) -> Measure | None:
+        return resampling.difference(ours.scores[metric][mask], best.scores[metric][mask])
+
+    return _comparisons(rows, _COMPARED, lambda row, metric: float(np.nanmean(row.scores[metric][mask])), difference)
+
+
+def _comparisons(
+    rows: Sequence[_Row],
+    metrics: Sequence[str],
+    value: Callable[[_Row, str], float],
+    difference: Callable[[_Row, _Row, str], Measure | None],
+) -> Iterator[Comparison]:
+    """Each attributor beside the row that does best without reading the run."""
     baselines = [row for row in rows if row.reads != READS_RUN]
-    if not baselines:
-        return
-    for row in rows:
-        if row.reads != READS_RUN:
-            continue
-        for metric in _COMPARED:
-            best = max(baselines, key=lambda one: float(np.nanmean(one.scores[metric][mask])))
-            ours, theirs = row.scores[metric][mask], best.scores[metric][mask]
-            difference: Measure | None = resampling.difference(ours, theirs)
-            if difference is not None:
-                yield Comparison(
-                    row=row.name, told_reference=row.told, metric=metric, best=best.name, difference=difference
-                )
+    for row in rows if baselines else ():
+        for metric in metrics if row.reads == READS_RUN else ():
+            best = max(baselines, key=lambda baseline: value(baseline, metric))
+            if (found := difference(row, best, metric)) is not None:
+                yield Comparison(row=row.name, told_reference=row.told, metric=metric, best=best.name, difference=found)
 
 
 _NAMED = "normalised"
@@ -130,14 +131,7 @@ COMPARED = ("pair_micro", "agent_micro", "mode_micro", "auc")
 def fault_section(
     cases: Sequence[Case], rows: Sequence[ScoredFaults], mask: Mask, resampling: Resampling
 ) -> FaultSection | None:
-    """The section for the runs of ``mask``.
-
-    Args:
-        cases: All runs with labelled faults.
-        rows: Methods scored on these.
-        mask: Which of them belong to the group.
-        resampling: Of the group's runs.
-    """
+    """The section for the runs of ``mask``."""
     if not mask.any():
         return None
     known = next(row.scores.labels for row in rows if row.scores.labels is not None)
@@ -156,7 +150,7 @@ def _fault_row(row: ScoredFaults, mask: Mask, resampling: Resampling) -> FaultRo
         name=row.name,
         reads=row.reads,
         told_reference=row.told,
-        measures={name: one for name, one in measures.items() if one is not None},
+        measures={name: figure for name, figure in measures.items() if figure is not None},
         cost=None if row.answers is None else cost_of(chosen_rows(row.answers, mask)),
     )
 
@@ -166,28 +160,22 @@ def _figures() -> dict[str, Callable[[FaultScores, Mask, Resampling], Measure | 
     for how in NAMINGS:
         ending = "" if how == _NAMED else f"_{how}"
         for level in LEVELS:
-            found[f"{level}_micro{ending}"] = _micro(level, how)
-            found[f"{level}_macro{ending}"] = _macro(level, how)
+            found[f"{level}_micro{ending}"] = partial(_micro, level, how)
+            found[f"{level}_macro{ending}"] = partial(_macro, level, how)
     found["auc"] = lambda scores, mask, resampling: resampling.mean(scores.auc[mask])
     found["answered"] = lambda scores, mask, resampling: resampling.mean(scores.answered[mask])
     return {name: found[name] for name in FAULT_METRICS}
 
 
-def _micro(level: str, how: str) -> Callable[[FaultScores, Mask, Resampling], Measure | None]:
-    def measure(scores: FaultScores, mask: Mask, resampling: Resampling) -> Measure | None:
-        return resampling.ratio(*_f1_parts(scores, level, how, mask), runs=int(mask.sum()))
-
-    return measure
+def _micro(level: str, how: str, scores: FaultScores, mask: Mask, resampling: Resampling) -> Measure | None:
+    return resampling.ratio(*_f1_parts(scores, level, how, mask), runs=int(mask.sum()))
 
 
-def _macro(level: str, how: str) -> Callable[[FaultScores, Mask, Resampling], Measure | None]:
-    def measure(scores: FaultScores, mask: Mask, resampling: Resampling) -> Measure | None:
-        if scores.labels is None:
-            return None
-        counts = scores.labels[level, how].within(mask)
-        return macro_f1(counts, resampling, runs=int(mask.sum()), with_interval=how == _NAMED)
-
-    return measure
+def _macro(level: str, how: str, scores: FaultScores, mask: Mask, resampling: Resampling) -> Measure | None:
+    if scores.labels is None:
+        return None
+    counts = scores.labels[level, how].within(mask)
+    return macro_f1(counts, resampling, runs=int(mask.sum()), with_interval=how == _NAMED)
 
 
 def _f1_parts(scores: FaultScores, level: str, how: str, mask: Mask) -> tuple[Array, Array]:
@@ -196,18 +184,14 @@ def _f1_parts(scores: FaultScores, level: str, how: str, mask: Mask) -> tuple[Ar
 
 
 def _fault_comparisons(rows: Sequence[ScoredFaults], mask: Mask, resampling: Resampling) -> Iterator[Comparison]:
-    baselines = [row for row in rows if row.reads != READS_RUN]
-    for row in rows:
-        if row.reads != READS_RUN:
-            continue
-        for metric in COMPARED:
-            ours = _parts(row.scores, metric, mask)
-            best = max(baselines, key=lambda one: _value(_parts(one.scores, metric, mask)))
-            difference = resampling.ratio_difference(ours, _parts(best.scores, metric, mask))
-            if difference is not None:
-                yield Comparison(
-                    row=row.name, told_reference=row.told, metric=metric, best=best.name, difference=difference
-                )
+    def value(row: ScoredFaults, metric: str) -> float:
+        above, below = _parts(row.scores, metric, mask)
+        return float(above.sum() / below.sum()) if below.sum() else 0.0
+
+    def difference(ours: ScoredFaults, best: ScoredFaults, metric: str) -> Measure | None:
+        return resampling.ratio_difference(_parts(ours.scores, metric, mask), _parts(best.scores, metric, mask))
+
+    return _comparisons(rows, COMPARED, value, difference)
 
 
 def _parts(scores: FaultScores, metric: str, mask: Mask) -> tuple[Array, Array]:
@@ -218,10 +202,6 @@ def _parts(scores: FaultScores, metric: str, mask: Mask) -> tuple[Array, Array]:
     return np.where(known, areas, 0.0), known.astype(np.float64)
 
 
-def _value(parts: tuple[Array, Array]) -> float:
-    return float(parts[0].sum() / parts[1].sum()) if parts[1].sum() else 0.0
-
-
 _MOST_PAIRS = 2_000_000
 """Pairs of a failure and a pass up to which the area's interval is drawn; beyond that the area alone is given."""
 
@@ -229,14 +209,7 @@ _MOST_PAIRS = 2_000_000
 def detection_section(
     cases: Sequence[Case], rows: Sequence[DetectedRuns], mask: Mask, resampling: Resampling
 ) -> DetectionSection | None:
-    """The section for the runs of ``mask``; None when the outcome of none is known.
-
-    Args:
-        cases: All runs.
-        rows: Answers to these.
-        mask: Which of them belong to the group.
-        resampling: Of the group's runs.
-    """
+    """The section for the runs of ``mask``; None when the outcome of none is known."""
     group = [case for case, taken in zip(cases, mask, strict=True) if taken]
     passed = np.array([case.outcome is RunOutcome.SUCCEEDED for case in group], dtype=np.bool_)
     failed = np.array([case.outcome is RunOutcome.FAILED for case in group], dtype=np.bool_)
@@ -253,17 +226,14 @@ def _detection_row(
     row: DetectedRuns, answers: Sequence[Answer], passed: Mask, failed: Mask, resampling: Resampling
 ) -> DetectionRow:
     blamed = np.array([float(answer.given is not None) for answer in answers])
+    confidences = np.array([0.0 if answer.given is None else answer.given.confidence for answer in answers])
     return DetectionRow(
         name=row.name,
         outcome_told=row.told,
         false_alarms=resampling.mean(np.where(passed, blamed, np.nan)),
         attributed=resampling.mean(np.where(failed, blamed, np.nan)),
-        separation=separation(_confidences(answers), failed, passed, resampling),
+        separation=separation(confidences, failed, passed, resampling),
     )
-
-
-def _confidences(answers: Sequence[Answer]) -> Array:
-    return np.array([0.0 if answer.given is None else answer.given.confidence for answer in answers])
 
 
 def separation(confidences: Array, failed: Mask, passed: Mask, resampling: Resampling) -> Measure | None:

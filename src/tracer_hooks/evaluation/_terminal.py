@@ -40,7 +40,7 @@ _MOST_IMPORTANT = frozenset({"agent", "step", "hit_3", "answered", "pair_micro",
 
 
 def evaluation_tables(report: EvaluationReport, *, width: int = _WIDE) -> RenderableType:
-    """What :func:`rich.print` shows of an evaluation: a table for each group, what reads nothing below the line.
+    """Return what :func:`rich.print` shows of an evaluation: a table for each group, what reads nothing below the line.
 
     Args:
         report: What was measured.
@@ -107,8 +107,8 @@ def _facts(row: StepRow) -> Iterator[str]:
         yield f"confidence {found.confidence:.2f} for {found.accuracy:.2f} right: ECE {found.ece:.3f}"
         yield f"Brier {found.brier:.3f}"
     lengths = [
-        f"{length_words(one.low, one.high)}: {percent(one.measures['step'])} of {one.measures['step'].runs}"
-        for one in row.by_length
+        f"{length_words(bucket.low, bucket.high)}: {percent(bucket.measures['step'])} of {bucket.measures['step'].runs}"
+        for bucket in row.by_length
     ]
     if len(lengths) > 1:
         yield f"step by length {', '.join(lengths)}"
@@ -134,19 +134,21 @@ def _detection(section: DetectionSection) -> Iterator[RenderableType]:
     for row in section.rows:
         figures = (row.false_alarms, row.attributed, row.separation)
         told = "told" if row.outcome_told else "withheld"
-        table.add_row(_text(row.name), told, *(percent(one, interval=True) for one in figures))
+        table.add_row(_text(row.name), told, *(percent(figure, interval=True) for figure in figures))
     yield table
 
 
 def _second(section: SecondLabelSection, columns: dict[str, str]) -> Iterator[RenderableType]:
-    said = section.agreement
+    agreement = section.agreement
     named = {"step": "step", "within_1": "±1", "within_3": "±3", "within_5": "±5", "agent": "agent", "step_any": "any"}
-    parts = [f"{word} {percent(said.get(name), interval=name in ('step', 'agent'))}" for name, word in named.items()]
+    parts = [
+        f"{word} {percent(agreement.get(name), interval=name in ('step', 'agent'))}" for name, word in named.items()
+    ]
     yield _text(f"two teams of labellers on {section.runs} runs agree: {', '.join(parts)}")
     table = _table("against either label", columns.values())
     for row in section.rows:
         name = row_name(row.name, told=row.told_reference)
-        table.add_row(_text(name), *(percent(row.measures.get(one)) for one in columns))
+        table.add_row(_text(name), *(percent(row.measures.get(figure)) for figure in columns))
     yield table
 
 

@@ -6,7 +6,8 @@ import functools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from tracer_hooks.evaluation._scores import (
     score_faults,
     score_guesses,
 )
-from tracer_hooks.schema import ErrorMode, Step, Trajectory
+from tracer_hooks.schema import ErrorMode, Trajectory
 
 __all__ = [
     "FaultBaseline",
@@ -101,7 +102,10 @@ def random_step(case: Case) -> dict[str, float]:
         "joint": joint,
         **{f"hit_{k}": is_there * min(k, count) / count for k in HITS},
         "mrr": is_there * sum(1 / rank for rank in range(1, count + 1)) / count,
-        **{f"within_{k}": _near(steps, gold, k) / count for k in TOLERANCES},
+        **{
+            f"within_{k}": is_there * sum(abs(step.index - (gold or 0)) <= k for step in steps) / count
+            for k in TOLERANCES
+        },
         "answered": 1.0,
         "agent_answered": agent,
         "step_answered": step,
@@ -110,10 +114,6 @@ def random_step(case: Case) -> dict[str, float]:
         "official_agent": sum(official_hits(name, 0, wanted, None)[0] for name in names) / len(names),
         "official_step": sum(official_hits("x", k, "", gold)[1] for k in range(count)) / count,
     }
-
-
-def _near(steps: tuple[Step, ...], gold: int | None, tolerance: int) -> int:
-    return 0 if gold is None else sum(abs(step.index - gold) <= tolerance for step in steps)
 
 
 def position_prior(cases: Sequence[Case]) -> list[Guess | None]:
@@ -160,16 +160,19 @@ def agent_prior(cases: Sequence[Case]) -> list[Guess | None]:
 class _HeldOut:
     """Counts over all questions but one."""
 
-    def __init__(self, found: Iterable[tuple[str, object]]) -> None:
-        self._all: Counter[object] = Counter()
-        self._by_question: defaultdict[str, Counter[object]] = defaultdict(Counter)
+    def __init__(self, found: Iterable[tuple[str, object]] = ()) -> None:
+        self._all: Counter[Any] = Counter()
+        self._by_question: defaultdict[str, Counter[Any]] = defaultdict(Counter)
         for question, value in found:
-            self._all[value] += 1
-            self._by_question[question][value] += 1
+            self.add(question, value)
 
-    def without(self, question: str) -> Counter[object]:
-        own = self._by_question.get(question, Counter())
-        return Counter({value: count - own[value] for value, count in self._all.items()})
+    def add(self, question: str, value: object) -> None:
+        self._all[value] += 1
+        self._by_question[question][value] += 1
+
+    def without(self, question: str) -> Counter[Any]:
+        held_out = self._by_question.get(question, Counter())
+        return Counter({value: count - held_out[value] for value, count in self._all.items()})
 
 
 _MARKER = re.compile(r"exitcode: [1-9]|Traceback \(most recent call last\)|execution failed")
@@ -182,15 +185,12 @@ def before_error_marker(trajectory: Trajectory) -> Guess | None:
     shows one has nothing before it and is passed over.
     """
     for step in trajectory.steps:
-        if any(_MARKER.search(text) for text in _own_results(step)):
+        results = [text for call in step.tool_calls for text in (call.result, call.error) if text]
+        if any(_MARKER.search(text) for text in results):
             return ranked(trajectory, [step.index])
         if step.index and _MARKER.search(step.content):
             return ranked(trajectory, [step.index - 1])
     return ranked(trajectory, [1] if len(trajectory.steps) > 1 else [])
-
-
-def _own_results(step: Step) -> list[str]:
-    return [text for call in step.tool_calls for text in (call.result, call.error) if text]
 
 
 NOTHING = "nothing"
@@ -252,31 +252,8 @@ _Label = tuple[str | None, ErrorMode | None]
 """An agent, a mode, or both as a pair."""
 
 
-@dataclass(slots=True)
-class _Tally:
-    runs: int = 0
-    labels: Counter[_Label] = field(default_factory=Counter)
-
-
-@dataclass(slots=True)
-class _Kind:
-    """The labels of all runs of one kind of team, and of each question's."""
-
-    whole: _Tally = field(default_factory=_Tally)
-    by_question: defaultdict[str, _Tally] = field(default_factory=lambda: defaultdict(_Tally))
-
-    def add(self, question: str, labels: frozenset[_Label]) -> None:
-        for tally in (self.whole, self.by_question[question]):
-            tally.runs += 1
-            tally.labels.update(labels)
-
-    def runs_without(self, question: str) -> int:
-        return self.whole.runs - self.by_question[question].runs
-
-    def shares_without(self, question: str) -> dict[_Label, float]:
-        """How often each label is given in the runs of other questions."""
-        own, runs = self.by_question[question].labels, self.runs_without(question)
-        return {label: (count - own[label]) / runs for label, count in self.whole.labels.items()} if runs else {}
+_RUN: _Label = (None, None)
+"""Stands among the counted labels for the run itself."""
 
 
 def roster_prior(cases: Sequence[Case]) -> list[FaultGuess]:
@@ -305,17 +282,20 @@ def _labels(case: Case) -> frozenset[_Label]:
 def _shares(
     cases: Sequence[Case], labels: Sequence[frozenset[_Label]], teams: Sequence[str]
 ) -> list[dict[_Label, float]]:
-    by_roster: defaultdict[frozenset[str], _Kind] = defaultdict(_Kind)
-    by_team: defaultdict[str, _Kind] = defaultdict(_Kind)
+    by_roster: defaultdict[frozenset[str], _HeldOut] = defaultdict(_HeldOut)
+    by_team: defaultdict[str, _HeldOut] = defaultdict(_HeldOut)
     rosters = [frozenset(speakers_of(case.trajectory)) for case in cases]
     for case, roster, team, found in zip(cases, rosters, teams, labels, strict=True):
-        by_roster[roster].add(case.question, found)
-        by_team[team].add(case.question, found)
+        for label in (_RUN, *found):
+            by_roster[roster].add(case.question, label)
+            by_team[team].add(case.question, label)
     shares = []
     for case, roster, team in zip(cases, rosters, teams, strict=True):
-        same = by_roster[roster]
-        kind = same if same.runs_without(case.question) >= _ENOUGH else by_team[team]
-        shares.append(kind.shares_without(case.question))
+        counts = by_roster[roster].without(case.question)
+        if counts[_RUN] < _ENOUGH:
+            counts = by_team[team].without(case.question)
+        runs = counts.pop(_RUN)
+        shares.append({label: count / runs for label, count in counts.items()} if runs else {})
     return shares
 
 

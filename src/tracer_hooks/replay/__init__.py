@@ -102,14 +102,7 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "._correction": (
-            "Correction",
-            "Corrector",
-            "RepairInjector",
-            "TapedRequest",
-            "with_guidance",
-            "with_message",
-        ),
+        "._correction": ("Correction", "Corrector", "RepairInjector", "TapedRequest", "with_guidance", "with_message"),
         "._counterfactual": (
             "Arm",
             "CorrectionOf",
@@ -119,19 +112,8 @@ lazy_names(
             "examine_step",
             "live_usage",
         ),
-        "._decisive": (
-            "DecisiveSearch",
-            "StepBelief",
-            "Untested",
-            "find_decisive_step",
-        ),
-        "._player": (
-            "Divergence",
-            "TapeMode",
-            "TapePlayer",
-            "ToolRules",
-            "ToolUse",
-        ),
+        "._decisive": ("DecisiveSearch", "StepBelief", "Untested", "find_decisive_step"),
+        "._player": ("Divergence", "TapeMode", "TapePlayer", "ToolRules", "ToolUse"),
         "._proposers": (
             "FeedbackProposer",
             "GuidanceProposer",
@@ -142,21 +124,8 @@ lazy_names(
             "corrections_by",
             "proposers_of",
         ),
-        "._replay": (
-            "Replayed",
-            "Resumed",
-            "Resumption",
-            "TeamRunner",
-            "Trial",
-            "replay_tape",
-            "resume_tape",
-        ),
-        "._statistics": (
-            "SequentialTest",
-            "difference_interval",
-            "paired_interval",
-            "wilson",
-        ),
+        "._replay": ("Replayed", "Resumed", "Resumption", "TeamRunner", "Trial", "replay_tape", "resume_tape"),
+        "._statistics": ("SequentialTest", "difference_interval", "paired_interval", "wilson"),
         "._tape": (
             "Tape",
             "TapedModelCall",

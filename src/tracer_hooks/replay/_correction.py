@@ -63,12 +63,12 @@ class Correction(Record):
 
     @property
     def is_reply(self) -> bool:
-        """Whether it gives the reply itself."""
+        """Tell whether it gives the reply itself."""
         return self.content is not None or bool(self.tool_calls)
 
     @property
     def is_resample(self) -> bool:
-        """Whether nothing is changed: the agent is asked the very same again."""
+        """Tell whether nothing is changed: the agent is asked the very same again."""
         return not (self.is_reply or self.guidance or self.message or self.instructions is not None)
 
     def applied_to(self, request: ModelRequest) -> ModelRequest | None:
@@ -151,7 +151,7 @@ class TapedRequest:
         return cls(calls[0])
 
     def matches(self, request: ModelRequest | ToolRequest) -> bool:
-        """Whether ``request`` is this one; a tool call never is."""
+        """Tell whether ``request`` is this one; a tool call never is."""
         if isinstance(request, ToolRequest):
             return False
         return request.agent == self.call.agent and self.call.digest == model_digest(request.agent, request.messages)

@@ -231,11 +231,6 @@ class Examination:
 
     Going on is sound, since the evidence may be looked at after each pair.
 
-    Args:
-        replay: The failed run, and how to replay it.
-        step: The step.
-        correction_of: What is done instead.
-
     Raises:
         ReplayError: The step cannot be corrected.
     """
@@ -294,7 +289,7 @@ class Examination:
                 self._placebo, self._placebo_step = _placebo(self._replay, self.step, self._correction_of, test.pairs)
 
     def result(self) -> Counterfactual:
-        """What came of it so far."""
+        """Return what came of it so far."""
         corrected, control, test = self._corrected, self._control, self._test
         return Counterfactual(
             run_id=self._replay.recorded.tape.run_id,

@@ -48,7 +48,7 @@ class StepBelief:
         return tuple(self._shares)
 
     def probability(self, step: int) -> float:
-        """How probable it is that ``step`` is the decisive one; 0 for a step that is not known."""
+        """Return how probable it is that ``step`` is the decisive one; 0 for a step that is not known."""
         return self._shares.get(step, 0.0)
 
     def holds(self, step: int) -> float:
@@ -291,7 +291,7 @@ class _Search:
 
     @property
     def is_over(self) -> bool:
-        """Whether a step is found, or nothing more may be spent."""
+        """Tell whether a step is found, or nothing more may be spent."""
         return self.bounds.found is not None or self._replay.spending.refusal is not None
 
     def test_with(self, writer: Proposer) -> None:
@@ -327,12 +327,16 @@ class _Search:
                 return
 
     def _suspect(self) -> Examination | None:
-        known = [one for one in self._tested if one.step > self.bounds.cleared]
+        known = [examination for examination in self._tested if examination.step > self.bounds.cleared]
         belief = self._belief()
-        return max(known, key=lambda one: (belief.probability(one.step), one.result().e_value), default=None)
+        return max(
+            known,
+            key=lambda examination: (belief.probability(examination.step), examination.result().e_value),
+            default=None,
+        )
 
     def answer(self) -> DecisiveSearch:
-        """What was found.
+        """Return what was found.
 
         Raises:
             ReplayError: No step at all could be tested.
@@ -346,7 +350,7 @@ class _Search:
             Candidate(agent=steps[step].agent, step=step, score=int(belief.probability(step) * 1e6) / 1e6)
             for step in ranked
         )
-        tested = [one.result() for one in self._tested]
+        tested = [examination.result() for examination in self._tested]
         return _answer(self._replay, self.bounds, tested, self._untested).model_copy(update={"suspects": suspects})
 
     def _go_on(self, examination: Examination, pairs: int, *, most: int | None = None) -> None:
@@ -358,10 +362,10 @@ class _Search:
     def _belief(self) -> StepBelief:
         """The suspicion before, and what each run says of it."""
         resumed: dict[int, tuple[int, int]] = {}
-        for one in self._tested:
-            result = one.result()
+        for examination in self._tested:
+            result = examination.result()
             # A corrected step is made anew, so the run goes on from it; a control keeps it.
-            for arm, step in ((result.corrected, one.step), (result.control, one.step + 1)):
+            for arm, step in ((result.corrected, examination.step), (result.control, examination.step + 1)):
                 runs, passes = resumed.get(step, (0, 0))
                 resumed[step] = runs + arm.trials, passes + arm.flips
         return StepBelief.of(self._replay.steps, self._attribution).after(resumed)
@@ -395,7 +399,7 @@ def _answer(
 def _left_open(
     replay: StepReplay, bounds: _Bounds, tested: Sequence[Counterfactual], untested: Sequence[Untested]
 ) -> list[str]:
-    """What the answer does not know."""
+    """Return what the answer does not know."""
     notes = []
     refusal = replay.spending.refusal
     if refusal is not None and (bounds.open or any(item.stopped == refusal for item in tested)):

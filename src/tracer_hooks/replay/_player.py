@@ -34,7 +34,7 @@ class Divergence:
 
 
 def model_divergence(tape: Tape, expected: TapedModelCall | None, request: ModelRequest) -> Divergence:
-    """How ``request`` differs from the call that the tape holds at its place."""
+    """Return how ``request`` differs from the call that the tape holds at its place."""
     if expected is None:
         reason = f"the tape holds no further model call of {request.agent!r}"
     else:
@@ -44,7 +44,7 @@ def model_divergence(tape: Tape, expected: TapedModelCall | None, request: Model
 
 
 def tool_divergence(expected: TapedToolCall | None, request: ToolRequest) -> Divergence:
-    """How a tool call differs from the call that the tape holds at its place."""
+    """Return how a tool call differs from the call that the tape holds at its place."""
     if expected is None:
         reason = f"the tape holds no call of the tool {request.name!r} here"
     elif expected.name != request.name:
@@ -117,7 +117,7 @@ class ToolRules:
         return cls(default=named.pop("*", None), named=named)
 
     def use(self, tool: str) -> ToolUse:
-        """What ``tool`` may do.
+        """Return what ``tool`` may do.
 
         Raises:
             ReplayError: It is not declared.
@@ -132,7 +132,7 @@ class ToolRules:
         return found
 
     def rebuilds(self, tool: str) -> bool:
-        """Whether taped calls of ``tool`` run for their effect."""
+        """Tell whether taped calls of ``tool`` run for their effect."""
         return self.named.get(tool, self.default) is ToolUse.REBUILT
 
 

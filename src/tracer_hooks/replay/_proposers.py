@@ -249,7 +249,7 @@ def _messages(failure: Failure, at: int, *, continues: bool) -> list[dict[str, s
 def corrections_by(
     proposer: Proposer, replay: StepReplay, *, attribution: Attribution | None = None, reference: str | None = None
 ) -> CorrectionOf:
-    """What gives the correction of each step, as ``proposer`` writes it; each one is written once.
+    """Return what gives the correction of each step, as ``proposer`` writes it; each one is written once.
 
     It raises ReplayError for a step without a correction, and for one whose correction gives the expected answer away.
     The tokens that it takes to write one are counted as spent.
@@ -292,7 +292,7 @@ def _failure(replay: StepReplay, attribution: Attribution | None, reference: str
 
 
 def _expect_repair(proposer: Proposer, repair: object, failure: Failure, step: int) -> Repair:
-    """What the proposer gave, if it can be carried out at the step.
+    """Return what the proposer gave, if it can be carried out at the step.
 
     Raises:
         ReplayError: It cannot.

@@ -32,12 +32,12 @@ class Trial:
 
     @property
     def passed(self) -> bool:
-        """Whether the check was satisfied."""
+        """Tell whether the check was satisfied."""
         return self.trajectory.outcome is RunOutcome.SUCCEEDED
 
     @property
     def failed(self) -> bool:
-        """Whether the run failed; a run that was broken off neither passed nor failed."""
+        """Tell whether the run failed; a run that was broken off neither passed nor failed."""
         return self.trajectory.outcome is RunOutcome.FAILED
 
 
@@ -49,7 +49,7 @@ class TeamRunner(Protocol):
 
     @property
     def task(self) -> str:
-        """What the team is asked to do."""
+        """Return what the team is asked to do."""
         ...
 
     def run(self, intervention: Intervention | None = None, *, kind: RunKind = RunKind.REPLAY) -> Trial:
@@ -81,7 +81,7 @@ class Replayed:
 
     @property
     def is_from_tape(self) -> bool:
-        """Whether every model call was answered by the tape, and none asked for anything else."""
+        """Tell whether every model call was answered by the tape, and none asked for anything else."""
         return self.live == 0 and not self.divergences
 
 
@@ -142,7 +142,7 @@ class Resumption:
 
     @property
     def interventions(self) -> list[Intervention]:
-        """What has to be asked before and after every call of the run."""
+        """Return what has to be asked before and after every call of the run."""
         return [part for part in (self._player, self._injector) if part is not None]
 
     @property
@@ -152,7 +152,7 @@ class Resumption:
 
     @property
     def is_as_planned(self) -> bool:
-        """Whether all steps before the resumed one came from the tape, so far."""
+        """Tell whether all steps before the resumed one came from the tape, so far."""
         return self._player is None or not self._player.divergences
 
     @property
@@ -165,7 +165,7 @@ class Resumption:
 
     @property
     def note(self) -> str:
-        """What of the plan could not be done; empty where all could."""
+        """Return what of the plan could not be done; empty where all could."""
         notes = []
         player = self._player
         if player is not None and self._repair.resume_from is not None and player.divergences:

@@ -91,12 +91,12 @@ class SequentialTest:
 
     @property
     def is_significant(self) -> bool:
-        """Whether the correction makes a difference."""
+        """Tell whether the correction makes a difference."""
         return self.e_value >= 1 / self.alpha
 
     @property
     def is_futile(self) -> bool:
-        """Whether even flips of all remaining pairs, and of none of their controls, would not be enough."""
+        """Tell whether even flips of all remaining pairs, and of none of their controls, would not be enough."""
         left = self.max_pairs - self.pairs
         best = sum(
             product * _ratio(True, False, rate, control) ** left

@@ -157,7 +157,7 @@ class Tape(Record):
         return self
 
     def messages_of(self, call: TapedModelCall) -> list[Message]:
-        """What the model was shown in ``call``."""
+        """Return what the model was shown in ``call``."""
         return [dict(self.messages[position]) for position in call.messages]
 
     def at_step(self, step: int) -> tuple[TapedModelCall, ...]:
@@ -296,7 +296,7 @@ class _Messages:
         return [self._digest(message) for message in messages]
 
     def places(self, messages: Iterable[Message]) -> tuple[int, ...]:
-        """Where each message is kept."""
+        """Return where each message is kept."""
         return tuple(self._place(message) for message in messages)
 
     def _digest(self, message: Message) -> str:
@@ -315,7 +315,7 @@ class _Messages:
 
 
 def _is_complete(invocation: Invocation) -> bool:
-    """Whether it ended with a reply or an error; what was broken off gave nothing that could be replayed."""
+    """Tell whether it ended with a reply or an error; what was broken off gave nothing that could be replayed."""
     return invocation.ended and semconv.ABANDONED not in invocation.attributes
 
 

@@ -41,10 +41,7 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "._diagnosis": (
-            "diagnosis_text",
-            "suggestion",
-        ),
+        "._diagnosis": ("diagnosis_text", "suggestion"),
         "._improvement": (
             "ReportComparison",
             "ReportImprovement",
@@ -53,19 +50,7 @@ lazy_names(
             "render_improvement",
             "write_improvement",
         ),
-        "._page": (
-            "IndexEntry",
-            "asset",
-            "render_html",
-            "write_html",
-            "write_index",
-        ),
-        "._trials": (
-            "ReportAttempt",
-            "ReportRun",
-            "repair_line",
-            "repair_reason",
-            "repair_text",
-        ),
+        "._page": ("IndexEntry", "asset", "render_html", "write_html", "write_index"),
+        "._trials": ("ReportAttempt", "ReportRun", "repair_line", "repair_reason", "repair_text"),
     },
 )

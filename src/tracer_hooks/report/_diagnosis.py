@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracer_hooks.report._steps import ON_PAGE, visible_candidates
 from tracer_hooks.report._values import VALUE_LONGEST, describe, value_paths
 from tracer_hooks.report._wording import (
+    View,
     agent_words,
     belief_note,
     certainty_words,
@@ -39,11 +39,7 @@ _ANY = (_OPENINFERENCE, _TRACELOOP, _GENAI)
 
 
 def content_switch(instrumentation: str | None) -> str:
-    """What to set where the team runs, so that a trace holds texts: for this instrumentation scope, else for each.
-
-    Args:
-        instrumentation: The scope's name, such as ``openinference.instrumentation.langchain``.
-    """
+    """What to set where the team runs, so that a trace holds texts: for this instrumentation scope, else for each."""
     scope = (instrumentation or "").lower()
     switches = next((found for part, found in _BY_SCOPE if scope.startswith(part)), None)
     if switches is None:
@@ -178,7 +174,7 @@ def _link_of(attribution: Attribution, finding: Evidence) -> ValueLink | None:
 
 
 def _whence(link: ValueLink | None, finding: Evidence, trajectory: Trajectory | None) -> str:
-    """Where the right value stands."""
+    """Return where the right value stands."""
     steps = trajectory.steps if trajectory is not None else ()
     source = steps[link.source] if link is not None and link.source is not None and link.source < len(steps) else None
     if source is not None and not source.tool_calls:
@@ -201,77 +197,12 @@ _QUOTE_LONGEST = 600
 _MOST_QUOTES = 12
 
 
-@dataclass(frozen=True, kw_only=True)
-class QuoteView:
-    """A quoted passage with what it shows."""
-
-    step: int
-    linked: bool
-    """Whether the step is in the page."""
-    agent: str
-    quote: str
-    why: str
-    weight: str
-    """How much it speaks for the blame, in log-odds; empty when nothing weighs it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CandidateView:
-    """One ranked possibility."""
-
-    agent: str
-    step: int
-    linked: bool
-    percent: str
-    width: float
-    """Length of the bar in percent."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DiagnosisView:
-    """Everything that the diagnosis card shows."""
-
-    verdict: str
-    abstained: bool
-    certainty: str
-    """``clear``, ``likely``, ``weak``, or empty when nobody is named."""
-    agent: str
-    step: int | None
-    linked: bool
-    mode: str
-    mode_title: str
-    mode_definition: str
-    mode_group: str
-    percent: str
-    width: float
-    words: str
-    agent_words: str
-    suggestion: str
-    evidence: tuple[QuoteView, ...]
-    spread: tuple[QuoteView, ...]
-    candidates: tuple[CandidateView, ...]
-    note: str
-    """Why the beliefs do not add up to 100 %; empty when they do."""
-    faults: tuple[str, ...]
-    fault_numbers: tuple[str, ...]
-    """The same with the belief in each, which is no share of the belief in the step."""
-    source: str
-    """Which attributor answered, how long it took and which tokens it used."""
-
-
 def diagnosis_view(
     attribution: Attribution, agents: dict[int, str], shown: Set[int], trajectory: Trajectory | None = None
-) -> DiagnosisView:
-    """``attribution`` for the template.
-
-    Args:
-        attribution: The diagnosis.
-        agents: The agent of every step.
-        shown: Indices of the steps in the page: only those can be linked.
-        trajectory: The run, so that the advice can name its tools and errors.
-    """
+) -> View:
+    """``attribution`` for the template."""
     mode = attribution.error_mode
-    return DiagnosisView(
+    return dict(
         verdict=verdict_words(attribution),
         abstained=attribution.certainty is None,
         certainty=attribution.certainty or "",
@@ -290,7 +221,7 @@ def diagnosis_view(
         evidence=tuple(_quote(each, agents, shown) for each in attribution.evidence[:_MOST_QUOTES]),
         spread=tuple(_quote(each, agents, shown) for each in attribution.spread[:_MOST_QUOTES]),
         candidates=tuple(
-            CandidateView(
+            dict(
                 agent=clean(each.agent),
                 step=each.step,
                 linked=each.step in shown,
@@ -306,11 +237,11 @@ def diagnosis_view(
     )
 
 
-def _quote(evidence: Evidence, agents: dict[int, str], shown: Set[int]) -> QuoteView:
+def _quote(evidence: Evidence, agents: dict[int, str], shown: Set[int]) -> View:
     quote = clean(evidence.quote)
     if len(quote) > _QUOTE_LONGEST:
         quote = quote[:_QUOTE_LONGEST].rstrip() + " …"
-    return QuoteView(
+    return dict(
         step=evidence.step,
         linked=evidence.step in shown,
         agent=clean(agents.get(evidence.step, "")),
@@ -361,7 +292,7 @@ _MOST_VALUES = 4
 
 
 def diagnosis_text(trajectory: Trajectory, attribution: Attribution) -> RenderableType:
-    """What :func:`rich.print` shows of a diagnosis.
+    """Return what :func:`rich.print` shows of a diagnosis.
 
     Text from the run is never read as markup, so brackets in it are shown as they are.
     """
@@ -444,7 +375,7 @@ def _values(trajectory: Trajectory, attribution: Attribution) -> Iterator[Text]:
 
 
 def _weight(link: ValueLink, last: int) -> tuple[bool, bool, bool, int]:
-    """What is told first: what went wrong, the answer, where values come from, and who only repeats them."""
+    """Return what is told first: what went wrong, the answer, where values come from, and who only repeats them."""
     return not link.origin.is_departure, link.step != last, link.origin is ValueOrigin.COPIED, link.step
 
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tracer_hooks._files import make_folder, opener
-from tracer_hooks.report._page import asset, environment
-from tracer_hooks.report._wording import Excerpt, PromptDiff, clean, excerpt, one_line, prompt_diff
+from tracer_hooks.report._page import asset, environment, write_page
+from tracer_hooks.report._wording import View, clean, excerpt, one_line, prompt_diff
 
 _MOST_REFUSED = 20
 _LONGEST_TEXT = 4000
@@ -107,32 +106,6 @@ class ReportImprovement:
     """When this was written."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Plot:
-    """A curve over the pairs of the trial; the drawing is 600 wide and 150 high."""
-
-    curve: str
-    limit: float
-    limit_label: str
-    ticks: tuple[tuple[float, str], ...]
-    last: tuple[float, float]
-    label: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Prompt:
-    agent: str
-    diff: PromptDiff
-
-
-@dataclass(frozen=True, kw_only=True)
-class _RefusedView:
-    agent: str
-    why: str
-    count: int
-    text: Excerpt | None
-
-
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 600, 170, 52, 588, 12, 146
 
 
@@ -148,7 +121,7 @@ def render_improvement(found: ReportImprovement) -> str:
             notes=[clean(note) for note in found.notes],
             blame=[(one_line(agent, 120), share) for agent, share in found.blame],
             prompts=[
-                _Prompt(agent=one_line(agent, 120), diff=prompt_diff(before, after))
+                dict(agent=one_line(agent, 120), diff=prompt_diff(before, after))
                 for agent, before, after in found.prompts
             ],
             plots=[_evidence_plot(found.pairs, found.needed), _mean_plot(found.pairs)] if found.pairs else [],
@@ -168,19 +141,19 @@ def write_improvement(path: str | os.PathLike[str], found: ReportImprovement) ->
     Raises:
         OSError: The file cannot be written.
     """
-    target = Path(path)
-    make_folder(target.parent)
-    with open(target, "w", encoding="utf-8", opener=opener) as file:
-        file.write(render_improvement(found))
-    return target
+    return write_page(path, render_improvement(found))
 
 
-def _refused_view(one: ReportRefused) -> _RefusedView:
-    text = excerpt(one.text, limit=_LONGEST_TEXT, fold_from=400) if one.text.strip() else None
-    return _RefusedView(agent=one_line(one.agent, 120), why=one_line(one.why, 400), count=one.count, text=text)
+def _refused_view(refused: ReportRefused) -> View:
+    return dict(
+        agent=one_line(refused.agent, 120),
+        why=one_line(refused.why, 400),
+        count=refused.count,
+        text=excerpt(refused.text, limit=_LONGEST_TEXT, fold_from=400) if refused.text.strip() else None,
+    )
 
 
-def _evidence_plot(pairs: Sequence[ReportPair], needed: float) -> _Plot:
+def _evidence_plot(pairs: Sequence[ReportPair], needed: float) -> View:
     """The e-value on a logarithmic axis; what is above the needed value is evidence enough."""
     values = [math.log10(max(pair.evidence, 1e-6)) for pair in pairs]
     aim = math.log10(needed)
@@ -190,12 +163,15 @@ def _evidence_plot(pairs: Sequence[ReportPair], needed: float) -> _Plot:
         [0.0, *values],
         (low, high),
         limit=(aim, f"{needed:g} needed"),
-        ticks=[(float(power), _power(power)) for power in powers],
+        ticks=[
+            (float(power), f"{10**power:,}" if 0 <= power <= 4 else f"1e{power}" if power > 0 else f"{10.0**power:g}")
+            for power in powers
+        ],
         label=f"Evidence of a gain over {len(pairs)} pairs, at the end {pairs[-1].evidence:.3g}",
     )
 
 
-def _mean_plot(pairs: Sequence[ReportPair]) -> _Plot:
+def _mean_plot(pairs: Sequence[ReportPair]) -> View:
     """The mean difference of all pairs so far, in points."""
     means, total = [], 0.0
     for count, pair in enumerate(pairs, start=1):
@@ -220,7 +196,7 @@ def _plot(
     limit: tuple[float, str],
     ticks: Sequence[tuple[float, str]],
     label: str,
-) -> _Plot:
+) -> View:
     low, high = reach
 
     def y(value: float) -> float:
@@ -230,7 +206,7 @@ def _plot(
         return round(_LEFT + place / max(1, len(values) - 1) * (_RIGHT - _LEFT), 1)
 
     points = [(x(place), y(value)) for place, value in enumerate(values)]
-    return _Plot(
+    return dict(
         curve=" ".join(f"{left},{top}" for left, top in points),
         limit=y(limit[0]),
         limit_label=limit[1],
@@ -238,7 +214,3 @@ def _plot(
         last=points[-1],
         label=label,
     )
-
-
-def _power(power: int) -> str:
-    return f"{10**power:,}" if 0 <= power <= 4 else f"1e{power}" if power > 0 else f"{10.0**power:g}"

@@ -17,11 +17,21 @@ from urllib.parse import quote
 
 from tracer_hooks._files import make_folder, opener
 from tracer_hooks.repairs import PastTrial
-from tracer_hooks.report._diagnosis import DiagnosisView, diagnosis_view
-from tracer_hooks.report._steps import StepView, Timeline, shown_steps, step_views, texts_of, timeline
+from tracer_hooks.report._diagnosis import diagnosis_view
+from tracer_hooks.report._steps import shown_steps, step_views, texts_of, timeline
 from tracer_hooks.report._trials import ReportAttempt, ReportRun, trials_view
-from tracer_hooks.report._values import ValuesView, values_view
-from tracer_hooks.report._wording import OUTCOMES, Excerpt, clean, duration, excerpt, fair_limit, in_seconds, one_line
+from tracer_hooks.report._values import values_view
+from tracer_hooks.report._wording import (
+    OUTCOMES,
+    Excerpt,
+    View,
+    clean,
+    duration,
+    excerpt,
+    fair_limit,
+    in_seconds,
+    one_line,
+)
 from tracer_hooks.schema import Attribution, RunOutcome, Trajectory, Usage
 
 if TYPE_CHECKING:
@@ -29,26 +39,6 @@ if TYPE_CHECKING:
 
 PAGE_BUDGET = 1_500_000
 """Bytes that the texts of all steps may take together; the rest of the page comes on top."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _AttemptView:
-    key: str
-    number: int
-    outcome: str
-    outcome_word: str
-    reason: str
-    notes: tuple[str, ...]
-    facts: tuple[str, ...]
-    run_id: str
-    output: Excerpt | None
-    reference: Excerpt | None
-    diagnosis: DiagnosisView | None
-    timeline: Timeline | None
-    values: ValuesView | None
-    steps: list[StepView]
-    shown: frozenset[int]
-    step_count: int
 
 
 def render_html(run: ReportRun) -> str:
@@ -63,7 +53,7 @@ def render_html(run: ReportRun) -> str:
         _attempt_view(attempt, position, limit, trials.get(attempt.number))
         for position, attempt in enumerate(run.attempts, start=1)
     ]
-    shown = {attempt.key: attempt.shown for attempt in attempts}
+    shown = {attempt["key"]: attempt["shown"] for attempt in attempts}
     first = run.attempts[0].trajectory if run.attempts else None
     last = run.attempts[-1].trajectory if run.attempts else None
     outcome = last.outcome if last is not None else RunOutcome.UNKNOWN
@@ -84,7 +74,8 @@ def render_html(run: ReportRun) -> str:
             else trials_view(run.repair, run.attempts, lambda key, step: step in shown.get(key, ())),
             facts=(
                 *_facts([_PageBudget.of(each.trajectory, trials.get(each.number)) for each in run.attempts]),
-                *_prompts(run.attempts),
+                # all attempts of a call are on the same prompts
+                *(clean(f"prompts: {attempt.prompts}") for attempt in run.attempts[:1] if attempt.prompts),
             ),
             generated_at=run.generated_at,
             style=asset("report.css"),
@@ -101,18 +92,23 @@ def write_html(path: str | os.PathLike[str], run: ReportRun) -> Path:
     Raises:
         OSError: The file cannot be written.
     """
+    return write_page(path, render_html(run))
+
+
+def write_page(path: str | os.PathLike[str], text: str) -> Path:
+    """Write a page that the user alone may read, over an earlier one."""
     target = Path(path)
     make_folder(target.parent)
     with open(target, "w", encoding="utf-8", opener=opener) as file:
-        file.write(render_html(run))
+        file.write(text)
     return target
 
 
-def _attempt_view(attempt: ReportAttempt, position: int, limit: int, trial: PastTrial | None) -> _AttemptView:
+def _attempt_view(attempt: ReportAttempt, position: int, limit: int, trial: PastTrial | None) -> View:
     trajectory, attribution = attempt.trajectory, attempt.attribution
     steps = shown_steps(trajectory, attribution)
     shown = frozenset(step.index for step in steps)
-    return _AttemptView(
+    return dict(
         key=f"a{position}",
         number=attempt.number,
         outcome=trajectory.outcome.value,
@@ -125,14 +121,14 @@ def _attempt_view(attempt: ReportAttempt, position: int, limit: int, trial: Past
         reference=_short(trajectory.reference),
         diagnosis=_diagnosis(attempt, shown),
         timeline=timeline(trajectory, steps, attribution) if steps else None,
-        values=values_view(trajectory, attribution, shown),
+        ways=values_view(trajectory, attribution, shown),
         steps=step_views(trajectory, steps, attribution, limit=limit),
         shown=shown,
         step_count=len(trajectory.steps),
     )
 
 
-def _diagnosis(attempt: ReportAttempt, shown: frozenset[int]) -> DiagnosisView | None:
+def _diagnosis(attempt: ReportAttempt, shown: frozenset[int]) -> View | None:
     if attempt.attribution is None:
         return None
     agents = {step.index: step.agent for step in attempt.trajectory.steps}
@@ -171,20 +167,15 @@ def _trials(run: ReportRun) -> dict[int, PastTrial]:
 
 
 def _facts(spent: list[_PageBudget]) -> tuple[str, ...]:
-    steps = sum(one.steps for one in spent)
-    usage = sum((one.usage for one in spent), Usage())
-    known = [one.seconds for one in spent if one.seconds is not None]
+    steps = sum(part.steps for part in spent)
+    usage = sum((part.usage for part in spent), Usage())
+    known = [part.seconds for part in spent if part.seconds is not None]
     facts = [f"{steps:,} step{'' if steps == 1 else 's'}"]
     if known:
         facts.append(in_seconds(sum(known)))
     if usage != Usage():
         facts.append(f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out")
     return tuple(clean(fact) for fact in facts if fact)
-
-
-def _prompts(attempts: Sequence[ReportAttempt]) -> list[str]:
-    """Which accepted prompts the call was made on; all its attempts are on the same."""
-    return [clean(f"prompts: {attempt.prompts}") for attempt in attempts[:1] if attempt.prompts]
 
 
 @functools.cache
@@ -219,17 +210,6 @@ class IndexEntry:
     """Why it could not be read."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _IndexRow:
-    source: str
-    page: str = ""
-    agent: str = ""
-    step: str = ""
-    mode: str = ""
-    confidence: str = ""
-    problem: str = ""
-
-
 def write_index(path: Path, entries: Sequence[IndexEntry]) -> Path:
     """Write a page that lists ``entries``, and beside it, in ``<name>_files/``, the report of each run.
 
@@ -249,32 +229,31 @@ def write_index(path: Path, entries: Sequence[IndexEntry]) -> Path:
     return path
 
 
-def _render(rows: Sequence[_IndexRow], entries: Sequence[IndexEntry]) -> str:
+def _render(rows: Sequence[View], entries: Sequence[IndexEntry]) -> str:
     answers = [_attribution(entry) for entry in entries]
+    abstained = [answer.abstained for answer in answers if answer is not None]
     return (
         environment()
         .get_template("index.html.j2")
         .render(
             rows=rows,
-            named=sum(1 for answer in answers if answer is not None and not answer.abstained),
-            abstained=sum(1 for answer in answers if answer is not None and answer.abstained),
-            failed=sum(1 for answer in answers if answer is None),
+            named=abstained.count(False),
+            abstained=abstained.count(True),
+            failed=answers.count(None),
             style=asset("report.css"),
             generated_at=datetime.now(UTC),
         )
     )
 
 
-def _index_row(entry: IndexEntry, page: str) -> _IndexRow:
-    source = one_line(entry.source, 200)
+def _index_row(entry: IndexEntry, page: str) -> View:
+    row: View = dict(source=one_line(entry.source, 200), page=quote(page), problem="")
     answer = _attribution(entry)
     if answer is None:
-        return _IndexRow(source=source, page=quote(page), problem=one_line(entry.problem or "no diagnosis", 300))
+        return row | dict(problem=one_line(entry.problem or "no diagnosis", 300))
     if answer.abstained:
-        return _IndexRow(source=source, page=quote(page), problem=one_line(answer.abstained_reason or "abstained", 300))
-    return _IndexRow(
-        source=source,
-        page=quote(page),
+        return row | dict(problem=one_line(answer.abstained_reason or "abstained", 300))
+    return row | dict(
         agent=one_line(answer.agent or "", 120),
         step="" if answer.step is None else str(answer.step),
         mode=f"{answer.error_mode} {answer.error_mode.title}" if answer.error_mode is not None else "",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final
 
-from tracer_hooks.report._wording import KINDS, Excerpt, clean, excerpt, in_seconds, lasted, one_line
+from tracer_hooks.report._wording import KINDS, Excerpt, View, clean, excerpt, in_seconds, lasted, one_line
 from tracer_hooks.schema import Attribution, Candidate, Step, StepInput, ToolCall, Trajectory
 
 ON_PAGE: Final = 8
@@ -45,37 +45,15 @@ class TimelineMark:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TimelineMove:
-    """A line between steps of two agents."""
-
-    x1: float
-    y1: int
-    x2: float
-    y2: int
-    handoff: bool
-    """Whether the first step names the second one's agent as its recipient."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TimelineLane:
-    """One agent's row."""
-
-    agent: str
-    y: int
-    colour: int
-    steps: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class Timeline:
     """Everything that the template draws."""
 
     top: int
     height: int
     min_width: int
-    lanes: tuple[TimelineLane, ...]
+    lanes: tuple[View, ...]
     marks: tuple[TimelineMark, ...]
-    moves: tuple[TimelineMove, ...]
+    moves: tuple[View, ...]
     ticks: tuple[tuple[float, int], ...]
     focus: TimelineMark | None
     """The step that the diagnosis names: the decisive one, or a place to start."""
@@ -95,7 +73,7 @@ class Timeline:
 
     @property
     def flag(self) -> str:
-        """What the flag of the named step says."""
+        """Return what the flag of the named step says."""
         if self.focus is None:
             return ""
         what = "decisive error" if self.focus.role == "decisive" else "place to start"
@@ -115,7 +93,8 @@ def timeline(trajectory: Trajectory, steps: Sequence[Step], attribution: Attribu
     roles = _roles(attribution)
     top = TOP if _FOCUS & set(roles.values()) else TOP // 4
     rows = {agent: top + LANE_HEIGHT * row + LANE_HEIGHT // 2 for row, agent in enumerate(agents)}
-    places = {step.index: _place(position, len(steps)) for position, step in enumerate(steps)}
+    # in percent of the width; half a step stays free at both ends
+    places = {step.index: round((position + 0.5) * 100 / len(steps), 3) for position, step in enumerate(steps)}
     marks = tuple(
         TimelineMark(
             index=step.index,
@@ -133,7 +112,7 @@ def timeline(trajectory: Trajectory, steps: Sequence[Step], attribution: Attribu
         height=top + LANE_HEIGHT * len(agents) + BOTTOM,
         min_width=_PIXELS_PER_STEP * len(steps),
         lanes=tuple(
-            TimelineLane(
+            dict(
                 agent=one_line(agent, 80),
                 y=rows[agent],
                 colour=colours[agent],
@@ -149,11 +128,6 @@ def timeline(trajectory: Trajectory, steps: Sequence[Step], attribution: Attribu
         shapes=tuple(each for each in _SHAPES.items() if any(mark.shape == each[0] for mark in marks)),
         roles=tuple(each for each in _RINGS.items() if any(mark.role == each[0] for mark in marks)),
     )
-
-
-def _place(position: int, count: int) -> float:
-    """Percent of the width; half a step stays free at both ends."""
-    return round((position + 0.5) * 100 / count, 3)
 
 
 def _roles(attribution: Attribution | None) -> dict[int, str]:
@@ -192,12 +166,12 @@ def _label(step: Step, role: str) -> str:
     return f"Step {step.index}, {one_line(step.agent, 60)}, {what}" + (f": {said}" if said else "")
 
 
-def _moves(steps: Sequence[Step], places: dict[int, float], rows: dict[str, int]) -> Iterator[TimelineMove]:
+def _moves(steps: Sequence[Step], places: dict[int, float], rows: dict[str, int]) -> Iterator[View]:
     """A line wherever another agent goes on; from an explicit hand-off to where the recipient takes over."""
 
-    def move(before: Step, after: Step, *, handoff: bool) -> TimelineMove:
+    def move(before: Step, after: Step, *, handoff: bool) -> View:
         x1, x2 = places[before.index], places[after.index]
-        return TimelineMove(x1=x1, y1=rows[before.agent], x2=x2, y2=rows[after.agent], handoff=handoff)
+        return dict(x1=x1, y1=rows[before.agent], x2=x2, y2=rows[after.agent], handoff=handoff)
 
     for position, (step, following) in enumerate(pairwise(steps)):
         soon = steps[position + 1 : position + 1 + _TAKES_OVER_WITHIN]
@@ -219,61 +193,13 @@ _NEIGHBOURS = 12
 _ONE_LINE = 88
 
 
-@dataclass(frozen=True, kw_only=True)
-class InputView:
-    """Something that the agent was shown."""
-
-    source: str
-    step: int | None
-    text: Excerpt | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ToolView:
-    """One tool call."""
-
-    name: str
-    attempts: int
-    arguments: Excerpt | None
-    result: Excerpt | None
-    error: Excerpt | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepView:
-    """One step."""
-
-    index: int
-    agent: str
-    colour: int
-    kind: str
-    css: str
-    role: str
-    """``decisive``, ``start``, ``evidence``, ``spread`` or empty."""
-    content: Excerpt | None
-    error: Excerpt | None
-    inputs: tuple[InputView, ...]
-    tools: tuple[ToolView, ...]
-    recipient: str
-    facts: tuple[str, ...]
-    """Model, tokens, duration and attempts, in words."""
-    skipped: int
-    """How many steps before this one are not in the page."""
-    open_inputs: bool
-    """Whether the inputs are unfolded, because the step is the decisive one."""
-
-
 def shown_steps(trajectory: Trajectory, attribution: Attribution | None) -> list[Step]:
     """The steps that the page shows, in order: all of them, or the most telling ones of a very long run."""
     steps = trajectory.steps
     if len(steps) <= MOST_STEPS:
         return list(steps)
-    wanted: dict[int, None] = {}
-    for centre in _telling(attribution):
-        wanted.update(dict.fromkeys(range(centre - _NEIGHBOURS, centre + _NEIGHBOURS + 1)))
-    wanted.update(dict.fromkeys(range(50)))
-    wanted.update(dict.fromkeys(range(len(steps) - 50, len(steps))))
-    wanted.update(dict.fromkeys(range(len(steps))))
+    around = [range(centre - _NEIGHBOURS, centre + _NEIGHBOURS + 1) for centre in _telling(attribution)]
+    wanted = dict.fromkeys(chain(*around, range(50), range(len(steps) - 50, len(steps)), range(len(steps))))
     inside = [index for index in wanted if 0 <= index < len(steps)]
     return [steps[index] for index in sorted(inside[:MOST_STEPS])]
 
@@ -289,16 +215,14 @@ def texts_of(steps: Iterable[Step]) -> Iterator[str]:
 
 def step_views(
     trajectory: Trajectory, steps: Sequence[Step], attribution: Attribution | None, *, limit: int
-) -> list[StepView]:
+) -> list[View]:
     """``steps`` ready for the template; ``limit`` is what each text may take."""
     colours = colours_of(trajectory)
-    views = []
-    expected = 0
-    for step in steps:
-        view = _view(step, attribution, limit, colour=colours[step.agent], skipped=step.index - expected)
-        views.append(view)
-        expected = step.index + 1
-    return views
+    before = [-1, *(step.index for step in steps)]
+    return [
+        _view(step, attribution, limit, colour=colours[step.agent], skipped=step.index - previous - 1)
+        for previous, step in zip(before, steps, strict=False)
+    ]
 
 
 def pretty(value: object) -> str:
@@ -311,14 +235,14 @@ def pretty(value: object) -> str:
     return line if len(line) <= _ONE_LINE else json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def _view(step: Step, attribution: Attribution | None, limit: int, *, colour: int, skipped: int) -> StepView:
+def _view(step: Step, attribution: Attribution | None, limit: int, *, colour: int, skipped: int) -> View:
     quotes = _quotes(attribution, step.index)
     role = _role(attribution, step.index)
 
     def cut(text: str | None) -> Excerpt | None:
         return excerpt(text, limit=limit, quotes=quotes) if text else None
 
-    return StepView(
+    return dict(
         index=step.index,
         agent=clean(step.agent),
         colour=colour,
@@ -336,19 +260,19 @@ def _view(step: Step, attribution: Attribution | None, limit: int, *, colour: in
     )
 
 
-def _input(given: StepInput, limit: int) -> InputView:
+def _input(given: StepInput, limit: int) -> View:
     # The output of a step stands in the page already; only what came from outside is written out.
     text = given.text if given.step is None else None
-    return InputView(
+    return dict(
         source=clean(given.source), step=given.step, text=excerpt(text, limit=limit, fold_from=300) if text else None
     )
 
 
-def _tool(call: ToolCall, limit: int, quotes: Sequence[str]) -> ToolView:
+def _tool(call: ToolCall, limit: int, quotes: Sequence[str]) -> View:
     def cut(text: str | None) -> Excerpt | None:
         return excerpt(text, limit=limit, quotes=quotes, fold_from=500) if text else None
 
-    return ToolView(
+    return dict(
         name=clean(call.name),
         attempts=call.attempts,
         arguments=cut(pretty(call.arguments)),

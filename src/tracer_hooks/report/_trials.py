@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from tracer_hooks.repairs import PastTrial, Repair, RepairLog, RepairTarget
-from tracer_hooks.report._wording import Excerpt, PromptDiff, clean, excerpt, in_seconds, one_line, prompt_diff
+from tracer_hooks.report._wording import View, clean, excerpt, in_seconds, one_line, prompt_diff
 from tracer_hooks.schema import Attribution, RunOutcome, Trajectory, Usage
 
 if TYPE_CHECKING:
@@ -28,12 +28,12 @@ _STRATEGIES = {
 
 
 def was_run(trial: PastTrial) -> bool:
-    """Whether the team was run: a text that tells the expected answer is a failed trial that is not."""
+    """Tell whether the team was run: a text that tells the expected answer is a failed trial that is not."""
     return trial.attempt is not None
 
 
 def what_was_done(repair: Repair) -> str:
-    """What a trial changed: ``"told calculator"``, ``"tried again"``."""
+    """Return what a trial changed: ``"told calculator"``, ``"tried again"``."""
     agent = one_line(repair.agent or "an agent", _AGENT)
     return {
         RepairTarget.NOTHING: "tried again",
@@ -45,7 +45,7 @@ def what_was_done(repair: Repair) -> str:
 
 
 def repair_reason(repair: Repair) -> str:
-    """Why this was tried, without the names that strategies have in code; empty where no reason was given."""
+    """Return why this was tried, without the names that strategies have in code; empty where no reason was given."""
     said = one_line(repair.reason, _WHY)
     for name, words in _STRATEGIES.items():
         said = said.replace(repr(name), words)
@@ -53,21 +53,21 @@ def repair_reason(repair: Repair) -> str:
 
 
 def from_where(repair: Repair, agent: str = "") -> str:
-    """Which part of the run was new: ``"from scratch"``, ``"resumed at step 2 (calculator)"``."""
+    """Return which part of the run was new: ``"from scratch"``, ``"resumed at step 2 (calculator)"``."""
     if repair.resume_from is None:
         return "from scratch"
     return f"resumed at step {repair.resume_from}" + (f" ({one_line(agent, _AGENT)})" if agent else "")
 
 
 def outcome_word(trial: PastTrial) -> str:
-    """How a trial ended."""
+    """Return how a trial ended."""
     if not was_run(trial):
         return "not run"
     return {RunOutcome.SUCCEEDED: "passed", RunOutcome.FAILED: "failed"}.get(trial.outcome, "not known")
 
 
 def price_words(trial: PastTrial) -> list[str]:
-    """What a trial took, and how good it was: ``["score 0.5", "310 tokens", "1.2 s"]``."""
+    """Return what a trial took, and how good it was: ``["score 0.5", "310 tokens", "1.2 s"]``."""
     parts = [] if trial.score is None else [f"score {trial.score:.2g}"]
     if trial.usage != Usage():
         written = trial.repair.usage.total
@@ -78,7 +78,7 @@ def price_words(trial: PastTrial) -> list[str]:
 
 
 def total_price_words(log: RepairLog) -> str:
-    """What all trials took together, and what kept steps spared; empty where nothing was run."""
+    """Return what all trials took together, and what kept steps spared; empty where nothing was run."""
     parts = []
     if log.usage != Usage():
         parts.append(f"{log.usage.total:,} tokens")
@@ -93,7 +93,7 @@ def total_price_words(log: RepairLog) -> str:
 
 
 def result_words(log: RepairLog) -> str:
-    """What came of it all, in one sentence."""
+    """Return what came of it all, in one sentence."""
     count = len(log.trials)
     if not count:
         return "Nothing was tried."
@@ -107,12 +107,12 @@ def result_words(log: RepairLog) -> str:
 
 
 def why_it_stopped(log: RepairLog) -> str:
-    """Why there were no more trials; empty where that is not recorded."""
+    """Return why there were no more trials; empty where that is not recorded."""
     return one_line(log.stopped, _WHY)
 
 
 def what_it_shows(log: RepairLog) -> str:
-    """What a recovery says about the step at fault, no surer than its number; empty without a recovery."""
+    """Return what a recovery says about the step at fault, no surer than its number; empty without a recovery."""
     if not log.recovered:
         return ""
     step = log.verified
@@ -126,14 +126,15 @@ def what_it_shows(log: RepairLog) -> str:
     said += _how_often(log, step.step)
     if last.repair.target is not RepairTarget.NOTHING:
         said += f" {_what_else(last.repair)}, or asking again: either may have helped."
-    later = sum(1 for trial in log.trials if _failed_at_or_after(trial, step.step + 1))
+    failed = [trial for trial in log.trials if trial.outcome is RunOutcome.FAILED and was_run(trial)]
+    later = sum((trial.repair.resume_from or 0) > step.step for trial in failed)
     if later:
         said += f" Resumed later it failed {_times(later)}, as it would with an error in between."
     return said
 
 
 def _what_else(repair: Repair) -> str:
-    """What was new beside asking again."""
+    """Return what was new beside asking again."""
     agent = one_line(repair.agent or "the agent", _AGENT)
     if repair.target is RepairTarget.INSTRUCTIONS:
         return f"The other instructions of {agent}"
@@ -147,10 +148,6 @@ def _how_often(log: RepairLog, step: int) -> str:
     if len(there) == 1:
         return "once, of one trial from there. That may be luck."
     return f"{_times(passes)}, of {len(there)} trials from there. That may be luck."
-
-
-def _failed_at_or_after(trial: PastTrial, step: int) -> bool:
-    return trial.outcome is RunOutcome.FAILED and was_run(trial) and (trial.repair.resume_from or 0) >= step
 
 
 def _times(count: int) -> str:
@@ -176,7 +173,7 @@ _STYLES = {"passed": "green", "failed": "red", "not run": "yellow", "not known":
 
 
 def repair_text(log: RepairLog, trajectory: Trajectory | None = None) -> RenderableType:
-    """What :func:`rich.print` shows of the repairs of one call.
+    """Return what :func:`rich.print` shows of the repairs of one call.
 
     Text from the run is never read as markup, so brackets in it are shown as they are.
 
@@ -196,7 +193,7 @@ def repair_line(repair: Repair, trajectory: Trajectory | None = None) -> str:
         repair: The repair.
         trajectory: The failed run, to name the agent of the step.
     """
-    return f"{what_was_done(repair)}, {from_where(repair, _agent(repair, trajectory))}"
+    return f"{what_was_done(repair)}, {from_where(repair, _agent_at(trajectory, repair.resume_from, _AGENT))}"
 
 
 def _lines(log: RepairLog, trajectory: Trajectory | None) -> Iterator[RenderableType]:
@@ -206,9 +203,7 @@ def _lines(log: RepairLog, trajectory: Trajectory | None) -> Iterator[Renderable
     wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for number, (trial, (word, done, where)) in enumerate(zip(trials, cells, strict=True), start=1):
         yield _text(
-            (f"  {number:>2}  ", "dim"),
-            (f"{word:<{wide[0]}}  ", _STYLES[word]),
-            (f"{done:<{wide[1]}}  {where}", ""),
+            (f"  {number:>2}  ", "dim"), (f"{word:<{wide[0]}}  ", _STYLES[word]), (f"{done:<{wide[1]}}  {where}", "")
         )
         if paid := price_words(trial):
             yield _below((", ".join(paid), "dim"))
@@ -228,7 +223,7 @@ def _from(repair: Repair, trajectory: Trajectory | None) -> str:
     """The first live step, in few words: the line is to fit into 80 columns."""
     if repair.resume_from is None:
         return "from scratch"
-    agent = one_line(_agent(repair, trajectory), 40)
+    agent = _agent_at(trajectory, repair.resume_from, 40)
     return f"from step {repair.resume_from}" + (f" ({agent})" if agent else "")
 
 
@@ -237,13 +232,6 @@ def _below(*parts: tuple[str, str]) -> RenderableType:
     from rich.padding import Padding
 
     return Padding(_text(*parts), (0, 0, 0, 6), expand=False)
-
-
-def _agent(repair: Repair, trajectory: Trajectory | None) -> str:
-    step = repair.resume_from
-    if step is None or trajectory is None or step >= len(trajectory.steps):
-        return ""
-    return trajectory.steps[step].agent
 
 
 def _text(*parts: tuple[str, str]) -> Text:
@@ -293,55 +281,12 @@ _MOST_TRIALS = 100
 """Rows in the page; nobody reads more."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrialView:
-    """One row."""
-
-    number: int
-    key: str
-    """The attempt in the page that it was; empty where it is none."""
-    attempt: int | None
-    done: str
-    step: int | None
-    """Where it resumed; None from scratch."""
-    agent: str
-    """Who acts there; empty where that is not known."""
-    linked: bool
-    """Whether that step is in the page."""
-    outcome: str
-    outcome_word: str
-    facts: tuple[str, ...]
-    text: Excerpt | None
-    diff: PromptDiff | None
-    why: str
-    note: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrialsView:
-    """The whole section."""
-
-    result: str
-    outcome: str
-    trials: tuple[TrialView, ...]
-    left_out: int
-    stopped: str
-    shows: str
-    price: str
-
-
 ShownRepair = Callable[[str, int], bool]
 """Whether a step of the attempt with this key is in the page."""
 
 
-def trials_view(log: RepairLog, attempts: Sequence[ReportAttempt], is_shown: ShownRepair) -> TrialsView:
-    """``log`` for the template.
-
-    Args:
-        log: What was tried.
-        attempts: The attempts in the page.
-        is_shown: Which steps can be linked.
-    """
+def trials_view(log: RepairLog, attempts: Sequence[ReportAttempt], is_shown: ShownRepair) -> View:
+    """``log`` for the template."""
     places = {attempt.number: place for place, attempt in enumerate(attempts, start=1)}
     first = attempts[0].trajectory if attempts else None
     rows = []
@@ -349,7 +294,7 @@ def trials_view(log: RepairLog, attempts: Sequence[ReportAttempt], is_shown: Sho
         place = places.get(trial.attempt) if trial.attempt is not None else None
         run = attempts[place - 1].trajectory if place is not None else None
         rows.append(_trial_view(trial, number, f"a{place}" if place else "", run, first, is_shown))
-    return TrialsView(
+    return dict(
         result=result_words(log),
         outcome="succeeded" if log.recovered else "failed" if log.trials else "unknown",
         trials=tuple(rows),
@@ -367,7 +312,7 @@ def saved_tokens(trial: PastTrial, run: Trajectory) -> int:
 
 def _trial_view(
     trial: PastTrial, number: int, key: str, run: Trajectory | None, first: Trajectory | None, is_shown: ShownRepair
-) -> TrialView:
+) -> View:
     repair = trial.repair
     step, facts = repair.resume_from, price_words(trial)
     saved = saved_tokens(trial, run) if run is not None and trial.usage != Usage() else 0
@@ -375,29 +320,25 @@ def _trial_view(
         facts.append(f"{saved:,} tokens saved")
     is_diff = repair.target is RepairTarget.INSTRUCTIONS and was_run(trial)
     text = repair.text if was_run(trial) and not is_diff else ""  # what was not run told the answer
-    return TrialView(
+    return dict(
         number=number,
         key=key,
         attempt=trial.attempt,
         done=capital(what_was_done(repair)),
         step=step,
-        agent=_agent_at(run or first, step),
+        agent=_agent_at(run or first, step, _AGENT),
         linked=step is not None and bool(key) and is_shown(key, step),
         outcome=trial.outcome.value if was_run(trial) else "unknown",
         outcome_word=capital(outcome_word(trial)),
         facts=tuple(facts),
         text=excerpt(text, limit=_TEXT, fold_from=_FOLD_FROM) if text else None,
-        diff=prompt_diff(_own_instructions(first, repair.agent), repair.text) if is_diff else None,
+        diff=prompt_diff((first and first.instructions_of(repair.agent)) or "", repair.text) if is_diff else None,
         why=repair_reason(repair),
         note=sentence(one_line(trial.note, _LONGEST_TRIAL_NOTE)),
     )
 
 
-def _agent_at(run: Trajectory | None, step: int | None) -> str:
+def _agent_at(run: Trajectory | None, step: int | None, limit: int) -> str:
     if run is None or step is None or step >= len(run.steps):
         return ""
-    return one_line(run.steps[step].agent, 60)
-
-
-def _own_instructions(run: Trajectory | None, agent: str | None) -> str:
-    return (run.instructions_of(agent) if run is not None else None) or ""
+    return one_line(run.steps[step].agent, limit)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from tracer_hooks.report._steps import colours_of
-from tracer_hooks.report._wording import one_line
+from tracer_hooks.report._wording import View, one_line
 from tracer_hooks.schema import Attribution, Trajectory, ValueLink, ValueOrigin
 
 VALUE_LONGEST = 60
@@ -47,13 +47,14 @@ class ValuePath:
 def value_paths(attribution: Attribution) -> list[ValuePath]:
     """The values of a diagnosis: first those that the named step got wrong and what rests on them."""
     links: dict[str, list[ValueLink]] = {}
-    for one in attribution.provenance:
-        links.setdefault(one.value, []).append(one)
-    wrong = [value for value, those in links.items() if any(_is_decisive(one, attribution) for one in those)]
-    resting = [value for value, those in links.items() if any(_rests_on(one, wrong) for one in those)]
-    departing = [value for value, those in links.items() if any(one.origin.is_departure for one in those)]
-    latest = sorted(links, key=lambda value: -max(one.step for one in links[value]))
-    named = [value for value in latest if any(one.step == attribution.step for one in links[value])]
+    for link in attribution.provenance:
+        links.setdefault(link.value, []).append(link)
+    departures = {value: {link.step for link in links[value] if link.origin.is_departure} for value in links}
+    wrong = [value for value in links if attribution.step in departures[value]]
+    resting = [value for value in links if any(_rests_on(link, wrong) for link in links[value])]
+    departing = [value for value in links if departures[value]]
+    latest = sorted(links, key=lambda value: -max(link.step for link in links[value]))
+    named = [value for value in latest if any(link.step == attribution.step for link in links[value])]
     order = dict.fromkeys([*wrong, *resting, *named, *departing, *latest])
     first = {*wrong, *resting}
     if not first:
@@ -67,38 +68,30 @@ def value_paths(attribution: Attribution) -> list[ValuePath]:
     ]
 
 
-def _is_decisive(link: ValueLink, attribution: Attribution) -> bool:
-    return link.origin.is_departure and link.step == attribution.step
-
-
 def _rests_on(link: ValueLink, values: Sequence[str]) -> bool:
-    """Whether it was worked out from one of the values, or is what a tool returned for one."""
+    """Tell whether it was worked out from one of the values, or is what a tool returned for one."""
     if link.origin is ValueOrigin.DERIVED:
         return not _operands_of(link).isdisjoint(values)
     return link.origin is ValueOrigin.OBSERVED and link.note.endswith(tuple(f" for {value}" for value in values))
 
 
 def _operands_of(link: ValueLink) -> set[str]:
-    """What a derived value was worked out from."""
+    """Return what a derived value was worked out from."""
     return set(link.note.removeprefix("from ").split(" and ")) if link.origin is ValueOrigin.DERIVED else set()
 
 
 def describe(way: ValuePath, step: int | None = None) -> Iterator[tuple[ValueLink, tuple[TextSpan, ...]]]:
-    """What is said of a value, at each of its steps or at one: a link of each origin, and the words."""
+    """Return what is said of a value, at each of its steps or at one: a link of each origin, and the words."""
     links = [one for one in way.links if step is None or one.step == step]
     order = list(ORIGINS)
     links.sort(key=lambda one: (one.step, order.index(one.origin)))
-    for _, those in groupby(links, key=lambda one: (one.step, one.origin)):
-        same = list(those)
-        yield same[0], words_of(same)
-
-
-def words_of(links: Sequence[ValueLink]) -> tuple[TextSpan, ...]:
-    """What is said of a value at one step; ``links`` are all of one value, step and origin."""
-    return tuple(_words(links))
+    for _, group in groupby(links, key=lambda link: (link.step, link.origin)):
+        same = list(group)
+        yield same[0], tuple(_words(same))
 
 
 def _words(links: Sequence[ValueLink]) -> Iterator[TextSpan]:
+    """Return what is said of a value at one step; ``links`` are all of one value, step and origin."""
     first = links[0]
     note = one_line(first.note, _NOTE_LONGEST)
     if first.origin is ValueOrigin.GIVEN:
@@ -138,70 +131,7 @@ _TASK = -1
 _FROM_TASK = frozenset({ValueOrigin.GIVEN, ValueOrigin.DROPPED})
 
 
-@dataclass(frozen=True)
-class ValueCell:
-    """What one row shows in the column of one value."""
-
-    before: str = ""
-    """Style of the line that comes from above; empty where there is none."""
-    after: str = ""
-    """Style of the line that goes on below."""
-    node: str = ""
-    """The origin that is marked here, ``source`` for a step that only hands the value on, or empty."""
-    arrives: bool = False
-    """Whether an arrow from above ends here."""
-    title: str = ""
-    """The same in words."""
-
-
-@dataclass(frozen=True)
-class ValueLine:
-    """What a row says of one value."""
-
-    value: str
-    departs: bool
-    word: str
-    words: tuple[TextSpan, ...]
-
-
-@dataclass(frozen=True)
-class ValueRow:
-    """One step, or the task."""
-
-    step: int | None
-    """None for the task."""
-    agent: str
-    colour: int
-    linked: bool
-    focus: str
-    """``decisive``, ``start`` or empty."""
-    cells: tuple[ValueCell, ...]
-    lines: tuple[ValueLine, ...]
-
-
-@dataclass(frozen=True)
-class ValueGraph:
-    """A few values with the steps that they went through."""
-
-    values: tuple[str, ...]
-    rows: tuple[ValueRow, ...]
-
-
-@dataclass(frozen=True)
-class ValuesView:
-    """Everything that the template shows."""
-
-    main: tuple[ValueGraph, ...]
-    """The values that matter most."""
-    others: tuple[ValueGraph, ...]
-    other_count: int
-    legend: tuple[tuple[str, str], ...]
-    """The origins that are marked in ``main``, with their words."""
-    shown: Set[int]
-    """Steps that the page has."""
-
-
-def values_view(trajectory: Trajectory, attribution: Attribution | None, shown: Set[int]) -> ValuesView | None:
+def values_view(trajectory: Trajectory, attribution: Attribution | None, shown: Set[int]) -> View | None:
     """The ways of a diagnosis' values; None when it has none."""
     if attribution is None:
         return None
@@ -215,7 +145,7 @@ def values_view(trajectory: Trajectory, attribution: Attribution | None, shown: 
         return None
     others = [way for way in ways if not way.matters]
     origins = {one.origin for way in ways if way.matters for one in way.links}
-    return ValuesView(
+    return dict(
         main=tuple(_graphs(trajectory, attribution, [way for way in ways if way.matters], shown)),
         others=tuple(_graphs(trajectory, attribution, others, shown)),
         other_count=len(others),
@@ -226,16 +156,16 @@ def values_view(trajectory: Trajectory, attribution: Attribution | None, shown: 
 
 def _graphs(
     trajectory: Trajectory, attribution: Attribution, ways: Sequence[ValuePath], shown: Set[int]
-) -> Iterator[ValueGraph]:
+) -> Iterator[View]:
     for start in range(0, len(ways), _COLUMNS):
         some = ways[start : start + _COLUMNS]
-        stretches = [_stretches(way) for way in some]
+        stretches = [[_stretch(link, way) for link in way.links] for way in some]
         steps = sorted({step for each in stretches for one in each for step in (one.begin, one.end)})
         rows = tuple(
             _value_row(trajectory, attribution, some, tuple(_cell(each, step) for each in stretches), step, shown)
             for step in steps
         )
-        yield ValueGraph(tuple(one_line(way.value, VALUE_LONGEST) for way in some), rows)
+        yield dict(names=[one_line(way.value, VALUE_LONGEST) for way in some], rows=rows)
 
 
 @dataclass(frozen=True)
@@ -249,12 +179,8 @@ class _TextStretch:
     title: str
 
 
-def _stretches(way: ValuePath) -> list[_TextStretch]:
-    departed = min((one.step for one in way.links if one.origin.is_departure), default=None)
-    return [_stretch(one, departed) for one in way.links]
-
-
-def _stretch(link: ValueLink, departed: int | None) -> _TextStretch:
+def _stretch(link: ValueLink, way: ValuePath) -> _TextStretch:
+    departed = min((other.step for other in way.links if other.origin.is_departure), default=None)
     source = link.source
     if source is None:
         source = _TASK if link.origin in _FROM_TASK else link.step
@@ -268,7 +194,7 @@ def _stretch(link: ValueLink, departed: int | None) -> _TextStretch:
     return _TextStretch(begin, link.step, style, link.origin, title)
 
 
-def _cell(stretches: Sequence[_TextStretch], step: int) -> ValueCell:
+def _cell(stretches: Sequence[_TextStretch], step: int) -> View:
     ending = [one for one in stretches if one.end == step]
     into = [one for one in stretches if one.begin < step <= one.end]
     out = [one for one in stretches if one.begin <= step < one.end]
@@ -278,7 +204,7 @@ def _cell(stretches: Sequence[_TextStretch], step: int) -> ValueCell:
     elif any(one.begin == step for one in stretches):
         node = "source"
     title = "; ".join(dict.fromkeys(one.title for one in [*ending, *into, *out]))
-    return ValueCell(
+    return dict(
         before=into[-1].style if into else "",
         after=out[-1].style if out else "",
         node=node,
@@ -291,32 +217,31 @@ def _value_row(
     trajectory: Trajectory,
     attribution: Attribution,
     ways: Sequence[ValuePath],
-    cells: tuple[ValueCell, ...],
+    cells: tuple[View, ...],
     step: int,
     shown: Set[int],
-) -> ValueRow:
+) -> View:
     if step == _TASK:
-        return ValueRow(None, "The task", 0, False, "", cells, ())
+        return dict(step=None, agent="The task", colour=0, linked=False, focus="", cells=cells, lines=())
     agent = trajectory.steps[step].agent
     focus = ""
     if step == attribution.step and attribution.certainty is not None:
         focus = "start" if attribution.certainty == "weak" else "decisive"
-    return ValueRow(
+    return dict(
         step=step,
         agent=one_line(agent, 60),
         colour=colours_of(trajectory)[agent],
         linked=step in shown,
         focus=focus,
         cells=cells,
-        lines=tuple(line for way in ways for line in _value_lines(way, step)),
+        lines=[
+            dict(
+                value=one_line(way.value, VALUE_LONGEST),
+                departs=link.origin.is_departure,
+                word=ORIGINS[link.origin],
+                words=words,
+            )
+            for way in ways
+            for link, words in describe(way, step)
+        ],
     )
-
-
-def _value_lines(way: ValuePath, step: int) -> Iterator[ValueLine]:
-    for link, words in describe(way, step):
-        yield ValueLine(
-            value=one_line(way.value, VALUE_LONGEST),
-            departs=link.origin.is_departure,
-            word=ORIGINS[link.origin],
-            words=words,
-        )

@@ -9,10 +9,13 @@ from datetime import datetime
 from difflib import SequenceMatcher
 from html import escape
 from itertools import groupby
+from typing import Any
 
 from tracer_hooks._text import on_screen
 from tracer_hooks.schema import Attribution, RunOutcome, StepKind, Trajectory, to_text
 
+View = dict[str, Any]
+"""What a template shows of something, by name."""
 OUTCOMES = {RunOutcome.SUCCEEDED: "Succeeded", RunOutcome.FAILED: "Failed", RunOutcome.UNKNOWN: "Unknown"}
 KINDS = {
     StepKind.MESSAGE: "message",
@@ -67,7 +70,7 @@ def lasted(started_at: datetime | None, ended_at: datetime | None) -> float | No
 
 
 def certainty_words(attribution: Attribution) -> str:
-    """What the certainty of a diagnosis means for the reader."""
+    """Return what the certainty of a diagnosis means for the reader."""
     words = {
         "clear": "clear: the step holds a wrong value, an error or a contradiction that you can check",
         "likely": "likely: check the other candidates, too",
@@ -85,12 +88,7 @@ def agent_words(attribution: Attribution) -> str:
 
 
 def belief_note(shown: Sequence[float], *, steps: int) -> str:
-    """Why the beliefs in a list do not add up to 100 %; empty when they do.
-
-    Args:
-        shown: The beliefs in the list.
-        steps: How many steps the run has.
-    """
+    """Return why the beliefs in a list do not add up to 100 %; empty when they do."""
     total = sum(shown)
     if not shown or total >= 0.995:
         return ""
@@ -142,7 +140,7 @@ class Excerpt:
 
     @property
     def marked(self) -> bool:
-        """Whether a quoted passage stands in it."""
+        """Tell whether a quoted passage stands in it."""
         return any(passage.marked for passage in self.passages)
 
 
