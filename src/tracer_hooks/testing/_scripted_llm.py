@@ -385,11 +385,7 @@ class ScriptedLLM:
 
     def env(self) -> dict[str, str]:
         """Give the environment variables that point an OpenAI client at this server."""
-        return {
-            "OPENAI_BASE_URL": self.base_url,
-            "OPENAI_API_BASE": self.base_url,
-            "OPENAI_API_KEY": self.api_key,
-        }
+        return {"OPENAI_BASE_URL": self.base_url, "OPENAI_API_BASE": self.base_url, "OPENAI_API_KEY": self.api_key}
 
     def reset(self) -> None:
         """Forget all requests and start the script from its beginning; the port stays."""
@@ -510,10 +506,7 @@ def _encode_garbage(answer: Garbage, request: ScriptedRequest) -> HttpReply:
     if request.stream:
         lines = "".join(f"data: {line}\n" for line in answer.text.splitlines() or [""])
         return HttpReply(
-            200,
-            frames=[f"{lines}\n".encode(), DONE],
-            content_type="text/event-stream",
-            delay_s=answer.delay_s,
+            200, frames=[f"{lines}\n".encode(), DONE], content_type="text/event-stream", delay_s=answer.delay_s
         )
     return HttpReply(200, answer.text.encode(), content_type=answer.content_type, delay_s=answer.delay_s)
 

@@ -249,15 +249,7 @@ def _check_delay(answer: Answer) -> None:
 AGENT_HEADER = "x-scripted-agent"
 """Request header by which a client can say which agent it works for (see `ScriptedRequest.is_from`)."""
 _KEPT_HEADERS = frozenset(
-    {
-        "accept",
-        "baggage",
-        "content-type",
-        "traceparent",
-        "tracestate",
-        "user-agent",
-        "x-stainless-retry-count",
-    }
+    {"accept", "baggage", "content-type", "traceparent", "tracestate", "user-agent", "x-stainless-retry-count"}
 )
 _SYSTEM_ROLES = ("system", "developer")
 

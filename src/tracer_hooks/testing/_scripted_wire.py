@@ -13,12 +13,7 @@ CREATED = 1_700_000_000
 """Creation time in every answer, Unix seconds: fixed, so that equal runs give equal bytes."""
 DONE = b"data: [DONE]\n\n"
 """Last event of a Chat Completions stream."""
-_ERROR_TYPES = {
-    401: "authentication_error",
-    403: "permission_error",
-    404: "not_found_error",
-    429: "rate_limit_error",
-}
+_ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
 
 
 @dataclass(frozen=True)
@@ -195,12 +190,7 @@ def _has_message(wire: WireReply) -> bool:
 
 
 def _message(wire: WireReply) -> dict[str, Any]:
-    part: dict[str, Any] = {
-        "type": "output_text",
-        "text": wire.reply.content,
-        "annotations": [],
-        "logprobs": [],
-    }
+    part: dict[str, Any] = {"type": "output_text", "text": wire.reply.content, "annotations": [], "logprobs": []}
     return {
         "type": "message",
         "id": f"msg_{wire.key}",

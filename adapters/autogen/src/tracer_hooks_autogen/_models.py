@@ -229,12 +229,7 @@ def _without_messages(kwargs: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in kwargs.items() if key != "messages"}
 
 
-_PROVIDERS = {
-    "openai": "openai",
-    "anthropic": "anthropic",
-    "azure": "azure.ai.inference",
-    "ollama": "ollama",
-}
+_PROVIDERS = {"openai": "openai", "anthropic": "anthropic", "azure": "azure.ai.inference", "ollama": "ollama"}
 """Packages under ``autogen_ext.models`` and the conventions' names for whom they call."""
 
 
