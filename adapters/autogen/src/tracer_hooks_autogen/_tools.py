@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import Any, cast
@@ -190,10 +191,9 @@ def observe_tool_stream(tool: Any, original: Any, hooked_teams: list[HookedTeam]
     """Replaces ``run_json_stream``, by which ``AgentTool`` and ``TeamTool`` pass on what happens inside them."""
 
     def run_json_stream(*args: Any, **kwargs: Any) -> Any:
-        call = _begin_call(tool, hooked_teams, _bind_run_json(args, kwargs))
-        if call is None:
-            return original(*args, **kwargs)
-        return _stream(call, tool, original, _bind_run_json(args, kwargs))
+        bound = _bind_run_json(args, kwargs)
+        call = _begin_call(tool, hooked_teams, bound)
+        return original(*args, **kwargs) if call is None else _stream(call, tool, original, bound)
 
     return run_json_stream
 
@@ -242,7 +242,7 @@ def keep_context(tool: Any, original: Any, hooked_teams: list[HookedTeam]) -> An
 
 
 def loses_context(tool: Any) -> bool:
-    """Whether :func:`keep_context` fits the tool: AutoGen's own ``run`` around a plain function."""
+    """Tell whether :func:`keep_context` fits the tool: AutoGen's own ``run`` around a plain function."""
     known = types()
     function = getattr(tool, "_func", None)  # private in 0.7
     plain = callable(function) and not asyncio.iscoroutinefunction(function)
@@ -250,7 +250,6 @@ def loses_context(tool: Any) -> bool:
 
 
 async def _stream(call: ToolInvocation, tool: Any, original: Any, bound: dict[str, Any]) -> AsyncIterator[Any]:
-    last: list[Any] = [None]
     if call.run.intervention is not None:
         inside: list[Any] = []
 
@@ -268,10 +267,8 @@ async def _stream(call: ToolInvocation, tool: Any, original: Any, bound: dict[st
         yield value
         return
 
-    def keep(item: Any) -> None:
-        last[0] = item
-
-    items = drive_async(original(**bound), call, on_item=keep)
+    last: deque[Any] = deque((None,), maxlen=1)
+    items = drive_async(original(**bound), call, on_item=last.append)
     try:
         async for item in items:
             yield item

@@ -9,7 +9,6 @@ writes emit no events. So the methods themselves are wrapped; events only add us
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -139,7 +138,6 @@ def _openai_counts(reply: ChatReply) -> dict[str, int] | None:
 def wrap_call(original: Callable[..., Any]) -> Callable[..., Any]:
     """A model's ``call``, observed."""
 
-    @functools.wraps(original)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         run = _observing_run()
         if run is None:
@@ -157,7 +155,6 @@ def wrap_call(original: Callable[..., Any]) -> Callable[..., Any]:
 def wrap_acall(original: Callable[..., Any]) -> Callable[..., Any]:
     """A model's ``acall``, observed."""
 
-    @functools.wraps(original)
     async def acall(self: Any, *args: Any, **kwargs: Any) -> Any:
         run = _observing_run()
         if run is None:

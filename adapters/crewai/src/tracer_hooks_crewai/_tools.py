@@ -7,7 +7,6 @@ them one tool call of the step.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -156,7 +155,6 @@ def _coworker(context: Any, name: str, arguments: dict[str, Any]) -> str | None:
 def wrap_invoke(original: Callable[..., Any]) -> Callable[..., Any]:
     """``CrewStructuredTool.invoke``, each call an attempt."""
 
-    @functools.wraps(original)
     def invoke(self: Any, *args: Any, **kwargs: Any) -> Any:
         with _attempt(self):
             return original(self, *args, **kwargs)
@@ -167,7 +165,6 @@ def wrap_invoke(original: Callable[..., Any]) -> Callable[..., Any]:
 def wrap_ainvoke(original: Callable[..., Any]) -> Callable[..., Any]:
     """``CrewStructuredTool.ainvoke``, each call an attempt."""
 
-    @functools.wraps(original)
     async def ainvoke(self: Any, *args: Any, **kwargs: Any) -> Any:
         with _attempt(self):
             return await original(self, *args, **kwargs)
