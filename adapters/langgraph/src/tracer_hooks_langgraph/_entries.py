@@ -12,6 +12,7 @@ import uuid
 import weakref
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 from langchain_core.messages import BaseMessage
@@ -121,14 +122,12 @@ _TASK_ID = "__pregel_task_id"
 """In the config of a graph that runs as a node of another one (langgraph 1.x)."""
 
 
+@dataclass(eq=False)
 class _GraphHook:
-    """That a graph, and its copies, go through a host."""
+    """Hook by which a graph, and its copies, go through a host."""
 
-    __slots__ = ("__weakref__", "active", "host")
-
-    def __init__(self, host: RunHost) -> None:
-        self.host = host
-        self.active = True
+    host: RunHost
+    active: bool = True
 
 
 _awaited: ContextVar[Any] = ContextVar("tracer_hooks_awaited_graph", default=None)
@@ -184,7 +183,7 @@ def _config_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
 
 
 def _is_node(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-    """Whether the call is made by a graph for one of its nodes."""
+    """Tell whether the call is made by a graph for one of its nodes."""
     config = _config_of(args, kwargs)
     return isinstance(config, Mapping) and _TASK_ID in (config.get("configurable") or {})
 
@@ -213,7 +212,6 @@ def _through_host(graph: Any, method: str, hook: _GraphHook, original: Callable[
 
 
 def _wrap_invoke(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     def invoke(self: Any, *args: Any, **kwargs: Any) -> Any:
         hook = _hook_to_go_through(self, args, kwargs)
         if hook is not None:
@@ -231,7 +229,6 @@ def _wrap_invoke(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _wrap_ainvoke(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     async def ainvoke(self: Any, *args: Any, **kwargs: Any) -> Any:
         hook = _hook_to_go_through(self, args, kwargs)
         if hook is not None:
@@ -249,7 +246,7 @@ def _wrap_ainvoke(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_awaited(graph: Any) -> bool:
-    """Whether this is the host's own call of ``graph``."""
+    """Tell whether this is the host's own call of ``graph``."""
     if _awaited.get() is not graph:
         return False
     _awaited.set(None)
@@ -264,13 +261,11 @@ def _result_or_signal(result: Any) -> Any:
 
 def _wrap_streaming(method: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def wrapper(original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
         def noted(self: Any, *args: Any, **kwargs: Any) -> Any:
             if current_run() is not None:
                 starting_graph.set(self)
             return original(self, *args, **kwargs)
 
-        @functools.wraps(original)
         def stream(self: Any, *args: Any, **kwargs: Any) -> Any:
             hook = _hook_to_go_through(self, args, kwargs)
             if hook is None:
@@ -283,7 +278,6 @@ def _wrap_streaming(method: str) -> Callable[[Callable[..., Any]], Callable[...,
 
 
 def _wrap_copy(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     def copy(self: Any, *args: Any, **kwargs: Any) -> Any:
         made = original(_without_hooks(self), *args, **kwargs)
         with guard("hook a copy of a graph"):

@@ -10,7 +10,6 @@ reply that the agent finally gets.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -143,7 +142,6 @@ except ImportError:  # releases before it name their runs by the other kind
 def wrap_stream(original: Callable[..., Any]) -> Callable[..., Any]:
     """``stream``, with the run's intervention asked."""
 
-    @functools.wraps(original)
     def stream(self: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
         run = _run_with_intervention()
         if run is None:
@@ -162,7 +160,6 @@ def wrap_stream(original: Callable[..., Any]) -> Callable[..., Any]:
 def wrap_astream(original: Callable[..., Any]) -> Callable[..., Any]:
     """``astream`` likewise."""
 
-    @functools.wraps(original)
     def astream(self: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         run = _run_with_intervention()
         if run is None:
@@ -312,7 +309,6 @@ class _AskedChunks:
 
 
 def _wrap_generate(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     def generate(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
         chat = _open_chat(run_manager)
         if chat is None:
@@ -332,7 +328,6 @@ def _wrap_generate(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _wrap_agenerate(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     async def agenerate(
         self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
