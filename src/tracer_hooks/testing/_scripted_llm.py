@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import logging
 import os
@@ -53,16 +54,10 @@ class HttpRequest:
     """A request with its whole body."""
 
     method: str
-    """`GET` or `POST`."""
-
     path: str
     """Path without the query."""
-
     headers: Mapping[str, str]
-    """Headers as sent."""
-
     body: bytes = b""
-    """The whole body."""
 
 
 @dataclass(frozen=True)
@@ -70,30 +65,19 @@ class HttpReply:
     """An answer, whole (`body`) or streamed (`frames`)."""
 
     status: int
-    """HTTP status."""
-
     body: bytes = b""
     """The body of an answer that is not streamed."""
-
     frames: Sequence[bytes] | None = None
     """Pieces of a streamed body, one HTTP chunk each; None for a whole one."""
-
     content_type: str = "application/json"
-    """Content type."""
-
     headers: Mapping[str, str] = field(default_factory=dict)
-    """More headers."""
-
     delay_s: float = 0.0
     """Seconds before the first byte."""
-
     pause_s: float = 0.0
     """Seconds between one frame and the next."""
-
     sent: float = 1.0
     """Part of the body, or of the frames, that is sent; below 1 the connection breaks off there, at 0
-    unanswered.
-    """
+    unanswered."""
 
 
 Respond: TypeAlias = Callable[[HttpRequest], HttpReply]
@@ -283,18 +267,13 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _shut_down(connection: socket.socket) -> None:
-    try:
+    with contextlib.suppress(OSError):  # the client closed it first, which is what was wanted
         connection.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        # The client closed it first, which is what was wanted.
-        return
 
 
 _ENDPOINTS = {"/v1/chat/completions": "chat/completions", "/v1/responses": "responses"}
 _SHOWN = 300
-_Body = Callable[[WireReply], dict[str, Any]]
-_Events = Callable[[WireReply], Iterator[bytes]]
-_FORMATS: dict[str, tuple[_Body, _Events]] = {
+_FORMATS: dict[str, tuple[Callable[[WireReply], dict[str, Any]], Callable[[WireReply], Iterator[bytes]]]] = {
     "chat/completions": (completion_body, completion_events),
     "responses": (response_body, response_events),
 }
