@@ -28,10 +28,10 @@ Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class SharedPatches:
-    """A set of class methods to replace for as long as somebody holds it."""
+    """Class methods to replace for as long as somebody holds them: each with its class, its name and its wrapper."""
 
-    def __init__(self, install: Callable[[SharedPatches], None]) -> None:
-        self._install = install
+    def __init__(self, *methods: tuple[type, str, Wrapper]) -> None:
+        self._methods = methods
         self._lock = process_lock()
         self._holders = 0
         self._patches = ClassPatches()
@@ -42,7 +42,8 @@ class SharedPatches:
             self._holders += 1
             if self._holders == 1:
                 with guard("patch the framework's classes"):
-                    self._install(self)
+                    for owner, name, wrapper in self._methods:
+                        self._wrap(owner, name, wrapper)
         return self._release
 
     def _release(self) -> None:
@@ -51,7 +52,7 @@ class SharedPatches:
             if self._holders == 0:
                 self._patches.undo()
 
-    def wrap(self, owner: type, name: str, wrapper: Wrapper) -> None:
+    def _wrap(self, owner: type, name: str, wrapper: Wrapper) -> None:
         """Replace ``owner.name``; where there is no such method, say so once and go on without."""
         if callable(vars(owner).get(name)):
             self._patches.wrap(owner, name, lambda before: functools.wraps(before)(wrapper(before)), purpose="run")

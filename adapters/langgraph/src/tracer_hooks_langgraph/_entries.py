@@ -259,22 +259,19 @@ def _result_or_signal(result: Any) -> Any:
     return result
 
 
-def _wrap_streaming(method: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    def wrapper(original: Callable[..., Any]) -> Callable[..., Any]:
-        def noted(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if current_run() is not None:
-                starting_graph.set(self)
-            return original(self, *args, **kwargs)
+def _wrap_streaming(method: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    def noted(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if current_run() is not None:
+            starting_graph.set(self)
+        return original(self, *args, **kwargs)
 
-        def stream(self: Any, *args: Any, **kwargs: Any) -> Any:
-            hook = _hook_to_go_through(self, args, kwargs)
-            if hook is None:
-                return noted(self, *args, **kwargs)
-            return _through_host(self, method, hook, noted)(*args, **kwargs)
+    def stream(self: Any, *args: Any, **kwargs: Any) -> Any:
+        hook = _hook_to_go_through(self, args, kwargs)
+        return (
+            noted(self, *args, **kwargs) if hook is None else _through_host(self, method, hook, noted)(*args, **kwargs)
+        )
 
-        return stream
-
-    return wrapper
+    return stream
 
 
 def _wrap_copy(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -298,12 +295,10 @@ def _without_hooks(graph: Any) -> Any:
     return bare
 
 
-def _install_graph_patches(patches: SharedPatches) -> None:
-    patches.wrap(Pregel, "invoke", _wrap_invoke)
-    patches.wrap(Pregel, "ainvoke", _wrap_ainvoke)
-    patches.wrap(Pregel, "stream", _wrap_streaming("stream"))
-    patches.wrap(Pregel, "astream", _wrap_streaming("astream"))
-    patches.wrap(Pregel, "copy", _wrap_copy)
-
-
-_graph_patches = SharedPatches(_install_graph_patches)
+_graph_patches = SharedPatches(
+    (Pregel, "invoke", _wrap_invoke),
+    (Pregel, "ainvoke", _wrap_ainvoke),
+    (Pregel, "stream", functools.partial(_wrap_streaming, "stream")),
+    (Pregel, "astream", functools.partial(_wrap_streaming, "astream")),
+    (Pregel, "copy", _wrap_copy),
+)

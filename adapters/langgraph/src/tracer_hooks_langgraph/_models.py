@@ -105,10 +105,8 @@ def _ask_before_call(chat: ChatInvocation, messages: Sequence[Any], kwargs: Mapp
         step=chat.step,
     )
     answer = before_model(chat.run, request)
-    if isinstance(answer, ChatReply):
+    if answer is None or isinstance(answer, ChatReply):
         return AskedModelCall(chat, request, answer, [*messages])
-    if answer is None:
-        return AskedModelCall(chat, request, None, [*messages])
     native_messages = _rewrite_messages(messages, request, answer)
     if answer.covert:
         return AskedModelCall(chat, request, None, native_messages)
@@ -168,8 +166,7 @@ def wrap_astream(original: Callable[..., Any]) -> Callable[..., Any]:
             replies = original(without_streaming(self), *args, **kwargs)
             return _aiter_pieces(replies, lambda reply: as_chunks(reply, _pieces_of(reply)))
         if not _is_streaming_model(self, kwargs, is_async=True):
-            replies = original(self, *args, **kwargs)
-            return _aiter_pieces(replies, _supplied_in_pieces)
+            return _aiter_pieces(original(self, *args, **kwargs), _supplied_in_pieces)
         model, args, kwargs = _stand_in_for(self, args, kwargs)
         return original(model, *args, **kwargs)  # type: ignore[no-any-return]
 
@@ -189,7 +186,7 @@ def _run_with_intervention() -> RunInvocation | None:
 
 
 def _is_streaming_model(model: Any, kwargs: Mapping[str, Any], *, is_async: bool) -> bool:
-    """Whether LangChain will ask the model for chunks; else it invokes it, and gives the reply as one item."""
+    """Tell whether LangChain will ask the model for chunks; else it invokes it, and gives the reply as one item."""
     with guard("see whether a model streams"):
         return bool(model._should_stream(async_api=is_async, **{**kwargs, "stream": True}))
     return False
@@ -372,11 +369,9 @@ def _supply_named(asked: AskedModelCall, run_manager: Any) -> SuppliedReply | No
     return supplied
 
 
-def _install_model_patches(patches: SharedPatches) -> None:
-    patches.wrap(BaseChatModel, "_generate_with_cache", _wrap_generate)
-    patches.wrap(BaseChatModel, "_agenerate_with_cache", _wrap_agenerate)
-    patches.wrap(BaseChatModel, "stream", wrap_stream)
-    patches.wrap(BaseChatModel, "astream", wrap_astream)
-
-
-model_patches = SharedPatches(_install_model_patches)
+model_patches = SharedPatches(
+    (BaseChatModel, "_generate_with_cache", _wrap_generate),
+    (BaseChatModel, "_agenerate_with_cache", _wrap_agenerate),
+    (BaseChatModel, "stream", wrap_stream),
+    (BaseChatModel, "astream", wrap_astream),
+)

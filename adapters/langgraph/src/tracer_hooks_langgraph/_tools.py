@@ -300,11 +300,9 @@ def _result_text(result: Any) -> str:
     return "\n".join(messages) if messages else state_text(result)
 
 
-def _install_tool_patches(patches: SharedPatches) -> None:
-    patches.wrap(BaseTool, "run", _wrap_run)
-    patches.wrap(BaseTool, "arun", _wrap_arun)
-    patches.wrap(ToolNode, "_run_one", wrap_run_one)
-    patches.wrap(ToolNode, "_arun_one", wrap_arun_one)
-
-
-tool_patches = SharedPatches(_install_tool_patches)
+tool_patches = SharedPatches(
+    (BaseTool, "run", _wrap_run),
+    (BaseTool, "arun", _wrap_arun),
+    (ToolNode, "_run_one", wrap_run_one),
+    (ToolNode, "_arun_one", wrap_arun_one),
+)
