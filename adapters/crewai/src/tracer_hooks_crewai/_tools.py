@@ -204,14 +204,10 @@ def _begin_attempt(opened: OpenTool) -> None:
         call_id=failed.attributes.get(semconv.TOOL_CALL_ID),
         parent=failed.parent,
     )
-    _copy_hand_off(failed, again)
+    recipient = failed.attributes.get(semconv.STEP_RECIPIENT)
+    if recipient is not None:
+        again.hand_off(str(recipient), returns=True)
     if turn is not None:
         turn.tools = [tool for tool in turn.tools if tool is not failed] + [again]
     opened.invocation = again
     otel_context.attach(again.context())
-
-
-def _copy_hand_off(failed: ToolInvocation, again: ToolInvocation) -> None:
-    recipient = failed.attributes.get(semconv.STEP_RECIPIENT)
-    if recipient is not None:
-        again.hand_off(str(recipient), returns=True)

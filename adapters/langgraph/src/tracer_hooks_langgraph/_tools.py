@@ -204,9 +204,9 @@ class _ToolIntervention:
         self._tool = tool
         self._run = run
         self._call = call
-        self._earlier = asked_call.get()
-        if self._earlier is not None and self._earlier.request.name != tool.name:
-            self._earlier = None  # a tool that is called inside another
+        earlier = asked_call.get()
+        # Another tool's is that of a tool inside which this one is called.
+        self._earlier = earlier if earlier is not None and earlier.request.name == tool.name else None
         self._request = self._earlier.request if self._earlier is not None else None
         self.supplied: ToolReply | None = None
 
