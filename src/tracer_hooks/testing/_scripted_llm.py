@@ -76,8 +76,7 @@ class HttpReply:
     pause_s: float = 0.0
     """Seconds between one frame and the next."""
     sent: float = 1.0
-    """Part of the body, or of the frames, that is sent; below 1 the connection breaks off there, at 0
-    unanswered."""
+    """Part of the body, or of the frames, that is sent; below 1 the connection breaks off there, at 0 unanswered."""
 
 
 Respond: TypeAlias = Callable[[HttpRequest], HttpReply]
@@ -282,19 +281,18 @@ _FORMATS: dict[str, tuple[Callable[[WireReply], dict[str, Any]], Callable[[WireR
 class ScriptedLLM:
     """A model whose every reply is in a script, for tests and demos without a key or a network.
 
-    It serves OpenAI's Chat Completions and Responses APIs on a free port of 127.0.0.1, so AutoGen, CrewAI,
-    LangChain and anything else that takes a base URL runs its real client code against it. It starts in
-    milliseconds on construction and stops on `close`, at the end of a `with` block, or when the program
-    ends::
+    It serves OpenAI's Chat Completions and Responses APIs on a free port of 127.0.0.1, so AutoGen, CrewAI, LangChain
+    and anything else that takes a base URL runs its real client code against it. It starts in milliseconds on
+    construction and stops on `close`, at the end of a `with` block, or when the program ends::
 
         with ScriptedLLM(rules=[When(agent="planner").then("Ask the coder."), When().then("42")]) as llm:
             client = openai.OpenAI(base_url=llm.base_url, api_key=llm.api_key)
 
-    The first rule that matches a request answers it, then the ordered replies, then the default. A request
-    that nothing answers gets an HTTP 400 that quotes its last message, and is listed in `unmatched`: there is
-    no silent default. A reply that is a function is called in a server thread; if it raises, the client gets
-    an HTTP 400 and the exception is listed in `script_errors`. Equal runs give equal bytes: ids count the
-    uses of each rule and the creation time is fixed.
+    The first rule that matches a request answers it, then the ordered replies, then the default. A request that nothing
+    answers gets an HTTP 400 that quotes its last message, and is listed in `unmatched`: there is no silent default. A
+    reply that is a function is called in a server thread; if it raises, the client gets an HTTP 400 and the exception
+    is listed in `script_errors`. Equal runs give equal bytes: ids count the uses of each rule and the creation time is
+    fixed.
     """
 
     def __init__(

@@ -17,8 +17,7 @@ from tracer_hooks.errors import ConfigError
 class ToolCallReply:
     """One tool call inside a `Reply`.
 
-    `ToolCallReply("add", {"a": 6, "b": 7})`. Raises `ConfigError` when the name is empty or the arguments are
-    no JSON.
+    `ToolCallReply("add", {"a": 6, "b": 7})`. Raises `ConfigError` when the name is empty or the arguments are no JSON.
     """
 
     name: str
@@ -51,9 +50,8 @@ class ToolCallReply:
 class Reply:
     """A model reply: text, tool calls, or both.
 
-    `Reply("42")`, `Reply(tool_calls=[ToolCallReply("add", {"a": 1})])`. A plain `str` in a script is a
-    `Reply` with that text. Raises `ConfigError` when a number is negative, or when `chunks` does not add up
-    to `text`.
+    `Reply("42")`, `Reply(tool_calls=[ToolCallReply("add", {"a": 1})])`. A plain `str` in a script is a `Reply` with
+    that text. Raises `ConfigError` when a number is negative, or when `chunks` does not add up to `text`.
     """
 
     text: str | None = None
@@ -486,8 +484,7 @@ class Turn:
     key: str
     """Stem of all ids in the answer: `<rule>-<use>`, both from 1, or `<use>` for the ordered replies.
 
-    It counts per rule, so agents that work in parallel get the same ids in every run if they have rules of
-    their own."""
+    It counts per rule: agents that work in parallel get the same ids in every run if they have rules of their own."""
 
 
 class Script:
