@@ -93,7 +93,8 @@ def _input(team: Any, task: str) -> Any:
         return task  # the functional API hands the input to the function as it is
     if MESSAGES in team.channels:
         return {MESSAGES: [{"role": "user", "content": task}]}
-    keys = _text_keys(builder)
+    hints = get_type_hints(getattr(builder, "input_schema", None) or builder.state_schema)
+    keys = [name for name, hint in hints.items() if hint is str]
     for key in _TASK_KEYS:
         if key in keys:
             return {key: task}
@@ -104,12 +105,6 @@ def _input(team: Any, task: str) -> Any:
         f"cannot tell where the graph {team.get_name()!r} expects its task: its state has {names}; expected "
         f"'messages', one text, or one of {', '.join(map(repr, _TASK_KEYS))}. Call graph.invoke(...) yourself instead"
     )
-
-
-def _text_keys(builder: Any) -> list[str]:
-    schema = getattr(builder, "input_schema", None) or builder.state_schema
-    hints = get_type_hints(schema)
-    return [name for name, hint in hints.items() if hint is str]
 
 
 _ENTRIES = {
@@ -178,13 +173,9 @@ def host_of(graph: Any) -> RunHost | None:
     return hook.host if hook is not None else None
 
 
-def _config_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    return kwargs["config"] if "config" in kwargs else args[1] if len(args) > 1 else None
-
-
 def _is_node(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
     """Tell whether the call is made by a graph for one of its nodes."""
-    config = _config_of(args, kwargs)
+    config = kwargs["config"] if "config" in kwargs else args[1] if len(args) > 1 else None
     return isinstance(config, Mapping) and _TASK_ID in (config.get("configurable") or {})
 
 
