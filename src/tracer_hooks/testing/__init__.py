@@ -45,13 +45,7 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "._observing": (
-            "CountingIds",
-            "Observer",
-            "observed",
-            "span_tree",
-            "ticking_clock",
-        ),
+        "._observing": ("CountingIds", "Observer", "observed", "span_tree", "ticking_clock"),
         "._scripted_llm": ("ScriptedLLM",),
         "._scripted_rules": (
             "Drop",

@@ -117,62 +117,50 @@ class Observer:
     # --- RunHost ---------------------------------------------------------------------------------------------------
     def call(self, call: TeamCall) -> Any:
         run = self._start(call)
-        try:
-            with run.active():
-                native = call.on(call.team)
-        except BaseException as error:
-            run.finish(error=error)
-            raise
+        with _failing(run), run.active():
+            native = call.on(call.team)
         self._finish(run, self.adapter.result(call, native))
         return native
 
     async def acall(self, call: TeamCall) -> Any:
         run = self._start(call)
-        try:
-            with run.active():
-                native = await call.on(call.team)
-        except BaseException as error:
-            run.finish(error=error)
-            raise
+        with _failing(run), run.active():
+            native = await call.on(call.team)
         self._finish(run, self.adapter.result(call, native))
         return native
 
     def stream(self, call: TeamCall) -> Iterator[Any]:
         run, collector = self._start(call), self.adapter.collector(call)
-        try:
+        with _failing(run):
             with run.active():
                 source = call.on(call.team)
             yield from drive(iter(source), run, on_item=collector.see, fails=False)
             self._finish(run, collector.result())
-        except BaseException as error:
-            run.finish(error=error)
-            raise
 
     async def astream(self, call: TeamCall) -> AsyncIterator[Any]:
         run, collector = self._start(call), self.adapter.collector(call)
         items = None
         try:
-            with run.active():
-                source = call.on(call.team)
-            items = drive_async(source, run, on_item=collector.see, fails=False)
-            async for item in items:
-                yield item
-            self._finish(run, collector.result())
-        except BaseException as error:
-            run.finish(error=error)
-            raise
+            with _failing(run):
+                with run.active():
+                    source = call.on(call.team)
+                items = drive_async(source, run, on_item=collector.see, fails=False)
+                async for item in items:
+                    yield item
+                self._finish(run, collector.result())
         finally:
             if items is not None:
                 await items.aclose()
 
     def _start(self, call: TeamCall) -> RunInvocation:
+        team = self.adapter.describe(call.team)
         start = RunStart(
-            team=self.adapter.describe(call.team).name,
+            team=team.name,
             task=call.task,
             framework=self.adapter.name,
             framework_version=self.adapter.framework_version(),
-            agents=self.adapter.describe(call.team).agents,
-            shows_span=self.adapter.describe(call.team).shows_span,
+            agents=team.agents,
+            shows_span=team.shows_span,
         )
         run = self._emitter.start_run(start, subject=call.team)
         run.intervention = self.intervention
@@ -182,6 +170,15 @@ class Observer:
     def _finish(self, run: RunInvocation, result: RunResult) -> None:
         self.results.append(result)
         run.finish(output=result.text, stop_reason="interrupted" if result.interrupted else result.stop_reason)
+
+
+@contextmanager
+def _failing(run: RunInvocation) -> Iterator[None]:
+    try:
+        yield
+    except BaseException as error:
+        run.finish(error=error)
+        raise
 
 
 @contextmanager

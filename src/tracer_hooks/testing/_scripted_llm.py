@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import logging
 import os
@@ -53,16 +54,10 @@ class HttpRequest:
     """A request with its whole body."""
 
     method: str
-    """`GET` or `POST`."""
-
     path: str
     """Path without the query."""
-
     headers: Mapping[str, str]
-    """Headers as sent."""
-
     body: bytes = b""
-    """The whole body."""
 
 
 @dataclass(frozen=True)
@@ -70,30 +65,18 @@ class HttpReply:
     """An answer, whole (`body`) or streamed (`frames`)."""
 
     status: int
-    """HTTP status."""
-
     body: bytes = b""
     """The body of an answer that is not streamed."""
-
     frames: Sequence[bytes] | None = None
     """Pieces of a streamed body, one HTTP chunk each; None for a whole one."""
-
     content_type: str = "application/json"
-    """Content type."""
-
     headers: Mapping[str, str] = field(default_factory=dict)
-    """More headers."""
-
     delay_s: float = 0.0
     """Seconds before the first byte."""
-
     pause_s: float = 0.0
     """Seconds between one frame and the next."""
-
     sent: float = 1.0
-    """Part of the body, or of the frames, that is sent; below 1 the connection breaks off there, at 0
-    unanswered.
-    """
+    """Part of the body, or of the frames, that is sent; below 1 the connection breaks off there, at 0 unanswered."""
 
 
 Respond: TypeAlias = Callable[[HttpRequest], HttpReply]
@@ -283,18 +266,13 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _shut_down(connection: socket.socket) -> None:
-    try:
+    with contextlib.suppress(OSError):  # the client closed it first, which is what was wanted
         connection.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        # The client closed it first, which is what was wanted.
-        return
 
 
 _ENDPOINTS = {"/v1/chat/completions": "chat/completions", "/v1/responses": "responses"}
 _SHOWN = 300
-_Body = Callable[[WireReply], dict[str, Any]]
-_Events = Callable[[WireReply], Iterator[bytes]]
-_FORMATS: dict[str, tuple[_Body, _Events]] = {
+_FORMATS: dict[str, tuple[Callable[[WireReply], dict[str, Any]], Callable[[WireReply], Iterator[bytes]]]] = {
     "chat/completions": (completion_body, completion_events),
     "responses": (response_body, response_events),
 }
@@ -303,19 +281,18 @@ _FORMATS: dict[str, tuple[_Body, _Events]] = {
 class ScriptedLLM:
     """A model whose every reply is in a script, for tests and demos without a key or a network.
 
-    It serves OpenAI's Chat Completions and Responses APIs on a free port of 127.0.0.1, so AutoGen, CrewAI,
-    LangChain and anything else that takes a base URL runs its real client code against it. It starts in
-    milliseconds on construction and stops on `close`, at the end of a `with` block, or when the program
-    ends::
+    It serves OpenAI's Chat Completions and Responses APIs on a free port of 127.0.0.1, so AutoGen, CrewAI, LangChain
+    and anything else that takes a base URL runs its real client code against it. It starts in milliseconds on
+    construction and stops on `close`, at the end of a `with` block, or when the program ends::
 
         with ScriptedLLM(rules=[When(agent="planner").then("Ask the coder."), When().then("42")]) as llm:
             client = openai.OpenAI(base_url=llm.base_url, api_key=llm.api_key)
 
-    The first rule that matches a request answers it, then the ordered replies, then the default. A request
-    that nothing answers gets an HTTP 400 that quotes its last message, and is listed in `unmatched`: there is
-    no silent default. A reply that is a function is called in a server thread; if it raises, the client gets
-    an HTTP 400 and the exception is listed in `script_errors`. Equal runs give equal bytes: ids count the
-    uses of each rule and the creation time is fixed.
+    The first rule that matches a request answers it, then the ordered replies, then the default. A request that nothing
+    answers gets an HTTP 400 that quotes its last message, and is listed in `unmatched`: there is no silent default. A
+    reply that is a function is called in a server thread; if it raises, the client gets an HTTP 400 and the exception
+    is listed in `script_errors`. Equal runs give equal bytes: ids count the uses of each rule and the creation time is
+    fixed.
     """
 
     def __init__(
@@ -385,11 +362,7 @@ class ScriptedLLM:
 
     def env(self) -> dict[str, str]:
         """Give the environment variables that point an OpenAI client at this server."""
-        return {
-            "OPENAI_BASE_URL": self.base_url,
-            "OPENAI_API_BASE": self.base_url,
-            "OPENAI_API_KEY": self.api_key,
-        }
+        return {"OPENAI_BASE_URL": self.base_url, "OPENAI_API_BASE": self.base_url, "OPENAI_API_KEY": self.api_key}
 
     def reset(self) -> None:
         """Forget all requests and start the script from its beginning; the port stays."""
@@ -510,10 +483,7 @@ def _encode_garbage(answer: Garbage, request: ScriptedRequest) -> HttpReply:
     if request.stream:
         lines = "".join(f"data: {line}\n" for line in answer.text.splitlines() or [""])
         return HttpReply(
-            200,
-            frames=[f"{lines}\n".encode(), DONE],
-            content_type="text/event-stream",
-            delay_s=answer.delay_s,
+            200, frames=[f"{lines}\n".encode(), DONE], content_type="text/event-stream", delay_s=answer.delay_s
         )
     return HttpReply(200, answer.text.encode(), content_type=answer.content_type, delay_s=answer.delay_s)
 

@@ -17,19 +17,15 @@ from tracer_hooks.errors import ConfigError
 class ToolCallReply:
     """One tool call inside a `Reply`.
 
-    `ToolCallReply("add", {"a": 6, "b": 7})`. Raises `ConfigError` when the name is empty or the arguments are
-    no JSON.
+    `ToolCallReply("add", {"a": 6, "b": 7})`. Raises `ConfigError` when the name is empty or the arguments are no JSON.
     """
 
     name: str
     """Name of the tool.
 
-    It is not checked against the tools on offer, so that a wrong call can be scripted.
-    """
-
+    It is not checked against the tools on offer, so that a wrong call can be scripted."""
     arguments: Mapping[str, Any] | str = "{}"
     """A mapping is encoded as JSON; text is sent as it is, so that malformed arguments can be scripted."""
-
     id: str | None = None
     """Call id. None: `call_<rule>_<use>_<position>`, the same in every run of the same script."""
 
@@ -54,36 +50,27 @@ class ToolCallReply:
 class Reply:
     """A model reply: text, tool calls, or both.
 
-    `Reply("42")`, `Reply(tool_calls=[ToolCallReply("add", {"a": 1})])`. A plain `str` in a script is a
-    `Reply` with that text. Raises `ConfigError` when a number is negative, or when `chunks` does not add up
-    to `text`.
+    `Reply("42")`, `Reply(tool_calls=[ToolCallReply("add", {"a": 1})])`. A plain `str` in a script is a `Reply` with
+    that text. Raises `ConfigError` when a number is negative, or when `chunks` does not add up to `text`.
     """
 
     text: str | None = None
     """Text of the reply. None: no text beside tool calls, else the empty text."""
-
     _: KW_ONLY
     tool_calls: Sequence[ToolCallReply] = ()
     """Calls of this reply; several are parallel calls."""
-
     usage: tuple[int, int] | None = None
     """Input and output tokens.
 
-    None: a quarter of the characters of the request and of the reply, rounded up.
-    """
-
+    None: a quarter of the characters of the request and of the reply, rounded up."""
     delay_s: float = 0.0
     """Seconds before the first byte is sent. Closing the server ends the wait."""
-
     finish_reason: str | None = None
     """`stop`, `length`, `content_filter`, ... None: `tool_calls` when there are calls, else `stop`."""
-
     chunks: int | Sequence[str] | None = None
     """How a streamed reply is split: number of pieces, or the pieces. None: one piece a word."""
-
     pause_s: float = 0.0
     """Seconds between the pieces of a streamed reply. Closing the server ends the wait."""
-
     model: str | None = None
     """Model name in the reply. None: the name which the request asked for."""
 
@@ -129,23 +116,17 @@ class ErrorReply:
 
     status: int = 500
     """HTTP status, 400 to 599."""
-
     _: KW_ONLY
     message: str = "scripted error"
     """`error.message` of the body."""
-
     type: str | None = None
     """`error.type` of the body. None: OpenAI's name for the status, such as `rate_limit_error`."""
-
     code: str | None = None
     """`error.code` of the body."""
-
     retry_after: float | None = None
     """Seconds, in Retry-After and retry-after-ms.
 
-    OpenAI's clients ignore 0: take 0.001 for a retry at once.
-    """
-
+    OpenAI's clients ignore 0: take 0.001 for a retry at once."""
     delay_s: float = 0.0
     """Seconds before the error is sent."""
 
@@ -168,12 +149,9 @@ class Drop:
 
     text: str = "This reply breaks off before its end."
     """The reply of which only the beginning is sent."""
-
     _: KW_ONLY
     sent: float = 0.5
-    """Part of the body (streaming: of the events) that is sent. 0: the connection closes without any answer.
-    """
-
+    """Part of the body (streaming: of the events) that is sent. 0: the connection closes without any answer."""
     delay_s: float = 0.0
     """Seconds before the first byte, or before the connection closes."""
 
@@ -190,11 +168,9 @@ class Garbage:
 
     text: str
     """The whole body; in a streaming answer, the data of its one event."""
-
     _: KW_ONLY
     content_type: str = "application/json"
     """Content type of an answer that is not streamed."""
-
     delay_s: float = 0.0
     """Seconds before the first byte."""
 
@@ -249,15 +225,7 @@ def _check_delay(answer: Answer) -> None:
 AGENT_HEADER = "x-scripted-agent"
 """Request header by which a client can say which agent it works for (see `ScriptedRequest.is_from`)."""
 _KEPT_HEADERS = frozenset(
-    {
-        "accept",
-        "baggage",
-        "content-type",
-        "traceparent",
-        "tracestate",
-        "user-agent",
-        "x-stainless-retry-count",
-    }
+    {"accept", "baggage", "content-type", "traceparent", "tracestate", "user-agent", "x-stainless-retry-count"}
 )
 _SYSTEM_ROLES = ("system", "developer")
 
@@ -275,25 +243,18 @@ class ScriptedRequest:
 
     index: int
     """Number of the request, 0-based, in order of arrival."""
-
     endpoint: str
     """`chat/completions` or `responses`."""
-
     messages: tuple[Mapping[str, Any], ...]
     """Messages in chat form, oldest first."""
-
     model: str
     """Model name that was asked for; empty when none was."""
-
     stream: bool
     """Whether the client asked for a stream."""
-
     tools: tuple[str, ...]
     """Names of the tools that were offered."""
-
     raw: Mapping[str, Any]
     """The JSON body as sent."""
-
     headers: Mapping[str, str]
     """Trace context, user agent and `x-scripted-*` headers, in lower case; never the API key."""
 
@@ -441,22 +402,16 @@ class When:
 
     system: Pattern | None = None
     """Searched in the text of the system and developer messages."""
-
     last: Pattern | None = None
     """Searched in the text of the last message, whoever wrote it."""
-
     contains: Pattern | None = None
     """Searched in the text of all messages, including names and arguments of tool calls."""
-
     tool_result: Pattern | None = None
     """Searched in each tool result that came since the model's last reply; `""` means any result."""
-
     model: Pattern | None = None
     """Searched in the name of the model asked for."""
-
     agent: str | None = None
     """Name of the agent that asks, in any case (`ScriptedRequest.is_from` says how it is told)."""
-
     where: Callable[[ScriptedRequest], bool] | None = None
     """Anything else. Called from server threads."""
 
@@ -506,10 +461,8 @@ class Rule:
 
     when: When
     """The requests that the rule answers."""
-
     replies: Sequence[ReplyLike]
     """Replies in the order in which they are given."""
-
     _: KW_ONLY
     repeat_last: bool = True
     """Whether the last reply is given again and again."""
@@ -528,13 +481,10 @@ class Turn:
 
     reply: ReplyLike
     """The reply, not yet called when it is a function."""
-
     key: str
     """Stem of all ids in the answer: `<rule>-<use>`, both from 1, or `<use>` for the ordered replies.
 
-    It counts per rule, so agents that work in parallel get the same ids in every run if they have rules of
-    their own.
-    """
+    It counts per rule: agents that work in parallel get the same ids in every run if they have rules of their own."""
 
 
 class Script:

@@ -13,12 +13,7 @@ CREATED = 1_700_000_000
 """Creation time in every answer, Unix seconds: fixed, so that equal runs give equal bytes."""
 DONE = b"data: [DONE]\n\n"
 """Last event of a Chat Completions stream."""
-_ERROR_TYPES = {
-    401: "authentication_error",
-    403: "permission_error",
-    404: "not_found_error",
-    429: "rate_limit_error",
-}
+_ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
 
 
 @dataclass(frozen=True)
@@ -27,10 +22,8 @@ class WireReply:
 
     reply: Reply
     """The scripted reply."""
-
     request: ScriptedRequest
     """The request that it answers."""
-
     key: str
     """Stem of all ids in the answer."""
 
@@ -46,6 +39,11 @@ class WireReply:
             return self.reply.usage
         calls = "".join(call.name + call.arguments_json for call in self.reply.tool_calls)
         return self.request.input_tokens(), count_tokens((self.reply.text or "") + calls)
+
+    @property
+    def final_status(self) -> str:
+        """Status of a finished answer of the Responses API."""
+        return "incomplete" if self.reply.reason in _INCOMPLETE else "completed"
 
     def call_id(self, position: int) -> str:
         """Id of the tool call at `position`, 0-based."""
@@ -137,9 +135,9 @@ _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"
 
 def response_body(wire: WireReply) -> dict[str, Any]:
     """Give the body of an answer that is not streamed."""
-    items = [_message(wire)] if _has_message(wire) else []
+    items = [_message(wire)] if wire.reply.content is not None else []
     items += [_function_call(wire, i, call) for i, call in enumerate(wire.reply.tool_calls)]
-    return _response(wire, _final_status(wire), items)
+    return _response(wire, wire.final_status, items)
 
 
 def response_events(wire: WireReply) -> Iterator[bytes]:
@@ -153,7 +151,7 @@ def _events(wire: WireReply) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "response.created", {"response": started}
     yield "response.in_progress", {"response": started}
     first_call = 0
-    if _has_message(wire):
+    if wire.reply.content is not None:
         yield from _message_events(wire)
         first_call = 1
     for i, call in enumerate(wire.reply.tool_calls):
@@ -190,21 +188,12 @@ def _call_events(
     yield "response.output_item.done", {"output_index": output_index, "item": done}
 
 
-def _has_message(wire: WireReply) -> bool:
-    return wire.reply.content is not None
-
-
 def _message(wire: WireReply) -> dict[str, Any]:
-    part: dict[str, Any] = {
-        "type": "output_text",
-        "text": wire.reply.content,
-        "annotations": [],
-        "logprobs": [],
-    }
+    part: dict[str, Any] = {"type": "output_text", "text": wire.reply.content, "annotations": [], "logprobs": []}
     return {
         "type": "message",
         "id": f"msg_{wire.key}",
-        "status": _final_status(wire),
+        "status": wire.final_status,
         "role": "assistant",
         "content": [part],
     }
@@ -219,10 +208,6 @@ def _function_call(wire: WireReply, position: int, call: ToolCallReply) -> dict[
         "arguments": call.arguments_json,
         "status": "completed",
     }
-
-
-def _final_status(wire: WireReply) -> str:
-    return "incomplete" if wire.reply.reason in _INCOMPLETE else "completed"
 
 
 def _response(wire: WireReply, status: str, items: list[dict[str, Any]]) -> dict[str, Any]:
@@ -246,11 +231,11 @@ def _response(wire: WireReply, status: str, items: list[dict[str, Any]]) -> dict
         "tool_choice": raw.get("tool_choice", "auto"),
         "tools": raw.get("tools") or [],
         "top_p": raw.get("top_p"),
-        "usage": None if status == "in_progress" else _scripted_responses_usage(wire),
+        "usage": None if status == "in_progress" else _responses_usage(wire),
     }
 
 
-def _scripted_responses_usage(wire: WireReply) -> dict[str, Any]:
+def _responses_usage(wire: WireReply) -> dict[str, Any]:
     taken, given = wire.usage
     return {
         "input_tokens": taken,

@@ -9,13 +9,14 @@ switches those off.
 
 from __future__ import annotations
 
-import functools
 import importlib
 import os
 import sys
 import weakref
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from opentelemetry import trace
@@ -59,20 +60,12 @@ from tracer_hooks_autogen._turns import (
     observe_team,
 )
 
-AGENT_SPANS = (
-    ("autogen_agentchat.teams._group_chat._chat_agent_container", "trace_invoke_agent_span"),
-    ("autogen_agentchat.agents._base_chat_agent", "trace_invoke_agent_span"),
-)
-"""Where AutoGen opens a span around an agent's turn; private in 0.7."""
-TOOL_SPANS = (("autogen_core.tools._base", "trace_tool_span"),)
-"""Where it opens one around a tool call; private in 0.7."""
 _redundant: weakref.WeakKeyDictionary[RunInvocation, bool] = weakref.WeakKeyDictionary()
 
 
 def suppress_agent_span(original: Any, hooked_teams: list[HookedTeam]) -> Any:
     """Replaces ``trace_invoke_agent_span``."""
 
-    @functools.wraps(original)
     def trace_invoke_agent_span(agent_name: str, *args: Any, **kwargs: Any) -> Any:
         if _is_our_agent(hooked_teams, agent_name, kwargs.get("agent_id")):
             return nullcontext(INVALID_SPAN)
@@ -84,7 +77,6 @@ def suppress_agent_span(original: Any, hooked_teams: list[HookedTeam]) -> Any:
 def suppress_tool_span(original: Any, hooked_teams: list[HookedTeam]) -> Any:
     """Replaces ``trace_tool_span``."""
 
-    @functools.wraps(original)
     def trace_tool_span(*args: Any, **kwargs: Any) -> Any:
         here = current_invocation()
         if isinstance(here, ToolInvocation) and _is_redundant(here.run):
@@ -145,31 +137,31 @@ def hook_team(team: Any, members: Members, roster: Sequence[RosterEntry], host: 
 
 def _observe_agents(roster: Sequence[RosterEntry], hooked_team: HookedTeam) -> None:
     for profile in roster:
-        _patch_if_there(hooked_team, profile.agent, "on_messages_stream", "turn", observe_stream(profile))
-        _patch_if_there(hooked_team, profile.agent, "on_messages", "turn", observe_call(profile))
+        _patch_if_there(hooked_team, profile.agent, "on_messages_stream", "turn", partial(observe_stream, profile))
+        _patch_if_there(hooked_team, profile.agent, "on_messages", "turn", partial(observe_call, profile))
         if hasattr(profile.agent, "execute_code_block"):
             _patch_if_there(hooked_team, profile.agent, "execute_code_block", "tool", observe_execution)
 
 
 def _observe_members(members: Members, hooked_team: HookedTeam) -> None:
     for inner in members.teams:
-        _patch_if_there(hooked_team, inner, "run_stream", "turn", observe_team(inner))
+        _patch_if_there(hooked_team, inner, "run_stream", "turn", partial(observe_team, inner))
     for client in members.clients:
-        _patch_if_there(hooked_team, client, "create", "chat", observe_create(client))
-        _patch_if_there(hooked_team, client, "create_stream", "chat", observe_create_stream(client))
+        _patch_if_there(hooked_team, client, "create", "chat", partial(observe_create, client))
+        _patch_if_there(hooked_team, client, "create_stream", "chat", partial(observe_create_stream, client))
     for workbench in members.workbenches:
-        _patch_if_there(hooked_team, workbench, "call_tool", "tool", observe_workbench(workbench))
+        _patch_if_there(hooked_team, workbench, "call_tool", "tool", partial(observe_workbench, workbench))
     for tool in members.tools:
         _observe_tool(tool, hooked_team)
 
 
 def _observe_tool(tool: Any, hooked_team: HookedTeam) -> None:
     known = types()
-    _patch_if_there(hooked_team, tool, "run_json", "tool", observe_tool(tool))
+    _patch_if_there(hooked_team, tool, "run_json", "tool", partial(observe_tool, tool))
     if isinstance(tool, known.stream_tool):
-        _patch_if_there(hooked_team, tool, "run_json_stream", "tool", observe_tool_stream(tool))
+        _patch_if_there(hooked_team, tool, "run_json_stream", "tool", partial(observe_tool_stream, tool))
     if loses_context(tool):
-        _patch_if_there(hooked_team, tool, "run", "context", keep_context(tool))
+        _patch_if_there(hooked_team, tool, "run", "context", partial(keep_context, tool))
     if type(tool).return_value_as_string is not known.tool.return_value_as_string:
         _patch_if_there(hooked_team, tool, "return_value_as_string", "supplied", show_supplied_text)
 
@@ -183,13 +175,16 @@ def _observe_team_internals(team: Any, hooked_team: HookedTeam) -> None:
 
 
 def _suppress_own_spans(hooked_team: HookedTeam) -> None:
-    for places, make in ((AGENT_SPANS, suppress_agent_span), (TOOL_SPANS, suppress_tool_span)):
-        for module, name in places:
-            try:
-                owner = importlib.import_module(module)
-            except ImportError:
-                _warn_missing(module, name)
-                continue
+    for module, name, make in (  # where AutoGen opens a span around a turn or a tool call; private in 0.7
+        ("autogen_agentchat.teams._group_chat._chat_agent_container", "trace_invoke_agent_span", suppress_agent_span),
+        ("autogen_agentchat.agents._base_chat_agent", "trace_invoke_agent_span", suppress_agent_span),
+        ("autogen_core.tools._base", "trace_tool_span", suppress_tool_span),
+    ):
+        try:
+            owner = importlib.import_module(module)
+        except ImportError:
+            _warn_missing(module, name)
+        else:
             _patch_if_there(hooked_team, owner, name, "own spans", make)
 
 
@@ -198,17 +193,18 @@ def _wrap_entries(team: Any, hooked_team: HookedTeam, host: RunHost) -> None:
     if is_team:
         _patch_if_there(hooked_team, team, "run_stream", f"runs {id(hooked_team)}", _follow_runs)
     for name, kind in _ENTRIES if is_team else (*_ENTRIES, *_AGENT_ENTRIES):
-        _patch_if_there(hooked_team, team, name, f"entry {id(hooked_team)}", _make_entry(team, name, kind, host))
+        _patch_if_there(
+            hooked_team, team, name, f"entry {id(hooked_team)}", partial(_make_entry, team, name, kind, host)
+        )
 
 
-def _make_entry(team: Any, name: str, kind: EntryKind, host: RunHost) -> MakeMethod:
+def _make_entry(
+    team: Any, name: str, kind: EntryKind, host: RunHost, original: Any, hooked_teams: list[HookedTeam]
+) -> Any:
     def task_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         return task_text(kwargs["task"] if "task" in kwargs else kwargs.get("messages", args[0] if args else None))
 
-    def make(original: Any, hooked_teams: list[HookedTeam]) -> Any:
-        return wrap_entry(team, name, kind, host, original=original, task_of=task_of)
-
-    return make
+    return wrap_entry(team, name, kind, host, original=original, task_of=task_of)
 
 
 def _patch_if_there(hooked_team: HookedTeam, owner: Any, name: str, key: str, make: MakeMethod) -> None:
@@ -231,7 +227,6 @@ def _warn_missing(owner: str, name: str) -> None:
 def _follow_runs(original: Any, hooked_teams: list[HookedTeam]) -> Any:
     """Replaces the hooked team's ``run_stream``, below its entry: for what cannot be known before a run begins."""
 
-    @functools.wraps(original)
     def run_stream(*args: Any, **kwargs: Any) -> Any:
         run = current_run()
         for hooked_team in hooked_teams:
@@ -260,63 +255,38 @@ async def _followed(hooked_team: HookedTeam, run: RunInvocation, stream: Any) ->
         await stream.aclose()
 
 
-_CLASSES = (("autogen_agentchat.teams", "BaseGroupChat"), ("autogen_agentchat.agents", "BaseChatAgent"))
+_WATCHED = (("autogen_agentchat.teams", "BaseGroupChat"), ("autogen_agentchat.agents", "BaseChatAgent"))
 
 
+@dataclass(eq=False)
 class _TeamWatcher:
-    def __init__(self, on_team: Callable[[Any], None]) -> None:
-        self.on_team = on_team
-        self.patches = PatchSet()
+    on_team: Callable[[Any], None]
+    patches: PatchSet = field(default_factory=PatchSet)
 
 
-def watch_teams(on_team: Callable[[Any], None]) -> PatchSet:
-    """Call ``on_team`` with every team and agent whose ``run`` or ``run_stream`` is called, unless it is hooked.
+def _watch_run(original: Any, watchers: list[Any]) -> Any:
+    async def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return await _method_after_watchers(self, "run", original, watchers)(*args, **kwargs)
 
-    Watches both kinds as soon as one of their modules is imported (the other costs 25 ms), and nothing before.
-    """
-    watcher, patches = _TeamWatcher(on_team), PatchSet()
-    if not any(module in sys.modules for module, _ in _CLASSES):
-        return patches
-    for module, name in _CLASSES:
-        with guard(f"watch for teams of {name!r}"):
-            owner = getattr(importlib.import_module(module), name)
-            patch_method(owner, "run", "watch", _watch_coroutine("run"), patch_owner=watcher)
-            patch_method(owner, "run_stream", "watch", _watch_stream("run_stream"), patch_owner=watcher)
-    patches.on_undo(lambda: watcher.patches.undo())  # holds the watcher, which a class holds weakly
-    return patches
+    return run
 
 
-def _watch_coroutine(name: str) -> MakeMethod:
-    def make(original: Any, watchers: list[Any]) -> Any:
-        @functools.wraps(original)
-        async def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return await _method_after_watchers(self, name, original, watchers)(*args, **kwargs)
+def _watch_run_stream(original: Any, watchers: list[Any]) -> Any:
+    def run_stream(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return _method_after_watchers(self, "run_stream", original, watchers)(*args, **kwargs)
 
-        return method
-
-    return make
-
-
-def _watch_stream(name: str) -> MakeMethod:
-    def make(original: Any, watchers: list[Any]) -> Any:
-        @functools.wraps(original)
-        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return _method_after_watchers(self, name, original, watchers)(*args, **kwargs)
-
-        return method
-
-    return make
+    return run_stream
 
 
 def _method_after_watchers(team: Any, name: str, original: Any, watchers: list[Any]) -> Any:
-    """The method to call: the team's own replacement when a watcher has just hooked it."""
+    """Return the method to call: the team's own replacement when a watcher has just hooked it."""
     if name not in vars(team):  # else it is hooked, and the replacement is what called us
         for watcher in list(watchers):
             with guard("look at a team that is about to run"):
                 watcher.on_team(team)
         if name in vars(team):
             return getattr(team, name)
-    return functools.partial(original, team)
+    return partial(original, team)
 
 
 _BASES = {("autogen_agentchat.base", "Team"), ("autogen_agentchat.base", "ChatAgent")}
@@ -331,16 +301,7 @@ class AutoGenAdapter:
     """
 
     name = "autogen"
-    capabilities = frozenset(
-        {
-            Capability.ASYNC,
-            Capability.STREAM,
-            Capability.INTERVENE_MODEL,
-            Capability.INTERVENE_TOOL,
-            Capability.READ_INSTRUCTIONS,
-            Capability.WRITE_INSTRUCTIONS,
-        }
-    )
+    capabilities = frozenset(Capability) - {Capability.SYNC}
 
     def __init__(self) -> None:
         # Rosters of hooked teams: looking through a team costs more than a run's other bookkeeping together.
@@ -348,7 +309,7 @@ class AutoGenAdapter:
         self._rosters: weakref.WeakValueDictionary[int, _Roster] = weakref.WeakValueDictionary()
 
     def recognises(self, team: object) -> bool:
-        """Whether ``team`` is an AutoGen team or agent."""
+        """Tell whether ``team`` is an AutoGen team or agent."""
         return any(
             base.__name__ == name and base.__module__.startswith(module)
             for base in type(team).__mro__
@@ -366,7 +327,7 @@ class AutoGenAdapter:
 
     def describe(self, team: Any) -> TeamInfo:
         """The team's name and its agents, those of inner teams included; managers join when they first decide."""
-        profiles = self._rosters.get(id(team)) or _roster(team)
+        profiles = self._rosters.get(id(team)) or [RosterEntry(agent) for agent in find_members(team).agents]
         # With a span current, AutoGen's runtime propagates it in every message, also when it makes no spans of its own;
         # that alone costs a tenth of a run.
         shows_span = os.environ.get("AUTOGEN_DISABLE_RUNTIME_TRACING", "").lower() != "true"
@@ -414,8 +375,20 @@ class AutoGenAdapter:
         return TeamCall(team=team, method="run", kwargs={"task": task}, task=task)
 
     def watch(self, on_team: Callable[[Any], None]) -> PatchSet:
-        """Call ``on_team`` with every team and agent that is about to run; nothing where AutoGen is not imported."""
-        return watch_teams(on_team)
+        """Call ``on_team`` with every team and agent that is about to run and is not hooked.
+
+        Watches both kinds as soon as one of their modules is imported (the other costs 25 ms), and nothing before.
+        """
+        watcher, patches = _TeamWatcher(on_team), PatchSet()
+        if not any(module in sys.modules for module, _ in _WATCHED):
+            return patches
+        for module, name in _WATCHED:
+            with guard(f"watch for teams of {name!r}"):
+                owner = getattr(importlib.import_module(module), name)
+                patch_method(owner, "run", "watch", _watch_run, patch_owner=watcher)
+                patch_method(owner, "run_stream", "watch", _watch_run_stream, patch_owner=watcher)
+        patches.on_undo(lambda: watcher.patches.undo())  # holds the watcher, which a class holds weakly
+        return patches
 
     async def reset(self, team: Any) -> None:
         """Empty the team's conversation, and its agents' memory of it."""
@@ -431,8 +404,4 @@ class AutoGenAdapter:
 
 
 class _Roster(list[RosterEntry]):
-    """The entries of a hooked team's agents."""
-
-
-def _roster(team: Any) -> list[RosterEntry]:
-    return [RosterEntry(agent) for agent in find_members(team).agents]
+    """The entries of a hooked team's agents; unlike a plain list, it can be referred to weakly."""

@@ -112,13 +112,9 @@ def task_text(task: Any) -> str:
 def _user_message(content: Any, source: str) -> Message:
     if isinstance(content, str):
         return text_message("user", content, name=source)
-    parts: list[dict[str, Any]] = []
-    for item in content:
-        if isinstance(item, str):
-            parts.append({"type": "text", "content": to_text(item)})
-        else:
-            # The picture itself is left out: it can be megabytes, and no attributor reads it.
-            parts.append({"type": "blob", "modality": "image", "mime_type": "image/png"})
+    # A picture itself is left out: it can be megabytes, and no attributor reads it.
+    picture = {"type": "blob", "modality": "image", "mime_type": "image/png"}
+    parts = [{"type": "text", "content": to_text(item)} if isinstance(item, str) else {**picture} for item in content]
     return {"role": "user", "parts": parts, "name": source}
 
 
@@ -171,35 +167,25 @@ class AutoGenCollector:
 
 
 def _from_messages(call: TeamCall, native: Any, chat_messages: Sequence[Any], stop_reason: str | None) -> RunResult:
-    caller_messages = _caller_messages(call)
-    answers = [message for message in chat_messages if not _is_task(message, caller_messages)]
+    task = call.kwargs.get("task")
+    # AutoGen gives the messages that the caller passed in back among the results, the same objects.
+    given = {id(message) for message in (task if isinstance(task, (list, tuple)) else (task,))}
+    roles = ["user" if message.source == "user" or id(message) in given else "assistant" for message in chat_messages]
+    answers = [message for message, role in zip(chat_messages, roles, strict=True) if role == "assistant"]
     last = answers[-1] if answers else None
     return RunResult(
         text="" if last is None else team_text(last),
         native=native,
-        messages=[_result_message(message, _is_task(message, caller_messages)) for message in chat_messages],
+        messages=[
+            text_message(role, team_text(message), name=to_text(message.source))
+            for message, role in zip(chat_messages, roles, strict=True)
+        ],
         stop_reason=stop_reason,
         interrupted=last is not None and _waits_for_someone(call.team, last),
     )
 
 
-def _caller_messages(call: TeamCall) -> set[int]:
-    """The messages that the caller passed in: AutoGen gives the same objects back among the results."""
-    task = call.kwargs.get("task")
-    if isinstance(task, (list, tuple)):
-        return {id(message) for message in task}
-    return {id(task)}
-
-
-def _is_task(message: Any, caller_messages: set[int]) -> bool:
-    return message.source == "user" or id(message) in caller_messages
-
-
-def _result_message(message: Any, is_task: bool) -> Message:
-    return text_message("user" if is_task else "assistant", team_text(message), name=to_text(message.source))
-
-
 def _waits_for_someone(team: Any, last: Any) -> bool:
-    """Whether the run ended by handing over to somebody outside, as with ``HandoffTermination("user")``."""
+    """Tell whether the run ended by handing over to somebody outside, as with ``HandoffTermination("user")``."""
     names = getattr(team, "_participant_names", None)  # private in 0.7
     return isinstance(last, types().handoff_message) and names is not None and last.target not in names

@@ -8,48 +8,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 from tracer_hooks.schema import AgentSpec, to_text
 
 
-@dataclass(frozen=True)
-class AutoGenTypes:
-    """Classes of AutoGen 0.7, all public."""
-
-    team: Any
-    chat_agent: Any
-    model_client: Any
-    tool: Any
-    stream_tool: Any
-    function_tool: Any
-    workbench: Any
-    static_workbench: Any
-    chat_message: Any
-    handoff_message: Any
-    tool_request: Any
-    tool_execution: Any
-    response: Any
-    task_result: Any
-    create_result: Any
-    function_call: Any
-    request_usage: Any
-    system_message: Any
-    assistant_message: Any
-    function_results: Any
-    tool_result: Any
-    text_result: Any
-    cancellation_token: Any
-
-
 @functools.cache
-def types() -> AutoGenTypes:
-    """The classes; imports AutoGen on the first call."""
+def types() -> SimpleNamespace:
+    """Classes of AutoGen 0.7, all public; imports AutoGen on the first call."""
     from autogen_agentchat import messages
     from autogen_agentchat.base import ChatAgent, Response, TaskResult, Team
     from autogen_core import CancellationToken, FunctionCall, models, tools
 
-    return AutoGenTypes(
+    return SimpleNamespace(
         team=Team,
         chat_agent=ChatAgent,
         model_client=models.ChatCompletionClient,
@@ -138,22 +110,19 @@ def _held_objects(holder: Any) -> Iterator[Any]:
 
 
 class RosterEntry:
-    """An agent's roster entry, built anew only when its instructions have changed."""
+    """An agent's roster entry, as far as it can be seen; built anew only when its instructions have changed."""
 
     def __init__(self, agent: Any) -> None:
         self.agent = agent
         self._spec: AgentSpec | None = None
 
     def spec(self) -> AgentSpec:
-        """The entry as it is now."""
-        if self._spec is None or self._spec.instructions != instructions_of(self.agent):
-            self._spec = agent_spec(self.agent)
+        """Return the entry as it is now."""
+        instructions = instructions_of(self.agent)
+        if self._spec is None or self._spec.instructions != instructions:
+            tools = tuple(_tool_names(self.agent))
+            self._spec = AgentSpec(name=self.agent.name, instructions=instructions, tools=tools)
         return self._spec
-
-
-def agent_spec(agent: Any) -> AgentSpec:
-    """The roster entry of an agent, as far as it can be seen."""
-    return AgentSpec(name=agent.name, instructions=instructions_of(agent), tools=tuple(_tool_names(agent)))
 
 
 def instructions_of(agent: Any) -> str | None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 
 from tracer_hooks import semconv
@@ -19,21 +18,19 @@ from tracer_hooks.frameworks import (
     guarded,
     may_change_replies,
 )
-from tracer_hooks.schema import to_json_value
+from tracer_hooks.schema import Usage, to_json_value
 from tracer_hooks.telemetry import (
-    AgentInvocation,
     AsyncSteps,
     ChatInvocation,
     ChatReply,
     RequestedTool,
-    RunInvocation,
     current_invocation,
     drive_async,
     enclosing_agent,
 )
 from tracer_hooks_autogen._convert import conversions_of, from_create_result
 from tracer_hooks_autogen._members import model_name, types
-from tracer_hooks_autogen._patching import HookedTeam, MakeMethod, run_for
+from tracer_hooks_autogen._patching import HookedTeam, run_for
 from tracer_hooks_autogen._turns import AgentTurn, manager_turn
 
 _FINISH_REASONS = {
@@ -89,7 +86,7 @@ async def stream_under_intervention(
 
 
 def _stream_live(asked: _AskedModelCall, original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return original(asked.natives, *args[1:], **_without_messages(kwargs))
+    return original(asked.natives, *args[1:], **{key: value for key, value in kwargs.items() if key != "messages"})
 
 
 def _note_item(chat: ChatInvocation, asked: _AskedModelCall, item: Any) -> None:
@@ -129,14 +126,12 @@ def _ask_before(chat: ChatInvocation, args: tuple[Any, ...], kwargs: dict[str, A
         agent=chat.agent.spec.name,
         model=chat.name,
         messages=tuple(messages),
-        tools=tuple(_tool_names(kwargs.get("tools") or ())),
+        tools=tuple(tool["name"] if isinstance(tool, Mapping) else tool.name for tool in kwargs.get("tools") or ()),
         step=chat.step,
     )
     answer = before_model(chat.run, request)
-    if isinstance(answer, ChatReply):
+    if answer is None or isinstance(answer, ChatReply):
         return _AskedModelCall(request, answer, natives)
-    if answer is None:
-        return _AskedModelCall(request, None, natives)
     changed = changed_texts(request.messages, answer.messages)
     if answer.covert:
         return _AskedModelCall(request, None, with_texts(natives, changed))
@@ -191,16 +186,11 @@ def to_create_result(reply: ChatReply, native: Any = None) -> Any:
         reason, thought = "function_calls", reply.content or None
     elif reason == "function_calls":
         reason = "stop"  # the tool calls were taken out
-    usage = native.usage if native is not None and reply.usage is None else _request_usage(reply)
+    usage = native.usage if native is not None and reply.usage is None else None
+    if usage is None:
+        counts = reply.usage or Usage()
+        usage = known.request_usage(prompt_tokens=counts.input_tokens, completion_tokens=counts.output_tokens)
     return known.create_result(finish_reason=reason, content=content, usage=usage, cached=False, thought=thought)
-
-
-def _request_usage(reply: ChatReply) -> Any:
-    usage = reply.usage
-    return types().request_usage(
-        prompt_tokens=usage.input_tokens if usage is not None else 0,
-        completion_tokens=usage.output_tokens if usage is not None else 0,
-    )
 
 
 def _function_call(call: RequestedTool, index: int) -> Any:
@@ -220,93 +210,59 @@ def _positions(natives: Sequence[Any]) -> Iterator[tuple[int, int | None]]:
             yield index, None
 
 
-def _tool_names(tools: Sequence[Any]) -> Iterator[str]:
-    for tool in tools:
-        yield tool["name"] if isinstance(tool, Mapping) else tool.name
-
-
-def _without_messages(kwargs: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in kwargs.items() if key != "messages"}
-
-
-_PROVIDERS = {
-    "openai": "openai",
-    "anthropic": "anthropic",
-    "azure": "azure.ai.inference",
-    "ollama": "ollama",
-}
+_PROVIDERS = {"openai": "openai", "anthropic": "anthropic", "azure": "azure.ai.inference", "ollama": "ollama"}
 """Packages under ``autogen_ext.models`` and the conventions' names for whom they call."""
 
 
-@dataclass(frozen=True)
-class _ClientFacts:
-    """What of a client goes onto each of its spans."""
-
-    model: str
-    attributes: dict[str, Any] = field(default_factory=dict)
-
-
-def observe_create(client: Any) -> MakeMethod:
+def observe_create(client: Any, original: Any, hooked_teams: list[HookedTeam]) -> Any:
     """Replaces ``create``."""
     known = _describe_client(client)
 
-    def make(original: Any, hooked_teams: list[HookedTeam]) -> Any:
-        @functools.wraps(original)
-        async def create(*args: Any, **kwargs: Any) -> Any:
-            chat = _begin_chat(known, hooked_teams, args, kwargs)
-            if chat is None:
-                return await original(*args, **kwargs)
-            try:
-                if chat.run.intervention is not None:
-                    return await create_under_intervention(chat, original, args, kwargs)
-                with chat.active():
-                    result = await original(*args, **kwargs)
-            except BaseException as error:
-                chat.fail(error)
-                raise
-            with guard("record a model's reply"):
-                _end_native_chat(chat, result)
-            return result
+    async def create(*args: Any, **kwargs: Any) -> Any:
+        chat = _begin_chat(known, hooked_teams, args, kwargs)
+        if chat is None:
+            return await original(*args, **kwargs)
+        try:
+            if chat.run.intervention is not None:
+                return await create_under_intervention(chat, original, args, kwargs)
+            with chat.active():
+                result = await original(*args, **kwargs)
+        except BaseException as error:
+            chat.fail(error)
+            raise
+        with guard("record a model's reply"):
+            end_chat(chat, from_create_result(result))
+        return result
 
-        return create
-
-    return make
+    return create
 
 
-def observe_create_stream(client: Any) -> MakeMethod:
+def observe_create_stream(client: Any, original: Any, hooked_teams: list[HookedTeam]) -> Any:
     """Replaces ``create_stream``."""
     known = _describe_client(client, streams=True)
 
-    def make(original: Any, hooked_teams: list[HookedTeam]) -> Any:
-        @functools.wraps(original)
-        def create_stream(*args: Any, **kwargs: Any) -> Any:
-            chat = _begin_chat(known, hooked_teams, args, kwargs)
-            if chat is None:
-                return original(*args, **kwargs)
-            if chat.run.intervention is not None:
-                return stream_under_intervention(chat, original, args, kwargs)
-            create_result = types().create_result
+    def create_stream(*args: Any, **kwargs: Any) -> Any:
+        chat = _begin_chat(known, hooked_teams, args, kwargs)
+        if chat is None:
+            return original(*args, **kwargs)
+        if chat.run.intervention is not None:
+            return stream_under_intervention(chat, original, args, kwargs)
+        create_result = types().create_result
 
-            def see(item: Any) -> None:
-                if isinstance(item, str):
-                    chat.chunk(item)
-                elif isinstance(item, create_result):
-                    _end_native_chat(chat, item)
+        def see(item: Any) -> None:
+            if isinstance(item, str):
+                chat.chunk(item)
+            elif isinstance(item, create_result):
+                end_chat(chat, from_create_result(item))
 
-            return drive_async(original(*args, **kwargs), chat, on_item=see)
+        return drive_async(original(*args, **kwargs), chat, on_item=see)
 
-        return create_stream
-
-    return make
-
-
-def _end_native_chat(chat: ChatInvocation, result: Any) -> None:
-    end_chat(chat, from_create_result(result))
+    return create_stream
 
 
 @guarded("begin a model call", cast("ChatInvocation | None", None))
 def _begin_chat(
-    known: _ClientFacts, hooked_teams: Sequence[HookedTeam], args: tuple[Any, ...], kwargs: dict[str, Any]
+    known: tuple[str, dict[str, Any]], hooked_teams: Sequence[HookedTeam], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> ChatInvocation | None:
     run = run_for(hooked_teams)
     # A client inside a client (ChatCompletionCache) makes the same call, not another one.
@@ -314,17 +270,12 @@ def _begin_chat(
         return None
     natives = args[0] if args else kwargs.get("messages") or ()
     messages = conversions_of(run).model_messages(natives)
-    return ChatInvocation(run, known.model, messages=messages, agent=_speaker(run), attributes=known.attributes)
+    agent = manager_turn(run) or enclosing_agent(None, run) or run.manager()
+    return ChatInvocation(run, known[0], messages=messages, agent=agent, attributes=known[1])
 
 
-def _speaker(run: RunInvocation) -> AgentInvocation:
-    manager = manager_turn(run)
-    if manager is not None:
-        return manager
-    return enclosing_agent(None, run) or run.manager()
-
-
-def _describe_client(client: Any, *, streams: bool = False) -> _ClientFacts:
+def _describe_client(client: Any, *, streams: bool = False) -> tuple[str, dict[str, Any]]:
+    """Return the model's name, and the attributes that go onto each span of the client."""
     attributes: dict[str, Any] = {}
     with guard("describe a model client"):
         module = type(client).__module__.split(".")
@@ -332,5 +283,5 @@ def _describe_client(client: Any, *, streams: bool = False) -> _ClientFacts:
             attributes[semconv.PROVIDER_NAME] = _PROVIDERS[module[2]]
         if streams:
             attributes[semconv.REQUEST_STREAM] = True
-        return _ClientFacts(model_name(client), attributes)
-    return _ClientFacts(type(client).__name__, attributes)
+        return model_name(client), attributes
+    return type(client).__name__, attributes

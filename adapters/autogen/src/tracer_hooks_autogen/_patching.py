@@ -11,7 +11,7 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MethodType, ModuleType
 from typing import Any, Protocol
 
@@ -71,7 +71,7 @@ class _Method:
     def _replace(self) -> None:
         method = self._original
         for layer in self.layers:
-            method = layer.make(method, layer.patch_owners)
+            method = functools.wraps(method)(layer.make(method, layer.patch_owners))
         replacement = method if isinstance(self.owner, (type, ModuleType)) else self._bound(method)
         setattr(getattr(replacement, "__func__", replacement), _MARK, self)
         patches = PatchSet()
@@ -85,25 +85,20 @@ class _Method:
         ``copy.deepcopy`` binds a method anew to the copy, which then runs its class's own code; a pickle keeps the
         method's name alone. A function in the instance would have the copy run the original object.
         """
-        owner = self.owner
-        replacement: Any
-        if inspect.iscoroutinefunction(method):
+        owner, name, own = self.owner, self.name, self._original if self._is_own else None
 
-            async def call_async(self: Any, *args: Any, **kwargs: Any) -> Any:
-                return await (method if self is owner else original(self))(*args, **kwargs)
+        def method_of(holder: Any) -> Any:
+            if holder is owner:
+                return method
+            return own if own is not None else getattr(type(holder), name).__get__(holder)
 
-            replacement = call_async
-        else:
+        async def call_async(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return await method_of(self)(*args, **kwargs)
 
-            def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-                return (method if self is owner else original(self))(*args, **kwargs)
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return method_of(self)(*args, **kwargs)
 
-            replacement = call
-        name, own = self.name, self._original if self._is_own else None
-
-        def original(copy: Any) -> Any:
-            return own if own is not None else getattr(type(copy), name).__get__(copy)
-
+        replacement: Any = call_async if inspect.iscoroutinefunction(method) else call
         # Of the function, not of the bound method, whose signature would lose its first parameter twice.
         functools.update_wrapper(replacement, getattr(self._original, "__func__", self._original))
         return MethodType(replacement, owner)
@@ -165,26 +160,23 @@ def _remove_idle_layer(method: _Method, layer: _Layer) -> None:
             method.remove(layer)
 
 
+@dataclass(eq=False)
 class HookedTeam:
-    """One hooked team.
+    """One hooked team."""
 
-    Attributes:
-        team: The team, or the single agent, that was hooked.
-        external: Whether the team, or one inside it, works on a runtime that the user started. Its agents then run in
-            tasks that are older than the run and do not inherit our context, so the run is found through :attr:`runs`.
-        runs: The team's runs in progress; kept up only for external runtimes.
-        agent_names: The names of the agents whose turns are observed.
-        unprepared: Teams that had run before they were hooked, and whose managers are yet to be observed.
-        patches: What to undo; also what is patched while the team runs.
-    """
-
-    def __init__(self, team: Any) -> None:
-        self.team = team
-        self.external = False
-        self.runs: list[RunInvocation] = []
-        self.agent_names: frozenset[str] = frozenset()
-        self.unprepared: list[Any] = []
-        self.patches = PatchSet()
+    team: Any
+    """The team, or the single agent, that was hooked."""
+    external: bool = False
+    """Whether the team, or one inside it, works on a runtime that the user started. Its agents then run in tasks that
+    are older than the run and do not inherit our context, so the run is found through :attr:`runs`."""
+    runs: list[RunInvocation] = field(default_factory=list)
+    """The team's runs in progress; kept up only for external runtimes."""
+    agent_names: frozenset[str] = frozenset()
+    """The names of the agents whose turns are observed."""
+    unprepared: list[Any] = field(default_factory=list)
+    """Teams that had run before they were hooked, and whose managers are yet to be observed."""
+    patches: PatchSet = field(default_factory=PatchSet)
+    """What to undo; also what is patched while the team runs."""
 
     def run_of_team(self, agent_id: str | None) -> RunInvocation | None:
         """The run in progress on an external runtime, when a runtime's ``agent_id`` is one of this team's."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import functools
+from collections import deque
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import Any, cast
 
 from tracer_hooks import semconv
@@ -13,7 +14,7 @@ from tracer_hooks.frameworks import ToolReply, ToolRequest, after_tool, before_t
 from tracer_hooks.schema import to_json_value, to_text
 from tracer_hooks.telemetry import ToolInvocation, current_invocation, drive_async, enclosing_agent
 from tracer_hooks_autogen._members import handoff_target, types
-from tracer_hooks_autogen._patching import HookedTeam, MakeMethod, parent_in, run_for
+from tracer_hooks_autogen._patching import HookedTeam, parent_in, run_for
 from tracer_hooks_autogen._turns import AgentTurn
 
 _NOTHING = object()
@@ -87,7 +88,6 @@ async def call_under_intervention(call: ToolInvocation, original: Any, bound: di
 def show_supplied_text(original: Any, hooked_teams: list[HookedTeam]) -> Any:
     """Replaces ``return_value_as_string`` of tools whose own would not know what to do with a :class:`SuppliedText`."""
 
-    @functools.wraps(original)
     def return_value_as_string(value: Any) -> str:
         return str(value) if isinstance(value, SuppliedText) else original(value)
 
@@ -113,7 +113,6 @@ CODE_EXECUTION = "execute_code"
 def observe_execution(original: Any, hooked_teams: list[HookedTeam]) -> Any:
     """Replaces ``execute_code_block`` of a ``CodeExecutorAgent``."""
 
-    @functools.wraps(original)
     async def execute_code_block(code_blocks: Any, cancellation_token: Any) -> Any:
         call = _begin_execution(hooked_teams, code_blocks)
         if call is None:
@@ -166,101 +165,84 @@ async def _execute_under_intervention(
     return CodeResult(exit_code=1 if final.is_error else 0, output=final.content)
 
 
-def observe_tool(tool: Any) -> MakeMethod:
+def observe_tool(tool: Any, original: Any, hooked_teams: list[HookedTeam]) -> Any:
     """Replaces ``run_json``, where every tool call of a static workbench, and every hand-off, ends up."""
 
-    def make(original: Any, hooked_teams: list[HookedTeam]) -> Any:
-        @functools.wraps(original)
-        async def run_json(*args: Any, **kwargs: Any) -> Any:
-            call = _begin_call(tool, hooked_teams, _bind_run_json(args, kwargs))
-            if call is None:
-                return await original(*args, **kwargs)
-            try:
-                if call.run.intervention is not None:
-                    return await run_under_intervention(call, tool, original, _bind_run_json(args, kwargs))
-                with call.active():
-                    value = await original(*args, **kwargs)
-            except BaseException as error:
-                call.fail(error)
-                raise
-            with guard("record a tool's result"):
-                call.stop(tool.return_value_as_string(value))
-            return value
+    async def run_json(*args: Any, **kwargs: Any) -> Any:
+        call = _begin_call(tool, hooked_teams, _bind_run_json(args, kwargs))
+        if call is None:
+            return await original(*args, **kwargs)
+        try:
+            if call.run.intervention is not None:
+                return await run_under_intervention(call, tool, original, _bind_run_json(args, kwargs))
+            with call.active():
+                value = await original(*args, **kwargs)
+        except BaseException as error:
+            call.fail(error)
+            raise
+        with guard("record a tool's result"):
+            call.stop(tool.return_value_as_string(value))
+        return value
 
-        return run_json
-
-    return make
+    return run_json
 
 
-def observe_tool_stream(tool: Any) -> MakeMethod:
+def observe_tool_stream(tool: Any, original: Any, hooked_teams: list[HookedTeam]) -> Any:
     """Replaces ``run_json_stream``, by which ``AgentTool`` and ``TeamTool`` pass on what happens inside them."""
 
-    def make(original: Any, hooked_teams: list[HookedTeam]) -> Any:
-        @functools.wraps(original)
-        def run_json_stream(*args: Any, **kwargs: Any) -> Any:
-            call = _begin_call(tool, hooked_teams, _bind_run_json(args, kwargs))
-            if call is None:
-                return original(*args, **kwargs)
-            return _stream(call, tool, original, _bind_run_json(args, kwargs))
+    def run_json_stream(*args: Any, **kwargs: Any) -> Any:
+        bound = _bind_run_json(args, kwargs)
+        call = _begin_call(tool, hooked_teams, bound)
+        return original(*args, **kwargs) if call is None else _stream(call, tool, original, bound)
 
-        return run_json_stream
-
-    return make
+    return run_json_stream
 
 
-def observe_workbench(workbench: Any) -> MakeMethod:
+def observe_workbench(workbench: Any, original: Any, hooked_teams: list[HookedTeam]) -> Any:
     """Replaces ``call_tool``, which gives a result that says itself whether it is an error."""
 
-    def make(original: Any, hooked_teams: list[HookedTeam]) -> Any:
-        @functools.wraps(original)
-        async def call_tool(*args: Any, **kwargs: Any) -> Any:
-            bound = _bind_call_tool(args, kwargs)
-            call = _begin_named_call(to_text(bound["name"]), hooked_teams, bound["arguments"], bound["call_id"])
-            if call is None:
-                return await original(*args, **kwargs)
-            try:
-                if call.run.intervention is not None:
-                    return await call_under_intervention(call, original, bound)
-                with call.active():
-                    result = await original(*args, **kwargs)
-            except BaseException as error:
-                call.fail(error)
-                raise
-            with guard("record a tool's result"):
-                text = result.to_text()
-                call.stop(text, error=text if result.is_error else None)
-            return result
+    async def call_tool(*args: Any, **kwargs: Any) -> Any:
+        bound = _bind_call_tool(args, kwargs)
+        call = _begin_named_call(to_text(bound["name"]), hooked_teams, bound["arguments"], bound["call_id"])
+        if call is None:
+            return await original(*args, **kwargs)
+        try:
+            if call.run.intervention is not None:
+                return await call_under_intervention(call, original, bound)
+            with call.active():
+                result = await original(*args, **kwargs)
+        except BaseException as error:
+            call.fail(error)
+            raise
+        with guard("record a tool's result"):
+            text = result.to_text()
+            call.stop(text, error=text if result.is_error else None)
+        return result
 
-        return call_tool
-
-    return make
+    return call_tool
 
 
-def keep_context(tool: Any) -> MakeMethod:
+def keep_context(tool: Any, original: Any, hooked_teams: list[HookedTeam]) -> Any:
     """Replaces ``run`` of a tool made from a plain function, so that spans opened in the function nest in ours.
 
     AutoGen 0.7 runs such functions in an executor thread without their context variables.
     """
     function_tool = types().function_tool
 
-    def make(original: Any, hooked_teams: list[HookedTeam]) -> Any:
-        @functools.wraps(original)
-        async def run(args: Any, cancellation_token: Any) -> Any:
-            if not isinstance(current_invocation(), ToolInvocation):
-                return await original(args, cancellation_token)
-            context = contextvars.copy_context()
-            twin = object.__new__(type(tool))
-            twin.__dict__.update(tool.__dict__)
-            twin._func = functools.partial(context.run, tool._func)
-            return await function_tool.run(twin, args, cancellation_token)
+    async def run(args: Any, cancellation_token: Any) -> Any:
+        if not isinstance(current_invocation(), ToolInvocation):
+            return await original(args, cancellation_token)
+        context = contextvars.copy_context()
+        twin = object.__new__(type(tool))
+        twin.__dict__.update(tool.__dict__)
+        twin._func = partial(context.run, tool._func)
+        return await function_tool.run(twin, args, cancellation_token)
 
-        return run
-
-    return make
+    return run
 
 
 def loses_context(tool: Any) -> bool:
-    """Whether :func:`keep_context` fits the tool: AutoGen's own ``run`` around a plain function."""
+    """Tell whether :func:`keep_context` fits the tool: AutoGen's own ``run`` around a plain function."""
     known = types()
     function = getattr(tool, "_func", None)  # private in 0.7
     plain = callable(function) and not asyncio.iscoroutinefunction(function)
@@ -268,7 +250,6 @@ def loses_context(tool: Any) -> bool:
 
 
 async def _stream(call: ToolInvocation, tool: Any, original: Any, bound: dict[str, Any]) -> AsyncIterator[Any]:
-    last: list[Any] = [None]
     if call.run.intervention is not None:
         inside: list[Any] = []
 
@@ -286,10 +267,8 @@ async def _stream(call: ToolInvocation, tool: Any, original: Any, bound: dict[st
         yield value
         return
 
-    def keep(item: Any) -> None:
-        last[0] = item
-
-    items = drive_async(original(**bound), call, on_item=keep)
+    last: deque[Any] = deque((None,), maxlen=1)
+    items = drive_async(original(**bound), call, on_item=last.append)
     try:
         async for item in items:
             yield item

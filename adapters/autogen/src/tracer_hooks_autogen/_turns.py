@@ -6,9 +6,9 @@ when, the manager calls its model while it handles it, and ends with whom it pic
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, cast
 
 from tracer_hooks import semconv
@@ -22,10 +22,11 @@ from tracer_hooks.telemetry import (
     ToolInvocation,
     current_invocation,
     drive_async,
+    text_message,
 )
 from tracer_hooks_autogen._convert import conversions_of, team_text
 from tracer_hooks_autogen._members import RosterEntry, types
-from tracer_hooks_autogen._patching import HookedTeam, MakeMethod, parent_in, patch_method, run_for
+from tracer_hooks_autogen._patching import HookedTeam, parent_in, patch_method, run_for
 
 _DECISION_MESSAGES = frozenset({"GroupChatStart", "GroupChatAgentResponse", "GroupChatTeamResponse"})
 """The messages (private classes in 0.7) after which a manager picks the next speaker."""
@@ -48,16 +49,6 @@ class ManagerTurn:
             self.turn = AgentInvocation(self.run, AgentSpec(name=self.name), parent=parent_in(self.run))
         return self.turn
 
-    def picked(self, speaker: str) -> None:
-        """Note who speaks next; without a model call there was no decision to record."""
-        if self.turn is not None:
-            self.turn.hand_off(speaker)
-
-    def stop(self) -> None:
-        """End the operation, if there is one."""
-        if self.turn is not None:
-            self.turn.stop()
-
     def fail(self, error: BaseException) -> None:
         """End it with an error; a manager that fails without a model call (``selector_func``) has acted as well."""
         with guard("record a manager's failure"):
@@ -79,7 +70,6 @@ def manager_turn(run: RunInvocation) -> AgentInvocation | None:
 def observe_new_managers(original: Any, hooked_teams: list[HookedTeam]) -> Any:
     """Replaces ``_create_group_chat_manager_factory``, which a team calls when it first runs."""
 
-    @functools.wraps(original)
     def create_factory(*args: Any, **kwargs: Any) -> Any:
         factory = original(*args, **kwargs)
 
@@ -98,8 +88,8 @@ def observe_new_managers(original: Any, hooked_teams: list[HookedTeam]) -> Any:
 def observe_manager(manager: Any, hooked_team: HookedTeam) -> None:
     """Observe a manager that has a model; one without a model (round robin, swarm) decides nothing of its own."""
     if any(isinstance(value, types().model_client) for value in vars(manager).values()):
-        patch_method(manager, "on_message_impl", "manager", _observe_handling(manager), patch_owner=hooked_team)
-        patch_method(manager, "publish_message", "manager", _observe_picks(manager), patch_owner=hooked_team)
+        for name, observe in (("on_message_impl", _observe_handling), ("publish_message", _observe_picks)):
+            patch_method(manager, name, "manager", partial(observe, manager), patch_owner=hooked_team)
 
 
 async def find_manager(team: Any) -> Any:
@@ -110,44 +100,38 @@ async def find_manager(team: Any) -> Any:
     return await team._runtime.try_get_underlying_agent_instance(agent_id)
 
 
-def _observe_handling(manager: Any) -> Any:
-    def make(original: Any, hooked_teams: list[HookedTeam]) -> Any:
-        @functools.wraps(original)
-        async def on_message_impl(message: Any, ctx: Any) -> Any:
-            run = run_for(hooked_teams) if type(message).__name__ in _DECISION_MESSAGES else None
-            if run is None:
-                return await original(message, ctx)
-            handling = ManagerTurn(run, to_text(manager._name))
-            token = _handling.set(handling)
-            try:
-                return await original(message, ctx)
-            except BaseException as error:
-                handling.fail(error)
-                raise
-            finally:
-                _handling.reset(token)
-                handling.stop()
+def _observe_handling(manager: Any, original: Any, hooked_teams: list[HookedTeam]) -> Any:
+    async def on_message_impl(message: Any, ctx: Any) -> Any:
+        run = run_for(hooked_teams) if type(message).__name__ in _DECISION_MESSAGES else None
+        if run is None:
+            return await original(message, ctx)
+        handling = ManagerTurn(run, to_text(manager._name))
+        token = _handling.set(handling)
+        try:
+            return await original(message, ctx)
+        except BaseException as error:
+            handling.fail(error)
+            raise
+        finally:
+            _handling.reset(token)
+            if handling.turn is not None:
+                handling.turn.stop()
 
-        return on_message_impl
-
-    return make
+    return on_message_impl
 
 
-def _observe_picks(manager: Any) -> Any:
-    def make(original: Any, hooked_teams: list[HookedTeam]) -> Any:
-        @functools.wraps(original)
-        async def publish_message(message: Any, topic_id: Any, *args: Any, **kwargs: Any) -> Any:
-            handling = _handling.get()
-            if handling is not None and type(message).__name__ == _SPEAK_REQUEST:
-                with guard("record whom the manager picked"):
-                    for name, topic in manager._participant_name_to_topic_type.items():
-                        if topic == topic_id.type:
-                            handling.picked(to_text(name))
-            return await original(message, topic_id, *args, **kwargs)
+def _observe_picks(manager: Any, original: Any, hooked_teams: list[HookedTeam]) -> Any:
+    async def publish_message(message: Any, topic_id: Any, *args: Any, **kwargs: Any) -> Any:
+        handling = _handling.get()
+        # Without a model call, and so without a turn, there was no decision to record.
+        if handling is not None and handling.turn is not None and type(message).__name__ == _SPEAK_REQUEST:
+            with guard("record whom the manager picked"):
+                for name, topic in manager._participant_name_to_topic_type.items():
+                    if topic == topic_id.type:
+                        handling.turn.hand_off(to_text(name))
+        return await original(message, topic_id, *args, **kwargs)
 
-        return publish_message
-
-    return make
+    return publish_message
 
 
 class AgentTurn(AgentInvocation):
@@ -202,61 +186,49 @@ class AgentTurn(AgentInvocation):
             self.stop(team_text(chat_messages[-1]) if chat_messages else None)
 
 
-def observe_stream(profile: RosterEntry) -> MakeMethod:
+def observe_stream(profile: RosterEntry, original: Any, hooked_teams: list[HookedTeam]) -> Any:
     """Replaces ``on_messages_stream``, which is what a team calls."""
 
-    def make(original: Any, hooked_teams: list[HookedTeam]) -> Any:
-        @functools.wraps(original)
-        def on_messages_stream(*args: Any, **kwargs: Any) -> Any:
-            turn = _begin_turn(profile, hooked_teams, _messages_of_call(args, kwargs))
-            stream = original(*args, **kwargs)
-            return stream if turn is None else drive_async(stream, turn, on_item=turn.see)
+    def on_messages_stream(*args: Any, **kwargs: Any) -> Any:
+        turn = _begin_turn(profile, hooked_teams, _messages_of_call(args, kwargs))
+        stream = original(*args, **kwargs)
+        return stream if turn is None else drive_async(stream, turn, on_item=turn.see)
 
-        return on_messages_stream
-
-    return make
+    return on_messages_stream
 
 
-def observe_call(profile: RosterEntry) -> MakeMethod:
+def observe_call(profile: RosterEntry, original: Any, hooked_teams: list[HookedTeam]) -> Any:
     """Replaces ``on_messages``, which is what ``agent.run`` calls."""
 
-    def make(original: Any, hooked_teams: list[HookedTeam]) -> Any:
-        @functools.wraps(original)
-        async def on_messages(*args: Any, **kwargs: Any) -> Any:
-            turn = _begin_turn(profile, hooked_teams, _messages_of_call(args, kwargs))
-            if turn is None:
-                return await original(*args, **kwargs)
-            try:
-                with turn.active():
-                    response = await original(*args, **kwargs)
-            except BaseException as error:
-                turn.fail(error)
-                raise
-            with guard("record an agent's response"):
-                for event in response.inner_messages or ():
-                    turn.see(event)
-                turn.respond(response)
-            return response
+    async def on_messages(*args: Any, **kwargs: Any) -> Any:
+        turn = _begin_turn(profile, hooked_teams, _messages_of_call(args, kwargs))
+        if turn is None:
+            return await original(*args, **kwargs)
+        try:
+            with turn.active():
+                response = await original(*args, **kwargs)
+        except BaseException as error:
+            turn.fail(error)
+            raise
+        with guard("record an agent's response"):
+            for event in response.inner_messages or ():
+                turn.see(event)
+            turn.respond(response)
+        return response
 
-        return on_messages
-
-    return make
+    return on_messages
 
 
-def observe_team(team: Any) -> MakeMethod:
+def observe_team(team: Any, original: Any, hooked_teams: list[HookedTeam]) -> Any:
     """Replaces the ``run_stream`` of a team inside the team: its agents' turns lie within a turn of its own."""
     spec = AgentSpec(name=team.name)
 
-    def make(original: Any, hooked_teams: list[HookedTeam]) -> Any:
-        @functools.wraps(original)
-        def run_stream(*args: Any, **kwargs: Any) -> Any:
-            turn = _begin_team_turn(team, spec, hooked_teams, kwargs.get("task"))
-            stream = original(*args, **kwargs)
-            return stream if turn is None else drive_async(stream, turn, on_item=turn.see_team)
+    def run_stream(*args: Any, **kwargs: Any) -> Any:
+        turn = _begin_team_turn(team, spec, hooked_teams, kwargs.get("task"))
+        stream = original(*args, **kwargs)
+        return stream if turn is None else drive_async(stream, turn, on_item=turn.see_team)
 
-        return run_stream
-
-    return make
+    return run_stream
 
 
 @guarded("begin an agent's turn", cast("AgentTurn | None", None))
@@ -279,12 +251,10 @@ def _begin_team_turn(team: Any, spec: AgentSpec, hooked_teams: Sequence[HookedTe
     here = current_invocation()
     if isinstance(here, AgentTurn) and getattr(here.subject, "_team", None) is team:
         return None  # SocietyOfMindAgent: its own turn already stands for the team
-    natives = [task] if isinstance(task, types().chat_message) else task
-    if isinstance(natives, str):
-        inputs = [{"role": "user", "parts": [{"type": "text", "content": to_text(natives)}]}]
-    else:
-        inputs = conversions_of(run).team_messages(natives or ())
-    return AgentTurn(run, team, spec, inputs)
+    if isinstance(task, str):
+        return AgentTurn(run, team, spec, [text_message("user", task)])
+    natives = [task] if isinstance(task, types().chat_message) else task or ()
+    return AgentTurn(run, team, spec, conversions_of(run).team_messages(natives))
 
 
 def _messages_of_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 from tracer_hooks.errors import AdapterError
@@ -136,39 +136,39 @@ class Installation:
         if not any(found):
             raise AdapterError(f"{cls.__name__!r} has no kickoff; expected a Crew, Flow or Agent of CrewAI 1.x")
         if hasattr(cls, "kickoff_for_each"):
-            wrap, teams = self._patches.wrap, self.teams
-            wrap(cls, "kickoff_for_each", _entries.wrap_for_each, purpose="entry")
-            wrap(cls, "kickoff_for_each_async", _entries.wrap_afor_each, purpose="entry")
-            wrap(cls, "akickoff_for_each", _entries.wrap_afor_each, purpose="entry")
-            wrap(cls, "copy", lambda before: _entries.wrap_copy(before, teams), purpose="entry")
+            self._wrap(cls, "kickoff_for_each", _entries.wrap_for_each, purpose="entry")
+            self._wrap(cls, "kickoff_for_each_async", _entries.wrap_afor_each, purpose="entry")
+            self._wrap(cls, "akickoff_for_each", _entries.wrap_afor_each, purpose="entry")
+            self._wrap(cls, "copy", lambda before: _entries.wrap_copy(before, self.teams), purpose="entry")
 
     def _entry(self, cls: type, name: str, make: Callable[..., Any]) -> bool:
-        return self._patches.wrap(cls, name, lambda before: make(before, name, self.teams), purpose="entry")
+        return self._wrap(cls, name, lambda before: make(before, name, self.teams), purpose="entry")
+
+    def _wrap(self, cls: type, name: str, make: Callable[[Any], Any], *, purpose: str) -> bool:
+        return self._patches.wrap(cls, name, lambda before: wraps(before)(make(before)), purpose=purpose)
+
+    def _wrap_turn(self, cls: type, name: str, read_inputs: _turns.ReadInputs) -> bool:
+        make = _turns.observed_async_turn if name in ("aexecute_task", "kickoff_async") else _turns.observed_turn
+        return self._wrap(cls, name, lambda before: make(before, read_inputs, self.cover_models), purpose="turn")
 
     def _wrap_turns(self) -> None:
         from crewai import Agent
 
         self._wrap_agent(Agent)
-        self._wrap_kickoff_turns(Agent)
+        self._wrap_turn(Agent, "kickoff", _turns.kickoff_inputs)
+        self._wrap_turn(Agent, "kickoff_async", _turns.kickoff_inputs)
         with guard("look for LiteAgent"):
             try:
                 from crewai.lite_agent import LiteAgent
             except ImportError:  # deprecated since 1.0; nothing to observe where it is gone
                 return
-            self._patches.wrap(LiteAgent, "kickoff", self._make(_turns.kickoff_turn), purpose="turn")
+            self._wrap_turn(LiteAgent, "kickoff", _turns.kickoff_inputs)
 
     def _wrap_agent(self, cls: type) -> None:
-        sync = self._patches.wrap(cls, "execute_task", self._make(_turns.task_turn), purpose="turn")
-        self._patches.wrap(cls, "aexecute_task", self._make(_turns.atask_turn), purpose="turn")
-        if not sync:
+        found = self._wrap_turn(cls, "execute_task", _turns.task_inputs)
+        self._wrap_turn(cls, "aexecute_task", _turns.task_inputs)
+        if not found:
             raise AttributeError(f"{cls.__name__}.execute_task")
-
-    def _wrap_kickoff_turns(self, cls: type) -> None:
-        self._patches.wrap(cls, "kickoff", self._make(_turns.kickoff_turn), purpose="turn")
-        self._patches.wrap(cls, "kickoff_async", self._make(_turns.akickoff_turn), purpose="turn")
-
-    def _make(self, turn: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda before: turn(before, self.cover_models)
 
     def _register_hooks(self) -> None:
         from crewai.hooks import InterceptionPoint, register_hook, unregister_hook
@@ -184,8 +184,8 @@ class Installation:
     def _wrap_attempts(self) -> None:
         from crewai.tools.structured_tool import CrewStructuredTool
 
-        self._patches.wrap(CrewStructuredTool, "invoke", _tools.wrap_invoke, purpose="attempt")
-        self._patches.wrap(CrewStructuredTool, "ainvoke", _tools.wrap_ainvoke, purpose="attempt")
+        self._wrap(CrewStructuredTool, "invoke", _tools.wrap_invoke, purpose="attempt")
+        self._wrap(CrewStructuredTool, "ainvoke", _tools.wrap_ainvoke, purpose="attempt")
 
     # --- models and agents of other classes --------------------------------------------------------------------------
     def _cover_team(self, team: Any) -> None:
@@ -205,8 +205,8 @@ class Installation:
 
     def _cover_model(self, cls: type) -> None:
         if cls not in self._known_models:
-            self._patches.wrap(cls, "call", _models.wrap_call, purpose="chat")
-            self._patches.wrap(cls, "acall", _models.wrap_acall, purpose="chat")
+            self._wrap(cls, "call", _models.wrap_call, purpose="chat")
+            self._wrap(cls, "acall", _models.wrap_acall, purpose="chat")
             self._known_models.add(cls)
 
 
@@ -236,7 +236,7 @@ class CrewAIAdapter:
     capabilities = frozenset(Capability)
 
     def recognises(self, team: object) -> bool:
-        """Whether ``team`` is a crew, a flow or an agent of CrewAI."""
+        """Tell whether ``team`` is a crew, a flow or an agent of CrewAI."""
         return is_team(team)
 
     def framework_version(self) -> str:

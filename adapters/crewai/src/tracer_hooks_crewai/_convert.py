@@ -13,9 +13,9 @@ import functools
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
-from tracer_hooks.frameworks import PatchSet, RunResult, TeamCall, changed_texts, guard, guarded
+from tracer_hooks.frameworks import PatchSet, RunResult, TeamCall, changed_texts, guarded
 from tracer_hooks.schema import AgentSpec, to_text
 from tracer_hooks.telemetry import (
     ChatReply,
@@ -32,7 +32,7 @@ _TEAMS = frozenset({"Crew", "Flow", "Agent", "LiteAgent"})
 
 
 def is_team(candidate: object) -> bool:
-    """Whether an object is a crew, a flow or an agent of CrewAI, told by its classes' names without an import."""
+    """Tell whether an object is a crew, a flow or an agent of CrewAI, told by its classes' names without an import."""
     return _makes_teams(type(candidate))  # type: ignore[arg-type]
 
 
@@ -100,18 +100,13 @@ def write_backstories(team: Any, texts: Mapping[str, str]) -> PatchSet | None:
         return None
     patches = PatchSet()
     for agent, text in chosen:
-        _write_backstory(agent, text, patches)
+        # Both: CrewAI interpolates ``backstory`` anew from ``_original_backstory`` at each kickoff(inputs=...), which
+        # would silently revert a change of the public field alone (seen in 1.15.30).
+        for name in ("backstory", "_original_backstory"):
+            if hasattr(agent, name):
+                patches.on_undo(functools.partial(setattr, agent, name, getattr(agent, name)))
+                setattr(agent, name, text)
     return patches
-
-
-def _write_backstory(agent: Any, text: str, patches: PatchSet) -> None:
-    # Both: CrewAI interpolates ``backstory`` anew from ``_original_backstory`` at each kickoff(inputs=...), which would
-    # silently revert a change of the public field alone (seen in 1.15.30).
-    for name in ("backstory", "_original_backstory"):
-        if hasattr(agent, name):
-            before = getattr(agent, name)
-            patches.on_undo(functools.partial(setattr, agent, name, before))
-            setattr(agent, name, text)
 
 
 def _folded_name(name: Any) -> str:
@@ -199,7 +194,7 @@ def to_native(reply: ChatReply, *, native_tools: bool, response_model: Any = Non
         return f"Thought: {reply.content}\nAction: {action.name}\nAction Input: {as_json(action.arguments)}"
     if response_model is not None and (parsed := _parse_model(reply.content, response_model)) is not None:
         return parsed
-    if native_tools or not _reads_as_action(reply.content):
+    if native_tools or "Action:" not in reply.content or FINAL_ANSWER in reply.content:
         return reply.content
     return f"{FINAL_ANSWER} {reply.content}"
 
@@ -214,14 +209,9 @@ def wording(reply: ChatReply) -> str | None:
     return text if read.content == reply.content and calls_read == calls_kept else None
 
 
+@guarded("read the tool calls of a reply", cast("Sequence[RequestedTool]", ()))
 def requested_tools(native: Sequence[Any]) -> Sequence[RequestedTool]:
-    """The provider's tool calls; empty when the items are none."""
-    with guard("read the tool calls of a reply"):
-        return _requested_tools(native)
-    return ()
-
-
-def _requested_tools(native: Sequence[Any]) -> Sequence[RequestedTool]:
+    """Return the provider's tool calls; empty when the items are none."""
     from crewai.utilities.agent_utils import extract_tool_call_info, is_tool_call_list
 
     if not native or not is_tool_call_list(list(native)):
@@ -273,10 +263,6 @@ def _react_step(text: str) -> Any:
     from crewai.utilities.agent_utils import format_answer
 
     return format_answer(text)
-
-
-def _reads_as_action(text: str) -> bool:
-    return "Action:" in text and FINAL_ANSWER not in text
 
 
 def _native_call(call: RequestedTool, number: int) -> dict[str, Any]:
@@ -349,9 +335,9 @@ def _messages_of_result(native: Any) -> list[Message]:
 
 
 def _request(messages: Any) -> str:
-    messages_said = to_messages(messages)
-    users = [message for message in messages_said if message.get("role") == "user"]
-    return message_text((users or list(messages_said) or [{}])[-1])
+    converted = to_messages(messages)
+    users = tuple(message for message in converted if message.get("role") == "user")
+    return message_text((users or converted or ({},))[-1])
 
 
 def _template(holder: Any, field: str) -> str:

@@ -253,14 +253,13 @@ class _CopyHost:
 def wrap_sync_entry(original: Callable[..., Any], method: str, teams: HookedTeams) -> Callable[..., Any]:
     """A plain kickoff of a class, which is a run where the team is hooked."""
 
-    @functools.wraps(original)
     def kickoff(self: Any, *args: Any, **kwargs: Any) -> Any:
         hooked = teams.about_to_run(self)
         # An agent's kickoff inside an event loop only gives the coroutine of its kickoff_async, which is an entry too.
         if hooked is None or hooked.passes() or (hasattr(self, "backstory") and in_event_loop()):
             return original(self, *args, **kwargs)
         if _is_streaming_team(self):
-            with _making_a_stream_of(self):
+            with _set_within(_made_for, self):
                 output = original(self, *args, **kwargs)
             _stream_through_host(hooked, self, method, args, kwargs, output)
             return output
@@ -272,13 +271,12 @@ def wrap_sync_entry(original: Callable[..., Any], method: str, teams: HookedTeam
 def wrap_async_entry(original: Callable[..., Any], method: str, teams: HookedTeams) -> Callable[..., Any]:
     """An asynchronous kickoff of a class, which is a run where the team is hooked."""
 
-    @functools.wraps(original)
     async def kickoff(self: Any, *args: Any, **kwargs: Any) -> Any:
         hooked = teams.about_to_run(self)
         if hooked is None or hooked.passes():
             return await original(self, *args, **kwargs)
         if _is_streaming_team(self):
-            with _making_a_stream_of(self):
+            with _set_within(_made_for, self):
                 output = await original(self, *args, **kwargs)
             _stream_through_host(hooked, self, method, args, kwargs, output)
             return output
@@ -290,13 +288,9 @@ def wrap_async_entry(original: Callable[..., Any], method: str, teams: HookedTea
 def wrap_for_each(original: Callable[..., Any]) -> Callable[..., Any]:
     """``kickoff_for_each``: the copies that it makes are hooked like the crew itself."""
 
-    @functools.wraps(original)
     def kickoff_for_each(self: Any, *args: Any, **kwargs: Any) -> Any:
-        mark = _copied_for.set(self)
-        try:
+        with _set_within(_copied_for, self):
             return original(self, *args, **kwargs)
-        finally:
-            _copied_for.reset(mark)
 
     return kickoff_for_each
 
@@ -304,13 +298,9 @@ def wrap_for_each(original: Callable[..., Any]) -> Callable[..., Any]:
 def wrap_afor_each(original: Callable[..., Any]) -> Callable[..., Any]:
     """``kickoff_for_each_async`` and ``akickoff_for_each``, the same."""
 
-    @functools.wraps(original)
     async def kickoff_for_each(self: Any, *args: Any, **kwargs: Any) -> Any:
-        mark = _copied_for.set(self)
-        try:
+        with _set_within(_copied_for, self):
             return await original(self, *args, **kwargs)
-        finally:
-            _copied_for.reset(mark)
 
     return kickoff_for_each
 
@@ -318,7 +308,6 @@ def wrap_afor_each(original: Callable[..., Any]) -> Callable[..., Any]:
 def wrap_copy(original: Callable[..., Any], teams: HookedTeams) -> Callable[..., Any]:
     """``Crew.copy``: copies made for ``kickoff_for_each`` are hooked, copies that the user makes are not."""
 
-    @functools.wraps(original)
     def copy_crew(self: Any, *args: Any, **kwargs: Any) -> Any:
         copied = original(self, *args, **kwargs)
         with guard("hook a copy of a crew"):
@@ -335,27 +324,22 @@ def _is_streaming_team(team: Any) -> bool:
 
 
 @contextmanager
-def _making_a_stream_of(team: Any) -> Iterator[None]:
-    mark = _made_for.set(team)
+def _set_within(variable: ContextVar[Any], team: Any) -> Iterator[None]:
+    mark = variable.set(team)
     try:
         yield
     finally:
-        _made_for.reset(mark)
+        variable.reset(mark)
 
 
 def _through_host(hooked: HookedKickoffs, team: Any, method: str, kind: EntryKind, original: Any) -> Callable[..., Any]:
-    bound = original.__get__(team)
-    task_of = functools.partial(_task_of, team)
+    bound, task_of = original.__get__(team), functools.partial(task_text, team)
     return wrap_entry(hooked.subject(), method, kind, hooked.host, original=bound, task_of=task_of)
-
-
-def _task_of(team: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    return task_text(team, args, kwargs)
 
 
 @guarded("observe a stream", None)
 def _stream_through_host(
     hooked: HookedKickoffs, team: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
 ) -> None:
-    call = TeamCall(team=hooked.subject(), method=method, args=args, kwargs=kwargs, task=_task_of(team, args, kwargs))
+    call = TeamCall(team=hooked.subject(), method=method, args=args, kwargs=kwargs, task=task_text(team, args, kwargs))
     stream_through(hooked.host, call, output)

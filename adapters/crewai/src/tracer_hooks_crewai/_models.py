@@ -9,11 +9,10 @@ writes emit no events. So the methods themselves are wrapped; events only add us
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tracer_hooks import semconv
@@ -36,79 +35,8 @@ from tracer_hooks_crewai._convert import (
 from tracer_hooks_crewai._turns import OpenChat, is_control_flow
 
 
-@dataclass(frozen=True, kw_only=True)
-class SuppliedCall:
-    """A model call whose reply, or failure, does not come from the model."""
-
-    llm: Any
-    """The model that was to be asked."""
-    messages: Any
-    """What it would have been shown."""
-    tools: Any
-    """What it would have been offered."""
-    about: dict[str, Any]
-    """``from_task`` and ``from_agent`` of the call."""
-
-    def tell_reply(self, reply: ChatReply, native: Any) -> None:
-        """Tell that the model was asked and gave ``reply``, which its caller gets as ``native``."""
-        with guard("tell CrewAI of a supplied reply"), self._call() as tells:
-            if not tells:
-                return
-            if _is_streaming_model(self.llm):
-                self._stream(reply)
-            self._complete(reply, native)
-
-    def tell_failure(self, error: Exception) -> None:
-        """Tell that the model was asked and failed with ``error``."""
-        with guard("tell CrewAI of a recorded failure"), self._call() as tells:
-            if tells:
-                self.llm._emit_call_failed_event(error=str(error), **self.about)
-
-    @contextmanager
-    def _call(self) -> Iterator[bool]:
-        if not _emits_events(self.llm):
-            yield False
-            return
-        from crewai.llms.base_llm import llm_call_context
-
-        with llm_call_context():
-            self.llm._emit_call_started_event(messages=self.messages, tools=self.tools, **self.about)
-            yield True
-
-    def _stream(self, reply: ChatReply) -> None:
-        """The chunks. The pieces of a tool call's arguments are not recorded: each call is one chunk."""
-        from crewai.events.types.llm_events import LLMCallType
-
-        common = {"response_id": reply.response_id, **self.about}
-        for piece in _pieces(reply, native_tools=bool(self.tools)):
-            self.llm._emit_stream_chunk_event(chunk=piece, **common)
-        for index, call in enumerate(reply.tool_calls if self.tools else ()):
-            arguments = as_json(call.arguments)
-            function = {"name": call.name, "arguments": arguments}
-            asked = {"id": call.id, "function": function, "type": "function", "index": index}
-            self.llm._emit_stream_chunk_event(
-                chunk=arguments, tool_call=asked, call_type=LLMCallType.TOOL_CALL, **common
-            )
-
-    def _complete(self, reply: ChatReply, native: Any) -> None:
-        from crewai.events.types.llm_events import LLMCallType
-
-        usage = _openai_counts(reply)
-        if usage is not None:
-            self.llm._track_token_usage_internal(usage)
-        self.llm._emit_call_completed_event(
-            response=native,
-            call_type=LLMCallType.TOOL_CALL if isinstance(native, list) else LLMCallType.LLM_CALL,
-            messages=self.messages,
-            usage=usage,
-            finish_reason=reply.finish_reason,
-            response_id=reply.response_id,
-            **self.about,
-        )
-
-
 def _emits_events(llm: Any) -> bool:
-    """Whether the method by which ``llm`` is called is CrewAI's own, which emits events."""
+    """Tell whether the method by which ``llm`` is called is CrewAI's own, which emits events."""
     definer = next((cls for cls in type(llm).__mro__ if "call" in vars(cls)), None)
     return definer is not None and definer.__module__.partition(".")[0] == "crewai"
 
@@ -139,7 +67,6 @@ def _openai_counts(reply: ChatReply) -> dict[str, int] | None:
 def wrap_call(original: Callable[..., Any]) -> Callable[..., Any]:
     """A model's ``call``, observed."""
 
-    @functools.wraps(original)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         run = _observing_run()
         if run is None:
@@ -148,7 +75,7 @@ def wrap_call(original: Callable[..., Any]) -> Callable[..., Any]:
             if model_call is None:
                 return original(self, *args, **kwargs)
             if model_call.supplied is None:
-                model_call.received(original(self, *model_call.args, **model_call.kwargs))
+                model_call.native = original(self, *model_call.args, **model_call.kwargs)
             return model_call.finish()
 
     return call
@@ -157,7 +84,6 @@ def wrap_call(original: Callable[..., Any]) -> Callable[..., Any]:
 def wrap_acall(original: Callable[..., Any]) -> Callable[..., Any]:
     """A model's ``acall``, observed."""
 
-    @functools.wraps(original)
     async def acall(self: Any, *args: Any, **kwargs: Any) -> Any:
         run = _observing_run()
         if run is None:
@@ -166,7 +92,7 @@ def wrap_acall(original: Callable[..., Any]) -> Callable[..., Any]:
             if model_call is None:
                 return await original(self, *args, **kwargs)
             if model_call.supplied is None:
-                model_call.received(await original(self, *model_call.args, **model_call.kwargs))
+                model_call.native = await original(self, *model_call.args, **model_call.kwargs)
             return model_call.finish()
 
     return acall
@@ -197,7 +123,7 @@ class _ModelCall:
         self.counter = _UsageCounter(llm)
         self.request: ModelRequest | None = None
         self.supplied: ChatReply | None = None
-        self._native: Any = None
+        self.native: Any = None
 
     def _argument(self, name: str, position: int) -> Any:
         return self.kwargs[name] if name in self.kwargs else (self.args[position : position + 1] or (None,))[0]
@@ -209,7 +135,7 @@ class _ModelCall:
         try:
             self._ask_before()
         except RecordedFailureError as error:
-            self._not_made().tell_failure(error)
+            self._tell_failure(error)
             raise
         except ReplayError:
             raise
@@ -249,17 +175,63 @@ class _ModelCall:
         else:
             self.args = (changed, *self.args[1:])
 
-    def _not_made(self) -> SuppliedCall:
-        return SuppliedCall(
-            llm=self.llm,
-            messages=self._argument("messages", 0),
-            tools=self._argument("tools", 1),
-            about={"from_task": self._argument("from_task", 4), "from_agent": self._argument("from_agent", 5)},
-        )
+    @contextmanager
+    def _announced(self) -> Iterator[dict[str, Any]]:
+        """Tell CrewAI that the model is asked, although it is not; gives what each further event has to name."""
+        from crewai.llms.base_llm import llm_call_context
 
-    def received(self, native: Any) -> None:
-        """Note what the model returned."""
-        self._native = native
+        about = {"from_task": self._argument("from_task", 4), "from_agent": self._argument("from_agent", 5)}
+        with llm_call_context():
+            messages, tools = self._argument("messages", 0), self._argument("tools", 1)
+            self.llm._emit_call_started_event(messages=messages, tools=tools, **about)
+            yield about
+
+    def _tell_failure(self, error: Exception) -> None:
+        """Tell CrewAI that the model was asked and failed with ``error``."""
+        with guard("tell CrewAI of a recorded failure"):
+            if _emits_events(self.llm):
+                with self._announced() as about:
+                    self.llm._emit_call_failed_event(error=str(error), **about)
+
+    def _tell_reply(self, reply: ChatReply, native: Any) -> None:
+        """Tell CrewAI that the model was asked and gave ``reply``, which its caller gets as ``native``."""
+        with guard("tell CrewAI of a supplied reply"):
+            if _emits_events(self.llm):
+                with self._announced() as about:
+                    if _is_streaming_model(self.llm):
+                        self._emit_chunks(reply, about)
+                    self._emit_completion(reply, native, about)
+
+    def _emit_chunks(self, reply: ChatReply, about: dict[str, Any]) -> None:
+        """Emit the chunks. The pieces of a tool call's arguments are not recorded: each call is one chunk."""
+        from crewai.events.types.llm_events import LLMCallType
+
+        tools, common = self._argument("tools", 1), {"response_id": reply.response_id, **about}
+        for piece in _pieces(reply, native_tools=bool(tools)):
+            self.llm._emit_stream_chunk_event(chunk=piece, **common)
+        for index, call in enumerate(reply.tool_calls if tools else ()):
+            arguments = as_json(call.arguments)
+            function = {"name": call.name, "arguments": arguments}
+            asked = {"id": call.id, "function": function, "type": "function", "index": index}
+            self.llm._emit_stream_chunk_event(
+                chunk=arguments, tool_call=asked, call_type=LLMCallType.TOOL_CALL, **common
+            )
+
+    def _emit_completion(self, reply: ChatReply, native: Any, about: dict[str, Any]) -> None:
+        from crewai.events.types.llm_events import LLMCallType
+
+        usage = _openai_counts(reply)
+        if usage is not None:
+            self.llm._track_token_usage_internal(usage)
+        self.llm._emit_call_completed_event(
+            response=native,
+            call_type=LLMCallType.TOOL_CALL if isinstance(native, list) else LLMCallType.LLM_CALL,
+            messages=self._argument("messages", 0),
+            usage=usage,
+            finish_reason=reply.finish_reason,
+            response_id=reply.response_id,
+            **about,
+        )
 
     def finish(self) -> Any:
         """End the span with what the agent gets, and give it that."""
@@ -269,10 +241,10 @@ class _ModelCall:
             raise
         except Exception as error:
             report("end a model call", error)
-        return self._native if self.supplied is None else self.supplied.content
+        return self.native if self.supplied is None else self.supplied.content
 
     def _finish(self) -> Any:
-        native = self._native
+        native = self.native
         reply = self.supplied if self.supplied is not None else self._read(native)
         final = reply
         if self.request is not None:
@@ -281,7 +253,7 @@ class _ModelCall:
             response_model = self._argument("response_model", 6)
             native = to_native(final, native_tools=bool(self.tools), response_model=response_model)
         if self.supplied is not None:
-            self._not_made().tell_reply(final, native)
+            self._tell_reply(final, native)
         if isinstance(native, str) and native != final.content:
             self.chat.worded(native)
         if self.turn is not None:
@@ -309,7 +281,9 @@ class _ModelCall:
 def _observe_call(
     run: RunInvocation, llm: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Iterator[_ModelCall | None]:
-    model_call = _begin_chat(run, llm, args, kwargs)
+    model_call = None
+    with guard("observe a model call"):
+        model_call = _ModelCall(run, llm, args, kwargs)
     if model_call is None:
         yield None
         return
@@ -327,12 +301,6 @@ def _observe_call(
         _turns.open_call.reset(mark)
         model_call.counter.close()
         model_call.chat.abandon()  # does nothing where the call has ended, as it nearly always has
-
-
-def _begin_chat(run: RunInvocation, llm: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _ModelCall | None:
-    with guard("observe a model call"):
-        return _ModelCall(run, llm, args, kwargs)
-    return None
 
 
 def _attributes(llm: Any) -> dict[str, Any]:

@@ -7,7 +7,6 @@ them one tool call of the step.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -156,7 +155,6 @@ def _coworker(context: Any, name: str, arguments: dict[str, Any]) -> str | None:
 def wrap_invoke(original: Callable[..., Any]) -> Callable[..., Any]:
     """``CrewStructuredTool.invoke``, each call an attempt."""
 
-    @functools.wraps(original)
     def invoke(self: Any, *args: Any, **kwargs: Any) -> Any:
         with _attempt(self):
             return original(self, *args, **kwargs)
@@ -167,7 +165,6 @@ def wrap_invoke(original: Callable[..., Any]) -> Callable[..., Any]:
 def wrap_ainvoke(original: Callable[..., Any]) -> Callable[..., Any]:
     """``CrewStructuredTool.ainvoke``, each call an attempt."""
 
-    @functools.wraps(original)
     async def ainvoke(self: Any, *args: Any, **kwargs: Any) -> Any:
         with _attempt(self):
             return await original(self, *args, **kwargs)
@@ -207,14 +204,10 @@ def _begin_attempt(opened: OpenTool) -> None:
         call_id=failed.attributes.get(semconv.TOOL_CALL_ID),
         parent=failed.parent,
     )
-    _copy_hand_off(failed, again)
+    recipient = failed.attributes.get(semconv.STEP_RECIPIENT)
+    if recipient is not None:
+        again.hand_off(str(recipient), returns=True)
     if turn is not None:
         turn.tools = [tool for tool in turn.tools if tool is not failed] + [again]
     opened.invocation = again
     otel_context.attach(again.context())
-
-
-def _copy_hand_off(failed: ToolInvocation, again: ToolInvocation) -> None:
-    recipient = failed.attributes.get(semconv.STEP_RECIPIENT)
-    if recipient is not None:
-        again.hand_off(str(recipient), returns=True)

@@ -13,14 +13,13 @@ second call is then a retry of the first: its model calls count as attempts at t
 from __future__ import annotations
 
 import asyncio
-import functools
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from tracer_hooks.frameworks import guard, guarded, warn_once
 from tracer_hooks.schema import Usage, to_text
@@ -193,96 +192,63 @@ def _sink_functions() -> tuple[Any, Any] | None:
     return add_stream_sink, reset_stream_sinks
 
 
-_NAMES = frozenset({"HookAborted", "LegacyHookBlocked", "LLMCallBlockedError", "HumanFeedbackPending"})
-
-
 def is_control_flow(error: BaseException) -> bool:
-    """Whether ``error`` says that a hook stopped the work, or that a human has to answer first."""
-    return _is_a(error, _NAMES)
+    """Tell whether ``error`` says that a hook stopped the work, or that a human has to answer first."""
+    return _is_a(error, "HookAborted", "LegacyHookBlocked", "LLMCallBlockedError", "HumanFeedbackPending")
 
 
-def is_failure_policy(error: BaseException) -> bool:
-    """Whether ``error`` only says that a tool failed and that the crew is to stop at failing tools."""
-    return _is_a(error, frozenset({"ToolExecutionFailedError"}))
-
-
-def _is_a(error: BaseException, names: frozenset[str]) -> bool:
+def _is_a(error: BaseException, *names: str) -> bool:
     return any(base.__name__ in names and base.__module__.startswith("crewai") for base in type(error).__mro__)
 
 
 CoverModels = Callable[[Any], None]
 """Wraps the classes of an agent's models, in case they were made after the team was hooked."""
+Inputs = tuple[Any, list[Message]]
+"""What a turn is about (a task, or None), and what the agent is handed."""
+ReadInputs = Callable[[tuple[Any, ...], dict[str, Any]], Inputs]
+"""Reads the inputs of a turn from a method's arguments."""
+Ending = Callable[[Any], Any]
+"""Takes what the turn gave, and gives it on."""
 
 
-def task_turn(original: Callable[..., Any], cover: CoverModels) -> Callable[..., Any]:
-    """``execute_task``, observed."""
+def observed_turn(original: Callable[..., Any], read_inputs: ReadInputs, cover: CoverModels) -> Callable[..., Any]:
+    """Return ``execute_task`` or an agent's ``kickoff``, observed.
 
-    @functools.wraps(original)
-    def execute_task(self: Any, *args: Any, **kwargs: Any) -> Any:
+    Inside an event loop ``kickoff`` only gives the coroutine of ``kickoff_async``.
+    """
+
+    def turn(self: Any, *args: Any, **kwargs: Any) -> Any:
         run = current_run()
-        if run is None:
+        if run is None or (read_inputs is kickoff_inputs and in_event_loop()):
             return original(self, *args, **kwargs)
-        with _observe_turn(run, self, _task_inputs(args, kwargs), cover) as ending:
+        with _observe_turn(run, self, read_inputs(args, kwargs), cover) as ending:
             return ending(original(self, *args, **kwargs))
 
-    return execute_task
+    return turn
 
 
-def atask_turn(original: Callable[..., Any], cover: CoverModels) -> Callable[..., Any]:
-    """``aexecute_task``, observed."""
+def observed_async_turn(
+    original: Callable[..., Any], read_inputs: ReadInputs, cover: CoverModels
+) -> Callable[..., Any]:
+    """Return ``aexecute_task`` or an agent's ``kickoff_async``, observed."""
 
-    @functools.wraps(original)
-    async def aexecute_task(self: Any, *args: Any, **kwargs: Any) -> Any:
+    async def turn(self: Any, *args: Any, **kwargs: Any) -> Any:
         run = current_run()
         if run is None:
             return await original(self, *args, **kwargs)
-        with _observe_turn(run, self, _task_inputs(args, kwargs), cover) as ending:
+        with _observe_turn(run, self, read_inputs(args, kwargs), cover) as ending:
             return ending(await original(self, *args, **kwargs))
 
-    return aexecute_task
-
-
-def kickoff_turn(original: Callable[..., Any], cover: CoverModels) -> Callable[..., Any]:
-    """An agent's ``kickoff``, observed. Inside an event loop it only gives the coroutine of ``kickoff_async``."""
-
-    @functools.wraps(original)
-    def kickoff(self: Any, *args: Any, **kwargs: Any) -> Any:
-        run = current_run()
-        if run is None or in_event_loop():
-            return original(self, *args, **kwargs)
-        with _observe_turn(run, self, _kickoff_inputs(args, kwargs), cover) as ending:
-            return ending(original(self, *args, **kwargs))
-
-    return kickoff
-
-
-def akickoff_turn(original: Callable[..., Any], cover: CoverModels) -> Callable[..., Any]:
-    """An agent's ``kickoff_async``, observed."""
-
-    @functools.wraps(original)
-    async def kickoff_async(self: Any, *args: Any, **kwargs: Any) -> Any:
-        run = current_run()
-        if run is None:
-            return await original(self, *args, **kwargs)
-        with _observe_turn(run, self, _kickoff_inputs(args, kwargs), cover) as ending:
-            return ending(await original(self, *args, **kwargs))
-
-    return kickoff_async
+    return turn
 
 
 def in_event_loop() -> bool:
-    """Whether the calling code runs in an event loop."""
+    """Tell whether the calling code runs in an event loop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return False
     return True
-
-
-Inputs = tuple[Any, list[Message]]
-"""What a turn is about (a task, or None), and what the agent is handed."""
-Ending = Callable[[Any], Any]
-"""Takes what the turn gave, and gives it on."""
 
 
 @contextmanager
@@ -291,7 +257,7 @@ def _observe_turn(run: RunInvocation, agent: Any, inputs: Inputs, cover: CoverMo
     failure = sys.exc_info()[1]
     with guard("look at an agent's models"):
         cover(agent)
-    turn = _begin(run, agent, inputs, failure)
+    turn = _begin_turn(run, agent, inputs, failure)
     if turn is None:
         yield lambda result: result
         return
@@ -308,12 +274,7 @@ def _observe_turn(run: RunInvocation, agent: Any, inputs: Inputs, cover: CoverMo
         turn.invocation.abandon()  # does nothing where the turn has ended
 
 
-def _begin(run: RunInvocation, agent: Any, inputs: Inputs, failure: BaseException | None) -> OpenTurn | None:
-    with guard("observe an agent's turn"):
-        return _begin_turn(run, agent, inputs, failure)
-    return None
-
-
+@guarded("observe an agent's turn", cast("OpenTurn | None", None))
 def _begin_turn(run: RunInvocation, agent: Any, inputs: Inputs, failure: BaseException | None) -> OpenTurn | None:
     task, messages = inputs
     outer = current_turn()
@@ -342,7 +303,8 @@ def _fail_turn(turn: OpenTurn, error: BaseException) -> None:
         if is_control_flow(error):
             turn.invocation.abandon()
             return
-        if is_failure_policy(error):  # the tool call says it already; it is no further step
+        # The crew is to stop at failing tools: the tool call says it already; it is no further step.
+        if _is_a(error, "ToolExecutionFailedError"):
             turn.invocation.run.mark_error_seen(error, turn.invocation)
         turn.invocation.fail(error)
 
@@ -356,7 +318,8 @@ def _close_tools(turn: OpenTurn, error: BaseException | None) -> None:
     turn.tools.clear()
 
 
-def _task_inputs(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Inputs:
+def task_inputs(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Inputs:
+    """The inputs of ``execute_task``."""
     task = args[0] if args else kwargs.get("task")
     context = args[1] if len(args) > 1 else kwargs.get("context")
     with guard("read what an agent is handed"):
@@ -365,7 +328,8 @@ def _task_inputs(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Inputs:
     return task, []
 
 
-def _kickoff_inputs(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Inputs:
+def kickoff_inputs(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Inputs:
+    """The inputs of an agent's ``kickoff``."""
     with guard("read what an agent is handed"):
         return None, list(to_messages(args[0] if args else kwargs.get("messages")))
     return None, []

@@ -19,17 +19,6 @@ from tracer_hooks.frameworks import (
 )
 from tracer_hooks.schema import AgentSpec
 
-_CAPABILITIES = frozenset(
-    {
-        Capability.SYNC,
-        Capability.ASYNC,
-        Capability.STREAM,
-        Capability.INTERVENE_MODEL,
-        Capability.INTERVENE_TOOL,
-        Capability.READ_INSTRUCTIONS,
-    }
-)
-
 _DISTRIBUTION = "tracer-hooks-langgraph"
 
 
@@ -37,10 +26,10 @@ class LangGraphAdapter:
     """Observes and steers compiled LangGraph graphs, those of ``create_agent`` and of the functional API included."""
 
     name = "langgraph"
-    capabilities = _CAPABILITIES
+    capabilities = frozenset(Capability) - {Capability.WRITE_INSTRUCTIONS}
 
     def recognises(self, team: object) -> bool:
-        """Whether ``team`` is a compiled graph."""
+        """Tell whether ``team`` is a compiled graph."""
         return any(
             base.__name__ == "Pregel" and base.__module__.startswith("langgraph.pregel") for base in type(team).__mro__
         )

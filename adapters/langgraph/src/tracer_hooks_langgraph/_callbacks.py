@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, cast
 from uuid import UUID
 
@@ -26,10 +28,10 @@ Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class SharedPatches:
-    """A set of class methods to replace for as long as somebody holds it."""
+    """Class methods to replace for as long as somebody holds them: each with its class, its name and its wrapper."""
 
-    def __init__(self, install: Callable[[SharedPatches], None]) -> None:
-        self._install = install
+    def __init__(self, *methods: tuple[type, str, Wrapper]) -> None:
+        self._methods = methods
         self._lock = process_lock()
         self._holders = 0
         self._patches = ClassPatches()
@@ -40,7 +42,8 @@ class SharedPatches:
             self._holders += 1
             if self._holders == 1:
                 with guard("patch the framework's classes"):
-                    self._install(self)
+                    for owner, name, wrapper in self._methods:
+                        self._wrap(owner, name, wrapper)
         return self._release
 
     def _release(self) -> None:
@@ -49,10 +52,10 @@ class SharedPatches:
             if self._holders == 0:
                 self._patches.undo()
 
-    def wrap(self, owner: type, name: str, wrapper: Wrapper) -> None:
+    def _wrap(self, owner: type, name: str, wrapper: Wrapper) -> None:
         """Replace ``owner.name``; where there is no such method, say so once and go on without."""
         if callable(vars(owner).get(name)):
-            self._patches.wrap(owner, name, wrapper, purpose="run")
+            self._patches.wrap(owner, name, lambda before: functools.wraps(before)(wrapper(before)), purpose="run")
             return
         warn_once(
             f"langgraph {owner.__qualname__}.{name}",
@@ -63,14 +66,12 @@ class SharedPatches:
         )
 
 
+@dataclass(slots=True, eq=False)
 class CurrentToolCall:
     """A call of ``BaseTool.run`` or ``arun`` that is going on."""
 
-    __slots__ = ("call_id", "tool")
-
-    def __init__(self, call_id: str | None) -> None:
-        self.call_id = call_id
-        self.tool: ToolInvocation | None = None
+    call_id: str | None
+    tool: ToolInvocation | None = None
 
 
 _current_call: ContextVar[CurrentToolCall | None] = ContextVar("tracer_hooks_tool_call", default=None)
@@ -138,23 +139,13 @@ class RunObserver(BaseCallbackHandler):
         return is_strict()
 
     @guarded("note the start of a runnable", None)
-    def on_chain_start(
-        self,
-        serialized: Any,
-        inputs: Any,
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        metadata: Any = None,
-        **kwargs: Any,
-    ) -> None:
+    def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """A graph, a node or another runnable starts."""
         seen = observation()
         if seen is None:
             return
-        graph = starting_graph.get()
-        name = kwargs.get("name") or ""
-        used = seen.enter(run_id, parent_run_id, name, inputs, graph, metadata or {})
+        graph, name, metadata = starting_graph.get(), kwargs.get("name") or "", kwargs.get("metadata") or {}
+        used = seen.enter(run_id, kwargs.get("parent_run_id"), name, inputs, graph, metadata)
         if graph is not None and used:
             starting_graph.set(None)
 
@@ -174,52 +165,20 @@ class RunObserver(BaseCallbackHandler):
 
     @guarded("note a model call", None)
     def on_chat_model_start(
-        self,
-        serialized: Any,
-        messages: list[list[BaseMessage]],
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        metadata: Any = None,
-        **kwargs: Any,
+        self, serialized: Any, messages: list[list[BaseMessage]], *, run_id: UUID, **kwargs: Any
     ) -> None:
         """A chat model is called."""
         seen = observation()
         if seen is not None:
             request_messages = [seen.turns.convert(message) for message in (messages[0] if messages else ())]
-            self._open_chat(seen, run_id, parent_run_id, request_messages, metadata, kwargs)
+            _open_chat(seen, run_id, request_messages, kwargs)
 
     @guarded("note a model call", None)
-    def on_llm_start(
-        self,
-        serialized: Any,
-        prompts: list[str],
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        metadata: Any = None,
-        **kwargs: Any,
-    ) -> None:
+    def on_llm_start(self, serialized: Any, prompts: list[str], *, run_id: UUID, **kwargs: Any) -> None:
         """A model that completes text is called."""
         seen = observation()
         if seen is not None:
-            request_messages = [text_message("user", prompt) for prompt in prompts]
-            self._open_chat(seen, run_id, parent_run_id, request_messages, metadata, kwargs)
-
-    @staticmethod
-    def _open_chat(
-        seen: Observation, run_id: UUID, parent_id: UUID | None, messages: list[Message], metadata: Any, kwargs: Any
-    ) -> None:
-        known: Mapping[str, Any] = metadata or {}
-        params: Mapping[str, Any] = kwargs.get("invocation_params") or {}
-        model = known.get("ls_model_name") or params.get("model") or params.get("model_name") or params.get("_type")
-        attributes: dict[str, Any] = {}
-        if known.get("ls_provider"):
-            attributes[semconv.PROVIDER_NAME] = known["ls_provider"]
-        if known.get("ls_temperature") is not None:
-            attributes[semconv.REQUEST_TEMPERATURE] = known["ls_temperature"]
-        tools = offered_tools(params)
-        seen.open_chat(run_id, parent_id, messages, str(model or ""), attributes=attributes, tools=tools)
+            _open_chat(seen, run_id, [text_message("user", prompt) for prompt in prompts], kwargs)
 
     @guarded("note a streamed token", None)
     def on_llm_new_token(self, token: Any, *, run_id: UUID, **kwargs: Any) -> None:
@@ -244,23 +203,15 @@ class RunObserver(BaseCallbackHandler):
             seen.fail_chat(run_id, error)
 
     @guarded("note a tool call", None)
-    def on_tool_start(
-        self,
-        serialized: Any,
-        input_str: str,
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        inputs: Any = None,
-        **kwargs: Any,
-    ) -> None:
+    def on_tool_start(self, serialized: Any, input_str: str, *, run_id: UUID, **kwargs: Any) -> None:
         """A tool is called."""
         seen = observation()
         if seen is None:
             return
         known: Mapping[str, Any] = serialized or {"name": kwargs.get("name")}
+        inputs = kwargs.get("inputs") if kwargs.get("inputs") is not None else input_str
         call_id = kwargs.get("tool_call_id") or current_call_id()
-        tool = seen.open_tool(run_id, parent_run_id, known, inputs if inputs is not None else input_str, call_id)
+        tool = seen.open_tool(run_id, kwargs.get("parent_run_id"), known, inputs, call_id)
         if tool is not None:
             begin_tool_context(tool)
 
@@ -279,6 +230,20 @@ class RunObserver(BaseCallbackHandler):
             seen.fail_tool(run_id, error)
 
 
+def _open_chat(seen: Observation, run_id: UUID, messages: list[Message], kwargs: Mapping[str, Any]) -> None:
+    known: Mapping[str, Any] = kwargs.get("metadata") or {}
+    params: Mapping[str, Any] = kwargs.get("invocation_params") or {}
+    model = known.get("ls_model_name") or params.get("model") or params.get("model_name") or params.get("_type")
+    attributes: dict[str, Any] = {}
+    if known.get("ls_provider"):
+        attributes[semconv.PROVIDER_NAME] = known["ls_provider"]
+    if known.get("ls_temperature") is not None:
+        attributes[semconv.REQUEST_TEMPERATURE] = known["ls_temperature"]
+    tools = offered_tools(params)
+    parent_id = kwargs.get("parent_run_id")
+    seen.open_chat(run_id, parent_id, messages, str(model or ""), attributes=attributes, tools=tools)
+
+
 def offered_tools(params: Mapping[str, Any]) -> list[str]:
     """Names of the tools in a model call's parameters."""
     names = []
@@ -294,11 +259,10 @@ def offered_tools(params: Mapping[str, Any]) -> list[str]:
 class _ObserverVariable:
     """Stands in for the context variable that LangChain asks for a handler: it has one where a run is observed."""
 
-    def __init__(self, observer: RunObserver) -> None:
-        self.observer = observer
+    observer = RunObserver()
 
     def get(self) -> RunObserver | None:
-        """The handler, or None elsewhere."""
+        """Return the handler, or None elsewhere."""
         return self.observer if observation() is not None else None
 
 
@@ -310,6 +274,5 @@ def register_observer() -> None:
     """Let every callback manager that is made inside a run have the handler. Only the first call does anything."""
     with _registering:
         if not _registered:
-            source = _ObserverVariable(RunObserver())
-            register_configure_hook(cast("ContextVar[Any]", source), True)
-            _registered.append(source)
+            _registered.append(_ObserverVariable())
+            register_configure_hook(cast("ContextVar[Any]", _registered[0]), True)

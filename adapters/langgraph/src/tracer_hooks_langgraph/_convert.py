@@ -104,7 +104,7 @@ def _messages_of(value: object, *, loosely: bool = False) -> list[Any]:
 
 
 def is_speech(message: object) -> bool:
-    """Whether a message is something that a member of the team said: a model's message, or one that bears a name."""
+    """Tell whether a member of the team said a message: a model did, or it bears a name."""
     if isinstance(message, BaseMessage):
         if message.type in ("tool", "system", "remove", "function"):
             return False
@@ -189,8 +189,6 @@ def requested_tools(message: BaseMessage) -> tuple[RequestedTool, ...]:
     """The tool calls of a model's message; those whose arguments are no JSON keep their raw text."""
     calls = getattr(message, "tool_calls", None) or ()
     broken = getattr(message, "invalid_tool_calls", None) or ()
-    if not calls and not broken:
-        return ()
     return tuple(
         RequestedTool(name=call.get("name") or "", arguments=call.get("args"), id=call.get("id"))
         for call in (*calls, *broken)
@@ -236,23 +234,6 @@ def _legacy_usage(result: LLMResult | ChatResult) -> Usage | None:
     return Usage(input_tokens=read or 0, output_tokens=written or 0) if read or written else None
 
 
-def native_calls(calls: Sequence[RequestedTool]) -> list[dict[str, Any]]:
-    """Tool calls for an ``AIMessage``."""
-    return [
-        {"name": call.name, "args": dict(call.arguments), "id": call.id, "type": "tool_call"}
-        for call in calls
-        if isinstance(call.arguments, Mapping)
-    ]
-
-
-def _broken_calls(calls: Sequence[RequestedTool]) -> list[dict[str, Any]]:
-    return [
-        {"name": call.name, "args": to_text(call.arguments), "id": call.id, "error": None, "type": "invalid_tool_call"}
-        for call in calls
-        if not isinstance(call.arguments, Mapping)
-    ]
-
-
 def reply_to_result(reply: ChatReply, original: ChatResult | None = None) -> ChatResult:
     """``reply`` as what a LangChain chat model gives; fields that it does not speak of come from ``original``."""
     like = original.generations[0].message if original is not None and original.generations else None
@@ -260,10 +241,18 @@ def reply_to_result(reply: ChatReply, original: ChatResult | None = None) -> Cha
     for key, value in (("finish_reason", reply.finish_reason), ("model_name", reply.model), ("id", reply.response_id)):
         if value is not None:
             metadata.setdefault(key, value)
+    calls: list[Any] = []
+    broken: list[Any] = []
+    for call in reply.tool_calls:
+        native = {"name": call.name, "id": call.id}
+        if isinstance(call.arguments, Mapping):
+            calls.append({**native, "args": dict(call.arguments), "type": "tool_call"})
+        else:
+            broken.append({**native, "args": to_text(call.arguments), "error": None, "type": "invalid_tool_call"})
     message = AIMessage(
         content=reply.content,
-        tool_calls=native_calls(reply.tool_calls),
-        invalid_tool_calls=_broken_calls(reply.tool_calls),
+        tool_calls=calls,
+        invalid_tool_calls=broken,
         response_metadata=metadata,
         usage_metadata=_native_usage(reply.usage),
         id=like.id if like is not None else None,
@@ -333,11 +322,11 @@ class _ConvertedMessages(Sequence[Message]):
         return _ConvertedMessages(found) if isinstance(found, list) else to_message(found)
 
 
+@dataclasses.dataclass(eq=False)
 class BubbledSignal:
     """Stands for a result where a nested graph passes control to the graph around it, which is no failure."""
 
-    def __init__(self, signal: GraphBubbleUp) -> None:
-        self.signal = signal
+    signal: GraphBubbleUp
 
 
 def to_run_result(call: TeamCall, native: Any) -> RunResult:
@@ -386,7 +375,7 @@ def answer_text(state: Any) -> str:
 
 @guarded("ask a graph whether it waits", False)
 def _stopped_at_breakpoint(call: TeamCall, *, is_silent: bool = False) -> bool:
-    """Whether the run stopped before or after a node at which it was told to; nothing in the result says so.
+    """Tell whether the run stopped before or after a node at which it was told to; nothing in the result says so.
 
     Args:
         call: The call.
@@ -428,7 +417,7 @@ class LangGraphCollector:
         mode, namespace, data = self._open(item)
         if mode == "values" and not namespace:
             self._state = data
-            self._note_interrupt(as_mapping(data))
+            self._interrupted = self._interrupted or INTERRUPT in as_mapping(data)
         elif mode == "updates":
             self._see_updates(data, namespace)
         elif mode == "messages":
@@ -453,8 +442,7 @@ class LangGraphCollector:
     def _open(self, item: Any) -> tuple[str, Any, Any]:
         """An item's stream mode, the sub-graph that it comes from, and its content."""
         if self._parts and isinstance(item, Mapping) and "type" in item:
-            if item.get("interrupts"):
-                self._interrupted = True
+            self._interrupted = self._interrupted or bool(item.get("interrupts"))
             return str(item["type"]), item.get("ns"), item.get("data")
         namespace: Any = ()
         mode = self._modes[0] if self._modes else "values"
@@ -485,8 +473,7 @@ class LangGraphCollector:
         payload = data.get("payload", data) if mode == "debug" else data
         if not isinstance(payload, Mapping):
             return
-        if payload.get("interrupts"):
-            self._interrupted = True
+        self._interrupted = self._interrupted or bool(payload.get("interrupts"))
         values = payload.get("values")
         if not namespace and isinstance(values, Mapping) and values:
             self._state = values
@@ -494,7 +481,3 @@ class LangGraphCollector:
         if not namespace and result and "values" not in payload:
             update = dict(result) if isinstance(result, list) else result
             self._see_updates({str(payload.get("name")): update}, namespace)
-
-    def _note_interrupt(self, state: Mapping[str, Any]) -> None:
-        if INTERRUPT in state:
-            self._interrupted = True

@@ -12,6 +12,7 @@ import uuid
 import weakref
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 from langchain_core.messages import BaseMessage
@@ -92,7 +93,8 @@ def _input(team: Any, task: str) -> Any:
         return task  # the functional API hands the input to the function as it is
     if MESSAGES in team.channels:
         return {MESSAGES: [{"role": "user", "content": task}]}
-    keys = _text_keys(builder)
+    hints = get_type_hints(getattr(builder, "input_schema", None) or builder.state_schema)
+    keys = [name for name, hint in hints.items() if hint is str]
     for key in _TASK_KEYS:
         if key in keys:
             return {key: task}
@@ -105,12 +107,6 @@ def _input(team: Any, task: str) -> Any:
     )
 
 
-def _text_keys(builder: Any) -> list[str]:
-    schema = getattr(builder, "input_schema", None) or builder.state_schema
-    hints = get_type_hints(schema)
-    return [name for name, hint in hints.items() if hint is str]
-
-
 _ENTRIES = {
     "invoke": EntryKind.CALL,
     "ainvoke": EntryKind.COROUTINE,
@@ -121,14 +117,12 @@ _TASK_ID = "__pregel_task_id"
 """In the config of a graph that runs as a node of another one (langgraph 1.x)."""
 
 
+@dataclass(eq=False)
 class _GraphHook:
-    """That a graph, and its copies, go through a host."""
+    """Hook by which a graph, and its copies, go through a host."""
 
-    __slots__ = ("__weakref__", "active", "host")
-
-    def __init__(self, host: RunHost) -> None:
-        self.host = host
-        self.active = True
+    host: RunHost
+    active: bool = True
 
 
 _awaited: ContextVar[Any] = ContextVar("tracer_hooks_awaited_graph", default=None)
@@ -179,13 +173,9 @@ def host_of(graph: Any) -> RunHost | None:
     return hook.host if hook is not None else None
 
 
-def _config_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    return kwargs["config"] if "config" in kwargs else args[1] if len(args) > 1 else None
-
-
 def _is_node(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-    """Whether the call is made by a graph for one of its nodes."""
-    config = _config_of(args, kwargs)
+    """Tell whether the call is made by a graph for one of its nodes."""
+    config = kwargs["config"] if "config" in kwargs else args[1] if len(args) > 1 else None
     return isinstance(config, Mapping) and _TASK_ID in (config.get("configurable") or {})
 
 
@@ -213,7 +203,6 @@ def _through_host(graph: Any, method: str, hook: _GraphHook, original: Callable[
 
 
 def _wrap_invoke(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     def invoke(self: Any, *args: Any, **kwargs: Any) -> Any:
         hook = _hook_to_go_through(self, args, kwargs)
         if hook is not None:
@@ -231,7 +220,6 @@ def _wrap_invoke(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _wrap_ainvoke(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     async def ainvoke(self: Any, *args: Any, **kwargs: Any) -> Any:
         hook = _hook_to_go_through(self, args, kwargs)
         if hook is not None:
@@ -249,7 +237,7 @@ def _wrap_ainvoke(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_awaited(graph: Any) -> bool:
-    """Whether this is the host's own call of ``graph``."""
+    """Tell whether this is the host's own call of ``graph``."""
     if _awaited.get() is not graph:
         return False
     _awaited.set(None)
@@ -262,28 +250,22 @@ def _result_or_signal(result: Any) -> Any:
     return result
 
 
-def _wrap_streaming(method: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    def wrapper(original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def noted(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if current_run() is not None:
-                starting_graph.set(self)
-            return original(self, *args, **kwargs)
+def _wrap_streaming(method: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    def noted(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if current_run() is not None:
+            starting_graph.set(self)
+        return original(self, *args, **kwargs)
 
-        @functools.wraps(original)
-        def stream(self: Any, *args: Any, **kwargs: Any) -> Any:
-            hook = _hook_to_go_through(self, args, kwargs)
-            if hook is None:
-                return noted(self, *args, **kwargs)
-            return _through_host(self, method, hook, noted)(*args, **kwargs)
+    def stream(self: Any, *args: Any, **kwargs: Any) -> Any:
+        hook = _hook_to_go_through(self, args, kwargs)
+        return (
+            noted(self, *args, **kwargs) if hook is None else _through_host(self, method, hook, noted)(*args, **kwargs)
+        )
 
-        return stream
-
-    return wrapper
+    return stream
 
 
 def _wrap_copy(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     def copy(self: Any, *args: Any, **kwargs: Any) -> Any:
         made = original(_without_hooks(self), *args, **kwargs)
         with guard("hook a copy of a graph"):
@@ -304,12 +286,10 @@ def _without_hooks(graph: Any) -> Any:
     return bare
 
 
-def _install_graph_patches(patches: SharedPatches) -> None:
-    patches.wrap(Pregel, "invoke", _wrap_invoke)
-    patches.wrap(Pregel, "ainvoke", _wrap_ainvoke)
-    patches.wrap(Pregel, "stream", _wrap_streaming("stream"))
-    patches.wrap(Pregel, "astream", _wrap_streaming("astream"))
-    patches.wrap(Pregel, "copy", _wrap_copy)
-
-
-_graph_patches = SharedPatches(_install_graph_patches)
+_graph_patches = SharedPatches(
+    (Pregel, "invoke", _wrap_invoke),
+    (Pregel, "ainvoke", _wrap_ainvoke),
+    (Pregel, "stream", functools.partial(_wrap_streaming, "stream")),
+    (Pregel, "astream", functools.partial(_wrap_streaming, "astream")),
+    (Pregel, "copy", _wrap_copy),
+)

@@ -247,55 +247,39 @@ class ScopeKind(Enum):
     """A prompt, a sequence, a function that routes, a middleware."""
 
 
+@dataclass(slots=True, eq=False)
 class Scope:
     """One runnable that is open; LangChain knows it by its run id."""
 
-    __slots__ = (
-        "agent",
-        "asker",
-        "facts",
-        "graph",
-        "held_agent",
-        "inputs",
-        "kind",
-        "name",
-        "namespace",
-        "node",
-        "parent",
-        "pending",
-        "reply",
-        "routed",
-        "start_ns",
-        "tool",
-    )
+    kind: ScopeKind
+    name: str
+    parent: Scope | None
+    node: str = ""
+    """LangGraph's name of the node that it is, or is part of."""
+    namespace: str = ""
+    """LangGraph's id of the task that it is, or is part of."""
+    inputs: Any = None
+    facts: GraphFacts | None = None
+    """Of a graph."""
+    agent: AgentInvocation | None = None
+    """The agent's turn that this graph or node is, once something happened in it."""
+    tool: ToolInvocation | None = None
+    asker: AgentInvocation | None = None
+    """Of a tool call: the turn that asked for it."""
+    held_agent: bool = False
+    """Whether an agent had its turn inside."""
+    pending: list[tuple[AgentInvocation, str | None, int]] = field(default_factory=list)
+    """Of a node: turns inside that are over; they end with the node, which knows where control goes."""
+    reply: ChatReply | None = None
+    """Of a node: what the model said last inside."""
+    routed: set[tuple[str, str]] = field(default_factory=set)
+    """Of a node: what its routers answered, and the nodes that this means."""
+    start_ns: int = field(default_factory=lambda: time.time_ns())
 
-    def __init__(self, kind: ScopeKind, name: str, parent: Scope | None) -> None:
-        self.kind = kind
-        self.name = name
-        self.parent = parent
-        self.graph: Scope | None = parent if parent is None or parent.kind is ScopeKind.GRAPH else parent.graph
+    @property
+    def graph(self) -> Scope | None:
         """The graph around this scope."""
-        self.start_ns = time.time_ns()
-        self.node = ""
-        """LangGraph's name of the node that it is, or is part of."""
-        self.namespace = ""
-        """LangGraph's id of the task that it is, or is part of."""
-        self.inputs: Any = None
-        self.facts: GraphFacts | None = None
-        """Of a graph."""
-        self.agent: AgentInvocation | None = None
-        """The agent's turn that this graph or node is, once something happened in it."""
-        self.tool: ToolInvocation | None = None
-        self.asker: AgentInvocation | None = None
-        """Of a tool call: the turn that asked for it."""
-        self.held_agent = False
-        """Whether an agent had its turn inside."""
-        self.pending: list[tuple[AgentInvocation, str | None, int]] = []
-        """Of a node: turns inside that are over; they end with the node, which knows where control goes."""
-        self.reply: ChatReply | None = None
-        """Of a node: what the model said last inside."""
-        self.routed: set[tuple[str, str]] = set()
-        """Of a node: what its routers answered, and the nodes that this means."""
+        return next((scope for scope in self.ancestors() if scope.kind is ScopeKind.GRAPH), None)
 
     def ancestors(self) -> Iterator[Scope]:
         """The scopes around this one, innermost first."""
@@ -318,18 +302,12 @@ class Scope:
     @property
     def is_own_node(self) -> bool:
         """Whether it is a node of a team, rather than of an agent's own loop."""
-        if self.kind is not ScopeKind.NODE:
-            return False
-        graph = self.graph
-        return graph is None or not graph.is_agent
+        return self.kind is ScopeKind.NODE and not (self.graph is not None and self.graph.is_agent)
 
     @property
     def own_node(self) -> Scope | None:
         """The nearest node of a team around this scope."""
-        for scope in self.ancestors():
-            if scope.is_own_node:
-                return scope
-        return None
+        return next((scope for scope in self.ancestors() if scope.is_own_node), None)
 
 
 def recipient(scope: Scope, output: object) -> str | None:
@@ -381,7 +359,7 @@ def note_route(scope: Scope, answer: object) -> None:
 
 
 def _is_hand_over(reply: ChatReply | None, name: str, agent: str) -> bool:
-    """Whether ``goto`` is a hand-over: not when it goes off to have the reply's tool calls executed."""
+    """Tell whether ``goto`` is a hand-over: not when it goes off to have the reply's tool calls executed."""
     return reply is None or not reply.tool_calls or _reply_names(reply, name, name, agent)
 
 

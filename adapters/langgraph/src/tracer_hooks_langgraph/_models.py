@@ -10,7 +10,6 @@ reply that the agent finally gets.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -106,10 +105,8 @@ def _ask_before_call(chat: ChatInvocation, messages: Sequence[Any], kwargs: Mapp
         step=chat.step,
     )
     answer = before_model(chat.run, request)
-    if isinstance(answer, ChatReply):
+    if answer is None or isinstance(answer, ChatReply):
         return AskedModelCall(chat, request, answer, [*messages])
-    if answer is None:
-        return AskedModelCall(chat, request, None, [*messages])
     native_messages = _rewrite_messages(messages, request, answer)
     if answer.covert:
         return AskedModelCall(chat, request, None, native_messages)
@@ -143,7 +140,6 @@ except ImportError:  # releases before it name their runs by the other kind
 def wrap_stream(original: Callable[..., Any]) -> Callable[..., Any]:
     """``stream``, with the run's intervention asked."""
 
-    @functools.wraps(original)
     def stream(self: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
         run = _run_with_intervention()
         if run is None:
@@ -162,7 +158,6 @@ def wrap_stream(original: Callable[..., Any]) -> Callable[..., Any]:
 def wrap_astream(original: Callable[..., Any]) -> Callable[..., Any]:
     """``astream`` likewise."""
 
-    @functools.wraps(original)
     def astream(self: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         run = _run_with_intervention()
         if run is None:
@@ -171,8 +166,7 @@ def wrap_astream(original: Callable[..., Any]) -> Callable[..., Any]:
             replies = original(without_streaming(self), *args, **kwargs)
             return _aiter_pieces(replies, lambda reply: as_chunks(reply, _pieces_of(reply)))
         if not _is_streaming_model(self, kwargs, is_async=True):
-            replies = original(self, *args, **kwargs)
-            return _aiter_pieces(replies, _supplied_in_pieces)
+            return _aiter_pieces(original(self, *args, **kwargs), _supplied_in_pieces)
         model, args, kwargs = _stand_in_for(self, args, kwargs)
         return original(model, *args, **kwargs)  # type: ignore[no-any-return]
 
@@ -192,7 +186,7 @@ def _run_with_intervention() -> RunInvocation | None:
 
 
 def _is_streaming_model(model: Any, kwargs: Mapping[str, Any], *, is_async: bool) -> bool:
-    """Whether LangChain will ask the model for chunks; else it invokes it, and gives the reply as one item."""
+    """Tell whether LangChain will ask the model for chunks; else it invokes it, and gives the reply as one item."""
     with guard("see whether a model streams"):
         return bool(model._should_stream(async_api=is_async, **{**kwargs, "stream": True}))
     return False
@@ -312,7 +306,6 @@ class _AskedChunks:
 
 
 def _wrap_generate(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     def generate(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
         chat = _open_chat(run_manager)
         if chat is None:
@@ -332,7 +325,6 @@ def _wrap_generate(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _wrap_agenerate(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     async def agenerate(
         self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
@@ -377,11 +369,9 @@ def _supply_named(asked: AskedModelCall, run_manager: Any) -> SuppliedReply | No
     return supplied
 
 
-def _install_model_patches(patches: SharedPatches) -> None:
-    patches.wrap(BaseChatModel, "_generate_with_cache", _wrap_generate)
-    patches.wrap(BaseChatModel, "_agenerate_with_cache", _wrap_agenerate)
-    patches.wrap(BaseChatModel, "stream", wrap_stream)
-    patches.wrap(BaseChatModel, "astream", wrap_astream)
-
-
-model_patches = SharedPatches(_install_model_patches)
+model_patches = SharedPatches(
+    (BaseChatModel, "_generate_with_cache", _wrap_generate),
+    (BaseChatModel, "_agenerate_with_cache", _wrap_agenerate),
+    (BaseChatModel, "stream", wrap_stream),
+    (BaseChatModel, "astream", wrap_astream),
+)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import copy
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import ToolMessage
@@ -30,18 +32,16 @@ HAND_OVER = re.compile(r"^(?:transfer|hand_?off)_to_")
 """Tools that answer with a ``Command``, which no text can replace, and that have no side effects; never asked about."""
 
 
+@dataclass(slots=True, eq=False)
 class AskedToolCall:
     """A tool call that an intervention was asked about before a ``ToolNode`` made it."""
 
-    __slots__ = ("done", "failure", "node", "request")
-
-    def __init__(self, request: ToolRequest, node: Any, failure: Exception | None = None) -> None:
-        self.request = request
-        self.node = node
-        self.failure = failure
-        """What is to be raised in place of the tool's own code."""
-        self.done = False
-        """Whether it was asked about the result too."""
+    request: ToolRequest
+    node: Any
+    failure: Exception | None = None
+    """What is to be raised in place of the tool's own code."""
+    done: bool = False
+    """Whether it was asked about the result too."""
 
 
 asked_call: ContextVar[AskedToolCall | None] = ContextVar("tracer_hooks_asked_tool_call", default=None)
@@ -50,19 +50,14 @@ asked_call: ContextVar[AskedToolCall | None] = ContextVar("tracer_hooks_asked_to
 def wrap_run_one(original: Callable[..., Any]) -> Callable[..., Any]:
     """A replacement for ``ToolNode._run_one``."""
 
-    @functools.wraps(original)
     def run_one(self: Any, call: Any, *args: Any, **kwargs: Any) -> Any:
         run, asked, answer = _ask_first(self, call)
         if run is None or asked is None:
             return original(self, call, *args, **kwargs)
         if isinstance(answer, ToolReply):
             return _supply_result(run, asked.request, answer)
-        outer = asked_call.get()
-        asked_call.set(asked)
-        try:
+        with _set_as_asked(asked):
             result = original(self, _changed_call(call, answer), *args, **kwargs)
-        finally:
-            asked_call.set(outer)
         return _ask_last(run, asked, result)
 
     return run_one
@@ -71,22 +66,27 @@ def wrap_run_one(original: Callable[..., Any]) -> Callable[..., Any]:
 def wrap_arun_one(original: Callable[..., Any]) -> Callable[..., Any]:
     """A replacement for ``ToolNode._arun_one``."""
 
-    @functools.wraps(original)
     async def arun_one(self: Any, call: Any, *args: Any, **kwargs: Any) -> Any:
         run, asked, answer = _ask_first(self, call)
         if run is None or asked is None:
             return await original(self, call, *args, **kwargs)
         if isinstance(answer, ToolReply):
             return _supply_result(run, asked.request, answer)
-        outer = asked_call.get()
-        asked_call.set(asked)
-        try:
+        with _set_as_asked(asked):
             result = await original(self, _changed_call(call, answer), *args, **kwargs)
-        finally:
-            asked_call.set(outer)
         return _ask_last(run, asked, result)
 
     return arun_one
+
+
+@contextmanager
+def _set_as_asked(asked: AskedToolCall) -> Iterator[None]:
+    outer = asked_call.get()
+    asked_call.set(asked)
+    try:
+        yield
+    finally:
+        asked_call.set(outer)
 
 
 def _ask_first(
@@ -140,7 +140,6 @@ def _ask_last(run: RunInvocation, asked: AskedToolCall, result: Any) -> Any:
 
 
 def _wrap_run(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         current = current_run()
         if current is None:
@@ -152,7 +151,6 @@ def _wrap_run(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _wrap_arun(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     async def arun(self: Any, *args: Any, **kwargs: Any) -> Any:
         current = current_run()
         if current is None:
@@ -175,8 +173,8 @@ def _with_seam(tool: Any, run: RunInvocation, call: CurrentToolCall) -> Any:
     def _run(*args: Any, **kwargs: Any) -> Any:
         asking = _ToolIntervention(tool, run, call)
         kwargs = asking.before(kwargs)
-        if asking.supplied:
-            return asking.give(asking.reply)
+        if asking.supplied is not None:
+            return asking.give(asking.supplied)
         try:
             result = tool._run(*args, **kwargs)
         except Exception as error:
@@ -187,8 +185,8 @@ def _with_seam(tool: Any, run: RunInvocation, call: CurrentToolCall) -> Any:
     async def _arun(*args: Any, **kwargs: Any) -> Any:
         asking = _ToolIntervention(tool, run, call)
         kwargs = asking.before(kwargs)
-        if asking.supplied:
-            return asking.give(asking.reply)
+        if asking.supplied is not None:
+            return asking.give(asking.supplied)
         try:
             result = await tool._arun(*args, **kwargs)
         except Exception as error:
@@ -206,15 +204,14 @@ class _ToolIntervention:
         self._tool = tool
         self._run = run
         self._call = call
-        self._earlier = asked_call.get()
-        if self._earlier is not None and self._earlier.request.name != tool.name:
-            self._earlier = None  # a tool that is called inside another
+        earlier = asked_call.get()
+        # Another tool's is that of a tool inside which this one is called.
+        self._earlier = earlier if earlier is not None and earlier.request.name == tool.name else None
         self._request = self._earlier.request if self._earlier is not None else None
-        self.supplied = False
-        self.reply = ToolReply(content="")
+        self.supplied: ToolReply | None = None
 
     def before(self, kwargs: dict[str, Any]) -> dict[str, Any]:
-        """The arguments to use; sets ``supplied`` when the tool is not to be called."""
+        """Return the arguments to use; sets ``supplied`` when the tool is not to be called."""
         if self._earlier is not None and self._earlier.failure is not None:
             raise self._earlier.failure
         if self._request is not None:
@@ -222,8 +219,7 @@ class _ToolIntervention:
         self._request = request = self._build(kwargs)
         answer = before_tool(self._run, request)
         if isinstance(answer, ToolReply):
-            self.supplied = True
-            self.reply = after_tool(self._run, request, answer)
+            self.supplied = after_tool(self._run, request, answer)
         elif answer is not None:
             self._request = answer
             kwargs = {**kwargs, **_changed_arguments(request.arguments, answer.arguments)}
@@ -304,11 +300,9 @@ def _result_text(result: Any) -> str:
     return "\n".join(messages) if messages else state_text(result)
 
 
-def _install_tool_patches(patches: SharedPatches) -> None:
-    patches.wrap(BaseTool, "run", _wrap_run)
-    patches.wrap(BaseTool, "arun", _wrap_arun)
-    patches.wrap(ToolNode, "_run_one", wrap_run_one)
-    patches.wrap(ToolNode, "_arun_one", wrap_arun_one)
-
-
-tool_patches = SharedPatches(_install_tool_patches)
+tool_patches = SharedPatches(
+    (BaseTool, "run", _wrap_run),
+    (BaseTool, "arun", _wrap_arun),
+    (ToolNode, "_run_one", wrap_run_one),
+    (ToolNode, "_arun_one", wrap_arun_one),
+)

@@ -289,7 +289,7 @@ def _request_of_result(scope: Scope, call_id: str) -> RequestedTool | None:
 
 
 def _executes_tools(scope: Scope | None) -> bool:
-    """Whether ``scope`` is a node of a team that does nothing but execute tool calls."""
+    """Tell whether ``scope`` is a node of a team that does nothing but execute tool calls."""
     if scope is None or not scope.is_own_node:
         return False
     node = scope.node_facts
@@ -536,6 +536,6 @@ def _has_messages(scope: Scope) -> bool:
 
 
 def _is_in(message: Any, earlier: Sequence[Any]) -> bool:
-    """Whether a message was in the state before."""
+    """Tell whether a message was in the state before."""
     ident = getattr(message, "id", None)
     return any(other is message or (ident and getattr(other, "id", None) == ident) for other in earlier)
