@@ -160,11 +160,7 @@ class TeamAdapter:
 
 def _tells_an_answer(text: str, case: PromptCase) -> bool:
     repair = Repair(
-        strategy="improve",
-        scope=RepairScope.TEAM,
-        target=RepairTarget.INSTRUCTIONS,
-        agent=case.agent,
-        text=text,
+        strategy="improve", scope=RepairScope.TEAM, target=RepairTarget.INSTRUCTIONS, agent=case.agent, text=text
     )
     return any(leaks(repair, run.secrets, instructions=case.instructions) for run in case.runs)
 

@@ -21,16 +21,7 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "._replay": (
-            "counterfactual",
-            "find_decisive_step",
-            "replay_run",
-            "resume",
-        ),
-        "._targets": (
-            "is_built_with_prompts",
-            "judge_of",
-            "rerunner",
-        ),
+        "._replay": ("counterfactual", "find_decisive_step", "replay_run", "resume"),
+        "._targets": ("is_built_with_prompts", "judge_of", "rerunner"),
     },
 )

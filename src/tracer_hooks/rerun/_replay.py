@@ -182,13 +182,7 @@ def runner_for(
                 f"run {recording.run_id!r} failed its check ({trajectory.outcome_reason!r}), and build_team brings "
                 "none; expected one. Pass check= or expected=; on the command line --check MODULE:check or --expected"
             )
-    return rerunner(
-        build_team,
-        trajectory.task,
-        check=check,
-        expected=expected,
-        prompts=recording.prompts,
-    )
+    return rerunner(build_team, trajectory.task, check=check, expected=expected, prompts=recording.prompts)
 
 
 def _is_hooked_with_judge(target: Any) -> bool:

@@ -88,8 +88,7 @@ class HookOptions:
     check: Check | None = field(default=None, metadata=_expect(_is_function, "a function"))
     """Decides whether a run succeeded."""
     expected: Expected | None = field(
-        default=None,
-        metadata=_expect(_is_expected, "a text, a mapping from task to text, or a function of the task"),
+        default=None, metadata=_expect(_is_expected, "a text, a mapping from task to text, or a function of the task")
     )
     """The expected answer; decides where there is no check, and helps the diagnosis."""
     retries: int | RetryPolicy = field(default=0, metadata=_expect(_is_bound, "a number, 0 or more, or a RetryPolicy"))
@@ -258,9 +257,7 @@ def as_run(options: Callable[P, HookOptions]) -> Callable[[Callable[..., TeamRun
     return _shows_options
 
 
-def as_arun(
-    options: Callable[P, HookOptions],
-) -> Callable[[Callable[..., Coroutine[Any, Any, TeamRun]]], AsyncRun[P]]:
+def as_arun(options: Callable[P, HookOptions]) -> Callable[[Callable[..., Coroutine[Any, Any, TeamRun]]], AsyncRun[P]]:
     """The same for ``arun``."""
     return _shows_options
 
