@@ -33,12 +33,6 @@ class TeamAdapter:
     the diagnosis lays on it, with evidence and masked feedback; GEPA's own writer gets all runs of its batch. Texts are
     written by ``writer``, and refused where they tell the expected answer of a task.
 
-    Args:
-        trials: Runs the team.
-        writer: Writes new instructions.
-        own: The instructions that the team came with.
-        readable: The ids of the tasks whose failures may be read; candidates are compared on others.
-
     Attributes:
         refused: What was written and not even tried, with the reason.
         usage: Tokens that the writing took.
@@ -294,12 +288,7 @@ class _SilentLogger:
 
 
 class _Ledger:
-    """Listens to GEPA: what was tried and not kept is shown to the writer, and reported.
-
-    Args:
-        adapter: Where it is kept.
-        on_event: Told in words what happened.
-    """
+    """Listens to GEPA: what was tried and not kept is shown to the writer, and reported."""
 
     def __init__(self, adapter: TeamAdapter, on_event: Callable[[str], None]) -> None:
         self.dropped: list[TriedPrompt] = []

@@ -118,11 +118,7 @@ class PromptWriter(Protocol):
     """Whether it is shown only the failures that the diagnosis lays on this agent, or all runs."""
 
     def write(self, case: PromptCase) -> WrittenPrompt:
-        """New instructions; a text that tells an expected answer is refused by the caller, too.
-
-        Args:
-            case: The agent, and the runs.
-        """
+        """New instructions; a text that tells an expected answer is refused by the caller, too."""
         ...
 
 

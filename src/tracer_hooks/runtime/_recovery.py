@@ -48,15 +48,7 @@ class _RetryBase:
 
 
 class Recovery:
-    """Chooses a repair for each further attempt of one call, and learns from what came of it.
-
-    Args:
-        options: Who repairs, and what the team may be told.
-        budget: What is left for trials.
-        adapter: Says whether steps can be kept, and texts told.
-        archive: Knows what helped this team before.
-        reference: The expected answer, which no text may tell.
-    """
+    """Chooses a repair for each further attempt of one call, and learns from what came of it."""
 
     def __init__(
         self, options: HookOptions, budget: RetryBudget, adapter: Adapter, archive: Archive, reference: str | None

@@ -69,12 +69,6 @@ class Database:
     thread could share by accident, and costs about a millisecond. Where many blocks follow each other, one connection
     may stay open between them: see ``stays_open``. No fork happens within a block, and none while a connection is open;
     while a block waits for another process to let go of the file, forks and the blocks of other threads go on.
-
-    Args:
-        path: The SQLite file.
-        busy_timeout_s: Seconds to wait while another process writes.
-        read_only: Never create or change the file.
-        stays_open: Keep a connection for the next block, until :meth:`close_idle`.
     """
 
     def __init__(self, path: Path, *, busy_timeout_s: float, read_only: bool, stays_open: bool = False) -> None:
