@@ -52,7 +52,7 @@ class Split:
             ConfigError: There are too few different tasks; the message says how many are needed.
         """
         by_text: dict[str, list[SuiteTask]] = {}
-        for task in sorted(tasks, key=lambda one: (one.suite, one.id)):
+        for task in sorted(tasks, key=lambda task: (task.suite, task.id)):
             by_text.setdefault(" ".join(task.text.split()).casefold(), []).append(task)
         if len(by_text) < FEWEST_TASKS:
             raise ConfigError(

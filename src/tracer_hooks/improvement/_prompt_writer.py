@@ -182,5 +182,5 @@ def records(run: JudgedRun, agent: str) -> list[dict[str, str]]:
 
 def _shown(run: JudgedRun, step: Step) -> str:
     """What reached the agent: the task, and what others said."""
-    texts = [one.text for one in step.inputs if one.text]
+    texts = [message.text for message in step.inputs if message.text]
     return "\n\n".join(texts) or run.trajectory.task

@@ -283,7 +283,7 @@ _LOOKED_AT = 600
 
 
 class EarlierRuns:
-    """Runs of one team in the store; what is taken of them stands in the journal, for every session to take the same."""
+    """Runs of one team in the store; what is taken of them stands in the journal: every session takes the same."""
 
     def __init__(self, store: str | Path | None, journal: Journal, like: Trajectory) -> None:
         self._store, self._journal, self._like = store, journal, like

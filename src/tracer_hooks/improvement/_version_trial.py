@@ -161,7 +161,7 @@ class ImprovementState:
             baseline=share_of(self.baseline),
             blame=self.blame,
             candidates=len(search.candidates) if search is not None else 0,
-            refused=tuple(RefusedVersion(agent=one.agent, text=one.text, why=one.why) for one in refused),
+            refused=tuple(RefusedVersion(agent=prompt.agent, text=prompt.text, why=prompt.why) for prompt in refused),
             search=search.stopped if search is not None else "",
             evidence=dict(trial.test.evidence) if trial is not None and trial.pairs else {},
             needed=1 / trial.rule.alpha if trial is not None else 20.0,

@@ -119,7 +119,7 @@ class ReplayCase:
             ConfigError: There are several proposers, and one step has one correction.
         """
         if len(self.proposers) > 1:
-            names = ", ".join(one.name for one in self.proposers)
+            names = ", ".join(proposer.name for proposer in self.proposers)
             raise ConfigError(f"the correction of one step has one proposer, expected one of: {names}")
         return corrections_by(self.proposers[0], replay, attribution=self._attribution, reference=self.shown_reference)
 

@@ -34,10 +34,6 @@ PromptUse = Literal["own", "accepted"]
 _MOST_CONTROL = 0.5
 
 
-def _is_function(value: object) -> bool:
-    return value is None or callable(value)
-
-
 def _is_expected(value: object) -> bool:
     return value is None or isinstance(value, (str, Mapping)) or callable(value)
 
@@ -58,10 +54,6 @@ def _is_mode(value: object) -> bool:
 
 def _is_callback(value: object) -> bool:
     return value is None or (callable(value) and not inspect.iscoroutinefunction(value))
-
-
-def _is_provider(value: object) -> bool:
-    return value is None or callable(getattr(value, "get_tracer", None))
 
 
 def _is(*kinds: type | None) -> Callable[[object], bool]:
@@ -85,7 +77,9 @@ _CALLBACK = _expect(_is_callback, "a plain function: it may be called outside of
 class HookOptions:
     """How a hooked team is judged, diagnosed and repaired."""
 
-    check: Check | None = field(default=None, metadata=_expect(_is_function, "a function"))
+    check: Check | None = field(
+        default=None, metadata=_expect(lambda value: value is None or callable(value), "a function")
+    )
     """Decides whether a run succeeded."""
     expected: Expected | None = field(
         default=None, metadata=_expect(_is_expected, "a text, a mapping from task to text, or a function of the task")
@@ -133,7 +127,12 @@ class HookOptions:
         default=None, metadata=_expect(_is(Intervention, None), "an Intervention")
     )
     """Asked before and after every model and tool call."""
-    tracer_provider: TracerProvider | None = field(default=None, metadata=_expect(_is_provider, "a TracerProvider"))
+    tracer_provider: TracerProvider | None = field(
+        default=None,
+        metadata=_expect(
+            lambda value: value is None or callable(getattr(value, "get_tracer", None)), "a TracerProvider"
+        ),
+    )
     """Where spans go; default the global provider."""
     capture: str | CaptureConfig | None = None
     """What is kept of content, ``off``, ``redacted`` or ``full``; default what the environment says."""

@@ -283,7 +283,7 @@ class Recovery:
     def _verification(self, step: int) -> DecisiveStep:
         assert self._base is not None
         agent = self._base.attempt.trajectory.steps[step].agent
-        later = sum(1 for one in self._trials if not one.passed and (one.repair.resume_from or 0) > step)
+        later = sum(1 for trial in self._trials if not trial.passed and (trial.repair.resume_from or 0) > step)
         reason = f"the run passed when it was resumed at step {step}, with the steps before it as they were"
         if later:
             reason += f"; resumed later it failed {later} time{'s' if later > 1 else ''}"
