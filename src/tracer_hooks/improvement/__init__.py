@@ -87,12 +87,7 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "._acceptance": (
-            "AcceptanceRule",
-            "AcceptanceTest",
-            "Decision",
-            "PairedEvidence",
-        ),
+        "._acceptance": ("AcceptanceRule", "AcceptanceTest", "Decision", "PairedEvidence"),
         "._improvement": (
             "BeforeAfter",
             "ImproveEstimate",
@@ -104,15 +99,8 @@ lazy_names(
             "RefusedVersion",
             "TrialPair",
         ),
-        "._improver": (
-            "Improver",
-            "improve",
-        ),
-        "._plan": (
-            "FEWEST_TASKS",
-            "JournaledChat",
-            "Split",
-        ),
+        "._improver": ("Improver", "improve"),
+        "._plan": ("FEWEST_TASKS", "JournaledChat", "Split"),
         "._prompt_search": (
             "BlameSelector",
             "FoundCandidate",
@@ -131,16 +119,9 @@ lazy_names(
             "TriedPrompt",
             "WrittenPrompt",
         ),
-        "._rewriter": (
-            "LLMRewriter",
-            "most_characters",
-        ),
+        "._rewriter": ("LLMRewriter", "most_characters"),
         "._summary": ("summarize",),
-        "._team_trials": (
-            "PromptedTeam",
-            "TeamTrials",
-            "TrialOptions",
-        ),
+        "._team_trials": ("PromptedTeam", "TeamTrials", "TrialOptions"),
         "tracer_hooks.runtime._prompt_watch": ("PromptWatch",),
     },
 )

@@ -224,11 +224,7 @@ class ImproveProgress:
 
 
 class PhaseCounter:
-    """Counts the runs of each phase, and tells of every one. Safe to use from several threads.
-
-    Args:
-        tell: Told where the job stands.
-    """
+    """Counts the runs of each phase, and tells of every one. Safe to use from several threads."""
 
     def __init__(self, tell: Callable[[ImproveProgress], None]) -> None:
         self._tell = tell

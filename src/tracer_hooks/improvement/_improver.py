@@ -280,7 +280,7 @@ class Improver:
             did = "did not do" if search.tried == 1 else "did"
             return "nothing found", f"{count} that the team was run with {did} better than the present prompts"
         if search.refused:
-            why = Counter(one.why for one in search.refused).most_common(1)[0][0]
+            why = Counter(prompt.why for prompt in search.refused).most_common(1)[0][0]
             return "nothing found", f"nothing that was written could be used, most often because: {why}"
         return "nothing found", "nothing was written: there were too few failures to write from"
 

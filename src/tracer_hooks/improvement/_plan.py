@@ -52,7 +52,7 @@ class Split:
             ConfigError: There are too few different tasks; the message says how many are needed.
         """
         by_text: dict[str, list[SuiteTask]] = {}
-        for task in sorted(tasks, key=lambda one: (one.suite, one.id)):
+        for task in sorted(tasks, key=lambda task: (task.suite, task.id)):
             by_text.setdefault(" ".join(task.text.split()).casefold(), []).append(task)
         if len(by_text) < FEWEST_TASKS:
             raise ConfigError(
@@ -84,15 +84,7 @@ def digest(value: Any, length: int = 64) -> str:
 
 
 class ImprovePlan:
-    """The part of a job that may not change from one session to the next.
-
-    Args:
-        folder: Of the job.
-        split: Its tasks.
-        options: How.
-        writer: Name of who writes.
-        from_store: Whether failures of stored runs propose.
-    """
+    """The part of a job that may not change from one session to the next."""
 
     def __init__(self, folder: Path, split: Split, options: ImproveOptions, writer: str, *, from_store: bool) -> None:
         self._folder = folder

@@ -33,12 +33,6 @@ class TeamAdapter:
     the diagnosis lays on it, with evidence and masked feedback; GEPA's own writer gets all runs of its batch. Texts are
     written by ``writer``, and refused where they tell the expected answer of a task.
 
-    Args:
-        trials: Runs the team.
-        writer: Writes new instructions.
-        own: The instructions that the team came with.
-        readable: The ids of the tasks whose failures may be read; candidates are compared on others.
-
     Attributes:
         refused: What was written and not even tried, with the reason.
         usage: Tokens that the writing took.
@@ -89,7 +83,7 @@ class TeamAdapter:
         """New instructions of these agents; of those alone for whom some were written that may be used."""
         texts = {}
         for agent in components_to_update:
-            runs = tuple(one["run"] for one in reflective_dataset.get(agent, ()))
+            runs = tuple(record["run"] for record in reflective_dataset.get(agent, ()))
             written = self._written(agent, candidate, runs)
             if written.text is not None:
                 texts[agent] = written.text
@@ -126,7 +120,7 @@ class TeamAdapter:
         chain: list[Candidate] = [candidate]
         while (parent := self._parents.get(_key(chain[-1]))) is not None and parent not in chain:
             chain.append(parent)
-        return [run for one in reversed(chain) for run in self.failures_of(one)]
+        return [run for ancestor in reversed(chain) for run in self.failures_of(ancestor)]
 
     def _written(self, agent: str, candidate: Candidate, runs: tuple[JudgedRun, ...]) -> WrittenPrompt:
         tools = next((spec.tools for run in runs for spec in run.trajectory.agents if spec.name == agent), ())
@@ -135,7 +129,7 @@ class TeamAdapter:
             instructions=candidate[agent],
             own=self._own[agent],
             runs=runs,
-            tried=tuple(one for one in self._tried if one.agent == agent),
+            tried=tuple(prompt for prompt in self._tried if prompt.agent == agent),
             tools=tuple(tools),
             others=tuple(other for other in candidate if other != agent),
         )
@@ -160,11 +154,7 @@ class TeamAdapter:
 
 def _tells_an_answer(text: str, case: PromptCase) -> bool:
     repair = Repair(
-        strategy="improve",
-        scope=RepairScope.TEAM,
-        target=RepairTarget.INSTRUCTIONS,
-        agent=case.agent,
-        text=text,
+        strategy="improve", scope=RepairScope.TEAM, target=RepairTarget.INSTRUCTIONS, agent=case.agent, text=text
     )
     return any(leaks(repair, run.secrets, instructions=case.instructions) for run in case.runs)
 
@@ -197,8 +187,8 @@ def blame_mass(runs: Iterable[JudgedRun], agents: Sequence[str]) -> dict[str, fl
 def _shares(found: Attribution) -> Mapping[str, float]:
     """One failure's blame by agent."""
     scores: dict[str, float] = {}
-    for one in found.candidates:
-        scores[one.agent] = scores.get(one.agent, 0.0) + max(0.0, one.score)
+    for suspect in found.candidates:
+        scores[suspect.agent] = scores.get(suspect.agent, 0.0) + max(0.0, suspect.score)
     total = sum(scores.values())
     if total <= 0:
         return {found.agent: 1.0} if found.agent is not None else {}
@@ -287,7 +277,7 @@ class SearchResult:
     @property
     def best(self) -> FoundCandidate:
         """The one with the greatest score; the team's own where none is above it."""
-        return max(self.candidates, key=lambda one: one.score)
+        return max(self.candidates, key=lambda candidate: candidate.score)
 
 
 class _SilentLogger:
@@ -298,12 +288,7 @@ class _SilentLogger:
 
 
 class _Ledger:
-    """Listens to GEPA: what was tried and not kept is shown to the writer, and reported.
-
-    Args:
-        adapter: Where it is kept.
-        on_event: Told in words what happened.
-    """
+    """Listens to GEPA: what was tried and not kept is shown to the writer, and reported."""
 
     def __init__(self, adapter: TeamAdapter, on_event: Callable[[str], None]) -> None:
         self.dropped: list[TriedPrompt] = []

@@ -118,11 +118,7 @@ class PromptWriter(Protocol):
     """Whether it is shown only the failures that the diagnosis lays on this agent, or all runs."""
 
     def write(self, case: PromptCase) -> WrittenPrompt:
-        """New instructions; a text that tells an expected answer is refused by the caller, too.
-
-        Args:
-            case: The agent, and the runs.
-        """
+        """New instructions; a text that tells an expected answer is refused by the caller, too."""
         ...
 
 
@@ -186,5 +182,5 @@ def records(run: JudgedRun, agent: str) -> list[dict[str, str]]:
 
 def _shown(run: JudgedRun, step: Step) -> str:
     """What reached the agent: the task, and what others said."""
-    texts = [one.text for one in step.inputs if one.text]
+    texts = [message.text for message in step.inputs if message.text]
     return "\n\n".join(texts) or run.trajectory.task

@@ -138,7 +138,7 @@ def apply_edits(text: str, edits: Sequence[Edit], tools: Iterable[str] = ()) -> 
             new[place] = edit.text
     added: list[str] = []
     for edit in edits:
-        if edit.number is None and not any(says_the_same(edit.text, one) for one in [*new.values(), *added]):
+        if edit.number is None and not any(says_the_same(edit.text, known) for known in [*new.values(), *added]):
             added.append(edit.text)
     return _joined(text, sentences, new, added)
 
@@ -209,7 +209,7 @@ def rewrite_request(case: PromptCase, room: int, *, complaint: str = "") -> list
         f"{len(failures)} runs of the team failed because of {case.agent}.{others}",
         *(shown_failure(number, run, case.agent) for number, run in enumerate(failures, start=1)),
     ]
-    tried = [_tried(one, case.instructions) for one in case.tried[-_MOST_TRIED:]]
+    tried = [_tried(prompt, case.instructions) for prompt in case.tried[-_MOST_TRIED:]]
     if tried:
         parts.append("Tried before, and it did not help:\n" + "\n".join(tried))
     parts.append(_orders(case.agent, room))
@@ -243,7 +243,7 @@ def shown_failure(number: int, run: JudgedRun, agent: str) -> str:
 def _reasons(failure: Failure) -> list[str]:
     """What the diagnosis quotes from the step; the kind of mistake where it quotes nothing."""
     evidence = failure.attribution.evidence if failure.attribution is not None else ()
-    quoted = [one.why for one in evidence if one.step == failure.step and one.quote]
+    quoted = [entry.why for entry in evidence if entry.step == failure.step and entry.quote]
     if quoted:
         return [shortened(quoted[0], _NOTE)]
     return [failure.error_mode.definition] if failure.error_mode is not None else []
@@ -270,7 +270,7 @@ def _orders(agent: str, room: int) -> str:
 
 def repeats_the_forms(text: str) -> bool:
     """Whether a text copies what the request says about its answer, as small models do."""
-    words, forms = (re.findall(r"\w+", one.casefold()) for one in (text, _FORMS))
+    words, forms = (re.findall(r"\w+", part.casefold()) for part in (text, _FORMS))
     asked = {tuple(forms[at : at + _ECHO]) for at in range(len(forms) - _ECHO + 1)}
     return any(tuple(words[at : at + _ECHO]) in asked for at in range(len(words) - _ECHO + 1))
 
@@ -417,7 +417,7 @@ def _fault(text: str, case: PromptCase, most: int) -> str:
     sentences = _as_compared(text)
     if sentences == _as_compared(case.instructions):
         return "it changes nothing"
-    if any(sentences == _as_compared(one.text) for one in case.tried):
+    if any(sentences == _as_compared(prompt.text) for prompt in case.tried):
         return "it was tried before"
     return f"the instructions have {len(text)} characters then, and {most} are the most" if len(text) > most else ""
 
@@ -429,4 +429,4 @@ def _as_compared(text: str) -> list[str]:
 def quotes(run: JudgedRun) -> bool:
     """Whether the diagnosis quotes something from the step that it names."""
     found = run.attribution
-    return found is not None and any(one.quote and one.step == found.step for one in found.evidence)
+    return found is not None and any(entry.quote and entry.step == found.step for entry in found.evidence)

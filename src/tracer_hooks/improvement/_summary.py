@@ -44,7 +44,7 @@ def summarize(found: Improvement, *, next_steps: Sequence[str] = ()) -> ReportIm
         notes=found.notes,
         parts=tuple((_PARTS[name][0], count, _PARTS[name][1]) for name, count in _split_words(found)),
         baseline=_baseline(found),
-        blame=tuple(sorted(found.blame.items(), key=lambda one: -one[1])) if any(found.blame.values()) else (),
+        blame=tuple(sorted(found.blame.items(), key=lambda share: -share[1])) if any(found.blame.values()) else (),
         prompts=tuple(changed(found)),
         trial=_trial(found),
         pairs=tuple(
@@ -77,8 +77,8 @@ def grouped(refused: Sequence[RefusedVersion]) -> Iterator[ReportRefused]:
 
     groups = [list(group) for _, group in groupby(sorted(refused, key=kind), key=kind)]
     for group in sorted(groups, key=len, reverse=True):
-        shown = next((one for one in group if one.text), group[0])
-        is_same = len({one.why for one in group}) == 1
+        shown = next((version for version in group if version.text), group[0])
+        is_same = len({version.why for version in group}) == 1
         why = shown.why if is_same else f"{shown.why}, and the like"
         yield ReportRefused(agent=shown.agent, why=why, count=len(group), text=shown.text)
 

@@ -282,22 +282,13 @@ _LOOKED_AT = 600
 
 
 class EarlierRuns:
-    """Runs of one team in the store; what is taken of them stands in the journal, so that every session takes the same.
-
-    Args:
-        store: The run store's file; None for the usual one.
-        journal: Of the job.
-        like: A run of the team.
-    """
+    """Runs of one team in the store; what is taken of them stands in the journal: every session takes the same."""
 
     def __init__(self, store: str | Path | None, journal: Journal, like: Trajectory) -> None:
         self._store, self._journal, self._like = store, journal, like
 
     def failures(self, options: TrialOptions) -> tuple[JudgedRun, ...]:
         """The newest failed first attempts, diagnosed anew where they have no diagnosis.
-
-        Args:
-            options: Who diagnoses, and what may be told.
 
         Raises:
             ConfigError: The store holds none.

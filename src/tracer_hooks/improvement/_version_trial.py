@@ -161,7 +161,7 @@ class ImprovementState:
             baseline=share_of(self.baseline),
             blame=self.blame,
             candidates=len(search.candidates) if search is not None else 0,
-            refused=tuple(RefusedVersion(agent=one.agent, text=one.text, why=one.why) for one in refused),
+            refused=tuple(RefusedVersion(agent=prompt.agent, text=prompt.text, why=prompt.why) for prompt in refused),
             search=search.stopped if search is not None else "",
             evidence=dict(trial.test.evidence) if trial is not None and trial.pairs else {},
             needed=1 / trial.rule.alpha if trial is not None else 20.0,
@@ -230,10 +230,6 @@ class StoredVersion:
 
         A version that was closed by somebody else, by hand or by another job with the same prompts, is not run any
         more: the pairs that were run before are counted, and its state is taken as it is.
-
-        Args:
-            accept: Tasks that did not propose the prompts.
-            passed: Tasks that passed before.
 
         Raises:
             BudgetSpentError: What it may cost is spent; the version stays on trial.
@@ -316,14 +312,7 @@ class StoredVersion:
 def put_on_trial(
     store: PromptStore, journal: Journal, found: ImprovementState, provenance: Mapping[str, Json]
 ) -> PromptVersion:
-    """The version of this job; however often it begins again, it is proposed once.
-
-    Args:
-        store: Where it is kept.
-        journal: Where its number is kept.
-        found: What is known of the team, and the new texts.
-        provenance: Where the texts come from.
-    """
+    """The version of this job; however often it begins again, it is proposed once."""
     if _UNIT not in journal:
         first = found.first
         assert first is not None  # the team was run before anything was proposed

@@ -79,9 +79,7 @@ def recording_of(run: RecordedRun, store: str | Path | None = None) -> Recording
             f"the tape of run {run.run_id!r} cannot be read ({error}). Run the team again with this version"
         ) from error
     return Recording(
-        trial=Trial(trajectory=trajectory, tape=tape),
-        attribution=run.attribution,
-        prompts=_prompts(run, store),
+        trial=Trial(trajectory=trajectory, tape=tape), attribution=run.attribution, prompts=_prompts(run, store)
     )
 
 

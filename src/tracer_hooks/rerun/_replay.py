@@ -119,7 +119,7 @@ class ReplayCase:
             ConfigError: There are several proposers, and one step has one correction.
         """
         if len(self.proposers) > 1:
-            names = ", ".join(one.name for one in self.proposers)
+            names = ", ".join(proposer.name for proposer in self.proposers)
             raise ConfigError(f"the correction of one step has one proposer, expected one of: {names}")
         return corrections_by(self.proposers[0], replay, attribution=self._attribution, reference=self.shown_reference)
 
@@ -182,13 +182,7 @@ def runner_for(
                 f"run {recording.run_id!r} failed its check ({trajectory.outcome_reason!r}), and build_team brings "
                 "none; expected one. Pass check= or expected=; on the command line --check MODULE:check or --expected"
             )
-    return rerunner(
-        build_team,
-        trajectory.task,
-        check=check,
-        expected=expected,
-        prompts=recording.prompts,
-    )
+    return rerunner(build_team, trajectory.task, check=check, expected=expected, prompts=recording.prompts)
 
 
 def _is_hooked_with_judge(target: Any) -> bool:

@@ -114,34 +114,12 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "._archive": (
-            "Archive",
-            "diagnose_later",
-            "flush",
-            "repair_counts_part",
-            "save_later",
-        ),
+        "._archive": ("Archive", "diagnose_later", "flush", "repair_counts_part", "save_later"),
         "._attempt_loop": ("RetryBoundary",),
-        "._calibrated": (
-            "TeamCard",
-            "attributors_folder",
-            "forget_calibrated",
-            "save_calibrated",
-            "team_card",
-        ),
+        "._calibrated": ("TeamCard", "attributors_folder", "forget_calibrated", "save_calibrated", "team_card"),
         "._call_context": ("checked_diagnosis",),
-        "._diagnose": (
-            "contrast_attributor",
-            "diagnose",
-        ),
-        "._hook": (
-            "factory_of",
-            "hook",
-            "host_of",
-            "is_built_team",
-            "last_run",
-            "unhook",
-        ),
+        "._diagnose": ("contrast_attributor", "diagnose"),
+        "._hook": ("factory_of", "hook", "host_of", "is_built_team", "last_run", "unhook"),
         "._judging": (
             "Check",
             "Expected",
@@ -173,20 +151,8 @@ lazy_names(
             "rerunner_of_call",
             "weak_call",
         ),
-        "._run": (
-            "arun",
-            "run",
-        ),
-        "._store_writer": (
-            "PATIENCE_S",
-            "Part",
-        ),
-        "._team_run": (
-            "Attempt",
-            "LatestRuns",
-            "TeamRun",
-            "own_scope",
-            "report_run",
-        ),
+        "._run": ("arun", "run"),
+        "._store_writer": ("PATIENCE_S", "Part"),
+        "._team_run": ("Attempt", "LatestRuns", "TeamRun", "own_scope", "report_run"),
     },
 )

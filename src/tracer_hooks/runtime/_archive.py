@@ -32,24 +32,14 @@ _DELETE_PAUSE_S = 0.05
 
 
 class Archive:
-    """Keeps calls in the run store.
-
-    Args:
-        path: The store's file; None keeps nothing.
-        retention: Which runs stay in it; None keeps all.
-    """
+    """Keeps calls in the run store."""
 
     def __init__(self, path: Path | None, retention: Retention | None = None) -> None:
         self._path = path.absolute() if path is not None else None
         self._retention = retention
 
     def save(self, run: TeamRun, parts: Iterable[Part] = ()) -> None:
-        """Save every attempt of ``run``, and ``parts``, in one transaction; see :class:`StoreWriter` for the waits.
-
-        Args:
-            run: The call.
-            parts: What else is kept of it.
-        """
+        """Save every attempt of ``run``, and ``parts``, in one transaction; see :class:`StoreWriter` for the waits."""
         if self._path is None or not run.attempts:
             return
         with guard("store the run"):

@@ -58,11 +58,7 @@ def attributors_folder(store: Path | None = None) -> Path:
 
 
 class CalibratedAttributors:
-    """The fitted attributors in a folder; each is read once.
-
-    Args:
-        folder: Where they lie, each in a folder of its team's fingerprint.
-    """
+    """The fitted attributors in a folder; each is read once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -105,11 +105,6 @@ class CallContext:
     """The work of one call, piece by piece; in which order the pieces are done is the :class:`AttemptLoop`'s business.
 
     Every piece sees to it that a fault of ours in it costs one log line, so that the loop goes on.
-
-    Args:
-        call: What the user called.
-        host: Who conducts the runs of the team.
-        source: Where teams come from.
     """
 
     def __init__(self, call: TeamCall, host: CallHost, source: TeamSource) -> None:
@@ -301,12 +296,7 @@ class CallContext:
             self.finish()
 
     def later(self, work: Callable[[], None], *, diagnoses: bool) -> None:
-        """Do ``work`` in the background.
-
-        Args:
-            work: What to do.
-            diagnoses: Whether it makes a diagnosis, or waits for one, which may take long.
-        """
+        """Do ``work`` in the background."""
         (diagnose_later if diagnoses else save_later)(work, self.leave_undiagnosed)
 
     def leave_undiagnosed(self) -> None:

@@ -34,10 +34,6 @@ PromptUse = Literal["own", "accepted"]
 _MOST_CONTROL = 0.5
 
 
-def _is_function(value: object) -> bool:
-    return value is None or callable(value)
-
-
 def _is_expected(value: object) -> bool:
     return value is None or isinstance(value, (str, Mapping)) or callable(value)
 
@@ -58,10 +54,6 @@ def _is_mode(value: object) -> bool:
 
 def _is_callback(value: object) -> bool:
     return value is None or (callable(value) and not inspect.iscoroutinefunction(value))
-
-
-def _is_provider(value: object) -> bool:
-    return value is None or callable(getattr(value, "get_tracer", None))
 
 
 def _is(*kinds: type | None) -> Callable[[object], bool]:
@@ -85,11 +77,12 @@ _CALLBACK = _expect(_is_callback, "a plain function: it may be called outside of
 class HookOptions:
     """How a hooked team is judged, diagnosed and repaired."""
 
-    check: Check | None = field(default=None, metadata=_expect(_is_function, "a function"))
+    check: Check | None = field(
+        default=None, metadata=_expect(lambda value: value is None or callable(value), "a function")
+    )
     """Decides whether a run succeeded."""
     expected: Expected | None = field(
-        default=None,
-        metadata=_expect(_is_expected, "a text, a mapping from task to text, or a function of the task"),
+        default=None, metadata=_expect(_is_expected, "a text, a mapping from task to text, or a function of the task")
     )
     """The expected answer; decides where there is no check, and helps the diagnosis."""
     retries: int | RetryPolicy = field(default=0, metadata=_expect(_is_bound, "a number, 0 or more, or a RetryPolicy"))
@@ -134,7 +127,12 @@ class HookOptions:
         default=None, metadata=_expect(_is(Intervention, None), "an Intervention")
     )
     """Asked before and after every model and tool call."""
-    tracer_provider: TracerProvider | None = field(default=None, metadata=_expect(_is_provider, "a TracerProvider"))
+    tracer_provider: TracerProvider | None = field(
+        default=None,
+        metadata=_expect(
+            lambda value: value is None or callable(getattr(value, "get_tracer", None)), "a TracerProvider"
+        ),
+    )
     """Where spans go; default the global provider."""
     capture: str | CaptureConfig | None = None
     """What is kept of content, ``off``, ``redacted`` or ``full``; default what the environment says."""
@@ -258,9 +256,7 @@ def as_run(options: Callable[P, HookOptions]) -> Callable[[Callable[..., TeamRun
     return _shows_options
 
 
-def as_arun(
-    options: Callable[P, HookOptions],
-) -> Callable[[Callable[..., Coroutine[Any, Any, TeamRun]]], AsyncRun[P]]:
+def as_arun(options: Callable[P, HookOptions]) -> Callable[[Callable[..., Coroutine[Any, Any, TeamRun]]], AsyncRun[P]]:
     """The same for ``arun``."""
     return _shows_options
 

@@ -58,10 +58,6 @@ class TeamPrompts:
     """The accepted prompts of one team, shared by all who call it in this process.
 
     A store that fails costs one warning: the team's own prompts are used.
-
-    Args:
-        path: The run store's file.
-        team: The team's fingerprint.
     """
 
     def __init__(self, path: Path, team: str) -> None:

@@ -34,12 +34,7 @@ SeenInstructions = dict[str, str | None]
 
 
 class AcceptedPrompts:
-    """Chooses the prompts of each call of one hooked team, or of one factory's teams.
-
-    Args:
-        adapter: The team's adapter.
-        options: Where the store is, and how many calls go on with the prompts before.
-    """
+    """Chooses the prompts of each call of one hooked team, or of one factory's teams."""
 
     def __init__(self, adapter: Adapter, options: HookOptions) -> None:
         assert options.config.store is not None  # make_options sees to it

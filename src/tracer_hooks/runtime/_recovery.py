@@ -12,16 +12,7 @@ from tracer_hooks.attribution import blames_environment
 from tracer_hooks.errors import ReplayError
 from tracer_hooks.feedback import EffectCounts, FixedRepair, RepairSearch, RetryBudget
 from tracer_hooks.frameworks import Adapter, Capability, Intervention
-from tracer_hooks.repairs import (
-    Failure,
-    PastTrial,
-    Repair,
-    RepairLog,
-    RepairTarget,
-    Secrets,
-    feedback_of,
-    leaks,
-)
+from tracer_hooks.repairs import Failure, PastTrial, Repair, RepairLog, RepairTarget, Secrets, feedback_of, leaks
 from tracer_hooks.replay import Resumption, Tape
 from tracer_hooks.runtime._archive import Archive, repair_counts_part
 from tracer_hooks.runtime._options import HookOptions
@@ -57,15 +48,7 @@ class _RetryBase:
 
 
 class Recovery:
-    """Chooses a repair for each further attempt of one call, and learns from what came of it.
-
-    Args:
-        options: Who repairs, and what the team may be told.
-        budget: What is left for trials.
-        adapter: Says whether steps can be kept, and texts told.
-        archive: Knows what helped this team before.
-        reference: The expected answer, which no text may tell.
-    """
+    """Chooses a repair for each further attempt of one call, and learns from what came of it."""
 
     def __init__(
         self, options: HookOptions, budget: RetryBudget, adapter: Adapter, archive: Archive, reference: str | None
@@ -300,7 +283,7 @@ class Recovery:
     def _verification(self, step: int) -> DecisiveStep:
         assert self._base is not None
         agent = self._base.attempt.trajectory.steps[step].agent
-        later = sum(1 for one in self._trials if not one.passed and (one.repair.resume_from or 0) > step)
+        later = sum(1 for trial in self._trials if not trial.passed and (trial.repair.resume_from or 0) > step)
         reason = f"the run passed when it was resumed at step {step}, with the steps before it as they were"
         if later:
             reason += f"; resumed later it failed {later} time{'s' if later > 1 else ''}"

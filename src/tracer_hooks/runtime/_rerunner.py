@@ -461,12 +461,7 @@ def _closed(
     )
     trajectory: Trajectory = run.trajectory()
     return Trial(
-        trajectory=trajectory,
-        tape=tape_of(run),
-        output=text,
-        error=error,
-        duration_s=seconds,
-        verdict=judged.verdict,
+        trajectory=trajectory, tape=tape_of(run), output=text, error=error, duration_s=seconds, verdict=judged.verdict
     )
 
 

@@ -106,9 +106,6 @@ class StoreWriter(BackgroundQueue[PendingCall]):
     """Writes what is left of calls into one store's file.
 
     After :meth:`drain` the file is closed, and all that was written is in it: it may be copied or moved.
-
-    Args:
-        path: The file.
     """
 
     def __init__(self, path: Path) -> None:

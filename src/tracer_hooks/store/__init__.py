@@ -56,17 +56,7 @@ lazy_names(
             "prompt_diff",
         ),
         "._prompt_store": ("PromptStore",),
-        "._records": (
-            "Learnt",
-            "PackedRun",
-            "RunPrompts",
-            "RunSummary",
-            "StoredRun",
-            "fingerprint",
-        ),
-        "._run_store": (
-            "RunStore",
-            "Writing",
-        ),
+        "._records": ("Learnt", "PackedRun", "RunPrompts", "RunSummary", "StoredRun", "fingerprint"),
+        "._run_store": ("RunStore", "Writing"),
     },
 )

@@ -7,8 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
@@ -69,12 +68,6 @@ class Database:
     thread could share by accident, and costs about a millisecond. Where many blocks follow each other, one connection
     may stay open between them: see ``stays_open``. No fork happens within a block, and none while a connection is open;
     while a block waits for another process to let go of the file, forks and the blocks of other threads go on.
-
-    Args:
-        path: The SQLite file.
-        busy_timeout_s: Seconds to wait while another process writes.
-        read_only: Never create or change the file.
-        stays_open: Keep a connection for the next block, until :meth:`close_idle`.
     """
 
     def __init__(self, path: Path, *, busy_timeout_s: float, read_only: bool, stays_open: bool = False) -> None:
@@ -215,11 +208,8 @@ class Database:
     def _use_write_ahead_log(self) -> None:
         # Readers then never wait for a writer. SQLite does not honour the busy timeout while it switches the
         # mode, and on file systems without shared memory it stays with the older mode, which is as correct.
-        connection = self._connect()
-        try:
+        with closing(self._connect()) as connection:
             connection.execute("PRAGMA journal_mode=WAL")
-        finally:
-            connection.close()
 
     def _retrying(self) -> Retrying:
         return Retrying(
@@ -264,13 +254,9 @@ class Database:
             yield
         except (SQLAlchemyError, sqlite3.Error, OSError, OverflowError) as error:
             self.close_idle()
-            self._refuse(doing, error)
-
-    def _refuse(self, doing: str, error: Exception) -> NoReturn:
-        cause: Any = getattr(error, "orig", None) or error
-        text, path = str(cause), str(self._path)
-        message = f"cannot {doing}: run store {path!r}: {text}. {_next_command(text, path)}"
-        raise StoreError(message) from error
+            text, path = str(getattr(error, "orig", None) or error), str(self._path)
+            message = f"cannot {doing}: run store {path!r}: {text}. {_next_command(text, path)}"
+            raise StoreError(message) from error
 
 
 class StoreFile:
@@ -303,9 +289,7 @@ class StoreFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

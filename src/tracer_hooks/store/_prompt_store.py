@@ -169,13 +169,7 @@ class PromptStore(StoreFile):
             return _version(connection, team, number)
 
     def roll_back(
-        self,
-        team: str,
-        number: int,
-        *,
-        reason: str,
-        evidence: Mapping[str, Json] | None = None,
-        force: bool = False,
+        self, team: str, number: int, *, reason: str, evidence: Mapping[str, Json] | None = None, force: bool = False
     ) -> PromptVersion:
         """Take a version back, whatever its state; its parent is current again if it was current.
 
@@ -346,11 +340,7 @@ def _parent(connection: sa.Connection, found: Mapping[Any, Any]) -> int | None:
 
 
 def _move(
-    connection: sa.Connection,
-    found: Mapping[Any, Any],
-    state: PromptState,
-    reason: str,
-    evidence: Mapping[str, Json],
+    connection: sa.Connection, found: Mapping[Any, Any], state: PromptState, reason: str, evidence: Mapping[str, Json]
 ) -> int:
     """Set the state; gives the moment."""
     now = _now()

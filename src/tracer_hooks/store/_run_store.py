@@ -32,13 +32,7 @@ from tracer_hooks.store._records import (
     summary_of,
     tape_columns,
 )
-from tracer_hooks.store._tables import (
-    ADDED_IN,
-    prompt_outcomes,
-    repair_counts,
-    runs,
-    version_of_file,
-)
+from tracer_hooks.store._tables import ADDED_IN, prompt_outcomes, repair_counts, runs, version_of_file
 
 if TYPE_CHECKING:
     from tracer_hooks.store._prompt_records import PromptOutcome
@@ -52,12 +46,7 @@ _OPTIONAL = {"attribution": attribution_columns(None), "rewrite": repair_columns
 _IN_ORDER = (runs.c.attempt, runs.c.started_us, runs.c.run_id)
 """The order of the attempts of a call."""
 _REMOVE = runs.delete().where(runs.c.run_id == sa.bindparam("id"))
-_REPAIR_KIND = (
-    repair_counts.c.strategy,
-    repair_counts.c.kept,
-    repair_counts.c.holds,
-    repair_counts.c.error_mode,
-)
+_REPAIR_KIND = (repair_counts.c.strategy, repair_counts.c.kept, repair_counts.c.holds, repair_counts.c.error_mode)
 
 
 class Writing:

@@ -49,11 +49,7 @@ def _add_prompts(connection: sa.Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
-MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {
-    1: _add_tapes,
-    2: _add_repair_counts,
-    3: _add_prompts,
-}
+MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {1: _add_tapes, 2: _add_repair_counts, 3: _add_prompts}
 """``MIGRATIONS[n]`` turns tables of version n into version n + 1; it runs inside the opening transaction."""
 
 ADDED_IN = {"tape": 2, "prompts": 4}
