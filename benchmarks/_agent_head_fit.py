@@ -24,9 +24,9 @@ from tracer_hooks_models.agent_head import (
     MODES,
     SEAT,
     WORD,
-    AgentHead,
     AgentRows,
     FaultModel,
+    LinearAgentHead,
     LinearScores,
     column_of,
     roster_of,
@@ -180,7 +180,7 @@ def example_of(labeled: LabeledTrajectory, *, kind: str, table: FeatureTable | N
     return AgentExample(rows, at_fault, pairs, labelled, agents, kind, question, roster_of(trajectory))
 
 
-def fit_head(examples: Sequence[AgentExample], options: AgentFitOptions | None = None) -> AgentHead:
+def fit_head(examples: Sequence[AgentExample], options: AgentFitOptions | None = None) -> LinearAgentHead:
     """The head for teams that were not learnt from and for those that were.
 
     Args:
@@ -193,7 +193,7 @@ def fit_head(examples: Sequence[AgentExample], options: AgentFitOptions | None =
     """
     chosen = options or AgentFitOptions()
     rosters = {one.roster: one.kind for one in examples}
-    return AgentHead(fit_any_team(examples, chosen), fit_known_teams(examples, chosen), rosters)
+    return LinearAgentHead(fit_any_team(examples, chosen), fit_known_teams(examples, chosen), rosters)
 
 
 def fit_any_team(examples: Sequence[AgentExample], options: AgentFitOptions) -> FaultModel:

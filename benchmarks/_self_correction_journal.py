@@ -13,7 +13,7 @@ from typing import Any, Final, TextIO
 
 from _self_correction_tasks import Changes
 
-from tracer_hooks_lab.teams._architectures import Utterance
+from tracer_hooks_lab.teams._architectures import TeamUtterance
 
 Row = dict[str, Any]
 
@@ -125,12 +125,12 @@ TEMPLATE: Final = "template"
 
 def changes_of(action: str, failure: Row) -> Changes:
     """What an action changes in a retry of this failure."""
-    kept: Sequence[Utterance] = ()
+    kept: Sequence[TeamUtterance] = ()
     task_note, notes, prompts = "", {}, {}
     for part in action.split("+"):
         what, _, where = part.partition(":")
         if what == "resume":
-            kept = [Utterance(turn["agent"], turn["text"]) for turn in failure["turns"][: int(where)]]
+            kept = [TeamUtterance(turn["agent"], turn["text"]) for turn in failure["turns"][: int(where)]]
         elif what == "message":
             notes[where] = failure["feedback"]
         elif what == TASK:

@@ -20,7 +20,7 @@ from tracer_hooks.tasks import SuiteTask, load_tasks
 from tracer_hooks_lab.suites import AssertOutcome, SandboxLimits, check_of, get_suite, run_python
 from tracer_hooks_lab.suites._code import code_in
 from tracer_hooks_lab.teams import plain
-from tracer_hooks_lab.teams._architectures import Blueprint, TeamArchitecture, Utterance, blueprint
+from tracer_hooks_lab.teams._architectures import Blueprint, TeamArchitecture, TeamUtterance, blueprint
 from tracer_hooks_lab.teams.plain import ChatClient, Member
 
 Ask = Callable[[list[dict[str, Any]]], Mapping[str, Any]]
@@ -47,7 +47,7 @@ _CODE_CUES: Final = {
 }
 
 
-def _after_solver(said: Sequence[Utterance], rounds: int) -> str | None:
+def _after_solver(said: Sequence[TeamUtterance], rounds: int) -> str | None:
     return ("solver", "checker", None)[len(said)]
 
 
@@ -83,7 +83,7 @@ class Changes:
         prompts: Instructions in place of the agents' own.
     """
 
-    kept: Sequence[Utterance] = ()
+    kept: Sequence[TeamUtterance] = ()
     task_note: str = ""
     notes: Mapping[str, str] = field(default_factory=dict)
     prompts: Mapping[str, str] = field(default_factory=dict)
@@ -102,10 +102,10 @@ def recorded_team(plan: Blueprint) -> Callable[[str], str]:
     members = {name: Member(plan, name) for name in plan.instructions}
 
     def team(task: str) -> str:
-        said: list[Utterance] = []
+        said: list[TeamUtterance] = []
         while (name := plan.next_agent(said)) is not None:
             turn = agent(name=name, instructions=members[name].told)(members[name].answer)
-            said.append(Utterance(name, turn(plan.prompt(name, task, said))))
+            said.append(TeamUtterance(name, turn(plan.prompt(name, task, said))))
         return said[-1].text
 
     return team
@@ -136,7 +136,7 @@ def play(plan: Blueprint, ask: Ask, task: str, changes: Changes) -> list[Turn]:
             name, str(reply["content"]), prompt, usage.get("prompt_tokens", 0), usage.get("completion_tokens", 0)
         )
         turns.append(turn)
-        said.append(Utterance(name, turn.text))
+        said.append(TeamUtterance(name, turn.text))
     return turns
 
 

@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 from _contrast_tau2 import Planted, Task, plant, plant_recurring, read_tasks
 
-from tracer_hooks.attribution._contrast import ContrastAttributor, ContrastOptions, Divergence, Divergences, Formula
-from tracer_hooks.attribution._contrast._combine import agent_scores
+from tracer_hooks.attribution._contrast import ContrastAttributor, ContrastOptions, DivergenceKind, Divergences, Formula
+from tracer_hooks.attribution._contrast._divergence import agent_scores
 from tracer_hooks.datasets import load
 from tracer_hooks.schema import LabeledTrajectory, RunOutcome, Trajectory
 
@@ -104,7 +104,7 @@ def _measure(row: LabeledTrajectory, group: Sequence[LabeledTrajectory]) -> dict
         "contrast: agents": {fold(name): value for name, value in agent_scores(divergences).items()},
         "contrast: clearest step": _steps_of(divergences, lambda step: divergences.strengths[step], max),
         "contrast: unlike content only": _steps_of(
-            divergences, lambda step: divergences.by_step[step].get(Divergence.CONTENT, 0.0), fmean
+            divergences, lambda step: divergences.by_step[step].get(DivergenceKind.CONTENT, 0.0), fmean
         ),
     }
     found = {name: _area(values, faulty) for name, values in ranked.items()}

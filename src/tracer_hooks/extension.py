@@ -34,9 +34,16 @@ if TYPE_CHECKING:
     from tracer_hooks.attribution._reading import Trace
     from tracer_hooks.attribution._reading._roles import Role, fold, roles_of
     from tracer_hooks.attribution._reading._trace import EXACT_STEPS, text_limit
-    from tracer_hooks.attribution._saved import read_saved, write_saved
     from tracer_hooks.attribution._structural._attributor import AgentHead
-    from tracer_hooks.attribution._weight_files import finite, pin_weights, read_weights, reason_of, refuse_changed
+    from tracer_hooks.attribution._weight_files import (
+        finite,
+        pin_weights,
+        read_saved,
+        read_weights,
+        reason_of,
+        refuse_changed,
+        write_saved,
+    )
     from tracer_hooks.datasets._labeled import count_of, is_clean, number_of, question_groups, step_text, text_of
     from tracer_hooks.datasets._near_duplicates import clusters
     from tracer_hooks.rerun._targets import check_for, is_judged
@@ -128,7 +135,6 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "tracer_hooks.datasets._near_duplicates": ("clusters",),
         "tracer_hooks._files": (
             "make_folder",
             "opener",
@@ -204,17 +210,15 @@ lazy_names(
             "EXACT_STEPS",
             "text_limit",
         ),
-        "tracer_hooks.attribution._saved": (
-            "read_saved",
-            "write_saved",
-        ),
         "tracer_hooks.attribution._structural._attributor": ("AgentHead",),
         "tracer_hooks.attribution._weight_files": (
             "finite",
             "pin_weights",
+            "read_saved",
             "read_weights",
             "reason_of",
             "refuse_changed",
+            "write_saved",
         ),
         "tracer_hooks.datasets._labeled": (
             "count_of",
@@ -224,7 +228,11 @@ lazy_names(
             "step_text",
             "text_of",
         ),
-        "tracer_hooks.rerun._targets": ("check_for", "is_judged"),
+        "tracer_hooks.datasets._near_duplicates": ("clusters",),
+        "tracer_hooks.rerun._targets": (
+            "check_for",
+            "is_judged",
+        ),
         "tracer_hooks.runtime": (
             "Check",
             "Expected",

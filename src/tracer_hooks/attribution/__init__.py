@@ -7,15 +7,20 @@ from tracer_hooks._lazy import lazy_names
 if TYPE_CHECKING:
     from tracer_hooks.attribution._abstaining import ENVIRONMENT_FAULT, blames_environment, is_environment_fault
     from tracer_hooks.attribution._contrast import ContrastAttributor, ContrastOptions, RunSource
-    from tracer_hooks.attribution._diagnose import diagnose_trajectory, fault_of_answer
-    from tracer_hooks.attribution._diagnose_each import diagnose_each
+    from tracer_hooks.attribution._diagnose import diagnose_each, diagnose_trajectory, fault_of_answer
     from tracer_hooks.attribution._ensemble import EnsembleAttributor
-    from tracer_hooks.attribution._fitting import FitReport, Fittable, TenMore, fitted_only
     from tracer_hooks.attribution._judge import JudgeAttributor, JudgeBudget, JudgeOptions
-    from tracer_hooks.attribution._protocol import Attributor
+    from tracer_hooks.attribution._protocol import (
+        Attributor,
+        FitReport,
+        Fittable,
+        Scorer,
+        StepScores,
+        TenMore,
+        fitted_only,
+    )
     from tracer_hooks.attribution._reading import expected_values
     from tracer_hooks.attribution._registry import attributor_names, get_attributor, register_attributor
-    from tracer_hooks.attribution._scores import Scorer, StepScores
     from tracer_hooks.attribution._structural import StructuralAttributor
 
 __all__ = [
@@ -60,32 +65,30 @@ lazy_names(
             "RunSource",
         ),
         "._diagnose": (
+            "diagnose_each",
             "diagnose_trajectory",
             "fault_of_answer",
         ),
-        "._diagnose_each": ("diagnose_each",),
         "._ensemble": ("EnsembleAttributor",),
-        "._fitting": (
-            "FitReport",
-            "Fittable",
-            "TenMore",
-            "fitted_only",
-        ),
         "._judge": (
             "JudgeAttributor",
             "JudgeBudget",
             "JudgeOptions",
         ),
-        "._protocol": ("Attributor",),
+        "._protocol": (
+            "Attributor",
+            "FitReport",
+            "Fittable",
+            "Scorer",
+            "StepScores",
+            "TenMore",
+            "fitted_only",
+        ),
         "._reading": ("expected_values",),
         "._registry": (
             "attributor_names",
             "get_attributor",
             "register_attributor",
-        ),
-        "._scores": (
-            "Scorer",
-            "StepScores",
         ),
         "._structural": ("StructuralAttributor",),
     },

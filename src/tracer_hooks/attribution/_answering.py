@@ -1,4 +1,4 @@
-"""From beliefs over steps to an answer that keeps the contract of every attributor."""
+"""Answers of attributors that keep their contract, with the links of the answer's values."""
 
 from __future__ import annotations
 
@@ -6,21 +6,53 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tracer_hooks.attribution._abstaining import ENVIRONMENT_FAULT, Refusal
+from tracer_hooks.attribution._protocol import StepScores
+from tracer_hooks.attribution._provenance import Link, provenance_of
 from tracer_hooks.attribution._reading._trace import Trace
 from tracer_hooks.attribution._rules._combine import MAX_CANDIDATES, faults_of, mode_in
 from tracer_hooks.attribution._rules._signal import Family, Signal
 from tracer_hooks.attribution._rules._spread import spread_of
-from tracer_hooks.attribution._scores import StepScores
-from tracer_hooks.attribution._value_links import value_links
 from tracer_hooks.attribution._wording import grouped
-from tracer_hooks.schema import AgentFault, Attribution, Candidate, ErrorMode, Evidence, Trajectory
+from tracer_hooks.schema import AgentFault, Attribution, Candidate, ErrorMode, Evidence, Trajectory, ValueLink
+
+MOST_LINKS = 24
+"""Links that a diagnosis keeps."""
+
+
+def value_links(trace: Trace, step: int) -> tuple[ValueLink, ...]:
+    """Where the answer's values come from, in order of the steps; of many, those of the named step's values first.
+
+    Args:
+        trace: What happened.
+        step: The step that the diagnosis names. A departure that the answer was not followed back to is told only of
+            this step.
+    """
+    links = [one for one in provenance_of(trace).links if one.leads_to_answer or one.step == step]
+    ranks: dict[str, int] = {}
+    for one in links:
+        ranks[one.value] = min(_rank(one, step), ranks.get(one.value, 3))
+    kept = sorted(range(len(links)), key=lambda place: (ranks[links[place].value], place))[:MOST_LINKS]
+    return tuple(_as_record(links[place]) for place in sorted(kept))
+
+
+def _rank(link: Link, step: int) -> int:
+    """Which values matter most: those that depart at the named step, that depart elsewhere, that it has at all."""
+    if link.origin.is_departure:
+        return 0 if link.step == step else 1
+    return 2 if link.step == step else 3
+
+
+def _as_record(link: Link) -> ValueLink:
+    note = f"from {' and '.join(link.operands)}" if link.operands else link.note
+    return ValueLink(value=link.value, step=link.step, origin=link.origin, source=link.source, note=note)
+
 
 _MAX_EVIDENCE = 5
 _NOTHING = "Nothing that was said or done in this step stands out."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class AttributorAnswer:
     """What an attributor has found out about one trajectory."""
 
     belief: Sequence[float]
@@ -42,7 +74,7 @@ class Answer:
         return max(range(len(self.belief)), key=lambda step: (self.belief[step], -step))
 
 
-def attribution_of(trace: Trace, answer: Answer, *, attributor: str) -> Attribution:
+def attribution_of(trace: Trace, answer: AttributorAnswer, *, attributor: str) -> Attribution:
     """The answer as a record: ranked candidates, mode, quoted evidence, and how the error spread.
 
     Args:
@@ -89,7 +121,7 @@ def has_content(trajectory: Trajectory) -> bool:
     return any(step.content.strip() or step.tool_calls or step.error or step.recipient for step in trajectory.steps)
 
 
-def mode_of(answer: Answer, step: int, agent: str) -> ErrorMode:
+def mode_of(answer: AttributorAnswer, step: int, agent: str) -> ErrorMode:
     """How the agent went wrong: as the rules say of this very step, else the likeliest mode of the agent."""
     told = mode_in([signal for signal in answer.signals if signal.step == step and signal.weight >= 1.0])
     if told is not None:
@@ -101,7 +133,7 @@ def mode_of(answer: Answer, step: int, agent: str) -> ErrorMode:
     return max(weak, key=lambda signal: signal.weight).mode if weak else ErrorMode.FM_1_1
 
 
-def _sure_of(agent: str, trajectory: Trajectory, answer: Answer) -> float:
+def _sure_of(agent: str, trajectory: Trajectory, answer: AttributorAnswer) -> float:
     """Never less than the confidence: where the step is right, so is the agent."""
     belief = answer.belief
     if answer.agent_belief is not None:
@@ -118,7 +150,7 @@ def _candidates(trajectory: Trajectory, belief: Sequence[float]) -> tuple[Candid
     )
 
 
-def _evidence(trace: Trace, answer: Answer, step: int) -> tuple[Evidence, ...]:
+def _evidence(trace: Trace, answer: AttributorAnswer, step: int) -> tuple[Evidence, ...]:
     """What speaks for the step, findings before signs; when nothing does, that its place is why it is listed."""
     own = sorted((one for one in answer.signals if one.step == step), key=lambda one: -one.weight)
     found = [one.evidence for one in own if one.family is not Family.POSITION]

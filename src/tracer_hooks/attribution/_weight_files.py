@@ -1,8 +1,9 @@
-"""Weights in JSON files, read in one way: whatever is wrong with a file becomes an error that names it."""
+"""Weights in JSON files: read in one way, pinned by their digests, and saved."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -10,20 +11,17 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from tracer_hooks._files import write_files
 from tracer_hooks._reading import brief, first_problem, parse_json, read_bytes
 from tracer_hooks.errors import AttributionError, ConfigError, MissingExtraError, TracerHooksError
 
 T = TypeVar("T")
-
 REINSTALL = "pip install --force-reinstall tracer-hooks"
 """What brings weights back that came with tracer-hooks."""
 _MOST = 1e300
 _HERE = Path(__file__).parent
 SHIPPED_SHA256 = {
-    _HERE
-    / "_detection"
-    / "weights"
-    / "detector.json": "c7679caf2bc71731680038e1b854430caabcf7e83746aa1afdfd7410ebc44849"
+    _HERE / "weights" / "detector.json": "c7679caf2bc71731680038e1b854430caabcf7e83746aa1afdfd7410ebc44849"
 }
 """What the weights that come with tracer-hooks must be; a file that differs is not used."""
 _REINSTALL_OF: dict[Path, str] = {}
@@ -115,3 +113,37 @@ def finite(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not -_MOST <= value <= _MOST:
         raise ValueError(f"expected a finite number, got {brief(repr(value), 60)}")
     return float(value)
+
+
+def write_saved(
+    directory: Path, *, name: str, version: int, model: Mapping[str, Any], beside: Mapping[str, bytes] | None = None
+) -> None:
+    """Write ``NAME.json`` to ``directory``, which is made where it is missing, and the files ``beside`` it.
+
+    All of them are written, or all old ones stay.
+
+    Raises:
+        OSError: A file cannot be written.
+    """
+    document = {"attributor": name, "version": version, "model": model}
+    files = {directory / f"{name}.json": (json.dumps(document) + "\n").encode()}
+    write_files({**files, **{directory / other: data for other, data in (beside or {}).items()}})
+
+
+def read_saved(directory: Path, *, name: str, version: int, make: Callable[[dict[str, Any]], T]) -> T:
+    """What ``make`` makes of the model that :func:`write_saved` wrote.
+
+    Raises:
+        AttributionError: The file is missing, damaged, or of another version; the message says which command fits anew.
+    """
+
+    def of(document: dict[str, Any]) -> T:
+        found, model = document["version"], document["model"]
+        if found != version or isinstance(found, bool):
+            raise ValueError(f"it is of version {brief(repr(found), 40)}, this release reads {version!r}")
+        if not isinstance(model, dict):
+            raise ValueError(f"'model' must be a JSON object, got {type(model).__name__}")
+        return make(model)
+
+    again = f"Run: tracer-hooks fit --attributor {name} --labels PATH --out {str(directory)!r}"
+    return read_weights(directory / f"{name}.json", of, what=f"fitted attributor {name!r}", again=again)

@@ -18,7 +18,7 @@ from tracer_hooks.evaluation._cases import Case, EvaluationData, Problem, Second
 from tracer_hooks.evaluation._comparison import RivalReport, compare_attributors, held_out_apart
 from tracer_hooks.evaluation._evaluate import POOLED, evaluate
 from tracer_hooks.evaluation._folds import cross_validate, without_reference
-from tracer_hooks.evaluation._measures import Calibration, CalibrationBin, Measure, calibrate
+from tracer_hooks.evaluation._measures import CalibrationBin, CalibrationFigures, Measure, calibrate
 from tracer_hooks.evaluation._methods import EvaluationOptions
 from tracer_hooks.evaluation._page import render_evaluation
 from tracer_hooks.evaluation._read import DATASETS, read_data
@@ -45,8 +45,8 @@ __all__ = [
     "SHIPPED",
     "AdaptationReport",
     "AdaptationRow",
-    "Calibration",
     "CalibrationBin",
+    "CalibrationFigures",
     "Case",
     "Comparison",
     "DetectionRow",

@@ -130,7 +130,7 @@ class CalibrationBin(Record):
     """How many of them are right; None when there are none."""
 
 
-class Calibration(Record):
+class CalibrationFigures(Record):
     """Confidence against accuracy of agent and step together, over the runs where an answer was given."""
 
     runs: int = Field(ge=0)
@@ -147,7 +147,7 @@ class Calibration(Record):
     """The reliability table: ten intervals of equal width."""
 
 
-def calibrate(confidences: Sequence[float], right: Sequence[float]) -> Calibration | None:
+def calibrate(confidences: Sequence[float], right: Sequence[float]) -> CalibrationFigures | None:
     """Compare confidences with what came of them; None when there are no answers.
 
     The bins are [0, 0.1), [0.1, 0.2), ... [0.9, 1].
@@ -162,7 +162,7 @@ def calibrate(confidences: Sequence[float], right: Sequence[float]) -> Calibrati
         for one in bins
         if one.confidence is not None and one.accuracy is not None
     )
-    return Calibration(
+    return CalibrationFigures(
         runs=len(said),
         ece=gaps / len(said),
         brier=float(np.mean((said - was) ** 2)),

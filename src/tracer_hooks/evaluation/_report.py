@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from tracer_hooks.evaluation._measures import Calibration, Measure
+from tracer_hooks.evaluation._measures import CalibrationFigures, Measure
 from tracer_hooks.schema import Record
 
 
@@ -57,7 +57,7 @@ class StepRow(MethodRow):
 
     by_length: tuple[LengthRow, ...] = ()
     """The same by number of steps."""
-    calibration: Calibration | None = None
+    calibration: CalibrationFigures | None = None
     """Confidence against accuracy; None for rows without confidence."""
     cost: MethodCost | None = None
     """Seconds and tokens; None for rows that take none."""

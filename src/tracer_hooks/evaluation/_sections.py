@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from tracer_hooks.evaluation._cases import Case
-from tracer_hooks.evaluation._measures import Array, Calibration, Measure, Resampling, calibrate, macro_f1
+from tracer_hooks.evaluation._measures import Array, CalibrationFigures, Measure, Resampling, calibrate, macro_f1
 from tracer_hooks.evaluation._methods import Answer
 from tracer_hooks.evaluation._report import (
     Comparison,
@@ -82,7 +82,7 @@ def _by_length(scores: dict[str, Array], lengths: Array, resampling: Resampling)
             yield LengthRow(low=low, high=high, measures=measures)
 
 
-def _calibration(row: ScoredSteps, mask: Mask) -> Calibration | None:
+def _calibration(row: ScoredSteps, mask: Mask) -> CalibrationFigures | None:
     if row.guesses is None:
         return None
     said = [

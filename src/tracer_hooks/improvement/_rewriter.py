@@ -80,7 +80,7 @@ _LABEL = re.compile(r"^(?:\[\d+\]|\d+[.)])\s*")
 
 
 @dataclass(frozen=True)
-class Edit:
+class PromptEdit:
     """One change of a text.
 
     Attributes:
@@ -92,26 +92,26 @@ class Edit:
     text: str
 
 
-def parse_edits(answer: str) -> list[Edit]:
+def parse_edits(answer: str) -> list[PromptEdit]:
     """The edits that a model has written, one a line: ``CHANGE 2: ...``, ``ADD: ...``, ``DROP 3``."""
     found = []
     for line in _MARK.sub("\n", answer).splitlines():
         if match := _CHANGE.match(line):
-            found.append(Edit(int(match[1]), _bare(match[2])))
+            found.append(PromptEdit(int(match[1]), _bare(match[2])))
         elif match := _DROP.match(line):
-            found.append(Edit(int(match[1]), ""))
+            found.append(PromptEdit(int(match[1]), ""))
         elif match := _ADD.match(line):
-            found.append(Edit(None, _bare(match[1])))
+            found.append(PromptEdit(None, _bare(match[1])))
     found = [edit for edit in found if edit.number is not None or any(sign.isalpha() for sign in edit.text)]
     return found or _as_sentences(answer)
 
 
-def _as_sentences(answer: str) -> list[Edit]:
+def _as_sentences(answer: str) -> list[PromptEdit]:
     """A short answer without any mark: small models write the sentence and nothing else."""
     sentences = [_bare(sentence.text) for sentence in sentences_of(answer)]
     if len(answer.strip()) > _SHORT or len(sentences) > _FEW:
         return []
-    return [Edit(None, sentence) for sentence in sentences if len(sentence.split()) >= _FEW]
+    return [PromptEdit(None, sentence) for sentence in sentences if len(sentence.split()) >= _FEW]
 
 
 def is_fixed(sentence: str) -> bool:
@@ -119,7 +119,7 @@ def is_fixed(sentence: str) -> bool:
     return _STARTS_WITH_ROLE.match(sentence) is not None or states_form(sentence)
 
 
-def apply_edits(text: str, edits: Sequence[Edit], tools: Iterable[str] = ()) -> str:
+def apply_edits(text: str, edits: Sequence[PromptEdit], tools: Iterable[str] = ()) -> str:
     """``text`` with the edits that may be made of it.
 
     A fixed sentence stays; one with a placeholder, marker or name of a tool stays unless the new one has it, too. What
@@ -404,7 +404,7 @@ def _edited(answer: str, case: PromptCase) -> tuple[str, str]:
     return apply_edits(case.instructions, kept, case.tools), ""
 
 
-def _is_about_a_task(edit: Edit, case: PromptCase) -> bool:
+def _is_about_a_task(edit: PromptEdit, case: PromptCase) -> bool:
     if any(run.secrets.are_in(edit.text) for run in case.runs):
         return True
     runs = [run.trajectory for run in case.runs]

@@ -2,7 +2,7 @@
 
 from tracer_hooks.values._calculation import Calculation
 from tracer_hooks.values._calculations import calculations_in
-from tracer_hooks.values._comparing import Comparison, compare_values
+from tracer_hooks.values._comparing import AnswerComparison, compare_values
 from tracer_hooks.values._date_calculations import WEEKDAYS, DateCalculation, date_calculations_in
 from tracer_hooks.values._dates import DateValue, dates_in, days_apart, on_calendar, same_date
 from tracer_hooks.values._mentions import items_of, mentions, mentions_in
@@ -17,8 +17,8 @@ from tracer_hooks.values._units import common_measure, currency_named, readings
 __all__ = [
     "ONES",
     "WEEKDAYS",
+    "AnswerComparison",
     "Calculation",
-    "Comparison",
     "DateCalculation",
     "DateValue",
     "Expression",

@@ -37,7 +37,7 @@ class Letter(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class AnswerComparison:
     """Whether an answer is the expected one."""
 
     same: bool
@@ -50,7 +50,7 @@ class Comparison:
     """Why they are not the same, with both values; None where they are."""
 
 
-def compare_values(expected: str, answer: str) -> Comparison:
+def compare_values(expected: str, answer: str) -> AnswerComparison:
     """Compare ``answer`` with the expected one.
 
     What ``expected`` is decides how: a number, a date or time, a yes or no, or a list is compared by value with the one
@@ -68,7 +68,7 @@ def compare_values(expected: str, answer: str) -> Comparison:
     return _as_text(wanted, answer)
 
 
-def _as_truth(expected: str, answer: str) -> Comparison | None:
+def _as_truth(expected: str, answer: str) -> AnswerComparison | None:
     truth = expected_truth(expected)
     if truth is None:
         return None
@@ -77,7 +77,7 @@ def _as_truth(expected: str, answer: str) -> Comparison | None:
     return _comparison("yes/no", said == truth, expected, found, nothing="neither yes nor no")
 
 
-def _as_moment(expected: str, answer: str) -> Comparison | None:
+def _as_moment(expected: str, answer: str) -> AnswerComparison | None:
     moment = expected_moment(expected)
     if moment is None:
         return None
@@ -88,7 +88,7 @@ def _as_moment(expected: str, answer: str) -> Comparison | None:
     )
 
 
-def _as_number(expected: str, answer: str) -> Comparison | None:
+def _as_number(expected: str, answer: str) -> AnswerComparison | None:
     number = expected_number(expected)
     if number is None:
         return None
@@ -98,13 +98,13 @@ def _as_number(expected: str, answer: str) -> Comparison | None:
 
 def _of_values(
     kind: Kind, expected: str, found: Sequence[_V], is_expected: Callable[[_V], bool], nothing: str
-) -> Comparison:
+) -> AnswerComparison:
     right = next((value for value in found if is_expected(value)), None)
     shown = right or (found[0] if found else None)
     return _comparison(kind, right is not None, expected, shown.text if shown else None, nothing=nothing)
 
 
-def _as_list(expected: str, answer: str) -> Comparison | None:
+def _as_list(expected: str, answer: str) -> AnswerComparison | None:
     listing = expected_list(expected)
     if listing is None:
         return None
@@ -117,7 +117,7 @@ def _as_list(expected: str, answer: str) -> Comparison | None:
         return _comparison("list", same, repr(expected), repr(_short(", ".join(lists[-1].items))))
     missing = [item for item in listing.items if not _has_item(text, item)]
     reason = f"the answer lacks {_short(', '.join(missing))!r}" if missing else None
-    return Comparison(not missing, "list", expected, None, reason and f"expected {expected!r}, {reason}")
+    return AnswerComparison(not missing, "list", expected, None, reason and f"expected {expected!r}, {reason}")
 
 
 def _same_items(expected: Listing, given: Listing) -> bool:
@@ -150,7 +150,7 @@ def _has_item(text: str, item: str) -> bool:
     return asserts(folded(text), bare(item))
 
 
-def _as_text(expected: str, answer: str) -> Comparison:
+def _as_text(expected: str, answer: str) -> AnswerComparison:
     wanted, got = folded(expected), folded(answer)
     if is_choice(expected):
         return _as_choice(expected, answer)
@@ -158,7 +158,7 @@ def _as_text(expected: str, answer: str) -> Comparison:
     return _comparison("text", same, repr(expected), repr(_short(answer)) if got else None)
 
 
-def _as_choice(expected: str, answer: str) -> Comparison:
+def _as_choice(expected: str, answer: str) -> AnswerComparison:
     """One capital letter is a choice: "A" as the article is none."""
     text = _read(answer)
     letters = [
@@ -178,9 +178,11 @@ def _same_but_for_numbers(expected: str, answer: str) -> bool:
     return asserts(folded(with_plain_numbers(answer)), folded(with_plain_numbers(expected)))
 
 
-def _comparison(kind: Kind, same: bool, expected: str, found: str | None, *, nothing: str = "nothing") -> Comparison:
+def _comparison(
+    kind: Kind, same: bool, expected: str, found: str | None, *, nothing: str = "nothing"
+) -> AnswerComparison:
     reason = None if same else f"expected {expected}, got {nothing if found is None else found}"
-    return Comparison(same, kind, expected, found, reason)
+    return AnswerComparison(same, kind, expected, found, reason)
 
 
 def _read(answer: str) -> str:

@@ -89,7 +89,7 @@ class Tail(NamedTuple):
     """The number is multiplied by ten to the power of this."""
     unit: str | None
 
-    def applied_to(self, value: Fraction, sign: Sign) -> Fraction:
+    def applied_to(self, value: Fraction, sign: UnitSign) -> Fraction:
         """``value`` with the power and the sign."""
         if self.power:
             value = value * Fraction(10) ** self.power
@@ -103,7 +103,7 @@ class Currency(NamedTuple):
     start: int
 
 
-class Sign(NamedTuple):
+class UnitSign(NamedTuple):
     """The sign of a number, and where the number begins with it."""
 
     is_negative: bool
@@ -142,18 +142,18 @@ def currency_before(text: str, start: int, end: int, floor: int) -> Currency:
     return Currency(unit, start - len(before) + match.start())
 
 
-def sign_before(text: str, start: int) -> Sign:
+def sign_before(text: str, start: int) -> UnitSign:
     """The sign before a number: a minus behind an operand, or with a space after it, is none but a subtraction."""
     before = text[max(0, start - _REACH) : start]
     match = _SIGN.search(before)
     if match:
         if _is_operand(before[: match.start()]):
-            return Sign(False, start)
-        return Sign(match.group() != "+", start - 1)
+            return UnitSign(False, start)
+        return UnitSign(match.group() != "+", start - 1)
     word = _MINUS_WORD.search(before) if before.endswith(("s ", "e ", "S ", "E ")) else None
     if word is None or _is_subtracted_from(before[: word.start()].rstrip()):
-        return Sign(False, start)
-    return Sign(True, start - len(before) + word.start())
+        return UnitSign(False, start)
+    return UnitSign(True, start - len(before) + word.start())
 
 
 def stands_alone(text: str, start: int) -> bool:

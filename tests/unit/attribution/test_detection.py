@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from tracer_hooks.attribution._detection import SIGNALS, Detection, FailureDetector
+from tracer_hooks.attribution._abstaining import Detection, FailureDetector
+from tracer_hooks.attribution._failure_signals import SIGNALS
 from tracer_hooks.attribution._features import features_of
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import RunOutcome, Step, StepKind, ToolCall, Trajectory

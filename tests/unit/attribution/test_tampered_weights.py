@@ -11,7 +11,7 @@ import pytest
 
 from tracer_hooks import _files
 from tracer_hooks.attribution import _weight_files, get_attributor
-from tracer_hooks.attribution._detection import FailureDetector
+from tracer_hooks.attribution._abstaining import FailureDetector
 from tracer_hooks.attribution._features import features_of
 from tracer_hooks.attribution._structural import StructuralAttributor
 from tracer_hooks.errors import AttributionError

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tracer_hooks.attribution import fault_of_answer, get_attributor
+from tracer_hooks.attribution._answering import MOST_LINKS, value_links
 from tracer_hooks.attribution._provenance import provenance_of
 from tracer_hooks.attribution._reading._trace import Trace
-from tracer_hooks.attribution._value_links import MOST_LINKS, value_links
 from tracer_hooks.schema import Attribution, RunOutcome, Step, StepKind, ToolCall, Trajectory, ValueLink, ValueOrigin
 
 

@@ -10,8 +10,7 @@ from importlib.metadata import EntryPoint, EntryPoints
 import pytest
 
 from tracer_hooks import _guard
-from tracer_hooks.attribution import EnsembleAttributor, _registry, get_attributor
-from tracer_hooks.attribution._ensemble import _members
+from tracer_hooks.attribution import EnsembleAttributor, _ensemble, _registry, get_attributor
 from tracer_hooks.attribution._structural import _attributor as structural
 from tracer_hooks.cli import doctor
 from tracer_hooks.errors import MissingExtraError
@@ -25,7 +24,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No distribution brings attributors or agent heads, and nothing was said of that yet."""
     for module in (_registry, structural):
         monkeypatch.setattr(module, "entry_points", lambda **_: EntryPoints())
-    monkeypatch.setattr(_members, "find_spec", lambda name: None)
+    monkeypatch.setattr(_ensemble, "find_spec", lambda name: None)
     monkeypatch.setattr(_guard, "_warned", set())
     monkeypatch.delenv("TRACER_HOOKS_PREFILL_MODEL", raising=False)
     structural.agent_head.cache_clear()

@@ -13,7 +13,7 @@ import pytest
 from tracer_hooks.attribution._features import features_of
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import AgentFault, ErrorMode, LabeledTrajectory, LabelSource, Step, Trajectory
-from tracer_hooks_models.agent_head import AgentHead, AgentScores, FaultModel, LinearScores, rows_of
+from tracer_hooks_models.agent_head import AgentScores, FaultModel, LinearAgentHead, LinearScores, rows_of
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
@@ -66,7 +66,7 @@ def examples(*kinds: str) -> list:
 
 
 @pytest.fixture(scope="module")
-def head() -> AgentHead:
+def head() -> LinearAgentHead:
     return fit_head(examples(), OPTIONS)
 
 
@@ -133,7 +133,7 @@ class TestFit:
     @pytest.mark.parametrize("unseen", TEAMS)
     def test_it_finds_the_faulty_agent_of_a_team_it_has_not_seen(self, unseen) -> None:
         model = fit_any_team(examples(*(kind for kind in TEAMS if kind != unseen)), OPTIONS)
-        head = AgentHead(model)
+        head = LinearAgentHead(model)
         for faulty in TEAMS[unseen]:
             trajectory = told(TEAMS[unseen], faulty, 50)
             scores = head.score(features_of(trajectory), trajectory)
@@ -182,20 +182,20 @@ class TestSums:
 
 
 class TestHead:
-    def test_names_are_those_of_the_trajectory(self, head: AgentHead) -> None:
+    def test_names_are_those_of_the_trajectory(self, head: LinearAgentHead) -> None:
         trajectory = told(TEAMS["crew"], "Beta")
         scores = head.score(features_of(trajectory), trajectory)
         assert set(scores.agents) == set(TEAMS["crew"])
         assert set(scores.modes) == {(name, mode) for name in TEAMS["crew"] for mode in ErrorMode}
         assert {fault.agent for fault in head.faults(scores)} <= set(TEAMS["crew"])
 
-    def test_a_roster_in_another_case_is_known_and_another_roster_is_not(self, head: AgentHead) -> None:
+    def test_a_roster_in_another_case_is_known_and_another_roster_is_not(self, head: LinearAgentHead) -> None:
         known, other = told(("PLANNER", "Solver"), "Solver"), told(("planner", "solver", "helper"), "solver")
         assert head.score(features_of(known), known).team == "duo"
         assert head.score(features_of(other), other).team is None
 
     def test_pairs_and_agents_are_named_from_their_own_thresholds(self) -> None:
-        head = AgentHead(FaultModel(LinearScores((), np.zeros((0, 15)), np.zeros(15)), 0.5, agent_threshold=1.0))
+        head = LinearAgentHead(FaultModel(LinearScores((), np.zeros((0, 15)), np.zeros(15)), 0.5, agent_threshold=1.0))
         modes = {("a", ErrorMode.FM_1_1): 0.6, ("a", ErrorMode.FM_1_2): 0.9, ("b", ErrorMode.FM_1_1): 0.4}
         scores = AgentScores(agents={"a": 0.0, "b": 1.0, "c": 0.9}, modes=modes, contributions={})
         named = [(fault.agent, fault.error_mode) for fault in head.faults(scores)]
@@ -203,25 +203,25 @@ class TestHead:
         assert head.faults(scores)[0].score == pytest.approx(0.7109, abs=1e-4)
 
     def test_somebody_is_named_when_nothing_passes_a_threshold(self) -> None:
-        head = AgentHead(FaultModel(LinearScores((), np.zeros((0, 15)), np.zeros(15)), 9.0, agent_threshold=9.0))
+        head = LinearAgentHead(FaultModel(LinearScores((), np.zeros((0, 15)), np.zeros(15)), 9.0, agent_threshold=9.0))
         modes = {("a", ErrorMode.FM_1_1): -3.0, ("b", ErrorMode.FM_2_1): -1.0}
         scores = AgentScores(agents={"a": 0.0, "b": -1.0}, modes=modes, contributions={})
         assert [(fault.agent, fault.error_mode) for fault in head.faults(scores)] == [("b", ErrorMode.FM_2_1)]
 
-    def test_what_speaks_against_an_agent_is_named(self, head: AgentHead) -> None:
+    def test_what_speaks_against_an_agent_is_named(self, head: LinearAgentHead) -> None:
         trajectory = told(TEAMS["crew"], "Beta")
         table = features_of(trajectory)
         terms = head.score(table, trajectory).contributions["Beta"]
         assert terms
         assert [value for _, value in terms] == sorted((value for _, value in terms), reverse=True)
 
-    def test_a_trajectory_without_agents_has_no_scores(self, head: AgentHead) -> None:
+    def test_a_trajectory_without_agents_has_no_scores(self, head: LinearAgentHead) -> None:
         trajectory = run(("user", "Hello?"))
         scores = head.score(features_of(trajectory), trajectory)
         assert (scores.agents, scores.modes, head.faults(scores)) == ({}, {}, ())
 
-    def test_json_keeps_the_scores(self, head: AgentHead) -> None:
-        again = AgentHead.from_json(json.loads(json.dumps(head.to_json())))
+    def test_json_keeps_the_scores(self, head: LinearAgentHead) -> None:
+        again = LinearAgentHead.from_json(json.loads(json.dumps(head.to_json())))
         for trajectory in (told(TEAMS["trio"], "editor"), told(("x", "y", "z"), "y")):
             table = features_of(trajectory)
             before, after = head.score(table, trajectory), again.score(table, trajectory)
@@ -232,7 +232,7 @@ class TestHead:
     @pytest.mark.parametrize("broken", [{}, {"any_team": {}}, {"known_teams": None, "any_team": 3}])
     def test_other_json_is_an_error_that_says_what_to_do(self, broken) -> None:
         with pytest.raises(AttributionError, match="--write-weights"):
-            AgentHead.from_json(broken)
+            LinearAgentHead.from_json(broken)
 
     def test_columns_against_the_run_sum_to_nothing_over_its_agents(self) -> None:
         trajectory = run(("a", "x"), ("b", "y z w v" * 90))
@@ -250,7 +250,7 @@ class TestShipped:
 
     def test_the_weights_are_small_and_say_where_they_come_from(self, text: str) -> None:
         assert len(text.encode()) < 400_000
-        provenance = AgentHead.from_json(json.loads(text)).provenance
+        provenance = LinearAgentHead.from_json(json.loads(text)).provenance
         assert provenance["auc of an architecture left out"]["mean"] >= 0.7
         assert provenance["pair micro-F1 on questions left out"]["normalised"] >= 20
         assert sum(provenance["trajectories"].values()) > 2000
@@ -260,7 +260,7 @@ class TestShipped:
         [(("Assistant1", "Assistant2", "Assistant3"), "debate"), (("Ada", "Grace", "Alan"), None)],
     )
     def test_the_one_who_disagrees_with_all_others_is_suspected_most(self, text: str, names, team) -> None:
-        head = AgentHead.from_json(json.loads(text))
+        head = LinearAgentHead.from_json(json.loads(text))
         right, wrong = "6 * 7 = 42. The answer is 42.", "I think that 6 * 7 = 48. The answer is 48."
         turns = [("User", "What is 6 times 7?")]
         turns += [(name, wrong if name == names[1] else right) for _ in range(2) for name in names]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tracer_hooks.attribution import Attributor
-from tracer_hooks.attribution._fitting import FitReport
+from tracer_hooks.attribution._protocol import FitReport
 from tracer_hooks.errors import ConfigError, MissingExtraError
 from tracer_hooks.evaluation import (
     EvaluationData,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracer_hooks.improvement._rewriter import (
-    Edit,
+    PromptEdit,
     apply_edits,
     is_about_a_task,
     is_fixed,
@@ -22,34 +22,34 @@ OWN = "You are the planner. Read the task. Turn it into a sum. Write nothing els
 @pytest.mark.parametrize(
     ("line", "edit"),
     [
-        ("ADD: Mind the units.", Edit(None, "Mind the units.")),
-        ("1. ADD: Mind the units.", Edit(None, "Mind the units.")),
-        ("- **ADD:** mind the units", Edit(None, "mind the units.")),
-        ("[ADD] 'Mind the units.'", Edit(None, "Mind the units.")),
-        ("CHANGE 2: Read it twice.", Edit(2, "Read it twice.")),
-        ("Replace [2]: Read it twice.", Edit(2, "Read it twice.")),
-        ("**CHANGE 2:** Read it twice.", Edit(2, "Read it twice.")),
-        ("CHANGE 2: [2] Read it twice.", Edit(2, "Read it twice.")),
-        ("DROP 3, for it does harm", Edit(3, "")),
-        ("Remove [3].", Edit(3, "")),
+        ("ADD: Mind the units.", PromptEdit(None, "Mind the units.")),
+        ("1. ADD: Mind the units.", PromptEdit(None, "Mind the units.")),
+        ("- **ADD:** mind the units", PromptEdit(None, "mind the units.")),
+        ("[ADD] 'Mind the units.'", PromptEdit(None, "Mind the units.")),
+        ("CHANGE 2: Read it twice.", PromptEdit(2, "Read it twice.")),
+        ("Replace [2]: Read it twice.", PromptEdit(2, "Read it twice.")),
+        ("**CHANGE 2:** Read it twice.", PromptEdit(2, "Read it twice.")),
+        ("CHANGE 2: [2] Read it twice.", PromptEdit(2, "Read it twice.")),
+        ("DROP 3, for it does harm", PromptEdit(3, "")),
+        ("Remove [3].", PromptEdit(3, "")),
     ],
 )
-def test_lines_of_the_asked_forms_are_read(line: str, edit: Edit) -> None:
+def test_lines_of_the_asked_forms_are_read(line: str, edit: PromptEdit) -> None:
     assert parse_edits(f"MISTAKE: it reads badly.\n{line}\n") == [edit]
 
 
 def test_edits_that_share_a_line_are_told_apart() -> None:
     said = "ADD: Mind the units. CHANGE 2: Read it twice. **DROP 3** ADD: Add well."
     assert parse_edits(said) == [
-        Edit(None, "Mind the units."),
-        Edit(2, "Read it twice."),
-        Edit(3, ""),
-        Edit(None, "Add well."),
+        PromptEdit(None, "Mind the units."),
+        PromptEdit(2, "Read it twice."),
+        PromptEdit(3, ""),
+        PromptEdit(None, "Add well."),
     ]
 
 
 def test_a_short_answer_without_marks_is_one_to_add() -> None:
-    assert parse_edits("Mind the units of each number.") == [Edit(None, "Mind the units of each number.")]
+    assert parse_edits("Mind the units of each number.") == [PromptEdit(None, "Mind the units of each number.")]
 
 
 @pytest.mark.parametrize("answer", ["", "...", "No.", "word " * 200, "CHANGE: what?", "ADD:"])
@@ -58,35 +58,35 @@ def test_an_answer_without_edits_holds_none(answer: str) -> None:
 
 
 def test_a_new_sentence_stands_before_the_rules_for_the_reply() -> None:
-    text = apply_edits(OWN, [Edit(None, "Mind the units.")])
+    text = apply_edits(OWN, [PromptEdit(None, "Mind the units.")])
     assert text == (
         "You are the planner. Read the task. Turn it into a sum. Mind the units. Write nothing else. Example: 3 * 5 + 2"
     )
 
 
 def test_in_a_text_of_lines_it_has_a_line_of_its_own() -> None:
-    text = apply_edits("You help.\nRead well.\n\nReply in JSON only.", [Edit(None, "Mind the units.")])
+    text = apply_edits("You help.\nRead well.\n\nReply in JSON only.", [PromptEdit(None, "Mind the units.")])
     assert text.splitlines()[-1] == "Reply in JSON only."
     assert "Mind the units." in text.splitlines()
 
 
 def test_a_sentence_is_changed_in_its_place() -> None:
-    assert "Read the task twice. Turn it" in apply_edits(OWN, [Edit(2, "Read the task twice.")])
+    assert "Read the task twice. Turn it" in apply_edits(OWN, [PromptEdit(2, "Read the task twice.")])
 
 
 def test_a_sentence_is_dropped() -> None:
-    assert apply_edits(OWN, [Edit(2, "")]) == OWN.replace("Read the task. ", "")
+    assert apply_edits(OWN, [PromptEdit(2, "")]) == OWN.replace("Read the task. ", "")
 
 
 @pytest.mark.parametrize("number", [1, 4, 5])
 @pytest.mark.parametrize("text", ["", "Think aloud, and explain."])
 def test_the_role_and_the_form_of_the_reply_are_never_edited(number: int, text: str) -> None:
-    assert apply_edits(OWN, [Edit(number, text)]) == OWN
+    assert apply_edits(OWN, [PromptEdit(number, text)]) == OWN
 
 
 @pytest.mark.parametrize("number", [0, 6, 99])
 def test_a_sentence_that_is_not_there_is_passed_over(number: int) -> None:
-    assert apply_edits(OWN, [Edit(number, "Anything.")]) == OWN
+    assert apply_edits(OWN, [PromptEdit(number, "Anything.")]) == OWN
 
 
 @pytest.mark.parametrize(
@@ -104,22 +104,24 @@ def test_what_code_relies_on_stays(sentence: str, tools: tuple[str, ...]) -> Non
     own = f"You help. {sentence} Be kind."
     assert protected_words(sentence, tools)
     assert (
-        apply_edits(own, [Edit(2, "Do something else."), Edit(3, "Be brief.")], tools)
+        apply_edits(own, [PromptEdit(2, "Do something else."), PromptEdit(3, "Be brief.")], tools)
         == f"You help. {sentence} Be brief."
     )
 
 
 def test_what_is_said_already_is_not_added_again() -> None:
-    known = apply_edits(OWN, [Edit(None, "Mind the units of all numbers.")])
-    assert apply_edits(known, [Edit(None, "mind the units of all the numbers")]) == known
-    assert apply_edits(OWN, [Edit(None, "Mind the units."), Edit(None, "Mind the units.")]).count("Mind") == 1
+    known = apply_edits(OWN, [PromptEdit(None, "Mind the units of all numbers.")])
+    assert apply_edits(known, [PromptEdit(None, "mind the units of all the numbers")]) == known
+    assert (
+        apply_edits(OWN, [PromptEdit(None, "Mind the units."), PromptEdit(None, "Mind the units.")]).count("Mind") == 1
+    )
 
 
 @given(
     st.text(max_size=300),
-    st.lists(st.builds(Edit, st.none() | st.integers(0, 9), st.text(max_size=40)), max_size=5),
+    st.lists(st.builds(PromptEdit, st.none() | st.integers(0, 9), st.text(max_size=40)), max_size=5),
 )
-def test_no_edit_loses_a_fixed_sentence(text: str, edits: list[Edit]) -> None:
+def test_no_edit_loses_a_fixed_sentence(text: str, edits: list[PromptEdit]) -> None:
     after = apply_edits(text, edits)
     for sentence in sentences_of(text):
         if is_fixed(sentence.text):

@@ -12,7 +12,7 @@ from tracer_hooks.endpoint import Endpoint
 from tracer_hooks.errors import ConfigError, ReplayError
 from tracer_hooks.frameworks import Intervention, ToolRequest
 from tracer_hooks.testing import ErrorReply, Garbage, Reply, ScriptedLLM, ToolCallReply, When
-from tracer_hooks_lab.teams import ARCHITECTURES, Utterance, blueprint, build_team, roles
+from tracer_hooks_lab.teams import ARCHITECTURES, TeamUtterance, blueprint, build_team, roles
 
 NOWHERE = Endpoint(base_url="http://127.0.0.1:1/v1", model="none")
 
@@ -31,11 +31,11 @@ def price(item: str, *, count: int = 1) -> str:
 def course(architecture: str, replies: Mapping[str, Sequence[str]], *, rounds: int | None = None) -> list[str]:
     """Who acts when each agent says its replies one after the other, the last one again and again."""
     plan = blueprint(architecture, NOWHERE, rounds=rounds)
-    said: list[Utterance] = []
+    said: list[TeamUtterance] = []
     while (name := plan.next_agent(said)) is not None:
         texts = replies.get(name, ["Well."])
         before = sum(one.agent == name for one in said)
-        said.append(Utterance(name, texts[min(before, len(texts) - 1)]))
+        said.append(TeamUtterance(name, texts[min(before, len(texts) - 1)]))
         assert len(said) < 50
     return [one.agent for one in said]
 
@@ -128,12 +128,12 @@ class TestSupervisor:
 )
 def test_who_may_not_go_on_is_asked_for_the_final_answer(architecture: str, decider: str) -> None:
     plan = blueprint(architecture, NOWHERE, rounds=1)
-    said: list[Utterance] = []
+    said: list[TeamUtterance] = []
     cues = []
     while (name := plan.next_agent(said)) is not None:
         if name == decider:
             cues.append(plan.prompt(name, "Add.", said).splitlines()[-1])
-        said.append(Utterance(name, "REVISE: it\nNEXT: specialist"))
+        said.append(TeamUtterance(name, "REVISE: it\nNEXT: specialist"))
     assert cues == [plan.architecture.cues[decider], plan.architecture.last_cue]
 
 
@@ -145,7 +145,7 @@ class TestDebate:
 
     def test_who_sees_what(self) -> None:
         plan = blueprint("debate", NOWHERE)
-        said = [Utterance(f"debater_{number}", f"{number}{letter}") for letter in "ab" for number in (1, 2, 3)]
+        said = [TeamUtterance(f"debater_{number}", f"{number}{letter}") for letter in "ab" for number in (1, 2, 3)]
         assert plan.seen_by("debater_2", said[:1]) == []
         assert [one.text for one in plan.seen_by("debater_2", said[:4])] == ["1a", "2a", "3a"]
         assert [one.text for one in plan.seen_by("aggregator", said)] == ["1b", "2b", "3b"]

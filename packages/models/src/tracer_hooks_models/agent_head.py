@@ -221,7 +221,7 @@ class FaultModel:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentHead:
+class LinearAgentHead:
     """Says which agents are at fault and how; see the module."""
 
     any_team: FaultModel
@@ -312,7 +312,7 @@ class AgentHead:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> AgentHead:
+    def from_json(cls, data: Mapping[str, Any]) -> LinearAgentHead:
         """What :meth:`to_json` wrote.
 
         Raises:
@@ -362,10 +362,12 @@ def _short(value: float) -> float:
 
 
 @cache
-def agent_head() -> AgentHead:
+def agent_head() -> LinearAgentHead:
     """The shipped head, read once.
 
     Raises:
         AttributionError: Its weights are missing or damaged.
     """
-    return read_weights(AGENT_HEAD, AgentHead.from_json, what="weights of the agent head", again=f"Run: {REINSTALL}")
+    return read_weights(
+        AGENT_HEAD, LinearAgentHead.from_json, what="weights of the agent head", again=f"Run: {REINSTALL}"
+    )

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from tracer_hooks.attribution import Attributor
-from tracer_hooks.attribution._fitting import Fittable
-from tracer_hooks.attribution._scores import Scorer
+from tracer_hooks.attribution._protocol import Fittable, Scorer
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import RunOutcome, Step, Trajectory
 from tracer_hooks_models.encoder import EncoderAttributor

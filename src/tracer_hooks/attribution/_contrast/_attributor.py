@@ -1,30 +1,115 @@
-"""The attributor ``contrast``: what did the run do that the passing runs of the same team did not?"""
+"""The attributor ``contrast``: its options, its sources of runs, and its diagnosis by comparison."""
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from tracer_hooks.attribution._abstaining import INCOMPLETE, NO_FAULT
-from tracer_hooks.attribution._contrast._combine import agent_scores, mode_scores, step_scores
-from tracer_hooks.attribution._contrast._comparison import compare
-from tracer_hooks.attribution._contrast._divergence import Divergences
-from tracer_hooks.attribution._contrast._error_modes import error_mode_of
-from tracer_hooks.attribution._contrast._evidence import evidence_for
-from tracer_hooks.attribution._contrast._neighbours import Neighbours, likely_neighbours, neighbours_of
-from tracer_hooks.attribution._contrast._options import ContrastOptions
+from tracer_hooks.attribution._contrast._comparison import Neighbours, compare, likely_neighbours, neighbours_of
+from tracer_hooks.attribution._contrast._divergence import (
+    Divergences,
+    agent_scores,
+    error_mode_of,
+    evidence_for,
+    mode_scores,
+    step_scores,
+)
 from tracer_hooks.attribution._contrast._run_view import RunView, view_of
-from tracer_hooks.attribution._contrast._sources import Runs, source_of
-from tracer_hooks.attribution._contrast._spectrum import Spectrum
+from tracer_hooks.attribution._contrast._spectrum import Formula, Spectrum
+from tracer_hooks.attribution._protocol import StepScores
 from tracer_hooks.attribution._reading._trace import Trace
-from tracer_hooks.attribution._scores import StepScores
+from tracer_hooks.errors import ConfigError
 from tracer_hooks.schema import Attribution, Candidate, RunOutcome, Trajectory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContrastOptions:
+    """How runs are compared.
+
+    Raises:
+        ConfigError: A number is out of its range.
+    """
+
+    nearest: int = 6
+    """How many passing runs a run is aligned with: the nearest by task, then by alignment."""
+    at_most: int = 20
+    """How many runs of either outcome are read at all."""
+    formula: Formula = Formula.JACCARD
+    """How the spectrum of several runs of one task is weighed. Jaccard counts most that several runs fail in the same
+    way; the others differ little from it but for Tarantula, which does not count that at all."""
+    without_passing: bool = False
+    """Whether runs of the same task that did not pass may stand in when none passed. What only one of them does is
+    then suspicious, which finds faults that differ from run to run and misses those that all of them share."""
+
+    def __post_init__(self) -> None:
+        if self.nearest < 1:
+            raise ConfigError(f"nearest is {self.nearest!r}, expected at least 1")
+        if self.at_most < self.nearest:
+            raise ConfigError(f"at_most is {self.at_most!r}, expected at least nearest, {self.nearest!r}")
+
+
+@runtime_checkable
+class RunSource(Protocol):
+    """Something that finds runs to compare a run with: a run store, a folder."""
+
+    def runs_like(self, trajectory: Trajectory) -> Sequence[Trajectory]:
+        """Runs of the same team, the most useful first, of a bounded number.
+
+        Runs of the same task should come before others, and newer before older ones. The run itself may be among
+        them; it is left out of the comparison by its id.
+        """
+        ...
+
+
+Runs: TypeAlias = "RunSource | Iterable[Trajectory]"
+
+
+class GivenRuns:
+    """Runs that are there already.
+
+    Args:
+        runs: Any number; read once.
+
+    Raises:
+        ConfigError: One of them is no trajectory.
+    """
+
+    def __init__(self, runs: Iterable[Trajectory]) -> None:
+        self._runs = tuple(runs)
+        for run in self._runs:
+            if not isinstance(run, Trajectory):
+                raise ConfigError(f"expected trajectories to compare with, got {run!r:.80}")
+
+    def runs_like(self, trajectory: Trajectory) -> Sequence[Trajectory]:
+        """All of them, in the order in which they were given."""
+        return self._runs
+
+
+def source_of(runs: object) -> RunSource:
+    """A source for whatever a caller gave.
+
+    Raises:
+        ConfigError: It is neither a source nor an iterable of trajectories.
+    """
+    if isinstance(runs, RunSource):
+        return runs
+    if runs is None:
+        return GivenRuns(())
+    if isinstance(runs, (str, bytes, Trajectory)) or not isinstance(runs, Iterable):
+        raise ConfigError(
+            f"expected trajectories or an object with runs_like() to compare with, got {type(runs).__name__}. "
+            "Next: pass [trajectory, ...], or the files with tracer-hooks diagnose --passing PATH"
+        )
+    return GivenRuns(runs)
+
 
 VERSION = 1
 NO_COMPARISON = "no passing run to compare with"
 """Why the attributor abstains when it was given no run that the trajectory can be compared with."""
-
 _MAX_CANDIDATES = 10
 _CACHED = 256
 _TRUST = 0.6

@@ -1,23 +1,23 @@
-"""One run beside the passing runs that are nearest to it."""
+"""Comparison of a run with the passing runs nearest to it, and the kinds of differences that are marked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from statistics import fmean
 
 from tracer_hooks._lazy import cached_property
-from tracer_hooks.attribution._contrast._claims import Claim
-from tracer_hooks.attribution._contrast._pairing import Pairing, pair
-from tracer_hooks.attribution._contrast._run_view import RunView
-from tracer_hooks.attribution._contrast._term_vectors import TermVectors, cosine_of_words
+from tracer_hooks.attribution._contrast._pairing import Pairing, TermVectors, cosine_of_words, pair
+from tracer_hooks.attribution._contrast._run_view import Claim, RunView
+from tracer_hooks.schema import Trajectory
 
 _UNKNOWN_AGREEMENT = 0.6
 """How alike passing runs are taken to be when there is only one."""
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RunComparison:
     """A run, paired with each of the others."""
 
     run: RunView
@@ -65,7 +65,7 @@ def task_closeness(run: RunView, other: RunView) -> float:
     return cosine_of_words(run.task_words, other.task_words)
 
 
-def compare(run: RunView, others: Sequence[RunView]) -> Comparison:
+def compare(run: RunView, others: Sequence[RunView]) -> RunComparison:
     """Pair a run with each of ``others``, of which there must be one at least, the nearest first."""
     vectors = TermVectors([run, *others])
     rows, nearest = vectors.of(run), vectors.of(others[0])
@@ -75,9 +75,147 @@ def compare(run: RunView, others: Sequence[RunView]) -> Comparison:
         theirs = vectors.of(other)
         pairings.append(pair(run, other, rows, theirs))
         likeness.append(pair(others[0], other, nearest, theirs).likeness)
-    return Comparison(
+    return RunComparison(
         run=run,
         pairings=tuple(pairings),
         closeness=tuple(task_closeness(run, other) for other in others),
         agreement=fmean(likeness) if likeness else _UNKNOWN_AGREEMENT,
     )
+
+
+SAME_TASK = 0.9
+"""Likeness of the tasks from which two runs count as runs of one task."""
+_LEAST_SHARED = 0.5
+"""Share of the smaller roster that both teams must have."""
+_CLOSENESS_GRAIN = 10
+"""Differences of task likeness below a tenth do not decide which run is nearer; the acts do."""
+_TASK_GLANCE = 2_000
+"""Characters of a task that are looked at to see which runs are worth reading."""
+
+
+def likely_neighbours(trajectory: Trajectory, others: Iterable[Trajectory], *, at_most: int) -> tuple[Trajectory, ...]:
+    """The runs that are worth reading: those with the likeliest tasks, and among these in the order given.
+
+    Each run counts once, by its id, and ``trajectory`` itself is left out.
+    """
+    words = _task_words(trajectory)
+    once = {other.run_id: other for other in others if other.run_id != trajectory.run_id}
+
+    def distance(other: Trajectory) -> int:
+        theirs = _task_words(other)
+        shared = len(words & theirs) / max(1, len(words | theirs))
+        return -round(_CLOSENESS_GRAIN * shared)
+
+    return tuple(sorted(once.values(), key=distance)[:at_most])
+
+
+def _task_words(trajectory: Trajectory) -> frozenset[str]:
+    return frozenset(trajectory.task[:_TASK_GLANCE].casefold().split())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbours:
+    """The runs that a run is compared with."""
+
+    passing: tuple[RunView, ...]
+    """Passing runs of the team, the nearest first."""
+    passing_same_task: tuple[RunView, ...]
+    """Those of them that had the same task."""
+    failing_same_task: tuple[RunView, ...]
+    """Failing runs of the same team and task."""
+
+
+def neighbours_of(run: RunView, passing: Iterable[RunView], failing: Iterable[RunView]) -> Neighbours:
+    """Choose and order the runs that ``run`` can be compared with."""
+    near = nearest_first(run, passing)
+    return Neighbours(
+        passing=near,
+        passing_same_task=_of_same_task(run, near),
+        failing_same_task=_of_same_task(run, nearest_first(run, failing)),
+    )
+
+
+def nearest_first(run: RunView, others: Iterable[RunView]) -> tuple[RunView, ...]:
+    """Those of ``others`` that are of the same team, by the likeness of the task, then by that of the acts."""
+    usable = [other for other in others if other.acts and _same_team(run, other)]
+    return tuple(sorted(usable, key=lambda other: _distance(run, other)))
+
+
+def _same_team(run: RunView, other: RunView) -> bool:
+    shared = len(run.agents & other.agents)
+    return shared >= _LEAST_SHARED * max(1, min(len(run.agents), len(other.agents)))
+
+
+def _distance(run: RunView, other: RunView) -> tuple[int, float]:
+    closeness = round(_CLOSENESS_GRAIN * task_closeness(run, other))
+    common = sum((run.act_counts & other.act_counts).values())
+    return -closeness, -2.0 * common / max(1, len(run.acts) + len(other.acts))
+
+
+def _of_same_task(run: RunView, others: Sequence[RunView]) -> tuple[RunView, ...]:
+    return tuple(other for other in others if task_closeness(run, other) >= SAME_TASK)
+
+
+class DivergenceKind(Enum):
+    """How a step differs from what the passing runs did."""
+
+    CLAIM = "claim"
+    """It says a value that no passing run has."""
+    ARGUMENT = "argument"
+    """It calls a tool with a value that no passing run used."""
+    MISPLACED = "misplaced"
+    """It has a value in a place where the passing runs have another one."""
+    RESULT = "result"
+    """It received something that no passing run did, after acting like them."""
+    ACT = "act"
+    """It does something else than the passing runs did in this place: another tool, another hand-off."""
+    AGENT = "agent"
+    """Another agent acts in this place."""
+    EXTRA = "extra"
+    """The passing runs have no such step."""
+    REPEAT = "repeat"
+    """The passing runs have no such step, and it does again what was done."""
+    MISSING = "missing"
+    """The passing runs did something before or in place of it."""
+    MISSING_CHECK = "missing check"
+    """The passing runs made a check before or in place of it."""
+    MISSING_CLAIM = "missing claim"
+    """The passing runs say a value here that this run never says."""
+    EARLY_END = "early end"
+    """The passing runs went on after it."""
+    CONTENT = "content"
+    """Its words are unlike those of the steps that it corresponds to."""
+    PATH = "path"
+    """From here on the run is less like the passing ones than before."""
+
+
+VALUES = (DivergenceKind.CLAIM, DivergenceKind.ARGUMENT)
+"""What a step says and what it passes to a tool: one kind of difference when it is weighed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instead:
+    """What a passing run did in the place of a step."""
+
+    run: int
+    """Which of the compared runs, as a position."""
+    step: int
+    """Its step."""
+    value: str = ""
+    """The words that count, when there are any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """One difference, charged to one step."""
+
+    step: int
+    divergence: DivergenceKind
+    weight: float
+    """How much it counts, at least 0; about 1 for a clear difference from every passing run."""
+    words: str = ""
+    """The words of the step that differ."""
+    claim: Claim | None = None
+    """The claim that they make."""
+    instead: Instead | None = None
+    """What a passing run did instead."""

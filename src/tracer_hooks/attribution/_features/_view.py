@@ -8,25 +8,23 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tracer_hooks._lazy import cached_property
-from tracer_hooks.attribution._features._likeness import WINDOW, Likeness, exact_likeness
-from tracer_hooks.attribution._features._window import windowed_likeness
-from tracer_hooks.attribution._reading._numbers import number_set
+from tracer_hooks.attribution._features._likeness import WINDOW, Likeness, exact_likeness, windowed_likeness
 from tracer_hooks.attribution._reading._roles import Role, is_checker, is_planner
+from tracer_hooks.attribution._reading._text import number_set
 from tracer_hooks.attribution._reading._trace import EXACT_STEPS, Trace
 from tracer_hooks.attribution._rules import signals_of
 from tracer_hooks.attribution._rules._signal import Signal
 from tracer_hooks.schema import StepKind, Trajectory
 
 logger = logging.getLogger("tracer_hooks")
-
 Column = NDArray[np.float64]
 """One number for each step of a trajectory."""
-
 _WORD = re.compile(r"[a-z][a-z0-9_]{2,}|\d+(?:\.\d+)?")
 _NAME = re.compile(r"\b[A-Z][a-z]{2,}(?:\s[A-Z][a-z]+)*")
 _CODE = re.compile(r"```[^\n]*\n(.*?)(?:```|\Z)", re.DOTALL)
@@ -293,3 +291,29 @@ def _answer(text: str) -> str | None:
     if not stated:
         return None
     return " ".join(stated[-1].strip(" *_$\\().'\"`").casefold().split()) or None
+
+
+def first_of(flags: NDArray[Any]) -> Column:
+    """1 at the first step where ``flags`` is not 0, 0 elsewhere."""
+    return _one(len(flags), np.flatnonzero(flags)[:1])
+
+
+def last_of(flags: NDArray[Any]) -> Column:
+    """1 at the last step where ``flags`` is not 0, 0 elsewhere."""
+    return _one(len(flags), np.flatnonzero(flags)[-1:])
+
+
+def highest(values: NDArray[Any]) -> Column:
+    """1 at the earliest step with the highest value, 0 elsewhere and where no value is above 0."""
+    return _one(len(values), np.array([values.argmax()]) if len(values) and values.max() > 0 else np.array([], int))
+
+
+def lowest(values: NDArray[Any]) -> Column:
+    """1 at the earliest step with the lowest value, 0 elsewhere."""
+    return _one(len(values), np.array([values.argmin()]) if len(values) else np.array([], int))
+
+
+def _one(count: int, at: NDArray[Any]) -> Column:
+    out = np.zeros(count)
+    out[at] = 1.0
+    return out

@@ -1,19 +1,149 @@
-"""Rounds of work under a planner or in turn, the planner's verdicts on them, and how the run ended."""
+"""Rounds of work, agreement between agents, and what is new in a step, as features."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
 
 from tracer_hooks._lazy import cached_property
-from tracer_hooks.attribution._features._marks import first_of, last_of
-from tracer_hooks.attribution._features._view import Column, View, mentions
+from tracer_hooks.attribution._features._likeness import BESIDE, SAME
+from tracer_hooks.attribution._features._view import Column, View, first_of, highest, last_of, lowest, mentions
 from tracer_hooks.attribution._rules._language import ENDS
 from tracer_hooks.attribution._rules._repetition import limit_reached
 from tracer_hooks.schema import StepKind
+
+_NEAR = 0.6
+
+
+def repetition(view: View) -> dict[str, Column]:
+    """How much a step says again what was said."""
+    alike = view.likeness
+    return {
+        "repetition: like an earlier step": alike.earlier,
+        "repetition: like the agent's own earlier steps": alike.own_earlier,
+        "repetition: like another agent's earlier steps": alike.others_earlier,
+        "repetition: the agent says it again later": alike.own_later,
+        "repetition: the same again": (alike.earlier > SAME).astype(float),
+        "repetition: first of a loop": first_of((alike.own_later > SAME) & (alike.own_earlier < _NEAR)),
+        "repetition: log near copies in the run": np.log1p(alike.copies),
+    }
+
+
+def agreement(view: View) -> dict[str, Column]:
+    """Stated answers against those of the others, and steps against the common ground of the run."""
+    answers = [text.answer for text in view.texts]
+    stated = Counter(answer for answer in answers if answer is not None)
+    final = next((answer for answer in reversed(answers) if answer is not None), None)
+    commonest = stated.most_common(1)[0] if stated else (None, 0)
+    own_last: dict[str, str] = {}
+    changed, odd, lone, against_final = view.column(), view.column(), view.column(), view.column()
+    introduces = view.column()
+    seen: set[str] = set()
+    for index, answer in enumerate(answers):
+        if answer is None:
+            continue
+        agent = view.agents[index]
+        changed[index] = float(own_last.get(agent, answer) != answer)
+        own_last[agent] = answer
+        odd[index] = float(commonest[1] > 1 and answer != commonest[0])
+        lone[index] = float(stated[answer] == 1 and len(stated) > 1)
+        against_final[index] = float(answer != final)
+        introduces[index] = float(answer == final and answer not in seen)
+        seen.add(answer)
+    return {
+        "agreement: changes its own answer": changed,
+        "agreement: answer that the majority does not share": odd,
+        "agreement: answer that nobody shares": lone,
+        "agreement: answer other than the last one": against_final,
+        "agreement: first to state the last answer": introduces,
+        **_common_ground(view),
+    }
+
+
+def _common_ground(view: View) -> dict[str, Column]:
+    """How far a step is from the centre of the run, of its neighbours in time, and of others in the same place."""
+    overall, peers, lengths = view.likeness.overall, view.column(), view.column()
+    said = [float(np.log1p(len(text.said))) for text in view.texts]
+    for index, agent in enumerate(view.agents):
+        first = max(0, index - BESIDE)
+        near = [j for j in range(first, min(view.count, index + BESIDE + 1)) if view.agents[j] != agent]
+        if near:
+            peers[index] = sum(view.likeness.beside[index, j - index + BESIDE] for j in near) / len(near)
+            lengths[index] = said[index] - sum(said[j] for j in near) / len(near)
+    return {
+        "agreement: like the rest of the run": overall,
+        "agreement: like its neighbours": peers,
+        "agreement: longer than its neighbours": lengths,
+        "agreement: least like the rest": lowest(overall),
+    }
+
+
+def novelty(view: View) -> dict[str, Column]:
+    """New words, numbers and names, and what becomes of them."""
+    count = view.count
+    words: set[str] = set(view.task_words)
+    numbers: set[str] = set(view.trace.task_numbers)
+    names: set[str] = set()
+    new_words, new_numbers, new_names = view.column(), view.column(), view.column()
+    fresh: list[tuple[set[str], set[str]]] = []
+    for index, text in enumerate(view.texts):
+        own_words, own_numbers, own_names = set(text.words), set(text.numbers), set(text.names)
+        fresh.append((own_words - words, own_numbers - numbers))
+        new_words[index] = len(fresh[-1][0]) / max(1, len(own_words))
+        new_numbers[index] = len(fresh[-1][1])
+        new_names[index] = len(own_names - names)
+        words |= own_words
+        numbers |= own_numbers
+        names |= own_names
+    return {
+        "novelty: share of new words": new_words,
+        "novelty: log new numbers": np.log1p(new_numbers),
+        "novelty: log new names": np.log1p(new_names),
+        "novelty: first new number of the run": first_of(new_numbers > 0),
+        **_survival(view, fresh),
+        "overlap: with the task": np.array(
+            [len(view.task_words & set(text.words)) / max(1, len(text.words)) for text in view.texts]
+        ),
+        "overlap: with the answer": np.array(
+            [len(view.final_words & set(text.words)) / max(1, len(view.final_words)) for text in view.texts]
+        ),
+        "overlap: numbers shared with the answer": np.array(
+            [len(view.final_numbers & text.numbers) / max(1, len(view.final_numbers)) for text in view.texts]
+        ),
+        "overlap: log words of the answer not yet said": _unsaid(view, count),
+    }
+
+
+def _survival(view: View, fresh: list[tuple[set[str], set[str]]]) -> dict[str, Column]:
+    task = view.task_words
+    answer = view.final_words - task
+    brought = np.array([len(words & answer) / max(1, len(answer)) for words, _ in fresh])
+    numbers = np.array([float(len(own & view.final_numbers)) for _, own in fresh])
+    reused = view.column()
+    last = {number: index for index, text in enumerate(view.texts) for number in text.numbers}
+    for index, (_, own) in enumerate(fresh):
+        reused[index] = sum(last[number] > index for number in own) / max(1, len(own))
+    return {
+        "survival: share of the answer's words first said here": brought,
+        "survival: says most of the answer first": highest(brought),
+        "survival: numbers of the answer first said here": np.minimum(numbers, 3.0),
+        "survival: first number of the answer": first_of(numbers > 0),
+        "survival: share of its new numbers used later": reused,
+    }
+
+
+def _unsaid(view: View, count: int) -> Column:
+    left = set(view.final_words)
+    out = view.column()
+    for index in range(count):
+        out[index] = np.log1p(len(left))
+        left -= set(view.texts[index].words)
+    return out
+
 
 # The progress ledger of Magentic-One (autogen-agentchat 0.4 and later, and autogen-magentic-one before it).
 LOOP = re.compile(r'"is_in_loop"\s*:\s*\{[^{}]*"answer"\s*:\s*true', re.IGNORECASE)

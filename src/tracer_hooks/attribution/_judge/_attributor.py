@@ -23,7 +23,7 @@ from tracer_hooks.attribution._judge._options import JudgeOptions, saved_options
 from tracer_hooks.attribution._judge._prompts import VERSION
 from tracer_hooks.attribution._judge._protocols import all_at_once, binary_search, fits, step_by_step, windowed
 from tracer_hooks.attribution._judge._shortlist import first_of, shortlist
-from tracer_hooks.attribution._scores import Scorer, StepScores
+from tracer_hooks.attribution._protocol import Scorer, StepScores
 from tracer_hooks.endpoint import BYTES_PER_TOKEN, ChatModel
 from tracer_hooks.errors import AttributionError, ConfigError
 from tracer_hooks.schema import Attribution, Candidate, Trajectory, Usage

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracer_hooks._text import in_prompt
-from tracer_hooks.attribution._reading._passage import passages_of
+from tracer_hooks.attribution._reading._text import passages_of
 from tracer_hooks.schema import ErrorMode, Step, Trajectory
 
 if TYPE_CHECKING:

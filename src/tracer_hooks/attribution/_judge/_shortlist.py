@@ -36,7 +36,7 @@ class StepOption:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepChoice:
+class ShortlistChoice:
     """The question with its options and the run."""
 
     steps: str
@@ -85,7 +85,7 @@ def first_of(case: JudgeCase, candidates: Mapping[int, float]) -> dict[int, floa
     return dict(sorted(allowed.items(), key=lambda item: (-item[1], item[0]))[:MOST])
 
 
-def shortlist_choice(session: JudgeSession, steps: Sequence[int]) -> StepChoice:
+def shortlist_choice(session: JudgeSession, steps: Sequence[int]) -> ShortlistChoice:
     """The question which of ``steps`` it is; where the run may have gone well, that none is can be chosen too."""
     case, transcript = session.case, session.transcript
     options = [
@@ -94,10 +94,10 @@ def shortlist_choice(session: JudgeSession, steps: Sequence[int]) -> StepChoice:
     if not case.is_failure:
         options.append(StepOption(None, NOBODY))
     room = session.room(SHORTLIST, options="\n".join(f"X) {option.text}" for option in options))
-    return StepChoice(steps=transcript.fitted(transcript.everything, room, focus=steps), options=options)
+    return ShortlistChoice(steps=transcript.fitted(transcript.everything, room, focus=steps), options=options)
 
 
-def orders(session: JudgeSession, choice: StepChoice) -> list[list[int]]:
+def orders(session: JudgeSession, choice: ShortlistChoice) -> list[list[int]]:
     """The orders in which the options are shown: one shuffled by the seed, moved on by some places each time."""
     count, options = len(choice.options), session.resources.options
     order = list(range(count))
@@ -112,7 +112,7 @@ def labels_for(count: int) -> tuple[str, ...]:
     return tuple(string.ascii_uppercase[:count])
 
 
-def values_of(choice: StepChoice, order: Sequence[int]) -> dict[str, object]:
+def values_of(choice: ShortlistChoice, order: Sequence[int]) -> dict[str, object]:
     """The values of the template when the options stand in this order."""
     pairs = zip(labels_for(len(order)), order, strict=True)
     return {
@@ -121,7 +121,7 @@ def values_of(choice: StepChoice, order: Sequence[int]) -> dict[str, object]:
     }
 
 
-def _choose(session: JudgeSession, choice: StepChoice) -> dict[int | None, float]:
+def _choose(session: JudgeSession, choice: ShortlistChoice) -> dict[int | None, float]:
     """Probability of each option by its step.
 
     The question is asked several times, each time with the labels moved on by some places, in an order that the seed
@@ -146,7 +146,7 @@ def _choose(session: JudgeSession, choice: StepChoice) -> dict[int | None, float
     return {option.step: belief for option, belief in zip(options, beliefs, strict=True)}
 
 
-def _ask(session: JudgeSession, choice: StepChoice, order: Sequence[int]) -> _ChoiceAnswer:
+def _ask(session: JudgeSession, choice: ShortlistChoice, order: Sequence[int]) -> _ChoiceAnswer:
     labels = labels_for(len(order))
 
     def read(reply: ChoiceReply, raw: ChatCompletion) -> _ChoiceAnswer:

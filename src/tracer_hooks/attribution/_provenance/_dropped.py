@@ -11,7 +11,7 @@ from tracer_hooks.attribution._provenance._items import Items, lists_in, lists_o
 from tracer_hooks.attribution._provenance._labels import stems
 from tracer_hooks.attribution._provenance._ledger import Ledger
 from tracer_hooks.attribution._provenance._reasons import OUT, speaks_against
-from tracer_hooks.attribution._reading._passage import Passage
+from tracer_hooks.attribution._reading._text import StepPassage
 
 _LISTED, _TOTALLED, _CHECKLIST, _ASIDE = 0.85, 0.8, 0.6, 0.5
 _SHORT = 500
@@ -61,7 +61,7 @@ def dropped_items(ledger: Ledger) -> Iterator[Departure]:
         lists += [*own, *said]
 
 
-def _dropped(ledger: Ledger, passage: Passage | None, part: Items, before: Sequence[Items]) -> Departure | None:
+def _dropped(ledger: Ledger, passage: StepPassage | None, part: Items, before: Sequence[Items]) -> Departure | None:
     for whole in reversed(before):
         gone = missing(whole, part)
         if gone is None:
@@ -93,7 +93,7 @@ def _dropped(ledger: Ledger, passage: Passage | None, part: Items, before: Seque
     return None
 
 
-def _are_items(ledger: Ledger, whole: Items, part: Items, gone: int, passage: Passage | None) -> bool:
+def _are_items(ledger: Ledger, whole: Items, part: Items, gone: int, passage: StepPassage | None) -> bool:
     """Whether the two lists are of things, two of which both name alike, rather than clauses between commas."""
     if len(whole.texts[gone]) > _LONGEST_ITEM:
         return False
@@ -107,7 +107,7 @@ def _are_items(ledger: Ledger, whole: Items, part: Items, gone: int, passage: Pa
 
 
 def _condition_left_out(
-    ledger: Ledger, passage: Passage | None, step: int, before: Sequence[Items]
+    ledger: Ledger, passage: StepPassage | None, step: int, before: Sequence[Items]
 ) -> Departure | None:
     """The first step that goes through numbered conditions, and speaks of all but one."""
     if passage is None or not before:
@@ -215,7 +215,7 @@ def _said(ledger: Ledger, step: int) -> str:
     return passage.raw[:6_000] if passage is not None else ""
 
 
-def _quote_of(passage: Passage, items: tuple[str, ...]) -> str | None:
+def _quote_of(passage: StepPassage, items: tuple[str, ...]) -> str | None:
     """The stretch from the first item to the last."""
     low = passage.raw.casefold()
     places = [low.find(item.casefold()) for item in items]

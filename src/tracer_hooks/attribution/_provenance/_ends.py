@@ -10,7 +10,7 @@ from fractions import Fraction
 from tracer_hooks.attribution._provenance._departures import Departure, DepartureKind
 from tracer_hooks.attribution._provenance._ledger import Ledger
 from tracer_hooks.attribution._provenance._sightings import Kind, sightings_in
-from tracer_hooks.attribution._reading._json import parsed_json
+from tracer_hooks.attribution._reading._text import parsed_json
 from tracer_hooks.schema import ToolCall
 
 _LOW = re.compile(r"low|lower|min|minimum|floor|start|begin|from|since|after|departure|check_?in", re.IGNORECASE)

@@ -12,8 +12,8 @@ from tracer_hooks._lazy import cached_property
 from tracer_hooks.attribution._provenance._labels import label_in_result, neighbours, noun_after, words_around
 from tracer_hooks.attribution._provenance._sightings import Sighting
 from tracer_hooks.attribution._provenance._texts import Texts
-from tracer_hooks.attribution._reading._passage import Passage
 from tracer_hooks.attribution._reading._roles import Role
+from tracer_hooks.attribution._reading._text import StepPassage
 from tracer_hooks.attribution._reading._trace import Trace
 from tracer_hooks.values import Calculation
 
@@ -56,7 +56,7 @@ class Entry:
     step: int
     """Index of the step; -1 for the task and the agents' instructions."""
     place: Place
-    passage: Passage | None = None
+    passage: StepPassage | None = None
     tool: str | None = None
     """Name of the tool, for arguments and results."""
 
@@ -175,7 +175,7 @@ def _parted(text: str) -> str:
     return text.replace(",", ";")
 
 
-def _place_of(passage: Passage, role: Role) -> Place:
+def _place_of(passage: StepPassage, role: Role) -> Place:
     if passage.part == "arguments":
         return Place.USED
     if passage.part != "content":

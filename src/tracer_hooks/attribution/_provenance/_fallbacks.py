@@ -10,7 +10,7 @@ from tracer_hooks.attribution._provenance._following import Trail
 from tracer_hooks.attribution._provenance._ledger import Ledger
 from tracer_hooks.attribution._provenance._plans import Planned, plans_of, rests_on
 from tracer_hooks.attribution._provenance._swaps import swapped_arguments
-from tracer_hooks.attribution._reading._numbers import canonical
+from tracer_hooks.attribution._reading._text import canonical
 from tracer_hooks.values import Calculation
 
 _NOT_COMMUTATIVE = frozenset("-/")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tracer_hooks.attribution._provenance._labels import stems
-from tracer_hooks.attribution._reading._json import parsed_json
+from tracer_hooks.attribution._reading._text import parsed_json
 
 _MOST_CHARS = 20_000
 _MOST_ROWS = 200

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tracer_hooks._lazy import cached_property
 from tracer_hooks.attribution._provenance._labels import stems
-from tracer_hooks.attribution._reading._json import parsed_json
+from tracer_hooks.attribution._reading._text import parsed_json
 from tracer_hooks.values import without_markup
 
 MOST_ITEMS = 14

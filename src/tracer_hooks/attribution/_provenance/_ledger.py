@@ -24,10 +24,8 @@ from tracer_hooks.attribution._provenance._lookup import CodeText, kept_under, l
 from tracer_hooks.attribution._provenance._sameness import is_same
 from tracer_hooks.attribution._provenance._sightings import Kind, Sighting
 from tracer_hooks.attribution._provenance._texts import Texts
-from tracer_hooks.attribution._reading._numbers import find_value
-from tracer_hooks.attribution._reading._passage import Passage
-from tracer_hooks.attribution._reading._prose import prose_of
 from tracer_hooks.attribution._reading._roles import Role
+from tracer_hooks.attribution._reading._text import StepPassage, find_value, prose_of
 from tracer_hooks.attribution._reading._trace import Trace
 from tracer_hooks.values import (
     Calculation,
@@ -238,7 +236,7 @@ class Ledger:
             return False
         return all(self.trace.locate(step, text) is None for step in range(entry.step))
 
-    def _prose(self, passage: Passage) -> str:
+    def _prose(self, passage: StepPassage) -> str:
         is_whole = len(passage.raw) == len(passage.text)
         return self.remember(("prose", id(passage)), lambda: prose_of(passage.raw if is_whole else passage.text))
 

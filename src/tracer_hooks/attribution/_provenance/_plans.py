@@ -10,8 +10,8 @@ from fractions import Fraction
 
 from tracer_hooks.attribution._provenance._entries import Entry, Place, is_read, without_code
 from tracer_hooks.attribution._provenance._ledger import Ledger
-from tracer_hooks.attribution._reading._passage import Passage
 from tracer_hooks.attribution._reading._roles import Role
+from tracer_hooks.attribution._reading._text import StepPassage
 from tracer_hooks.values import Calculation, Expression, expressions_in
 
 _CHARS = 12_000
@@ -33,7 +33,7 @@ class Plan:
 
     step: int
     expression: Expression
-    passage: Passage
+    passage: StepPassage
 
     @property
     def quote(self) -> str | None:

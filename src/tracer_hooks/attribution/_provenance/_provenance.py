@@ -23,9 +23,8 @@ from tracer_hooks.attribution._provenance._terms import dates_off
 from tracer_hooks.attribution._provenance._unsupported import unsupported_values
 from tracer_hooks.attribution._provenance._way import way_of
 from tracer_hooks.attribution._provenance._weekdays import misnamed_weekdays
-from tracer_hooks.attribution._reading._outcome import read_outcome
-from tracer_hooks.attribution._reading._passage import Passage
-from tracer_hooks.attribution._reading._trace import Trace
+from tracer_hooks.attribution._reading._text import StepPassage
+from tracer_hooks.attribution._reading._trace import Trace, read_outcome
 from tracer_hooks.schema import RunOutcome
 from tracer_hooks.values import WEEKDAYS, DateCalculation
 
@@ -143,7 +142,7 @@ def _miscalculations(ledger: Ledger) -> Iterator[Departure]:
             yield _misdated(ledger, step, passage, date)
 
 
-def _misdated(ledger: Ledger, step: int, passage: Passage, date: DateCalculation) -> Departure:
+def _misdated(ledger: Ledger, step: int, passage: StepPassage, date: DateCalculation) -> Departure:
     """At the step itself, or at an earlier one that was the first to name the wrong weekday."""
     found = Departure(
         kind=DepartureKind.MISCALCULATED,

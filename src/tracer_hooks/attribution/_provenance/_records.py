@@ -10,7 +10,7 @@ from tracer_hooks.attribution._provenance._entries import Entry, Place
 from tracer_hooks.attribution._provenance._ledger import Ledger
 from tracer_hooks.attribution._provenance._sightings import Kind, Sighting
 from tracer_hooks.attribution._provenance._texts import Texts
-from tracer_hooks.attribution._reading._json import parsed_json
+from tracer_hooks.attribution._reading._text import parsed_json
 from tracer_hooks.values import currency_named
 
 _MOST_RECORDS = 4_000

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tracer_hooks.attribution._provenance._departures import Departure, DepartureKind
-from tracer_hooks.attribution._reading._json import parsed_json
+from tracer_hooks.attribution._reading._text import parsed_json
 from tracer_hooks.attribution._reading._trace import Trace
 from tracer_hooks.schema import ToolCall
 

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tracer_hooks.attribution._reading._json import parsed_json
-from tracer_hooks.attribution._reading._numbers import canonical, find_value, number_set, numbers_in
+from tracer_hooks.attribution._reading._text import canonical, find_value, number_set, numbers_in, parsed_json
 from tracer_hooks.attribution._reading._trace import Trace
 from tracer_hooks.attribution._rules._signal import MODERATE, STRONG, Family, Signal
 from tracer_hooks.attribution._rules._tools import failure_text

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from tracer_hooks.attribution._reading._passage import Passage, code_spans
 from tracer_hooks.attribution._reading._roles import Role
+from tracer_hooks.attribution._reading._text import StepPassage, code_spans
 from tracer_hooks.attribution._reading._trace import Trace
 from tracer_hooks.attribution._rules._signal import DECISIVE, MODERATE, STRONG, WEAK, Family, Signal
 from tracer_hooks.attribution._wording import one_line
@@ -128,7 +128,7 @@ def _headline(trace: Trace, index: int) -> str | None:
     return None
 
 
-def _first_line(passage: Passage) -> str | None:
+def _first_line(passage: StepPassage) -> str | None:
     start = len(passage.raw) - len(passage.raw.lstrip())
     return passage.quote_raw(start, start + 1) if start < len(passage.raw) else None
 
@@ -166,7 +166,7 @@ def line_at_fault(trace: Trace, author: int, report: int) -> str | None:
     for line in reversed(lines):
         if len(line) >= _TELLING and not line.startswith(("File ", "Traceback")) and line in written:
             start = written.find(line)
-            return Passage(written, part="content", limit=len(written)).quote_raw(start, start + len(line))
+            return StepPassage(written, part="content", limit=len(written)).quote_raw(start, start + len(line))
     return None
 
 

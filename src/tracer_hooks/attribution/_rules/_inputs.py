@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tracer_hooks.attribution._reading._numbers import find_value
 from tracer_hooks.attribution._reading._roles import Role
+from tracer_hooks.attribution._reading._text import find_value
 from tracer_hooks.attribution._reading._trace import Trace, says_something
 from tracer_hooks.attribution._rules._signal import STRONG, WEAK, Family, Signal
 from tracer_hooks.schema import ErrorMode

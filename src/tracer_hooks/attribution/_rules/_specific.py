@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tracer_hooks.attribution._reading._numbers import canonical, find_value, numbers_in
-from tracer_hooks.attribution._reading._prose import prose_of
+from tracer_hooks.attribution._reading._text import canonical, find_value, numbers_in, prose_of
 from tracer_hooks.attribution._reading._trace import Trace
 
 _SENTENCE = re.compile(r"[^\n]+")

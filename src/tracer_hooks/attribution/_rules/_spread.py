@@ -6,9 +6,8 @@ import re
 from collections.abc import Sequence
 
 from tracer_hooks.attribution._provenance import provenance_of
-from tracer_hooks.attribution._reading._numbers import find_value, is_number
-from tracer_hooks.attribution._reading._prose import prose_of
 from tracer_hooks.attribution._reading._roles import Role
+from tracer_hooks.attribution._reading._text import find_value, is_number, prose_of
 from tracer_hooks.attribution._reading._trace import Trace
 from tracer_hooks.attribution._rules._errors import report_of_error
 from tracer_hooks.attribution._rules._signal import Signal

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tracer_hooks.attribution._reading._json import parsed_json
+from tracer_hooks.attribution._reading._text import parsed_json
 from tracer_hooks.attribution._reading._trace import Trace
 from tracer_hooks.attribution._rules._errors import OUTAGE
 from tracer_hooks.attribution._rules._signal import MODERATE, STRONG, WEAK, Family, Signal

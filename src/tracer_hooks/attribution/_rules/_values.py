@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracer_hooks.attribution._provenance import Departure, provenance_of
-from tracer_hooks.attribution._reading._numbers import canonical, find_value, is_number, numbers_in
-from tracer_hooks.attribution._reading._outcome import read_outcome
 from tracer_hooks.attribution._reading._roles import Role, is_checker
-from tracer_hooks.attribution._reading._trace import Trace
+from tracer_hooks.attribution._reading._text import canonical, find_value, is_number, numbers_in
+from tracer_hooks.attribution._reading._trace import Trace, read_outcome
 from tracer_hooks.attribution._rules._signal import DECISIVE, MODERATE, WEAK, Family, Signal
 from tracer_hooks.schema import ErrorMode
 

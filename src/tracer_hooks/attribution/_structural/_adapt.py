@@ -10,12 +10,17 @@ from numpy.typing import NDArray
 
 from tracer_hooks._folds import grouped_folds
 from tracer_hooks.attribution._features import FeatureTable
-from tracer_hooks.attribution._pooling import agent_mass, normalised
 from tracer_hooks.attribution._structural._forest import fit_forest
-from tracer_hooks.attribution._structural._logit import ConditionalLogit, KindLogits, Logits, fit_logits
+from tracer_hooks.attribution._structural._logit import (
+    ConditionalLogit,
+    KindLogits,
+    Logits,
+    agent_mass,
+    fit_logits,
+    normalised,
+)
 from tracer_hooks.attribution._structural._mixing import Beliefs, Mixing, fit_mixing
-from tracer_hooks.attribution._structural._model import StructuralModel, kind_of
-from tracer_hooks.attribution._structural._prior import prior_logits
+from tracer_hooks.attribution._structural._model import StructuralModel, kind_of, prior_logits
 from tracer_hooks.attribution._structural._sureness import Judgement, Sureness, fit_sureness
 
 STEP_STRENGTH, AGENT_STRENGTH = 20.0, 80.0
@@ -33,7 +38,7 @@ in them; its own share says how much less of what was learnt is to be believed."
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class FitCase:
     """One labelled trajectory, ready to be fitted to."""
 
     table: FeatureTable
@@ -60,14 +65,14 @@ class Case:
         group: str,
         blamed: str | None = None,
         weight: float = 1.0,
-    ) -> Case:
+    ) -> FitCase:
         """A case with what every fit needs computed once."""
         prior, kind, acting = prior_logits(table), kind_of(table), tuple(agents)
         named = acting[target] if blamed is None else blamed
         return cls(table, table.standardised(), prior, kind, acting, target, named, group, weight)
 
 
-def adapt(cases: Sequence[Case], *, seed: int) -> StructuralModel:
+def adapt(cases: Sequence[FitCase], *, seed: int) -> StructuralModel:
     """Fit what ranks steps, what weighs agents, and trees, and mix them with the prior.
 
     Both logits learn from the labels of all kinds of teams at once, each kind with its own departure. How much the
@@ -101,7 +106,7 @@ def adapt(cases: Sequence[Case], *, seed: int) -> StructuralModel:
 class _Unseen:
     """What members believe of a case whose question they have not seen."""
 
-    case: Case
+    case: FitCase
     beliefs: Beliefs
     part: int
     """The part of the questions that it is left out with, when shares are fitted to judge how sure to be."""
@@ -132,7 +137,7 @@ def _sureness(unseen: Sequence[_Unseen]) -> Sureness:
     return fit_sureness(judgements)
 
 
-def members_of(case: Case, step_logit: KindLogits, agent_logit: KindLogits, trees: Logits) -> Beliefs:
+def members_of(case: FitCase, step_logit: KindLogits, agent_logit: KindLogits, trees: Logits) -> Beliefs:
     """The log-beliefs of prior, step logit, trees and agent logit; that of an agent counts for each of its steps."""
     by_step = step_logit.of(case.kind).logits_from(case.standardised, case.table.names, case.prior)
     by_agent = agent_logit.of(case.kind).logits_from(case.standardised, case.table.names, case.prior)
@@ -140,16 +145,16 @@ def members_of(case: Case, step_logit: KindLogits, agent_logit: KindLogits, tree
     return np.stack([normalised(case.prior), normalised(by_step), normalised(trees), agents])
 
 
-def beliefs_of(model: StructuralModel, cases: Sequence[Case]) -> list[Logits]:
+def beliefs_of(model: StructuralModel, cases: Sequence[FitCase]) -> list[Logits]:
     """The log-probabilities that a model gives to the steps of trajectories."""
     return [normalised(model.logits(case.table, case.agents)) for case in cases]
 
 
-def _logits(cases: Sequence[Case]) -> tuple[KindLogits, KindLogits]:
+def _logits(cases: Sequence[FitCase]) -> tuple[KindLogits, KindLogits]:
     return _logit_on(cases, STEP_STRENGTH), _logit_on(cases, AGENT_STRENGTH)
 
 
-def _logit_on(cases: Sequence[Case], strength: float) -> KindLogits:
+def _logit_on(cases: Sequence[FitCase], strength: float) -> KindLogits:
     shared, by_kind = fit_logits(
         [case.standardised for case in cases],
         [case.prior for case in cases],

@@ -1,23 +1,111 @@
-"""Adapting the structural attributor to labelled trajectories, and measuring what that gains."""
+"""Fit of the structural attributor to labels: their weights, what the fit gains, and what ten more would bring."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from tracer_hooks._folds import grouped_folds
 from tracer_hooks._lazy import require
 from tracer_hooks.attribution._features import features_of
-from tracer_hooks.attribution._fitting import FitReport
-from tracer_hooks.attribution._pooling import Logits
+from tracer_hooks.attribution._protocol import FitReport, TenMore
 from tracer_hooks.attribution._reading._roles import fold
-from tracer_hooks.attribution._structural._adapt import Case, adapt, beliefs_of
-from tracer_hooks.attribution._structural._curve import LearningCurve
+from tracer_hooks.attribution._structural._adapt import FitCase, adapt, beliefs_of
+from tracer_hooks.attribution._structural._logit import Logits
 from tracer_hooks.attribution._structural._model import StructuralModel
-from tracer_hooks.attribution._structural._weighing import label_weights
 from tracer_hooks.errors import AttributionError
-from tracer_hooks.schema import LabeledTrajectory, Trajectory
+from tracer_hooks.schema import LabeledTrajectory, LabelSource, Trajectory
+
+_MOST = 4.0
+"""How many times an injected fault a natural failure counts at most: a handful of labels is not to decide alone."""
+
+
+def label_weights(labeled: Sequence[LabeledTrajectory]) -> list[float]:
+    """What each label counts.
+
+    Where there are more injected faults than natural failures, each failure counts as many times a fault as gives both
+    kinds the same say, but four times at most. Faults are put in evenly and by a program, while a team fails in habits
+    of its own. All labels together count as before: how far the fit leaves the prior depends on their number.
+    """
+    natural = sum(one.weight for one in labeled if not _is_injected(one))
+    injected = sum(one.weight for one in labeled if _is_injected(one))
+    if not natural or not injected:
+        return [one.weight for one in labeled]
+    more = min(_MOST, max(1.0, injected / natural))
+    scale = (natural + injected) / (more * natural + injected)
+    return [one.weight * scale * (1.0 if _is_injected(one) else more) for one in labeled]
+
+
+def _is_injected(labeled: LabeledTrajectory) -> bool:
+    return labeled.label_source is LabelSource.INJECTED
+
+
+_PARTS = (0.5, 0.75)
+"""Parts of the questions that are fitted to beside all of them; the smaller lies within the larger."""
+_FEWEST = 30
+"""Questions below which nothing is said."""
+_DRAWS = 1_000
+_MORE = 10
+
+
+class LearningCurve:
+    """Collects which questions were judged right by fits to how many labels.
+
+    Args:
+        groups: The question of each trajectory.
+        seed: Of the subsamples and the draws.
+    """
+
+    def __init__(self, groups: Sequence[str], *, seed: int) -> None:
+        self._groups = list(groups)
+        self._seed = seed
+        self._told: list[tuple[int, float, float]] = []
+        """Trajectory, labels that its judge was fitted to, and whether it was right."""
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether there are enough questions."""
+        return len(set(self._groups)) >= _FEWEST
+
+    def parts(self, places: Sequence[int]) -> Iterator[list[int]]:
+        """Nested subsamples of whole questions out of the given trajectories; none when there are too few."""
+        if not self.is_measured:
+            return
+        order = sorted({self._groups[place] for place in places})
+        np.random.default_rng(self._seed).shuffle(order)
+        for part in _PARTS:
+            chosen = set(order[: round(part * len(order))])
+            yield [place for place in places if self._groups[place] in chosen]
+
+    def tell(self, labels: int, asked: Sequence[int], right: Sequence[float] | np.ndarray) -> None:
+        """Take into account what a fit to so many labels got right."""
+        self._told += [(place, float(labels), float(one)) for place, one in zip(asked, right, strict=True)]
+
+    def ten_more(self, labels: int) -> TenMore | None:
+        """What ten labels more than now would bring, accuracy being taken to grow with the logarithm of their number.
+
+        Args:
+            labels: How many there are now.
+        """
+        if not self.is_measured:
+            return None
+        unique = sorted(set(self._groups))
+        places = np.array([unique.index(self._groups[place]) for place, _, _ in self._told])
+        sizes = np.log([count for _, count, _ in self._told])
+        right = np.array([one for _, _, one in self._told])
+        step = np.log((labels + _MORE) / labels)
+        draws = np.random.default_rng(self._seed).multinomial(len(unique), [1 / len(unique)] * len(unique), _DRAWS)
+        slopes = [_slope(sizes, right, drawn[places].astype(np.float64)) for drawn in draws]
+        low, high = np.percentile(slopes, [2.5, 97.5])
+        found = _slope(sizes, right, np.ones(len(right)))
+        return TenMore(gain=float(found * step), low=float(low * step), high=float(high * step))
+
+
+def _slope(sizes: np.ndarray, right: np.ndarray, weights: np.ndarray) -> float:
+    centred = sizes - np.average(sizes, weights=weights)
+    return float((weights * centred * right).sum() / (weights * centred**2).sum())
+
 
 FEWEST = 5
 """Labelled decisive steps below which nothing can be learnt."""
@@ -70,7 +158,7 @@ def fit_structural(
     return model, report
 
 
-def cases_of(labeled: Sequence[LabeledTrajectory]) -> list[Case]:
+def cases_of(labeled: Sequence[LabeledTrajectory]) -> list[FitCase]:
     """The trajectories that something can be learnt from, ready to be fitted to.
 
     Raises:
@@ -105,7 +193,7 @@ def usable_of(labeled: Sequence[LabeledTrajectory]) -> list[LabeledTrajectory]:
 
 
 def _judged(
-    cases: Sequence[Case],
+    cases: Sequence[FitCase],
     labeled: Sequence[LabeledTrajectory],
     known: Sequence[int],
     asked: Sequence[int],
@@ -117,11 +205,11 @@ def _judged(
     return _hits([labeled[place] for place in asked], beliefs_of(model, [cases[place] for place in asked]))
 
 
-def _case(labeled: LabeledTrajectory, weight: float) -> Case:
+def _case(labeled: LabeledTrajectory, weight: float) -> FitCase:
     if labeled.decisive is None:
         raise AttributionError(f"the trajectory {labeled.trajectory.run_id!r} has no decisive step")
     trajectory = labeled.trajectory
-    return Case.of(
+    return FitCase.of(
         features_of(trajectory),
         agents=[step.agent for step in trajectory.steps],
         target=labeled.decisive.step,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from tracer_hooks.feedback._search._features import HOLDS_BINS, KEPT_BINS, Action
+from tracer_hooks.feedback._search._features import HOLDS_BINS, KEPT_BINS, SearchAction
 
 OWN_TRIALS = 20
 """Trials from which an error mode is judged by its own trials alone."""
@@ -14,7 +14,7 @@ CountRow = tuple[str, int, int, str, int, int]
 """Strategy, part of the run that was kept, part of the belief, error mode, trials, passes."""
 
 
-class Kind(NamedTuple):
+class RepairKind(NamedTuple):
     """What is counted together."""
 
     strategy: str
@@ -38,16 +38,16 @@ class EffectCounts:
     """
 
     def __init__(self, rows: Iterable[CountRow] = ()) -> None:
-        self._counts: dict[Kind, tuple[int, int]] = {}
+        self._counts: dict[RepairKind, tuple[int, int]] = {}
         for strategy, kept, holds, mode, trials, passes in rows:
             if not (0 <= kept <= KEPT_BINS and 0 <= holds < HOLDS_BINS and 0 <= passes <= trials):
                 raise ValueError(f"{(strategy, kept, holds, mode, trials, passes)!r} is no count of repairs")
-            kind = Kind(strategy, kept, holds, mode)
+            kind = RepairKind(strategy, kept, holds, mode)
             had = self._counts.get(kind, (0, 0))
             self._counts[kind] = had[0] + trials, had[1] + passes
 
     @classmethod
-    def of_trial(cls, action: Action, error_mode: str, passed: bool) -> EffectCounts:
+    def of_trial(cls, action: SearchAction, error_mode: str, passed: bool) -> EffectCounts:
         """The count of one trial."""
         return cls([(action.strategy, *action.bins, error_mode, 1, int(passed))])
 
@@ -65,7 +65,7 @@ class EffectCounts:
         """Both together."""
         return EffectCounts([*self.rows, *other.rows])
 
-    def for_mode(self, error_mode: str) -> Mapping[Kind, tuple[int, int]]:
+    def for_mode(self, error_mode: str) -> Mapping[RepairKind, tuple[int, int]]:
         """Trials and passes that speak for failures of this mode: its own where they are enough, else all."""
         own = {kind: count for kind, count in self._counts.items() if kind.error_mode == error_mode}
         enough = sum(trials for trials, _ in own.values()) >= OWN_TRIALS

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tracer_hooks.feedback._search._counts import Kind
-from tracer_hooks.feedback._search._features import UNTOLD, Action, middle
+from tracer_hooks.feedback._search._counts import RepairKind
+from tracer_hooks.feedback._search._features import UNTOLD, SearchAction, middle
 
 Floats = NDArray[np.float64]
 
@@ -64,7 +64,7 @@ class Effects:
         strategies: The strategies that will be judged.
     """
 
-    def __init__(self, counts: Mapping[Kind, tuple[int, int]], strategies: Iterable[str]) -> None:
+    def __init__(self, counts: Mapping[RepairKind, tuple[int, int]], strategies: Iterable[str]) -> None:
         told = {*strategies, *(kind.strategy for kind in counts)} - UNTOLD
         self._place = {name: len(_FIXED) + number for number, name in enumerate(sorted(told))}
         priors = [*_FIXED, *(TEXTS.get(name, OTHER_TEXT) for name in self._place)]
@@ -84,12 +84,12 @@ class Effects:
         """The most probable effects."""
         return self._mode
 
-    def success(self, actions: Sequence[Action], effects: Floats) -> Floats:
+    def success(self, actions: Sequence[SearchAction], effects: Floats) -> Floats:
         """How probable it is that each action succeeds, were these the effects."""
         table = self._table([(action.strategy, action.kept, action.holds) for action in actions])
         return _logistic(table @ effects)
 
-    def sureness(self, actions: Sequence[Action]) -> Floats:
+    def sureness(self, actions: Sequence[SearchAction]) -> Floats:
         """By how many standard deviations each action is believed to be better than a plain retry; 0 for that one."""
         table = self._table([(action.strategy, action.kept, action.holds) for action in actions])
         table[:, 0] = 0.0  # the base is common to both

@@ -24,7 +24,7 @@ _CHARS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class SearchAction:
     """One thing that a trial can do.
 
     Attributes:

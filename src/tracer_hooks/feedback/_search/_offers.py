@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tracer_hooks._guard import warn_once
-from tracer_hooks.feedback._search._features import FROM_SCRATCH, RESAMPLE, Action
+from tracer_hooks.feedback._search._features import FROM_SCRATCH, RESAMPLE, SearchAction
 from tracer_hooks.repairs import Failure, Repair, RepairScope, RepairStrategy, RepairTarget
 from tracer_hooks.schema import Usage
 
@@ -24,7 +24,7 @@ class Offers:
         self.unused = Usage()
         """Tokens of texts that were written and not used."""
 
-    def of(self, action: Action, failure: Failure) -> Repair | None:
+    def of(self, action: SearchAction, failure: Failure) -> Repair | None:
         """The repair for an action; None where there is none, or where the same was tried before."""
         if action.strategy in (FROM_SCRATCH, RESAMPLE):
             return Repair(strategy=action.strategy, resume_from=action.step)
@@ -36,7 +36,7 @@ class Offers:
             return None
         return repair
 
-    def _proposed(self, action: Action, failure: Failure) -> Repair | None:
+    def _proposed(self, action: SearchAction, failure: Failure) -> Repair | None:
         name = action.strategy
         try:
             repair = self._strategies[name].propose(failure, action.step)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tracer_hooks.feedback._search._features import RESAMPLE, Action
+from tracer_hooks.feedback._search._features import RESAMPLE, SearchAction
 
 
-def reason_for(action: Action, *, success: float, plain: float, others: int, allowed: int, outside: bool) -> str:
+def reason_for(action: SearchAction, *, success: float, plain: float, others: int, allowed: int, outside: bool) -> str:
     """One plain, true sentence.
 
     Args:
@@ -34,13 +34,13 @@ def _plain_reason(plain: float, others: int, allowed: int) -> str:
     return f"the whole run is tried again, which is expected to succeed with {_percent(plain)}"
 
 
-def _kept_reason(action: Action) -> str:
+def _kept_reason(action: SearchAction) -> str:
     steps = "step 0 is" if action.step == 1 else f"the steps before {action.step} are"
     which = "it is" if action.step == 1 else "they are"
     return f"{steps} kept: with {_percent(action.holds)} {which} not at fault"
 
 
-def _text_reason(action: Action, success: float, plain: float) -> str:
+def _text_reason(action: SearchAction, success: float, plain: float) -> str:
     expected = f"{_percent(success)} expected, {_percent(plain)} for a plain retry"
     if success > plain:
         return f"{action.strategy!r} promises more than a plain retry: {expected}"

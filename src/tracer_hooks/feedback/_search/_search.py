@@ -11,7 +11,7 @@ from tracer_hooks.attribution import blames_environment
 from tracer_hooks.feedback._search._allowance import SURE, Allowance
 from tracer_hooks.feedback._search._counts import EffectCounts
 from tracer_hooks.feedback._search._effects import Effects, Floats
-from tracer_hooks.feedback._search._features import FROM_SCRATCH, RESAMPLE, UNTOLD, Action, kept_shares
+from tracer_hooks.feedback._search._features import FROM_SCRATCH, RESAMPLE, UNTOLD, SearchAction, kept_shares
 from tracer_hooks.feedback._search._offers import Offers
 from tracer_hooks.feedback._search._reasons import reason_for
 from tracer_hooks.repairs import Failure, PastTrial, Repair, RepairStrategy
@@ -33,7 +33,7 @@ same once more, while asking again without a word is a new draw."""
 class Scored:
     """An action, with what is expected of it."""
 
-    action: Action
+    action: SearchAction
     success: float
     """How probable its success is, by all that is known."""
     plain: float
@@ -80,7 +80,7 @@ class RepairSearch:
         self._kept = kept_shares(failure.trajectory)
         self._belief = StepBelief.of(range(len(failure.trajectory.steps)), failure.attribution)
         self._effects = self._fitted()
-        self._chosen: Action | None = None
+        self._chosen: SearchAction | None = None
         for trial in failure.tried:
             self._take(trial)
 
@@ -133,9 +133,9 @@ class RepairSearch:
         if action is not None:
             self._gained = self._gained.plus(self._count(action, trial))
 
-    def _actions(self) -> list[Action]:
+    def _actions(self) -> list[SearchAction]:
         """What can be done, the plain retry first."""
-        plain = Action(FROM_SCRATCH)
+        plain = SearchAction(FROM_SCRATCH)
         if self._is_environment:
             return [plain]
         told = [name for name in self._names if name not in (FROM_SCRATCH, RESAMPLE)]
@@ -143,14 +143,14 @@ class RepairSearch:
         resumable = [name for name in self._names if name != FROM_SCRATCH]
         return actions + [self._action(name, step) for step in self._resumable for name in resumable]
 
-    def _allowed(self, actions: list[Action], left: int) -> list[Action]:
+    def _allowed(self, actions: list[SearchAction], left: int) -> list[SearchAction]:
         """Those that may be tried: all, until trying other repairs than the plain one has cost too much."""
         if Allowance(self._counts, tried=len(self._failure.tried), left=left).is_left:
             return actions
         sure = self._effects.sureness(actions)
         return [action for action, known in zip(actions, sure, strict=True) if action.is_plain or known >= SURE]
 
-    def _fresh(self, actions: list[Action]) -> list[bool]:
+    def _fresh(self, actions: list[SearchAction]) -> list[bool]:
         """Which are of a kind that this failure has not seen and that may help: they come before a second try.
 
         What failed on this run once is likely to fail again, whatever it is worth for others. Once every strategy was
@@ -171,7 +171,7 @@ class RepairSearch:
             for action in actions
         ]
 
-    def _agent_of(self, action: Action) -> str | None:
+    def _agent_of(self, action: SearchAction) -> str | None:
         """Whom a text of this action is for, if it is for one."""
         return self._failure.agent if action.step is None else self._failure.agent_at(action.step)
 
@@ -188,18 +188,18 @@ class RepairSearch:
             return []  # nothing says which steps are free of the error
         return [step for step in self._failure.steps if 0 < step < len(self._kept)]
 
-    def _action(self, strategy: str, step: int | None) -> Action:
+    def _action(self, strategy: str, step: int | None) -> SearchAction:
         own = self._own_costs.get(strategy, 0.0)
         if step is None or not 0 < step < len(self._kept):
-            return Action(strategy, own=own)
-        return Action(strategy, step, kept=self._kept[step], holds=self._belief.holds(step), own=own)
+            return SearchAction(strategy, own=own)
+        return SearchAction(strategy, step, kept=self._kept[step], holds=self._belief.holds(step), own=own)
 
-    def _values(self, actions: Sequence[Action], by_cost: bool) -> Floats:
+    def _values(self, actions: Sequence[SearchAction], by_cost: bool) -> Floats:
         guess = self._effects.best_guess
         value = self._effects.success(actions, self._effects.draw(self._random) if self._explore else guess)
         return value / np.array([action.cost for action in actions]) if by_cost else value
 
-    def _take(self, trial: PastTrial) -> Action | None:
+    def _take(self, trial: PastTrial) -> SearchAction | None:
         """What the trial was, once belief and effects know of it; None where it says nothing."""
         self._failure = replace(self._failure, tried=(*self._failure.tried, trial))
         if trial.outcome is RunOutcome.UNKNOWN:
@@ -215,7 +215,7 @@ class RepairSearch:
         self._effects = self._fitted()
         return action
 
-    def _believe(self, action: Action, passed: bool) -> None:
+    def _believe(self, action: SearchAction, passed: bool) -> None:
         """Change the belief by how a run ended that kept the steps before one."""
         assert action.step is not None
         cases = [replace(action, holds=1.0), replace(action, holds=0.0)]
@@ -223,7 +223,7 @@ class RepairSearch:
         if held > lost:  # else keeping an error would help, and nothing follows
             self._belief.learn(action.step, passed, if_held=float(held), if_lost=float(lost))
 
-    def _count(self, action: Action, trial: PastTrial) -> EffectCounts:
+    def _count(self, action: SearchAction, trial: PastTrial) -> EffectCounts:
         return EffectCounts.of_trial(action, self._mode, trial.passed)
 
     @property

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from tracer_hooks.attribution._contrast import NO_COMPARISON, ContrastAttributor, ContrastOptions, Formula, align
 from tracer_hooks.attribution._contrast._comparison import compare
 from tracer_hooks.attribution._contrast._run_view import view_of
-from tracer_hooks.attribution._protocol import Attributor
-from tracer_hooks.attribution._scores import Scorer
+from tracer_hooks.attribution._protocol import Attributor, Scorer
 from tracer_hooks.schema import RunOutcome, Step, StepKind, ToolCall, Trajectory
 
 TEXTS = [

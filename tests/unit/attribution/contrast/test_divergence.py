@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks.attribution._contrast import NO_COMPARISON, ContrastAttributor, ContrastOptions, Divergence
+from tracer_hooks.attribution._contrast import NO_COMPARISON, ContrastAttributor, ContrastOptions, DivergenceKind
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.schema import ErrorMode, RunOutcome, Trajectory
 
@@ -40,7 +40,7 @@ def test_a_value_that_the_task_or_a_tool_gave_is_no_divergence() -> None:
     attributor = ContrastAttributor(passed())
     for given, blamed in (("Order 90817: what do 17 crates at 12 dollars each cost?", []), (TASK, ["90817"])):
         marks = attributor.divergences(failed(turns, task=given)).marks
-        assert [mark.words for mark in marks if mark.divergence is Divergence.CLAIM] == blamed
+        assert [mark.words for mark in marks if mark.divergence is DivergenceKind.CLAIM] == blamed
 
 
 def test_a_wrong_tool_argument() -> None:
@@ -115,7 +115,7 @@ def test_another_tool_in_the_same_place() -> None:
     assert answer.step == 1
     assert answer.error_mode is None
     kinds = {mark.divergence for mark in attributor.divergences(failed(turns("close_account"))).marks if mark.step == 1}
-    assert Divergence.ACT in kinds
+    assert DivergenceKind.ACT in kinds
 
 
 def test_a_changed_hand_off() -> None:

@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks.attribution._contrast import ContrastAttributor, Divergence
-from tracer_hooks.attribution._contrast._occurrences import occurrences_in
+from tracer_hooks.attribution._contrast import ContrastAttributor, DivergenceKind
+from tracer_hooks.attribution._contrast._occurrences import TokenKind, occurrences_in, tokens_of
 from tracer_hooks.attribution._contrast._run_view import view_of
-from tracer_hooks.attribution._contrast._typed_tokens import TokenKind, tokens_of
 from tracer_hooks.schema import RunOutcome
 
 from ._runs import failed, run
@@ -38,7 +37,7 @@ def passing(count: int = 3):
 def misplaced(turns, others=None, **more: Any):
     attributor = ContrastAttributor(others or passing())
     marks = attributor.divergences(failed(turns, **more)).marks
-    return {(mark.step, mark.words) for mark in marks if mark.divergence is Divergence.MISPLACED}
+    return {(mark.step, mark.words) for mark in marks if mark.divergence is DivergenceKind.MISPLACED}
 
 
 @pytest.mark.parametrize(
@@ -88,7 +87,7 @@ def test_what_the_tools_of_this_run_gave_fits() -> None:
 
 def _weight(turns):
     marks = ContrastAttributor(passing()).divergences(failed(turns)).marks
-    return sum(mark.weight for mark in marks if mark.divergence is Divergence.MISPLACED)
+    return sum(mark.weight for mark in marks if mark.divergence is DivergenceKind.MISPLACED)
 
 
 def test_runs_of_another_task_say_nothing_about_places() -> None:
@@ -100,7 +99,7 @@ def test_a_value_out_of_place_raises_no_alarm() -> None:
     attributor = ContrastAttributor(passing())
     plain, bad = (attributor.divergences(failed(turns)) for turns in (trip(), trip(date="May 20", again="May 20")))
     assert bad.strongest > plain.strongest + 0.2
-    less = max(bad.strengths[k] - bad.by_step[k].get(Divergence.MISPLACED, 0.0) for k in bad.comparison.run.acts)
+    less = max(bad.strengths[k] - bad.by_step[k].get(DivergenceKind.MISPLACED, 0.0) for k in bad.comparison.run.acts)
     assert bad.alarm == pytest.approx(less)
     unknown = failed(trip(again="May 20")).model_copy(update={"outcome": RunOutcome.UNKNOWN})
     assert attributor.attribute(unknown).abstained
@@ -113,7 +112,7 @@ def test_a_computed_number_weighs_less_than_one_from_nowhere() -> None:
         others = [run(f"p{k}", usual) for k in range(3)]
         marks = ContrastAttributor(others).divergences(failed(turns)).marks
         return max(
-            mark.weight for mark in marks if mark.words == str(total) and mark.divergence is Divergence.MISPLACED
+            mark.weight for mark in marks if mark.words == str(total) and mark.divergence is DivergenceKind.MISPLACED
         )
 
     assert weight(253) == pytest.approx(weight(267) / 2)

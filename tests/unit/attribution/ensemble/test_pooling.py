@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tracer_hooks.attribution._pooling import FLOOR, fit_shares, normalised, pool
+from tracer_hooks.attribution._structural._logit import FLOOR, fit_shares, normalised, pool
 
 
 def test_normalised_logits_are_probabilities() -> None:

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from tracer_hooks.attribution import Attributor, diagnose_each, diagnose_trajectory
-from tracer_hooks.attribution._scores import Scorer
+from tracer_hooks.attribution._protocol import Scorer
 from tracer_hooks.schema import Attribution, ErrorMode, RunOutcome, Trajectory
 from tracer_hooks.testing import Reply, ScriptedLLM, When
 

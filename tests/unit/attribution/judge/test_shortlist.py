@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tracer_hooks.attribution._judge import JudgeAttributor, JudgeOptions
-from tracer_hooks.attribution._scores import StepScores
+from tracer_hooks.attribution._protocol import StepScores
 from tracer_hooks.errors import AttributionError, ConfigError
 from tracer_hooks.schema import Candidate, ErrorMode, RunOutcome, Trajectory
 from tracer_hooks.testing import ScriptedLLM, ScriptedRequest

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from tracer_hooks.attribution._structural._curve import LearningCurve
+from tracer_hooks.attribution._structural._fit import LearningCurve
 from tracer_hooks.attribution._structural._mixing import Mixing, fit_mixing
 
 EVEN = (1.0, 1.0)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tracer_hooks.attribution._features import FeatureTable, View, features_of, table_of
-from tracer_hooks.attribution._features._signals import RULES_TOGETHER
+from tracer_hooks.attribution._features._table import RULES_TOGETHER
 from tracer_hooks.attribution._rules._signal import STRONG, WEAK, Family, Signal
 from tracer_hooks.attribution._structural import StructuralAttributor
-from tracer_hooks.attribution._structural._evidence import evidence_for, has_feature
+from tracer_hooks.attribution._structural._attributor import evidence_for, has_feature
 from tracer_hooks.attribution._structural._forest import Forest, fit_forest
 from tracer_hooks.attribution._structural._logit import ConditionalLogit, KindLogits
 from tracer_hooks.attribution._structural._mixing import Mixing
-from tracer_hooks.attribution._structural._model import StructuralModel
-from tracer_hooks.attribution._structural._prior import PRIOR, prior_contributions
-from tracer_hooks.attribution._structural._sentences import SENTENCES, carried_on
+from tracer_hooks.attribution._structural._model import PRIOR, StructuralModel, prior_contributions
+from tracer_hooks.attribution._structural._observations import carried_on
+from tracer_hooks.attribution._structural._sentences import SENTENCES
 from tracer_hooks.attribution._wording import grouped
 from tracer_hooks.schema import ErrorMode, Evidence, RunOutcome, Step, StepKind, ToolCall, Trajectory
 

@@ -10,9 +10,8 @@ import pytest
 
 from tracer_hooks.attribution import StructuralAttributor
 from tracer_hooks.attribution._features import View, table_of
-from tracer_hooks.attribution._features._likeness import WINDOW, exact_likeness
-from tracer_hooks.attribution._features._window import windowed_likeness
-from tracer_hooks.attribution._reading._numbers import number_set
+from tracer_hooks.attribution._features._likeness import WINDOW, exact_likeness, windowed_likeness
+from tracer_hooks.attribution._reading._text import number_set
 from tracer_hooks.attribution._reading._trace import EXACT_STEPS, Trace
 from tracer_hooks.attribution._rules._tools import failed_tools, failure_text
 from tracer_hooks.schema import RunOutcome, Step, Trajectory

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tracer_hooks.attribution._features import _failure, _language, _shape, _view, _work
-from tracer_hooks.attribution._features._parts import Quick
+from tracer_hooks.attribution._features import _language, _table, _view, _work
+from tracer_hooks.attribution._features._language import Quick
 from tracer_hooks.attribution._rules import _inputs
 from tracer_hooks.attribution._rules import _language as rules
 
-QUICK = {name: one for module in (_language, _failure) for name, one in vars(module).items() if isinstance(one, Quick)}
+QUICK = {name: one for module in (_language, _language) for name, one in vars(module).items() if isinstance(one, Quick)}
 SAYINGS = {
     "made up": (
         *(
@@ -78,8 +78,8 @@ def test_nothing_that_is_said_is_passed_over(name, saying) -> None:
         "made up": (rules.MADE_UP, rules.MAKES_UP),
         "states an answer": (_view._STATED, _view._STATES),
         "observes": (_work._OBSERVATION, _work._OBSERVES),
-        "plans": (_shape.PLAN, _shape.PLANS),
-        "keeps a ledger": (_shape.LEDGER, _shape.LEDGERS),
+        "plans": (_table.PLAN, _table.PLANS),
+        "keeps a ledger": (_table.LEDGER, _table.LEDGERS),
         "corrects": (_inputs._CORRECTION, _inputs._CORRECTS),
     }[name]
     match = pattern.search(saying)

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracer_hooks.attribution._structural._fit import cases_of
-from tracer_hooks.attribution._structural._weighing import label_weights
+from tracer_hooks.attribution._structural._fit import cases_of, label_weights
 from tracer_hooks.schema import LabelSource
 
 from ._runs import labelled_runs

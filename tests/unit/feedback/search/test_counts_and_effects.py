@@ -10,7 +10,7 @@ import pytest
 from tracer_hooks.feedback import EffectCounts
 from tracer_hooks.feedback._search._allowance import Allowance
 from tracer_hooks.feedback._search._effects import Effects
-from tracer_hooks.feedback._search._features import Action, kept_shares, middle
+from tracer_hooks.feedback._search._features import SearchAction, kept_shares, middle
 from tracer_hooks.schema import Step, Trajectory
 
 from ._failures import run_of
@@ -39,10 +39,10 @@ def test_a_row_that_is_no_count_is_refused(row: tuple[str, int, int, str, int, i
 
 
 def test_an_action_is_counted_in_the_part_that_it_lies_in() -> None:
-    assert Action("x").bins == (0, 4)
-    assert middle(*Action("x").bins) == (0.0, 1.0)
+    assert SearchAction("x").bins == (0, 4)
+    assert middle(*SearchAction("x").bins) == (0.0, 1.0)
     for kept, holds in ((0.0, 0.0), (0.34, 0.45), (0.99, 1.0), (1.0, 0.2)):
-        near = middle(*Action("x", 3, kept, holds).bins)
+        near = middle(*SearchAction("x", 3, kept, holds).bins)
         assert near[0] == pytest.approx(kept, abs=1 / 6 + 1e-9)
         assert near[1] == pytest.approx(holds, abs=0.1 + 1e-9)
 
@@ -58,7 +58,7 @@ def test_what_is_kept_is_measured_in_tokens_else_in_characters() -> None:
 def test_the_effects_follow_the_counts() -> None:
     rows = [("from_scratch", 0, 4, "", 200, 60), ("guidance", 0, 4, "", 200, 160)]
     effects = Effects(EffectCounts(rows).for_mode(""), ["feedback_in_task"])
-    actions = [Action("from_scratch"), Action("guidance")]
+    actions = [SearchAction("from_scratch"), SearchAction("guidance")]
     assert effects.success(actions, effects.best_guess) == pytest.approx([0.3, 0.8], abs=0.03)
     plain, guided = effects.sureness(actions)
     assert plain == 0.0
@@ -76,7 +76,7 @@ def test_the_draws_spread_as_the_posterior_does() -> None:
 def test_counts_of_only_passes_or_only_failures_are_taken_in_their_stride() -> None:
     for passes in (0, 10**6):
         effects = Effects(EffectCounts([("guidance", 0, 4, "", 10**6, passes)]).for_mode(""), [])
-        (rate,) = effects.success([Action("guidance")], effects.best_guess)
+        (rate,) = effects.success([SearchAction("guidance")], effects.best_guess)
         assert rate == pytest.approx(passes / 10**6, abs=0.001)
         assert np.isfinite(effects.draw(np.random.default_rng(1))).all()
 

@@ -15,7 +15,7 @@ Tool = Callable[..., Any]
 """A plain function with a docstring, which says what it does, and annotated parameters."""
 
 
-class Utterance(NamedTuple):
+class TeamUtterance(NamedTuple):
     """What one agent said in one turn."""
 
     agent: str
@@ -24,7 +24,7 @@ class Utterance(NamedTuple):
     """Its words."""
 
 
-def everything(agent: str, said: Sequence[Utterance]) -> Sequence[Utterance]:
+def everything(agent: str, said: Sequence[TeamUtterance]) -> Sequence[TeamUtterance]:
     """An agent sees all that was said before it."""
     return said
 
@@ -41,13 +41,13 @@ class TeamArchitecture:
     """What each agent is asked for at the end of its prompt: small models follow the last words that they read."""
     tool_users: frozenset[str]
     """The agents that get the tools."""
-    next_agent: Callable[[Sequence[Utterance], int], str | None]
+    next_agent: Callable[[Sequence[TeamUtterance], int], str | None]
     """Who acts after what was said, given how often the loop may go round; None at the end."""
     rounds: int | None = None
     """How often its loop goes round unless told otherwise; None where there is no loop."""
-    seen_by: Callable[[str, Sequence[Utterance]], Sequence[Utterance]] = everything
+    seen_by: Callable[[str, Sequence[TeamUtterance]], Sequence[TeamUtterance]] = everything
     """What an agent is shown of what was said."""
-    goes_on: Utterance | None = None
+    goes_on: TeamUtterance | None = None
     """Whose words, and such as which, send the loop round once more."""
     last_cue: str = ""
     """What that agent is asked for once the loop may not go round any more."""
@@ -91,7 +91,7 @@ _DEBATE_CUES: Final = {
 }
 
 
-def _next_debater(said: Sequence[Utterance], rounds: int) -> str | None:
+def _next_debater(said: Sequence[TeamUtterance], rounds: int) -> str | None:
     """One after the other, never at once: the steps of equal runs then have equal numbers."""
     spoken, openings_and_revisions = len(said), len(DEBATERS) * (rounds + 1)
     if spoken < openings_and_revisions:
@@ -99,7 +99,7 @@ def _next_debater(said: Sequence[Utterance], rounds: int) -> str | None:
     return AGGREGATOR if spoken == openings_and_revisions else None
 
 
-def _seen_by(agent: str, said: Sequence[Utterance]) -> Sequence[Utterance]:
+def _seen_by(agent: str, said: Sequence[TeamUtterance]) -> Sequence[TeamUtterance]:
     """A debater sees the rounds that it has been through; the aggregator sees the last one."""
     if agent == AGGREGATOR:
         return said[-len(DEBATERS) :]
@@ -142,7 +142,7 @@ def asks_for_revision(text: str) -> bool:
     return _REVISE.search(text) is not None and not gives_answer(text)
 
 
-def _next_of_three(said: Sequence[Utterance], rounds: int) -> str | None:
+def _next_of_three(said: Sequence[TeamUtterance], rounds: int) -> str | None:
     if not said:
         return "planner"
     last = said[-1]
@@ -159,7 +159,7 @@ PLANNER_SOLVER_CHECKER: Final = TeamArchitecture(
     tool_users=frozenset({"solver"}),
     next_agent=_next_of_three,
     rounds=1,
-    goes_on=Utterance("checker", "REVISE: it"),
+    goes_on=TeamUtterance("checker", "REVISE: it"),
     last_cue="Check the solver's result, correct it where it is wrong, and end with the final answer.",
 )
 """The loop is from the checker back to the solver."""
@@ -188,7 +188,7 @@ _SOP_PIPELINE_CUES: Final = {
 }
 
 
-def _next_in_pipeline(said: Sequence[Utterance], rounds: int) -> str | None:
+def _next_in_pipeline(said: Sequence[TeamUtterance], rounds: int) -> str | None:
     order = list(_SOP_PIPELINE_ROLES)
     return order[len(said)] if len(said) < len(order) else None
 
@@ -240,7 +240,7 @@ def chosen_worker(text: str) -> str | None:
     return named[0] if len(named) == 1 and not gives_answer(text) else None
 
 
-def _next_worker(said: Sequence[Utterance], rounds: int) -> str | None:
+def _next_worker(said: Sequence[TeamUtterance], rounds: int) -> str | None:
     if not said or said[-1].agent != SUPERVISOR:
         return SUPERVISOR
     worked = sum(one.agent != SUPERVISOR for one in said)
@@ -257,7 +257,7 @@ SUPERVISED: Final = TeamArchitecture(
     tool_users=frozenset({"researcher"}),
     next_agent=_next_worker,
     rounds=3,
-    goes_on=Utterance(SUPERVISOR, f"NEXT: {WORKERS[0]}"),
+    goes_on=TeamUtterance(SUPERVISOR, f"NEXT: {WORKERS[0]}"),
     last_cue="The workers have done their work. End with the final answer.",
     chooser=SUPERVISOR,
 )
@@ -300,22 +300,22 @@ class Blueprint:
         """The tools that an agent gets."""
         return self.tools if agent in self.architecture.tool_users else ()
 
-    def cue(self, agent: str, said: Sequence[Utterance]) -> str:
+    def cue(self, agent: str, said: Sequence[TeamUtterance]) -> str:
         """What the agent is asked for at the end of its prompt, after what was said so far."""
         goes_on = self.architecture.goes_on
         if goes_on is not None and goes_on.agent == agent and self.next_agent([*said, goes_on]) is None:
             return self.architecture.last_cue
         return self.architecture.cues[agent]
 
-    def next_agent(self, said: Sequence[Utterance]) -> str | None:
+    def next_agent(self, said: Sequence[TeamUtterance]) -> str | None:
         """Who acts after what was said so far; None at the end."""
         return self.architecture.next_agent(said, self.rounds)
 
-    def seen_by(self, agent: str, said: Sequence[Utterance]) -> Sequence[Utterance]:
+    def seen_by(self, agent: str, said: Sequence[TeamUtterance]) -> Sequence[TeamUtterance]:
         """What the agent is shown of what was said so far."""
         return self.architecture.seen_by(agent, said)
 
-    def prompt(self, agent: str, task: str, said: Sequence[Utterance]) -> str:
+    def prompt(self, agent: str, task: str, said: Sequence[TeamUtterance]) -> str:
         """The task and what the agent is shown of what was said so far, as one text.
 
         One message of the user, since many a local model's template refuses, or takes for its own words, what other

@@ -15,7 +15,7 @@ from autogen_core.models import AssistantMessage, LLMMessage, ModelFamily, Model
 from autogen_ext.models.openai import OpenAIChatCompletionClient
 
 from tracer_hooks.endpoint import Endpoint
-from tracer_hooks_lab.teams import Blueprint, Tool, Utterance, blueprint
+from tracer_hooks_lab.teams import Blueprint, TeamUtterance, Tool, blueprint
 
 __all__ = ["build_team"]
 
@@ -48,16 +48,16 @@ class PlannedContext(UnboundedChatCompletionContext):
                 shown.append(UserMessage(content=self._plan.cue(self._agent, [*spoken.values()]), source="user"))
         return shown
 
-    def _spoken(self) -> tuple[dict[int, Utterance], int]:
+    def _spoken(self) -> tuple[dict[int, TeamUtterance], int]:
         """What was said since the last task, by its place; the place after which the agent's turn begins."""
-        spoken: dict[int, Utterance] = {}
+        spoken: dict[int, TeamUtterance] = {}
         asked = -1
         for place, message in enumerate(self._messages):
             if isinstance(message, UserMessage):
                 asked = place
             if isinstance(message, (UserMessage, AssistantMessage)) and isinstance(message.content, str):
                 if message.source in self._plan.instructions:
-                    spoken[place] = Utterance(message.source, message.content)
+                    spoken[place] = TeamUtterance(message.source, message.content)
                 else:
                     spoken.clear()  # a new task: what was said of an earlier one is no secret
         return spoken, asked
@@ -121,16 +121,16 @@ def planned_chat(
     )
 
 
-def said(plan: Blueprint, thread: Sequence[Item]) -> list[Utterance]:
+def said(plan: Blueprint, thread: Sequence[Item]) -> list[TeamUtterance]:
     """What the plan's agents said since the last task, tool calls left out.
 
     A team that runs again without a reset goes on with its conversation.
     """
-    spoken: list[Utterance] = []
+    spoken: list[TeamUtterance] = []
     for item in thread:
         if isinstance(item, BaseChatMessage):
             if item.source in plan.instructions:
-                spoken.append(Utterance(item.source, item.to_text()))
+                spoken.append(TeamUtterance(item.source, item.to_text()))
             else:
                 spoken.clear()
     return spoken
@@ -141,7 +141,7 @@ class PlanEnds(TerminationCondition):
 
     def __init__(self, plan: Blueprint) -> None:
         self._plan = plan
-        self._said: list[Utterance] = []
+        self._said: list[TeamUtterance] = []
         self._ended = False
 
     @property

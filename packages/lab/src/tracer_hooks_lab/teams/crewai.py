@@ -10,7 +10,7 @@ from crewai.tasks.conditional_task import ConditionalTask
 from crewai.tools import tool
 
 from tracer_hooks.endpoint import Endpoint
-from tracer_hooks_lab.teams import Blueprint, Tool, Utterance, blueprint
+from tracer_hooks_lab.teams import Blueprint, TeamUtterance, Tool, blueprint
 
 __all__ = ["build_team"]
 
@@ -97,21 +97,21 @@ def _when_chosen(plan: Blueprint, agent: Agent, before: list[Task], cue: str) ->
     return task
 
 
-def _said(tasks: Sequence[Task]) -> list[Utterance]:
+def _said(tasks: Sequence[Task]) -> list[TeamUtterance]:
     done = [(task.agent, task.output) for task in tasks]
-    return [Utterance(agent.role, output.raw) for agent, output in done if agent is not None and output is not None]
+    return [TeamUtterance(agent.role, output.raw) for agent, output in done if agent is not None and output is not None]
 
 
 def debate(plan: Blueprint) -> Crew:
     """The order and the contexts are fixed when the crew is built."""
     agents = crew_agents(plan)
-    said: list[Utterance] = []
+    said: list[TeamUtterance] = []
     tasks: list[Task] = []
     while (name := plan.next_agent(said)) is not None:
         seen = {id(one) for one in plan.seen_by(name, said)}
         context = [task for task, one in zip(tasks, said, strict=True) if id(one) in seen]
         tasks.append(Task(**part(agents[name], plan.cue(name, said), context=context)))
-        said.append(Utterance(name, ""))
+        said.append(TeamUtterance(name, ""))
     return crew(plan, list(agents.values()), tasks)
 
 

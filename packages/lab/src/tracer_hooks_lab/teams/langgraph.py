@@ -16,7 +16,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from pydantic import SecretStr
 
 from tracer_hooks.endpoint import Endpoint
-from tracer_hooks_lab.teams import Blueprint, Tool, Utterance, blueprint
+from tracer_hooks_lab.teams import Blueprint, TeamUtterance, Tool, blueprint
 
 __all__ = ["build_team"]
 
@@ -92,9 +92,9 @@ def chat_model(plan: Blueprint) -> ChatOpenAI:
     )
 
 
-def said(messages: Sequence[BaseMessage]) -> list[Utterance]:
+def said(messages: Sequence[BaseMessage]) -> list[TeamUtterance]:
     """What the agents said, from the state without the task."""
-    return [Utterance(message.name or "", str(message.text)) for message in messages]
+    return [TeamUtterance(message.name or "", str(message.text)) for message in messages]
 
 
 def next_node(plan: Blueprint, state: MessagesState) -> str:

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from tracer_hooks.endpoint import Endpoint, EndpointClient
 from tracer_hooks.errors import EndpointError, ReplayError
 from tracer_hooks.frameworks.plain import agent, answer_text, hand_off, instructions, model, tool
-from tracer_hooks_lab.teams._architectures import Blueprint, Tool, Utterance, blueprint
+from tracer_hooks_lab.teams._architectures import Blueprint, TeamUtterance, Tool, blueprint
 
 _TIMEOUT_S = 600.0  # a small machine may need minutes for one reply
 Message = dict[str, Any]
@@ -181,20 +181,20 @@ def build_team(
     members = {name: Member(plan, name) for name in plan.instructions}
 
     def team(task: str) -> str:
-        said: list[Utterance] = []
+        said: list[TeamUtterance] = []
         while (name := plan.next_agent(said)) is not None:
-            said.append(Utterance(name, _turn(plan, members[name], task, said)))
+            said.append(TeamUtterance(name, _turn(plan, members[name], task, said)))
         return said[-1].text
 
     team.__name__ = team.__qualname__ = architecture
     return team
 
 
-def _turn(plan: Blueprint, member: Member, task: str, said: Sequence[Utterance]) -> str:
+def _turn(plan: Blueprint, member: Member, task: str, said: Sequence[TeamUtterance]) -> str:
     @agent(name=member.name, instructions=member.told, tools=member.tools)
     def turn(prompt: str) -> str:
         text = member.answer(prompt)
-        recipient = plan.next_agent([*said, Utterance(member.name, text)])
+        recipient = plan.next_agent([*said, TeamUtterance(member.name, text)])
         if member.name == plan.architecture.chooser and recipient is not None:
             hand_off(recipient)
         return text

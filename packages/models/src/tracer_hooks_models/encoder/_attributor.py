@@ -112,7 +112,7 @@ class EncoderAttributor:
         return EncoderEngine(self._directory, device=self._device)
 
     def score(self, trajectory: Trajectory, *, reference: str | None = None) -> StepScores | None:
-        """Score every step; see :class:`~tracer_hooks.attribution._scores.Scorer`. ``reference`` is not looked at."""
+        """Score every step; see :class:`~tracer_hooks.attribution._protocol.Scorer`. ``reference`` is not looked at."""
         scored = self._engine.score(trajectory, () if self._pointer is None else self._pointer.features)
         return None if scored is None else self._scores(trajectory, scored)
 
@@ -123,7 +123,7 @@ class EncoderAttributor:
         return answer.model_copy(update={"elapsed_s": time.perf_counter() - began})
 
     def fit(self, labeled: Sequence[LabeledTrajectory], *, seed: int = 0) -> tuple[EncoderAttributor, FitReport]:
-        """Adapt the pointer to these trajectories; see :class:`~tracer_hooks.attribution._fitting.Fittable`.
+        """Adapt the pointer to these trajectories; see :class:`~tracer_hooks.attribution._protocol.Fittable`.
 
         The encoder stays as it is. What is fitted is the linear pointer over its step states, the structural features
         and the agents' log-odds, by penalised likelihood towards the shipped pointer; cross-validation over whole

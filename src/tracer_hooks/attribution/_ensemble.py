@@ -1,29 +1,161 @@
-"""Several methods as one attributor."""
+"""The attributor ``ensemble``: members whose beliefs are pooled, with weights fitted to labels."""
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tracer_hooks._folds import grouped_folds
+from tracer_hooks._guard import warn_once
+from tracer_hooks._lazy import require
 from tracer_hooks._reading import brief
 from tracer_hooks.attribution._abstaining import INCOMPLETE, Refusal, suspicion
-from tracer_hooks.attribution._answering import Answer, abstention, attribution_of, has_content
-from tracer_hooks.attribution._ensemble._fit import fit_ensemble
-from tracer_hooks.attribution._ensemble._members import installed_members, say_what_is_missing
+from tracer_hooks.attribution._answering import AttributorAnswer, abstention, attribution_of, has_content
 from tracer_hooks.attribution._features import View
-from tracer_hooks.attribution._fitting import FitReport, Fittable
-from tracer_hooks.attribution._pooling import normalised, pool
+from tracer_hooks.attribution._protocol import FitReport, Fittable, Scorer, StepScores, fitted_only
+from tracer_hooks.attribution._reading._roles import fold
 from tracer_hooks.attribution._registry import get_attributor
-from tracer_hooks.attribution._saved import read_saved, write_saved
-from tracer_hooks.attribution._scores import Scorer, StepScores
-from tracer_hooks.attribution._weight_files import finite
-from tracer_hooks.errors import AttributionError
+from tracer_hooks.attribution._structural._logit import Logits, fit_shares, normalised, pool
+from tracer_hooks.attribution._weight_files import finite, read_saved, write_saved
+from tracer_hooks.errors import AttributionError, TracerHooksError
 from tracer_hooks.schema import Attribution, ErrorMode, Evidence, LabeledTrajectory, Trajectory, Usage
+
+_MODELS = "tracer_hooks_models"
+_PREFILL_MODEL = "TRACER_HOOKS_PREFILL_MODEL"
+
+
+def installed_members() -> dict[str, Scorer]:
+    """``structural``; with tracer-hooks-models ``encoder``, and ``prefill`` where a language model for it is set."""
+    names = ["structural"]
+    if not without_encoder():
+        names.append("encoder")
+    if os.environ.get(_PREFILL_MODEL) and find_spec(_MODELS) is not None:
+        names.append("prefill")
+    return {name: member for name in names if (member := _made(name)) is not None}
+
+
+def say_what_is_missing() -> None:
+    """Say once in the log that an ensemble has no encoder; when it has something to judge, and not when it is made."""
+    if missing := without_encoder():
+        warn_once("ensemble without encoder", "the attributor 'ensemble' runs without 'encoder': %s", missing)
+
+
+def without_encoder() -> str:
+    """Why the encoder cannot be a member, and what to install; empty where it can."""
+    if find_spec(_MODELS) is None:
+        return "tracer-hooks-models is not installed. Run: pip install 'tracer-hooks[models]'"
+    return ""
+
+
+def _made(name: str) -> Scorer | None:
+    try:
+        member = get_attributor(name)
+    except TracerHooksError:
+        if name == "structural":
+            raise
+        return None  # `tracer-hooks doctor` says why; the others can do without it
+    return member if isinstance(member, Scorer) else None
+
+
+_FOLDS = 4
+_FEWEST = 5
+
+
+def fit_ensemble(
+    members: Mapping[str, Scorer],
+    labeled: Sequence[LabeledTrajectory],
+    *,
+    shipped: Callable[[Trajectory], StepScores | None],
+    seed: int,
+) -> tuple[dict[str, Scorer], dict[str, float], FitReport]:
+    """The fitted members, their shares, and what the whole gained.
+
+    Args:
+        members: The methods by name; those that are not fittable stay as they are.
+        labeled: Trajectories, some of them with a decisive step.
+        shipped: How steps were scored before.
+        seed: Of the folds.
+
+    Raises:
+        AttributionError: Fewer than five of them have a decisive step.
+    """
+    require("scipy", extra="fit", feature="fitting an attributor")
+    usable = [one for one in labeled if one.decisive is not None and one.trajectory.steps]
+    if len(usable) < _FEWEST:
+        raise AttributionError(
+            f"{len(usable)} of {len(labeled)} trajectories have a decisive step, expected at least {_FEWEST}. "
+            "Label more of them (schema: LabeledTrajectory.decisive), or use the attributor as it is shipped"
+        )
+    beliefs = _out_of_fold(members, usable, seed)
+    targets = [one.decisive.step for one in usable if one.decisive is not None]
+    shares = fit_shares(beliefs, targets).tolist()
+    fitted = {name: _fitted(member, usable, seed) for name, member in members.items()}
+    pooled = [pool(one, shares) for one in beliefs]
+    before = [scores.steps if (scores := shipped(one.trajectory)) is not None else (0.0,) for one in usable]
+    report = FitReport(
+        trajectories=len(usable),
+        questions=len({_group(one) for one in usable}),
+        shipped_step=_step_accuracy(usable, [np.array(one) for one in before]),
+        shipped_agent=_agent_accuracy(usable, [np.array(one) for one in before]),
+        fitted_step=_step_accuracy(usable, pooled),
+        fitted_agent=_agent_accuracy(usable, pooled),
+        chosen=", ".join(f"{name} x {share:.2f}" for name, share in zip(members, shares, strict=True)),
+    )
+    return fitted, dict(zip(members, shares, strict=True)), report
+
+
+def _out_of_fold(members: Mapping[str, Scorer], labeled: Sequence[LabeledTrajectory], seed: int) -> list[list[Logits]]:
+    """For each trajectory the log-beliefs of each member, fitted without the trajectory's question."""
+    groups = [_group(one) for one in labeled]
+    folds = grouped_folds(groups, min(_FOLDS, len(set(groups))), shuffle=np.random.default_rng(seed).shuffle)
+    beliefs: list[list[Logits]] = [[] for _ in labeled]
+    for member in members.values():
+        for number in sorted(set(folds)):
+            judge = _fitted(member, [one for one, own in zip(labeled, folds, strict=True) if own != number], seed)
+            for place, own in enumerate(folds):
+                if own == number:
+                    beliefs[place].append(_belief(judge, labeled[place].trajectory))
+    return beliefs
+
+
+def _fitted(member: Scorer, labeled: Sequence[LabeledTrajectory], seed: int) -> Scorer:
+    if not isinstance(member, Fittable):
+        return member
+    judge = fitted_only(member, labeled, seed=seed)
+    return judge if isinstance(judge, Scorer) else member
+
+
+def _belief(judge: Scorer, trajectory: Trajectory) -> Logits:
+    scores = judge.score(trajectory)
+    return normalised(np.zeros(len(trajectory.steps)) if scores is None else np.array(scores.steps))
+
+
+def _group(labeled: LabeledTrajectory) -> str:
+    return labeled.question_id or labeled.trajectory.task or labeled.trajectory.run_id
+
+
+def _step_accuracy(labeled: Sequence[LabeledTrajectory], logits: Sequence[Logits]) -> float:
+    hits = [
+        one.decisive is not None and int(own.argmax()) == one.decisive.step
+        for one, own in zip(labeled, logits, strict=True)
+    ]
+    return sum(hits) / len(hits)
+
+
+def _agent_accuracy(labeled: Sequence[LabeledTrajectory], logits: Sequence[Logits]) -> float:
+    hits = [
+        one.decisive is not None and fold(one.trajectory.steps[int(own.argmax())].agent) == fold(one.decisive.agent)
+        for one, own in zip(labeled, logits, strict=True)
+    ]
+    return sum(hits) / len(hits)
+
 
 VERSION = 1
 _MOST_SHARES = 1e6
@@ -127,7 +259,7 @@ class EnsembleAttributor:
         suspected = suspicion(view.trace, view.signals, view)
         if suspected.refused is not None:
             return abstention(trajectory, suspected.refused, attributor=signature, belief=belief)
-        answer = Answer(belief=belief, scores=scores, signals=view.signals, symptoms=suspected.evidence)
+        answer = AttributorAnswer(belief=belief, scores=scores, signals=view.signals, symptoms=suspected.evidence)
         return attribution_of(view.trace, answer, attributor=signature)
 
 
