@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import importlib
+import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Self, TypeVar, overload
@@ -13,29 +14,39 @@ from typing import Any, Self, TypeVar, overload
 from tracer_hooks._moved import moved_name
 from tracer_hooks.errors import MissingExtraError
 
+_IMPORT = re.compile(r"^    from (\S+) import (\([^)]*\)|[^\n(]*)", re.MULTILINE)
+_AS_ITSELF = re.compile(r"\b(\w+) as \1\b")
 
-def lazy_names(package: str, homes: Mapping[str, Iterable[str]]) -> None:
+
+def lazy_names(package: str, *, eager: Iterable[str] = ()) -> list[str]:
     """Let a package load its names when they are asked for; its ``__init__`` calls this last.
 
-    ``if TYPE_CHECKING:`` it imports the same names from the same homes, for type checkers and editors. They do not see
-    the ``__getattr__`` that the package gets here, so that a name that does not exist stays an error to them.
+    ``if TYPE_CHECKING:`` the package imports each name from its home, ``as`` itself, for type checkers and editors; the
+    same lines are read here, so that a name is written once. Type checkers do not see the ``__getattr__`` that the
+    package gets here: a name that does not exist stays an error to them.
 
     Args:
-        package: The package's ``__name__``. Its ``__all__`` is what ``dir`` lists.
-        homes: The names that each module defines. A module is named relative to the package: ``"._log"``.
+        package: The package's ``__name__``.
+        eager: Public names that the package defines itself.
+
+    Returns:
+        The package's public names, sorted: its ``__all__``.
     """
     module = sys.modules[package]
-    home_of = {name: home for home, names in homes.items() for name in names}
+    source = module.__loader__.get_source(package)  # type: ignore[union-attr]
+    home_of = {name: home for home, names in _IMPORT.findall(source) for name in _AS_ITSELF.findall(names)}
+    public = sorted({*home_of, *eager})
 
     def load(name: str) -> Any:
         home = home_of.get(name)
         if home is None:
             return moved_name(package, name)
-        value = getattr(import_module(home, package), name)
+        value = getattr(import_module(home), name)
         setattr(module, name, value)  # so that this function is asked only once
         return value
 
-    vars(module).update(__getattr__=load, __dir__=lambda: sorted(module.__all__))
+    vars(module).update(__getattr__=load, __dir__=lambda: public)
+    return public
 
 
 def require(module: str, *, extra: str, feature: str) -> ModuleType:

@@ -52,6 +52,7 @@ NAMES = {
         "Stated": "tracer_hooks.datasets:OutcomeOverride",
         "StatedRun": "tracer_hooks.datasets:OverriddenRun",
     },
+    f"{__package__}.suites.architectures": {"Said": "tracer_hooks_lab.teams:TeamUtterance"},
     f"{__package__}.faults": {"ChatEndpoint": "tracer_hooks.endpoint:Endpoint"},
     "tracer_hooks.repairs": {"Written": "tracer_hooks.endpoint:ChatCompletion"},
     "tracer_hooks.replay": {
@@ -59,7 +60,10 @@ NAMES = {
         "Spending": "tracer_hooks.budget",
         "Teller": "tracer_hooks.replay:RepairInjector",
     },
-    "tracer_hooks.evaluation": {"rivals": "tracer_hooks.evaluation:compare_attributors"},
+    "tracer_hooks.evaluation": {
+        "Calibration": "tracer_hooks.evaluation:CalibrationFigures",
+        "rivals": "tracer_hooks.evaluation:compare_attributors",
+    },
     "tracer_hooks.telemetry": {
         "ContentGate": "tracer_hooks.telemetry:ContentPolicy",
         "gated_attribution": "tracer_hooks.telemetry:redacted_attribution",

@@ -8,239 +8,76 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks._files import make_folder, opener, seal, write_files
-    from tracer_hooks._folds import grouped_folds
-    from tracer_hooks._guard import warn_once
-    from tracer_hooks._lazy import cached_property, require
-    from tracer_hooks._reading import brief, first_problem, read_bytes
-    from tracer_hooks.attribution._abstaining import INCOMPLETE, Refusal, refusal_of
-    from tracer_hooks.attribution._answering import has_content
-    from tracer_hooks.attribution._features import FeatureTable, features_of
-    from tracer_hooks.attribution._judge._attributor import header_chars
-    from tracer_hooks.attribution._judge._calls import CallLog, JudgeResources, JudgeSession, Meter, ReplyCache
-    from tracer_hooks.attribution._judge._case import JudgeCase, verdict_of
-    from tracer_hooks.attribution._judge._options import JUDGE, options_as_json
-    from tracer_hooks.attribution._judge._prompts import find_quote, opening
-    from tracer_hooks.attribution._judge._protocols import ALL_AT_ONCE, whole_run
-    from tracer_hooks.attribution._judge._replies import ChoiceReply, ReplyError, VerdictReply, parse_reply
-    from tracer_hooks.attribution._judge._shortlist import (
-        SHORTLIST,
-        first_of,
-        labels_for,
-        orders,
-        shortlist_choice,
-        values_of,
-    )
-    from tracer_hooks.attribution._reading import Trace
-    from tracer_hooks.attribution._reading._roles import Role, fold, roles_of
-    from tracer_hooks.attribution._reading._trace import EXACT_STEPS, text_limit
-    from tracer_hooks.attribution._structural._attributor import AgentHead
-    from tracer_hooks.attribution._weight_files import (
-        finite,
-        pin_weights,
-        read_saved,
-        read_weights,
-        reason_of,
-        refuse_changed,
-        write_saved,
-    )
-    from tracer_hooks.datasets._labeled import count_of, is_clean, number_of, question_groups, step_text, text_of
-    from tracer_hooks.datasets._near_duplicates import clusters
-    from tracer_hooks.rerun._targets import check_for, is_judged
-    from tracer_hooks.runtime import (
-        Check,
-        Expected,
-        TeamCard,
-        attributors_folder,
-        forget_calibrated,
-        save_calibrated,
-        team_card,
-    )
+    from tracer_hooks._files import make_folder as make_folder
+    from tracer_hooks._files import opener as opener
+    from tracer_hooks._files import seal as seal
+    from tracer_hooks._files import write_files as write_files
+    from tracer_hooks._folds import grouped_folds as grouped_folds
+    from tracer_hooks._guard import warn_once as warn_once
+    from tracer_hooks._lazy import cached_property as cached_property
+    from tracer_hooks._lazy import require as require
+    from tracer_hooks._reading import brief as brief
+    from tracer_hooks._reading import first_problem as first_problem
+    from tracer_hooks._reading import read_bytes as read_bytes
+    from tracer_hooks.attribution._abstaining import INCOMPLETE as INCOMPLETE
+    from tracer_hooks.attribution._abstaining import Refusal as Refusal
+    from tracer_hooks.attribution._abstaining import refusal_of as refusal_of
+    from tracer_hooks.attribution._answering import has_content as has_content
+    from tracer_hooks.attribution._features import FeatureTable as FeatureTable
+    from tracer_hooks.attribution._features import features_of as features_of
+    from tracer_hooks.attribution._judge._attributor import header_chars as header_chars
+    from tracer_hooks.attribution._judge._calls import CallLog as CallLog
+    from tracer_hooks.attribution._judge._calls import JudgeResources as JudgeResources
+    from tracer_hooks.attribution._judge._calls import JudgeSession as JudgeSession
+    from tracer_hooks.attribution._judge._calls import Meter as Meter
+    from tracer_hooks.attribution._judge._calls import ReplyCache as ReplyCache
+    from tracer_hooks.attribution._judge._case import JudgeCase as JudgeCase
+    from tracer_hooks.attribution._judge._case import verdict_of as verdict_of
+    from tracer_hooks.attribution._judge._options import JUDGE as JUDGE
+    from tracer_hooks.attribution._judge._options import options_as_json as options_as_json
+    from tracer_hooks.attribution._judge._prompts import find_quote as find_quote
+    from tracer_hooks.attribution._judge._prompts import opening as opening
+    from tracer_hooks.attribution._judge._protocols import ALL_AT_ONCE as ALL_AT_ONCE
+    from tracer_hooks.attribution._judge._protocols import whole_run as whole_run
+    from tracer_hooks.attribution._judge._replies import ChoiceReply as ChoiceReply
+    from tracer_hooks.attribution._judge._replies import ReplyError as ReplyError
+    from tracer_hooks.attribution._judge._replies import VerdictReply as VerdictReply
+    from tracer_hooks.attribution._judge._replies import parse_reply as parse_reply
+    from tracer_hooks.attribution._judge._shortlist import SHORTLIST as SHORTLIST
+    from tracer_hooks.attribution._judge._shortlist import first_of as first_of
+    from tracer_hooks.attribution._judge._shortlist import labels_for as labels_for
+    from tracer_hooks.attribution._judge._shortlist import orders as orders
+    from tracer_hooks.attribution._judge._shortlist import shortlist_choice as shortlist_choice
+    from tracer_hooks.attribution._judge._shortlist import values_of as values_of
+    from tracer_hooks.attribution._reading import Trace as Trace
+    from tracer_hooks.attribution._reading._roles import Role as Role
+    from tracer_hooks.attribution._reading._roles import fold as fold
+    from tracer_hooks.attribution._reading._roles import roles_of as roles_of
+    from tracer_hooks.attribution._reading._trace import EXACT_STEPS as EXACT_STEPS
+    from tracer_hooks.attribution._reading._trace import text_limit as text_limit
+    from tracer_hooks.attribution._structural._attributor import AgentHead as AgentHead
+    from tracer_hooks.attribution._weight_files import finite as finite
+    from tracer_hooks.attribution._weight_files import pin_weights as pin_weights
+    from tracer_hooks.attribution._weight_files import read_saved as read_saved
+    from tracer_hooks.attribution._weight_files import read_weights as read_weights
+    from tracer_hooks.attribution._weight_files import reason_of as reason_of
+    from tracer_hooks.attribution._weight_files import refuse_changed as refuse_changed
+    from tracer_hooks.attribution._weight_files import write_saved as write_saved
+    from tracer_hooks.datasets._labeled import count_of as count_of
+    from tracer_hooks.datasets._labeled import is_clean as is_clean
+    from tracer_hooks.datasets._labeled import number_of as number_of
+    from tracer_hooks.datasets._labeled import question_groups as question_groups
+    from tracer_hooks.datasets._labeled import step_text as step_text
+    from tracer_hooks.datasets._labeled import text_of as text_of
+    from tracer_hooks.datasets._near_duplicates import clusters as clusters
+    from tracer_hooks.rerun._targets import check_for as check_for
+    from tracer_hooks.rerun._targets import is_judged as is_judged
+    from tracer_hooks.runtime import Check as Check
+    from tracer_hooks.runtime import Expected as Expected
+    from tracer_hooks.runtime import TeamCard as TeamCard
+    from tracer_hooks.runtime import attributors_folder as attributors_folder
+    from tracer_hooks.runtime import forget_calibrated as forget_calibrated
+    from tracer_hooks.runtime import save_calibrated as save_calibrated
+    from tracer_hooks.runtime import team_card as team_card
 
-__all__ = [
-    "ALL_AT_ONCE",
-    "EXACT_STEPS",
-    "INCOMPLETE",
-    "JUDGE",
-    "SHORTLIST",
-    "AgentHead",
-    "CallLog",
-    "Check",
-    "ChoiceReply",
-    "Expected",
-    "FeatureTable",
-    "JudgeCase",
-    "JudgeResources",
-    "JudgeSession",
-    "Meter",
-    "Refusal",
-    "ReplyCache",
-    "ReplyError",
-    "Role",
-    "TeamCard",
-    "Trace",
-    "VerdictReply",
-    "attributors_folder",
-    "brief",
-    "cached_property",
-    "check_for",
-    "clusters",
-    "count_of",
-    "features_of",
-    "find_quote",
-    "finite",
-    "first_of",
-    "first_problem",
-    "fold",
-    "forget_calibrated",
-    "grouped_folds",
-    "has_content",
-    "header_chars",
-    "is_clean",
-    "is_judged",
-    "labels_for",
-    "lazy_names",
-    "make_folder",
-    "number_of",
-    "opener",
-    "opening",
-    "options_as_json",
-    "orders",
-    "parse_reply",
-    "pin_weights",
-    "question_groups",
-    "read_bytes",
-    "read_saved",
-    "read_weights",
-    "reason_of",
-    "refusal_of",
-    "refuse_changed",
-    "require",
-    "roles_of",
-    "save_calibrated",
-    "seal",
-    "shortlist_choice",
-    "step_text",
-    "team_card",
-    "text_limit",
-    "text_of",
-    "values_of",
-    "verdict_of",
-    "warn_once",
-    "whole_run",
-    "write_files",
-    "write_saved",
-]
-
-lazy_names(
-    __name__,
-    {
-        "tracer_hooks._files": (
-            "make_folder",
-            "opener",
-            "seal",
-            "write_files",
-        ),
-        "tracer_hooks._folds": ("grouped_folds",),
-        "tracer_hooks._guard": ("warn_once",),
-        "tracer_hooks._lazy": (
-            "cached_property",
-            "require",
-        ),
-        "tracer_hooks._reading": (
-            "brief",
-            "first_problem",
-            "read_bytes",
-        ),
-        "tracer_hooks.attribution._abstaining": (
-            "INCOMPLETE",
-            "Refusal",
-            "refusal_of",
-        ),
-        "tracer_hooks.attribution._answering": ("has_content",),
-        "tracer_hooks.attribution._features": (
-            "FeatureTable",
-            "features_of",
-        ),
-        "tracer_hooks.attribution._judge._attributor": ("header_chars",),
-        "tracer_hooks.attribution._judge._calls": (
-            "CallLog",
-            "JudgeResources",
-            "JudgeSession",
-            "Meter",
-            "ReplyCache",
-        ),
-        "tracer_hooks.attribution._judge._case": (
-            "JudgeCase",
-            "verdict_of",
-        ),
-        "tracer_hooks.attribution._judge._options": (
-            "JUDGE",
-            "options_as_json",
-        ),
-        "tracer_hooks.attribution._judge._prompts": (
-            "find_quote",
-            "opening",
-        ),
-        "tracer_hooks.attribution._judge._protocols": (
-            "ALL_AT_ONCE",
-            "whole_run",
-        ),
-        "tracer_hooks.attribution._judge._replies": (
-            "ChoiceReply",
-            "ReplyError",
-            "VerdictReply",
-            "parse_reply",
-        ),
-        "tracer_hooks.attribution._judge._shortlist": (
-            "SHORTLIST",
-            "first_of",
-            "labels_for",
-            "orders",
-            "shortlist_choice",
-            "values_of",
-        ),
-        "tracer_hooks.attribution._reading": ("Trace",),
-        "tracer_hooks.attribution._reading._roles": (
-            "Role",
-            "fold",
-            "roles_of",
-        ),
-        "tracer_hooks.attribution._reading._trace": (
-            "EXACT_STEPS",
-            "text_limit",
-        ),
-        "tracer_hooks.attribution._structural._attributor": ("AgentHead",),
-        "tracer_hooks.attribution._weight_files": (
-            "finite",
-            "pin_weights",
-            "read_saved",
-            "read_weights",
-            "reason_of",
-            "refuse_changed",
-            "write_saved",
-        ),
-        "tracer_hooks.datasets._labeled": (
-            "count_of",
-            "is_clean",
-            "number_of",
-            "question_groups",
-            "step_text",
-            "text_of",
-        ),
-        "tracer_hooks.datasets._near_duplicates": ("clusters",),
-        "tracer_hooks.rerun._targets": (
-            "check_for",
-            "is_judged",
-        ),
-        "tracer_hooks.runtime": (
-            "Check",
-            "Expected",
-            "TeamCard",
-            "attributors_folder",
-            "forget_calibrated",
-            "save_calibrated",
-            "team_card",
-        ),
-    },
-)
+__all__ = lazy_names(__name__, eager=["lazy_names"])

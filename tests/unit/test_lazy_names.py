@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 import tracer_hooks
-from tracer_hooks._lazy import lazy_names
 
 ROOT = Path(tracer_hooks.__file__).parent
-LAZY = sorted(path for path in ROOT.rglob("__init__.py") if "\nlazy_names(" in path.read_text(encoding="utf-8"))
+LAZY = sorted(path for path in ROOT.rglob("__init__.py") if "__all__ = lazy_names(" in path.read_text(encoding="utf-8"))
 
 
 def package(path: Path) -> str:
@@ -26,22 +25,24 @@ def test_there_are_lazy_packages() -> None:
 
 
 @pytest.mark.parametrize("path", LAZY, ids=package)
-def test_type_checkers_see_the_names_where_they_are_loaded_from(path: Path) -> None:
+def test_type_checkers_see_each_name_once_where_it_is_loaded_from(path: Path) -> None:
     source = ast.parse(path.read_text(encoding="utf-8"))
     (checked,) = [node for node in source.body if isinstance(node, ast.If)]
-    calls = [node.value for node in source.body if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)]
-    (call,) = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "lazy_names"]
-    homes = ast.literal_eval(call.args[1])
-    seen = {
-        (node.module.removeprefix(package(path)), alias.name)
+    assert all(isinstance(node, ast.ImportFrom) for node in checked.body)
+    seen = [
+        (node.module, alias.name, alias.asname)
         for node in checked.body
-        if isinstance(node, ast.ImportFrom) and node.module
+        if isinstance(node, ast.ImportFrom)
         for alias in node.names
-    }
-    assert seen == {(home, name) for home, names in homes.items() for name in names}
+    ]
     module = import_module(package(path))
-    assert {name for _, name in seen} == set(module.__all__) - {"__version__"}
-    assert dir(module) == sorted(module.__all__)
+    names = [name for _, name, _ in seen]
+    assert sorted({*names, *(["__version__"] if package(path) == "tracer_hooks" else [])}) == module.__all__
+    assert len(names) == len(set(names))
+    assert dir(module) == module.__all__
+    for home, name, asname in seen:
+        assert name == asname
+        assert getattr(module, name) is getattr(import_module(str(home)), name)
 
 
 def test_a_name_is_loaded_once_and_an_unknown_one_is_an_attribute_error() -> None:
@@ -63,11 +64,17 @@ def test_a_name_is_loaded_once_and_an_unknown_one_is_an_attribute_error() -> Non
 def test_a_home_that_cannot_be_loaded_says_why_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "lazy_package_of_a_test"
     folder.mkdir()
-    (folder / "__init__.py").write_text("__all__ = ['one']\n")
+    (folder / "__init__.py").write_text(
+        "from typing import TYPE_CHECKING\n"
+        "from tracer_hooks._lazy import lazy_names\n"
+        "if TYPE_CHECKING:\n"
+        "    from lazy_package_of_a_test._broken import one as one\n"
+        "__all__ = lazy_names(__name__)\n"
+    )
     (folder / "_broken.py").write_text("raise RuntimeError('broken')\n")
     monkeypatch.syspath_prepend(tmp_path)
     module = import_module(folder.name)
-    lazy_names(folder.name, {"._broken": ("one",)})
+    assert module.__all__ == ["one"]
     for _ in range(2):
         with pytest.raises(RuntimeError, match="broken"):
             _ = module.one

@@ -5,91 +5,30 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks.attribution._abstaining import ENVIRONMENT_FAULT, blames_environment, is_environment_fault
-    from tracer_hooks.attribution._contrast import ContrastAttributor, ContrastOptions, RunSource
-    from tracer_hooks.attribution._diagnose import diagnose_each, diagnose_trajectory, fault_of_answer
-    from tracer_hooks.attribution._ensemble import EnsembleAttributor
-    from tracer_hooks.attribution._judge import JudgeAttributor, JudgeBudget, JudgeOptions
-    from tracer_hooks.attribution._protocol import (
-        Attributor,
-        FitReport,
-        Fittable,
-        Scorer,
-        StepScores,
-        TenMore,
-        fitted_only,
-    )
-    from tracer_hooks.attribution._reading import expected_values
-    from tracer_hooks.attribution._registry import attributor_names, get_attributor, register_attributor
-    from tracer_hooks.attribution._structural import StructuralAttributor
+    from tracer_hooks.attribution._abstaining import ENVIRONMENT_FAULT as ENVIRONMENT_FAULT
+    from tracer_hooks.attribution._abstaining import blames_environment as blames_environment
+    from tracer_hooks.attribution._abstaining import is_environment_fault as is_environment_fault
+    from tracer_hooks.attribution._contrast import ContrastAttributor as ContrastAttributor
+    from tracer_hooks.attribution._contrast import ContrastOptions as ContrastOptions
+    from tracer_hooks.attribution._contrast import RunSource as RunSource
+    from tracer_hooks.attribution._diagnose import diagnose_each as diagnose_each
+    from tracer_hooks.attribution._diagnose import diagnose_trajectory as diagnose_trajectory
+    from tracer_hooks.attribution._diagnose import fault_of_answer as fault_of_answer
+    from tracer_hooks.attribution._ensemble import EnsembleAttributor as EnsembleAttributor
+    from tracer_hooks.attribution._judge import JudgeAttributor as JudgeAttributor
+    from tracer_hooks.attribution._judge import JudgeBudget as JudgeBudget
+    from tracer_hooks.attribution._judge import JudgeOptions as JudgeOptions
+    from tracer_hooks.attribution._protocol import Attributor as Attributor
+    from tracer_hooks.attribution._protocol import FitReport as FitReport
+    from tracer_hooks.attribution._protocol import Fittable as Fittable
+    from tracer_hooks.attribution._protocol import Scorer as Scorer
+    from tracer_hooks.attribution._protocol import StepScores as StepScores
+    from tracer_hooks.attribution._protocol import TenMore as TenMore
+    from tracer_hooks.attribution._protocol import fitted_only as fitted_only
+    from tracer_hooks.attribution._reading import expected_values as expected_values
+    from tracer_hooks.attribution._registry import attributor_names as attributor_names
+    from tracer_hooks.attribution._registry import get_attributor as get_attributor
+    from tracer_hooks.attribution._registry import register_attributor as register_attributor
+    from tracer_hooks.attribution._structural import StructuralAttributor as StructuralAttributor
 
-__all__ = [
-    "ENVIRONMENT_FAULT",
-    "Attributor",
-    "ContrastAttributor",
-    "ContrastOptions",
-    "EnsembleAttributor",
-    "FitReport",
-    "Fittable",
-    "JudgeAttributor",
-    "JudgeBudget",
-    "JudgeOptions",
-    "RunSource",
-    "Scorer",
-    "StepScores",
-    "StructuralAttributor",
-    "TenMore",
-    "attributor_names",
-    "blames_environment",
-    "diagnose_each",
-    "diagnose_trajectory",
-    "expected_values",
-    "fault_of_answer",
-    "fitted_only",
-    "get_attributor",
-    "is_environment_fault",
-    "register_attributor",
-]
-
-lazy_names(
-    __name__,
-    {
-        "._abstaining": (
-            "ENVIRONMENT_FAULT",
-            "blames_environment",
-            "is_environment_fault",
-        ),
-        "._contrast": (
-            "ContrastAttributor",
-            "ContrastOptions",
-            "RunSource",
-        ),
-        "._diagnose": (
-            "diagnose_each",
-            "diagnose_trajectory",
-            "fault_of_answer",
-        ),
-        "._ensemble": ("EnsembleAttributor",),
-        "._judge": (
-            "JudgeAttributor",
-            "JudgeBudget",
-            "JudgeOptions",
-        ),
-        "._protocol": (
-            "Attributor",
-            "FitReport",
-            "Fittable",
-            "Scorer",
-            "StepScores",
-            "TenMore",
-            "fitted_only",
-        ),
-        "._reading": ("expected_values",),
-        "._registry": (
-            "attributor_names",
-            "get_attributor",
-            "register_attributor",
-        ),
-        "._structural": ("StructuralAttributor",),
-    },
-)
+__all__ = lazy_names(__name__)

@@ -5,52 +5,19 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks.datasets._labeled import LabeledSet, Pair, read_parquet, write_parquet
-    from tracer_hooks.datasets._load import FORMATS, load
-    from tracer_hooks.datasets._near_duplicates import near_duplicates
-    from tracer_hooks.datasets._record import LoadedRecord
-    from tracer_hooks.datasets._stated import OutcomeOverride, OutcomeSource, OverriddenRun, final_answer, lacks
-    from tracer_hooks.journal import write_atomically
+    from tracer_hooks.datasets._labeled import LabeledSet as LabeledSet
+    from tracer_hooks.datasets._labeled import Pair as Pair
+    from tracer_hooks.datasets._labeled import read_parquet as read_parquet
+    from tracer_hooks.datasets._labeled import write_parquet as write_parquet
+    from tracer_hooks.datasets._load import FORMATS as FORMATS
+    from tracer_hooks.datasets._load import load as load
+    from tracer_hooks.datasets._near_duplicates import near_duplicates as near_duplicates
+    from tracer_hooks.datasets._record import LoadedRecord as LoadedRecord
+    from tracer_hooks.datasets._stated import OutcomeOverride as OutcomeOverride
+    from tracer_hooks.datasets._stated import OutcomeSource as OutcomeSource
+    from tracer_hooks.datasets._stated import OverriddenRun as OverriddenRun
+    from tracer_hooks.datasets._stated import final_answer as final_answer
+    from tracer_hooks.datasets._stated import lacks as lacks
+    from tracer_hooks.journal import write_atomically as write_atomically
 
-__all__ = [
-    "FORMATS",
-    "LabeledSet",
-    "LoadedRecord",
-    "OutcomeOverride",
-    "OutcomeSource",
-    "OverriddenRun",
-    "Pair",
-    "final_answer",
-    "lacks",
-    "load",
-    "near_duplicates",
-    "read_parquet",
-    "write_atomically",
-    "write_parquet",
-]
-
-lazy_names(
-    __name__,
-    {
-        "._near_duplicates": ("near_duplicates",),
-        "._labeled": (
-            "LabeledSet",
-            "Pair",
-            "read_parquet",
-            "write_parquet",
-        ),
-        "._load": (
-            "FORMATS",
-            "load",
-        ),
-        "._record": ("LoadedRecord",),
-        "._stated": (
-            "OutcomeOverride",
-            "OutcomeSource",
-            "OverriddenRun",
-            "final_answer",
-            "lacks",
-        ),
-        "tracer_hooks.journal": ("write_atomically",),
-    },
-)
+__all__ = lazy_names(__name__)

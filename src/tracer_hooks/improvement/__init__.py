@@ -5,123 +5,44 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks.improvement._acceptance import AcceptanceRule, AcceptanceTest, Decision, PairedEvidence
-    from tracer_hooks.improvement._improvement import (
-        BeforeAfter,
-        ImproveEstimate,
-        Improvement,
-        ImproveOptions,
-        ImprovePhase,
-        ImproveProgress,
-        PassShare,
-        RefusedVersion,
-        TrialPair,
-    )
-    from tracer_hooks.improvement._improver import Improver, improve
-    from tracer_hooks.improvement._plan import FEWEST_TASKS, JournaledChat, Split
-    from tracer_hooks.improvement._prompt_search import (
-        BlameSelector,
-        FoundCandidate,
-        SearchOptions,
-        SearchResult,
-        Selector,
-        blame_mass,
-        search_prompts,
-    )
-    from tracer_hooks.improvement._prompt_writer import (
-        GepaWriter,
-        JudgedRun,
-        PromptCase,
-        PromptWriter,
-        Trials,
-        TriedPrompt,
-        WrittenPrompt,
-    )
-    from tracer_hooks.improvement._rewriter import LLMRewriter, most_characters
-    from tracer_hooks.improvement._summary import summarize
-    from tracer_hooks.improvement._team_trials import PromptedTeam, TeamTrials, TrialOptions
-    from tracer_hooks.runtime._prompt_watch import PromptWatch
+    from tracer_hooks.improvement._acceptance import AcceptanceRule as AcceptanceRule
+    from tracer_hooks.improvement._acceptance import AcceptanceTest as AcceptanceTest
+    from tracer_hooks.improvement._acceptance import Decision as Decision
+    from tracer_hooks.improvement._acceptance import PairedEvidence as PairedEvidence
+    from tracer_hooks.improvement._improvement import BeforeAfter as BeforeAfter
+    from tracer_hooks.improvement._improvement import ImproveEstimate as ImproveEstimate
+    from tracer_hooks.improvement._improvement import Improvement as Improvement
+    from tracer_hooks.improvement._improvement import ImproveOptions as ImproveOptions
+    from tracer_hooks.improvement._improvement import ImprovePhase as ImprovePhase
+    from tracer_hooks.improvement._improvement import ImproveProgress as ImproveProgress
+    from tracer_hooks.improvement._improvement import PassShare as PassShare
+    from tracer_hooks.improvement._improvement import RefusedVersion as RefusedVersion
+    from tracer_hooks.improvement._improvement import TrialPair as TrialPair
+    from tracer_hooks.improvement._improver import Improver as Improver
+    from tracer_hooks.improvement._improver import improve as improve
+    from tracer_hooks.improvement._plan import FEWEST_TASKS as FEWEST_TASKS
+    from tracer_hooks.improvement._plan import JournaledChat as JournaledChat
+    from tracer_hooks.improvement._plan import Split as Split
+    from tracer_hooks.improvement._prompt_search import BlameSelector as BlameSelector
+    from tracer_hooks.improvement._prompt_search import FoundCandidate as FoundCandidate
+    from tracer_hooks.improvement._prompt_search import SearchOptions as SearchOptions
+    from tracer_hooks.improvement._prompt_search import SearchResult as SearchResult
+    from tracer_hooks.improvement._prompt_search import Selector as Selector
+    from tracer_hooks.improvement._prompt_search import blame_mass as blame_mass
+    from tracer_hooks.improvement._prompt_search import search_prompts as search_prompts
+    from tracer_hooks.improvement._prompt_writer import GepaWriter as GepaWriter
+    from tracer_hooks.improvement._prompt_writer import JudgedRun as JudgedRun
+    from tracer_hooks.improvement._prompt_writer import PromptCase as PromptCase
+    from tracer_hooks.improvement._prompt_writer import PromptWriter as PromptWriter
+    from tracer_hooks.improvement._prompt_writer import Trials as Trials
+    from tracer_hooks.improvement._prompt_writer import TriedPrompt as TriedPrompt
+    from tracer_hooks.improvement._prompt_writer import WrittenPrompt as WrittenPrompt
+    from tracer_hooks.improvement._rewriter import LLMRewriter as LLMRewriter
+    from tracer_hooks.improvement._rewriter import most_characters as most_characters
+    from tracer_hooks.improvement._summary import summarize as summarize
+    from tracer_hooks.improvement._team_trials import PromptedTeam as PromptedTeam
+    from tracer_hooks.improvement._team_trials import TeamTrials as TeamTrials
+    from tracer_hooks.improvement._team_trials import TrialOptions as TrialOptions
+    from tracer_hooks.runtime._prompt_watch import PromptWatch as PromptWatch
 
-__all__ = [
-    "FEWEST_TASKS",
-    "AcceptanceRule",
-    "AcceptanceTest",
-    "BeforeAfter",
-    "BlameSelector",
-    "Decision",
-    "FoundCandidate",
-    "GepaWriter",
-    "ImproveEstimate",
-    "ImproveOptions",
-    "ImprovePhase",
-    "ImproveProgress",
-    "Improvement",
-    "Improver",
-    "JournaledChat",
-    "JudgedRun",
-    "LLMRewriter",
-    "PairedEvidence",
-    "PassShare",
-    "PromptCase",
-    "PromptWatch",
-    "PromptWriter",
-    "PromptedTeam",
-    "RefusedVersion",
-    "SearchOptions",
-    "SearchResult",
-    "Selector",
-    "Split",
-    "TeamTrials",
-    "TrialOptions",
-    "TrialPair",
-    "Trials",
-    "TriedPrompt",
-    "WrittenPrompt",
-    "blame_mass",
-    "improve",
-    "most_characters",
-    "search_prompts",
-    "summarize",
-]
-
-lazy_names(
-    __name__,
-    {
-        "._acceptance": ("AcceptanceRule", "AcceptanceTest", "Decision", "PairedEvidence"),
-        "._improvement": (
-            "BeforeAfter",
-            "ImproveEstimate",
-            "ImproveOptions",
-            "ImprovePhase",
-            "ImproveProgress",
-            "Improvement",
-            "PassShare",
-            "RefusedVersion",
-            "TrialPair",
-        ),
-        "._improver": ("Improver", "improve"),
-        "._plan": ("FEWEST_TASKS", "JournaledChat", "Split"),
-        "._prompt_search": (
-            "BlameSelector",
-            "FoundCandidate",
-            "SearchOptions",
-            "SearchResult",
-            "Selector",
-            "blame_mass",
-            "search_prompts",
-        ),
-        "._prompt_writer": (
-            "GepaWriter",
-            "JudgedRun",
-            "PromptCase",
-            "PromptWriter",
-            "Trials",
-            "TriedPrompt",
-            "WrittenPrompt",
-        ),
-        "._rewriter": ("LLMRewriter", "most_characters"),
-        "._summary": ("summarize",),
-        "._team_trials": ("PromptedTeam", "TeamTrials", "TrialOptions"),
-        "tracer_hooks.runtime._prompt_watch": ("PromptWatch",),
-    },
-)
+__all__ = lazy_names(__name__)

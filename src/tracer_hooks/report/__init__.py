@@ -5,52 +5,23 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks.report._diagnosis import diagnosis_text, suggestion
-    from tracer_hooks.report._improvement import (
-        ReportComparison,
-        ReportImprovement,
-        ReportPair,
-        ReportRefused,
-        render_improvement,
-        write_improvement,
-    )
-    from tracer_hooks.report._page import IndexEntry, asset, render_html, write_html, write_index
-    from tracer_hooks.report._trials import ReportAttempt, ReportRun, repair_line, repair_reason, repair_text
+    from tracer_hooks.report._diagnosis import diagnosis_text as diagnosis_text
+    from tracer_hooks.report._diagnosis import suggestion as suggestion
+    from tracer_hooks.report._improvement import ReportComparison as ReportComparison
+    from tracer_hooks.report._improvement import ReportImprovement as ReportImprovement
+    from tracer_hooks.report._improvement import ReportPair as ReportPair
+    from tracer_hooks.report._improvement import ReportRefused as ReportRefused
+    from tracer_hooks.report._improvement import render_improvement as render_improvement
+    from tracer_hooks.report._improvement import write_improvement as write_improvement
+    from tracer_hooks.report._page import IndexEntry as IndexEntry
+    from tracer_hooks.report._page import asset as asset
+    from tracer_hooks.report._page import render_html as render_html
+    from tracer_hooks.report._page import write_html as write_html
+    from tracer_hooks.report._page import write_index as write_index
+    from tracer_hooks.report._trials import ReportAttempt as ReportAttempt
+    from tracer_hooks.report._trials import ReportRun as ReportRun
+    from tracer_hooks.report._trials import repair_line as repair_line
+    from tracer_hooks.report._trials import repair_reason as repair_reason
+    from tracer_hooks.report._trials import repair_text as repair_text
 
-__all__ = [
-    "IndexEntry",
-    "ReportAttempt",
-    "ReportComparison",
-    "ReportImprovement",
-    "ReportPair",
-    "ReportRefused",
-    "ReportRun",
-    "asset",
-    "diagnosis_text",
-    "render_html",
-    "render_improvement",
-    "repair_line",
-    "repair_reason",
-    "repair_text",
-    "suggestion",
-    "write_html",
-    "write_improvement",
-    "write_index",
-]
-
-lazy_names(
-    __name__,
-    {
-        "._diagnosis": ("diagnosis_text", "suggestion"),
-        "._improvement": (
-            "ReportComparison",
-            "ReportImprovement",
-            "ReportPair",
-            "ReportRefused",
-            "render_improvement",
-            "write_improvement",
-        ),
-        "._page": ("IndexEntry", "asset", "render_html", "write_html", "write_index"),
-        "._trials": ("ReportAttempt", "ReportRun", "repair_line", "repair_reason", "repair_text"),
-    },
-)
+__all__ = lazy_names(__name__)

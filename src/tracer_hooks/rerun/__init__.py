@@ -5,34 +5,13 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks.rerun._replay import counterfactual, find_decisive_step, replay_run, resume
-    from tracer_hooks.rerun._targets import check_for, is_built_with_prompts, judge_of, rerunner
+    from tracer_hooks.rerun._replay import counterfactual as counterfactual
+    from tracer_hooks.rerun._replay import find_decisive_step as find_decisive_step
+    from tracer_hooks.rerun._replay import replay_run as replay_run
+    from tracer_hooks.rerun._replay import resume as resume
+    from tracer_hooks.rerun._targets import check_for as check_for
+    from tracer_hooks.rerun._targets import is_built_with_prompts as is_built_with_prompts
+    from tracer_hooks.rerun._targets import judge_of as judge_of
+    from tracer_hooks.rerun._targets import rerunner as rerunner
 
-__all__ = [
-    "check_for",
-    "counterfactual",
-    "find_decisive_step",
-    "is_built_with_prompts",
-    "judge_of",
-    "replay_run",
-    "rerunner",
-    "resume",
-]
-
-lazy_names(
-    __name__,
-    {
-        "._replay": (
-            "counterfactual",
-            "find_decisive_step",
-            "replay_run",
-            "resume",
-        ),
-        "._targets": (
-            "check_for",
-            "is_built_with_prompts",
-            "judge_of",
-            "rerunner",
-        ),
-    },
-)
+__all__ = lazy_names(__name__)

@@ -5,154 +5,61 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks.runtime._archive import Archive, diagnose_later, flush, repair_counts_part, save_later
-    from tracer_hooks.runtime._attempt_loop import RetryBoundary
-    from tracer_hooks.runtime._calibrated import (
-        TeamCard,
-        attributors_folder,
-        forget_calibrated,
-        save_calibrated,
-        team_card,
-    )
-    from tracer_hooks.runtime._call_context import checked_diagnosis
-    from tracer_hooks.runtime._diagnose import contrast_attributor, diagnose
-    from tracer_hooks.runtime._hook import factory_of, hook, host_of, is_built_team, last_run, unhook
-    from tracer_hooks.runtime._judging import (
-        Check,
-        Expected,
-        JudgedRunOutcome,
-        Ruling,
-        SafeCollector,
-        Undecided,
-        ask_check,
-        ask_check_async,
-        compare_with_expected,
-        expected_answer,
-        judge_error,
-        judge_result,
-        known_answer,
-        loop_is_running,
-        read_result,
-        run_awaitable,
-        shared_loop,
-        verdict_of,
-    )
-    from tracer_hooks.runtime._options import HookOptions
-    from tracer_hooks.runtime._rerunner import (
-        Judge,
-        Made,
-        Prepared,
-        Rerunner,
-        TeamSource,
-        replaying_emitter,
-        rerunner_of_call,
-        weak_call,
-    )
-    from tracer_hooks.runtime._run import arun, run
-    from tracer_hooks.runtime._store_writer import PATIENCE_S, Part
-    from tracer_hooks.runtime._team_run import Attempt, LatestRuns, TeamRun, own_scope, report_run
+    from tracer_hooks.runtime._archive import Archive as Archive
+    from tracer_hooks.runtime._archive import diagnose_later as diagnose_later
+    from tracer_hooks.runtime._archive import flush as flush
+    from tracer_hooks.runtime._archive import repair_counts_part as repair_counts_part
+    from tracer_hooks.runtime._archive import save_later as save_later
+    from tracer_hooks.runtime._attempt_loop import RetryBoundary as RetryBoundary
+    from tracer_hooks.runtime._calibrated import TeamCard as TeamCard
+    from tracer_hooks.runtime._calibrated import attributors_folder as attributors_folder
+    from tracer_hooks.runtime._calibrated import forget_calibrated as forget_calibrated
+    from tracer_hooks.runtime._calibrated import save_calibrated as save_calibrated
+    from tracer_hooks.runtime._calibrated import team_card as team_card
+    from tracer_hooks.runtime._call_context import checked_diagnosis as checked_diagnosis
+    from tracer_hooks.runtime._diagnose import contrast_attributor as contrast_attributor
+    from tracer_hooks.runtime._diagnose import diagnose as diagnose
+    from tracer_hooks.runtime._hook import factory_of as factory_of
+    from tracer_hooks.runtime._hook import hook as hook
+    from tracer_hooks.runtime._hook import host_of as host_of
+    from tracer_hooks.runtime._hook import is_built_team as is_built_team
+    from tracer_hooks.runtime._hook import last_run as last_run
+    from tracer_hooks.runtime._hook import unhook as unhook
+    from tracer_hooks.runtime._judging import Check as Check
+    from tracer_hooks.runtime._judging import Expected as Expected
+    from tracer_hooks.runtime._judging import JudgedRunOutcome as JudgedRunOutcome
+    from tracer_hooks.runtime._judging import Ruling as Ruling
+    from tracer_hooks.runtime._judging import SafeCollector as SafeCollector
+    from tracer_hooks.runtime._judging import Undecided as Undecided
+    from tracer_hooks.runtime._judging import ask_check as ask_check
+    from tracer_hooks.runtime._judging import ask_check_async as ask_check_async
+    from tracer_hooks.runtime._judging import compare_with_expected as compare_with_expected
+    from tracer_hooks.runtime._judging import expected_answer as expected_answer
+    from tracer_hooks.runtime._judging import judge_error as judge_error
+    from tracer_hooks.runtime._judging import judge_result as judge_result
+    from tracer_hooks.runtime._judging import known_answer as known_answer
+    from tracer_hooks.runtime._judging import loop_is_running as loop_is_running
+    from tracer_hooks.runtime._judging import read_result as read_result
+    from tracer_hooks.runtime._judging import run_awaitable as run_awaitable
+    from tracer_hooks.runtime._judging import shared_loop as shared_loop
+    from tracer_hooks.runtime._judging import verdict_of as verdict_of
+    from tracer_hooks.runtime._options import HookOptions as HookOptions
+    from tracer_hooks.runtime._rerunner import Judge as Judge
+    from tracer_hooks.runtime._rerunner import Made as Made
+    from tracer_hooks.runtime._rerunner import Prepared as Prepared
+    from tracer_hooks.runtime._rerunner import Rerunner as Rerunner
+    from tracer_hooks.runtime._rerunner import TeamSource as TeamSource
+    from tracer_hooks.runtime._rerunner import replaying_emitter as replaying_emitter
+    from tracer_hooks.runtime._rerunner import rerunner_of_call as rerunner_of_call
+    from tracer_hooks.runtime._rerunner import weak_call as weak_call
+    from tracer_hooks.runtime._run import arun as arun
+    from tracer_hooks.runtime._run import run as run
+    from tracer_hooks.runtime._store_writer import PATIENCE_S as PATIENCE_S
+    from tracer_hooks.runtime._store_writer import Part as Part
+    from tracer_hooks.runtime._team_run import Attempt as Attempt
+    from tracer_hooks.runtime._team_run import LatestRuns as LatestRuns
+    from tracer_hooks.runtime._team_run import TeamRun as TeamRun
+    from tracer_hooks.runtime._team_run import own_scope as own_scope
+    from tracer_hooks.runtime._team_run import report_run as report_run
 
-__all__ = [
-    "PATIENCE_S",
-    "Archive",
-    "Attempt",
-    "Check",
-    "Expected",
-    "HookOptions",
-    "Judge",
-    "JudgedRunOutcome",
-    "LatestRuns",
-    "Made",
-    "Part",
-    "Prepared",
-    "Rerunner",
-    "RetryBoundary",
-    "Ruling",
-    "SafeCollector",
-    "TeamCard",
-    "TeamRun",
-    "TeamSource",
-    "Undecided",
-    "arun",
-    "ask_check",
-    "ask_check_async",
-    "attributors_folder",
-    "checked_diagnosis",
-    "compare_with_expected",
-    "contrast_attributor",
-    "diagnose",
-    "diagnose_later",
-    "expected_answer",
-    "factory_of",
-    "flush",
-    "forget_calibrated",
-    "hook",
-    "host_of",
-    "is_built_team",
-    "judge_error",
-    "judge_result",
-    "known_answer",
-    "last_run",
-    "loop_is_running",
-    "own_scope",
-    "read_result",
-    "repair_counts_part",
-    "replaying_emitter",
-    "report_run",
-    "rerunner_of_call",
-    "run",
-    "run_awaitable",
-    "save_calibrated",
-    "save_later",
-    "shared_loop",
-    "team_card",
-    "unhook",
-    "verdict_of",
-    "weak_call",
-]
-
-lazy_names(
-    __name__,
-    {
-        "._archive": ("Archive", "diagnose_later", "flush", "repair_counts_part", "save_later"),
-        "._attempt_loop": ("RetryBoundary",),
-        "._calibrated": ("TeamCard", "attributors_folder", "forget_calibrated", "save_calibrated", "team_card"),
-        "._call_context": ("checked_diagnosis",),
-        "._diagnose": ("contrast_attributor", "diagnose"),
-        "._hook": ("factory_of", "hook", "host_of", "is_built_team", "last_run", "unhook"),
-        "._judging": (
-            "Check",
-            "Expected",
-            "JudgedRunOutcome",
-            "Ruling",
-            "SafeCollector",
-            "Undecided",
-            "ask_check",
-            "ask_check_async",
-            "compare_with_expected",
-            "expected_answer",
-            "judge_error",
-            "judge_result",
-            "known_answer",
-            "loop_is_running",
-            "read_result",
-            "run_awaitable",
-            "shared_loop",
-            "verdict_of",
-        ),
-        "._options": ("HookOptions",),
-        "._rerunner": (
-            "Judge",
-            "Made",
-            "Prepared",
-            "Rerunner",
-            "TeamSource",
-            "replaying_emitter",
-            "rerunner_of_call",
-            "weak_call",
-        ),
-        "._run": ("arun", "run"),
-        "._store_writer": ("PATIENCE_S", "Part"),
-        "._team_run": ("Attempt", "LatestRuns", "TeamRun", "own_scope", "report_run"),
-    },
-)
+__all__ = lazy_names(__name__)

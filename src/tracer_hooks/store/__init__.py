@@ -5,58 +5,23 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks.store._database import default_path
-    from tracer_hooks.store._prompt_records import (
-        PromptArm,
-        PromptEvent,
-        PromptOutcome,
-        PromptPhase,
-        PromptState,
-        PromptTally,
-        PromptVersion,
-        prompt_diff,
-    )
-    from tracer_hooks.store._prompt_store import PromptStore
-    from tracer_hooks.store._records import Learnt, PackedRun, RunPrompts, RunSummary, StoredRun, fingerprint
-    from tracer_hooks.store._run_store import RunStore, Writing
+    from tracer_hooks.store._database import default_path as default_path
+    from tracer_hooks.store._prompt_records import PromptArm as PromptArm
+    from tracer_hooks.store._prompt_records import PromptEvent as PromptEvent
+    from tracer_hooks.store._prompt_records import PromptOutcome as PromptOutcome
+    from tracer_hooks.store._prompt_records import PromptPhase as PromptPhase
+    from tracer_hooks.store._prompt_records import PromptState as PromptState
+    from tracer_hooks.store._prompt_records import PromptTally as PromptTally
+    from tracer_hooks.store._prompt_records import PromptVersion as PromptVersion
+    from tracer_hooks.store._prompt_records import prompt_diff as prompt_diff
+    from tracer_hooks.store._prompt_store import PromptStore as PromptStore
+    from tracer_hooks.store._records import Learnt as Learnt
+    from tracer_hooks.store._records import PackedRun as PackedRun
+    from tracer_hooks.store._records import RunPrompts as RunPrompts
+    from tracer_hooks.store._records import RunSummary as RunSummary
+    from tracer_hooks.store._records import StoredRun as StoredRun
+    from tracer_hooks.store._records import fingerprint as fingerprint
+    from tracer_hooks.store._run_store import RunStore as RunStore
+    from tracer_hooks.store._run_store import Writing as Writing
 
-__all__ = [
-    "Learnt",
-    "PackedRun",
-    "PromptArm",
-    "PromptEvent",
-    "PromptOutcome",
-    "PromptPhase",
-    "PromptState",
-    "PromptStore",
-    "PromptTally",
-    "PromptVersion",
-    "RunPrompts",
-    "RunStore",
-    "RunSummary",
-    "StoredRun",
-    "Writing",
-    "default_path",
-    "fingerprint",
-    "prompt_diff",
-]
-
-lazy_names(
-    __name__,
-    {
-        "._database": ("default_path",),
-        "._prompt_records": (
-            "PromptArm",
-            "PromptEvent",
-            "PromptOutcome",
-            "PromptPhase",
-            "PromptState",
-            "PromptTally",
-            "PromptVersion",
-            "prompt_diff",
-        ),
-        "._prompt_store": ("PromptStore",),
-        "._records": ("Learnt", "PackedRun", "RunPrompts", "RunSummary", "StoredRun", "fingerprint"),
-        "._run_store": ("RunStore", "Writing"),
-    },
-)
+__all__ = lazy_names(__name__)

@@ -10,53 +10,20 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks.testing._observing import CountingIds, Observer, observed, span_tree, ticking_clock
-    from tracer_hooks.testing._scripted_llm import ScriptedLLM
-    from tracer_hooks.testing._scripted_rules import (
-        Drop,
-        ErrorReply,
-        Garbage,
-        Reply,
-        ReplyLike,
-        Rule,
-        ScriptedRequest,
-        ToolCallReply,
-        When,
-    )
+    from tracer_hooks.testing._observing import CountingIds as CountingIds
+    from tracer_hooks.testing._observing import Observer as Observer
+    from tracer_hooks.testing._observing import observed as observed
+    from tracer_hooks.testing._observing import span_tree as span_tree
+    from tracer_hooks.testing._observing import ticking_clock as ticking_clock
+    from tracer_hooks.testing._scripted_llm import ScriptedLLM as ScriptedLLM
+    from tracer_hooks.testing._scripted_rules import Drop as Drop
+    from tracer_hooks.testing._scripted_rules import ErrorReply as ErrorReply
+    from tracer_hooks.testing._scripted_rules import Garbage as Garbage
+    from tracer_hooks.testing._scripted_rules import Reply as Reply
+    from tracer_hooks.testing._scripted_rules import ReplyLike as ReplyLike
+    from tracer_hooks.testing._scripted_rules import Rule as Rule
+    from tracer_hooks.testing._scripted_rules import ScriptedRequest as ScriptedRequest
+    from tracer_hooks.testing._scripted_rules import ToolCallReply as ToolCallReply
+    from tracer_hooks.testing._scripted_rules import When as When
 
-__all__ = [
-    "CountingIds",
-    "Drop",
-    "ErrorReply",
-    "Garbage",
-    "Observer",
-    "Reply",
-    "ReplyLike",
-    "Rule",
-    "ScriptedLLM",
-    "ScriptedRequest",
-    "ToolCallReply",
-    "When",
-    "observed",
-    "span_tree",
-    "ticking_clock",
-]
-
-lazy_names(
-    __name__,
-    {
-        "._observing": ("CountingIds", "Observer", "observed", "span_tree", "ticking_clock"),
-        "._scripted_llm": ("ScriptedLLM",),
-        "._scripted_rules": (
-            "Drop",
-            "ErrorReply",
-            "Garbage",
-            "Reply",
-            "ReplyLike",
-            "Rule",
-            "ScriptedRequest",
-            "ToolCallReply",
-            "When",
-        ),
-    },
-)
+__all__ = lazy_names(__name__)

@@ -5,57 +5,21 @@ from typing import TYPE_CHECKING
 from tracer_hooks.extension import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks_lab._own_judge import JudgeTraining, TrainedJudge
-    from tracer_hooks_lab.building import BuildEstimate, BuiltDataset, DatasetBuild, build_dataset, dataset_build
-    from tracer_hooks_lab.calibration import CalibrateOptions, Calibration, Calibrator, Estimate, calibrate
-    from tracer_hooks_lab.injection import inject
-    from tracer_hooks_lab.subjects import OwnTeam, SuiteTeam, probe_endpoint
+    from tracer_hooks_lab._own_judge import JudgeTraining as JudgeTraining
+    from tracer_hooks_lab._own_judge import TrainedJudge as TrainedJudge
+    from tracer_hooks_lab.building import BuildEstimate as BuildEstimate
+    from tracer_hooks_lab.building import BuiltDataset as BuiltDataset
+    from tracer_hooks_lab.building import DatasetBuild as DatasetBuild
+    from tracer_hooks_lab.building import build_dataset as build_dataset
+    from tracer_hooks_lab.building import dataset_build as dataset_build
+    from tracer_hooks_lab.calibration import CalibrateOptions as CalibrateOptions
+    from tracer_hooks_lab.calibration import Calibration as Calibration
+    from tracer_hooks_lab.calibration import Calibrator as Calibrator
+    from tracer_hooks_lab.calibration import Estimate as Estimate
+    from tracer_hooks_lab.calibration import calibrate as calibrate
+    from tracer_hooks_lab.injection import inject as inject
+    from tracer_hooks_lab.subjects import OwnTeam as OwnTeam
+    from tracer_hooks_lab.subjects import SuiteTeam as SuiteTeam
+    from tracer_hooks_lab.subjects import probe_endpoint as probe_endpoint
 
-__all__ = [
-    "BuildEstimate",
-    "BuiltDataset",
-    "CalibrateOptions",
-    "Calibration",
-    "Calibrator",
-    "DatasetBuild",
-    "Estimate",
-    "JudgeTraining",
-    "OwnTeam",
-    "SuiteTeam",
-    "TrainedJudge",
-    "build_dataset",
-    "calibrate",
-    "dataset_build",
-    "inject",
-    "probe_endpoint",
-]
-
-lazy_names(
-    __name__,
-    {
-        "._own_judge": (
-            "JudgeTraining",
-            "TrainedJudge",
-        ),
-        ".building": (
-            "BuildEstimate",
-            "BuiltDataset",
-            "DatasetBuild",
-            "build_dataset",
-            "dataset_build",
-        ),
-        ".calibration": (
-            "CalibrateOptions",
-            "Calibration",
-            "Calibrator",
-            "Estimate",
-            "calibrate",
-        ),
-        ".injection": ("inject",),
-        ".subjects": (
-            "OwnTeam",
-            "SuiteTeam",
-            "probe_endpoint",
-        ),
-    },
-)
+__all__ = lazy_names(__name__)

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING
 from tracer_hooks.extension import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks_testing._contract import AdapterContract
-    from tracer_hooks_testing._teams import PROMPTS, SCRIPTS, TASK, ContractTeams, NotOfferedError, Scenario, lookup
+    from tracer_hooks_testing._contract import AdapterContract as AdapterContract
+    from tracer_hooks_testing._teams import PROMPTS as PROMPTS
+    from tracer_hooks_testing._teams import SCRIPTS as SCRIPTS
+    from tracer_hooks_testing._teams import TASK as TASK
+    from tracer_hooks_testing._teams import ContractTeams as ContractTeams
+    from tracer_hooks_testing._teams import NotOfferedError as NotOfferedError
+    from tracer_hooks_testing._teams import Scenario as Scenario
+    from tracer_hooks_testing._teams import lookup as lookup
 
-__all__ = ["PROMPTS", "SCRIPTS", "TASK", "AdapterContract", "ContractTeams", "NotOfferedError", "Scenario", "lookup"]
-
-lazy_names(
-    __name__,
-    {
-        "._contract": ("AdapterContract",),
-        "._teams": ("PROMPTS", "SCRIPTS", "TASK", "ContractTeams", "NotOfferedError", "Scenario", "lookup"),
-    },
-)
+__all__ = lazy_names(__name__)

@@ -5,76 +5,27 @@ from typing import TYPE_CHECKING
 from tracer_hooks.extension import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks_lab.datasets._audit import audit, audit_markdown, audit_tables
-    from tracer_hooks_lab.datasets._audit_records import AuditFinding, AuditOptions, Check, DatasetAudit
-    from tracer_hooks_lab.datasets._build_plan import BuildOptions, BuildPlan, Subject
-    from tracer_hooks_lab.datasets._build_work import BuildObserver
-    from tracer_hooks_lab.datasets._builder import DatasetBuilder
-    from tracer_hooks_lab.datasets._card import HowBuilt, write_card
-    from tracer_hooks_lab.datasets._export import EXPORT_FORMATS, ExportFormat, ExportReport, export
-    from tracer_hooks_lab.datasets._stats import DatasetStats, stats, stats_markdown, stats_tables
+    from tracer_hooks_lab.datasets._audit import audit as audit
+    from tracer_hooks_lab.datasets._audit import audit_markdown as audit_markdown
+    from tracer_hooks_lab.datasets._audit import audit_tables as audit_tables
+    from tracer_hooks_lab.datasets._audit_records import AuditFinding as AuditFinding
+    from tracer_hooks_lab.datasets._audit_records import AuditOptions as AuditOptions
+    from tracer_hooks_lab.datasets._audit_records import Check as Check
+    from tracer_hooks_lab.datasets._audit_records import DatasetAudit as DatasetAudit
+    from tracer_hooks_lab.datasets._build_plan import BuildOptions as BuildOptions
+    from tracer_hooks_lab.datasets._build_plan import BuildPlan as BuildPlan
+    from tracer_hooks_lab.datasets._build_plan import Subject as Subject
+    from tracer_hooks_lab.datasets._build_work import BuildObserver as BuildObserver
+    from tracer_hooks_lab.datasets._builder import DatasetBuilder as DatasetBuilder
+    from tracer_hooks_lab.datasets._card import HowBuilt as HowBuilt
+    from tracer_hooks_lab.datasets._card import write_card as write_card
+    from tracer_hooks_lab.datasets._export import EXPORT_FORMATS as EXPORT_FORMATS
+    from tracer_hooks_lab.datasets._export import ExportFormat as ExportFormat
+    from tracer_hooks_lab.datasets._export import ExportReport as ExportReport
+    from tracer_hooks_lab.datasets._export import export as export
+    from tracer_hooks_lab.datasets._stats import DatasetStats as DatasetStats
+    from tracer_hooks_lab.datasets._stats import stats as stats
+    from tracer_hooks_lab.datasets._stats import stats_markdown as stats_markdown
+    from tracer_hooks_lab.datasets._stats import stats_tables as stats_tables
 
-__all__ = [
-    "EXPORT_FORMATS",
-    "AuditFinding",
-    "AuditOptions",
-    "BuildObserver",
-    "BuildOptions",
-    "BuildPlan",
-    "Check",
-    "DatasetAudit",
-    "DatasetBuilder",
-    "DatasetStats",
-    "ExportFormat",
-    "ExportReport",
-    "HowBuilt",
-    "Subject",
-    "audit",
-    "audit_markdown",
-    "audit_tables",
-    "export",
-    "stats",
-    "stats_markdown",
-    "stats_tables",
-    "write_card",
-]
-
-lazy_names(
-    __name__,
-    {
-        "._audit": (
-            "audit",
-            "audit_markdown",
-            "audit_tables",
-        ),
-        "._audit_records": (
-            "AuditFinding",
-            "AuditOptions",
-            "Check",
-            "DatasetAudit",
-        ),
-        "._builder": ("DatasetBuilder",),
-        "._build_plan": (
-            "BuildOptions",
-            "BuildPlan",
-            "Subject",
-        ),
-        "._build_work": ("BuildObserver",),
-        "._card": (
-            "HowBuilt",
-            "write_card",
-        ),
-        "._export": (
-            "EXPORT_FORMATS",
-            "ExportFormat",
-            "ExportReport",
-            "export",
-        ),
-        "._stats": (
-            "DatasetStats",
-            "stats",
-            "stats_markdown",
-            "stats_tables",
-        ),
-    },
-)
+__all__ = lazy_names(__name__)

@@ -8,67 +8,23 @@ from typing import TYPE_CHECKING
 from tracer_hooks.extension import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks_models.encoder._attributor import EncoderAttributor
-    from tracer_hooks_models.encoder._model import (
-        EncoderModel,
-        HeadConfig,
-        HeadOutput,
-        StepEncoder,
-        TrajectoryHead,
-        has_bf16,
-        padded,
-        stack,
-    )
-    from tracer_hooks_models.encoder._texts import TOKENIZER, EncoderInput, StepTokenizer, feature_names, read
-    from tracer_hooks_models.encoder._weights import CONFIG, WEIGHTS, load_model, save_model
+    from tracer_hooks_models.encoder._attributor import EncoderAttributor as EncoderAttributor
+    from tracer_hooks_models.encoder._model import EncoderModel as EncoderModel
+    from tracer_hooks_models.encoder._model import HeadConfig as HeadConfig
+    from tracer_hooks_models.encoder._model import HeadOutput as HeadOutput
+    from tracer_hooks_models.encoder._model import StepEncoder as StepEncoder
+    from tracer_hooks_models.encoder._model import TrajectoryHead as TrajectoryHead
+    from tracer_hooks_models.encoder._model import has_bf16 as has_bf16
+    from tracer_hooks_models.encoder._model import padded as padded
+    from tracer_hooks_models.encoder._model import stack as stack
+    from tracer_hooks_models.encoder._texts import TOKENIZER as TOKENIZER
+    from tracer_hooks_models.encoder._texts import EncoderInput as EncoderInput
+    from tracer_hooks_models.encoder._texts import StepTokenizer as StepTokenizer
+    from tracer_hooks_models.encoder._texts import feature_names as feature_names
+    from tracer_hooks_models.encoder._texts import read as read
+    from tracer_hooks_models.encoder._weights import CONFIG as CONFIG
+    from tracer_hooks_models.encoder._weights import WEIGHTS as WEIGHTS
+    from tracer_hooks_models.encoder._weights import load_model as load_model
+    from tracer_hooks_models.encoder._weights import save_model as save_model
 
-__all__ = [
-    "CONFIG",
-    "TOKENIZER",
-    "WEIGHTS",
-    "EncoderAttributor",
-    "EncoderInput",
-    "EncoderModel",
-    "HeadConfig",
-    "HeadOutput",
-    "StepEncoder",
-    "StepTokenizer",
-    "TrajectoryHead",
-    "feature_names",
-    "has_bf16",
-    "load_model",
-    "padded",
-    "read",
-    "save_model",
-    "stack",
-]
-
-lazy_names(
-    __name__,
-    {
-        "._attributor": ("EncoderAttributor",),
-        "._model": (
-            "EncoderModel",
-            "HeadConfig",
-            "HeadOutput",
-            "StepEncoder",
-            "TrajectoryHead",
-            "has_bf16",
-            "padded",
-            "stack",
-        ),
-        "._texts": (
-            "EncoderInput",
-            "StepTokenizer",
-            "TOKENIZER",
-            "feature_names",
-            "read",
-        ),
-        "._weights": (
-            "CONFIG",
-            "WEIGHTS",
-            "load_model",
-            "save_model",
-        ),
-    },
-)
+__all__ = lazy_names(__name__)
