@@ -267,12 +267,7 @@ def _factor(tokens: list[str]) -> tuple[Fraction, list[str]]:
 
 
 _LITERAL = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
-_PLACES = {
-    "!": _LITERAL,
-    "*": rf"{_LITERAL}(?:, {_LITERAL})*(?: and \d+ more)?",
-    "#": r"\d+",
-    "~": r".+?",
-}
+_PLACES = {"!": _LITERAL, "*": rf"{_LITERAL}(?:, {_LITERAL})*(?: and \d+ more)?", "#": r"\d+", "~": r".+?"}
 _PLACE = re.compile(r"\{(\w+)([!*#~])\}")
 
 

@@ -64,12 +64,7 @@ def computed(told: str, shown: str) -> int:
     numbers = [int(found) for found in _NUMBER.findall(shown)] or [0]
     match = _OPERATION.search(told)
     operation, operand = (match[1], int(match[2] or 0)) if match is not None else ("last", 0)
-    values = {
-        "sum": sum(numbers),
-        "add": numbers[-1] + operand,
-        "times": numbers[-1] * operand,
-        "last": numbers[-1],
-    }
+    values = {"sum": sum(numbers), "add": numbers[-1] + operand, "times": numbers[-1] * operand, "last": numbers[-1]}
     return values[operation] % MODULUS
 
 

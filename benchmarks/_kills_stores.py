@@ -11,13 +11,7 @@ from _kills_ground import Found, Life, Say, Work, integrity
 
 import tracer_hooks
 from tracer_hooks.runtime._store_writer import writer_for
-from tracer_hooks.store import (
-    PromptArm,
-    PromptOutcome,
-    PromptPhase,
-    PromptStore,
-    RunStore,
-)
+from tracer_hooks.store import PromptArm, PromptOutcome, PromptPhase, PromptStore, RunStore
 
 TEAM = "autogen-maths-1234abcd"
 

@@ -183,10 +183,7 @@ MODES = {
     ),
     "openllmetry": Mode(
         "OpenLLMetry",
-        {
-            "crewai": "opentelemetry-instrumentation-crewai",
-            "langgraph": "opentelemetry-instrumentation-langchain",
-        },
+        {"crewai": "opentelemetry-instrumentation-crewai", "langgraph": "opentelemetry-instrumentation-langchain"},
     ),
 }
 FRAMEWORKS = ("autogen", "langgraph", "crewai")

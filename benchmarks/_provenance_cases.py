@@ -12,14 +12,7 @@ from typing import Any, Literal
 
 DATA = Path(__file__).parent / "data" / "provenance"
 
-FAULTS = (
-    "wrong_sum",
-    "misread_tool",
-    "dropped_item",
-    "miscopied_answer",
-    "swapped_operand",
-    "date_off_by_one",
-)
+FAULTS = ("wrong_sum", "misread_tool", "dropped_item", "miscopied_answer", "swapped_operand", "date_off_by_one")
 
 Act = Literal["says", "call"]
 

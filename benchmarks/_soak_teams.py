@@ -257,9 +257,4 @@ def crewai() -> Soaked:
     return Soaked(build, run, arun, None)
 
 
-TEAMS: dict[str, Callable[[], Soaked]] = {
-    "plain": plain,
-    "autogen": autogen,
-    "langgraph": langgraph,
-    "crewai": crewai,
-}
+TEAMS: dict[str, Callable[[], Soaked]] = {"plain": plain, "autogen": autogen, "langgraph": langgraph, "crewai": crewai}

@@ -28,15 +28,7 @@ from _decisive_teams import MODULUS, SHAPES, Office, Team, World, number
 import tracer_hooks
 from tracer_hooks.attribution import Attributor, get_attributor
 from tracer_hooks.frameworks import Intervention, ModelRequest
-from tracer_hooks.replay import (
-    DecisiveSearch,
-    ReplayOptions,
-    StepReplay,
-    ToolRules,
-    Trial,
-    find_decisive_step,
-    wilson,
-)
+from tracer_hooks.replay import DecisiveSearch, ReplayOptions, StepReplay, ToolRules, Trial, find_decisive_step, wilson
 from tracer_hooks.schema import Attribution, Candidate, Trajectory
 from tracer_hooks.telemetry import ChatReply
 

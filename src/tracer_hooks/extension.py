@@ -5,7 +5,7 @@ Stable between the core and the distributions of the same version; others should
 
 from typing import TYPE_CHECKING
 
-from tracer_hooks._lazy import lazy_names
+from tracer_hooks._lazy import lazy_names as lazy_names
 
 if TYPE_CHECKING:
     from tracer_hooks._files import make_folder as make_folder
