@@ -162,7 +162,8 @@ class HookOptions:
                 f"prompt_control is {self.prompt_control!r}, and prompts is 'own'; expected accepted prompts to "
                 "compare with. Pass prompts='accepted'"
             )
-        get_attributor(self.attributor)
+        if self.attributor != "auto":  # which is always there, and made when the first run fails
+            get_attributor(self.attributor)
         _ = self.strategies, self.tool_rules
 
     @cached_property
