@@ -81,7 +81,7 @@ class _NoFork:
 
     @property
     def is_held_here(self) -> bool:
-        """Whether the calling thread holds it: a finaliser may find that so, and must not wait for others then."""
+        """Tell whether the calling thread holds it: a finaliser may find that so, and must not wait for others then."""
         return bool(self._lock._is_owned())  # type: ignore[attr-defined]
 
     def __enter__(self) -> None:

@@ -79,7 +79,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def is_ours(path: str | os.PathLike[str]) -> bool:
-    """Whether ``path`` is in a folder that we named, not the user."""
+    """Tell whether ``path`` is in a folder that we named, not the user."""
     place = Path(os.path.abspath(path))
     if HOME in place.parts:
         return True
@@ -142,7 +142,7 @@ def seal_home(file: Path) -> None:
 
 
 def _tighten(path: Path) -> bool:
-    """Whether others could do anything with ``path``, and no longer can."""
+    """Tell whether others could do anything with ``path``, and no longer can."""
     if os.name == "nt":  # where a mode says nothing of who may read
         return False
     try:

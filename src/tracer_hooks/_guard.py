@@ -48,7 +48,7 @@ _warned_lock = process_lock()
 
 
 def is_strict() -> bool:
-    """Whether our own bugs are raised instead of logged."""
+    """Tell whether our own bugs are raised instead of logged."""
     return os.environ.get("TRACER_HOOKS_STRICT", "") not in ("", "0", "false")
 
 

@@ -24,7 +24,7 @@ _NONCHARACTERS = frozenset("\ufffe\uffff")
 
 
 def is_deceptive(char: str) -> bool:
-    """Whether a character steers, turns or hides text.
+    """Tell whether a character steers, turns or hides text.
 
     These are controls but newline and tab, bidirectional overrides, invisible characters, lone surrogates, and other
     ends of lines.

@@ -174,7 +174,7 @@ def store_path(store: str | Path | None = None) -> Path | None:
 
 
 def bubblewrap_use(use: str | None = None) -> BubblewrapUse:
-    """Whether the code of the suites runs in bubblewrap, by argument, environment or default.
+    """Tell whether the code of the suites runs in bubblewrap, by argument, environment or default.
 
     Raises:
         ConfigError: The argument or the variable holds a value that cannot be used.

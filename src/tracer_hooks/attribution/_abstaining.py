@@ -100,7 +100,7 @@ class FailureDetector:
         return Detection(_logistic(self.intercept + sum(one.contribution for one in reasons)), tuple(reasons))
 
     def is_failure(self, detection: Detection) -> bool:
-        """Whether the run is to be taken as failed at the default threshold."""
+        """Tell whether the run is to be taken as failed at the default threshold."""
         return detection.probability >= self.threshold
 
     def to_json(self) -> str:
@@ -179,7 +179,7 @@ class Suspicion:
 
 
 def suspicion(trace: Trace, signals: Sequence[Signal], view: View | None = None) -> Suspicion:
-    """Whether to name somebody.
+    """Tell whether to name somebody.
 
     A run that is known to have failed has a cause, unless the model endpoint broke down under it. A run that is known
     to have succeeded, or was stopped from outside, needs a decisive signal of a rule. Of all others the detector says
@@ -207,12 +207,12 @@ def suspicion(trace: Trace, signals: Sequence[Signal], view: View | None = None)
 
 
 def blames_environment(found: Attribution | None) -> bool:
-    """Whether a diagnosis names nobody since the run ended on something outside the team."""
+    """Tell whether a diagnosis names nobody since the run ended on something outside the team."""
     return found is not None and found.abstained and found.abstained_reason == ENVIRONMENT_FAULT
 
 
 def is_environment_fault(trajectory: Trajectory) -> bool:
-    """Whether the run ended since the model endpoint could not be reached, whatever the team did."""
+    """Tell whether the run ended since the model endpoint could not be reached, whatever the team did."""
     return outage(Trace(trajectory)) is not None
 
 

@@ -117,7 +117,7 @@ def abstention(
 
 
 def has_content(trajectory: Trajectory) -> bool:
-    """Whether there is anything in the trajectory to judge."""
+    """Tell whether there is anything in the trajectory to judge."""
     return any(step.content.strip() or step.tool_calls or step.error or step.recipient for step in trajectory.steps)
 
 

@@ -119,17 +119,17 @@ class RunReading:
 
     @cached_property
     def person_had_last_word(self) -> bool:
-        """Whether a person, not the team, spoke last: the run then ended since that person was done."""
+        """Tell whether a person, not the team, spoke last: the run then ended since that person was done."""
         return self.view.roles[self.last_step] is Role.PERSON
 
     @cached_property
     def has_person(self) -> bool:
-        """Whether a person takes part beyond setting the task."""
+        """Tell whether a person takes part beyond setting the task."""
         return any(role is Role.PERSON for role in self.view.roles[1:])
 
     @cached_property
     def is_closed(self) -> bool:
-        """Whether somebody declared the end or stated a final answer in the last words of the run."""
+        """Tell whether somebody declared the end or stated a final answer in the last words of the run."""
         if self.person_had_last_word:
             return True
         texts = [
@@ -430,7 +430,7 @@ def answers_differ(run: RunReading) -> Finding:
 
 
 def _same(answer: str, other: str) -> bool:
-    """Whether two stated answers agree: in their numbers when both have some, else in their words."""
+    """Tell whether two stated answers agree: in their numbers when both have some, else in their words."""
     numbers, others = number_set(answer), number_set(other)
     if numbers and others:
         return bool(numbers & others)

@@ -56,7 +56,7 @@ class RetryPolicy:
 
     @property
     def is_by_cost(self) -> bool:
-        """Whether what a retry takes counts, and not only how many there are."""
+        """Tell whether what a retry takes counts, and not only how many there are."""
         return any(bound is not None for bound in (self.max_tokens, self.max_seconds, self.max_cost))
 
 

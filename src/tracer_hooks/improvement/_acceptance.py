@@ -243,7 +243,7 @@ class AcceptanceTest:
 
     @property
     def is_spent(self) -> bool:
-        """Whether no more pairs are to be run: it is decided, or ``most_pairs`` have been run."""
+        """Tell whether no more pairs are to be run: it is decided, or ``most_pairs`` have been run."""
         return self._decision is not Decision.UNDECIDED or self._gain.pairs >= self.rule.most_pairs
 
     @property

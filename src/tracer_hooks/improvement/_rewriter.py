@@ -40,7 +40,7 @@ def protected_words(text: str, tools: Iterable[str] = ()) -> list[str]:
 
 
 def states_form(sentence: str) -> bool:
-    """Whether a sentence says how the reply has to look."""
+    """Tell whether a sentence says how the reply has to look."""
     return _FORM.search(sentence) is not None
 
 
@@ -115,7 +115,7 @@ def _as_sentences(answer: str) -> list[PromptEdit]:
 
 
 def is_fixed(sentence: str) -> bool:
-    """Whether a sentence may not be edited: it says who the agent is, or how the reply has to look."""
+    """Tell whether a sentence may not be edited: it says who the agent is, or how the reply has to look."""
     return _STARTS_WITH_ROLE.match(sentence) is not None or states_form(sentence)
 
 
@@ -144,7 +144,7 @@ def apply_edits(text: str, edits: Sequence[PromptEdit], tools: Iterable[str] = (
 
 
 def says_the_same(sentence: str, other: str) -> bool:
-    """Whether nearly all words of a sentence are said by the other one already."""
+    """Tell whether nearly all words of a sentence are said by the other one already."""
     words, known = set(without_marks(sentence).split()), set(without_marks(other).split())
     return len(words & known) >= _ALIKE * len(words)
 
@@ -269,7 +269,7 @@ def _orders(agent: str, room: int) -> str:
 
 
 def repeats_the_forms(text: str) -> bool:
-    """Whether a text copies what the request says about its answer, as small models do."""
+    """Tell whether a text copies what the request says about its answer, as small models do."""
     words, forms = (re.findall(r"\w+", part.casefold()) for part in (text, _FORMS))
     asked = {tuple(forms[at : at + _ECHO]) for at in range(len(forms) - _ECHO + 1)}
     return any(tuple(words[at : at + _ECHO]) in asked for at in range(len(words) - _ECHO + 1))
@@ -296,7 +296,7 @@ _LONG = 2
 
 
 def is_about_a_task(sentence: str, before: str, tasks: Sequence[str], said: Sequence[str] = ()) -> bool:
-    """Whether a sentence holds values of a task: a long number of it, two short ones, or a name that no other has.
+    """Tell whether a sentence holds values of a task: a long number of it, two short ones, or a name that no other has.
 
     What stands in the instructions already is no task's own.
 
@@ -427,6 +427,6 @@ def _as_compared(text: str) -> list[str]:
 
 
 def quotes(run: JudgedRun) -> bool:
-    """Whether the diagnosis quotes something from the step that it names."""
+    """Tell whether the diagnosis quotes something from the step that it names."""
     found = run.attribution
     return found is not None and any(entry.quote and entry.step == found.step for entry in found.evidence)

@@ -76,7 +76,7 @@ class PromptedTeam:
         self._check = check
 
     def accepts(self, task: SuiteTask, answer: str) -> bool:
-        """Whether an answer that was given before passes; not where the check cannot judge such a task."""
+        """Tell whether an answer that was given before passes; not where the check cannot judge such a task."""
         try:
             judge = judge_of(self._target, check_for(self._target, task, self._check))
             verdict = judge.verdict(RunResult(text=answer, native=answer), task.text)

@@ -8,7 +8,7 @@ from tracer_hooks.repairs._secrets import Secrets
 
 
 def leaks(repair: Repair, secrets: Secrets, *, instructions: str | None = None, sent: str | None = None) -> bool:
-    """Whether a repair gives the expected answer away.
+    """Tell whether a repair gives the expected answer away.
 
     Args:
         repair: What is to be told to whom.

@@ -21,7 +21,7 @@ class RepairLog(Record):
 
     @property
     def recovered(self) -> bool:
-        """Whether the last trial passed."""
+        """Tell whether the last trial passed."""
         return bool(self.trials) and self.trials[-1].passed
 
     @property

@@ -26,5 +26,5 @@ class PastTrial(Record):
 
     @property
     def passed(self) -> bool:
-        """Whether the run was recovered."""
+        """Tell whether the run was recovered."""
         return self.outcome is RunOutcome.SUCCEEDED

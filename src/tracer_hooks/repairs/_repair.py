@@ -68,5 +68,5 @@ class Repair(Record):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a plain retry: nothing is said, and nothing is kept of the failed run."""
+        """Tell whether it is a plain retry: nothing is said, and nothing is kept of the failed run."""
         return self.target is RepairTarget.NOTHING and self.resume_from is None

@@ -27,11 +27,11 @@ class Secrets:
 
     @property
     def are_known(self) -> bool:
-        """Whether a text can be checked at all."""
+        """Tell whether a text can be checked at all."""
         return bool(self.reference and self.reference.strip())
 
     def are_in(self, text: str) -> bool:
-        """Whether ``text`` tells the expected answer."""
+        """Tell whether ``text`` tells the expected answer."""
         return self.are_known and mentions(text, self.reference or "")
 
     def are_added(self, text: str, before: str) -> bool:

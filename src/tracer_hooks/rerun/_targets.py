@@ -85,7 +85,7 @@ def judge_of(target: Any, check: Check | None = None, expected: Expected | None 
 
 
 def is_built_with_prompts(target: Any) -> bool:
-    """Whether :func:`rerunner` builds a team with other instructions, and does not put them into the requests."""
+    """Tell whether :func:`rerunner` builds a team with other instructions, and does not put them into the requests."""
     source = _source_of(target)
     return source is not None and source.takes_prompts
 
@@ -130,7 +130,7 @@ def _source_of(target: Any) -> TeamSource | None:
 
 
 def _is_runner(function: Any, *, is_factory: bool) -> bool:
-    """Whether ``function`` is the team itself: it takes the task, where a factory needs nothing but prompts."""
+    """Tell whether ``function`` is the team itself: it takes the task, where a factory needs nothing but prompts."""
     if is_factory or not inspect.isroutine(function):
         return False
     try:

@@ -324,7 +324,7 @@ class Conclude:
         self.context.later(self.context.conclude, diagnoses=self.context.run.last.outcome is RunOutcome.FAILED)
 
     def _is_quick(self) -> bool:
-        """Whether there is nothing to diagnose or to save: no need to wake another thread."""
+        """Tell whether there is nothing to diagnose or to save: no need to wake another thread."""
         return not self.context.leaves_work
 
 

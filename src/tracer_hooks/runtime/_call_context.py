@@ -219,7 +219,7 @@ class CallContext:
 
     # --- after an attempt ------------------------------------------------------------------------------------------
     def wants_retry(self, attempt: Attempt) -> bool:
-        """Whether the attempt failed and the limits allow another one."""
+        """Tell whether the attempt failed and the limits allow another one."""
         if attempt.outcome is not RunOutcome.FAILED or self.options.policy.max_retries == 0:
             return False
         refusal = "the team was unhooked meanwhile" if self._host.is_off else self._budget.refusal
@@ -261,7 +261,7 @@ class CallContext:
     # --- after the attempts ----------------------------------------------------------------------------------------
     @property
     def leaves_work(self) -> bool:
-        """Whether anything is left to do once the last attempt is closed."""
+        """Tell whether anything is left to do once the last attempt is closed."""
         return self.run.last.outcome is RunOutcome.FAILED or self.options.config.store is not None
 
     def conclude(self) -> None:

@@ -60,7 +60,7 @@ def unhook_team(team: Any, host: TeamHost) -> None:
 
 
 def is_team(target: Any) -> bool:
-    """Whether an adapter recognises ``target``, or would if it were installed."""
+    """Tell whether an adapter recognises ``target``, or would if it were installed."""
     try:
         adapter_for(target)
     except AdapterNotFoundError:
@@ -71,7 +71,7 @@ def is_team(target: Any) -> bool:
 
 
 def is_built_team(value: Any) -> bool:
-    """Whether what a function returned is a team, and not the result of one, so that the function is a factory."""
+    """Tell whether what a function returned is a team, and not the result of one, so that the function is a factory."""
     if value is None or isinstance(value, (str, bytes, int, float, dict, list, tuple)):
         return False
     if inspect.isroutine(value) and not inspect.isbuiltin(value):
@@ -284,7 +284,7 @@ def _wrapped(function: Callable[..., Any], host: TeamHost, team: PlainTeam) -> C
 
 
 def _fits(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether the arguments fit; if not, the call raises as without us, and is neither a run nor repeated."""
+    """Tell whether the arguments fit; if not, the call raises as without us, and is neither a run nor repeated."""
     try:
         inspect.signature(function).bind(*args, **kwargs)
     except TypeError:

@@ -100,7 +100,7 @@ def run_awaitable(awaitable: Awaitable[Any]) -> Any:
 
 
 def loop_is_running() -> bool:
-    """Whether the calling thread runs an event loop."""
+    """Tell whether the calling thread runs an event loop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -183,7 +183,7 @@ async def ask_check_async(check: Check, result: RunResult, task: str) -> Ruling:
 
 
 def compare_with_expected(expected: str, text: str) -> Verdict:
-    """Whether ``text`` states the expected answer: the same value in any writing, or for text the same words."""
+    """Tell whether ``text`` states the expected answer: the same value in any writing, or for text the same words."""
     comparison = compare_values(expected, text)
     return Verdict(passed=comparison.same, reason=comparison.reason)
 

@@ -200,7 +200,7 @@ class HookOptions:
 
     @property
     def is_judged(self) -> bool:
-        """Whether anything says what a run is worth."""
+        """Tell whether anything says what a run is worth."""
         return self.check is not None or self.expected is not None
 
     @property

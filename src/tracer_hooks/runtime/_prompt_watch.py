@@ -272,7 +272,7 @@ class PromptWatch:
 
     @property
     def is_worse(self) -> bool:
-        """Whether the prompts are to be rolled back. Stays true once it is."""
+        """Tell whether the prompts are to be rolled back. Stays true once it is."""
         return bool(self._reason)
 
     @property

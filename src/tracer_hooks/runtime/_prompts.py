@@ -132,7 +132,7 @@ class AppliedPrompts(RewriteInstructions):
 
     @property
     def is_used(self) -> bool:
-        """Whether every agent that acted was told what it should be; asked at the end of the run."""
+        """Tell whether every agent that acted was told what it should be; asked at the end of the run."""
         if self.changed is None:
             self.changed = self._team.miss([agent for agent in self._own if agent not in self._as_expected])
         return self.changed is None and all(self._told.values())
@@ -289,7 +289,7 @@ def prompt_attributes(used: RunPrompts | None) -> dict[str, object]:
 
 
 def fails_on_environment(attempt: Attempt) -> bool:
-    """Whether the team's surroundings failed and not the team."""
+    """Tell whether the team's surroundings failed and not the team."""
     if attempt.attribution is not None:
         return blames_environment(attempt.attribution)
     return attempt.outcome is RunOutcome.FAILED and is_environment_fault(attempt.trajectory)

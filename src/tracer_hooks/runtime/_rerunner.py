@@ -89,12 +89,12 @@ class TeamSource:
 
     @property
     def has_factory(self) -> bool:
-        """Whether teams can be built."""
+        """Tell whether teams can be built."""
         return self._factory is not None
 
     @property
     def takes_prompts(self) -> bool:
-        """Whether teams can be built with other instructions."""
+        """Tell whether teams can be built with other instructions."""
         return self._takes_prompts
 
     def anew(self, prompts: Mapping[str, str] = _NONE) -> Any:

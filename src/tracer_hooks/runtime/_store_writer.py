@@ -55,7 +55,7 @@ class Breaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether the last try failed."""
+        """Tell whether the last try failed."""
         return self._length_s > 0
 
     @property
@@ -115,7 +115,7 @@ class StoreWriter(BackgroundQueue[PendingCall]):
 
     @property
     def is_failing(self) -> bool:
-        """Whether callers should leave the file alone: it was late or failed, and has taken nothing since."""
+        """Tell whether callers should leave the file alone: it was late or failed, and has taken nothing since."""
         return self._is_late or self._breaker.is_open
 
     def store(self, call: PendingCall) -> None:

@@ -228,7 +228,7 @@ class TeamHost:
         self._watching()
 
     def conducts(self, team: object) -> bool:
-        """Whether ``team`` is the team object that was hooked."""
+        """Tell whether ``team`` is the team object that was hooked."""
         return self._team is None or self._team() is team
 
     def begins(self, run: TeamRun) -> None:
@@ -243,7 +243,7 @@ class TeamHost:
 
     # --- RunHost ---------------------------------------------------------------------------------------------------
     def is_bypassed(self, team: Any) -> bool:
-        """Whether the team was unhooked, as a method may show that the caller took from it before."""
+        """Tell whether the team was unhooked, as a method may show that the caller took from it before."""
         return self.is_off
 
     def call(self, call: TeamCall) -> Any:

@@ -406,7 +406,7 @@ class _TeamPrompts:
 
 
 def _has_prompts(connection: sa.Connection) -> bool:
-    """Whether the file has the tables; one of an older version that may not be changed has not."""
+    """Tell whether the file has the tables; one of an older version that may not be changed has not."""
     return version_of_file(connection) >= PROMPTS_SINCE
 
 

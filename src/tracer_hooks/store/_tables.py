@@ -191,7 +191,7 @@ def prepare(connection: sa.Connection) -> None:
 
 
 def is_up_to_date(connection: sa.Connection, tables: list[str]) -> bool:
-    """Whether the file holds the tables of this version, so that :func:`prepare` has nothing to do.
+    """Tell whether the file holds the tables of this version, so that :func:`prepare` has nothing to do.
 
     Raises:
         StoreError: The file belongs to another program or to a newer version.

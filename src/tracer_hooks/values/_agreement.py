@@ -30,7 +30,7 @@ def agrees(
     rounded: bool = False,
     inexact: bool = False,
 ) -> bool:
-    """Whether ``stated`` is what ``value`` comes to.
+    """Tell whether ``stated`` is what ``value`` comes to.
 
     Args:
         value: The result of the operands' plain numbers.

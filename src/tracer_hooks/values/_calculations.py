@@ -66,7 +66,7 @@ def calculations_in(text: str, *, reader: TextReader | None = None) -> list[Calc
 
 
 def _holds_with_other_separators(text: str, one: Calculation) -> bool:
-    """Whether "1.234" was read as a thousand where it is one and a bit, or the other way round."""
+    """Tell whether "1.234" was read as a thousand where it is one and a bit, or the other way round."""
     part = text[one.start : one.end]
     if _AMBIGUOUS.search(part) is None:
         return False

@@ -61,7 +61,7 @@ def _converted(one: Quantity, other: Quantity) -> Fraction | None:
 
 
 def _is_whole(text: str, one: Quantity, other: Quantity) -> bool:
-    """Whether neither amount is part of something longer: a scale, a time, a calculation."""
+    """Tell whether neither amount is part of something longer: a scale, a time, a calculation."""
     before = text[max(0, one.start - 40) : one.start]
     if before.rstrip(" (")[-1:] in tuple(":-−–+*×·÷/^=<>√≈") and before.rstrip(" (")[-1:]:
         return False

@@ -87,7 +87,7 @@ _read_once = lru_cache(maxsize=8)(_dates)
 
 
 def same_date(expected: DateValue, found: DateValue) -> bool:
-    """Whether ``found`` is the expected date in one of its readings.
+    """Tell whether ``found`` is the expected date in one of its readings.
 
     A year that either leaves out does not count; a day that is expected has to be there.
     """

@@ -25,7 +25,7 @@ _MARKS = (". ", "\n", "! ", "? ")
 
 
 def is_doubted(text: str, one: Calculation) -> bool:
-    """Whether the sentence itself, or the next one, says that it does not hold, or asks; or counts otherwise."""
+    """Tell whether the sentence itself, or the next one, says that it does not hold, or asks; or counts otherwise."""
     start = max(text.rfind(mark, max(0, one.start - _REACH), one.start) for mark in _MARKS)
     ends = [at for mark in _MARKS if (at := text.find(mark, one.end, one.end + _REACH)) >= 0]
     end = min(ends, default=min(len(text), one.end + _REACH)) + 60
@@ -38,5 +38,5 @@ def is_doubted(text: str, one: Calculation) -> bool:
 
 
 def is_negated(text: str, one: Calculation) -> bool:
-    """Whether "not" stands right before it."""
+    """Tell whether "not" stands right before it."""
     return _NEGATED.search(text[max(0, one.start - 12) : one.start]) is not None

@@ -145,7 +145,7 @@ def _word(text: str, match: re.Match[str]) -> Token:
 
 
 def _is_unknown(text: str, start: int, word: str) -> bool:
-    """Whether a word is glued to a number or a bracket as an unknown is."""
+    """Tell whether a word is glued to a number or a bracket as an unknown is."""
     before = text[start - 1 : start]
     is_glued = before.isdigit() or before in (")", "]")
     return is_glued and (_UNKNOWN.fullmatch(word) is not None or "_" in word)

@@ -25,7 +25,7 @@ _GOES_ON = lazy(r"\s(?!(?:or|and|is)\b)\w")
 
 
 def mentions(text: str, value: str) -> bool:
-    """Whether ``text`` gives ``value`` away: it has it in any writing and in any role, denied or asserted."""
+    """Tell whether ``text`` gives ``value`` away: it has it in any writing and in any role, denied or asserted."""
     return next(_mentioned(text, value.strip()), None) is not None
 
 
@@ -50,7 +50,7 @@ def items_of(value: str) -> tuple[str, ...]:
 
 
 def is_choice(value: str) -> bool:
-    """Whether ``value`` is one capital letter: a choice, and not the word "a" or "I"."""
+    """Tell whether ``value`` is one capital letter: a choice, and not the word "a" or "I"."""
     return len(value) == 1 and value.isascii() and value.isupper()
 
 

@@ -65,7 +65,7 @@ def read_digits(row: str, style: Style | None, *, is_money: bool = False) -> Dig
 
 
 def is_one_group(row: str) -> bool:
-    """Whether ``row`` is like ``1.234`` or ``1,234``, which have two readings."""
+    """Tell whether ``row`` is like ``1.234`` or ``1,234``, which have two readings."""
     return bool(re.fullmatch(r"[1-9]\d{0,2}[.,]\d{3}", row))
 
 

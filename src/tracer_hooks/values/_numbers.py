@@ -107,7 +107,7 @@ def numbers_that_count(expected: ExpectedNumber, answer: str) -> Sequence[Quanti
 
 
 def is_number(expected: ExpectedNumber, found: Quantity | Range) -> bool:
-    """Whether ``found`` is the expected number."""
+    """Tell whether ``found`` is the expected number."""
     if isinstance(found, Range):
         return expected.upper is not None and all(
             same_quantity(one, other)
@@ -187,7 +187,7 @@ def _years(text: str) -> list[Quantity]:
 
 
 def _is_pronoun(text: str, quantity: Quantity) -> bool:
-    """Whether it is the word "one" and counts nothing."""
+    """Tell whether it is the word "one" and counts nothing."""
     if not quantity.in_words or quantity.value != 1 or quantity.unit is not None:
         return False
     before = text[max(0, quantity.start - 12) : quantity.start]

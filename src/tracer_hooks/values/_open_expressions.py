@@ -149,7 +149,7 @@ def _read(text: str, plain: str, following: Sequence[Token], kept: Sequence[Toke
 
 
 def _is_plain(plain: str, kept: Sequence[Token], operands: Sequence[Quantity], operators: str) -> bool:
-    """Whether nothing in it or before it asks for another reading."""
+    """Tell whether nothing in it or before it asks for another reading."""
     if any(one.is_label or one.in_words for one in operands) or has_unknowns(operands):
         return False
     if set(operators) <= set("-/") and (is_joined(plain, kept) or _is_ratio(plain, kept)):

@@ -90,7 +90,7 @@ _read_once = lru_cache(maxsize=8)(_quantities)
 
 
 def same_quantity(expected: Quantity, found: Quantity) -> bool:
-    """Whether ``found`` states the expected quantity.
+    """Tell whether ``found`` states the expected quantity.
 
     Units are converted. A unit that one of them leaves out is no difference, and "12 %" is also 0.12. Where the
     expected number has decimals, whatever rounds to it at their number is the same; whole numbers and fractions are
@@ -117,7 +117,7 @@ def _is_close(expected: Quantity, value: Fraction, found: Quantity, *, shift: in
 
 
 def _has_end(value: Fraction) -> bool:
-    """Whether the decimals of ``value`` end."""
+    """Tell whether the decimals of ``value`` end."""
     rest = value.denominator
     for prime in (2, 5):
         while rest % prime == 0:

@@ -77,12 +77,12 @@ def _is_unknown(word: Token) -> bool:
 
 
 def _is_function(word: Token, kept: Sequence[Token]) -> bool:
-    """Whether a word stands right before a bracket: f(3)."""
+    """Tell whether a word stands right before a bracket: f(3)."""
     return bool(kept) and kept[-1].sign is Sign.OPEN and kept[-1].start == word.end
 
 
 def _may_follow(token: Token, later: Token, words: int) -> bool:
-    """Whether ``later`` may stand after ``token`` in one expression, with that many words between."""
+    """Tell whether ``later`` may stand after ``token`` in one expression, with that many words between."""
     is_operand_end = token.sign in (Sign.NUMBER, Sign.CLOSE)
     if later.sign in (Sign.OPERATOR, Sign.CLOSE):
         return is_operand_end and words <= _NOUNS
@@ -132,7 +132,7 @@ def beginning_of(tokens: Sequence[Token]) -> list[Token]:
 
 
 def goes_on_after(tokens: Sequence[Token], kept: Sequence[Token]) -> bool:
-    """Whether the expression that ``tokens`` begin with goes on with something unread: "5 + x", "4 × n"."""
+    """Tell whether the expression that ``tokens`` begin with goes on with something unread: "5 + x", "4 × n"."""
     following = [token for token in tokens if token.start >= kept[-1].end][:2]
     if following and following[0].sign is Sign.OPEN and following[0].start == kept[-1].end:
         return True

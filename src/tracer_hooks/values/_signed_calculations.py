@@ -57,7 +57,7 @@ def signed_calculations(text: str, reader: TextReader) -> Iterator[Calculation]:
 
 
 def _has_hidden_operator(text: str, quantities: Sequence[Quantity]) -> bool:
-    """Whether an "and" may stand for a plus, or a quantity is a quotient by itself."""
+    """Tell whether an "and" may stand for a plus, or a quantity is a quotient by itself."""
     is_summed = "and" in text.casefold() and _TOTALLED.search(text) is not None
     return is_summed or any("/" in one.text for one in quantities)
 
@@ -268,7 +268,7 @@ def _as_share(quantity: Quantity) -> Fraction:
 
 
 def _holds_in_one_unit(tokens: Sequence[Token], stated: Quantity) -> bool:
-    """Whether it comes out when all is counted in the smallest unit: "50 cm + 1 m = 1.5 m"."""
+    """Tell whether it comes out when all is counted in the smallest unit: "50 cm + 1 m = 1.5 m"."""
     unit = stated.unit
     units = {token.quantity.unit for token in tokens if token.quantity is not None} - {None}
     if unit is None or not units or units == {unit}:
@@ -285,7 +285,7 @@ def _holds_in_one_unit(tokens: Sequence[Token], stated: Quantity) -> bool:
 
 
 def _holds_without_letter(values: Sequence[Fraction], stated: Quantity) -> bool:
-    """Whether the letter behind the number is a unit and no thousand: "25 + 273.15 = 298.15K"."""
+    """Tell whether the letter behind the number is a unit and no thousand: "25 + 273.15 = 298.15K"."""
     power = {"k": 10**3, "K": 10**3, "M": 10**6}.get(stated.text[-1:])
     if power is None:
         return False

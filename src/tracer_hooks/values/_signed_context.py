@@ -25,7 +25,7 @@ _CODE = re.compile(r"(?:^|\s)([A-Z]{1,3}) $")
 
 
 def is_list_mark(text: str, token: Token) -> bool:
-    """Whether a hyphen stands alone at the beginning of a line."""
+    """Tell whether a hyphen stands alone at the beginning of a line."""
     line = text[max(0, text.rfind("\n", 0, token.start) + 1, token.start - 40) : token.start]
     return not line.strip() and text[token.end : token.end + 1].isspace()
 
@@ -48,18 +48,18 @@ def is_open_to_the_left(text: str, first: Token) -> bool:
 
 
 def is_range_or_score(text: str, end: int) -> bool:
-    """Whether another number follows the one that ends here, behind a colon or a hyphen."""
+    """Tell whether another number follows the one that ends here, behind a colon or a hyphen."""
     return re.match(r"(?::|\s?[-–]\s?)\d", text[end : end + 4]) is not None
 
 
 def is_joined(text: str, tokens: Sequence[Token]) -> bool:
-    """Whether there is no sign but hyphens right between digits."""
+    """Tell whether there is no sign but hyphens right between digits."""
     signs = [token for token in tokens if token.sign is Sign.OPERATOR]
     return all(one.text == "-" and not text[one.start - 1].isspace() and not text[one.end].isspace() for one in signs)
 
 
 def has_codes(text: str, tokens: Sequence[Token]) -> bool:
-    """Whether a number is part of a name: "LH 400"."""
+    """Tell whether a number is part of a name: "LH 400"."""
     for token in tokens:
         if token.quantity is not None:
             code = _CODE.search(text[max(0, token.start - 5) : token.start])
@@ -69,7 +69,7 @@ def has_codes(text: str, tokens: Sequence[Token]) -> bool:
 
 
 def is_rough(text: str, first: Token, sign: Token, stated: Quantity) -> bool:
-    """Whether the text says "about" of the calculation or its result."""
+    """Tell whether the text says "about" of the calculation or its result."""
     words = ("about", "roughly", "around", "approximately")
     before = text[max(0, first.start - 24) : first.start]
     near = text[max(0, stated.start - 24) : stated.start]
@@ -78,7 +78,7 @@ def is_rough(text: str, first: Token, sign: Token, stated: Quantity) -> bool:
 
 
 def has_unknowns(quantities: Sequence[Quantity]) -> bool:
-    """Whether a letter behind a number is an unknown and no unit, as in "27 + 8m", or the digits are binary."""
+    """Tell whether a letter behind a number is an unknown and no unit, as in "27 + 8m", or the digits are binary."""
     glued = [_GLUED.fullmatch(one.text[-2:]) is not None for one in quantities]
     if any(_BINARY.fullmatch(one.text.strip()) for one in quantities):
         return True

@@ -38,7 +38,7 @@ class Spans:
         self._ends = [end for _, end in merged]
 
     def cover(self, position: int) -> bool:
-        """Whether ``position`` lies in one of them."""
+        """Tell whether ``position`` lies in one of them."""
         at = bisect_right(self._starts, position) - 1
         return at >= 0 and position < self._ends[at]
 

@@ -141,7 +141,7 @@ class _Reading:
         return stated.unit == "%" and agrees(value, stated, (), inexact=True, rough=stated.is_approximate)
 
     def _fits(self, stated: Quantity) -> bool:
-        """Whether a percentage stands where the form needs one, and only there."""
+        """Tell whether a percentage stands where the form needs one, and only there."""
         name, terms = self._form.name, self._terms
         if name in ("of", "off"):
             return _is_share(terms[0])
@@ -158,7 +158,7 @@ class _Reading:
         return stated.unit != "%" or all(one.unit == "%" for one in terms)
 
     def is_sure(self, marked: str, match: re.Match[str], places: Sequence[int], known: Collection[int]) -> bool:
-        """Whether nothing around it, and nothing about its numbers, asks for another reading."""
+        """Tell whether nothing around it, and nothing about its numbers, asks for another reading."""
         end = match.end()
         if _OPEN.search(marked[max(0, match.start() - 6) : match.start()]):
             return False
@@ -171,7 +171,7 @@ class _Reading:
         return is_done and self._is_closed(marked, match, places, known) and self._is_plausible() and self._has_units()
 
     def _is_closed(self, marked: str, match: re.Match[str], places: Sequence[int], known: Collection[int]) -> bool:
-        """Whether no quantity before it in its sentence may belong to it: but the number of its terms may."""
+        """Tell whether no quantity before it in its sentence may belong to it: but the number of its terms may."""
         ends = (one.end() for one in _SENTENCE.finditer(marked, max(0, match.start() - _REACH), match.start()))
         begin = max(max(ends, default=0), match.start() - _REACH)
         earlier = self._first - 1
@@ -195,13 +195,13 @@ class _Reading:
         return not self._is_explained(value, stated)
 
     def _is_explained(self, value: Fraction, stated: Quantity) -> bool:
-        """Whether a number nearby is just what is missing."""
+        """Tell whether a number nearby is just what is missing."""
         away = abs(stated.value - value)
         around = (*self._all[max(0, self._first - 4) : self._first], *self._all[self._last : self._last + 2])
         return any(one.value == away and one.unit in (stated.unit, None) for one in around)
 
     def _has_units(self) -> bool:
-        """Whether the result is of the kind that its terms make."""
+        """Tell whether the result is of the kind that its terms make."""
         stated = self._stated
         assert stated is not None
         units = {one.unit for one in self._terms} - {None, "%"}

@@ -85,7 +85,7 @@ class Layout:
         return self._ends[at - 1] if at else 0, self._ends[at] if at < len(self._ends) else len(self.text)
 
     def is_aside(self, position: int) -> bool:
-        """Whether ``position`` is in brackets that are not the whole sentence."""
+        """Tell whether ``position`` is in brackets that are not the whole sentence."""
         if not self._is_in_brackets(position):
             return False
         start, end = self._asides[bisect_right(self._aside_starts, position) - 1]

@@ -157,7 +157,7 @@ def sign_before(text: str, start: int) -> UnitSign:
 
 
 def stands_alone(text: str, start: int) -> bool:
-    """Whether a number that begins at ``start`` is no part of a name, of an id, or of another number."""
+    """Tell whether a number that begins at ``start`` is no part of a name, of an id, or of another number."""
     before = text[start - 1] if start else " "
     if before in "xX" and text[start - 2 : start - 1].isdigit():
         return True  # "3x120"
@@ -174,13 +174,13 @@ def stands_alone(text: str, start: int) -> bool:
 
 
 def is_approximation(text: str, start: int) -> bool:
-    """Whether "about" or the like stands before a number."""
+    """Tell whether "about" or the like stands before a number."""
     sign = text[max(0, start - 2) : start].strip()[-1:]
     return sign in ("~", "≈", "∼") or _word_before(text, start) in _APPROXIMATIONS
 
 
 def is_label(text: str, start: int) -> bool:
-    """Whether a number counts something off: "Step 2", "Table 3"."""
+    """Tell whether a number counts something off: "Step 2", "Table 3"."""
     if text[max(0, start - 2) : start].lstrip() == "#":
         return start < 2 or not text[start - 2].isalnum()
     return _word_before(text, start) in _LABELS
@@ -214,7 +214,7 @@ def _is_operand(before: str) -> bool:
 
 
 def _is_subtracted_from(before: str) -> bool:
-    """Whether ``before`` ends with something that "minus" takes away from: "20 minus 3", "20 EUR minus 3 EUR"."""
+    """Tell whether ``before`` ends with something that "minus" takes away from: "20 minus 3", "20 EUR minus 3 EUR"."""
     last = before.rsplit(" ", 1)[-1]
     return last[-1:].isdigit() or last[-1:] in tuple(")]%€$}") or unit_named(last) is not None
 

@@ -51,7 +51,7 @@ _read_once = lru_cache(maxsize=8)(_times)
 
 
 def same_time(expected: TimeValue, found: TimeValue) -> bool:
-    """Whether both are the same minute, and the same second where the expected time has one."""
+    """Tell whether both are the same minute, and the same second where the expected time has one."""
     return (expected.hour, expected.minute) == (found.hour, found.minute) and expected.second in (0, found.second)
 
 

@@ -23,7 +23,7 @@ _NEAREST, _FARTHEST = Fraction(6, 10), Fraction(17, 10)
 
 
 def is_plausible(value: Fraction, stated: Quantity) -> bool:
-    """Whether a result is near enough to what comes out to be a mistake, and not about something else."""
+    """Tell whether a result is near enough to what comes out to be a mistake, and not about something else."""
     return value > 0 and _NEAREST <= stated.value / value <= _FARTHEST
 
 

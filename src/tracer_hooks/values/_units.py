@@ -20,7 +20,7 @@ def currency_named(written: str) -> str | None:
 
 
 def is_currency(unit: str | None) -> bool:
-    """Whether ``unit`` is a currency."""
+    """Tell whether ``unit`` is a currency."""
     return unit in _CURRENCIES
 
 

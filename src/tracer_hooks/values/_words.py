@@ -64,17 +64,17 @@ def bare(text: str) -> str:
 
 
 def contains(text: str, words: str) -> bool:
-    """Whether folded ``text`` has ``words`` as whole words; a number is not a part of another one."""
+    """Tell whether folded ``text`` has ``words`` as whole words; a number is not a part of another one."""
     return next(places(text, words), None) is not None
 
 
 def asserts(text: str, words: str) -> bool:
-    """Whether folded ``text`` has ``words`` somewhere where it does not deny them ("not Paris")."""
+    """Tell whether folded ``text`` has ``words`` somewhere where it does not deny them ("not Paris")."""
     return any(not is_denied(text, start) for start in places(text, words))
 
 
 def is_denied(text: str, start: int) -> bool:
-    """Whether what begins at ``start`` stands behind a "not" or "instead of"."""
+    """Tell whether what begins at ``start`` stands behind a "not" or "instead of"."""
     return _DENIED.search(text[max(0, start - _REACH) : start].casefold().replace("’", "'")) is not None
 
 

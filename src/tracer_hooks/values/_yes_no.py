@@ -38,7 +38,7 @@ def expected_truth(expected: str) -> bool | None:
 
 
 def answered_truth(answer: str) -> bool | None:
-    """Whether ``answer`` says yes or no; None where it says neither, or both."""
+    """Tell whether ``answer`` says yes or no; None where it says neither, or both."""
     whole = folded(answer)
     text = whole if len(whole) <= 2 * _READ else f"{whole[:_READ]} ... {whole[-_READ:]}"
     text = _NO_ANSWER.sub(" ", text).strip()

@@ -45,7 +45,7 @@ class StreamCall(TeamCall):
     """The outputs that were drawn, in order; the last one holds the result."""
 
     def is_first(self, team: Any) -> bool:
-        """Whether the caller's own output is to be drawn: once, and for the caller's team."""
+        """Tell whether the caller's own output is to be drawn: once, and for the caller's team."""
         return team is self.team and not self.drawn
 
     def pass_result(self, output: Any) -> None:
@@ -168,7 +168,7 @@ class HookedKickoffs:
         return self.original.subject() if self.original is not None else self._team()
 
     def passes(self) -> bool:
-        """Whether the call is the inside of a run of this very team, or one that is not to be seen."""
+        """Tell whether the call is the inside of a run of this very team, or one that is not to be seen."""
         return _made_for.get() is self._team() or passes_through(self.subject(), self.host)
 
     def take_off(self) -> None:

@@ -296,12 +296,12 @@ class Scope:
 
     @property
     def is_agent(self) -> bool:
-        """Whether it is a graph that is one agent."""
+        """Tell whether it is a graph that is one agent."""
         return self.kind is ScopeKind.GRAPH and self.facts is not None and self.facts.is_agent
 
     @property
     def is_own_node(self) -> bool:
-        """Whether it is a node of a team, rather than of an agent's own loop."""
+        """Tell whether it is a node of a team, rather than of an agent's own loop."""
         return self.kind is ScopeKind.NODE and not (self.graph is not None and self.graph.is_agent)
 
     @property

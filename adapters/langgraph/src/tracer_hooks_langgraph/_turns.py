@@ -179,7 +179,7 @@ class ToolCallsOfRun:
 
     @property
     def are_awaited(self) -> bool:
-        """Whether there are tool calls that were asked for and not made yet."""
+        """Tell whether there are tool calls that were asked for and not made yet."""
         return len(self._called) < len(self._askers)
 
     # --- made ------------------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ class CancelledAt:
 
     @property
     def was_reached(self) -> bool:
-        """Whether the coroutine came to the point."""
+        """Tell whether the coroutine came to the point."""
         return self._point is not None and self.passed > self._point
 
     @types.coroutine

@@ -139,7 +139,7 @@ def foreign_results(comparison: RunComparison) -> Iterator[Mark]:
 
 
 def _asks_otherwise(comparison: RunComparison, step: ComparedStep) -> bool:
-    """Whether the step's own values are foreign, which explains that of what came back."""
+    """Tell whether the step's own values are foreign, which explains that of what came back."""
     return any(
         comparison.foreignness(claim) > _CONSENSUS
         for claim, _ in value_claims(step)
@@ -247,7 +247,7 @@ def _mark(
 
 
 def _is_said_there(comparison: RunComparison, one: Occurrence) -> bool:
-    """Whether a passing run has this very value among the same words."""
+    """Tell whether a passing run has this very value among the same words."""
     return any(
         one.around <= place.around
         for pairing in comparison.pairings
@@ -280,7 +280,7 @@ def _numbers(own: tuple[Occurrence, ...]) -> tuple[float, ...]:
 
 
 def _is_derived(value: float, numbers: tuple[float, ...]) -> bool:
-    """Whether a number is the sum, the difference or a small multiple of others in its step."""
+    """Tell whether a number is the sum, the difference or a small multiple of others in its step."""
     others = [number for number in numbers if number != value]
     there = {round(number, 2) for number in others}
     return any(

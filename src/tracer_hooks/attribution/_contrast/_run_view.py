@@ -149,7 +149,7 @@ def parts_of(claims: Iterable[Claim]) -> set[Claim]:
 
 
 def is_rewording(claim: Claim, known: Set[Claim]) -> bool:
-    """Whether a code only writes known numbers in another way: "13th", "19:00" of "19:00:00", "May 26/27"."""
+    """Tell whether a code only writes known numbers in another way: "13th", "19:00" of "19:00:00", "May 26/27"."""
     if claim.kind is not ClaimKind.CODE or _DIGITS.search(claim.value) is None:
         return False
     return all(_is_known_part(part, known) for part in _WORD.findall(claim.value))
@@ -212,7 +212,7 @@ class ComparedStep:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the step holds nothing to compare."""
+        """Tell whether the step holds nothing to compare."""
         return not self.terms and not self.act.target
 
 

@@ -26,7 +26,7 @@ class Quick:
         self._folded = folded(pattern)
 
     def is_in(self, text: str) -> bool:
-        """Whether there is a match."""
+        """Tell whether there is a match."""
         return mentions(text, self.parts) and self._folded.search(text) is not None
 
     def times_in(self, texts: list[str]) -> NDArray[np.float64]:

@@ -168,12 +168,12 @@ class View:
 
     @cached_property
     def is_report(self) -> list[bool]:
-        """Whether each step only reports what a machine printed."""
+        """Tell whether each step only reports what a machine printed."""
         return [role is Role.REPORTER for role in self.roles]
 
     @cached_property
     def is_act(self) -> list[bool]:
-        """Whether each step is an act of a member of the team."""
+        """Tell whether each step is an act of a member of the team."""
         return [role is Role.AGENT for role in self.roles]
 
     @cached_property
@@ -183,7 +183,7 @@ class View:
 
     @cached_property
     def is_routing(self) -> list[bool]:
-        """Whether each step only says who acts next, or does nothing at all."""
+        """Tell whether each step only says who acts next, or does nothing at all."""
         return [self._routes(index) for index in range(self.count)]
 
     @cached_property

@@ -17,7 +17,7 @@ _WHO = re.compile(r"\bwho\b|\bwhich (?:person|player|employee|colleague)\b", re.
 
 
 def is_asked_for(value: Sighting, task: str) -> bool:
-    """Whether a value is of the sort that the task asks for; true when nothing tells the sort."""
+    """Tell whether a value is of the sort that the task asks for; true when nothing tells the sort."""
     question = task[-2_000:]
     if _MONEY.search(question):
         return value.kind is Kind.NUMBER

@@ -55,7 +55,7 @@ def _of_number(value: Sighting, at_hand: Sequence[Entry]) -> tuple[Entry, ...] |
 
 
 def _may_give(a: Fraction, b: Fraction, value: Sighting) -> bool:
-    """Whether a result of two numbers is near a value, by floating point, which takes a tenth of the time."""
+    """Tell whether a result of two numbers is near a value, by floating point, which takes a tenth of the time."""
     assert value.number is not None
     try:
         one, other, wanted = float(a), float(b), abs(float(value.number))

@@ -94,7 +94,7 @@ def _dropped(ledger: Ledger, passage: StepPassage | None, part: Items, before: S
 
 
 def _are_items(ledger: Ledger, whole: Items, part: Items, gone: int, passage: StepPassage | None) -> bool:
-    """Whether the two lists are of things, two of which both name alike, rather than clauses between commas."""
+    """Tell whether the two lists are of things, two of which both name alike, rather than clauses between commas."""
     if len(whole.texts[gone]) > _LONGEST_ITEM:
         return False
     if whole.is_loose and len(whole.texts[gone].split()) > _MOST_WORDS:
@@ -158,7 +158,7 @@ def _fits(handle: tuple[frozenset[str], frozenset[str]], words: frozenset[str], 
 
 
 def _repeats(whole: Items, part: Items) -> bool:
-    """Whether the second list is all of the first."""
+    """Tell whether the second list is all of the first."""
     if len(whole.texts) != len(part.texts):
         return False
     handles = whole.handles
@@ -196,14 +196,14 @@ def _strength(ledger: Ledger, whole: Items, part: Items, gone: int) -> float:
 
 
 def _is_alike(whole: Items, gone: int) -> bool:
-    """Whether the item is of the make of the others, all of which are of one or two makes."""
+    """Tell whether the item is of the make of the others, all of which are of one or two makes."""
     shapes = [shape_of(text) for text in whole.texts]
     others = Counter(shape for place, shape in enumerate(shapes) if place != gone)
     return shapes[gone] in others and len(others) <= 2 and (len(others) == 1 or not {"date", "clock"} & set(others))
 
 
 def _has(text: str, handle: tuple[frozenset[str], frozenset[str]]) -> bool:
-    """Whether a text speaks of an item: most of its own words, or its own numbers, are in it."""
+    """Tell whether a text speaks of an item: most of its own words, or its own numbers, are in it."""
     words, numbers = handle
     if words:
         return 2 * len(words & stems(text)) >= len(words)

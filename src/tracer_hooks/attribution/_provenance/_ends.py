@@ -58,7 +58,7 @@ def _upside_down(ledger: Ledger, step: int, call: ToolCall) -> Departure | None:
 
 
 def _is_pair(one: str, other: str) -> bool:
-    """Whether two keys are alike but for the end that they name: "alarm_low" and "alarm_high"."""
+    """Tell whether two keys are alike but for the end that they name: "alarm_low" and "alarm_high"."""
     a = [part for part in _PARTS.split(one) if not _LOW.fullmatch(part)]
     b = [part for part in _PARTS.split(other) if not _HIGH.fullmatch(part)]
     return a == b
@@ -126,7 +126,7 @@ def _records_of(result: str) -> Iterator[Mapping[str, str]]:
 
 
 def _is_way(key: str) -> bool:
-    """Whether a key names an end of a way, which people also go back."""
+    """Tell whether a key names an end of a way, which people also go back."""
     return _is_named(key, _WAY)
 
 

@@ -113,7 +113,7 @@ order_of = attrgetter("order")
 
 
 def is_read(step: int, steps: int) -> bool:
-    """Whether the values of a step are read: of a very long run those at its beginning and towards its end."""
+    """Tell whether the values of a step are read: of a very long run those at its beginning and towards its end."""
     return steps <= MOST_STEPS or step < _FIRST or step >= steps - _LAST
 
 

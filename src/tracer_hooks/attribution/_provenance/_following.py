@@ -81,7 +81,7 @@ class Trail:
         return found[0] if found else given
 
     def _is_listed(self, entry: Entry) -> bool:
-        """Whether a date is only one of a row of dates, as in a calendar."""
+        """Tell whether a date is only one of a row of dates, as in a calendar."""
         dates = [one for one in self._ledger.of_step(entry.step, entry.place) if one.value.kind is Kind.DATE]
         return len(dates) > _SMALL_LIST
 
@@ -91,7 +91,7 @@ class Trail:
         return entry.value.number in results or entry.value.text.strip() in dates
 
     def _is_planned(self, entry: Entry, *, is_answer: bool) -> bool:
-        """Whether an earlier step asked for the calculation that gives a value; then its numbers are followed."""
+        """Tell whether an earlier step asked for the calculation that gives a value; then its numbers are followed."""
         plan = plans_of(self._ledger).behind(entry)
         if plan is None:
             return False

@@ -119,7 +119,7 @@ class Ledger:
         return latest
 
     def is_known(self, value: Sighting, step: int, place: Place) -> bool:
-        """Whether a source before a step has the value."""
+        """Tell whether a source before a step has the value."""
         limit = (step, place if place is Place.USED else Place.SAID)
         for key in value.keys:
             alike = self._by_key.get(key)
@@ -162,17 +162,17 @@ class Ledger:
 
     @cached_property
     def is_conversation(self) -> bool:
-        """Whether a person speaks in the course of the run."""
+        """Tell whether a person speaks in the course of the run."""
         return sum(role is Role.PERSON for role in self.trace.roles) > 1
 
     @property
     def is_cut(self) -> bool:
-        """Whether values of the run were not read, so that none can be called new."""
+        """Tell whether values of the run were not read, so that none can be called new."""
         return len(self.trace.steps) > MOST_STEPS
 
     @cached_property
     def is_of_ids(self) -> bool:
-        """Whether the run was given or shown ids."""
+        """Tell whether the run was given or shown ids."""
         return any(one.value.kind is Kind.CODE and one.place in (Place.GIVEN, Place.SHOWN) for one in self.entries)
 
     @cached_property
@@ -197,7 +197,7 @@ class Ledger:
         return any(one.stated.start == entry.value.start for one in self.calculations(entry.step))
 
     def has_within(self, part: str, step: int) -> bool:
-        """Whether an id that stood in the run before a step holds ``part``."""
+        """Tell whether an id that stood in the run before a step holds ``part``."""
         return self._codes.has_within(part, step)
 
     def before_step(self, step: int, most: int = 400) -> list[Entry]:
@@ -219,7 +219,7 @@ class Ledger:
         return self._calendar[max(0, end - most) : end]
 
     def is_new(self, entry: Entry) -> bool:
-        """Whether a step states a value in prose, and no text before it holds it, however long."""
+        """Tell whether a step states a value in prose, and no text before it holds it, however long."""
         if entry.passage is None:
             return False
         start, end, text = entry.value.start, entry.value.end, entry.value.text.strip()

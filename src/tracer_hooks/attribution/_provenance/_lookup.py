@@ -75,7 +75,7 @@ class CodeText:
         self._text = "\n".join(parts)
 
     def has_within(self, part: str, step: int) -> bool:
-        """Whether an id before the words of a step holds ``part`` and more."""
+        """Tell whether an id before the words of a step holds ``part`` and more."""
         count = bisect_left(self._orders, (step, Place.SAID))
         end = self._ends[count - 1] if count else 0
         at = self._text.find(part, 0, end)

@@ -204,7 +204,7 @@ def _units_fit(one: Entry, other: Entry) -> bool:
 
 
 def _is_of_sort(cell: _Cell, entry: Entry, claim: _Claim) -> bool:
-    """Whether a bare number can be the amount or the share that a step speaks of."""
+    """Tell whether a bare number can be the amount or the share that a step speaks of."""
     unit = entry.value.unit
     if unit is None or cell.entry.value.unit is not None or cell.entry.value.number is None:
         return True

@@ -74,7 +74,7 @@ def _in_record(one: Entry, other: Entry) -> bool:
 
 
 def is_of_shape(one: Entry, other: Entry) -> bool:
-    """Whether both, where they are ids, are made of letters and digits in the same order."""
+    """Tell whether both, where they are ids, are made of letters and digits in the same order."""
     if one.value.kind is not Kind.CODE:
         return True
     a, b = (re.sub(r"[A-Za-z]", "a", re.sub(r"\d", "0", each.value.text)) for each in (one, other))
@@ -82,7 +82,7 @@ def is_of_shape(one: Entry, other: Entry) -> bool:
 
 
 def is_of_size(one: Entry, other: Entry) -> bool:
-    """Whether two values could stand for one thing: a year stands for no other number."""
+    """Tell whether two values could stand for one thing: a year stands for no other number."""
     if one.value.number is None or other.value.number is None:
         return True
     (a, c), (b, d) = one.value.ratio, other.value.ratio

@@ -73,7 +73,7 @@ def _same_column(one: Entry, other: Entry) -> bool:
 
 
 def _is_qualified(ledger: Ledger, entry: Entry, source: Entry, rival: Entry) -> bool:
-    """Whether the value was returned under the rival's name and more, which nobody asked for: "max_record"."""
+    """Tell whether the value was returned under the rival's name and more, which nobody asked for: "max_record"."""
     assert entry.passage is not None
     theirs, plain = source.label, rival.label
     if not plain or not plain < theirs:

@@ -84,7 +84,7 @@ def left_out_of_total(ledger: Ledger, entry: Entry) -> Departure | None:
 
 
 def is_ruled_out(ledger: Ledger, entry: Entry, step: int) -> bool:
-    """Whether the run says before a step that a value does not count, in the sentence that names it."""
+    """Tell whether the run says before a step that a value does not count, in the sentence that names it."""
     texts = [ledger.trace.trajectory.task[:4_000]] if entry.step < 0 else []
     start = max(0, entry.step)
     texts += [passage.text for at in range(start, step + 1) if (passage := ledger.trace.content(at)) is not None]
@@ -95,7 +95,7 @@ def is_ruled_out(ledger: Ledger, entry: Entry, step: int) -> bool:
 
 
 def _is_like(one: Entry, others: Sequence[Entry]) -> bool:
-    """Whether a value is of the same make as the others: not the 3 of "Mobiles (3) £51.00"."""
+    """Tell whether a value is of the same make as the others: not the 3 of "Mobiles (3) £51.00"."""
     digits = {entry.value.decimals for entry in others if entry is not one}
     return (
         one.value.is_telling

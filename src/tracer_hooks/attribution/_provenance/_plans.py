@@ -82,7 +82,7 @@ class Plans:
         return asked[0] if len(asked) == 1 and self._is_all_of(asked[0]) else None
 
     def _is_all_of(self, plan: Plan) -> bool:
-        """Whether a step has no number beside the calculation."""
+        """Tell whether a step has no number beside the calculation."""
         numbers = (one.value for one in self._ledger.of_step(plan.step, Place.SAID) if one.value.number is not None)
         return all(plan.expression.start <= one.start < plan.expression.end for one in numbers)
 
@@ -91,7 +91,7 @@ class Plans:
         return self._ledger.remember(("acts",), lambda: frozenset(self._ledger.trace.acts))
 
     def _follows(self, entry: Entry, plan: Plan) -> bool:
-        """Whether a step works with the numbers of the plan, and makes no mistake where it states the result."""
+        """Tell whether a step works with the numbers of the plan, and makes no mistake where it states the result."""
         parts = {abs(one) for one in plan.expression.parts}
         if entry.place is Place.SHOWN:
             used = self._ledger.of_step(entry.step, Place.USED)
@@ -103,7 +103,7 @@ class Plans:
         return is_near or self._ledger.trace.next_act(plan.step) == entry.step
 
     def _is_of(self, parts: set[Fraction], step: int, stating: list[Calculation]) -> bool:
-        """Whether one of the calculations that state the result rests on the plan's numbers alone."""
+        """Tell whether one of the calculations that state the result rests on the plan's numbers alone."""
         known = set(parts)
         for one in self._ledger.calculations(step):
             if one.holds and rests_on(one, known):
@@ -119,7 +119,7 @@ def plans_of(ledger: Ledger) -> Plans:
 
 
 def rests_on(calculation: Calculation, numbers: set[Fraction]) -> bool:
-    """Whether a calculation has no other numbers than those."""
+    """Tell whether a calculation has no other numbers than those."""
     return all(abs(one.value) in numbers for one in calculation.operands)
 
 

@@ -29,7 +29,7 @@ class Against:
     """Where it says so."""
 
     def names(self, word: str) -> bool:
-        """Whether a word stands near to where it says so."""
+        """Tell whether a word stands near to where it says so."""
         at = self.text.find(word)
         return at >= 0 and any(abs(at - place) <= _NEAR for place in self.places)
 
@@ -43,5 +43,5 @@ def against_in(text: str) -> tuple[Against, ...]:
 
 
 def speaks_against(sentences: Iterable[Against], words: Sequence[str]) -> bool:
-    """Whether one of the sentences says near to one of the words that something does not count."""
+    """Tell whether one of the sentences says near to one of the words that something does not count."""
     return any(sentence.names(word) for sentence in sentences for word in words)

@@ -30,7 +30,7 @@ class Records:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing that was returned is a record."""
+        """Tell whether nothing that was returned is a record."""
         return not self._fields
 
     def add(self, result: str) -> None:

@@ -119,7 +119,7 @@ def _distance(a: str, b: str, most: int = 3) -> int:
 
 
 def is_scaled(value: Sighting, bare: Sighting) -> bool:
-    """Whether a value may give a bare number in a smaller or larger unit: 1,250 g for a weight_kg of 1.25."""
+    """Tell whether a value may give a bare number in a smaller or larger unit: 1,250 g for a weight_kg of 1.25."""
     one, other = value.number, bare.number
     if value.unit in (None, "%") or bare.unit is not None or not one or not other or one == other:
         return False

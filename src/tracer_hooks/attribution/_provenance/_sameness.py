@@ -9,7 +9,7 @@ from tracer_hooks.values import common_measure
 
 
 def is_same(one: Sighting, other: Sighting) -> bool:
-    """Whether two values are the same; dates may lack the year."""
+    """Tell whether two values are the same; dates may lack the year."""
     if one.kind is not other.kind:
         return False
     if one.kind is Kind.DATE:
@@ -24,7 +24,7 @@ def is_same(one: Sighting, other: Sighting) -> bool:
 
 
 def units_clash(one: Sighting, other: Sighting) -> bool:
-    """Whether the units make two equal numbers different values: 3.5 kN and 3.5 N, 750 g and 750 ml."""
+    """Tell whether the units make two equal numbers different values: 3.5 kN and 3.5 N, 750 g and 750 ml."""
     if one.unit is None or other.unit is None or one.unit == other.unit or one.number is None or other.number is None:
         return False
     worth = common_measure(one.unit, other.unit)
@@ -39,7 +39,7 @@ def _share_key(one: Sighting, other: Sighting) -> bool:
 
 
 def _is_same_date(one: Sighting, other: Sighting) -> bool:
-    """Whether two dates are one, where either may lack the year."""
+    """Tell whether two dates are one, where either may lack the year."""
     a, b = one.date, other.date
     if a is None or b is None or a.month != b.month or a.day != b.day:
         return False
@@ -51,7 +51,7 @@ def _units_agree(one: Sighting, other: Sighting) -> bool:
 
 
 def _is_converted(one: Sighting, other: Sighting) -> bool:
-    """Whether one is the other in a unit of the same measure, rounded: 0.0148 A and 14.8 mA."""
+    """Tell whether one is the other in a unit of the same measure, rounded: 0.0148 A and 14.8 mA."""
     worth = common_measure(one.unit or "", other.unit or "")
     if worth is None:
         return False
@@ -63,7 +63,7 @@ def _is_converted(one: Sighting, other: Sighting) -> bool:
 
 
 def _is_one_rounded(one: Sighting, other: Sighting) -> bool:
-    """Whether one number is the other, rounded; 12 % is also 0.12."""
+    """Tell whether one number is the other, rounded; 12 % is also 0.12."""
     if _is_rounded(one.ratio, other.ratio, one.decimals, other.decimals):
         return True
     if one.unit == "%" and _is_rounded(_hundredth(one), other.ratio, one.decimals + 2, other.decimals):

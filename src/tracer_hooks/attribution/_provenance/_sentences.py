@@ -49,7 +49,7 @@ def _digits(entry: Entry) -> str:
 
 
 def _is_open(entry: Entry) -> bool:
-    """Whether a value stands in a long text of another's, such as a page, rather than in a reply or a record."""
+    """Tell whether a value stands in a long text of another's, such as a page, rather than in a reply or a record."""
     if entry.passage is None or len(entry.passage.raw) <= _LONG:
         return False
     return entry.passage.raw[:1] not in "{["

@@ -78,7 +78,7 @@ class Sighting:
 
     @property
     def is_telling(self) -> bool:
-        """Whether it says something by itself."""
+        """Tell whether it says something by itself."""
         if self.kind is not Kind.NUMBER or self.number is None:
             return True
         numerator, denominator = self.ratio
@@ -162,7 +162,7 @@ def _codes(text: str) -> Iterator[Sighting]:
 
 
 def _is_id(token: str) -> bool:
-    """Whether it looks made up for one thing: not "bs4", "h2" or "utf8"."""
+    """Tell whether it looks made up for one thing: not "bs4", "h2" or "utf8"."""
     return any(char.isupper() for char in token) or sum(char.isdigit() for char in token) >= 3
 
 

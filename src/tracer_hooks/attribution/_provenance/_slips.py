@@ -56,14 +56,14 @@ def slip_of(ledger: Ledger, entry: Entry) -> Departure | None:
 
 
 def _is_of_next_day(ledger: Ledger, entry: Entry) -> bool:
-    """Whether the run speaks of the day after or before, so that a neighbour of a date need not be a slip."""
+    """Tell whether the run speaks of the day after or before, so that a neighbour of a date need not be a slip."""
     texts = [ledger.trace.trajectory.task[:3_000], ledger.trace.steps[entry.step].content[:1_000]]
     texts += [ledger.trace.steps[step].content[:1_000] for step in range(max(0, entry.step - 6), entry.step)]
     return any(_NEXT_DAY.search(text) for text in texts)
 
 
 def _is_named_alike(entry: Entry, source: Entry) -> bool:
-    """Whether a tool returned the other value right before, or under the name that the step gives to its own."""
+    """Tell whether a tool returned the other value right before, or under the name that the step gives to its own."""
     if entry.passage is None or source.passage is None or source.place is not Place.SHOWN:
         return False
     return source.step >= entry.step - 1 or not source.label.isdisjoint(entry.near)

@@ -124,7 +124,7 @@ def named_weekdays_in(text: str, year: int | None) -> Iterator[tuple[date, str]]
 
 
 def counts_first_day(text: str) -> bool | None:
-    """Whether a text says that the first day counts; None when it does not say."""
+    """Tell whether a text says that the first day counts; None when it does not say."""
     if _FIRST_DOES_NOT.search(text):
         return False
     return True if _FIRST_COUNTS.search(text) else None

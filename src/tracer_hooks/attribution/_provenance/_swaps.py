@@ -81,7 +81,7 @@ def _goes(text: str, one: str, other: str) -> bool:
 
 
 def _asks_in(text: str, one: str, other: str) -> bool:
-    """Whether a text has an amount in one and asks for the other: "The bill is 500 USD. What is that in EUR?"."""
+    """Tell whether a text has an amount in one and asks for the other: "The bill is 500 USD. What is that in EUR?"."""
     amount = re.search(rf"\d\s?{re.escape(one)}(?!\w)", text)
     asked = re.search(rf"\b(?:in|to|into)\s{re.escape(other)}(?!\w)", text)
     return amount is not None and asked is not None

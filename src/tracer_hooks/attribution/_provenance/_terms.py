@@ -52,7 +52,7 @@ def off_by_one(ledger: Ledger, entry: Entry) -> Departure | None:
 
 
 def is_due(ledger: Ledger, entry: Entry) -> bool:
-    """Whether a date is what a term of the run leads to."""
+    """Tell whether a date is what a term of the run leads to."""
     return entry.value.kind is Kind.DATE and _Term(ledger, entry).is_right()
 
 
@@ -71,18 +71,18 @@ def dates_off(ledger: Ledger) -> Iterator[Departure]:
 
 
 def _leads(ledger: Ledger, entry: Entry) -> bool:
-    """Whether a later step says the date, too."""
+    """Tell whether a later step says the date, too."""
     return any(one.step > entry.step and one.place is Place.SAID for one in ledger.occurrences(entry.value))
 
 
 def _is_known(ledger: Ledger, entry: Entry) -> bool:
-    """Whether a date stood in the run before, not only in a row of dates as in a calendar."""
+    """Tell whether a date stood in the run before, not only in a row of dates as in a calendar."""
     earlier = [one for one in ledger.occurrences(entry.value) if one.order < (entry.step, entry.place)]
     return any(_dates_beside(ledger, one) <= _MOST_OF_ANSWER and not is_free_day(one) for one in earlier)
 
 
 def is_free_day(entry: Entry) -> bool:
-    """Whether it is only said to be a holiday."""
+    """Tell whether it is only said to be a holiday."""
     return _FREE.search(entry.quote or "") is not None
 
 
@@ -121,7 +121,7 @@ class _Before:
 
     @cached_property
     def is_first_counted(self) -> bool | None:
-        """Whether the first day counts."""
+        """Tell whether the first day counts."""
         return counts_first_day(self.all)
 
 
@@ -184,7 +184,7 @@ class _Term:
         return not right.may_count_first_day or _AFTER.search(self._before.all) is not None
 
     def _is_of_calendar(self) -> bool:
-        """Whether it is one of a row of dates, of which none is an answer."""
+        """Tell whether it is one of a row of dates, of which none is an answer."""
         return _dates_beside(self._ledger, self._entry) > _MOST_OF_ANSWER
 
     def _is_dated(self) -> bool:

@@ -82,7 +82,7 @@ def _is_unsupported(ledger: Ledger, entry: Entry) -> bool:
 
 
 def _is_part_of_known(ledger: Ledger, entry: Entry) -> bool:
-    """Whether an id is a part of one that is known, or only an example."""
+    """Tell whether an id is a part of one that is known, or only an example."""
     folded = str(entry.value.keys[0])
     digits = re.sub(r"\D", "", folded)
     return (
@@ -104,7 +104,7 @@ def _is_neighbour(ledger: Ledger, entry: Entry) -> bool:
 
 
 def _is_worked_out(ledger: Ledger, entry: Entry) -> bool:
-    """Whether an amount is the result of a calculation in the step, or some passengers times a known amount."""
+    """Tell whether an amount is the result of a calculation in the step, or some passengers times a known amount."""
     number = entry.value.number
     assert number is not None
     if number == 0 or any(one.stated.value == number for one in ledger.calculations(entry.step)):

@@ -63,17 +63,17 @@ def fold(name: str) -> str:
 
 
 def is_planner(name: str) -> bool:
-    """Whether an agent of that name leads others rather than doing the work."""
+    """Tell whether an agent of that name leads others rather than doing the work."""
     return _PLANNER.search(name) is not None
 
 
 def is_checker(name: str) -> bool:
-    """Whether an agent of that name is there to check the work of others."""
+    """Tell whether an agent of that name is there to check the work of others."""
     return _CHECKER.search(name.replace("_", " ")) is not None
 
 
 def is_person(name: str) -> bool:
-    """Whether ``name`` stands for a person, or for what the team was given, such as its system prompt."""
+    """Tell whether ``name`` stands for a person, or for what the team was given, such as its system prompt."""
     return fold(name) in _PERSON
 
 

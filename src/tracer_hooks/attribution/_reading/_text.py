@@ -57,7 +57,7 @@ def quoted_in(text: str) -> Iterator[tuple[str, int]]:
 
 
 def is_number(value: str) -> bool:
-    """Whether ``value`` is a single number."""
+    """Tell whether ``value`` is a single number."""
     match = _NUMBER.fullmatch(value.strip())
     return match is not None
 

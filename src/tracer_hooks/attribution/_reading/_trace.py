@@ -40,7 +40,7 @@ _FIRST_WORDS = re.compile(r"^(?![ \t]*(?:```|~~~))[^\w\n]*(\w)", re.MULTILINE)
 
 
 def says_something(content: str) -> bool:
-    """Whether a message is more than a sign-off such as "TERMINATE"."""
+    """Tell whether a message is more than a sign-off such as "TERMINATE"."""
     return bool(content.strip()) and _TERMINATE_ONLY.fullmatch(content) is None
 
 
@@ -130,7 +130,7 @@ class Trace:
         return given
 
     def is_brief(self, step: int) -> bool:
-        """Whether a step only hands the task on, word for word, so that there is nothing yet to go wrong."""
+        """Tell whether a step only hands the task on, word for word, so that there is nothing yet to go wrong."""
         known = self._briefs.get(step)
         if known is None:
             known = self._briefs[step] = self._hands_on(self.steps[step].content)
@@ -187,14 +187,14 @@ class Trace:
         return dict(acts)
 
     def said_after(self, step: int, number: str) -> bool:
-        """Whether an agent's words or arguments name ``number`` after ``step``."""
+        """Tell whether an agent's words or arguments name ``number`` after ``step``."""
         if len(self.steps) > EXACT_STEPS:
             return self._numbers_said[1].get(canonical(number), -1) > step
         later = range(step + 1, len(self.steps))
         return any(self.locate(index, number, "content", "arguments") for index in later)
 
     def said_by(self, step: int, number: str) -> bool:
-        """Whether words or arguments name a number, in canonical form, in ``step`` or before it."""
+        """Tell whether words or arguments name a number, in canonical form, in ``step`` or before it."""
         return self._numbers_said[0].get(number, len(self.steps)) <= step
 
     @cached_property

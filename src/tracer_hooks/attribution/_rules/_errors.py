@@ -79,7 +79,7 @@ def reported_errors(trace: Trace) -> Iterator[Signal]:
 
 
 def outage(trace: Trace) -> Signal | None:
-    """Whether the run ended because the model endpoint could not be reached, whatever the team did."""
+    """Tell whether the run ended because the model endpoint could not be reached, whatever the team did."""
     errors = [index for index in trace.acts if trace.steps[index].kind is StepKind.ERROR]
     if not errors or errors[-1] != trace.acts[-1]:
         return None

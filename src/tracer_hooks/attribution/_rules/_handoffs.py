@@ -105,7 +105,7 @@ class _Team:
 
     @cached_property
     def someone_is_idle(self) -> bool:
-        """Whether a member never acts."""
+        """Tell whether a member never acts."""
         return any(name not in self.first for name in self.names)
 
     @cached_property
@@ -240,7 +240,7 @@ def _circles(team: _Team, transfers: list[int]) -> Iterator[Signal]:
 
 
 def _worked_after(trace: Trace, index: int, taker: str) -> bool:
-    """Whether the recipient did anything but hand over again before the work came back."""
+    """Tell whether the recipient did anything but hand over again before the work came back."""
     for place in range(index + 1, len(trace.steps)):
         later = trace.steps[place]
         if fold(later.agent) != taker:

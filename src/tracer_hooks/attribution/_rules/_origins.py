@@ -80,7 +80,7 @@ def _mode(trace: Trace, departure: Departure) -> ErrorMode:
 
 
 def _follows_a_failure(trace: Trace, departure: Departure) -> bool:
-    """Whether a value from nowhere comes right after a tool of the same agent failed, which is then the cause."""
+    """Tell whether a value from nowhere comes right after a tool of the same agent failed, which is then the cause."""
     if departure.kind is not DepartureKind.UNSUPPORTED:
         return False
     agent = trace.steps[departure.step].agent

@@ -23,7 +23,7 @@ _MIN_TEXT = 40
 
 
 def limit_reached(trace: Trace) -> bool:
-    """Whether the framework stopped the run for its length."""
+    """Tell whether the framework stopped the run for its length."""
     return LIMIT_REACHED.search((trace.trajectory.outcome_reason or "")[:2_000]) is not None
 
 

@@ -33,7 +33,7 @@ def asserted_numbers(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def is_specific(number: str) -> bool:
-    """Whether a number tells more than a count, a share, a year or a sign of nothing found."""
+    """Tell whether a number tells more than a count, a share, a year or a sign of nothing found."""
     try:
         value = float(number.replace(",", ""))
     except ValueError:

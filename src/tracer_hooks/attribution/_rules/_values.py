@@ -111,7 +111,7 @@ def _told(trace: Trace, value: str, step: int, *, relayed: bool) -> str:
 
 
 def _saw(trace: Trace, step: int, expected: tuple[str, ...]) -> bool:
-    """Whether the right value had been said before, so that it was dropped rather than never found."""
+    """Tell whether the right value had been said before, so that it was dropped rather than never found."""
     return any(
         trace.locate(index, value, "content", "result") is not None
         for value in expected

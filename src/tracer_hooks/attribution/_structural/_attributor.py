@@ -176,7 +176,7 @@ def _told(view: View, table: FeatureTable, step: int, contributions: Sequence[tu
 
 
 def has_feature(table: FeatureTable, step: int, name: str) -> bool:
-    """Whether a step has a feature: a flag that is set, or an amount clearly above the mean of the run."""
+    """Tell whether a step has a feature: a flag that is set, or an amount clearly above the mean of the run."""
     column = table.values[:, table.names.index(name)]
     value = float(column[step])
     if value <= 0.0:

@@ -65,7 +65,7 @@ class LearningCurve:
 
     @property
     def is_measured(self) -> bool:
-        """Whether there are enough questions."""
+        """Tell whether there are enough questions."""
         return len(set(self._groups)) >= _FEWEST
 
     def parts(self, places: Sequence[int]) -> Iterator[list[int]]:

@@ -88,7 +88,7 @@ class StructuralModel:
 
     @property
     def is_fitted(self) -> bool:
-        """Whether labels have gone into it, so that its beliefs are probabilities."""
+        """Tell whether labels have gone into it, so that its beliefs are probabilities."""
         return self.forest is not None
 
     def logits(self, table: FeatureTable, agents: Sequence[str]) -> Logits:

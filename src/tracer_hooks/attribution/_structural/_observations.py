@@ -93,7 +93,7 @@ def code_blocks(view: View, step: int) -> Iterator[tuple[StepPassage, int, int]]
 
 
 def has_code(view: View, step: int) -> bool:
-    """Whether fenced code stands anywhere in what a step says."""
+    """Tell whether fenced code stands anywhere in what a step says."""
     return any("```" in passage.raw for passage in view.trace.passages(step, *_OWN))
 
 
@@ -103,7 +103,7 @@ def texts_of(view: View, step: int) -> str:
 
 
 def stands_in(text: str, word: str) -> bool:
-    """Whether ``word`` stands in ``text`` by itself; both in lower case."""
+    """Tell whether ``word`` stands in ``text`` by itself; both in lower case."""
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
 
 
@@ -430,7 +430,7 @@ def leaves_task_words_out(view: View, step: int) -> Said | None:
 
 
 def is_bare(view: View, step: int) -> bool:
-    """Whether a step has no code and no tool call and does not follow a report."""
+    """Tell whether a step has no code and no tool call and does not follow a report."""
     follows = step > 0 and view.is_report[step - 1]
     return not (view.texts[step].code or view.steps[step].tool_calls or follows)
 

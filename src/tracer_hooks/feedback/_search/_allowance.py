@@ -53,7 +53,7 @@ class Allowance:
 
     @property
     def is_left(self) -> bool:
-        """Whether another repair may be tried, should it fail for certain."""
+        """Tell whether another repair may be tried, should it fail for certain."""
         return self.lost + self.risk <= self.allowed
 
     def _weight(self, trials: int) -> float:

@@ -43,7 +43,7 @@ class SearchAction:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a plain retry."""
+        """Tell whether it is a plain retry."""
         return self.strategy == FROM_SCRATCH
 
     @property

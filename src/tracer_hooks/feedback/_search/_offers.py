@@ -77,6 +77,6 @@ def _broken_rule(repair: object, step: int | None) -> str | None:
 
 
 def _is_same(one: Repair, other: Repair) -> bool:
-    """Whether two repairs say the same to the same agent at the same step."""
+    """Tell whether two repairs say the same to the same agent at the same step."""
     said = (one.target, one.agent, one.text, one.resume_from)
     return bool(one.text) and said == (other.target, other.agent, other.text, other.resume_from)

@@ -58,7 +58,7 @@ def audit(
     options: AuditOptions = _STANDARD,
     splits: Mapping[str, LabeledSet] | None = None,
 ) -> DatasetAudit:
-    """Whether something that understands nothing finds the decisive steps of ``dataset`` far above its prior.
+    """Tell whether something that understands nothing finds the decisive steps of ``dataset`` far above its prior.
 
     Only injected faults can fail, since only their place and wording is the builder's doing. Natural failures, labelled
     in another way, are measured beside them and never fail: that a team fails at certain steps is a fact about it.

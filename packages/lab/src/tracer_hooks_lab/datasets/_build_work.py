@@ -101,12 +101,12 @@ class RecordedRun:
 
     @property
     def passed(self) -> bool:
-        """Whether it succeeded."""
+        """Tell whether it succeeded."""
         return self.trial.passed
 
     @property
     def failed(self) -> bool:
-        """Whether the team failed."""
+        """Tell whether the team failed."""
         return self.trial.failed
 
 
@@ -142,7 +142,7 @@ def left_over(reason: str) -> dict[str, Any]:
 
 
 def is_broken(result: Mapping[str, Any]) -> bool:
-    """Whether a unit was broken off."""
+    """Tell whether a unit was broken off."""
     return bool(result.get("broken"))
 
 

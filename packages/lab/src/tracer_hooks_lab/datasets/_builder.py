@@ -395,7 +395,7 @@ def _is_success(result: dict[str, Any]) -> bool:
 
 
 def _is_label(result: dict[str, Any]) -> bool:
-    """Whether it is one of the labels that are wanted; weak ones come on top."""
+    """Tell whether it is one of the labels that are wanted; weak ones come on top."""
     return "labeled" in result and result["labeled"].get("weight", 1.0) >= 1.0
 
 

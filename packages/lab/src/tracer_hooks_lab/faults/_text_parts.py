@@ -142,7 +142,7 @@ def parsed(code: str) -> ast.Module | None:
 
 
 def is_code(text: str) -> bool:
-    """Whether a whole text is Python with a statement in it; prose of one word parses as well."""
+    """Tell whether a whole text is Python with a statement in it; prose of one word parses as well."""
     return _STATEMENT.search(text) is not None and parsed(text) is not None
 
 
@@ -185,7 +185,7 @@ def sentences(text: str) -> list[Span]:
 
 
 def has_code(text: str) -> bool:
-    """Whether the text holds fenced code, or is code."""
+    """Tell whether the text holds fenced code, or is code."""
     return FENCE.search(text) is not None or is_code(text)
 
 

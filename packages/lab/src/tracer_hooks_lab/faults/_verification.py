@@ -83,12 +83,12 @@ class Verification(Record):
         return self.usage.total
 
     def is_harmless(self, rule: VerificationRule) -> bool:
-        """Whether too many runs with the fault succeeded for the rest to make up for it."""
+        """Tell whether too many runs with the fault succeeded for the rest to make up for it."""
         successes = self.faulty_runs - self.faulty_failures
         return successes > rule.trials - rule.failures
 
     def is_harmful(self, rule: VerificationRule) -> bool:
-        """Whether enough runs with the fault failed."""
+        """Tell whether enough runs with the fault failed."""
         return self.faulty_failures >= rule.failures
 
 
@@ -118,7 +118,7 @@ class Injection:
 
     @property
     def is_verified(self) -> bool:
-        """Whether the run fails with the fault, and succeeds without."""
+        """Tell whether the run fails with the fault, and succeeds without."""
         return self.discarded is None
 
     def labeled(
@@ -295,7 +295,7 @@ class Injector:
         attempt.take_faulty(trial, injector)
 
     def _passes_without(self, attempt: _Attempt) -> bool:
-        """Whether a control succeeds: the same steps fixed, and nothing changed."""
+        """Tell whether a control succeeds: the same steps fixed, and nothing changed."""
         trial = self._run(attempt, None)
         attempt.count(control_runs=1, control_passes=int(trial.passed))
         return trial.passed
@@ -399,7 +399,7 @@ def _live_from(spec: FaultSpec) -> int:
 
 
 def _is_covert(spec: FaultSpec) -> bool:
-    """Whether the fault changes what the model is shown, so that it has to be asked at the step itself."""
+    """Tell whether the fault changes what the model is shown, so that it has to be asked at the step itself."""
     return spec.strategy in (FaultStrategy.PROMPT_INJECTION, FaultStrategy.CHANNEL)
 
 

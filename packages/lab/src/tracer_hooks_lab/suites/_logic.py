@@ -109,7 +109,7 @@ def _is_allowed(kind: int, premises: Sequence[Statement]) -> bool:
 
 
 def holds(statement: Statement, groups: Sequence[Group]) -> bool:
-    """Whether ``statement`` is true of ``groups``."""
+    """Tell whether ``statement`` is true of ``groups``."""
     form, one, other = statement
     return _FORMS[form](groups[one], groups[other])
 

@@ -58,7 +58,7 @@ class Order:
 
     @property
     def is_open(self) -> bool:
-        """Whether it may still be changed."""
+        """Tell whether it may still be changed."""
         return bool(self.row["status"] == "placed")
 
 

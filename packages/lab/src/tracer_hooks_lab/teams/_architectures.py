@@ -64,7 +64,7 @@ _ANSWER = re.compile(r"^\W*ANSWER\W*:|^\s*```", re.MULTILINE)
 
 
 def gives_answer(text: str) -> bool:
-    """Whether a text holds an answer: a line that begins with ``ANSWER:``, or a block of code."""
+    """Tell whether a text holds an answer: a line that begins with ``ANSWER:``, or a block of code."""
     return _ANSWER.search(text) is not None
 
 
@@ -138,7 +138,7 @@ _CUES: Final = {
 
 
 def asks_for_revision(text: str) -> bool:
-    """Whether a checker sends the work back: a line that begins with REVISE, and no answer."""
+    """Tell whether a checker sends the work back: a line that begins with REVISE, and no answer."""
     return _REVISE.search(text) is not None and not gives_answer(text)
 
 

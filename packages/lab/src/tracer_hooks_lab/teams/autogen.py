@@ -146,7 +146,7 @@ class PlanEnds(TerminationCondition):
 
     @property
     def terminated(self) -> bool:
-        """Whether the plan has come to its end."""
+        """Tell whether the plan has come to its end."""
         return self._ended
 
     async def __call__(self, messages: Sequence[Item]) -> StopMessage | None:

@@ -280,7 +280,7 @@ class TrajectoryHead(nn.Module):
 
     @property
     def reads_anew(self) -> bool:
-        """Whether the tower that reads words is being trained."""
+        """Tell whether the tower that reads words is being trained."""
         return next(self.words.parameters()).requires_grad
 
     def trained(self, given: HeadInput) -> list[HeadOutput]:
@@ -378,7 +378,7 @@ class EncoderModel(nn.Module):
 
 
 def has_bf16(device: torch.device) -> bool:
-    """Whether matrix products in bfloat16 are faster than in float32 there.
+    """Tell whether matrix products in bfloat16 are faster than in float32 there.
 
     A processor without instructions for them takes many times longer.
     """

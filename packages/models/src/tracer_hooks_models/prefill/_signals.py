@@ -62,7 +62,7 @@ _LATE = 0.5
 
 
 def shows_error(trace: Trace, step: Step) -> bool:
-    """Whether a step speaks of an error; the keys of JSON objects do not count."""
+    """Tell whether a step speaks of an error; the keys of JSON objects do not count."""
     if step.error or step.failed_tools:
         return True
     return any(one.search(_ERROR) is not None for one in trace.passages(step.index, "content", "result"))

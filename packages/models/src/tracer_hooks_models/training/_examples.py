@@ -31,7 +31,7 @@ class Labels:
 
     @property
     def useful(self) -> bool:
-        """Whether some agent is faulty, so that there is something to point at."""
+        """Tell whether some agent is faulty, so that there is something to point at."""
         return bool(self.agents.any())
 
 

@@ -140,7 +140,7 @@ def _is_sharded(trainer: Any) -> bool:
 
 
 def _is_half(config: JudgeConfig) -> bool:
-    """Whether the model that training began with is stored in bfloat16."""
+    """Tell whether the model that training began with is stored in bfloat16."""
     import transformers
 
     place = config.model.resolve()
@@ -227,6 +227,6 @@ def _only_labelled(inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _chooses_logits(model: Any) -> bool:
-    """Whether the model takes ``logits_to_keep``, as those that transformers wrote since 4.45 do."""
+    """Tell whether the model takes ``logits_to_keep``, as those that transformers wrote since 4.45 do."""
     base = model.get_base_model() if hasattr(model, "get_base_model") else model
     return "logits_to_keep" in inspect.signature(base.forward).parameters

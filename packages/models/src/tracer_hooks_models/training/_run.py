@@ -43,7 +43,7 @@ def mark_whole(checkpoint: Path) -> None:
 
 
 def is_whole(checkpoint: Path) -> bool:
-    """Whether a checkpoint was written to its end and has every file in its size."""
+    """Tell whether a checkpoint was written to its end and has every file in its size."""
     try:
         sizes = json.loads((checkpoint / _WHOLE).read_text(encoding="utf-8"))
         return bool(sizes) and all((checkpoint / name).stat().st_size == size for name, size in sizes.items())
@@ -181,17 +181,17 @@ def begin(config: RunConfig) -> Path | None:
 
 
 def is_first_process() -> bool:
-    """Whether this process writes and speaks for all that ``accelerate launch`` started."""
+    """Tell whether this process writes and speaks for all that ``accelerate launch`` started."""
     return os.environ.get("RANK", "0") == "0"
 
 
 def on_gpu(config: RunConfig) -> bool:
-    """Whether the run computes on a GPU."""
+    """Tell whether the run computes on a GPU."""
     return torch.cuda.is_available() and config.device == "auto"
 
 
 def computes_in_bfloat16(config: RunConfig) -> bool:
-    """Whether matrix products are computed in bfloat16."""
+    """Tell whether matrix products are computed in bfloat16."""
     from tracer_hooks_models.encoder import has_bf16
 
     if config.precision != "auto":

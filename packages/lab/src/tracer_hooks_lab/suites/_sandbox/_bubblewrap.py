@@ -237,7 +237,7 @@ class BubblewrapState:
 
     @property
     def works(self) -> bool:
-        """Whether it can be used."""
+        """Tell whether it can be used."""
         return self.bubblewrap is not None
 
     @property
@@ -255,7 +255,7 @@ _known: list[BubblewrapState] = []
 
 
 def bubblewrap_state() -> BubblewrapState:
-    """Whether bubblewrap can be used, found out once in a process by running a small program in it."""
+    """Tell whether bubblewrap can be used, found out once in a process by running a small program in it."""
     with _lock:
         if not _known:
             _known.append(_found())

@@ -95,7 +95,7 @@ def set_limits(limits: dict[str, int]) -> None:
 
 
 def inside(folder: str) -> Callable[[object], bool]:
-    """Whether a path lies in ``folder``, decided without looking at the disk or at names that others can replace.
+    """Tell whether a path lies in ``folder``, decided without looking at the disk or at names that others can replace.
 
     Links cannot be made in the folder, and folders cannot be opened to be named relative to, so that the text of a
     path says where it leads.

@@ -102,7 +102,7 @@ class SandboxResult:
 
     @property
     def passed(self) -> bool:
-        """Whether all tests passed."""
+        """Tell whether all tests passed."""
         return all(outcome.passed for outcome in self.outcomes)
 
 
