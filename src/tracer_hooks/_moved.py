@@ -1,7 +1,7 @@
 """Public names of version 0.1 that have moved: they keep working for one version, with a DeprecationWarning.
 
-Whole modules are found by a finder at the end of ``sys.meta_path``, which is asked only for modules of ours that do not
-exist; single names by the packages that load their names lazily (:func:`tracer_hooks._lazy_names.lazy_names`).
+Whole modules are found by a finder in ``sys.meta_path``; single names by the packages that load their names lazily
+(:func:`tracer_hooks._lazy.lazy_names`).
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def new_home(module: str) -> str | None:
 def install_finder() -> None:
     """Let former modules be imported; at most once a process."""
     if _MovedFinder not in sys.meta_path:
-        sys.meta_path.append(_MovedFinder)
+        sys.meta_path.insert(0, _MovedFinder)  # else a folder with nothing but __pycache__ is taken for a package
 
 
 def _home(home: str, wanted: str) -> ModuleType:

@@ -245,7 +245,7 @@ class TestHead:
 class TestShipped:
     @pytest.fixture(scope="class")
     def text(self) -> str:
-        package = resources.files("tracer_hooks.attribution._structural")
+        package = resources.files("tracer_hooks_models")
         return (package / "weights" / "agents.json").read_text(encoding="utf-8")
 
     def test_the_weights_are_small_and_say_where_they_come_from(self, text: str) -> None:
