@@ -76,7 +76,7 @@ class _NoFork:
 
     @property
     def was_cut(self) -> bool:
-        """Whether this process was forked in the midst of such code, so that what it uses may be locked for good."""
+        """Tell whether this process was forked in the midst of such code: what it uses may be locked for good."""
         return self._was_cut
 
     @property
@@ -289,7 +289,7 @@ class BackgroundQueue(Generic[Item]):
         raise NotImplementedError
 
     def _weigh(self, items: Iterable[Item]) -> int:
-        """How much is lost with ``items``."""
+        """Count how much is lost with ``items``."""
         return sum(1 for _ in items)
 
     def _admit(self, item: Item) -> bool:

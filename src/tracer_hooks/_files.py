@@ -201,7 +201,7 @@ _ASIDE, _NEW, _GONE = "aside", "new", "gone"
 
 
 def whole_folder(target: Path) -> Path:
-    """Where to read ``target``: itself, or the old one that a killed process has left aside."""
+    """Return the folder to read for ``target``: itself, or the old one that a killed process has left aside."""
     aside = _beside(target, _ASIDE)
     return aside if not target.exists() and aside.exists() else target
 

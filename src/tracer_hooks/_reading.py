@@ -166,7 +166,7 @@ _TOO_DEEP = f"nested too deeply, expected at most {MAX_NESTING} levels"
 
 
 def parse_json(text: str | bytes) -> Any:
-    """What ``text`` holds as JSON.
+    """Parse ``text`` as JSON.
 
     Raises:
         ValueError: It is no JSON, or its lists and objects are nested deeper than :data:`MAX_NESTING`: what the parser
@@ -335,7 +335,7 @@ def _why_invalid(error: Exception) -> str:
 
 
 def first_problem(error: ValidationError, *, whole: str = "") -> tuple[str, str]:
-    """Where the first problem is, and what is wrong there: the others often follow from it.
+    """Return the place of the first problem and what is wrong there: the others often follow from it.
 
     Args:
         error: What pydantic raised.

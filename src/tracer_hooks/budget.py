@@ -70,7 +70,7 @@ class Spending:
 
     @property
     def refusal(self) -> str | None:
-        """Which limit is reached, in words; None while there is room."""
+        """Name the limit that is reached, in words; None while there is room."""
         cap = self.cap
         limits = (
             (self.runs, cap.max_runs, "{:g} runs"),

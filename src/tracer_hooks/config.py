@@ -43,7 +43,7 @@ DEFAULT_STORE = Path(".tracer_hooks") / "runs.sqlite"
 
 
 class ContentCapture(StrEnum):
-    """How much of what people and models wrote is kept."""
+    """Amount that is kept of what people and models wrote."""
 
     OFF = "off"
     """Nothing: names, times, counts and status only."""
@@ -55,7 +55,7 @@ class ContentCapture(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class CaptureConfig:
-    """What goes onto exported spans, and what stays in the local record."""
+    """Choice of what goes onto exported spans, and what stays in the local record."""
 
     export: ContentCapture = ContentCapture.OFF
     """Content on the spans that leave the process."""
@@ -88,7 +88,7 @@ class CaptureConfig:
 
 @dataclass(frozen=True)
 class Retention:
-    """Which runs stay in the run store: those that are young enough, or the newest of all."""
+    """Rule for the runs that stay in the run store: those that are young enough, or the newest of all."""
 
     older_than: timedelta | None = None
     """Runs that began longer ago are deleted."""
@@ -97,7 +97,7 @@ class Retention:
 
     @classmethod
     def parse(cls, text: str, *, name: str = "retention") -> Retention:
-        """What ``30d`` (also ``s``, ``m``, ``h``, ``w``) or ``1000 runs`` says.
+        """Parse ``30d`` (also ``s``, ``m``, ``h``, ``w``) or ``1000 runs``.
 
         Raises:
             ConfigError: It says neither, or that nothing is kept.
@@ -186,7 +186,7 @@ def bubblewrap_use(use: str | None = None) -> BubblewrapUse:
 
 
 def exit_seconds() -> float:
-    """How long the end of the process waits for diagnoses and runs that are still to be made and stored, in seconds."""
+    """Return the seconds that the end of the process waits for diagnoses and runs still to be made and stored."""
     try:
         return _seconds("TRACER_HOOKS_EXIT_SECONDS", DEFAULT_EXIT_SECONDS)
     except ConfigError:  # it was right when the team was hooked

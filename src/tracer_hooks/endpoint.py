@@ -49,7 +49,7 @@ _SHOWN = 300
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """Where a model is: the scripted server, a local one, or any OpenAI-compatible endpoint."""
+    """Endpoint of a model: the scripted server, a local one, or any OpenAI-compatible one."""
 
     base_url: str
     """Up to and including ``/v1``."""

@@ -134,7 +134,7 @@ class TrainingError(TracerHooksError):
 
 
 class BudgetSpentError(TracerHooksError):
-    """What a job may cost is spent; what was done so far is kept, and the same command goes on with a larger budget."""
+    """The budget of a job is spent; what was done so far is kept, and the same command goes on with a larger budget."""
 
 
 class StoreError(TracerHooksError):

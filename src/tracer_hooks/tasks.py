@@ -25,7 +25,7 @@ _REFERENCE_KEYS: Final = ("reference", "expected", "answer")
 
 
 class SuiteTask(Record):
-    """What a team is asked, and what its grader needs."""
+    """Task that a team is asked, and what its grader needs."""
 
     id: Text = Field(min_length=1)
     """Unique in its suite; the same for the same seed, difficulty and place."""

@@ -61,7 +61,7 @@ class SelectiveHost(Protocol):
 
 
 class EntryKind(StrEnum):
-    """How an entry point gives its result."""
+    """Way in which an entry point gives its result."""
 
     CALL = "call"
     COROUTINE = "coroutine"

@@ -97,7 +97,7 @@ def rewritten_instructions(intervention: Any, agent: str, own: str) -> str:
 
 
 class _FoundInstructions(NamedTuple):
-    """Where instructions stand in a text, and with which values for their placeholders."""
+    """Place of instructions in a text, and the values for their placeholders."""
 
     start: int
     end: int

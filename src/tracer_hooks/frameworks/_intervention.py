@@ -16,7 +16,7 @@ from tracer_hooks.telemetry import ChatReply, Message, RunInvocation, enclosing_
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRequest:
-    """What an agent is about to ask its model."""
+    """Request that an agent is about to send to its model."""
 
     agent: str
     """The agent's name."""
@@ -63,7 +63,7 @@ class ToolRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolReply:
-    """What a tool call gives to the agent."""
+    """Result of a tool call, as the agent gets it."""
 
     content: str
     """The result as text, or the error's text."""

@@ -34,7 +34,7 @@ class Capability(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class TeamInfo:
-    """What a team looks like before it runs."""
+    """Description of a team before it runs."""
 
     name: str
     """The team's name."""
@@ -47,7 +47,7 @@ class TeamInfo:
 
 @dataclass(frozen=True, kw_only=True)
 class RunResult:
-    """What came out of a run, in the framework's words and in ours. This is what ``check`` gets."""
+    """Result of a run, in the framework's words and in ours. This is what ``check`` gets."""
 
     text: str
     """The answer as text; empty when there is none."""

@@ -41,7 +41,7 @@ def _changed(request: ModelRequest, place: int, text: str) -> ModelRequest:
 
 
 class Correction(Record):
-    """What an agent does at one step instead of what it did: a given reply, or another try of its own.
+    """Act of an agent at one step in place of what it did: a given reply, or another try of its own.
 
     With ``content`` or ``tool_calls`` the agent's model is not asked: that is its reply. Otherwise it is asked again,
     with ``guidance`` at the end of its instructions, with ``message`` at the end of its last message, or with other

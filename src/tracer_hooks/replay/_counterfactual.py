@@ -84,7 +84,7 @@ class Arm(Record):
 
 
 class Counterfactual(Record):
-    """What came of replaying a failed run with one step corrected.
+    """Result of replaying a failed run with one step corrected.
 
     Three kinds of runs, all with the steps before the corrected one fixed from the tape and live after it: with the
     correction; without it, the recorded reply standing in its place; and with a correction at another step after it,

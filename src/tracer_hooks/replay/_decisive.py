@@ -52,7 +52,7 @@ class StepBelief:
         return self._shares.get(step, 0.0)
 
     def holds(self, step: int) -> float:
-        """How probable it is that the decisive step is ``step`` or a later one, and all before it may be kept."""
+        """Return the probability that the decisive step is ``step`` or a later one, and all before it may be kept."""
         if self._held is None:
             backwards = sorted(self._shares, reverse=True)
             sums = accumulate(self._shares[each] for each in backwards)
@@ -146,7 +146,7 @@ class Untested(Record):
 
 
 class DecisiveSearch(Record):
-    """What a search for the decisive error step found."""
+    """Result of a search for the decisive error step."""
 
     run_id: Text
     """The failed run."""
@@ -176,7 +176,7 @@ class DecisiveSearch(Record):
 
 
 class _Bounds:
-    """What the tests so far say about where the decisive step can be.
+    """Bounds that the tests so far set to where the decisive step can be.
 
     Attributes:
         cleared: The run succeeds with every step up to this one as it was, so none of them decided it.
@@ -309,7 +309,7 @@ class _Search:
             self._tested.append(examination)
 
     def go_on_with_suspects(self) -> None:
-        """Where nothing was found: more runs for the likeliest step, until another one is likelier or none helps.
+        """Give the likeliest step more runs where nothing was found, until another one is likelier or none helps.
 
         Each time with the correction that has helped most there. It ends with a step that had all its runs, or that
         cannot be shown to matter any more: the others are less likely.

@@ -70,7 +70,7 @@ def _texts(old: str, new: str) -> str:
 
 
 class ToolUse(StrEnum):
-    """What becomes of a tool's calls in a replay.
+    """Handling of a tool's calls in a replay.
 
     Up to the step where the replay leaves the tape every result comes from the tape; these words are about the calls
     after it, except for the last.
@@ -89,7 +89,7 @@ class ToolUse(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolRules:
-    """Which tool may do what.
+    """Rules for what each tool may do.
 
     Args:
         default: For tools that are not named; None stops a replay at the first new call of such a tool, since nobody
@@ -148,7 +148,7 @@ Call = TypeVar("Call", TapedModelCall, TapedToolCall)
 
 
 class TapeMode(StrEnum):
-    """What happens when a run asks for something else than its tape holds."""
+    """Behaviour when a run asks for something else than its tape holds."""
 
     STRICT = "strict"
     """The run stops with a :class:`~tracer_hooks.errors.TapeMismatchError`."""

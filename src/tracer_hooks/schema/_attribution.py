@@ -11,7 +11,7 @@ from tracer_hooks.schema._trajectory import SCHEMA_VERSION, Json, Record, Text, 
 
 
 class ErrorMode(StrEnum):
-    """How a team of agents goes wrong: one of the 14 MAST modes. The value is MAST's code, ``"FM-1.1"``."""
+    """Way in which a team of agents goes wrong: one of the 14 MAST modes. The value is MAST's code, ``"FM-1.1"``."""
 
     FM_1_1 = "FM-1.1"
     FM_1_2 = "FM-1.2"
@@ -129,7 +129,7 @@ class Evidence(Record):
 
 
 class ValueOrigin(StrEnum):
-    """Where a value of a step comes from."""
+    """Origin of a value of a step."""
 
     GIVEN = "given"
     """The task, a person or the agent's instructions."""
@@ -209,7 +209,7 @@ class Attribution(Record):
 
     @property
     def certainty(self) -> Certainty | None:
-        """How sure the diagnosis is; None when nobody is named.
+        """Certainty of the diagnosis; None when nobody is named.
 
         ``clear`` takes a belief of 60 % and, on the named step, a wrong value, an error or a contradiction that a
         reader can check; ``likely`` takes 30 %; all else is ``weak``: places to start.
@@ -244,7 +244,7 @@ class Attribution(Record):
 
 
 class LabelSource(StrEnum):
-    """Where a label comes from."""
+    """Origin of a label."""
 
     INJECTED = "injected"
     """We put the fault there."""

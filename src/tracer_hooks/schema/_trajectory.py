@@ -132,7 +132,7 @@ class Record(BaseModel):
 
 
 class RunOutcome(StrEnum):
-    """How a run ended."""
+    """Outcome of a run."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -140,7 +140,7 @@ class RunOutcome(StrEnum):
 
 
 class RunKind(StrEnum):
-    """Why a run takes place."""
+    """Reason why a run takes place."""
 
     LIVE = "live"
     """The user's own call."""
@@ -153,7 +153,7 @@ class RunKind(StrEnum):
 
 
 class StepKind(StrEnum):
-    """What kind of act a step is."""
+    """Kind of act that a step is."""
 
     MESSAGE = "message"
     """A text reply."""

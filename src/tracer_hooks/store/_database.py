@@ -301,7 +301,7 @@ def driver_of(connection: sa.Connection) -> sqlite3.Connection:
 
 
 def _identity(path: Path) -> _Identity | None:
-    """Which file a path leads to; None for none."""
+    """Return the device and inode of the file that a path leads to; None for none."""
     try:
         found = path.stat()
     except FileNotFoundError:

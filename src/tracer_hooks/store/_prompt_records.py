@@ -16,7 +16,7 @@ from tracer_hooks.store._packing import from_microseconds, pack, to_microseconds
 
 
 class PromptState(StrEnum):
-    """How far a version of a team's prompts has come."""
+    """State of a version of a team's prompts, from its proposal on."""
 
     PROPOSED = "proposed"
     """Written, and not tried yet."""
@@ -29,7 +29,7 @@ class PromptState(StrEnum):
 
 
 class PromptArm(StrEnum):
-    """Which prompts a run had."""
+    """Arm of a trial: the prompts that a run had."""
 
     NEW = "new"
     """Those of the version."""
@@ -38,7 +38,7 @@ class PromptArm(StrEnum):
 
 
 class PromptPhase(StrEnum):
-    """When a run counted for or against a version."""
+    """Phase in which a run counted for or against a version."""
 
     TRIAL = "trial"
     """In its trial, before it was accepted."""
@@ -147,7 +147,7 @@ class PromptEvent(Record):
 
 
 def prompt_diff(before: str, after: str, *, before_name: str = "before", after_name: str = "after") -> str:
-    """What changed between two prompts, as a unified diff; empty when nothing did."""
+    """Compare two prompts in a unified diff; empty when nothing changed."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), before_name, after_name, lineterm="")
     return "\n".join(lines)
 
@@ -157,7 +157,7 @@ _PLAIN = ["team", "number", "parent", "team_name", "framework", "state", "reason
 
 
 class PromptContent(Record):
-    """What a version says: set when it is proposed, and never changed."""
+    """Content of a version: set when it is proposed, and never changed."""
 
     texts: dict[Text, Text]
     """The new instructions by agent."""
@@ -199,7 +199,7 @@ def pack_content(content: PromptContent) -> bytes:
 
 
 def content_of(row: Mapping[Any, Any]) -> PromptContent:
-    """What the version in ``row`` says.
+    """Return the content of the version in ``row``.
 
     Raises:
         StoreError: The row is damaged.

@@ -259,7 +259,7 @@ class PromptStore(StoreFile):
             return _versions(connection, team, None)
 
     def events(self, team: str) -> tuple[PromptEvent, ...]:
-        """What was done with the prompts of a team, the oldest first."""
+        """List what was done with the prompts of a team, the oldest first."""
         with self._database.read("read what was done with prompts") as connection:
             if not _has_prompts(connection):
                 return ()
@@ -392,7 +392,7 @@ def _now() -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class _TeamPrompts:
-    """Which versions of a team have a say."""
+    """Versions of a team that have a say."""
 
     head: int | None = None
     """What is used where nothing is pinned."""
@@ -401,7 +401,7 @@ class _TeamPrompts:
 
     @property
     def current(self) -> int | None:
-        """What is used; None for the team's own prompts."""
+        """Version in use; None for the team's own prompts."""
         return self.head if self.pinned is None else self.pinned
 
 
@@ -411,7 +411,7 @@ def _has_prompts(connection: sa.Connection) -> bool:
 
 
 def _team_prompts(connection: sa.Connection, team: str) -> _TeamPrompts:
-    """Which versions of this team have a say."""
+    """Return the versions of this team that have a say."""
     return _all_team_prompts(connection, team).get(team, _TeamPrompts())
 
 

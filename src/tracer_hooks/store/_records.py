@@ -45,7 +45,7 @@ def fingerprint(framework: str, team: str) -> str:
 
 
 class RunPrompts(Record):
-    """Which of a team's prompts a run was made on, where a version of them is accepted."""
+    """Prompts of a team that a run was made on, where a version of them is accepted."""
 
     version: int = Field(ge=1)
     """The version that was current: the run counts for or against it."""
@@ -108,7 +108,7 @@ class StoredRun(_RunHead):
 
 
 class Learnt(Record):
-    """What is left of runs in a store once they are deleted: their ids, beside what was learnt from them."""
+    """Remains of deleted runs in a store: their ids, beside what was learnt from them."""
 
     counts: int = 0
     """Times that one of them counts for or against a version of prompts."""
@@ -152,7 +152,7 @@ class PackedRun:
 
     @property
     def size(self) -> int:
-        """How many bytes its texts and records take, nearly."""
+        """Size of its texts and records in bytes, nearly."""
         return sum(len(value) for value in self.values.values() if isinstance(value, (str, bytes)))
 
 
@@ -203,7 +203,7 @@ def repair_columns(repair: Mapping[str, Json] | None) -> dict[str, Any]:
 
 
 def _repair_of(packed: bytes | None) -> dict[str, Any] | None:
-    """What was tried; of a run that was stored before there were repairs, its prompt rewrite in the same shape."""
+    """Return what was tried; of a run stored before there were repairs, its prompt rewrite in the same shape."""
     if not packed:
         return None
     data: dict[str, Any] = json.loads(unpack(packed))

@@ -57,7 +57,7 @@ class Writing:
 
     @contextmanager
     def part(self) -> Iterator[None]:
-        """What is written within counts as a whole; where it is at fault, the rest of the transaction goes on.
+        """Treat what is written within as a whole; where it is at fault, the rest of the transaction goes on.
 
         Raises:
             StoreError: What is written is at fault, and none of it was. A fault of the file leaves as it comes, and
@@ -241,7 +241,7 @@ class RunStore(StoreFile):
             _update(connection, run_id, repair_columns(repair))
 
     def repair_counts(self, team: str) -> tuple[RepairCountRow, ...]:
-        """How often each kind of repair was tried for a team, and passed; empty for a team that is not known.
+        """Return how often each kind of repair was tried for a team, and passed; empty for a team that is not known.
 
         Each row is the strategy's name, the part of the run that was kept, the part of the belief in it, the error
         mode (empty without one), trials and passes.
@@ -286,7 +286,7 @@ class RunStore(StoreFile):
             return tuple(found)
 
     def learnt_from(self, *run_ids: str) -> Learnt:
-        """What the store holds of runs with exactly these ids beside the runs themselves; deleting leaves it."""
+        """Return what the store holds of runs with exactly these ids beside the runs themselves; deleting leaves it."""
         with self._database.read("read what was learnt") as connection:
             counts = 0
             for run_id in run_ids:

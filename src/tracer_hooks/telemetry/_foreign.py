@@ -301,7 +301,7 @@ def normalise(records: Iterable[SpanRecord]) -> list[SpanRecord]:
 
 @dataclass(frozen=True, slots=True)
 class _SpanRewriter:
-    """What is known of all spans while each is rewritten."""
+    """Rewriter of spans, with what is known of all of them."""
 
     tree: SpanForest
     operations: Mapping[int, str | None]

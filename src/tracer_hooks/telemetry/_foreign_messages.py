@@ -323,7 +323,7 @@ _DESCRIPTION_KEYS = {"type", "description"}
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool gave back."""
+    """Result that a tool gave back."""
 
     text: str | None = None
     call_id: str | None = None

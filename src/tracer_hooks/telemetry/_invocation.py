@@ -136,7 +136,7 @@ class Invocation:
 
     @property
     def end_ns(self) -> int:
-        """When it ended, in nanoseconds since the epoch; its start while it is open."""
+        """Time when it ended, in nanoseconds since the epoch; its start while it is open."""
         return max(self._ending[2], self.start_ns)
 
     def set(self, key: str, value: object) -> None:

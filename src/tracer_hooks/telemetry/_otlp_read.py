@@ -72,7 +72,7 @@ class _DamagedError(ValueError):
 
 @dataclass(slots=True)
 class OtlpContent:
-    """What a file held: the spans that could be read, and an error for each part that could not."""
+    """Content of a file: the spans that could be read, and an error for each part that could not."""
 
     spans: list[SpanRecord] = field(default_factory=list)
     errors: list[TrajectoryError] = field(default_factory=list)

@@ -370,7 +370,7 @@ class OTLPFileExporter(SpanExporter):
 
 
 class _WriteResult:
-    """What came of one line."""
+    """Result of writing one line."""
 
     def __init__(self) -> None:
         self.is_over = threading.Event()

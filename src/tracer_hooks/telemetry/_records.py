@@ -87,7 +87,7 @@ class RequestedTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatReply:
-    """What a model answered."""
+    """Answer of a model."""
 
     content: str = ""
     tool_calls: Sequence[RequestedTool] = ()
@@ -199,7 +199,7 @@ class SpanTree:
 
     @property
     def start_ns(self) -> int:
-        """When the run began."""
+        """Time when the run began, in nanoseconds since the epoch."""
         return self.records[0].start_ns
 
     def of_operation(self, *operations: str) -> Sequence[SpanRecord]:

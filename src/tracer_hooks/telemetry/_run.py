@@ -72,7 +72,7 @@ _MIN_EMBEDDED_ERROR = 12
 
 @dataclass(frozen=True, kw_only=True)
 class RunStart:
-    """What is known when a run begins."""
+    """Facts known when a run begins."""
 
     team: str
     """The team's name."""

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 
 class SecretForm(NamedTuple):
-    """How one provider's secrets are written."""
+    """Form in which one provider's secrets are written."""
 
     provider: str
     keywords: tuple[str, ...]
@@ -120,7 +120,7 @@ COMPILED_FORMS = tuple(
 
 
 class SecrecyOfName(enum.IntEnum):
-    """How much a name says of its value."""
+    """Measure of how much a name says of its value."""
 
     NOTHING = 0
     """The value is no secret."""

@@ -350,7 +350,7 @@ class ScriptedLLM:
 
     @property
     def script_errors(self) -> list[Exception]:
-        """What the script's own functions raised, as a new list."""
+        """Errors that the script's own functions raised, as a new list."""
         with self._lock:
             return list(self._script_errors)
 

@@ -39,7 +39,7 @@ def instructions(prompts: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def script() -> list[Rule]:
-    """What the scripted model answers.
+    """Return the answers of the scripted model.
 
     The calculator leaves the fee out, however often it is asked, unless it is told that it did so. The script stands
     for a model that heeds what it is told; it is no sign of how often real ones do.

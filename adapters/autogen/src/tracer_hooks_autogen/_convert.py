@@ -31,7 +31,7 @@ class Conversions:
         self._known: dict[int, tuple[Any, Any, list[Message]]] = {}
 
     def model_messages(self, natives: Iterable[Any]) -> list[Message]:
-        """What a model is shown: AutoGen's ``LLMMessage`` objects."""
+        """Convert what a model is shown: AutoGen's ``LLMMessage`` objects."""
         result: list[Message] = []
         for native in natives:
             # The content is compared, too: messages are mutable, and users do change them.
@@ -45,7 +45,7 @@ class Conversions:
         return result
 
     def team_messages(self, natives: Iterable[Any]) -> list[Message]:
-        """What an agent is handed: AutoGen's ``BaseChatMessage`` objects."""
+        """Convert what an agent is handed: AutoGen's ``BaseChatMessage`` objects."""
         return [text_message("user", team_text(native), name=native.source) for native in natives]
 
 
@@ -94,7 +94,7 @@ def from_create_result(result: Any) -> ChatReply:
 
 
 def team_text(message: Any) -> str:
-    """What the other members of a team read of a chat message; images become a placeholder."""
+    """Return what the other members of a team read of a chat message; images become a placeholder."""
     return to_text(message.to_model_text())
 
 
@@ -158,7 +158,7 @@ class AutoGenCollector:
             self._last_message = item
 
     def result(self) -> RunResult:
-        """What came out."""
+        """Return the result of the run, from what was seen."""
         known = types()
         if isinstance(self._last, (known.task_result, known.response)):
             return to_run_result(self._call, self._last)

@@ -50,7 +50,7 @@ def types() -> SimpleNamespace:
 
 @dataclass
 class Members:
-    """What was found in a team, each thing once, in the order of the participants."""
+    """Parts found in a team, each thing once, in the order of the participants."""
 
     teams: list[Any] = field(default_factory=list)
     """Inner teams; without the team itself."""

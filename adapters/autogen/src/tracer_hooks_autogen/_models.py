@@ -43,7 +43,7 @@ _FINISH_REASONS = {
 
 @dataclass
 class _AskedModelCall:
-    """What came of asking before the call: a reply that makes it needless, or the messages to send."""
+    """Answer to asking before the call: a reply that makes it needless, or the messages to send."""
 
     request: ModelRequest
     reply: ChatReply | None
@@ -201,7 +201,7 @@ def _function_call(call: RequestedTool, index: int) -> Any:
 
 
 def _positions(natives: Sequence[Any]) -> Iterator[tuple[int, int | None]]:
-    """Where each of our messages comes from: several tool results in one native message are several of ours."""
+    """Give the place of each of our messages: several tool results in one native message are several of ours."""
     for index, native in enumerate(natives):
         if isinstance(native, types().function_results):
             for part in range(len(native.content)):

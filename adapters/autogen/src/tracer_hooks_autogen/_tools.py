@@ -95,7 +95,7 @@ def show_supplied_text(original: Any, hooked_teams: list[HookedTeam]) -> Any:
 
 
 def tool_request(call: ToolInvocation, arguments: Any) -> ToolRequest:
-    """What the run's intervention is told about a call."""
+    """Return the request that the run's intervention is given for a call."""
     agent = enclosing_agent(call, call.run)
     return ToolRequest(
         agent=agent.spec.name if agent is not None else call.run.name,

@@ -260,7 +260,7 @@ class CrewAIAdapter:
         return installation.hook(team, host)
 
     def result(self, call: TeamCall, native: Any) -> RunResult:
-        """What a kickoff returned: a crew's ``raw``, an agent's, or a flow's last output as text."""
+        """Return the result of a kickoff: a crew's ``raw``, an agent's, or a flow's last output as text."""
         return to_run_result(native)
 
     def collector(self, call: TeamCall) -> StreamCollector:

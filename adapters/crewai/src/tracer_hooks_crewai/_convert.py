@@ -175,7 +175,7 @@ def _part_text(part: Any) -> str:
 
 # --- what a model answers -------------------------------------------------------------------------------------------
 def to_reply(native: Any) -> ChatReply:
-    """What a model's ``call`` returned."""
+    """Convert what a model's ``call`` returned."""
     if isinstance(native, str):
         return _reply_from_text(native)
     if isinstance(native, Sequence) and (calls := requested_tools(native)):
@@ -200,7 +200,7 @@ def to_native(reply: ChatReply, *, native_tools: bool, response_model: Any = Non
 
 
 def wording(reply: ChatReply) -> str | None:
-    """What the model wrote in so many words, as far as it is known and the reply still says the same."""
+    """Return the model's own words; None where they are not known, or the reply does not say the same any more."""
     text = "".join(reply.chunks)
     if not text:
         return None
@@ -316,7 +316,7 @@ def task_inputs(team: Any, task: str) -> dict[str, str]:
 
 
 def to_run_result(native: Any) -> RunResult:
-    """What a kickoff returned."""
+    """Convert what a kickoff returned."""
     interrupted = type(native).__name__ == "HumanFeedbackPending"
     text = "" if interrupted else plain_text(native)
     return RunResult(text=text, native=native, messages=_messages_of_result(native), interrupted=interrupted)

@@ -115,7 +115,7 @@ class CrewAICollector:
             self._text.append(text)
 
     def result(self) -> RunResult:
-        """What came out."""
+        """Return the result of the kickoff, from what was streamed."""
         outputs = self._call.drawn if isinstance(self._call, StreamCall) else []
         native = _result_of(outputs[-1]) if outputs else None
         if native is None:
@@ -160,7 +160,7 @@ class HookedKickoffs:
 
     @property
     def host(self) -> RunHost:
-        """Who conducts the runs."""
+        """Host that conducts the runs."""
         return self.own_host if self.original is None else _CopyHost(self.original.host, self._team())
 
     def subject(self) -> Any:
@@ -177,7 +177,7 @@ class HookedKickoffs:
 
 
 class HookedTeams:
-    """Which teams are hooked; each knows it itself, so that nothing here keeps one alive."""
+    """Register of hooked teams; each knows it itself, so that nothing here keeps one alive."""
 
     def __init__(self) -> None:
         self._lock = process_lock()
@@ -198,12 +198,12 @@ class HookedTeams:
                 known.take_off()
 
     def find(self, team: Any) -> HookedKickoffs | None:
-        """What is known of a team, from the newest of its hooks; None when it is not hooked."""
+        """Return the newest hook of a team; None when it is not hooked."""
         known = attached(team, _HOOKED)
         return known[-1] if known else None
 
     def about_to_run(self, team: Any) -> HookedKickoffs | None:
-        """What is known of a team whose entry point is called, after those who watch have had a look at it."""
+        """Return the hook of a team whose entry point is called, after those who watch have had a look at it."""
         found = self.find(team)
         if found is None and self.watchers and current_run() is not None and is_team(team):
             for watcher in list(self.watchers):

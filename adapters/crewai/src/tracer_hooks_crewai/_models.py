@@ -320,7 +320,7 @@ def _offered_tools(tools: Any) -> Iterator[str]:
 
 
 class _UsageCounter:
-    """What a model counted during one call, for models that count without telling events.
+    """Count of a model's usage during one call, for models that count without telling events.
 
     ``get_token_usage_summary`` counts over the model's whole life. Two calls of one model at the same time cannot be
     told apart in it: then nothing is said rather than something wrong.

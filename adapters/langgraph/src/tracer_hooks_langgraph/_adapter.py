@@ -69,7 +69,7 @@ class LangGraphAdapter:
         return hook_graph(team, host)
 
     def result(self, call: TeamCall, native: Any) -> RunResult:
-        """What came out of a call that returned ``native``: the answer is the text of the last message of the team."""
+        """Return the result of a call that returned ``native``: the answer is the text of the team's last message."""
         from tracer_hooks_langgraph._convert import to_run_result
 
         return to_run_result(call, native)

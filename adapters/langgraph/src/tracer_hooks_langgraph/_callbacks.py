@@ -112,7 +112,7 @@ starting_graph: ContextVar[Any] = ContextVar("tracer_hooks_starting_graph", defa
 
 
 def observation() -> Observation | None:
-    """What is observed of the run that the calling code is part of; None where that is no run of a hooked graph."""
+    """Return the observation of the run that the calling code is part of; None outside a hooked graph's runs."""
     here = current_invocation()  # not by current_run(): LangChain asks a hundred times in a short run
     if here is None or here.run.ended:
         return None

@@ -65,7 +65,7 @@ def updates(output: object) -> Iterator[Any]:
 
 
 def destinations(output: object) -> list[tuple[str, bool]]:
-    """Where what a node returned sends control, each with whether that is a node of the graph around this one."""
+    """List where a node's output sends control, each with whether that is a node of the graph around this one."""
     found: list[tuple[str, bool]] = []
     for item in output if isinstance(output, (list, tuple)) else [output]:
         if isinstance(item, Command):
@@ -196,7 +196,7 @@ def requested_tools(message: BaseMessage) -> tuple[RequestedTool, ...]:
 
 
 def result_to_reply(result: LLMResult | ChatResult) -> ChatReply:
-    """What a model answered, in our words."""
+    """Convert a model's answer to our words."""
     generation: Any = result.generations[0] if result.generations else None
     if isinstance(generation, list):
         generation = generation[0] if generation else None
@@ -330,7 +330,7 @@ class BubbledSignal:
 
 
 def to_run_result(call: TeamCall, native: Any) -> RunResult:
-    """What came out of a call that returned ``native``."""
+    """Return the result of a call that returned ``native``."""
     if isinstance(native, BubbledSignal):
         return RunResult(text="", native=None, interrupted=isinstance(native.signal, GraphInterrupt))
     if isinstance(native, list) and call.kwargs.get("stream_mode", "values") != "values":
@@ -426,7 +426,7 @@ class LangGraphCollector:
             self._see_event(mode, data, namespace)
 
     def result(self, native: Any = None) -> RunResult:
-        """What came out."""
+        """Return the result of the run, from what was streamed."""
         native = self._last if native is None else native
         interrupted = self._interrupted or _stopped_at_breakpoint(
             self._call, is_silent=not _INTERRUPT_MODES & set(self._modes)

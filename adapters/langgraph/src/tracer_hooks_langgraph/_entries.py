@@ -44,7 +44,7 @@ _TASK_KEYS = ("task", "question", "query", "topic", "input", "request", "prompt"
 
 
 def task_text(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-    """What a graph is asked, from an entry point's arguments: the user's last message, a known key, or JSON."""
+    """Return the task of a graph, from an entry point's arguments: the user's last message, a known key, or JSON."""
     return _given_text(kwargs["input"] if "input" in kwargs else args[0] if args else None)
 
 

@@ -28,7 +28,7 @@ UNNAMED = "LangGraph"
 
 
 class NodeKind(StrEnum):
-    """What a node is, as far as can be seen before it runs."""
+    """Kind of a node, as far as can be seen before it runs."""
 
     AGENT = "agent"
     """An agent's sub-graph, or a function that can reach a chat model or one agent's graph."""
@@ -237,7 +237,7 @@ def _roster(graph: Any, *, name: str | None = None, depth: int = 0) -> Iterator[
 
 
 class ScopeKind(Enum):
-    """What a runnable is to a team."""
+    """Role of a runnable in a team."""
 
     GRAPH = "graph"
     NODE = "node"
@@ -290,7 +290,7 @@ class Scope:
 
     @property
     def node_facts(self) -> NodeFacts | None:
-        """What is known beforehand of the node that this is, or is part of."""
+        """Facts known beforehand of the node that this is, or is part of."""
         graph = self.graph
         return graph.facts.nodes.get(self.node) if graph is not None and graph.facts is not None else None
 

@@ -39,7 +39,7 @@ from tracer_hooks_langgraph._convert import as_chunks, reply_to_result, result_t
 
 @dataclass(frozen=True)
 class AskedModelCall:
-    """What came of asking before a call: a reply that makes it needless, or the messages to show the model."""
+    """Answer to asking before a call: a reply that makes it needless, or the messages to show the model."""
 
     chat: ChatInvocation
     request: ModelRequest

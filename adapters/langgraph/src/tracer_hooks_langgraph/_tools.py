@@ -239,14 +239,14 @@ class _ToolIntervention:
         )
 
     def after(self, result: Any) -> Any:
-        """What to give in place of ``result``."""
+        """Return what to give in place of ``result``."""
         content = result[0] if self._in_two_parts and isinstance(result, tuple) else result
         reply = ToolReply(content=_result_text(content))
         changed = self._after(reply)
         return result if changed is reply else self.give(changed)
 
     def after_error(self, error: Exception) -> Any:
-        """What to give in place of an error; raises it when it stays. To be called where it was caught."""
+        """Return what to give in place of an error; raise it when it stays. To be called where it was caught."""
         if isinstance(error, GraphBubbleUp):
             raise error
         reply = ToolReply(content=self._error_text(error), is_error=True)
@@ -261,7 +261,7 @@ class _ToolIntervention:
         return after_tool(self._run, self._request, reply) if self._request is not None else reply
 
     def _error_text(self, error: Exception) -> str:
-        """What the model will read of an error: a ``ToolNode`` words it."""
+        """Return the text that the model will read of an error: a ``ToolNode`` words it."""
         try:
             from langgraph.prebuilt.tool_node import _handle_tool_error
 

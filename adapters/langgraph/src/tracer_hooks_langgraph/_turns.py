@@ -297,7 +297,7 @@ def _executes_tools(scope: Scope | None) -> bool:
 
 
 class Observation:
-    """What is known of one run while it lasts."""
+    """State of one run while it lasts."""
 
     def __init__(self, run: RunInvocation) -> None:
         self.run = run
@@ -427,7 +427,7 @@ class Observation:
                 self.tools.asked_without_model(scope.agent, message)
 
     def _spoken(self, scope: Scope, output: Any, new: Sequence[Any]) -> str | None:
-        """What a node gave to the team: the text of its last message, or its update where there are no messages."""
+        """Return what a node gave to the team: the text of its last message, or its update where it has none."""
         if new:
             return message_text(self.turns.convert(new[-1]))
         if _has_messages(scope):

@@ -71,7 +71,7 @@ def _block_text(block: Any) -> str:
 
 
 class Operation(Protocol):
-    """What a decorator does around a call."""
+    """Operation that a decorator opens and closes around a call."""
 
     def begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Invocation | None:
         """Open the operation; None leaves the call alone."""
@@ -208,7 +208,7 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 class Seam(ABC, Generic[Request, Reply]):
-    """What happens around the calls of one function; subclassed for models and for tools.
+    """Intervention around the calls of one function; subclassed for models and for tools.
 
     A bug of ours in it is logged, and the call goes on as if nothing intervened.
 
