@@ -427,7 +427,7 @@ class AttemptLoop:
 
     @property
     def value(self) -> Any:
-        """What the caller is to get: the best attempt's native result, of a stream what the generator returned."""
+        """Value for the caller: the best attempt's native result, of a stream what the generator returned."""
         if self._streams or not self.context.run.attempts:
             return self._ended.value
         return self.context.run.native
