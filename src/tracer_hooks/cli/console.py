@@ -103,7 +103,7 @@ def write_result(text: str, path: Path | None, *, again: str) -> None:
 
 
 class ProgressDisplay:
-    """What the displays of progress share: columns on a console, lines that stay, start and stop.
+    """Base of the displays of progress: columns on a console, lines that stay, start and stop.
 
     What a user's team prints goes where it went: rich redirects no stream.
 

@@ -41,7 +41,7 @@ _ANSWER = "the final answer"
 
 
 class Engine(StrEnum):
-    """Where the work is done."""
+    """Place where the work is done."""
 
     LOCAL = "local"
     RAY = "ray"

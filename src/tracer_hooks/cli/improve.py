@@ -51,14 +51,14 @@ _WHY_CHARS = 160
 
 
 class Writer(StrEnum):
-    """Who writes new instructions."""
+    """Writers of new instructions."""
 
     REWRITER = "rewriter"
     GEPA = "gepa"
 
 
 class Chooser(StrEnum):
-    """Whose instructions are rewritten next."""
+    """Choosers of the agent whose instructions are rewritten next."""
 
     BLAME = "blame"
     ROUND_ROBIN = "round_robin"

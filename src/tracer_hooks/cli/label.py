@@ -54,7 +54,7 @@ class _Item:
 
 @dataclass
 class _Counts:
-    """What became of the runs."""
+    """Counts of what became of the runs."""
 
     labelled: int = 0
     skipped: int = 0

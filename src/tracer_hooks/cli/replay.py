@@ -195,7 +195,7 @@ def _replay_whole(stored: StoredRun, team: str, arguments: Mapping[str, Any], *,
 
 @contextmanager
 def _team_at_work(team: str) -> Iterator[None]:
-    """What the team prints goes to stderr; an error that is not ours is its factory's, since a run keeps its own."""
+    """Send what the team prints to stderr; an error that is not ours is its factory's, since a run keeps its own."""
     try:
         with redirect_stdout(sys.stderr):
             yield

@@ -54,7 +54,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Ask nobody.")]
 
 
 class ExportFormat(StrEnum):
-    """What ``runs export`` writes."""
+    """Formats that ``runs export`` writes."""
 
     TRAJECTORY = "trajectory"
     OTLP = "otlp"
@@ -315,7 +315,7 @@ def _counted(count: int, what: str) -> str:
 
 @dataclass(kw_only=True)
 class _Taken:
-    """What became of the records."""
+    """Records by what became of them."""
 
     imported: list[str] = field(default_factory=list)
     there: list[str] = field(default_factory=list)

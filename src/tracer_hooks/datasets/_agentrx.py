@@ -59,7 +59,7 @@ def is_agentrx_annotation(data: Mapping[str, Any]) -> bool:
 
 
 def agentrx_key(data: Mapping[str, Any]) -> str:
-    """What a trajectory and its annotation share; trajectories of tau-bench carry a prefix that annotations lack."""
+    """Key that a trajectory and its annotation share; tau-bench's trajectories have a prefix that annotations lack."""
     return to_text(data.get("trajectory_id", "")).removeprefix(_TAU_PREFIX)
 
 

@@ -48,7 +48,7 @@ def balanced(items: Iterable[LabeledTrajectory], *, seed: int = 0) -> tuple[Labe
 
 
 def step_text(step: Step) -> str:
-    """What an agent said and did in a step: its content, then every tool call with what came of it, then its error."""
+    """Text of a step: its content, then every tool call with what came of it, then its error."""
     parts = [step.content, *(_call_text(call) for call in step.tool_calls)]
     if step.error:
         parts.append(f"error: {step.error}")

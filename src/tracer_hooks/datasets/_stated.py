@@ -31,7 +31,7 @@ class OverriddenRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeOverride:
-    """What is said of runs; it holds for each of them.
+    """Statement about runs; it holds for each of them.
 
     An outcome that is said counts, whatever the trace says. Without one an expected answer decides: a final answer that
     differs makes a run a failed one, and one that agrees makes a run of unknown outcome a succeeded one. A run whose
@@ -136,7 +136,7 @@ _UNNAMED = "assistant"
 
 
 def lacks(trajectory: Trajectory) -> tuple[str, ...]:
-    """What ``trajectory`` lacks, in plain words to be read after "the trace lacks"; empty where nothing is missing.
+    """Name what ``trajectory`` lacks, in words to be read after "the trace lacks"; empty where nothing is missing.
 
     Traces hold what their instrumentation chose to write. What is not there can be no evidence, so say it beside a
     diagnosis. Words that stand alone ("inputs", "tool results") mean that none is there; "some inputs" that part is.
@@ -172,7 +172,7 @@ def _is_unnamed(trajectory: Trajectory) -> bool:
 
 
 def _hides_tool_calls(trajectory: Trajectory) -> bool:
-    """Whether members have tools and neither a call nor any model call, which would show that none was asked for."""
+    """Tell whether members have tools but no calls, nor any model call, which would show that none was asked for."""
     seen = any(step.tool_calls or step.model or step.usage is not None for step in trajectory.steps)
     return not seen and any(spec.tools for spec in trajectory.agents)
 

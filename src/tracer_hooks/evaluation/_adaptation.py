@@ -52,7 +52,7 @@ class AdaptationRow(Record):
 
 
 class AdaptationReport(Record):
-    """What fitting gains, every run judged without any label of its question."""
+    """Gains of fitting, every run judged without any label of its question."""
 
     rows: tuple[AdaptationRow, ...]
     """Every method on every group."""
@@ -200,7 +200,7 @@ def agent_prior(training: Sequence[LabeledTrajectory]) -> CaseAnswer:
 
 
 class _Counts:
-    """What was to blame how often, in the same kind of failures: of the same team, or of all where it has none."""
+    """Counts of what was to blame in the same kind of failures: of the same team, or of all where it has none."""
 
     def __init__(self, training: Sequence[LabeledTrajectory], what: Callable[[DecisiveStep], Hashable]) -> None:
         self._by_team: defaultdict[tuple[str, str], Counter[Hashable]] = defaultdict(Counter)

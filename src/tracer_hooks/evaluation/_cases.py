@@ -23,7 +23,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecondLabel:
-    """What another team of labellers says of one run."""
+    """Label of one run by another team of labellers."""
 
     file: str
     """Name of the run's file."""

@@ -34,7 +34,7 @@ _CHANCE = 0.05
 
 
 class RivalReport(Record):
-    """What two attributors named in failures whose questions neither had learnt from."""
+    """Comparison of what two attributors named in failures whose questions neither had learnt from."""
 
     rival: Text
     """The one that is to show that it is better."""

@@ -204,7 +204,7 @@ class Occurrences:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelCounts:
-    """What was named, what is labelled, and what is both, over the same numbering of labels."""
+    """Counts of what was named, what is labelled, and what is both, over the same numbering of labels."""
 
     right: Occurrences
     said: Occurrences

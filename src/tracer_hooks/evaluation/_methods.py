@@ -72,7 +72,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationOptions:
-    """What to measure beside the accuracy without the expected answer."""
+    """Options of what to measure beside the accuracy without the expected answer."""
 
     with_reference: bool = False
     """Also measure with the expected answer, as rows of their own."""
@@ -94,7 +94,7 @@ class EvaluationOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What was said of one run."""
+    """Answer of an attributor about one run."""
 
     attribution: Attribution | None
     """None when the attributor failed; counts as an abstention."""

@@ -9,7 +9,7 @@ from tracer_hooks.schema import Record
 
 
 class MethodCost(Record):
-    """What the answers took."""
+    """Time and tokens of the answers."""
 
     seconds_mean: float = Field(ge=0)
     """Mean seconds a run."""
@@ -86,7 +86,7 @@ class Comparison(Record):
 
 
 class StepSection(Record):
-    """Who acted wrongly, and when."""
+    """Accuracy of naming the agent who acted wrongly, and the step."""
 
     runs: int
     """Runs with a labelled agent."""
@@ -99,7 +99,7 @@ class StepSection(Record):
 
 
 class FaultSection(Record):
-    """Which agents went wrong, and how."""
+    """Accuracy of naming the agents that went wrong, and how."""
 
     runs: int
     """Runs whose faults are labelled."""
@@ -114,7 +114,7 @@ class FaultSection(Record):
 
 
 class DetectionRow(Record):
-    """Who is blamed in runs that passed and in runs that failed."""
+    """Blame of one attributor in runs that passed and in runs that failed."""
 
     name: str
     """The attributor as it was named."""
@@ -129,7 +129,7 @@ class DetectionRow(Record):
 
 
 class DetectionSection(Record):
-    """Whether passing runs are left in peace."""
+    """Measures of whether passing runs are left in peace."""
 
     passes: int
     """Runs that passed."""

@@ -37,7 +37,7 @@ class Strategies(NamedTuple):
 
 
 def strategies_of(choice: RepairChoice) -> Strategies:
-    """What ``choice`` means.
+    """Return the strategies that ``choice`` means.
 
     Raises:
         ConfigError: It names no strategy, or is none.

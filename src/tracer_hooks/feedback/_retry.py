@@ -61,7 +61,7 @@ class RetryPolicy:
 
 
 class RetryBudget:
-    """What is left of a :class:`RetryPolicy` in one call; safe with several threads.
+    """Rest of a :class:`RetryPolicy` in one call; safe with several threads.
 
     Args:
         policy: The bounds.
@@ -102,7 +102,7 @@ class RetryBudget:
 
     @property
     def refusal(self) -> str | None:
-        """Why no further retry may begin; None when one may."""
+        """Reason for which no further retry may begin; None when one may."""
         policy = self.policy
         if self.depth > policy.max_depth:
             return f"the team runs inside {self.depth - 1} other hooked ones, and max_depth is {policy.max_depth}"
@@ -118,13 +118,13 @@ class RetryBudget:
 
     @property
     def retries_left(self) -> int:
-        """How many retries there may be, as far as their number is bounded."""
+        """Number of retries that there may be, as far as it is bounded."""
         own = max(0, self.policy.max_retries - self.retries)
         outer = self._sharing
         return own if outer is None else min(own, outer.retries_left)
 
     def wait_s(self, faults: int) -> float:
-        """How long to wait after the environment failed for the ``faults``-th time in a row."""
+        """Return the seconds to wait after the environment failed for the ``faults``-th time in a row."""
         wait: float = min(_LONGEST_WAIT, self.policy.backoff_s * 2 ** max(0, faults - 1)) * _RANDOM.uniform(0.5, 1.0)
         left = None if self.policy.max_seconds is None else max(0.0, self.policy.max_seconds - self.seconds)
         return wait if left is None else min(wait, left)

@@ -86,7 +86,7 @@ class PairedEvidence:
 
 
 def _win(difference: float, null: float) -> float:
-    """What a stake of 1 wins: -1 at the worst, and 0 on average where the mean is ``null``."""
+    """Gain of a stake of 1: -1 at the worst, and 0 on average where the mean is ``null``."""
     return max((difference - null) / (1 + null), -1.0)
 
 
@@ -118,7 +118,7 @@ _LEVEL = 0.95
 
 
 class Decision(StrEnum):
-    """What the pairs so far say about new prompts."""
+    """Decisions on new prompts after the pairs so far."""
 
     UNDECIDED = "undecided"
     """Nothing is shown: the version stays on trial, and more pairs may be run now or another day."""
@@ -130,7 +130,7 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True)
 class AcceptanceRule:
-    """What it takes to accept new prompts, or to give them up.
+    """Conditions on which new prompts are accepted, or given up.
 
     Attributes:
         alpha: Probability, at most, of accepting prompts that are no better than the old ones.
@@ -233,7 +233,7 @@ class AcceptanceTest:
 
     @property
     def decision(self) -> Decision:
-        """What is decided."""
+        """Decision after the pairs so far."""
         return self._decision
 
     @property
@@ -248,7 +248,7 @@ class AcceptanceTest:
 
     @property
     def reason(self) -> str:
-        """Why, in one sentence, with the figures at the time of the decision."""
+        """Reason in one sentence, with the figures at the time of the decision."""
         return self._reason or self._undecided()
 
     @property
@@ -298,7 +298,7 @@ class AcceptanceTest:
         return self._gain.e_value >= 1 / self.rule.alpha and self._gain.pairs >= self.rule.least_pairs
 
     def _missing(self) -> str:
-        """What formerly passed tasks still have to show before prompts are accepted; empty if nothing."""
+        """Say what formerly passed tasks still have to show before prompts are accepted; empty if nothing."""
         kept, rule = self._passed_kept, self.rule
         if rule.needs_passed and not kept.pairs:
             return "no task that passed before has been run yet"

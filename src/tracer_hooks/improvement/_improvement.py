@@ -35,7 +35,7 @@ class RefusedVersion(Record):
 
 
 class PassShare(Record):
-    """How many runs passed."""
+    """Number of runs that passed."""
 
     runs: int = Field(ge=0)
     """How many there were."""
@@ -84,7 +84,7 @@ class BeforeAfter(Record):
 
 
 class Improvement(Record):
-    """What came of :func:`tracer_hooks.improve`."""
+    """Result of :func:`tracer_hooks.improve`."""
 
     team: Text
     """The team's fingerprint."""
@@ -144,7 +144,7 @@ class Improvement(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class ImproveOptions:
-    """How prompts are improved."""
+    """Options of an improvement of prompts."""
 
     metric_calls: int = 200
     """Runs of the team that the search may take, those of the baseline included."""
@@ -179,7 +179,7 @@ class ImproveOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ImproveEstimate:
-    """What an improvement will take at most."""
+    """Upper bounds of what an improvement will take."""
 
     runs: int
     """Runs of the team."""
@@ -199,7 +199,7 @@ class ImproveEstimate:
 
 
 class ImprovePhase(StrEnum):
-    """What is being done."""
+    """Phases of an improvement."""
 
     BASELINE = "running the team as it is"
     SEARCH = "looking for better prompts"
@@ -209,7 +209,7 @@ class ImprovePhase(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class ImproveProgress:
-    """Where the job stands."""
+    """State of the job."""
 
     phase: ImprovePhase
     """What is being done."""

@@ -111,7 +111,7 @@ class Improver:
 
     # --- before ----------------------------------------------------------------------------------------------------
     def estimate(self, *, probes: int = 2) -> ImproveEstimate:
-        """What the whole will take at most, after ``probes`` runs that count towards it; 0 for a guess without any.
+        """Estimate the most that all will take, after ``probes`` runs that count towards it; 0 for a guess without any.
 
         Raises:
             BudgetSpentError: Not even these runs may be made.
@@ -269,7 +269,7 @@ class Improver:
         return best.texts
 
     def _none_better(self) -> tuple[Outcome, str]:
-        """What the job comes to where the search found nothing."""
+        """Return the outcome of a job whose search found nothing, and why."""
         search = self._found.search
         assert search is not None
         if search.is_cut:
@@ -352,7 +352,7 @@ class Improver:
         return PromptStore(self._store_path)
 
     def _provenance(self, failures: Sequence[JudgedRun]) -> dict[str, Json]:
-        """Where the prompts come from, for who looks at them later."""
+        """Provenance of the prompts, for those who look at them later."""
         return {
             "by": "tracer-hooks improve",
             "writer": self._writer.name,

@@ -164,7 +164,7 @@ def _key(candidate: Candidate) -> tuple[tuple[str, str], ...]:
 
 
 def blame_mass(runs: Iterable[JudgedRun], agents: Sequence[str]) -> dict[str, float]:
-    """How much of the failures each agent is to blame for, by the scores of all suspected steps; sums to at most 1.
+    """Return each agent's share of the blame, by the scores of all suspected steps; sums to at most 1.
 
     Args:
         runs: Failed runs count once each; passed ones, and those without a diagnosis, do not count.
@@ -235,7 +235,7 @@ Selector = Literal["blame", "round_robin"]
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions:
-    """How better instructions are searched."""
+    """Options of the search for better instructions."""
 
     metric_calls: int = 200
     """Runs of the team that the search may take."""
@@ -259,7 +259,7 @@ class FoundCandidate:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchResult:
-    """What a search came to."""
+    """Result of a search."""
 
     candidates: tuple[FoundCandidate, ...]
     """All that were run on every comparing task, in the order of their discovery."""

@@ -78,7 +78,7 @@ class TriedPrompt:
 
 @dataclass(frozen=True, kw_only=True)
 class PromptCase:
-    """What is known of an agent whose instructions are to be rewritten."""
+    """Facts about an agent whose instructions are to be rewritten."""
 
     agent: str
     """Whose instructions."""
@@ -98,7 +98,7 @@ class PromptCase:
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenPrompt:
-    """What came of it."""
+    """Result of the writing."""
 
     text: str | None = None
     """The new instructions; None where there are none that could be used."""
@@ -181,6 +181,6 @@ def records(run: JudgedRun, agent: str) -> list[dict[str, str]]:
 
 
 def _shown(run: JudgedRun, step: Step) -> str:
-    """What reached the agent: the task, and what others said."""
+    """Text that reached the agent: the task, and what others said."""
     texts = [message.text for message in step.inputs if message.text]
     return "\n\n".join(texts) or run.trajectory.task

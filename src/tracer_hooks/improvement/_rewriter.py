@@ -241,7 +241,7 @@ def shown_failure(number: int, run: JudgedRun, agent: str) -> str:
 
 
 def _reasons(failure: Failure) -> list[str]:
-    """What the diagnosis quotes from the step; the kind of mistake where it quotes nothing."""
+    """Reason given with the first quote from the step; the kind of mistake where nothing is quoted."""
     evidence = failure.attribution.evidence if failure.attribution is not None else ()
     quoted = [entry.why for entry in evidence if entry.step == failure.step and entry.quote]
     if quoted:
@@ -384,7 +384,7 @@ class LLMRewriter:
 
 
 def most_characters(own: str) -> int:
-    """How long instructions may become that the team came with as ``own``."""
+    """Return how long instructions may become that the team came with as ``own``."""
     return len(own) + max(int(_GROWTH * len(own)), _LEAST_ROOM)
 
 
@@ -413,7 +413,7 @@ def _is_about_a_task(edit: PromptEdit, case: PromptCase) -> bool:
 
 
 def _fault(text: str, case: PromptCase, most: int) -> str:
-    """Why the text cannot be used; empty if it can."""
+    """Reason for which the text cannot be used; empty if it can."""
     sentences = _as_compared(text)
     if sentences == _as_compared(case.instructions):
         return "it changes nothing"

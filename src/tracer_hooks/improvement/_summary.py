@@ -70,7 +70,7 @@ def changed(found: Improvement) -> Iterator[tuple[str, str, str]]:
 
 
 def grouped(refused: Sequence[RefusedVersion]) -> Iterator[ReportRefused]:
-    """What was not kept, one entry for each agent and kind of reason, the most frequent first."""
+    """Group the refused versions by agent and kind of reason, one entry each, the most frequent first."""
 
     def kind(one: RefusedVersion) -> tuple[str, str]:
         return one.agent, _NUMBER.sub("#", one.why)

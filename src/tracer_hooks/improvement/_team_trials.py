@@ -37,7 +37,7 @@ _TRIES = 3
 
 @dataclass(frozen=True, kw_only=True)
 class TrialOptions:
-    """How runs are judged and diagnosed."""
+    """Options by which runs are judged and diagnosed."""
 
     attributor: Attributor = field(default_factory=lambda: get_attributor("auto"))
     """Diagnoses failed runs."""

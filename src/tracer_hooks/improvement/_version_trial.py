@@ -180,7 +180,7 @@ class ImprovementState:
 
 
 def share_of(runs: Iterable[JudgedRun]) -> PassShare:
-    """How many of the runs passed."""
+    """Count the runs that passed."""
     known = list(runs)
     return PassShare(runs=len(known), passes=sum(run.passed for run in known), score=sum(run.score for run in known))
 
@@ -226,7 +226,7 @@ class StoredVersion:
     trial: TrialOfVersion
 
     def decided(self, accept: Sequence[SuiteTask], passed: Sequence[SuiteTask]) -> tuple[Outcome, str]:
-        """What becomes of the version, and why; its state in the store is then the same.
+        """Decide what becomes of the version, and say why; its state in the store is then the same.
 
         A version that was closed by somebody else, by hand or by another job with the same prompts, is not run any
         more: the pairs that were run before are counted, and its state is taken as it is.

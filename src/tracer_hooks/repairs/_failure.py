@@ -78,7 +78,7 @@ class Failure:
         return self.attribution.error_mode if self.agent is not None and self.attribution is not None else None
 
     def agent_at(self, step: int) -> str | None:
-        """Who acts at ``step``; None where the run has no such step."""
+        """Agent that acts at ``step``; None where the run has no such step."""
         steps = self.trajectory.steps
         return steps[step].agent if 0 <= step < len(steps) else None
 

@@ -31,5 +31,5 @@ class RepairLog(Record):
 
     @property
     def seconds(self) -> float:
-        """How long all trials took."""
+        """Seconds that all trials took."""
         return sum(trial.seconds for trial in self.trials)

@@ -30,7 +30,7 @@ _GOT = re.compile(
 
 
 class MaskedFeedback(NamedTuple):
-    """What a team may be told, and what is known of it."""
+    """Text that a team may be told, and what is known of it."""
 
     text: str | None
     """What may be told; None where nothing may be."""
@@ -71,7 +71,7 @@ def masked_feedback(reason: str | None, reference: str | None, *, answer: str = 
 def feedback_of(
     mode: FeedbackMode, told: str | None, reason: str | None, reference: str | None, answer: str = ""
 ) -> MaskedFeedback:
-    """What a team is told of a failed run.
+    """Return what a team is told of a failed run.
 
     Args:
         mode: What the user wants it to be told.
@@ -104,7 +104,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def _compared(said: str, expected: str) -> str | None:
-    """What was answered, where the reason comes from comparing the answer with ``expected=``; else None."""
+    """Return the answer, where the reason comes from comparing it with ``expected=``; else None."""
     for shown in (expected, repr(expected)):
         rest = said.removeprefix(f"expected {shown}, ")
         if rest != said:
@@ -113,7 +113,7 @@ def _compared(said: str, expected: str) -> str | None:
 
 
 def _without_reason(said: str, answer: str, secrets: Secrets, frame: str) -> MaskedFeedback:
-    """That the answer was wrong, with the wrong answer where it is known and does not hold the right one."""
+    """Say that the answer was wrong, with the wrong answer where it is known and does not hold the right one."""
     found = _GOT.search(said)
     for wrong in (found["what"] if found else "", answer):
         shown = _on_a_line(wrong)

@@ -19,7 +19,7 @@ class RepairScope(StrEnum):
 
 
 class RepairTarget(StrEnum):
-    """What the text of a repair is added to, or stands in the place of."""
+    """Places of a repair's text: what it is added to, or stands in the place of."""
 
     NOTHING = "nothing"
     """There is no text: the team, or the agent, is asked the very same again."""

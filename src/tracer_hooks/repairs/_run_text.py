@@ -30,11 +30,11 @@ def cut(text: str) -> str:
 
 
 def error_mode_at(failure: Failure, step: int | None) -> ErrorMode | None:
-    """How the step went wrong, if the diagnosis is about this step; of the whole run without a step."""
+    """Error mode of the step, if the diagnosis is about this step; of the whole run without a step."""
     return failure.error_mode if step is None or failure.step == step else None
 
 
 def notes_on(failure: Failure, step: int | None) -> list[str]:
-    """What the diagnosis quotes from the step, with the reason; of any step without one."""
+    """Quotes of the diagnosis from the step, with the reason; of any step without one."""
     evidence = failure.attribution.evidence if failure.attribution is not None else ()
     return [f"«{item.quote}»: {item.why}" for item in evidence if step is None or item.step == step]

@@ -35,7 +35,7 @@ class Secrets:
         return self.are_known and mentions(text, self.reference or "")
 
     def are_added(self, text: str, before: str) -> bool:
-        """Whether ``text`` tells the expected answer in other lines than those of ``before``, which are known anyway.
+        """Tell whether ``text`` gives the expected answer in lines that ``before``, known anyway, does not have.
 
         For new instructions: an answer "3" is not given away by an old "reply in 3 lines".
         """
@@ -43,7 +43,7 @@ class Secrets:
         return self.are_in(text) and self.are_in("\n".join(line for line in text.splitlines() if line not in known))
 
     def places_in(self, text: str) -> list[tuple[int, int]]:
-        """What of ``text`` is to be hidden, in order: the expected answer, and the items of one that is a list.
+        """Return the places of ``text`` to be hidden, in order: the expected answer, and the items of a list.
 
         An item under 3 characters is hidden only where all of them stand.
         """

@@ -20,7 +20,7 @@ class RepairStrategy(Protocol):
     """Name that its repairs are signed with; what is known of its success is counted under it."""
 
     def propose(self, failure: Failure, step: int | None) -> Repair | None:
-        """What a trial is to change.
+        """Propose what a trial is to change.
 
         Args:
             failure: The failed run, and what was tried before.

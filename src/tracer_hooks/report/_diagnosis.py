@@ -39,7 +39,7 @@ _ANY = (_OPENINFERENCE, _TRACELOOP, _GENAI)
 
 
 def content_switch(instrumentation: str | None) -> str:
-    """What to set where the team runs, so that a trace holds texts: for this instrumentation scope, else for each."""
+    """Say what to set so that a trace of the team holds texts: for this instrumentation scope, else for each."""
     scope = (instrumentation or "").lower()
     switches = next((found for part, found in _BY_SCOPE if scope.startswith(part)), None)
     if switches is None:

@@ -145,7 +145,7 @@ def _short(text: str | None) -> Excerpt | None:
 
 
 class _PageBudget(NamedTuple):
-    """What one attempt took."""
+    """Steps, seconds and tokens of one attempt."""
 
     steps: int
     seconds: float | None

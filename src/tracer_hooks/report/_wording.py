@@ -80,7 +80,7 @@ def certainty_words(attribution: Attribution) -> str:
 
 
 def agent_words(attribution: Attribution) -> str:
-    """How likely the agent is right, whatever the step; empty when not known, or when it reads as the step's does."""
+    """Say how likely the agent is right, whatever the step; empty when not known, or when it reads as the step's."""
     if attribution.agent_confidence is None or attribution.agent is None:
         return ""
     said = f"{attribution.agent_confidence:.0%}"

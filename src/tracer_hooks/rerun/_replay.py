@@ -109,7 +109,7 @@ class ReplayCase:
         self._trial = Trial(trajectory=judged, tape=recording.trial.tape, error=recording.trial.error)
 
     def step_replay(self) -> StepReplay:
-        """What replays it, with nothing spent yet."""
+        """Replay of the recording, with nothing spent yet."""
         return StepReplay(self._runner, self._trial, self._options, on_trial=self._on_trial)
 
     def corrections(self, replay: StepReplay) -> CorrectionOf:
@@ -157,7 +157,7 @@ def tape_mode(word: TapeMode | str) -> TapeMode:
 def runner_for(
     recording: Recording, build_team: Any, check: Check | None, expected: Expected | None, *, is_judged: bool = True
 ) -> TeamRunner:
-    """What runs the team of a recording again.
+    """Return the runner that runs the team of a recording again.
 
     Raises:
         ConfigError: Nothing says how to build the team, or how to judge its runs.
@@ -346,7 +346,7 @@ def resume(
 
 
 def _off_the_loop(work: Callable[[], T]) -> T:
-    """What ``work`` gives, in a thread of its own where an event loop is running: teams start loops themselves."""
+    """Return ``work()``, called in a thread of its own where an event loop runs: teams start loops themselves."""
     if not loop_is_running():
         return work()
     with ThreadPoolExecutor(1, thread_name_prefix="tracer-hooks-replay") as pool:

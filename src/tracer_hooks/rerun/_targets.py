@@ -77,7 +77,7 @@ def _prompt_rewrite(prompts: Mapping[str, str]) -> Intervention | None:
 
 
 def judge_of(target: Any, check: Check | None = None, expected: Expected | None = None) -> Judge:
-    """What decides about runs of ``target``: what is given, else what it was hooked with."""
+    """Return the judge of runs of ``target``: by what is given, else by what it was hooked with."""
     options = hooked_options(target)
     if options is not None and check is None and expected is None:
         check, expected = options.check, options.expected
@@ -91,13 +91,13 @@ def is_built_with_prompts(target: Any) -> bool:
 
 
 def hooked_options(target: Any) -> HookOptions | None:
-    """What ``target``, a factory or a team, was hooked with; ``None`` if it was not hooked."""
+    """Return the options that ``target``, a factory or a team, was hooked with; ``None`` if it was not hooked."""
     factory, host = factory_of(target), host_of(target)
     return factory.options if factory is not None else host.options if host is not None else None
 
 
 def check_for(target: Any, task: SuiteTask, check: Check | None = None) -> Check | None:
-    """What decides about runs of ``target`` on ``task``; None where that is what the team was hooked with.
+    """Return the check of runs of ``target`` on ``task``; None where that is what the team was hooked with.
 
     Args:
         target: The factory, team or function.
@@ -117,7 +117,7 @@ def is_judged(target: Any) -> bool:
 
 
 def _function_of(target: Any) -> tuple[Any, bool]:
-    """What to call for a run or for a team, and whether it is known to give a team."""
+    """Return the function to call for a run or for a team, and whether it is known to give a team."""
     factory = factory_of(target)
     return (factory.function, factory.is_certain) if factory is not None else (target, False)
 

@@ -52,7 +52,7 @@ class Archive:
                 retain(self._path, self._retention)
 
     def repair_counts(self, team: str) -> Sequence[CountRow]:
-        """How often each kind of repair was tried on this team, and helped; none where the store fails."""
+        """Return how often each kind of repair was tried on this team, and helped; none where the store fails."""
         path, found = self._path, ()
         if path is None or writer_for(path).is_failing or not path.exists():
             return found
@@ -65,7 +65,7 @@ class Archive:
 
 
 def repair_counts_part(team: str, rows: Sequence[CountRow]) -> Part:
-    """What was learned from the trials of one call."""
+    """Return the part that keeps what was learned from the trials of one call."""
 
     def write(writing: Writing) -> bool:
         writing.add_repair_counts(team, rows)

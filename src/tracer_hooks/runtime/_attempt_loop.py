@@ -162,7 +162,7 @@ class CallTeam:
         return AsyncItems(self)
 
     def collector(self) -> SafeCollector:
-        """What looks at a stream's items as they pass."""
+        """Return the collector that looks at a stream's items as they pass."""
         return SafeCollector(self.context.adapter, self.context.call)
 
     def _source(self) -> Any:
@@ -341,7 +341,7 @@ _NOT_FOLLOWED = JudgedRunOutcome(outcome=RunOutcome.UNKNOWN, reason="tracer-hook
 
 
 class Stage(StrEnum):
-    """How far a call has come."""
+    """Stages of a call."""
 
     OPENED = "opened"
     """An attempt goes on."""
@@ -419,7 +419,7 @@ class AttemptLoop:
 
     @property
     def error(self) -> BaseException | None:
-        """What the caller is to get as an exception: the best attempt's, of a stream the last one's."""
+        """Exception that the caller is to get: the best attempt's, of a stream the last one's."""
         attempts = self.context.run.attempts
         if not attempts:
             return self._ended.error
@@ -427,7 +427,7 @@ class AttemptLoop:
 
     @property
     def value(self) -> Any:
-        """What the caller is to get: the best attempt's native result, of a stream what the generator returned."""
+        """Value for the caller: the best attempt's native result, of a stream what the generator returned."""
         if self._streams or not self.context.run.attempts:
             return self._ended.value
         return self.context.run.native

@@ -28,7 +28,7 @@ _NOTHING: Mapping[str, bytes] = MappingProxyType({})
 
 
 class TeamCard(Record):
-    """Which team an attributor was fitted to."""
+    """The team that an attributor was fitted to."""
 
     framework: Text
     """The framework."""
@@ -53,7 +53,7 @@ def team_card(trajectories: Sequence[Trajectory]) -> TeamCard:
 
 
 def attributors_folder(store: Path | None = None) -> Path:
-    """Where fitted attributors lie: beside the run store, or where it would be."""
+    """Return the folder of fitted attributors: beside the run store, or where it would be."""
     return (store or store_path() or DEFAULT_STORE).absolute().parent / "attributors"
 
 

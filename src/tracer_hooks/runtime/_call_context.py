@@ -52,7 +52,7 @@ from tracer_hooks.telemetry import (
 def checked_diagnosis(
     attributor: Attributor, trajectory: Trajectory, reference: str | None = None
 ) -> Attribution | None:
-    """What ``attributor`` answers; None, with one warning, for an answer about agents or steps that are not there."""
+    """Return the answer of ``attributor``; None, with one warning, where its agents or steps are not there."""
     answer: object = attributor.attribute(trajectory, reference=reference)
     fault = fault_of_answer(answer, trajectory)
     if fault is None:
@@ -67,7 +67,7 @@ _BUDGETS: weakref.WeakKeyDictionary[RunInvocation, RetryBudget] = weakref.WeakKe
 
 
 class CallHost(RunHost, Protocol):
-    """What a call needs of the host of its team's runs."""
+    """Interface that a call needs of the host of its team's runs."""
 
     adapter: Adapter
     options: HookOptions
@@ -91,7 +91,7 @@ class OpenAttempt:
 
 @dataclass(frozen=True)
 class CallOutcome:
-    """How the team's own call ended."""
+    """End of the team's own call."""
 
     value: Any = None
     """What it returned."""
@@ -164,7 +164,7 @@ class CallContext:
         return JudgedRunOutcome(outcome=RunOutcome.UNKNOWN, reason="it could not be judged")
 
     def is_run(self, opened: OpenAttempt, ended: CallOutcome) -> bool:
-        """Whether the call was a run after all: not when it built a team, or raised before anything was seen in it."""
+        """Tell whether the call was a run: not when it built a team, or raised before anything was seen in it."""
         if not self._is_tentative:
             return True
         if opened.run.is_begun if ended.error is not None else not self._host.is_no_result(ended.value):
@@ -360,12 +360,12 @@ class CallContext:
 
     @property
     def _texts(self) -> dict[str, str]:
-        """What a further attempt's team is built with: what was accepted, and over it what the repair says."""
+        """Texts that a further attempt's team is built with: the accepted ones, and over them the repair's."""
         built = self._prompts.built_texts if self._prompts is not None else {}
         return {**built, **self.recovery.prompts}
 
     def _parts(self) -> list[Part]:
-        """What is kept beside the runs.
+        """Collect the parts that are kept beside the runs.
 
         Which repairs helped, and how the first attempt, in which nothing was repaired, counts for its prompts.
         """

@@ -58,7 +58,7 @@ def diagnose(
     expected: str | None = None,
     reference: str | None = None,
 ) -> Attribution | list[Attribution]:
-    """Which agent, at which step, made the run fail.
+    """Tell which agent, at which step, made the run fail.
 
     Traces of other libraries mostly do not say that a run failed. Say it: with ``outcome``, or with ``expected``.
     Of a file or folder what you say holds for every run in it.

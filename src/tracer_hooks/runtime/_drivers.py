@@ -126,7 +126,7 @@ async def drive_astream(begin: Begin, call: TeamCall) -> AsyncGenerator[Any, Non
 
 
 class _AsyncStream:
-    """What a loop yields to a caller that iterates asynchronously, item by item.
+    """Iterator that a loop yields to a caller that iterates asynchronously, item by item.
 
     It is an iterator but no generator, for the reason given in :class:`~tracer_hooks.telemetry.AsyncSteps`: whoever
     iterates over it calls :meth:`break_off` with what ended that early.

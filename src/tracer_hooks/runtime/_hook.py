@@ -91,7 +91,7 @@ FACTORY = "__tracer_hooks_factory__"
 
 
 class Factory:
-    """What is known of a hooked factory.
+    """Facts about a hooked factory.
 
     Attributes:
         is_certain: Whether it is known to build teams: by its parameters, or because it built one.
@@ -117,7 +117,7 @@ class Factory:
         return self._hooked(await source.build_async(), source)
 
     def hooked_if_team(self, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What a call gave; a team, by which it shows that this is a factory, comes out hooked."""
+        """Return the value of a call; a team, by which it shows that this is a factory, comes out hooked."""
         if is_suppressed() or not is_built_team(value):
             return value
         self.is_certain = True
@@ -149,7 +149,7 @@ def hook_function(function: Callable[..., Any], options: HookOptions) -> Callabl
 
 
 def factory_of(target: Any) -> Factory | None:
-    """What is known of a hooked factory, or of a function without required parameters, which may be one."""
+    """Return the facts about a hooked factory, or about a function without required parameters, which may be one."""
     factory = getattr(target, FACTORY, None) if inspect.isroutine(target) else None
     return factory if isinstance(factory, Factory) and not factory.is_off else None
 
@@ -192,7 +192,7 @@ def _factory(function: Callable[..., Any], factory: Factory) -> Callable[..., An
 
 
 def _factory_or_runner(function: Callable[..., Any], factory: Factory, options: HookOptions) -> Callable[..., Any]:
-    """What a function without required parameters is shows when it is called: a factory, if a team comes out.
+    """Wrap a function without required parameters, which proves to be a factory if a team comes out of a call.
 
     It is conducted as a team of which it is not known whether its calls are runs; a team that comes out is hooked.
     """

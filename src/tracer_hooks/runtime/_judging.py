@@ -36,12 +36,12 @@ class SafeCollector:
             self._collector.see(item)
 
     def result(self) -> RunResult:
-        """What came out."""
+        """Return the result that came out."""
         return self._collector.result() if self._collector is not None else RunResult(text="", native=self.last)
 
 
 def read_result(read: Callable[[], RunResult], native: Any) -> RunResult:
-    """What ``read`` gives; when it fails, which is ours, whatever text can be found in ``native``."""
+    """Return the result of ``read``; when it fails, which is ours, whatever text can be found in ``native``."""
     with guard("read the result"):
         return read()
     return RunResult(text=_text_of(native), native=native)
@@ -161,7 +161,7 @@ def ask_check(check: Check, result: RunResult, task: str) -> Ruling:
 
 
 def verdict_of(check: Check, result: RunResult, task: str) -> Ruling:
-    """What ``check`` says; a failed assertion is a verdict, any other exception of the check is raised."""
+    """Judge by ``check``; a failed assertion is a verdict, any other exception of the check is raised."""
     try:
         judgement = _call(check, result, task)
         if inspect.isawaitable(judgement):

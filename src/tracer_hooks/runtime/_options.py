@@ -66,7 +66,7 @@ def _one_of(words: Any) -> Callable[[object], bool]:
 
 
 def _expect(fits: Callable[[object], bool], words: str) -> dict[str, Any]:
-    """What an option may be; options without it are checked by those who read them."""
+    """Return metadata that says what an option may be; options without it are checked by those who read them."""
     return {"fits": fits, "expected": words}
 
 
@@ -75,7 +75,7 @@ _CALLBACK = _expect(_is_callback, "a plain function: it may be called outside of
 
 @dataclass(frozen=True, kw_only=True)
 class HookOptions:
-    """How a hooked team is judged, diagnosed and repaired."""
+    """Options by which a hooked team is judged, diagnosed and repaired."""
 
     check: Check | None = field(
         default=None, metadata=_expect(lambda value: value is None or callable(value), "a function")
@@ -172,7 +172,7 @@ class HookOptions:
         return get_attributor(self.attributor)
 
     def diagnostician_for(self, trajectory: Trajectory) -> Attributor:
-        """Who diagnoses this run: unless one was asked for, the attributor that was calibrated for its team."""
+        """Return the attributor for this run: unless one was asked for, the one that was calibrated for its team."""
         if self.attributor == "auto":
             calibrated = self._calibrated.attributor_for(trajectory)
             if calibrated is not None:
@@ -185,17 +185,17 @@ class HookOptions:
 
     @cached_property
     def emitter(self) -> Emitter:
-        """Where the runs of all teams with these options come from."""
+        """Emitter of the runs of all teams with these options."""
         return Emitter(tracer_provider=self.tracer_provider, capture=self.config.capture)
 
     @cached_property
     def strategies(self) -> Strategies:
-        """What :attr:`repair` means."""
+        """Strategies that :attr:`repair` means."""
         return strategies_of(self.repair)
 
     @cached_property
     def tool_rules(self) -> ToolRules | None:
-        """What :attr:`tools` means; None where nothing was said."""
+        """Rules that :attr:`tools` means; None where none were given."""
         return None if self.tools is None else ToolRules.of(self.tools)
 
     @property

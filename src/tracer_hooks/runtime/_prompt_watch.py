@@ -31,7 +31,7 @@ _OVERLAP = 16
 
 @dataclass(frozen=True)
 class CurrentPrompts:
-    """What a team's calls are to use."""
+    """Prompts that a team's calls are to use."""
 
     version: PromptVersion
     """The version that was accepted last."""
@@ -69,7 +69,7 @@ class TeamPrompts:
         self._watched: dict[int, _WatchedVersion] = {}
 
     def current(self) -> CurrentPrompts | None:
-        """What a call is to use; None for the team's own prompts. Read from the store every few seconds at most."""
+        """Return the prompts of a call; None for the team's own. Read from the store every few seconds at most."""
         # Whoever holds the lock may wait for the store: what was read before is used then.
         if time.monotonic() >= self._fresh_until and self._lock.acquire(timeout=PATIENCE_S):
             try:
@@ -80,7 +80,7 @@ class TeamPrompts:
         return self._current
 
     def counting(self, version: PromptVersion, outcome: PromptOutcome) -> Part:
-        """What counts a run for or against a version, once; the version is rolled back where its runs became worse."""
+        """Return the part that counts a run for or against a version, once, and rolls back one that became worse."""
 
         def write(writing: Writing) -> bool:
             return writing.count_for_prompts(self.team, version.number, outcome)
@@ -128,7 +128,7 @@ class TeamPrompts:
                 self._roll_back(version, watched.watch.reason)
 
     def _synced(self, number: int, watched: _WatchedVersion | None) -> _WatchedVersion:
-        """What is watched, with what other processes have counted since it was read last."""
+        """Return the watched version, with what other processes have counted since it was read last."""
         version = self._store.get(self.team, number)
         if watched is None:
             watched = self._watched[number] = _WatchedVersion(_watch_of(version))
@@ -277,7 +277,7 @@ class PromptWatch:
 
     @property
     def reason(self) -> str:
-        """Why, in one sentence, with the figures at that time; empty while the prompts are not worse."""
+        """Reason in one sentence, with the figures at that time; empty while the prompts are not worse."""
         return self._reason
 
     def _slide(self) -> None:

@@ -73,7 +73,7 @@ class AcceptedPrompts:
 
 
 class TeamPromptKey:
-    """What is known of a team's own instructions before and in a run.
+    """Knowledge of a team's own instructions before and in a run.
 
     Args:
         name: The team's name.
@@ -190,7 +190,7 @@ class CallPrompts:
 
     @property
     def texts(self) -> dict[str, str]:
-        """What the agents are to be told in the place of the team's own instructions."""
+        """Texts that the agents are to be told in the place of the team's own instructions."""
         return {} if self._is_dropped else dict(self._texts)
 
     @property
@@ -203,7 +203,7 @@ class CallPrompts:
         self._is_built = True
 
     def begin(self, without: Collection[str] = ()) -> AppliedPrompts:
-        """What tells the agents of the next attempt; those in ``without`` are told something else by others."""
+        """Return what tells the agents of the next attempt; those in ``without`` are told by others."""
         if self._is_built:
             self._going = AppliedPrompts({}, {}, self._team)
             return self._going
@@ -213,7 +213,7 @@ class CallPrompts:
         return self._going
 
     def used(self, run: RunInvocation) -> RunPrompts | None:
-        """What the attempt that ends was made on; None where it was not, or not wholly, made on it."""
+        """Return the prompts that the ending attempt was made on; None where it was not wholly made on them."""
         going = self._going
         if self._is_dropped or going is None:
             return None
@@ -232,7 +232,7 @@ class CallPrompts:
         return AppliedPrompts(self._texts, self._own, self._team) if self.texts and not self._is_built else None
 
     def counted(self, attempt: Attempt) -> list[Part]:
-        """What counts the first attempt for the version; nothing where no check or expected answer decided on it."""
+        """Return the parts that count the first attempt for the version; none where nothing decided on its outcome."""
         used = attempt.prompts
         if used is None or attempt.outcome is RunOutcome.UNKNOWN or fails_on_environment(attempt):
             return []
@@ -282,7 +282,7 @@ class CallPrompts:
 
 
 def prompt_attributes(used: RunPrompts | None) -> dict[str, object]:
-    """What the span of a run says of its prompts; no text."""
+    """Return the attributes of a run's span that describe its prompts; no text."""
     if used is None:
         return {}
     return {semconv.PROMPTS_VERSION: used.version, semconv.PROMPTS_ARM: str(used.arm)}

@@ -104,7 +104,7 @@ class Recovery:
         return self.repair is not None
 
     def interventions(self, task: str) -> list[Intervention]:
-        """What carries the repair out in the attempt that is about to be made."""
+        """Return the interventions that carry the repair out in the attempt that is about to be made."""
         repair, base = self.repair, self._base
         if repair is None or base is None or base.tape is None:
             self._resumption = None
@@ -116,7 +116,7 @@ class Recovery:
     # --- after an attempt ------------------------------------------------------------------------------------------
     @property
     def attributes(self) -> dict[str, object]:
-        """What the span of the attempt that goes on says of its repair; no text."""
+        """Return the attributes of the going attempt's span that describe its repair; no text."""
         repair = self.repair
         if repair is None:
             return {}
@@ -168,7 +168,7 @@ class Recovery:
         run.repair = self.log
 
     def kept_parts(self) -> list[Part]:
-        """How often each repair helped, in numbers, to be kept for later failures of this team."""
+        """Return the part that keeps how often each repair helped, in numbers, for later failures of this team."""
         self._learn()
         base = self._base
         if base is None or not isinstance(base.chooser, RepairSearch):
@@ -191,7 +191,7 @@ class Recovery:
 
     @property
     def log(self) -> RepairLog:
-        """What was tried so far."""
+        """Return the log of what was tried so far."""
         return RepairLog(
             trials=tuple(self._trials), stopped=self._stopped, verified=self._verified, kept_usage=self._kept
         )
@@ -291,5 +291,5 @@ class Recovery:
 
 
 def team_of(trajectory: Trajectory) -> str:
-    """What the team's counts are kept under."""
+    """Return the name that the team's counts are kept under."""
     return fingerprint(trajectory.framework, trajectory.team)

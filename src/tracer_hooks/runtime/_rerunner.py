@@ -102,7 +102,7 @@ class TeamSource:
         return self._as_team(self._settled(self._make(prompts)))
 
     def takes_prompts_for(self, agents: Collection[str]) -> bool:
-        """Whether teams can be built, without waiting, with other instructions for agents that the user gave none."""
+        """Tell whether teams can be built, without waiting, with other instructions for agents without the user's."""
         if self._factory is None or not self._takes_prompts or inspect.iscoroutinefunction(self._factory):
             return False
         given = inspect.signature(self._factory).bind_partial(*self._args, **self._kwargs).arguments.get("prompts")
@@ -183,7 +183,7 @@ class Judge:
     """The expected answer; decides where there is no check."""
 
     def verdict(self, result: RunResult, task: str) -> Verdict | None:
-        """What the check says; None without one.
+        """Judge by the check; None without one.
 
         Raises:
             CheckError: The check raised or gave something odd, or there is no expected answer for the task: a run that

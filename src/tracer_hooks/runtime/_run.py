@@ -102,7 +102,7 @@ async def _guarded_acall(hooked: Any, call: Callable[[], Any]) -> Any:
 
 
 def _to_end(value: Any) -> Any:
-    """What comes of a call, waited for."""
+    """Wait for what comes of a call, and return it."""
     if inspect.isawaitable(value) or inspect.isasyncgen(value):
         return run_awaitable(_awaited(value))
     return _drained(lambda: value)

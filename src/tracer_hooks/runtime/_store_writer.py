@@ -87,7 +87,7 @@ class Part:
 
 @dataclass(eq=False)
 class PendingCall:
-    """What is to be kept of one call."""
+    """Runs and parts that are to be kept of one call."""
 
     runs: list[PackedRun] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)

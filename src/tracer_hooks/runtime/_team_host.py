@@ -39,7 +39,7 @@ class InnerTeams:
         self._inner: dict[int, _InnerTeam] = {}
 
     def watcher(self, adapter: Adapter) -> Callable[[Any], None]:
-        """What ``adapter`` calls with every team that is about to run and is not hooked."""
+        """Return the function that ``adapter`` calls with every team that is about to run and is not hooked."""
 
         def on_team(team: Any) -> None:
             run = current_run()

@@ -58,7 +58,7 @@ class Attempt:
 
     @cached_property
     def trajectory(self) -> Trajectory:
-        """What happened; assembled when it is first asked for, since most runs succeed and nobody looks."""
+        """Trajectory of the attempt; assembled when it is first asked for, since most runs succeed and nobody looks."""
         return self.assemble()
 
     @cached_property
@@ -114,7 +114,7 @@ class TeamRun:
 
     @property
     def trajectory(self) -> Trajectory:
-        """What happened in the last attempt."""
+        """Trajectory of the last attempt."""
         return self.last.trajectory
 
     @property
@@ -128,12 +128,12 @@ class TeamRun:
 
     @property
     def outcome(self) -> RunOutcome:
-        """How the call ended: the outcome of the attempt that the caller got."""
+        """Outcome of the call: that of the attempt that the caller got."""
         return self.best.outcome
 
     @property
     def outcome_reason(self) -> str | None:
-        """Why."""
+        """Reason of the outcome."""
         return self.best.outcome_reason
 
     @property
@@ -143,22 +143,22 @@ class TeamRun:
 
     @property
     def prompts(self) -> RunPrompts | None:
-        """Which accepted prompts the call was made on; None for the team's own, see :attr:`Attempt.prompts`."""
+        """Accepted prompts that the call was made on; None for the team's own, see :attr:`Attempt.prompts`."""
         return self.attempts[0].prompts if self.attempts else None
 
     @property
     def result(self) -> RunResult | None:
-        """What came out of the best attempt; None when it raised."""
+        """Result of the best attempt; None when it raised."""
         return self.best.result
 
     @property
     def error(self) -> BaseException | None:
-        """What the best attempt raised."""
+        """Exception that the best attempt raised."""
         return self.best.error
 
     @property
     def native(self) -> object:
-        """What the framework returned in the best attempt."""
+        """Value that the framework returned in the best attempt."""
         return self.result.native if self.result is not None else None
 
     def wait(self, timeout: float | None = None) -> TeamRun:
@@ -189,7 +189,7 @@ class TeamRun:
 
 
 def kept_repair(run: TeamRun) -> RepairLog | None:
-    """What was tried, as it may be written: repairs tell agents what went wrong in words of the run."""
+    """Return the repair log as it may be written: repairs tell agents what went wrong in words of the run."""
     if run.repair is None or run.gate.allows_all:
         return run.repair
     gate = run.gate

@@ -22,7 +22,7 @@ _PLAIN_PASSES, _PLAIN_FAILURES = 0.8, 1.2
 
 
 class Allowance:
-    """Whether something else than a plain retry may be tried (a conservative bandit, after Wu et al. 2016).
+    """Permission to try something else than a plain retry (a conservative bandit, after Wu et al. 2016).
 
     Choosing by chance among several repairs nearly always finds one that could be better than a plain retry, also where
     none is. So it is counted what that has cost: the failures that plain retries would have solved in the same trials,
@@ -57,6 +57,6 @@ class Allowance:
         return self.lost + self.risk <= self.allowed
 
     def _weight(self, trials: int) -> float:
-        """What a pass is worth in solved failures where there are so many trials for each, in the mean over them."""
+        """Worth of a pass in solved failures where there are so many trials for each, in the mean over them."""
         rate = max(self.plain_rate, 1e-6)
         return (1.0 - (1.0 - rate) ** trials) / (trials * rate)

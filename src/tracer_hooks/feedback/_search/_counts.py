@@ -15,7 +15,7 @@ CountRow = tuple[str, int, int, str, int, int]
 
 
 class RepairKind(NamedTuple):
-    """What is counted together."""
+    """Kind of repair, whose trials are counted together."""
 
     strategy: str
     """Name of the strategy."""
@@ -58,7 +58,7 @@ class EffectCounts:
 
     @property
     def trials(self) -> int:
-        """How many trials are counted."""
+        """Number of trials that are counted."""
         return sum(trials for trials, _ in self._counts.values())
 
     def plus(self, other: EffectCounts) -> EffectCounts:

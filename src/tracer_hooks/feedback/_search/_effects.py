@@ -26,7 +26,7 @@ _CLOSE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """What is held of an effect before anything was counted: normal, in log-odds."""
+    """Prior belief in an effect, before anything was counted: normal, in log-odds."""
 
     mean: float
     width: float
@@ -57,7 +57,7 @@ _FIXED = (BASE, GAIN, HARM)
 
 
 class Effects:
-    """What is believed of the effects, given what was counted.
+    """Belief in the effects, given what was counted.
 
     Args:
         counts: Trials and passes of each kind.
@@ -85,7 +85,7 @@ class Effects:
         return self._mode
 
     def success(self, actions: Sequence[SearchAction], effects: Floats) -> Floats:
-        """How probable it is that each action succeeds, were these the effects."""
+        """Return the probability that each action succeeds, were these the effects."""
         table = self._table([(action.strategy, action.kept, action.holds) for action in actions])
         return _logistic(table @ effects)
 

@@ -64,7 +64,7 @@ class Offers:
 
 
 def _broken_rule(repair: object, step: int | None) -> str | None:
-    """Which rule a proposal breaks; None when it breaks none."""
+    """Name the rule that a proposal breaks; None when it breaks none."""
     if not isinstance(repair, Repair):
         return f"returned {type(repair).__name__}, expected a Repair or None"
     if repair.resume_from != step:

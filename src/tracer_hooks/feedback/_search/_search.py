@@ -91,12 +91,12 @@ class RepairSearch:
 
     @property
     def belief(self) -> StepBelief:
-        """Where the run went wrong, by the diagnosis and the trials so far."""
+        """Belief in where the run went wrong, by the diagnosis and the trials so far."""
         return self._belief
 
     @property
     def gained(self) -> EffectCounts:
-        """What was learned here, to be added to the team's counts."""
+        """Counts that were learned here, to be added to the team's."""
         return self._gained
 
     @property
@@ -134,7 +134,7 @@ class RepairSearch:
             self._gained = self._gained.plus(self._count(action, trial))
 
     def _actions(self) -> list[SearchAction]:
-        """What can be done, the plain retry first."""
+        """Actions that are possible, the plain retry first."""
         plain = SearchAction(FROM_SCRATCH)
         if self._is_environment:
             return [plain]
@@ -151,7 +151,7 @@ class RepairSearch:
         return [action for action, known in zip(actions, sure, strict=True) if action.is_plain or known >= SURE]
 
     def _fresh(self, actions: list[SearchAction]) -> list[bool]:
-        """Which are of a kind that this failure has not seen and that may help: they come before a second try.
+        """Tell which are of a kind that this failure has not seen and that may help: they come before a second try.
 
         What failed on this run once is likely to fail again, whatever it is worth for others. Once every strategy was
         tried, those that address an agent may address another one.
@@ -172,7 +172,7 @@ class RepairSearch:
         ]
 
     def _agent_of(self, action: SearchAction) -> str | None:
-        """Whom a text of this action is for, if it is for one."""
+        """Agent that a text of this action is for, if it is for one."""
         return self._failure.agent if action.step is None else self._failure.agent_at(action.step)
 
     @property
@@ -200,7 +200,7 @@ class RepairSearch:
         return value / np.array([action.cost for action in actions]) if by_cost else value
 
     def _take(self, trial: PastTrial) -> SearchAction | None:
-        """What the trial was, once belief and effects know of it; None where it says nothing."""
+        """Return the trial's action, once belief and effects know of it; None where it says nothing."""
         self._failure = replace(self._failure, tried=(*self._failure.tried, trial))
         if trial.outcome is RunOutcome.UNKNOWN:
             return None

@@ -23,7 +23,7 @@ def without_lesson(instructions: str) -> str:
 
 
 def format_rule_at(instructions: str) -> int | None:
-    """Where the sentence begins that says how to reply, and no other way; None where there is none."""
+    """Find where the sentence begins that says how to reply, and no other way; None where there is none."""
     found = _FORMAT_RULE.search(instructions)
     if found is None:
         return None
