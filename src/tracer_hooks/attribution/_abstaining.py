@@ -43,7 +43,7 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """How likely it is that a run failed, and why."""
+    """Probability that a run failed, and the reasons."""
 
     probability: float
     """From 0 to 1, for a world in which half of the runs fail."""
@@ -82,7 +82,7 @@ class FailureDetector:
     def probability(
         self, trajectory: Trajectory, table: FeatureTable | None = None, view: View | None = None
     ) -> Detection:
-        """How likely it is that the run failed.
+        """Estimate how likely it is that the run failed.
 
         Args:
             trajectory: With or without steps; its outcome and reference are not looked at.
@@ -170,7 +170,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """Whether somebody should be named in a run."""
+    """Decision about whether somebody should be named in a run."""
 
     refused: Refusal | None
     """Why nobody should be; None when somebody should."""

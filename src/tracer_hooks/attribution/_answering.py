@@ -20,7 +20,7 @@ MOST_LINKS = 24
 
 
 def value_links(trace: Trace, step: int) -> tuple[ValueLink, ...]:
-    """Where the answer's values come from, in order of the steps; of many, those of the named step's values first.
+    """Find the sources of the answer's values, in order of the steps; of many, those of the named step's values first.
 
     Args:
         trace: What happened.
@@ -36,7 +36,7 @@ def value_links(trace: Trace, step: int) -> tuple[ValueLink, ...]:
 
 
 def _rank(link: Link, step: int) -> int:
-    """Which values matter most: those that depart at the named step, that depart elsewhere, that it has at all."""
+    """Rank values: first those that depart at the named step, then elsewhere, then those that it has at all."""
     if link.origin.is_departure:
         return 0 if link.step == step else 1
     return 2 if link.step == step else 3
@@ -53,7 +53,7 @@ _NOTHING = "Nothing that was said or done in this step stands out."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributorAnswer:
-    """What an attributor has found out about one trajectory."""
+    """Findings of an attributor about one trajectory."""
 
     belief: Sequence[float]
     """Calibrated probability that each step is the decisive one; sums to at most 1."""
@@ -122,7 +122,7 @@ def has_content(trajectory: Trajectory) -> bool:
 
 
 def mode_of(answer: AttributorAnswer, step: int, agent: str) -> ErrorMode:
-    """How the agent went wrong: as the rules say of this very step, else the likeliest mode of the agent."""
+    """Name how the agent went wrong: as the rules say of this very step, else the likeliest mode of the agent."""
     told = mode_in([signal for signal in answer.signals if signal.step == step and signal.weight >= 1.0])
     if told is not None:
         return told
@@ -151,7 +151,7 @@ def _candidates(trajectory: Trajectory, belief: Sequence[float]) -> tuple[Candid
 
 
 def _evidence(trace: Trace, answer: AttributorAnswer, step: int) -> tuple[Evidence, ...]:
-    """What speaks for the step, findings before signs; when nothing does, that its place is why it is listed."""
+    """Collect what speaks for the step, findings before signs; when nothing does, its place is the reason."""
     own = sorted((one for one in answer.signals if one.step == step), key=lambda one: -one.weight)
     found = [one.evidence for one in own if one.family is not Family.POSITION]
     found += (one for one in answer.scores.evidence if one.step == step)

@@ -37,7 +37,7 @@ def diagnose_trajectory(
 
 
 def fault_of_answer(answer: object, trajectory: Trajectory) -> str | None:
-    """What is wrong with an attributor's answer: it is none, or names an agent or a step that the run does not have.
+    """Describe the fault of an attributor's answer: it is none, or names an agent or step that the run does not have.
 
     Returns:
         The end of a sentence that begins with the attributor, such as "named step 9, expected one below 4"; None for an

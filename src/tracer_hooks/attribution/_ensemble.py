@@ -234,7 +234,7 @@ class EnsembleAttributor:
 
     @classmethod
     def load(cls, directory: Path) -> EnsembleAttributor:
-        """What :meth:`save` wrote.
+        """Read what :meth:`save` wrote.
 
         Raises:
             AttributionError: The directory holds something else, or a newer version.

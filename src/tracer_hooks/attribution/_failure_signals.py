@@ -37,7 +37,7 @@ _LATE = 3
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How much of one signal there is in a run, from 0 to 1, and where it shows."""
+    """Amount of one signal in a run, from 0 to 1, and where it shows."""
 
     value: float
     step: int | None = None
@@ -48,7 +48,7 @@ NOTHING = Finding(0.0)
 
 
 class RunReading:
-    """What the signals read. The outcome of the run is not looked at, even when it is known.
+    """Reading of a run for the signals. The outcome of the run is not looked at, even when it is known.
 
     Args:
         trajectory: What happened.
@@ -76,7 +76,7 @@ class RunReading:
 
     @cached_property
     def signals(self) -> list[Signal]:
-        """What the rules say."""
+        """Signals of the rules."""
         return self.view.signals
 
     def strongest(self, *families: Family) -> Signal | None:
@@ -159,7 +159,7 @@ class RunReading:
         return None
 
     def count(self, column: str, steps: list[int], *, most: float) -> Finding:
-        """How often a feature is seen at ``steps``, as a share of ``most``, with the last step that has it."""
+        """Measure how often a feature is seen at ``steps``, as a share of ``most``, with the last step that has it."""
         seen = [index for index in steps if self.columns[column][index] > 0]
         if not seen:
             return NOTHING
@@ -506,7 +506,7 @@ def shortcuts(run: RunReading) -> Finding:
 
 
 def _rule(run: RunReading, *families: Family) -> Finding:
-    """What is no more than often at fault counts nothing: passing runs hold it too."""
+    """Measure the rules' strongest signal; one no more than often at fault counts nothing: passing runs hold it too."""
     signal = run.strongest(*families)
     if signal is None or signal.weight <= MODERATE:
         return NOTHING
@@ -571,7 +571,7 @@ SIGNALS: dict[str, Callable[[RunReading], Finding]] = {
 def findings_of(
     trajectory: Trajectory, table: FeatureTable | None = None, view: View | None = None
 ) -> dict[str, Finding]:
-    """What every signal finds in a run with at least one step."""
+    """Collect what every signal finds in a run with at least one step."""
     run = RunReading(trajectory, table, view)
     return {name: read(run) for name, read in SIGNALS.items()}
 

@@ -46,7 +46,7 @@ class Concurrent(Protocol):
 
     @property
     def concurrency(self) -> int:
-        """How many."""
+        """Number of runs at once."""
         ...
 
 
@@ -99,7 +99,7 @@ class Scorer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenMore:
-    """How much exact-step accuracy ten more labelled runs would add, read off fits to parts of the labels."""
+    """Exact-step accuracy that ten more labelled runs would add, read off fits to parts of the labels."""
 
     gain: float
     """As a fraction."""
@@ -111,7 +111,7 @@ class TenMore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitReport:
-    """What a fit gained, measured by cross-validation over questions that the fitted model had not seen.
+    """Gain of a fit, measured by cross-validation over questions that the fitted model had not seen.
 
     Everything that a fit chooses is chosen again without the questions that are judged.
     """
@@ -170,7 +170,7 @@ class FitsUnmeasured(Protocol):
 
 
 def fitted_only(attributor: Fittable, labeled: Sequence[LabeledTrajectory], *, seed: int) -> Attributor:
-    """What ``fit`` gives, measured only where there is no other way."""
+    """Return what ``fit`` gives, measured only where there is no other way."""
     if isinstance(attributor, FitsUnmeasured):
         return attributor.fitted(labeled, seed=seed)
     return attributor.fit(labeled, seed=seed)[0]

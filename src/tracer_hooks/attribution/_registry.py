@@ -99,7 +99,7 @@ def _load(directory: Path) -> Attributor:
 
 
 def _from_entry_point(point: EntryPoint) -> Attributor:
-    """What the callable of an entry point makes.
+    """Return what the callable of an entry point makes.
 
     Raises:
         ConfigError: It cannot be loaded, or makes no attributor; the message names the distribution.
@@ -120,7 +120,7 @@ def _from_entry_point(point: EntryPoint) -> Attributor:
 
 
 def _class_of(name: str) -> Any:
-    """What makes the attributor ``name`` of ours.
+    """Return what makes the attributor ``name`` of ours.
 
     Raises:
         MissingExtraError: Its distribution is not installed.

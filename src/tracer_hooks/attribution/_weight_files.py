@@ -39,7 +39,7 @@ def pin_weights(digests: Mapping[Path, str], *, reinstall: str) -> None:
 
 
 def read_weights(path: Path, make: Callable[[dict[str, Any]], T], *, what: str, again: str) -> T:
-    """What ``make`` makes of the JSON object in ``path``.
+    """Return what ``make`` makes of the JSON object in ``path``.
 
     Args:
         path: The file, which anybody may have written or damaged.
@@ -65,7 +65,7 @@ def read_weights(path: Path, make: Callable[[dict[str, Any]], T], *, what: str, 
 
 
 def reason_of(error: Exception) -> str:
-    """What is wrong with weights, in a sentence."""
+    """Say what is wrong with weights, in a sentence."""
     if isinstance(error, ValidationError):
         where, what = first_problem(error)
         return f"{where!r}: {what}" if where else what
@@ -131,7 +131,7 @@ def write_saved(
 
 
 def read_saved(directory: Path, *, name: str, version: int, make: Callable[[dict[str, Any]], T]) -> T:
-    """What ``make`` makes of the model that :func:`write_saved` wrote.
+    """Return what ``make`` makes of the model that :func:`write_saved` wrote.
 
     Raises:
         AttributionError: The file is missing, damaged, or of another version; the message says which command fits anew.

@@ -32,7 +32,7 @@ _PLAN, _COMPARISON = "plan.json", "comparison.json"
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeTraining:
-    """How a judge is trained on the labels of a calibration."""
+    """Settings for the training of a judge on the labels of a calibration."""
 
     model: str | Path | None = None
     """Folder of the language model to begin with; goes before that of ``config``."""

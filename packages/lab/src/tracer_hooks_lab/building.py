@@ -39,7 +39,7 @@ _FOLDS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class BuiltDataset:
-    """What a build has made, earlier sessions included."""
+    """Result of a build, earlier sessions included."""
 
     data: LabeledSet
     """The labelled runs, the passing ones, and the discarded attempts."""
@@ -59,7 +59,7 @@ class BuiltDataset:
 
 @dataclass(frozen=True, kw_only=True)
 class BuildEstimate:
-    """How much there is to do, before anything is known of how long a run takes."""
+    """Amount of work, before anything is known of how long a run takes."""
 
     teams: int
     """Teams."""
@@ -125,7 +125,7 @@ class DatasetBuild:
 
     @property
     def spending(self) -> Spending:
-        """What this session has cost so far."""
+        """Cost of this session so far."""
         return self._builder.spending
 
     @property
@@ -139,7 +139,7 @@ class DatasetBuild:
         return next(iter(self._tasks.values()))
 
     def estimate(self) -> BuildEstimate:
-        """How much there is to do."""
+        """Count the work to do."""
         options, units = self.options, self._builder.units
         rule = options.inject.rule
         faults = len(units) * options.faults_per_run
@@ -212,7 +212,7 @@ def _audited(data: LabeledSet, seed: int) -> tuple[DatasetAudit | None, str | No
 
 
 def _described(subject: Subject) -> dict[str, Json]:
-    """What is known of a team besides its name; a subject need not say anything."""
+    """Return what is known of a team besides its name; a subject need not say anything."""
     describe = getattr(subject, "described", None)
     known: Mapping[str, Json] = describe() if callable(describe) else {"architecture": subject.architecture}
     return dict(known)

@@ -40,7 +40,7 @@ _WEAK_FROM = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrateOptions:
-    """How a team is calibrated."""
+    """Settings of a calibration."""
 
     attributor: str = "structural"
     """Who is fitted."""
@@ -103,7 +103,7 @@ _FEWEST_QUESTIONS = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """What came of a calibration."""
+    """Result of a calibration."""
 
     card: TeamCard
     """The team."""
@@ -118,13 +118,13 @@ class Calibration:
 
     @property
     def kept(self) -> str:
-        """What was kept: what the attributor was fitted to, or ``"as shipped"``."""
+        """Name of what was kept: what the attributor was fitted to, or ``"as shipped"``."""
         return self.report.best
 
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """What a calibration will roughly take."""
+    """Rough size of a calibration."""
 
     runs: int
     """Runs of the team, replays counted as half a run."""
@@ -197,7 +197,7 @@ class Calibrator:
         return None if self.options.natural is None else faults + self.options.natural
 
     def estimate(self, *, probes: int = 1) -> Estimate:
-        """What the whole will take, after ``probes`` runs that count towards it; 0 for a guess without any."""
+        """Estimate the whole, after ``probes`` runs that count towards it; 0 for a guess without any."""
         options = self.options
         runs = len(self._tasks) * options.repeats
         attempts = min(runs * options.faults_per_run, options.injected * 3)
@@ -295,7 +295,7 @@ class Calibrator:
         return replace(calibration, judge=judge)
 
     def _standard(self, calibration: Calibration, learnt: Sequence[LabeledTrajectory]) -> tuple[str, Attributor]:
-        """What a judge has to beat: the best fit, to the failures that the judge is trained on; with its name."""
+        """Return what a judge has to beat: the best fit, to the failures that it is trained on; with its name."""
         attributor = get_attributor(self.options.attributor)
         labels = training_labels(learnt, calibration.kept) if calibration.kept != SHIPPED else []
         if labels and isinstance(attributor, Fittable):

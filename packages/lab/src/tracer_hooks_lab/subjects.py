@@ -36,7 +36,7 @@ class OwnTeam:
     """How the team is organised, if that has a name."""
 
     def runner(self, task: SuiteTask) -> TeamRunner:
-        """What runs the team on ``task``.
+        """Return what runs the team on ``task``.
 
         Raises:
             ConfigError: Nothing says whether a run succeeded.
@@ -45,7 +45,7 @@ class OwnTeam:
         return rerunner(self.target, task.text, check=self.check_of(task))
 
     def check_of(self, task: SuiteTask) -> Check | None:
-        """What decides about runs on ``task``; None where that is what the team was hooked with.
+        """Return what decides about runs on ``task``; None where that is what the team was hooked with.
 
         Raises:
             ConfigError: There is no check, and the task has no reference.
@@ -53,7 +53,7 @@ class OwnTeam:
         return check_for(self.target, task, self.check)
 
     def described(self) -> dict[str, Json]:
-        """What of it shapes the data."""
+        """Return the facts about it that shape the data."""
         return {"architecture": self.architecture} if self.architecture else {}
 
 
@@ -86,12 +86,12 @@ class SuiteTeam:
         return f"{self.framework}/{self.architecture}"
 
     def described(self) -> dict[str, Json]:
-        """What of it shapes the data; not where the model is, which may move."""
+        """Return the facts about it that shape the data; not where the model is, which may move."""
         place = self.endpoint
         return {"model": place.model, "temperature": place.temperature, "max_tokens": place.max_tokens}
 
     def runner(self, task: SuiteTask) -> TeamRunner:
-        """What runs the team on ``task``, each time with an environment of its own.
+        """Return what runs the team on ``task``, each time with an environment of its own.
 
         Raises:
             MissingExtraError: The framework's adapter is not installed.

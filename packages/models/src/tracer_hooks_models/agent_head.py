@@ -92,7 +92,7 @@ def rows_of(table: FeatureTable, trajectory: Trajectory, *, team: str | None = N
 
 
 def counted(texts: Iterable[str]) -> Counter[str]:
-    """How often each word of three letters or more stands in the texts; the head of a long text is read."""
+    """Count the words of three letters or more in the texts; the head of a long text is read."""
     found: Counter[str] = Counter()
     for text in texts:
         found.update(_WORDS.findall(text[:_CHARS].lower()))
@@ -116,7 +116,7 @@ def column_of(kind: str, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """Where each column comes from."""
+    """Sources of each column."""
 
     to: list[int] = field(default_factory=list)
     of: list[int] = field(default_factory=list)
@@ -191,7 +191,7 @@ class LinearScores:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> LinearScores:
-        """What :meth:`to_json` wrote."""
+        """Read what :meth:`to_json` wrote."""
         intercepts = np.array(data["intercepts"], dtype=np.float64)
         weights = np.array(list(data["weights"].values()), dtype=np.float64)
         shaped = weights.reshape(len(data["weights"]), len(intercepts))
@@ -216,7 +216,7 @@ class FaultModel:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> FaultModel:
-        """What :meth:`to_json` wrote."""
+        """Read what :meth:`to_json` wrote."""
         return cls(LinearScores.from_json(data), float(data["threshold"]), float(data["agent_threshold"]))
 
 
@@ -270,14 +270,14 @@ class LinearAgentHead:
         return scores.agents, scores.modes
 
     def faults_of(self, scores: StepScores, trajectory: Trajectory) -> tuple[AgentFault, ...]:
-        """Who is at fault in a team of a kind that was learnt from; empty for every other team."""
+        """Name those at fault in a team of a kind that was learnt from; nobody in every other team."""
         team = self.team_of(trajectory)
         if team is None:
             return ()
         return self.faults(AgentScores(agents=scores.agents, modes=scores.modes, contributions={}, team=team))
 
     def faults(self, scores: AgentScores) -> tuple[AgentFault, ...]:
-        """Who is at fault, the likeliest first within each part: pairs, then agents whose mode cannot be told.
+        """Name those at fault, the likeliest first within each part: pairs, then agents whose mode cannot be told.
 
         Pairs and agents have thresholds of their own. When nothing passes, the likeliest pair is named; a trajectory
         without agents has no faults.
@@ -313,7 +313,7 @@ class LinearAgentHead:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> LinearAgentHead:
-        """What :meth:`to_json` wrote.
+        """Read what :meth:`to_json` wrote.
 
         Raises:
             AttributionError: It is something else.

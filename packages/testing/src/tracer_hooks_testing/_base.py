@@ -96,7 +96,7 @@ every_way = pytest.mark.parametrize("way", WAYS)
 
 @dataclass(frozen=True)
 class Ending:
-    """How a run ended, as plain data that can be compared: what it gave, or what it raised."""
+    """End of a run, as plain data that can be compared: what it gave, or what it raised."""
 
     items: tuple[Any, ...] = ()
     kinds: tuple[type, ...] = ()

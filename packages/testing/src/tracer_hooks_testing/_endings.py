@@ -233,7 +233,7 @@ OUR_BUGS = [
 
 
 class FaultyToolError(Exception):
-    """What the kit's failing tools raise."""
+    """Error that the kit's failing tools raise."""
 
 
 def faulty(query: str) -> str:

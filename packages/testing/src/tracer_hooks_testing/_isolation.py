@@ -233,7 +233,7 @@ class IsolationContract(ContractBase):
 
 @contextmanager
 def _their_span(tracer: Tracer) -> Iterator[None]:
-    """What an HTTP client instrumentation does; it obeys the switch that all of them know."""
+    """Open a span as an HTTP client instrumentation does; it obeys the switch that all of them know."""
     if otel_context.get_value("suppress_instrumentation"):
         yield
     else:
@@ -264,7 +264,7 @@ _MAX_DEPTH = 6
 
 
 class RestoreContract(ContractBase):
-    """What was there is there again, and a second hook does no harm."""
+    """Promises of undoing: what was there is there again, and a second hook does no harm."""
 
     @pytest.mark.parametrize("scenario", list(Scenario))
     def test_undo_restores_every_attribute(self, scenario: Scenario) -> None:

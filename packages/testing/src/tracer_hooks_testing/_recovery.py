@@ -152,13 +152,13 @@ class _Accepted:
     """How many requests its model had been sent before."""
 
     def told(self, mark: str = "") -> list[str]:
-        """What the writer was told in each of its requests: the version's text, or the team's own."""
+        """List what the writer was told in each of its requests: the version's text, or the team's own."""
         asked = [one.system for one in self.llm.requests[self.since :] if one.is_from("writer") and mark in one.text]
         return [self.text if self.text in system else self.own for system in asked if self.own in system]
 
     @property
     def live(self) -> PromptTally:
-        """What was counted since it was accepted."""
+        """Tally since the version was accepted."""
         return self.store.get(self.team, 1).live
 
 
@@ -312,7 +312,7 @@ class PromptsContract(ContractBase):
         return run.wait(_WAIT_S)
 
     def _seen_of(self, team: Any) -> Any:
-        """What can be seen of the team from outside."""
+        """Return what can be seen of the team from outside."""
         texts = [[text for text in vars(part).values() if isinstance(text, str)] for part in self.teams.parts(team)]
         return list(self.adapter.describe(team).agents), texts
 

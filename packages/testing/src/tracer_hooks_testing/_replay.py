@@ -75,7 +75,7 @@ class ReplayContract(ContractBase):
         return ending, observer
 
     def same(self, ending: Ending) -> Any:
-        """What has to be equal of how a run ended: its types, its error, its items."""
+        """Return what has to be equal of how a run ended: its types, its error, its items."""
         return sorted({kind.__name__ for kind in ending.kinds}), ending.error, self.teams.joined(ending.items)
 
     @contextmanager
@@ -298,7 +298,7 @@ class ReplayContract(ContractBase):
 
     # --- streams of tokens -----------------------------------------------------------------------------------------
     def pieces(self, way: str, team: Any, player: Intervention | None) -> Pieces:
-        """What a stream of tokens gave, and the tape of it."""
+        """Run a stream of tokens; return what it gave, and the tape of it."""
         self.needs(Capability.INTERVENE_MODEL)
         with self.observe(team, intervention=player) as observer:
             items = self.conduct(way, team)

@@ -178,7 +178,7 @@ class ContractTeams:
         self.not_offered("runs are not stopped by control flow of the framework")
 
     def script(self, scenario: Scenario) -> tuple[Rule, ...]:
-        """What the models answer in a scenario; override where the framework needs other replies for the same story."""
+        """Return the models' answers in a scenario; override where the framework needs other replies for it."""
         return SCRIPTS[scenario]
 
     # --- running: each calls the entry point on ``team`` itself -----------------------------------------------------

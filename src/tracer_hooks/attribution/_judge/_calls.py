@@ -142,7 +142,7 @@ def _write(path: Path, text: str) -> None:
 
 
 class CallDetails(TypedDict, total=False):
-    """How a call went."""
+    """Details of how a call went."""
 
     elapsed_s: float
     is_cached: bool

@@ -76,7 +76,7 @@ def cut(text: str, limit: int) -> str:
 
 
 def shares(lengths: Sequence[int], total: int) -> list[int]:
-    """How much of each text is shown when ``total`` characters are: short ones whole, the long ones evenly."""
+    """Divide ``total`` characters among texts: short ones are shown whole, the long ones evenly."""
     given = [0] * len(lengths)
     left, waiting = total, sorted(range(len(lengths)), key=lambda position: lengths[position])
     for count, position in enumerate(waiting):

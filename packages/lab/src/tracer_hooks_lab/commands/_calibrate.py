@@ -49,7 +49,7 @@ _FEW = 10
 
 
 class Trained(StrEnum):
-    """What can be trained beside the fit."""
+    """Models that can be trained beside the fit."""
 
     JUDGE = "judge"
 
@@ -239,7 +239,7 @@ def _show_calibration(result: Calibration) -> None:
 
 
 def _show_judge(judge: TrainedJudge) -> None:
-    """How a judge compares with the fit, and whether to use it."""
+    """Print how a judge compares with the fit, and whether to use it."""
     report = judge.report
     out_console().print(
         _table(f"judge, trained on {judge.trained_on} labels; left out: {_counted(report.labels)}", report.rows)
@@ -250,7 +250,7 @@ def _show_judge(judge: TrainedJudge) -> None:
 
 
 def judge_words(judge: TrainedJudge) -> Iterable[str]:
-    """What is said of a judge: never more than was measured."""
+    """Yield sentences about a judge: never more than was measured."""
     report = judge.report
     counts = (
         f"it names more steps in {report.more} and fewer in {report.fewer} of {report.questions} tasks left out "

@@ -61,7 +61,7 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a bui
 
 
 class Framework(StrEnum):
-    """What the suites' teams are written in."""
+    """Frameworks that the suites' teams are written in."""
 
     PYTHON = "python"
     AUTOGEN = "autogen"
@@ -70,7 +70,7 @@ class Framework(StrEnum):
 
 
 class Level(StrEnum):
-    """How hard the suites' tasks are."""
+    """Difficulty of the suites' tasks."""
 
     EASY = "easy"
     MEDIUM = "medium"
@@ -78,7 +78,7 @@ class Level(StrEnum):
 
 
 class ExportTo(StrEnum):
-    """What ``dataset export`` writes."""
+    """Formats that ``dataset export`` writes."""
 
     WHOWHEN = "whowhen"
     AEGIS = "aegis"

@@ -38,7 +38,7 @@ _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 class Strategy(StrEnum):
-    """How faults are put in."""
+    """Ways in which faults are put in."""
 
     RESPONSE_CORRUPTION = "response_corruption"
     PROMPT_INJECTION = "prompt_injection"
@@ -47,7 +47,7 @@ class Strategy(StrEnum):
 
 
 class WriterName(StrEnum):
-    """Who writes faults."""
+    """Writers of faults."""
 
     PROGRAMMATIC = "programmatic"
     LLM = "llm"
@@ -171,7 +171,7 @@ def _append(path: Path, found: Injection) -> None:
 
 
 def _diff(before: str, after: str) -> list[str]:
-    """What was changed, line by line; texts without a line in common as one block each."""
+    """Return what was changed, line by line; texts without a line in common as one block each."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=2)
     return [line for line in lines if not line.startswith(("---", "+++"))]
 

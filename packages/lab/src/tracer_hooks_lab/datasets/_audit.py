@@ -134,7 +134,7 @@ def _checks(group: _Group, judge: RunReader) -> list[Check]:
 
 
 def _placement(group: _Group) -> float | None:
-    """What the bag of words finds in the clean counterparts: the place, by the words that belong to it."""
+    """Accuracy of the bag of words in the clean counterparts: the place, by the words that belong to it."""
     folds = [group.folds[k] for k in group.paired]
     if len(set(folds)) < _FEWEST_FOLDS:
         return None
@@ -241,7 +241,7 @@ _MOST_ROWS = 20
 
 
 def audit_tables(audit: DatasetAudit) -> RenderableType:
-    """What :func:`rich.print` shows of an audit: the checks, the findings, the words, and the verdict last."""
+    """Return an audit for :func:`rich.print`: the checks, the findings, the words, and the verdict last."""
     from rich.console import Group
     from rich.text import Text
 

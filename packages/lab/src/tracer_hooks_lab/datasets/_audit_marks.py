@@ -264,7 +264,7 @@ def _first_change(run: Trajectory) -> list[bool]:
 
 
 def _odd_ones(values: Sequence[Sequence[str]]) -> list[bool]:
-    """Which entries have a value that is not the run's most frequent one; none when no value is in the majority."""
+    """Mark entries with a value that is not the run's most frequent one; none when no value is in the majority."""
     counts = Counter(value for one in values for value in one)
     usual = next((value for value, count in counts.items() if count * 2 > counts.total()), None)
     return [usual is not None and any(value != usual for value in one) for one in values]

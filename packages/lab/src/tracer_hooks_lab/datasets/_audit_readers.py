@@ -22,7 +22,7 @@ _TIE = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditQuestion:
-    """Which figure of which check."""
+    """Names of a figure and its check."""
 
     name: str
     source: str
@@ -70,7 +70,7 @@ def accuracy_check(
     asked: AuditQuestion, answers: Answers, steps: Sequence[int], groups: Sequence[str], *, judge: RunReader,
     placement: float | None = None,
 ) -> Check:  # fmt: skip
-    """How often the named step is the labelled one."""
+    """Measure how often the named step is the labelled one."""
     null = answers.relabelled(judge.options.permutations, judge.rng)
     figure = _Figure(
         measure="accuracy",
@@ -83,7 +83,7 @@ def accuracy_check(
 
 
 def auc_check(asked: AuditQuestion, wins: Array, groups: Sequence[str], *, judge: RunReader) -> Check:
-    """How often the faulty step of a pair is scored above the clean one: ``wins`` holds 1, 0, or 0.5 for a tie.
+    """Measure how often the faulty step of a pair is scored above the clean one (``wins``: 1, 0, or 0.5 for a tie).
 
     The null swaps the two steps of each pair by lot.
     """
@@ -162,7 +162,7 @@ _DIGITS = re.compile(r"\d+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """What a classifier is given of each step, as a list of tokens or as a text."""
+    """Input of a classifier for each step, as a list of tokens or as a text."""
 
     name: str
     reads: str
@@ -272,7 +272,7 @@ _LEAST_Z = 2
 
 @dataclass(frozen=True, slots=True)
 class _Presence:
-    """Which step holds which word: two matrices of (pairs, words)."""
+    """Words in each step: two matrices of (pairs, words)."""
 
     faulty: Any
     clean: Any

@@ -103,7 +103,7 @@ class NearDuplicate(Record):
 
 
 class DatasetAudit(Record):
-    """Whether a labelled set can be trusted to need understanding."""
+    """Audit of whether a labelled set can be trusted to need understanding."""
 
     passed: bool
     """Whether nothing failed."""
@@ -187,19 +187,19 @@ class AuditedRun:
 
     @property
     def run(self) -> Trajectory:
-        """What happened."""
+        """Trajectory of the run."""
         return self.labeled.trajectory
 
     @property
     def eligible(self) -> npt.NDArray[np.bool_]:
-        """Which steps the fault could have been put into: ``verification["eligible_steps"]``, or else all."""
+        """Mask of steps the fault could have been put into: ``verification["eligible_steps"]``, or else all."""
         named = self.labeled.verification.get("eligible_steps")
         steps = set(named) if isinstance(named, list) and self.step in named else set(range(len(self.run.steps)))
         return np.array([step.index in steps for step in self.run.steps])
 
     @property
     def architecture(self) -> str:
-        """What makes an agent's name comparable between runs."""
+        """Kind of team within which an agent's name is comparable between runs."""
         return text_of(self.labeled.verification, "architecture") or f"{self.run.framework}/{self.run.team}"
 
 

@@ -146,7 +146,7 @@ _MAY_GROW = ("repeats", "faults_per_run")
 
 
 class BuildPlan(Record):
-    """What shapes the data of one folder."""
+    """Settings that shape the data of one folder."""
 
     teams: dict[str, dict[str, Json]]
     """The teams, with what is known of them."""
@@ -255,11 +255,11 @@ class Subject(Protocol):
 
     @property
     def architecture(self) -> str:
-        """How the team is organised; empty where it is the user's own."""
+        """Organisation of the team; empty where it is the user's own."""
         ...
 
     def runner(self, task: SuiteTask) -> TeamRunner:
-        """What runs the team on one task.
+        """Return what runs the team on one task.
 
         Raises:
             AdapterError: The team cannot be built.

@@ -18,7 +18,7 @@ Unit = TypeVar("Unit")
 
 @dataclass(frozen=True, kw_only=True)
 class BuildObserver:
-    """How far a phase of a build is."""
+    """Progress of a phase of a build."""
 
     phase: str
     """``runs``, ``faults`` or ``failures``."""

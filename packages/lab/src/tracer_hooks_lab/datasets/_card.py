@@ -19,7 +19,7 @@ _LOW_YIELD = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HowBuilt:
-    """What only the builder knows of a set."""
+    """Facts that only the builder knows of a set."""
 
     command: str
     """The command that built it."""
@@ -91,7 +91,7 @@ def _rows(how: HowBuilt) -> list[tuple[str, str]]:
 
 
 def _limits(stats: DatasetStats, audit: DatasetAudit | None) -> list[str]:
-    """What the figures themselves show."""
+    """List the limits that the figures themselves show."""
     limits = []
     if stats.labeled < _FEW_RUNS:
         limits.append(f"Only {stats.labeled} labelled runs: every figure made on them is uncertain.")

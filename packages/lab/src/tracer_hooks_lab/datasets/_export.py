@@ -61,7 +61,7 @@ class NotExported(Record):
 
 
 class ExportReport(Record):
-    """What was written."""
+    """Report of what was written."""
 
     format: str
     """``whowhen`` or ``aegis``."""

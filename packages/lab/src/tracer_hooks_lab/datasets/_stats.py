@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Rate(Record):
-    """How many of some trials succeeded."""
+    """Share of some trials that succeeded."""
 
     successes: int = Field(ge=0)
     """Trials that succeeded."""
@@ -54,7 +54,7 @@ UNKNOWN = "-"
 
 
 class Summary(Record):
-    """How some numbers are spread."""
+    """Distribution of some numbers."""
 
     count: int
     """How many there are."""
@@ -69,7 +69,7 @@ class Summary(Record):
 
 
 class Yield(Record):
-    """How many attempts to inject one kind of fault became labelled runs."""
+    """Number of attempts to inject one kind of fault that became labelled runs."""
 
     mode: str
     """The error mode's code; ``-`` for faults without one, such as those of tools."""
@@ -80,7 +80,7 @@ class Yield(Record):
 
 
 class BuildCost(Record):
-    """What a labelled run cost, the discarded attempts included where they recorded it."""
+    """Cost of a labelled run, the discarded attempts included where they recorded it."""
 
     runs: float | None = None
     """Runs of a team; None when not recorded."""
@@ -91,7 +91,7 @@ class BuildCost(Record):
 
 
 class DatasetStats(Record):
-    """What a labelled set holds."""
+    """Contents of a labelled set, in figures."""
 
     labeled: int
     """Labelled runs."""
@@ -297,7 +297,7 @@ _KINDS = {"labeled": "labelled", "clean": "passing"}
 
 
 def stats_tables(stats: DatasetStats) -> RenderableType:
-    """What :func:`rich.print` shows of the statistics."""
+    """Return the statistics as tables for :func:`rich.print`."""
     from rich.console import Group
 
     return Group(*(table.to_rich() for table in _tables(stats)))

@@ -65,7 +65,7 @@ def mutate_code(text: str, rng: Random, edits: Callable[[str, ast.AST], Iterator
 
 
 def code_blocks(text: str) -> list[tuple[int, int]]:
-    """Where valid Python stands in a reply."""
+    """Find the spans of valid Python in a reply."""
     blocks = [(m.start("code"), m.end("code")) for m in _FENCED.finditer(text)]
     blocks = [block for block in blocks if parsed(text[block[0] : block[1]]) is not None]
     if not blocks and is_code(text):
@@ -195,7 +195,7 @@ def _is_integer(node: ast.expr | None) -> bool:
 
 
 def _place(code: str, node: ast.expr | ast.stmt) -> tuple[int, int]:
-    """Where a node stands, in characters; the parser counts bytes within a line."""
+    """Return the start and end of a node, in characters; the parser counts bytes within a line."""
     lines = code.splitlines(keepends=True)
     assert node.end_lineno is not None
     assert node.end_col_offset is not None

@@ -52,7 +52,7 @@ class FaultContext:
 
     @cached_property
     def others(self) -> tuple[Utterance, ...]:
-        """What the other agents wrote before the step, oldest first."""
+        """Utterances of the other agents before the step, oldest first."""
         return tuple(u for u in self.history if not u.is_tool_result and u.agent != self.agent and u.text.strip())
 
     @cached_property
@@ -62,7 +62,7 @@ class FaultContext:
 
     @cached_property
     def tool_results(self) -> tuple[Utterance, ...]:
-        """What tools returned before the step, oldest first."""
+        """Results of tools before the step, oldest first."""
         return tuple(u for u in self.history if u.is_tool_result)
 
     @cached_property
@@ -77,7 +77,7 @@ class FaultContext:
 
 
 def context_of_step(trajectory: Trajectory, step: int) -> FaultContext:
-    """What was known at ``step`` of a recorded run.
+    """Return what was known at ``step`` of a recorded run.
 
     Raises:
         FaultError: The run has no such step.
@@ -118,7 +118,7 @@ def said_before(trajectory: Trajectory, step: int) -> tuple[Utterance, ...]:
 def context_of_request(
     request: ModelRequest, *, task: str, roster: Sequence[AgentSpec], history: Sequence[Utterance]
 ) -> FaultContext:
-    """What is known when an agent asks its model, before any reply."""
+    """Return what is known when an agent asks its model, before any reply."""
     system = [message_text(m) for m in request.messages if m.get("role") == "system"]
     shown = tuple(
         Utterance(
@@ -197,7 +197,7 @@ class SeenRun:
         return [self._task, *(u.text for u in self.before(None))]
 
     def task(self, request: ModelRequest) -> str:
-        """What the team was asked; unless told, what the user says first in the request."""
+        """Return the team's task as given, else what the user says first in the request."""
         if self._task:
             return self._task
         return next((message_text(m) for m in request.messages if m.get("role") == "user"), "")

@@ -129,7 +129,7 @@ class FaultInjector(Intervention):
         return request.step == self.spec.step and self.spec.agent in (None, request.agent)
 
     def _once(self, key: Key, make: Callable[[], Change]) -> Change | None:
-        """What ``make`` gives, made at most once in the run and the same whenever ``key`` comes again."""
+        """Return what ``make`` gives, made at most once in the run and the same whenever ``key`` comes again."""
         with self._turn:
             if key in self._done:
                 return self._done[key]  # type: ignore[return-value]  # what make gave for this key

@@ -64,7 +64,7 @@ ArgumentsMutator = Callable[[Any, FaultContext, Random], Any]
 
 
 class Target(StrEnum):
-    """What part of a reply a mutator changes."""
+    """Part of a reply that a mutator changes."""
 
     TEXT = "text"
     """The text of a reply without tool calls."""

@@ -30,7 +30,7 @@ _YES = {"yes": "no", "no": "yes", "true": "false", "false": "true"}
 
 @dataclass(frozen=True)
 class Result:
-    """What a reply gives as its result."""
+    """Result that a reply gives."""
 
     span: Span
     """Where the conclusion stands."""

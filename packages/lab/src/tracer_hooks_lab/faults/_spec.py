@@ -14,7 +14,7 @@ from tracer_hooks.schema import ErrorMode, Record, Text
 
 
 class FaultStrategy(StrEnum):
-    """How a fault is put into a run."""
+    """Way in which a fault is put into a run."""
 
     RESPONSE_CORRUPTION = "response_corruption"
     """The model's reply is changed after it was given."""
@@ -27,7 +27,7 @@ class FaultStrategy(StrEnum):
 
 
 class ToolFault(StrEnum):
-    """What goes wrong with a tool call; see :func:`faulty_tool_reply`."""
+    """Fault of a tool call; see :func:`faulty_tool_reply`."""
 
     TIME_OUT = "time_out"
     ERROR = "error"
@@ -38,7 +38,7 @@ class ToolFault(StrEnum):
 
 
 class ChannelFault(StrEnum):
-    """What goes wrong between the agents; see :func:`faulty_messages`."""
+    """Fault of the channel between the agents; see :func:`faulty_messages`."""
 
     DROPPED = "dropped"
     DUPLICATED = "duplicated"

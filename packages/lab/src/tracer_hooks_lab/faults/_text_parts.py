@@ -31,12 +31,12 @@ class Number:
 
     @property
     def end(self) -> int:
-        """Where it ends."""
+        """Position after its last character."""
         return self.start + len(self.text)
 
     @property
     def value(self) -> Decimal:
-        """What it is."""
+        """Value of the number."""
         return value_of(self.text)
 
 
@@ -169,7 +169,7 @@ class Span:
     end: int
 
     def of(self, text: str) -> str:
-        """What stands there."""
+        """Return the part of ``text`` that the span covers."""
         return text[self.start : self.end]
 
 
@@ -190,7 +190,7 @@ def has_code(text: str) -> bool:
 
 
 def conclusion(text: str) -> Span | None:
-    """What the text gives as its result: of its answer line, its box, or the last sentence that names a result."""
+    """Find the text's result: of its answer line, its box, or the last sentence that names a result."""
     fences = [m.span() for m in FENCE.finditer(text)]
     for pattern in _CONCLUSIONS:
         matches = [m for m in pattern.finditer(text) if m.group("c").strip()]

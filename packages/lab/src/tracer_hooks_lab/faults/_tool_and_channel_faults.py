@@ -33,7 +33,7 @@ _DATE = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")
 def faulty_tool_reply(
     kind: ToolFault, tool: str, reply: ToolReply, *, earlier: Sequence[str], known: Sequence[str], rng: Random
 ) -> ToolReply | None:
-    """What the agent gets from a tool call with a fault of this kind; None when the result cannot be changed so.
+    """Return a tool's reply with a fault of this kind; None when the result cannot be changed so.
 
     The tool itself has run, or its recorded result was supplied: only what comes back is changed. A *time-out* and an
     *error* lose the result, and the agent gets the error's text. A *wrong result* has a number, a name or a verdict
@@ -106,7 +106,7 @@ _LONG_ENOUGH = 12
 
 @dataclass(frozen=True)
 class Delivered:
-    """Where a message of another agent stands in a request."""
+    """Place of another agent's message in a request."""
 
     place: int
     """Position in the request's messages."""
@@ -117,7 +117,7 @@ class Delivered:
 
     @property
     def end(self) -> int:
-        """Where it ends."""
+        """Position after its last character."""
         return self.start + len(self.text)
 
 
@@ -152,7 +152,7 @@ def faulty_messages(
 
 
 def delivered_messages(messages: Sequence[Message], others: Sequence[Utterance]) -> list[Delivered]:
-    """Where the other agents' outputs stand in a request, in the order in which they are shown."""
+    """Find the other agents' outputs in a request, in the order in which they are shown."""
     sent = sorted({u.text.strip() for u in others if len(u.text.strip()) > 1}, key=len, reverse=True)
     found: list[Delivered] = []
     for place, message in enumerate(messages):
@@ -170,7 +170,7 @@ def delivered_messages(messages: Sequence[Message], others: Sequence[Utterance])
 
 
 def _place_of(output: str, text: str, *, inside: bool) -> int | None:
-    """Where an output stands in a message: as the whole of it, or inside it; a short one ends a line."""
+    """Find an output in a message: as the whole of it, or inside it; a short one ends a line."""
     if text.strip() == output:
         return text.index(output)
     if not inside:

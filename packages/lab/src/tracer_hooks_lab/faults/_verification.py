@@ -97,7 +97,7 @@ _REASON_CHARS = 300
 
 @dataclass(frozen=True, kw_only=True)
 class Injection:
-    """What came of one fault."""
+    """Result of one fault."""
 
     spec: FaultSpec
     """The fault, its agent and step filled in."""
@@ -174,7 +174,7 @@ class Injection:
 
 @dataclass(frozen=True, kw_only=True)
 class InjectOptions:
-    """How faults are injected and verified."""
+    """Settings for the injection of faults and their verification."""
 
     rule: VerificationRule = field(default_factory=VerificationRule)
     """When a fault counts."""

@@ -46,7 +46,7 @@ class OrderDesk:
         return row
 
     def total(self, order: Mapping[str, Any]) -> int:
-        """What an order costs in EUR, its voucher taken off."""
+        """Cost of an order in EUR, its voucher taken off."""
         off = self.world["vouchers"][order["voucher"]]["eur_off"] if order["voucher"] else 0
         price: int = self.row("products", order["product"])["price"]
         return max(0, price * int(order["quantity"]) - int(off))
@@ -108,7 +108,7 @@ class OrderDesk:
 
 
 def differences(actual: World, wanted: World) -> list[str]:
-    """Where two worlds differ, one short line each, without what is wanted."""
+    """List the differences between two worlds, one short line each, without what is wanted."""
     found = []
     for table in _TABLES:
         for key in sorted(set(actual[table]) | set(wanted[table])):
@@ -134,7 +134,7 @@ def desk_tools(desk: OrderDesk) -> tuple[Tool, ...]:
 
 
 def _told(act: Callable[[], object]) -> str:
-    """What ``act`` gives, as text; what it refuses begins with ``error:``."""
+    """Return what ``act`` gives, as text; what it refuses begins with ``error:``."""
     try:
         result = act()
     except DeskError as error:

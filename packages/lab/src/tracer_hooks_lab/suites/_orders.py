@@ -149,7 +149,7 @@ _STATUSES: Final = ("placed", "placed", "dispatched", "delivered")
 
 @dataclass(frozen=True)
 class _Size:
-    """How much there is to look through and to do."""
+    """Amount to look through and to do."""
 
     customers: int
     orders_each: int

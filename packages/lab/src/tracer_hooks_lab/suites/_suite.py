@@ -25,7 +25,7 @@ Tool = Callable[..., str]
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
-    """What a team works on in one run. Make a new one for every run: its state changes with the team's writes.
+    """Things a team works on in one run. Make a new one for every run: its state changes with the team's writes.
 
     The tools depend on nothing but their arguments and the state, so that calling them again in the same order on a
     new environment gives the same results and the same state.
@@ -46,7 +46,7 @@ class Suite(Protocol):
 
     @property
     def description(self) -> str:
-        """What its tasks are, in one sentence."""
+        """Description of its tasks, in one sentence."""
 
     def tasks(self, count: int, *, seed: int = 0, difficulty: Difficulty = "easy") -> tuple[SuiteTask, ...]:
         """The first ``count`` tasks of ``seed``, no two alike. A larger count begins with the same tasks.
@@ -57,10 +57,10 @@ class Suite(Protocol):
         """
 
     def environment(self, task: SuiteTask) -> Environment:
-        """What a team needs besides the text, new for every call."""
+        """Make what a team needs besides the text, new for every call."""
 
     def check(self, task: SuiteTask, result: RunResult, environment: Environment | None = None) -> Verdict:
-        """Whether the run did what ``task`` asks. An answer that cannot be read is a failed verdict with its reason.
+        """Judge whether the run did what ``task`` asks. An unreadable answer is a failed verdict with its reason.
 
         The reason never gives the expected answer away, since it is shown to those who diagnose and repair the run.
 

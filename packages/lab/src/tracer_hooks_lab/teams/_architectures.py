@@ -16,7 +16,7 @@ Tool = Callable[..., Any]
 
 
 class TeamUtterance(NamedTuple):
-    """What one agent said in one turn."""
+    """Words of one agent in one turn."""
 
     agent: str
     """The agent's name."""
@@ -301,18 +301,18 @@ class Blueprint:
         return self.tools if agent in self.architecture.tool_users else ()
 
     def cue(self, agent: str, said: Sequence[TeamUtterance]) -> str:
-        """What the agent is asked for at the end of its prompt, after what was said so far."""
+        """Return what the agent is asked for at the end of its prompt, after what was said so far."""
         goes_on = self.architecture.goes_on
         if goes_on is not None and goes_on.agent == agent and self.next_agent([*said, goes_on]) is None:
             return self.architecture.last_cue
         return self.architecture.cues[agent]
 
     def next_agent(self, said: Sequence[TeamUtterance]) -> str | None:
-        """Who acts after what was said so far; None at the end."""
+        """Name the agent that acts after what was said so far; None at the end."""
         return self.architecture.next_agent(said, self.rounds)
 
     def seen_by(self, agent: str, said: Sequence[TeamUtterance]) -> Sequence[TeamUtterance]:
-        """What the agent is shown of what was said so far."""
+        """Return what the agent is shown of what was said so far."""
         return self.architecture.seen_by(agent, said)
 
     def prompt(self, agent: str, task: str, said: Sequence[TeamUtterance]) -> str:

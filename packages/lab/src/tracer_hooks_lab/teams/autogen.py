@@ -49,7 +49,7 @@ class PlannedContext(UnboundedChatCompletionContext):
         return shown
 
     def _spoken(self) -> tuple[dict[int, TeamUtterance], int]:
-        """What was said since the last task, by its place; the place after which the agent's turn begins."""
+        """Collect what was said since the last task, by place; and the place after which the agent's turn begins."""
         spoken: dict[int, TeamUtterance] = {}
         asked = -1
         for place, message in enumerate(self._messages):
@@ -122,7 +122,7 @@ def planned_chat(
 
 
 def said(plan: Blueprint, thread: Sequence[Item]) -> list[TeamUtterance]:
-    """What the plan's agents said since the last task, tool calls left out.
+    """Collect what the plan's agents said since the last task, tool calls left out.
 
     A team that runs again without a reset goes on with its conversation.
     """

@@ -63,7 +63,7 @@ def crew(plan: Blueprint, agents: Sequence[Agent], tasks: Sequence[Task]) -> Cre
 
 
 def part(agent: Agent, expected: str, **options: Any) -> dict[str, Any]:
-    """What makes a task of an agent's part: the team's task, and what the agent is asked for."""
+    """Return the keywords for a task of an agent's part: the team's task, and what the agent is asked for."""
     return {"description": "{task}", "expected_output": expected, "agent": agent, **options}
 
 

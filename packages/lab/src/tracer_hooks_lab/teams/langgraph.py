@@ -93,7 +93,7 @@ def chat_model(plan: Blueprint) -> ChatOpenAI:
 
 
 def said(messages: Sequence[BaseMessage]) -> list[TeamUtterance]:
-    """What the agents said, from the state without the task."""
+    """Collect what the agents said, from the state without the task."""
     return [TeamUtterance(message.name or "", str(message.text)) for message in messages]
 
 

@@ -115,7 +115,7 @@ class Member:
         return tuple(self._tools)
 
     def answer(self, prompt: str) -> str:
-        """What the agent says to ``prompt``, once it has used its tools.
+        """Return the agent's answer to ``prompt``, once it has used its tools.
 
         Raises:
             RuntimeError: The endpoint answered with an error.

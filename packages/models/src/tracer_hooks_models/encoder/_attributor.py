@@ -68,7 +68,7 @@ def modes_of(agents: Sequence[str], logits: Sequence[Sequence[float]]) -> dict[t
 
 
 def evidence_of(step: Step) -> tuple[Evidence, ...]:
-    """That the encoder ranks a step first: it can give no reason, and so quotes nothing."""
+    """Give as evidence that the encoder ranks a step first: it can give no reason, and so quotes nothing."""
     why = "A small language model that was trained on failed runs ranks this step first; it gives no reason."
     return (Evidence(step=step.index, why=why),)
 

@@ -206,7 +206,7 @@ class Tower(nn.Module):
         return self.outputs(*hidden, given)
 
     def hidden(self, given: HeadInput) -> tuple[Tensor, Tensor]:
-        """What the linear heads read: (B, T, width) for the steps and (B, A, width) for the agents."""
+        """Return what the linear heads read: (B, T, width) for the steps and (B, A, width) for the agents."""
         real = given.speakers >= 0
         steps = self._steps(given, real)
         return steps, self._agents(steps, given.speakers, real)
@@ -301,7 +301,7 @@ class TrajectoryHead(nn.Module):
         )
 
     def states(self, given: HeadInput) -> tuple[Tensor, HeadOutput]:
-        """What the pointers read, (B, T, width) or twice as wide with two towers, and the logits."""
+        """Return what the pointers read, (B, T, width) or twice as wide with two towers, and the logits."""
         hidden = [(tower, tower.hidden(given)) for tower in self.towers]
         outputs = [tower.outputs(steps, agents, given) for tower, (steps, agents) in hidden]
         return torch.cat([steps for _, (steps, _) in hidden], -1), self.combined(outputs)
@@ -348,7 +348,7 @@ class EncoderModel(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """Device that holds the weights."""
         return next(self.head.parameters()).device
 
     def vectors(self, readings: Sequence[EncoderInput]) -> list[Tensor]:

@@ -126,7 +126,7 @@ TOKENIZER = "tokenizer.json"
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How many tokens each part of a step may take; of :attr:`own_head` and :attr:`own_tail` the middle is left out."""
+    """Most tokens for each part of a step; of :attr:`own_head` and :attr:`own_tail` the middle is left out."""
 
     task: int = 10
     before: int = 16

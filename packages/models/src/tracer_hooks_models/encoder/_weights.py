@@ -207,7 +207,7 @@ def unpack(packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 @dataclass(frozen=True, slots=True)
 class ScoredTrajectory:
-    """What the encoder says of one trajectory with n candidate steps and A agents."""
+    """Scores of the encoder for one trajectory with n candidate steps and A agents."""
 
     reading: EncoderInput
     pointer: NDArray[np.float64]

@@ -106,7 +106,7 @@ class PrefillAttributor:
         return fingerprint_of(self.path, self.options)
 
     def features(self, trajectory: Trajectory) -> PrefillFeatures:
-        """What the model notes while it reads a trajectory, from the cache when it was read before."""
+        """Return what the model notes while it reads a trajectory, from the cache when it was read before."""
         return self._cached(trajectory, {}, lambda: extract(self.model, trajectory, self.options))
 
     def score(self, trajectory: Trajectory, *, reference: str | None = None) -> StepScores | None:

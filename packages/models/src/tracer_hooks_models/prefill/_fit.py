@@ -166,7 +166,7 @@ class ProbeCase:
 
     @property
     def right(self) -> NDArray[np.bool_]:
-        """Which of the allowed steps the label allows; none when neither its step nor its agent can be chosen."""
+        """Mark the allowed steps that the label allows; none when neither its step nor its agent can be chosen."""
         exact = self.allowed == (-1 if self.step is None else self.step)
         if exact.any():
             return np.asarray(exact)

@@ -34,7 +34,7 @@ _NOTE = "[Note] The next step is abnormal. Look back for the earlier step that c
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """What the first reading chose."""
+    """Choice of the first reading."""
 
     symptoms: tuple[int, ...]
     """Steps at which the failure shows, in order of time."""

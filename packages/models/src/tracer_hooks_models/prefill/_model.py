@@ -180,7 +180,7 @@ _FLOW_SHARE = 0.2
 
 
 def model_path(option: str | Path | None) -> Path:
-    """Where the model lies: the option, else the environment variable.
+    """Find the model: by the option, else by the environment variable.
 
     Raises:
         ConfigError: Neither is set, or there is no model at that place.
@@ -273,7 +273,7 @@ def load_model(path: Path, options: PrefillOptions) -> LocalModel:
 
 
 def _source(path: Path, transformers: Any) -> tuple[str, dict[str, dict[str, Any]]]:
-    """What ``from_pretrained`` is called with."""
+    """Return the arguments for ``from_pretrained``."""
     if path.suffix != ".gguf":
         return str(path), {"tokenizer": {}, "network": {}}
     for module in ("gguf", "accelerate"):

@@ -32,7 +32,7 @@ _LOGIT_ROWS = 64
 
 @dataclass(frozen=True, slots=True)
 class TokenReading:
-    """What a model noted while it read."""
+    """Signals that a model noted while it read."""
 
     surprise: NDArray[np.float32]
     """Negative log-likelihood of each token in nats, shape (n,); nan for the first."""
@@ -70,7 +70,7 @@ def read(model: LocalModel, transcript: RenderedRun, *, chunk: int) -> TokenRead
 
 
 def windows(length: int, kept: int, window: int) -> Iterator[tuple[NDArray[np.int64], int]]:
-    """Which tokens stand in each window, and how many of them, at its front, have been read before.
+    """Yield the tokens that stand in each window, and how many of them, at its front, have been read before.
 
     Args:
         length: Tokens in all.
@@ -236,7 +236,7 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrefillFeatures:
-    """What a language model noted while it read a trajectory; one row for each step."""
+    """Notes of a language model while it read a trajectory; one row for each step."""
 
     surprise: Floats
     """Mean, 90th percentile and sum of the surprise of the step's tokens in context, in nats; shape (steps, 3)."""
@@ -264,7 +264,7 @@ class PrefillFeatures:
 
     @classmethod
     def load(cls, path: Path) -> PrefillFeatures | None:
-        """What :meth:`save` wrote; None when there is nothing that can be read."""
+        """Read what :meth:`save` wrote; None when there is nothing that can be read."""
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 return cls(**{one.name: arrays[one.name] for one in fields(cls)})

@@ -49,12 +49,12 @@ class RenderedRun:
 
     @property
     def steps(self) -> int:
-        """How many steps there are."""
+        """Number of steps."""
         return len(self.pieces)
 
 
 def step_parts(step: Step) -> list[tuple[str, str]]:
-    """What a step says, part by part, as (name, text); the names are those of :mod:`tracer_hooks.attribution`."""
+    """List the texts of a step, as (name, text); the names are those of :mod:`tracer_hooks.attribution`."""
     parts = [("content", step.content)] if step.content.strip() else []
     if step.error:
         parts.append(("error", step.error))
@@ -69,7 +69,7 @@ def step_parts(step: Step) -> list[tuple[str, str]]:
 
 
 def step_text(step: Step) -> str:
-    """What a step says in one text."""
+    """Join the texts of a step."""
     return "\n".join(text for _, text in step_parts(step))
 
 
@@ -107,7 +107,7 @@ def shorten(tokenizer: Any, text: str, limit: int, cut: Cut) -> TokenizedText:
 
 
 def preamble_tokens(tokenizer: Any, trajectory: Trajectory, limit: int) -> list[int]:
-    """What stands before the steps: what the text is, and the task."""
+    """Return the tokens before the steps: what the text is, and the task."""
     opening = list(tokenizer(_PREAMBLE)["input_ids"])  # with the beginning-of-text token, for models that have one
     if tokenizer.eos_token_id is not None and opening[-1] == tokenizer.eos_token_id:
         opening.pop()

@@ -17,7 +17,7 @@ FloatArray = NDArray[np.float32]
 
 
 def received(attention: FloatArray, counts: NDArray[np.int64], rows: list[int]) -> FloatArray:
-    """What each step gets of the attention of later steps, for each token it has; shape (steps,).
+    """Measure the attention that each step gets from later steps, for each token it has; shape (steps,).
 
     Every row is scaled to the mean over the earlier steps in its view, so that late symptoms, which have more steps to
     look back on, weigh as much as early ones; 1 is therefore what a step gets by chance.
@@ -78,7 +78,7 @@ def top_symptoms(surprise: NDArray[np.float32], flagged: list[bool], share: floa
 
 
 def late_symptoms(trace: Trace, surprise: NDArray[np.float32]) -> list[int]:
-    """Where a failed run shows it: its answer, words of failure, and the most surprising steps of its late half."""
+    """Find steps that show the failure: the answer, words of failure, the most surprising of the late half."""
     steps = len(surprise)
     late = list(range(int(steps * _LATE), steps))
     count = max(1, math.ceil(0.1 * steps))
@@ -132,7 +132,7 @@ def signals_of(trace: Trace, features: PrefillFeatures) -> Floats:
 
 
 def places_of(trace: Trace) -> Floats:
-    """Where every step stands in the run, shape (steps, places); see :data:`PLACES`."""
+    """Return the place of every step in the run, shape (steps, places); see :data:`PLACES`."""
     steps = len(trace.steps)
     index = np.arange(steps)
     acts = set(trace.acts)
@@ -208,7 +208,7 @@ class Probe:
 
 
 def design(trace: Trace, features: PrefillFeatures, among: list[int], compression: Compression) -> Floats:
-    """What a step is judged by: signals, places and components, shape (steps, columns)."""
+    """Return the matrix that steps are judged by: signals, places and components, shape (steps, columns)."""
     return np.concatenate(
         [
             standardised(signals_of(trace, features), among),

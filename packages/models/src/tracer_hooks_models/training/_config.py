@@ -34,7 +34,7 @@ Names = Annotated[tuple[str, ...], BeforeValidator(_several)]
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class RunConfig:
-    """What every training run is told."""
+    """Settings of every training run."""
 
     data: Paths
     """Files or folders of labelled trajectories, in any format that ``diagnose`` reads."""
@@ -88,7 +88,7 @@ class RunConfig:
 
     @property
     def splits(self) -> SplitOptions:
-        """How rows are dealt out."""
+        """Options by which rows are dealt out."""
         return SplitOptions(
             valid_share=self.valid_share,
             leave_out_teams=self.leave_out_teams,
@@ -99,7 +99,7 @@ class RunConfig:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class JudgeConfig(RunConfig):
-    """What runs that train a judge are told."""
+    """Settings of runs that train a judge."""
 
     model: Path
     """Folder of a causal language model of transformers with its tokenizer, or of a LoRA adapter of an earlier run."""
@@ -126,7 +126,7 @@ class JudgeConfig(RunConfig):
 
     @property
     def asked(self) -> JudgeTaskOptions:
-        """How labelled trajectories become questions."""
+        """Options by which labelled trajectories become questions."""
         return JudgeTaskOptions(
             task=self.task,
             context_tokens=self.context_tokens,
@@ -202,7 +202,7 @@ class GRPOConfig(JudgeConfig):
 
     @property
     def rewarded(self) -> RewardOptions:
-        """What a reply is rewarded for."""
+        """Options by which a reply is rewarded."""
         return RewardOptions(kind=self.reward, step_share=self.step_share, sigma=self.sigma)
 
 

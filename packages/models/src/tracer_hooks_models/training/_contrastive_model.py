@@ -35,7 +35,7 @@ class Targets(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossWeights:
-    """How much each part of the loss counts."""
+    """Weights of the parts of the loss."""
 
     agents: float = 1.0
     ranking: float = 1.0
@@ -98,7 +98,7 @@ _FOCUS = 2.0
 
 
 class EvidenceVectors(NamedTuple):
-    """What a batch of B trajectories shows, in the space of the prototypes; every vector has length 1."""
+    """Evidence in a batch of B trajectories, in the space of the prototypes; every vector has length 1."""
 
     bags: Tensor
     """(B, D): the selected steps of each trajectory, weighed by attention."""
@@ -250,7 +250,7 @@ Contrast = Literal["supervised", "infonce", "none"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContrastiveLossOptions:
-    """How much the parts of the objective count."""
+    """Weights and options of the parts of the objective."""
 
     contrast: Contrast = "supervised"
     contrast_weight: float = 0.4

@@ -20,7 +20,7 @@ _MODES = {mode: k for k, mode in enumerate(ErrorMode)}
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What is known of one trajectory; agents are those that acted, in the reading's order."""
+    """Known labels of one trajectory; agents are those that acted, in the reading's order."""
 
     agents: NDArray[np.float32]
     """(A,): 1 for a faulty agent, 0 for another one."""
@@ -81,7 +81,7 @@ def find_agent(label: str, roster: Sequence[str]) -> int | None:
 
 
 def team_of(trajectory: Trajectory) -> str:
-    """What is left out of training together: the team, or for Aegis and for runs of no named team the kind of team."""
+    """Name what is left out together: the team, or for Aegis and for runs of no named team the kind of team."""
     is_named = bool(trajectory.team) and trajectory.framework != "aegis"
     return trajectory.team if is_named else architecture_of(trajectory.agent_names)
 
@@ -148,7 +148,7 @@ _LEAST = 5
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """What a model says of some examples, in their order."""
+    """Scores that a model gives some examples, in their order."""
 
     agents: list[NDArray[np.float32]]
     modes: list[NDArray[np.float32]]

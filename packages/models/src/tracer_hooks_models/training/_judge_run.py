@@ -50,7 +50,7 @@ def reply(model: Any, tokenizer: Any, ids: Sequence[int], *, max_tokens: int) ->
 
 
 def answer_in(text: str, row: PromptRow) -> JudgeAnswer | None:
-    """What a reply to a row says; None for one that the judge would not accept."""
+    """Read a reply to a row; None for one that the judge would not accept."""
     if row.options:
         return read_choice(text, row.options, row.trajectory)
     return read_verdict(text, row.trajectory)
@@ -65,7 +65,7 @@ def figures_of(
     rewarded: RewardOptions | None = None,
     tick: Callable[[], None] = lambda: None,
 ) -> Figures | None:
-    """How a model answers some questions; None where there are none."""
+    """Measure a model's answers to some questions; None where there are none."""
     if not rows:
         return None
     was_training = model.training

@@ -23,7 +23,7 @@ IGNORED = -100
 
 @dataclass(frozen=True, slots=True)
 class LanguageModel:
-    """What is trained."""
+    """Language model that is trained, and what goes with it."""
 
     model: Any
     """A causal language model of transformers, or of peft when it goes on with an adapter."""
@@ -92,7 +92,7 @@ def check_language_model(config: JudgeConfig) -> None:
 
 
 def as_written(trainer: Any, config: JudgeConfig) -> Any:
-    """What a trainer holds at its end, in the form in which it is written.
+    """Return what a trainer holds at its end, in the form in which it is written.
 
     An adapter stays one unless ``merge`` asks for a whole model. A whole model gets the precision of the one that it
     was trained from: the float32 of its optimiser is twice as large and tells the judge nothing more. A model that is

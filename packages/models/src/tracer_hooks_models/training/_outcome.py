@@ -20,7 +20,7 @@ _LIBRARIES = ("tracer-hooks", "torch", "transformers", "trl", "peft", "accelerat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """What a card says."""
+    """Contents of a card."""
 
     title: str
     summary: str
@@ -86,7 +86,7 @@ def _versions() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of a run."""
+    """Outcome of a run."""
 
     kind: str
     """How it was trained."""
@@ -109,7 +109,7 @@ class Outcome:
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """What stands in ``metrics.json``."""
+        """Return the contents of ``metrics.json``."""
         return {
             "kind": self.kind,
             "training": dict(self.training),

@@ -20,7 +20,7 @@ from transformers import TrainerCallback
 
 
 class Progress(Protocol):
-    """What a training run reports to."""
+    """Reporter of the progress of a training run."""
 
     def phase(self, name: str) -> AbstractContextManager[Callable[[], None]]:
         """A phase of unknown length begins; the function is called for each thing done."""

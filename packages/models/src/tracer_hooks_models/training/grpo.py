@@ -60,7 +60,7 @@ def train_grpo(config: GRPOConfig, progress: Progress | None = None) -> dict[str
 
 
 def reward_functions(rows: Sequence[PromptRow], config: GRPOConfig) -> dict[str, RewardFunction]:
-    """What a Trainer is rewarded by, and what it only reports, in the form that trl calls.
+    """Return what a Trainer is rewarded by, and what it only reports, in the form that trl calls.
 
     Args:
         rows: Those that the column ``row`` counts.

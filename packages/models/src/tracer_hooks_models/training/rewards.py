@@ -62,7 +62,7 @@ class SetPoints:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewardOptions:
-    """What a reply is rewarded for."""
+    """Options by which a reply is rewarded."""
 
     kind: Literal["auto", "step", "set"] = "auto"
     """``step`` and ``set`` as above; ``auto`` takes the step where the label has one, else the set."""
@@ -155,6 +155,6 @@ def _points(pairs: Sequence[Pair], wanted: Sequence[Pair], points: SetPoints) ->
 
 
 def _surplus(named: Sequence[object], wanted: Sequence[object]) -> int:
-    """How often something is named more often than it is wanted; once is no repetition."""
+    """Count how often something is named more often than it is wanted; once is no repetition."""
     have, limit = Counter(named), Counter(wanted)
     return sum(max(0, count - max(1, limit[one])) for one, count in have.items())

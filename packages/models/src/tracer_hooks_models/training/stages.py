@@ -32,7 +32,7 @@ _SHARED = (
 
 @dataclass(frozen=True, slots=True)
 class JudgeStages:
-    """How a judge is trained."""
+    """Stages in which a judge is trained."""
 
     sft: SFTConfig
     """By examples."""

@@ -110,7 +110,7 @@ _AARCH64: Final[Mapping[str, int]] = {
 
 @dataclass(frozen=True)
 class Machine:
-    """How the kernel of one kind of processor calls itself and its calls."""
+    """Numbers by which the kernel of one kind of processor calls itself and its calls."""
 
     audit_number: int
     refused: Mapping[str, int]
@@ -176,7 +176,7 @@ os._exit(0)
 
 @dataclass(frozen=True, kw_only=True)
 class InterpreterFiles:
-    """What has to be seen inside, each at its own place."""
+    """Files that have to be seen inside, each at its own place."""
 
     executable: str
     """The interpreter, which is no virtual environment's."""
@@ -228,7 +228,7 @@ _TRIAL: Final = Job(code="", expressions=("6 * 7",), limits=SandboxLimits(wall_s
 
 @dataclass(frozen=True, kw_only=True)
 class BubblewrapState:
-    """What became of the probe."""
+    """Result of the probe."""
 
     bubblewrap: Bubblewrap | None
     """It, when it works."""
@@ -242,7 +242,7 @@ class BubblewrapState:
 
     @property
     def advice(self) -> str:
-        """What to do where it does not work."""
+        """Say what to do where it does not work."""
         if self.works:
             return ""
         if self.problem == _MISSING:
@@ -275,7 +275,7 @@ def forget() -> None:
 
 
 def start_problem(printed: str) -> str | None:
-    """What bubblewrap itself said, from what was printed by a process that never came to the code."""
+    """Return bubblewrap's own message, from what was printed by a process that never came to the code."""
     return next((line.strip() for line in printed.splitlines() if line.startswith("bwrap: ")), None)
 
 

@@ -26,7 +26,7 @@ _ABOVE_ZERO: Final = ("wall_s", "cpu_s", "memory_mib", "file_mib", "disk_mib", "
 
 @dataclass(frozen=True, kw_only=True)
 class SandboxLimits:
-    """What the tested code may use. All of it holds with and without bubblewrap, but for ``disk_mib``."""
+    """Limits of the tested code. All of them hold with and without bubblewrap, but for ``disk_mib``."""
 
     wall_s: float = 10.0
     """Seconds for the code and all tests together; then everything it started is killed."""
@@ -69,7 +69,7 @@ Isolation = Literal["bubblewrap", "process"]
 
 @dataclass(frozen=True, kw_only=True)
 class AssertOutcome:
-    """How one test ended."""
+    """Outcome of one test."""
 
     test: str
     """The test as it was given."""
@@ -83,7 +83,7 @@ class AssertOutcome:
 
 @dataclass(frozen=True, kw_only=True)
 class SandboxResult:
-    """How code did in its tests."""
+    """Results of code in its tests."""
 
     outcomes: tuple[AssertOutcome, ...]
     """One for each test, in their order."""
@@ -138,12 +138,12 @@ def parsed(test: str) -> ParsedTest:
 
 
 def code_error(lines: Sequence[ReportLine]) -> str | None:
-    """What the code raised before any test, None when it ran to its end."""
+    """Return the error that the code raised before any test, None when it ran to its end."""
     return next((str(line["code_error"]) for line in lines if "code_error" in line), None)
 
 
 def outcomes(tests: Sequence[ParsedTest], lines: Sequence[ReportLine], ending: str | None) -> tuple[AssertOutcome, ...]:
-    """How each test ended; ``ending`` is how the process did, None when it ended well.
+    """Return the outcome of each test; ``ending`` is how the process ended, None when it ended well.
 
     The first line about a test counts, and one that the code wrote counts like any other: it gains nothing, since
     only the right value passes, and the process is never told what that is.
@@ -179,7 +179,7 @@ CHILD: Final = Path(__file__).resolve().with_name("_child.py")
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What is to be run."""
+    """Code and tests to be run."""
 
     code: str
     expressions: Sequence[str]
@@ -188,7 +188,7 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Finished:
-    """What came of a job."""
+    """Result of a job."""
 
     started: bool
     """Whether it came to the code; what it did before is not the code's doing."""
@@ -214,7 +214,7 @@ class ReportTo:
 
 @dataclass(frozen=True, kw_only=True)
 class Start:
-    """How a process is started."""
+    """Arguments and settings that start a process."""
 
     arguments: Sequence[str]
     cwd: str | None = None
@@ -226,7 +226,7 @@ class Starting(Protocol):
     """A way of holding the process, as a context that lives as long as the process."""
 
     def __call__(self, report_to: ReportTo, limits: SandboxLimits) -> contextlib.AbstractContextManager[Start]:
-        """How to start a process that reports to ``report_to``."""
+        """Prepare the start of a process that reports to ``report_to``."""
 
 
 def finish(job: Job, starting: Starting) -> Finished:

@@ -105,7 +105,7 @@ def demand_isolation(use: BubblewrapUse | None = None) -> None:
 
 
 def isolation_in_words(use: BubblewrapUse | None = None) -> str:
-    """What holds code that is run now, for a data card."""
+    """Describe what holds code that is run now, for a data card."""
     if bubblewrap_use(use) == "off":
         return "a process with limits, without bubblewrap (switched off)"
     state = bubblewrap_state()
@@ -115,7 +115,7 @@ def isolation_in_words(use: BubblewrapUse | None = None) -> str:
 
 
 def _in_bubblewrap(job: Job, use: BubblewrapUse) -> Finished | None:
-    """What came of the job in bubblewrap, None where the weaker way is to be taken."""
+    """Run the job in bubblewrap; None where the weaker way is to be taken."""
     if use == "off":
         _say_weaker("it is switched off", "TRACER_HOOKS_BUBBLEWRAP=required demands it")
         return None
@@ -151,7 +151,7 @@ def _say_weaker(why: str, advice: str) -> None:
 
 
 def _ending(done: Finished, limits: SandboxLimits, *, in_bubblewrap: bool) -> str | None:
-    """How the process ended, None when it ended well."""
+    """Describe how the process ended, None when it ended well."""
     status, cpu_s = done.status, math.ceil(limits.cpu_s)
     if status is None:
         return f"killed after {limits.wall_s:g} s"

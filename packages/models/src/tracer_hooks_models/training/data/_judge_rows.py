@@ -37,7 +37,7 @@ class Candidates:
 
     @cached_property
     def scores(self) -> StepScores | None:
-        """What the proposer says of every step; None for a run with nothing in it."""
+        """Return the proposer's scores of every step; None for a run with nothing in it."""
         return self._proposer.score(self._trajectory)
 
     @cached_property
@@ -130,7 +130,7 @@ JudgeTask = Literal["verdict", "shortlist"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeTaskOptions:
-    """How labelled trajectories become questions."""
+    """Options by which labelled trajectories become questions."""
 
     task: JudgeTask = "verdict"
     context_tokens: int = 8_192
@@ -161,7 +161,7 @@ R = TypeVar("R", SFTRow, PromptRow)
 
 @dataclass(frozen=True, slots=True)
 class JudgeRows(Generic[R]):
-    """What some labelled trajectories gave."""
+    """Rows that some labelled trajectories gave."""
 
     rows: tuple[R, ...]
     left_out: Counter[str] = field(default_factory=Counter)

@@ -17,7 +17,7 @@ from tracer_hooks_models.training._examples import find_agent, team_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gold:
-    """What is known of the fault of a run, in the spelling of its log."""
+    """Known fault of a run, in the spelling of its log."""
 
     agent: str
     """The agent to blame: the one that made the decisive error, or the first of those at fault."""
@@ -44,7 +44,7 @@ class LabeledRow:
 
     @property
     def trajectory(self) -> Trajectory:
-        """What happened."""
+        """Trajectory of the run."""
         return self.labeled.trajectory
 
 
@@ -108,7 +108,7 @@ BadRows = Literal["refuse", "skip"]
 
 @dataclass(frozen=True, slots=True)
 class LabeledRows:
-    """What some files hold."""
+    """Contents of some files of labelled trajectories."""
 
     rows: tuple[LabeledRow, ...] = ()
     """Failed runs whose label can be used."""
@@ -260,7 +260,7 @@ def text_of(run: Trajectory) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitOptions:
-    """How rows are dealt out."""
+    """Options by which rows are dealt out."""
 
     valid_share: float = 0.1
     """Share of the rows that training stops by; 0 for none."""
