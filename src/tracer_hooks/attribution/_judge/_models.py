@@ -9,7 +9,6 @@ from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from tracer_hooks._lazy import require
 from tracer_hooks.attribution._judge._options import JudgeOptions, variable_of
 from tracer_hooks.endpoint import (
     OPENAI,
@@ -20,11 +19,10 @@ from tracer_hooks.endpoint import (
     EndpointClient,
     estimated_tokens,
 )
-from tracer_hooks.errors import AttributionError, ConfigError, EndpointError
+from tracer_hooks.errors import AttributionError, ConfigError, EndpointError, MissingExtraError
 
 GROUP = "tracer_hooks.judge_models"
 """Entry point group; ``local`` makes a :class:`~tracer_hooks.endpoint.ChatModel` of options whose model is a folder."""
-_LOCAL = "tracer_hooks_models.local_judge:LocalChat"
 _MOST_BYTES_PER_TOKEN = 8
 """Text of any kind has more tokens than this; Ollama cuts longer prompts to its context and answers all the same."""
 _OWN_KEY, _OPENAI_KEY = variable_of("api_key"), "OPENAI_API_KEY"
@@ -113,7 +111,7 @@ class EndpointModel:
 
 
 def _local_model() -> Callable[[JudgeOptions], ChatModel]:
-    """The maker of a model from a folder of weights: another distribution's, else the one that comes with this one.
+    """The maker of a model from a folder of weights, which another distribution brings.
 
     Raises:
         MissingExtraError: There is none.
@@ -121,11 +119,7 @@ def _local_model() -> Callable[[JudgeOptions], ChatModel]:
     for point in entry_points(group=GROUP, name="local"):
         found: Callable[[JudgeOptions], ChatModel] = point.load()
         return found
-    module, _, name = _LOCAL.partition(":")
-    shipped: Callable[[JudgeOptions], ChatModel] = getattr(
-        require(module, extra="models", feature="a judge from a local model"), name
-    )
-    return shipped
+    raise MissingExtraError("a judge from a local model", "tracer-hooks[models]")
 
 
 def _key(options: JudgeOptions) -> str:

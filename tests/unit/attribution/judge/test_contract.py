@@ -198,6 +198,5 @@ def test_without_anything_that_runs_weights_the_message_has_the_install_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_models, "entry_points", lambda group, name: [])
-    monkeypatch.setattr(_models, "_LOCAL", "tracer_hooks.attribution._judge._moved:LocalChat")
     with pytest.raises(MissingExtraError, match=r"a judge from a local model .*pip install 'tracer-hooks\[models\]'"):
         JudgeAttributor(JudgeOptions(model=str(tmp_path)))
