@@ -191,7 +191,7 @@ class Calibrated(Work):
 
     def prepare(self, folder: Path) -> None:
         super().prepare(folder)
-        from tracer_hooks.attribution import get_attributor
+        from tracer_hooks.diagnosis import get_attributor
 
         get_attributor("structural")
 
@@ -219,7 +219,7 @@ class _Numbered:
         self._number = number
 
     def save(self, directory: Path) -> None:
-        from tracer_hooks.attribution import get_attributor
+        from tracer_hooks.diagnosis import get_attributor
 
         shipped: Any = get_attributor("structural")
         shipped.save(directory)

@@ -31,7 +31,7 @@ class Runs(Work):
         super().prepare(folder)
         import sqlalchemy  # noqa: F401 - once, not in every child
 
-        from tracer_hooks.attribution import get_attributor
+        from tracer_hooks.diagnosis import get_attributor
 
         get_attributor("auto")
 

@@ -143,7 +143,7 @@ class PlantedAttributor:
         self._case = case
 
     def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
-        """See :class:`~tracer_hooks.attribution.Attributor`."""
+        """See :class:`~tracer_hooks.diagnosis.Attributor`."""
         case = self._case
         steps = {step.agent: step.index for step in reversed(trajectory.steps)}
         names = [case.agents[case.blamed], *(name for i, name in enumerate(case.agents) if i != case.blamed)]

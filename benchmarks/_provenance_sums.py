@@ -11,7 +11,7 @@ from typing import Any
 
 from _provenance_runs import Run
 
-from tracer_hooks.attribution import Attributor
+from tracer_hooks.diagnosis import Attributor
 from tracer_hooks.replay import wilson
 from tracer_hooks.schema import Attribution, RunOutcome, StepKind
 from tracer_hooks.values import calculations_in

@@ -16,7 +16,7 @@ from _self_correction_journal import ARMS, Journal, Row, changes_of
 from _self_correction_tasks import Ask, Turn, decisive_step, judge, play, recorded_team
 
 from tracer_hooks import Verdict, rerunner
-from tracer_hooks.attribution import get_attributor
+from tracer_hooks.diagnosis import get_attributor
 from tracer_hooks.feedback import RewrittenInstructions
 from tracer_hooks.frameworks import RunResult
 from tracer_hooks.repairs import Failure

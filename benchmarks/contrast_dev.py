@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 from _contrast_tau2 import Planted, Task, plant, plant_recurring, read_tasks
 
-from tracer_hooks.attribution._contrast import ContrastAttributor, ContrastOptions, DivergenceKind, Divergences, Formula
-from tracer_hooks.attribution._contrast._divergence import agent_scores
 from tracer_hooks.datasets import load
+from tracer_hooks.diagnosis.contrast import ContrastAttributor, ContrastOptions, DivergenceKind, Divergences, Formula
+from tracer_hooks.diagnosis.contrast._divergence import agent_scores
 from tracer_hooks.schema import LabeledTrajectory, RunOutcome, Trajectory
 
 MIN_ROWS = 4

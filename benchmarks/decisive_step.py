@@ -26,7 +26,7 @@ from typing import Any
 from _decisive_teams import MODULUS, SHAPES, Office, Team, World, number
 
 import tracer_hooks
-from tracer_hooks.attribution import Attributor, get_attributor
+from tracer_hooks.diagnosis import Attributor, get_attributor
 from tracer_hooks.frameworks import Intervention, ModelRequest
 from tracer_hooks.replay import DecisiveSearch, ReplayOptions, StepReplay, ToolRules, Trial, find_decisive_step, wilson
 from tracer_hooks.schema import Attribution, Candidate, Trajectory

@@ -26,8 +26,8 @@ from _audit_text import Claim, Run, Template, arguments, sentences, whole, withi
 from _audit_values import CALCULATION, VALUES
 from _audit_words import PLACES, WORDS
 
-from tracer_hooks.attribution import Attributor, get_attributor
 from tracer_hooks.datasets import load
+from tracer_hooks.diagnosis import Attributor, get_attributor
 from tracer_hooks.report import suggestion
 from tracer_hooks.schema import Attribution, Evidence, Step, Trajectory
 

@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from tracer_hooks.attribution import get_attributor
-from tracer_hooks.attribution._features import View
-from tracer_hooks.attribution._reading._roles import fold
-from tracer_hooks.attribution._structural import _attributor as structural_attributor
-from tracer_hooks.attribution._structural import _fit as structural_fit
 from tracer_hooks.datasets import load
+from tracer_hooks.diagnosis import get_attributor
+from tracer_hooks.diagnosis._features import View
+from tracer_hooks.diagnosis._reading._roles import fold
+from tracer_hooks.diagnosis._structural import _attributor as structural_attributor
+from tracer_hooks.diagnosis._structural import _fit as structural_fit
 from tracer_hooks.evaluation import grouped_folds, without_reference
 from tracer_hooks.evaluation._folds import question_of
 from tracer_hooks.evaluation._second_labels import read_second_labels

@@ -27,8 +27,8 @@ from _contrast_tau2 import Task, read_tasks
 from _planted_tau2 import AGENT, Fault, PlantedValue, plant_values
 from contrast_dev import HALVES, SEED, Figure, figure
 
-from tracer_hooks.attribution import get_attributor
-from tracer_hooks.attribution._contrast import ContrastAttributor
+from tracer_hooks.diagnosis import get_attributor
+from tracer_hooks.diagnosis.contrast import ContrastAttributor
 from tracer_hooks.schema import Trajectory
 
 PER_RUN = 2

@@ -36,7 +36,7 @@ from _provenance_sums import (
     share,
 )
 
-from tracer_hooks.attribution import get_attributor
+from tracer_hooks.diagnosis import get_attributor
 
 FRAMEWORKS = ("plain", "autogen", "crewai", "langgraph")
 WIDTH = 21

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from _real_teams import TEAMS, ShortSpokenTeam, short_tasks
 
-from tracer_hooks.attribution import get_attributor
 from tracer_hooks.budget import CostCap
 from tracer_hooks.datasets import LabeledSet
+from tracer_hooks.diagnosis import get_attributor
 from tracer_hooks.endpoint import Endpoint
 from tracer_hooks.replay import ReplayOptions
 from tracer_hooks_lab.datasets import BuildObserver, BuildOptions, DatasetBuilder, HowBuilt, audit, stats, write_card

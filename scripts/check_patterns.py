@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "scripts" / "patterns.json"
-PACKAGES = ("attribution", "values")
+PACKAGES = ("diagnosis", "values")
 CASES = 2
 _MOST_CHARACTERS = 20_000
 """Of one text: a pattern that is found somewhere is found early somewhere."""

@@ -20,6 +20,7 @@ _MODULES = {
     "adapters": "tracer_hooks.frameworks",
     "attribution.encoder": "tracer_hooks_models.encoder",
     "attribution.teaching": "tracer_hooks_models.teaching",
+    "attribution": "tracer_hooks.diagnosis",
     "faults": "tracer_hooks_lab.faults",
     "suites.architectures": "tracer_hooks_lab.teams",
     "suites": "tracer_hooks_lab.suites",
@@ -39,7 +40,7 @@ _LAB_JOBS = ("CalibrateOptions", "Calibration", "JudgeTraining", "TrainedJudge",
 
 NAMES = {
     "tracer_hooks": dict.fromkeys(_LAB_JOBS, "tracer_hooks_lab"),
-    "tracer_hooks.attribution": {
+    f"{__package__}.attribution": {
         "EncoderAttributor": "tracer_hooks_models.encoder",
         "PrefillAttributor": "tracer_hooks_models.prefill",
         "PrefillOptions": "tracer_hooks_models.prefill",

@@ -19,50 +19,6 @@ if TYPE_CHECKING:
     from tracer_hooks._reading import brief as brief
     from tracer_hooks._reading import first_problem as first_problem
     from tracer_hooks._reading import read_bytes as read_bytes
-    from tracer_hooks.attribution._abstaining import INCOMPLETE as INCOMPLETE
-    from tracer_hooks.attribution._abstaining import Refusal as Refusal
-    from tracer_hooks.attribution._abstaining import refusal_of as refusal_of
-    from tracer_hooks.attribution._answering import has_content as has_content
-    from tracer_hooks.attribution._features import FeatureTable as FeatureTable
-    from tracer_hooks.attribution._features import features_of as features_of
-    from tracer_hooks.attribution._judge._attributor import header_chars as header_chars
-    from tracer_hooks.attribution._judge._calls import CallLog as CallLog
-    from tracer_hooks.attribution._judge._calls import JudgeResources as JudgeResources
-    from tracer_hooks.attribution._judge._calls import JudgeSession as JudgeSession
-    from tracer_hooks.attribution._judge._calls import Meter as Meter
-    from tracer_hooks.attribution._judge._calls import ReplyCache as ReplyCache
-    from tracer_hooks.attribution._judge._case import JudgeCase as JudgeCase
-    from tracer_hooks.attribution._judge._case import verdict_of as verdict_of
-    from tracer_hooks.attribution._judge._options import JUDGE as JUDGE
-    from tracer_hooks.attribution._judge._options import options_as_json as options_as_json
-    from tracer_hooks.attribution._judge._prompts import find_quote as find_quote
-    from tracer_hooks.attribution._judge._prompts import opening as opening
-    from tracer_hooks.attribution._judge._protocols import ALL_AT_ONCE as ALL_AT_ONCE
-    from tracer_hooks.attribution._judge._protocols import whole_run as whole_run
-    from tracer_hooks.attribution._judge._replies import ChoiceReply as ChoiceReply
-    from tracer_hooks.attribution._judge._replies import ReplyError as ReplyError
-    from tracer_hooks.attribution._judge._replies import VerdictReply as VerdictReply
-    from tracer_hooks.attribution._judge._replies import parse_reply as parse_reply
-    from tracer_hooks.attribution._judge._shortlist import SHORTLIST as SHORTLIST
-    from tracer_hooks.attribution._judge._shortlist import first_of as first_of
-    from tracer_hooks.attribution._judge._shortlist import labels_for as labels_for
-    from tracer_hooks.attribution._judge._shortlist import orders as orders
-    from tracer_hooks.attribution._judge._shortlist import shortlist_choice as shortlist_choice
-    from tracer_hooks.attribution._judge._shortlist import values_of as values_of
-    from tracer_hooks.attribution._reading import Trace as Trace
-    from tracer_hooks.attribution._reading._roles import Role as Role
-    from tracer_hooks.attribution._reading._roles import fold as fold
-    from tracer_hooks.attribution._reading._roles import roles_of as roles_of
-    from tracer_hooks.attribution._reading._trace import EXACT_STEPS as EXACT_STEPS
-    from tracer_hooks.attribution._reading._trace import text_limit as text_limit
-    from tracer_hooks.attribution._structural._attributor import AgentHead as AgentHead
-    from tracer_hooks.attribution._weight_files import finite as finite
-    from tracer_hooks.attribution._weight_files import pin_weights as pin_weights
-    from tracer_hooks.attribution._weight_files import read_saved as read_saved
-    from tracer_hooks.attribution._weight_files import read_weights as read_weights
-    from tracer_hooks.attribution._weight_files import reason_of as reason_of
-    from tracer_hooks.attribution._weight_files import refuse_changed as refuse_changed
-    from tracer_hooks.attribution._weight_files import write_saved as write_saved
     from tracer_hooks.datasets._labeled import count_of as count_of
     from tracer_hooks.datasets._labeled import is_clean as is_clean
     from tracer_hooks.datasets._labeled import number_of as number_of
@@ -70,6 +26,50 @@ if TYPE_CHECKING:
     from tracer_hooks.datasets._labeled import step_text as step_text
     from tracer_hooks.datasets._labeled import text_of as text_of
     from tracer_hooks.datasets._near_duplicates import clusters as clusters
+    from tracer_hooks.diagnosis._abstaining import INCOMPLETE as INCOMPLETE
+    from tracer_hooks.diagnosis._abstaining import Refusal as Refusal
+    from tracer_hooks.diagnosis._abstaining import refusal_of as refusal_of
+    from tracer_hooks.diagnosis._answering import has_content as has_content
+    from tracer_hooks.diagnosis._features import FeatureTable as FeatureTable
+    from tracer_hooks.diagnosis._features import features_of as features_of
+    from tracer_hooks.diagnosis._reading import Trace as Trace
+    from tracer_hooks.diagnosis._reading._roles import Role as Role
+    from tracer_hooks.diagnosis._reading._roles import fold as fold
+    from tracer_hooks.diagnosis._reading._roles import roles_of as roles_of
+    from tracer_hooks.diagnosis._reading._trace import EXACT_STEPS as EXACT_STEPS
+    from tracer_hooks.diagnosis._reading._trace import text_limit as text_limit
+    from tracer_hooks.diagnosis._structural._attributor import AgentHead as AgentHead
+    from tracer_hooks.diagnosis._weight_files import finite as finite
+    from tracer_hooks.diagnosis._weight_files import pin_weights as pin_weights
+    from tracer_hooks.diagnosis._weight_files import read_saved as read_saved
+    from tracer_hooks.diagnosis._weight_files import read_weights as read_weights
+    from tracer_hooks.diagnosis._weight_files import reason_of as reason_of
+    from tracer_hooks.diagnosis._weight_files import refuse_changed as refuse_changed
+    from tracer_hooks.diagnosis._weight_files import write_saved as write_saved
+    from tracer_hooks.diagnosis.judge._attributor import header_chars as header_chars
+    from tracer_hooks.diagnosis.judge._calls import CallLog as CallLog
+    from tracer_hooks.diagnosis.judge._calls import JudgeResources as JudgeResources
+    from tracer_hooks.diagnosis.judge._calls import JudgeSession as JudgeSession
+    from tracer_hooks.diagnosis.judge._calls import Meter as Meter
+    from tracer_hooks.diagnosis.judge._calls import ReplyCache as ReplyCache
+    from tracer_hooks.diagnosis.judge._case import JudgeCase as JudgeCase
+    from tracer_hooks.diagnosis.judge._case import verdict_of as verdict_of
+    from tracer_hooks.diagnosis.judge._options import JUDGE as JUDGE
+    from tracer_hooks.diagnosis.judge._options import options_as_json as options_as_json
+    from tracer_hooks.diagnosis.judge._prompts import find_quote as find_quote
+    from tracer_hooks.diagnosis.judge._prompts import opening as opening
+    from tracer_hooks.diagnosis.judge._protocols import ALL_AT_ONCE as ALL_AT_ONCE
+    from tracer_hooks.diagnosis.judge._protocols import whole_run as whole_run
+    from tracer_hooks.diagnosis.judge._replies import ChoiceReply as ChoiceReply
+    from tracer_hooks.diagnosis.judge._replies import ReplyError as ReplyError
+    from tracer_hooks.diagnosis.judge._replies import VerdictReply as VerdictReply
+    from tracer_hooks.diagnosis.judge._replies import parse_reply as parse_reply
+    from tracer_hooks.diagnosis.judge._shortlist import SHORTLIST as SHORTLIST
+    from tracer_hooks.diagnosis.judge._shortlist import first_of as first_of
+    from tracer_hooks.diagnosis.judge._shortlist import labels_for as labels_for
+    from tracer_hooks.diagnosis.judge._shortlist import orders as orders
+    from tracer_hooks.diagnosis.judge._shortlist import shortlist_choice as shortlist_choice
+    from tracer_hooks.diagnosis.judge._shortlist import values_of as values_of
     from tracer_hooks.rerun._targets import check_for as check_for
     from tracer_hooks.rerun._targets import is_judged as is_judged
     from tracer_hooks.runtime import Check as Check

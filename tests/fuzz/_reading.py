@@ -15,8 +15,8 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from tracer_hooks._reading import MAX_MESSAGE
-from tracer_hooks.attribution import Attributor, get_attributor
 from tracer_hooks.datasets import LabeledSet, LoadedRecord, load
+from tracer_hooks.diagnosis import Attributor, get_attributor
 from tracer_hooks.errors import AttributionError, DatasetError, RecordedFailureError, TrajectoryError
 from tracer_hooks.replay import Tape
 from tracer_hooks.schema import Trajectory, from_json, to_json

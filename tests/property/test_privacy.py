@@ -16,8 +16,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 import tracer_hooks
-from tracer_hooks.attribution import JudgeAttributor, JudgeOptions
 from tracer_hooks.config import CaptureConfig, ContentCapture
+from tracer_hooks.diagnosis import JudgeAttributor, JudgeOptions
 from tracer_hooks.errors import ReplayError
 from tracer_hooks.store import RunStore
 from tracer_hooks.telemetry import OTLPFileExporter

@@ -14,7 +14,7 @@ from tracer_hooks import _moved
 
 PACKAGES = (
     "tracer_hooks",
-    "tracer_hooks.attribution",
+    "tracer_hooks.diagnosis",
     "tracer_hooks_models.encoder",
     "tracer_hooks_models.teaching",
     "tracer_hooks.datasets",

@@ -204,7 +204,7 @@ class ShowingAttributor:
     name = "auto"
 
     def __init__(self) -> None:
-        from tracer_hooks.attribution import get_attributor
+        from tracer_hooks.diagnosis import get_attributor
 
         self._attributor = get_attributor("auto")
         self._has_shown = False

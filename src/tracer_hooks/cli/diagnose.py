@@ -31,8 +31,8 @@ from tracer_hooks.cli.console import FAILED, err, out, print_json
 from tracer_hooks.errors import ConfigError, TracerHooksError
 
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no records
-    from tracer_hooks.attribution import Attributor
     from tracer_hooks.datasets import LoadedRecord, OutcomeOverride, OutcomeSource
+    from tracer_hooks.diagnosis import Attributor
     from tracer_hooks.report import ReportRun
     from tracer_hooks.schema import Attribution, Trajectory
 
@@ -206,7 +206,7 @@ def _on_ray(
 def _in_process(
     attributor: str, passing: Path | None, expected: str | None, trajectories: Sequence[Trajectory]
 ) -> Iterator[Attribution | str]:
-    from tracer_hooks.attribution import diagnose_each
+    from tracer_hooks.diagnosis import diagnose_each
 
     asked = ((trajectory, expected) for trajectory in trajectories)
     for answer in diagnose_each(asked, attributor=attributor_of(attributor, passing)):
@@ -216,7 +216,7 @@ def _in_process(
 @cache
 def attributor_of(name: str, passing: Path | None) -> Attributor:
     """The attributor of a call, made once in each process: making it may read a model."""
-    from tracer_hooks.attribution import EnsembleAttributor, Scorer, get_attributor
+    from tracer_hooks.diagnosis import EnsembleAttributor, Scorer, get_attributor
 
     if passing is None:
         return get_attributor(name)
@@ -237,7 +237,7 @@ def attribute_one(
     attributor: str, trajectory: Trajectory, passing: Path | None = None, expected: str | None = None
 ) -> Attribution | str:
     """The diagnosis of one trajectory, or the reason why there is none."""
-    from tracer_hooks.attribution import diagnose_trajectory
+    from tracer_hooks.diagnosis import diagnose_trajectory
 
     try:
         return diagnose_trajectory(trajectory, attributor=attributor_of(attributor, passing), reference=expected)

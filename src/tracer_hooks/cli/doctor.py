@@ -80,7 +80,7 @@ def _adapters() -> list[DoctorFinding]:
 
 
 def _attributors() -> list[DoctorFinding]:
-    from tracer_hooks.attribution import EnsembleAttributor, attributor_names, get_attributor
+    from tracer_hooks.diagnosis import EnsembleAttributor, attributor_names, get_attributor
 
     findings = []
     for name in attributor_names():

@@ -73,7 +73,7 @@ def _measure(
 ) -> EvaluationReport:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from tracer_hooks.attribution import get_attributor
+    from tracer_hooks.diagnosis import get_attributor
     from tracer_hooks.evaluation import evaluate, read_data, read_second_labels
 
     # wrong names are usage errors before any work, and so is what is not installed

@@ -15,7 +15,7 @@ from tracer_hooks.cli.console import out as out_console
 from tracer_hooks.errors import ConfigError, TracerHooksError
 
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no records
-    from tracer_hooks.attribution import Attributor, FitReport
+    from tracer_hooks.diagnosis import Attributor, FitReport
 
 REPORT = "fit.json"
 """Written beside the fitted attributor: what it was fitted to and what that gained."""
@@ -37,8 +37,8 @@ def fit_command(
     as_json: Json = False,
 ) -> None:
     """Adapt an attributor to labelled runs of your own team, and say what that gained."""
-    from tracer_hooks.attribution import Fittable, get_attributor
     from tracer_hooks.datasets import load
+    from tracer_hooks.diagnosis import Fittable, get_attributor
     from tracer_hooks.evaluation import without_reference
 
     paths = [*labels, *(more or ())]
@@ -71,7 +71,7 @@ def fit_command(
 
 def _save(name: str, fitted: Attributor, summary: dict[str, object], out: Path) -> None:
     from tracer_hooks._files import write_files
-    from tracer_hooks.attribution import Fittable
+    from tracer_hooks.diagnosis import Fittable
 
     if not isinstance(fitted, Fittable):
         raise ConfigError(f"the attributor {name!r} cannot be saved after a fit")

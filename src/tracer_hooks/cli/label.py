@@ -30,9 +30,9 @@ from tracer_hooks.cli.console import out as out_console
 from tracer_hooks.errors import TracerHooksError
 
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no records
-    from tracer_hooks.attribution import Attributor
     from tracer_hooks.cli._label_file import LabelFile
     from tracer_hooks.datasets import LoadedRecord, OutcomeOverride
+    from tracer_hooks.diagnosis import Attributor
     from tracer_hooks.schema import Candidate, ErrorMode, Step, Trajectory
 
 _MOST_CANDIDATES = 3
@@ -95,8 +95,8 @@ def label_command(
     Shows each run with the first candidates of the diagnosis and asks. Runs that are in the labelled file are not
     asked again, so that the same command goes on where it stopped.
     """
-    from tracer_hooks.attribution import get_attributor
     from tracer_hooks.cli._label_file import LabelFile
+    from tracer_hooks.diagnosis import get_attributor
 
     stated = stated_by(failed=failed, outcome=outcome, reason=reason, expected=expected)
     counts = _Counts()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 import numpy as np
 
 from tracer_hooks._folds import grouped_folds
-from tracer_hooks.attribution import Attributor, Fittable, diagnose_trajectory, fitted_only
+from tracer_hooks.diagnosis import Attributor, Fittable, diagnose_trajectory, fitted_only
 from tracer_hooks.errors import AttributionError, ConfigError
 from tracer_hooks.evaluation._cases import fold_name
 from tracer_hooks.evaluation._folds import question_of, without_reference

@@ -9,7 +9,7 @@ from math import comb
 from pydantic import Field
 
 from tracer_hooks._folds import grouped_folds
-from tracer_hooks.attribution import Attributor
+from tracer_hooks.diagnosis import Attributor
 from tracer_hooks.errors import AttributionError, ConfigError
 from tracer_hooks.evaluation._adaptation import (
     AGENT,

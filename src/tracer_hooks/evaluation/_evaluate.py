@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tracer_hooks._version import __version__
-from tracer_hooks.attribution import Attributor
+from tracer_hooks.diagnosis import Attributor
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.evaluation._cases import Case, EvaluationData, Problem
 from tracer_hooks.evaluation._measures import Resampling

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tracer_hooks._folds import grouped_folds
-from tracer_hooks.attribution import Attributor, diagnose_trajectory
+from tracer_hooks.diagnosis import Attributor, diagnose_trajectory
 from tracer_hooks.schema import Attribution, LabeledTrajectory
 
 Fit = Callable[[Sequence[LabeledTrajectory]], Attributor]

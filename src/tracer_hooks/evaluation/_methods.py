@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tracer_hooks._folds import grouped_folds
-from tracer_hooks.attribution import Attributor, Fittable, diagnose_each
+from tracer_hooks.diagnosis import Attributor, Fittable, diagnose_each
 from tracer_hooks.errors import ConfigError, MissingExtraError
 from tracer_hooks.evaluation._cases import Case, Problem
 from tracer_hooks.schema import Attribution, RunOutcome, Trajectory

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from tracer_hooks._lazy import require
-from tracer_hooks.attribution import get_attributor
 from tracer_hooks.budget import Spending
 from tracer_hooks.datasets import write_atomically
+from tracer_hooks.diagnosis import get_attributor
 from tracer_hooks.errors import BudgetSpentError, ConfigError
 from tracer_hooks.improvement._improvement import (
     ImproveEstimate,

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tracer_hooks.attribution import Attributor, blames_environment, get_attributor
 from tracer_hooks.budget import Spending
+from tracer_hooks.diagnosis import Attributor, blames_environment, get_attributor
 from tracer_hooks.errors import BudgetSpentError, ConfigError, ReplayError
 from tracer_hooks.frameworks import RunResult
 from tracer_hooks.improvement._plan import digest

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
 
-from tracer_hooks.attribution import Attributor, get_attributor
 from tracer_hooks.budget import CostCap
+from tracer_hooks.diagnosis import Attributor, get_attributor
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.repairs import Repair, RepairTarget
 from tracer_hooks.replay import (

@@ -13,8 +13,8 @@ from pydantic import Field, ValidationError
 from tracer_hooks._files import remove_folder, replaced_folder, seal, whole_folder, write_files
 from tracer_hooks._guard import logger, warn_once
 from tracer_hooks._reading import parse_json, read_bytes
-from tracer_hooks.attribution import Attributor, get_attributor
 from tracer_hooks.config import DEFAULT_STORE, store_path
+from tracer_hooks.diagnosis import Attributor, get_attributor
 from tracer_hooks.errors import TracerHooksError
 from tracer_hooks.schema import Record, Text, Trajectory
 from tracer_hooks.store import fingerprint

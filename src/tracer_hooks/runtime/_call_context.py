@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from tracer_hooks._guard import guard, logger, warn_once
-from tracer_hooks.attribution import Attributor, fault_of_answer
+from tracer_hooks.diagnosis import Attributor, fault_of_answer
 from tracer_hooks.feedback import RetryBudget
 from tracer_hooks.frameworks import Adapter, Interventions, RunHost, RunResult, TeamCall
 from tracer_hooks.frameworks.plain import PlainTeam

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 from tracer_hooks._guard import logger
-from tracer_hooks.attribution import (
+from tracer_hooks.datasets import load
+from tracer_hooks.diagnosis import (
     Attributor,
     ContrastAttributor,
     ContrastOptions,
     diagnose_trajectory,
     get_attributor,
 )
-from tracer_hooks.datasets import load
 from tracer_hooks.errors import ConfigError, StoreError, TrajectoryError
 from tracer_hooks.runtime._team_run import TeamRun
 from tracer_hooks.schema import Attribution, RunOutcome, Trajectory
@@ -65,7 +65,7 @@ def diagnose(
 
     Args:
         target: A trajectory, a hooked run, or a file or folder in any format that ``tracer-hooks diagnose`` reads.
-        attributor: Who diagnoses; a name or an :class:`~tracer_hooks.attribution.Attributor`.
+        attributor: Who diagnoses; a name or an :class:`~tracer_hooks.diagnosis.Attributor`.
         outcome: How the run ended: ``"failed"``, ``"succeeded"`` or ``"unknown"``. It counts, whatever the trace says.
         reason: Why it failed, in words or as a check says it, such as ``"expected 470, got 430"``.
         expected: The expected answer, which the attributor may use. Without ``outcome`` it also decides: a final answer

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, ge
 from opentelemetry.trace import TracerProvider
 
 from tracer_hooks._lazy import cached_property
-from tracer_hooks.attribution import Attributor, get_attributor
 from tracer_hooks.config import CaptureConfig, HookConfig
+from tracer_hooks.diagnosis import Attributor, get_attributor
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.feedback import RepairChoice, RetryPolicy, Strategies, strategies_of
 from tracer_hooks.frameworks import Intervention

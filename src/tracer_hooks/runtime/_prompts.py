@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from tracer_hooks import semconv
 from tracer_hooks._guard import guard, warn_once
-from tracer_hooks.attribution import blames_environment, is_environment_fault
+from tracer_hooks.diagnosis import blames_environment, is_environment_fault
 from tracer_hooks.frameworks import Adapter, Capability, ModelRequest, RewriteInstructions, TeamInfo
 from tracer_hooks.runtime._prompt_watch import CurrentPrompts, TeamPrompts, team_prompts, warm_up
 from tracer_hooks.schema import RunOutcome

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tracer_hooks import semconv
 from tracer_hooks._guard import report, warn_once
-from tracer_hooks.attribution import blames_environment
+from tracer_hooks.diagnosis import blames_environment
 from tracer_hooks.errors import ReplayError
 from tracer_hooks.feedback import EffectCounts, FixedRepair, RepairSearch, RetryBudget
 from tracer_hooks.frameworks import Adapter, Capability, Intervention

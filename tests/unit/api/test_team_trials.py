@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks.attribution import ENVIRONMENT_FAULT
 from tracer_hooks.budget import Spending
+from tracer_hooks.diagnosis import ENVIRONMENT_FAULT
 from tracer_hooks.errors import ReplayError
 from tracer_hooks.improvement import PromptedTeam, TeamTrials, TrialOptions
 from tracer_hooks.journal import Journal

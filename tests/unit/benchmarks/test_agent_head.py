@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tracer_hooks.attribution._features import features_of
+from tracer_hooks.diagnosis._features import features_of
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import AgentFault, ErrorMode, LabeledTrajectory, LabelSource, Step, Trajectory
 from tracer_hooks_models.agent_head import AgentScores, FaultModel, LinearAgentHead, LinearScores, rows_of

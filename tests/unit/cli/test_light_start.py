@@ -20,7 +20,7 @@ NEVER = (
     "torch", "transformers", "sklearn", "scipy", "numpy", "pyarrow", "jinja2", "openai", "httpx", "gepa", "ray",
     "opentelemetry", "google.protobuf",
     "tracer_hooks.runtime", "tracer_hooks.rerun",
-    "tracer_hooks.improvement", "tracer_hooks.attribution", "tracer_hooks.datasets", "tracer_hooks.evaluation",
+    "tracer_hooks.improvement", "tracer_hooks.diagnosis", "tracer_hooks.datasets", "tracer_hooks.evaluation",
     "tracer_hooks_lab.faults", "tracer_hooks.feedback", "tracer_hooks.frameworks", "tracer_hooks.replay",
     "tracer_hooks_lab.suites", "tracer_hooks.telemetry", "tracer_hooks_models.training", "tracer_hooks.values",
 )  # fmt: skip

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tracer_hooks.attribution import Attributor, FitReport
+from tracer_hooks.diagnosis import Attributor, FitReport
 from tracer_hooks.errors import AttributionError, ConfigError
 from tracer_hooks.evaluation import AdaptationReport, AdaptationRow, Measure, adaptation, training_labels
 from tracer_hooks.evaluation._adaptation import (

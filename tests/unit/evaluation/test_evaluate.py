@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks.attribution import Attributor
-from tracer_hooks.attribution._protocol import FitReport
+from tracer_hooks.diagnosis import Attributor
+from tracer_hooks.diagnosis._protocol import FitReport
 from tracer_hooks.errors import ConfigError, MissingExtraError
 from tracer_hooks.evaluation import (
     EvaluationData,

@@ -1,6 +1,6 @@
 import pytest
 
-from tracer_hooks.attribution import Attributor
+from tracer_hooks.diagnosis import Attributor
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.evaluation import cross_validate, grouped_folds
 from tracer_hooks.schema import LabeledTrajectory

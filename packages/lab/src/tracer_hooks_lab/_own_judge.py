@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracer_hooks.attribution import Attributor, get_attributor
+from tracer_hooks.diagnosis import Attributor, get_attributor
 from tracer_hooks.errors import ConfigError, DatasetError
 from tracer_hooks.evaluation import RivalReport, compare_attributors, held_out_apart
 from tracer_hooks.extension import make_folder, write_files

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
-from tracer_hooks.attribution import Attributor, get_attributor
 from tracer_hooks.budget import CostCap, Spending
 from tracer_hooks.datasets import LabeledSet
+from tracer_hooks.diagnosis import Attributor, get_attributor
 from tracer_hooks.errors import ConfigError, DatasetError, FaultError, MissingExtraError
 from tracer_hooks.extension import Check
 from tracer_hooks.replay import Proposer, ReplayOptions, ToolRules, proposers_of

@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracer_hooks.attribution import Attributor, Fittable, fitted_only, get_attributor
 from tracer_hooks.budget import CostCap
 from tracer_hooks.datasets import LabeledSet
+from tracer_hooks.diagnosis import Attributor, Fittable, fitted_only, get_attributor
 from tracer_hooks.errors import AttributionError, ConfigError, DatasetError
 from tracer_hooks.evaluation import FITTED, SHIPPED, AdaptationReport, adaptation, training_labels, without_reference
 from tracer_hooks.extension import (

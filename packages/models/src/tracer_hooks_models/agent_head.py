@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tracer_hooks.attribution import StepScores
+from tracer_hooks.diagnosis import StepScores
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.extension import EXACT_STEPS, FeatureTable, Role, read_weights, roles_of, text_limit
 from tracer_hooks.schema import AgentFault, ErrorMode, Trajectory

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tracer_hooks.attribution import JudgeOptions
+from tracer_hooks.diagnosis import JudgeOptions
 from tracer_hooks.endpoint import ChatCompletion, ChatMessage, ChatRequest
 from tracer_hooks.errors import AttributionError, ConfigError
 from tracer_hooks.extension import require

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracer_hooks.attribution import JudgeOptions
+from tracer_hooks.diagnosis import JudgeOptions
 from tracer_hooks.endpoint import ChatCompletion, ChatMessage, ChatRequest
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.extension import (
@@ -202,7 +202,7 @@ def evidence_quote(step: Step, quote: str) -> str | None:
 
 
 def write_judge_options(directory: Path, options: JudgeOptions) -> Path:
-    """Say beside a model's weights how it is asked; :func:`~tracer_hooks.attribution.get_attributor` reads it."""
+    """Say beside a model's weights how it is asked; :func:`~tracer_hooks.diagnosis.get_attributor` reads it."""
     path = directory / JUDGE
     path.write_bytes(options_as_json(options))
     return path

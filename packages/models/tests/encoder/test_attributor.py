@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks.attribution import Attributor
-from tracer_hooks.attribution._protocol import Fittable, Scorer
+from tracer_hooks.diagnosis import Attributor
+from tracer_hooks.diagnosis._protocol import Fittable, Scorer
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import RunOutcome, Step, Trajectory
 from tracer_hooks_models.encoder import EncoderAttributor

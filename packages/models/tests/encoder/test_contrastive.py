@@ -11,7 +11,7 @@ pytest.importorskip("accelerate")
 
 from safetensors.torch import load_file  # noqa: E402
 
-from tracer_hooks.attribution import get_attributor  # noqa: E402
+from tracer_hooks.diagnosis import get_attributor  # noqa: E402
 from tracer_hooks.errors import TrainingError  # noqa: E402
 from tracer_hooks.schema import DecisiveStep, LabeledTrajectory, RunOutcome, save_jsonl  # noqa: E402
 from tracer_hooks_models.encoder import StepTokenizer, load_model  # noqa: E402

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tracer_hooks.attribution import get_attributor
-from tracer_hooks.attribution._features import features_of
-from tracer_hooks.attribution._weight_files import SHIPPED_SHA256, sha256
+from tracer_hooks.diagnosis import get_attributor
+from tracer_hooks.diagnosis._features import features_of
+from tracer_hooks.diagnosis._weight_files import SHIPPED_SHA256, sha256
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import Step, Trajectory
 from tracer_hooks_models._shipped import ENCODER as SHIPPED

@@ -12,8 +12,8 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from tracer_hooks.attribution import get_attributor
 from tracer_hooks.datasets import load
+from tracer_hooks.diagnosis import get_attributor
 from tracer_hooks.errors import ConfigError, DatasetError, MissingExtraError, TrainingError
 from tracer_hooks.schema import LabeledTrajectory, load_jsonl
 from tracer_hooks.tasks import SuiteTask

@@ -6,7 +6,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from tracer_hooks.attribution import get_attributor
+from tracer_hooks.diagnosis import get_attributor
 from tracer_hooks.errors import MissingExtraError
 from tracer_hooks_models.teaching import prompt_ids
 from tracer_hooks_models.training import GRPOConfig, train_grpo

@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from tracer_hooks.attribution import get_attributor
+from tracer_hooks.diagnosis import get_attributor
 from tracer_hooks.endpoint import ChatRequest
 from tracer_hooks.errors import TrainingError
 from tracer_hooks.schema import save_jsonl

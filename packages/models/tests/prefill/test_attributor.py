@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tracer_hooks.attribution import get_attributor
-from tracer_hooks.attribution._protocol import Attributor, Fittable, Scorer
+from tracer_hooks.diagnosis import get_attributor
+from tracer_hooks.diagnosis._protocol import Attributor, Fittable, Scorer
 from tracer_hooks.errors import AttributionError, ConfigError, MissingExtraError
 from tracer_hooks.schema import DecisiveStep, LabeledTrajectory, LabelSource, RunOutcome, Step, ToolCall, Trajectory
 from tracer_hooks_models.prefill import PrefillAttributor, PrefillOptions, _attributor

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tracer_hooks.attribution._reading import Trace
+from tracer_hooks.diagnosis._reading import Trace
 from tracer_hooks.schema import Step, ToolCall, Trajectory
 from tracer_hooks_models.prefill import PrefillFeatures
 from tracer_hooks_models.prefill._fit import (

@@ -38,7 +38,7 @@ class _Fixed:
     name: str = "fixed"
 
     def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
-        """See :class:`~tracer_hooks.attribution.Attributor`."""
+        """See :class:`~tracer_hooks.diagnosis.Attributor`."""
         step = next(step.index for step in trajectory.steps if step.agent == self.agent)
         blamed = Candidate(agent=self.agent, step=step, score=0.9)
         return Attribution(

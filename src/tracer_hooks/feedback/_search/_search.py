@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tracer_hooks.attribution import blames_environment
+from tracer_hooks.diagnosis import blames_environment
 from tracer_hooks.feedback._search._allowance import SURE, Allowance
 from tracer_hooks.feedback._search._counts import EffectCounts
 from tracer_hooks.feedback._search._effects import Effects, Floats

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tracer_hooks.attribution import FitReport
+from tracer_hooks.diagnosis import FitReport
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.extension import features_of, finite, read_weights, write_files
 from tracer_hooks.schema import LabeledTrajectory

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from tracer_hooks.attribution import FitReport, StepScores
+from tracer_hooks.diagnosis import FitReport, StepScores
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.extension import INCOMPLETE, cached_property, refusal_of, require
 from tracer_hooks.schema import (
@@ -112,18 +112,18 @@ class EncoderAttributor:
         return EncoderEngine(self._directory, device=self._device)
 
     def score(self, trajectory: Trajectory, *, reference: str | None = None) -> StepScores | None:
-        """Score every step; see :class:`~tracer_hooks.attribution._protocol.Scorer`. ``reference`` is not looked at."""
+        """Score every step; see :class:`~tracer_hooks.diagnosis._protocol.Scorer`. ``reference`` is not looked at."""
         scored = self._engine.score(trajectory, () if self._pointer is None else self._pointer.features)
         return None if scored is None else self._scores(trajectory, scored)
 
     def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
-        """Diagnose one run; see :class:`~tracer_hooks.attribution.Attributor`."""
+        """Diagnose one run; see :class:`~tracer_hooks.diagnosis.Attributor`."""
         began = time.perf_counter()
         answer = self._judge(trajectory)
         return answer.model_copy(update={"elapsed_s": time.perf_counter() - began})
 
     def fit(self, labeled: Sequence[LabeledTrajectory], *, seed: int = 0) -> tuple[EncoderAttributor, FitReport]:
-        """Adapt the pointer to these trajectories; see :class:`~tracer_hooks.attribution._protocol.Fittable`.
+        """Adapt the pointer to these trajectories; see :class:`~tracer_hooks.diagnosis._protocol.Fittable`.
 
         The encoder stays as it is. What is fitted is the linear pointer over its step states, the structural features
         and the agents' log-odds, by penalised likelihood towards the shipped pointer; cross-validation over whole

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracer_hooks.attribution import StepScores
+from tracer_hooks.diagnosis import StepScores
 from tracer_hooks.extension import INCOMPLETE, Refusal, Trace, cached_property, has_content, refusal_of
 from tracer_hooks.schema import Attribution, Candidate, Evidence, LabeledTrajectory, Trajectory, Usage
 from tracer_hooks_models.prefill import _masprism
@@ -19,7 +19,7 @@ from tracer_hooks_models.prefill._render import part_at, step_parts, step_text
 from tracer_hooks_models.prefill._signals import Floats, Probe, combined, late_symptoms, signals_of
 
 if TYPE_CHECKING:
-    from tracer_hooks.attribution import FitReport
+    from tracer_hooks.diagnosis import FitReport
 
 _MAX_QUOTE = 240
 
@@ -127,7 +127,7 @@ class PrefillAttributor:
         )
 
     def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
-        """Diagnose one run; see :class:`~tracer_hooks.attribution.Attributor`.
+        """Diagnose one run; see :class:`~tracer_hooks.diagnosis.Attributor`.
 
         A run that does not look failed gets an abstention, since surprise is no sign of a fault by itself.
         """

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from tracer_hooks.attribution import FitReport
+from tracer_hooks.diagnosis import FitReport
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.extension import Trace, brief, fold, read_saved, reason_of, write_saved
 from tracer_hooks.schema import LabeledTrajectory

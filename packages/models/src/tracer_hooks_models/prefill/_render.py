@@ -54,7 +54,7 @@ class RenderedRun:
 
 
 def step_parts(step: Step) -> list[tuple[str, str]]:
-    """List the texts of a step, as (name, text); the names are those of :mod:`tracer_hooks.attribution`."""
+    """List the texts of a step, as (name, text); the names are those of :mod:`tracer_hooks.diagnosis`."""
     parts = [("content", step.content)] if step.content.strip() else []
     if step.error:
         parts.append(("error", step.error))

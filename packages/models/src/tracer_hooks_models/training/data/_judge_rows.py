@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Generic, Literal, TypeVar
 
-from tracer_hooks.attribution import JudgeOptions, StepScores, StructuralAttributor
+from tracer_hooks.diagnosis import JudgeOptions, StepScores, StructuralAttributor
 from tracer_hooks.errors import AttributionError, TrainingError
 from tracer_hooks.extension import cached_property
 from tracer_hooks.schema import ErrorMode, Evidence, Trajectory

@@ -1,0 +1,161 @@
+"""Answers of attributors that keep their contract, with the links of the answer's values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tracer_hooks.diagnosis._abstaining import ENVIRONMENT_FAULT, Refusal
+from tracer_hooks.diagnosis._protocol import StepScores
+from tracer_hooks.diagnosis._provenance import Link, provenance_of
+from tracer_hooks.diagnosis._reading._trace import Trace
+from tracer_hooks.diagnosis._rules._combine import MAX_CANDIDATES, faults_of, mode_in
+from tracer_hooks.diagnosis._rules._signal import Family, Signal
+from tracer_hooks.diagnosis._rules._spread import spread_of
+from tracer_hooks.diagnosis._wording import grouped
+from tracer_hooks.schema import AgentFault, Attribution, Candidate, ErrorMode, Evidence, Trajectory, ValueLink
+
+MOST_LINKS = 24
+"""Links that a diagnosis keeps."""
+
+
+def value_links(trace: Trace, step: int) -> tuple[ValueLink, ...]:
+    """Find the sources of the answer's values, in order of the steps; of many, those of the named step's values first.
+
+    Args:
+        trace: What happened.
+        step: The step that the diagnosis names. A departure that the answer was not followed back to is told only of
+            this step.
+    """
+    links = [one for one in provenance_of(trace).links if one.leads_to_answer or one.step == step]
+    ranks: dict[str, int] = {}
+    for one in links:
+        ranks[one.value] = min(_rank(one, step), ranks.get(one.value, 3))
+    kept = sorted(range(len(links)), key=lambda place: (ranks[links[place].value], place))[:MOST_LINKS]
+    return tuple(_as_record(links[place]) for place in sorted(kept))
+
+
+def _rank(link: Link, step: int) -> int:
+    """Rank values: first those that depart at the named step, then elsewhere, then those that it has at all."""
+    if link.origin.is_departure:
+        return 0 if link.step == step else 1
+    return 2 if link.step == step else 3
+
+
+def _as_record(link: Link) -> ValueLink:
+    note = f"from {' and '.join(link.operands)}" if link.operands else link.note
+    return ValueLink(value=link.value, step=link.step, origin=link.origin, source=link.source, note=note)
+
+
+_MAX_EVIDENCE = 5
+_NOTHING = "Nothing that was said or done in this step stands out."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributorAnswer:
+    """Findings of an attributor about one trajectory."""
+
+    belief: Sequence[float]
+    """Calibrated probability that each step is the decisive one; sums to at most 1."""
+    scores: StepScores
+    """What the answer rests on: agents, modes and evidence."""
+    agent_belief: float | None = None
+    """Calibrated probability that the agent of the likeliest step is the right one; the summed belief in its steps when
+    None."""
+    faults: tuple[AgentFault, ...] = ()
+    """Every agent and mode that is thought to be at fault; those of the rules when empty."""
+    signals: Sequence[Signal] = field(default_factory=tuple)
+    """What the rules say about the trajectory."""
+    symptoms: tuple[Evidence, ...] = ()
+    """Why a run whose outcome is not known is held to have failed."""
+
+    def best(self) -> int:
+        """The step with the highest belief, the earliest of several."""
+        return max(range(len(self.belief)), key=lambda step: (self.belief[step], -step))
+
+
+def attribution_of(trace: Trace, answer: AttributorAnswer, *, attributor: str) -> Attribution:
+    """The answer as a record: ranked candidates, mode, quoted evidence, and how the error spread.
+
+    Args:
+        trace: What happened; with at least one step.
+        answer: What was found out.
+        attributor: Name and version of who found it out.
+    """
+    trajectory = trace.trajectory
+    step = answer.best()
+    agent = trajectory.steps[step].agent
+    return Attribution(
+        run_id=trajectory.run_id,
+        attributor=attributor,
+        agent=agent,
+        step=step,
+        error_mode=mode_of(answer, step, agent),
+        confidence=round(min(1.0, answer.belief[step]), 6),
+        agent_confidence=round(_sure_of(agent, trajectory, answer), 6),
+        candidates=_candidates(trajectory, answer.belief),
+        faults=answer.faults or faults_of(trace, answer.signals),
+        evidence=_evidence(trace, answer, step),
+        spread=spread_of(trace, step, answer.signals),
+        provenance=value_links(trace, step),
+        usage=answer.scores.usage,
+    )
+
+
+def abstention(
+    trajectory: Trajectory, refused: Refusal, *, attributor: str, belief: Sequence[float] = ()
+) -> Attribution:
+    """An answer that names nobody, and why; with the ranking of the steps when the run did fail."""
+    return Attribution(
+        run_id=trajectory.run_id,
+        attributor=attributor,
+        abstained=True,
+        abstained_reason=refused.reason,
+        evidence=refused.evidence,
+        candidates=_candidates(trajectory, belief) if refused.reason == ENVIRONMENT_FAULT else (),
+    )
+
+
+def has_content(trajectory: Trajectory) -> bool:
+    """Tell whether there is anything in the trajectory to judge."""
+    return any(step.content.strip() or step.tool_calls or step.error or step.recipient for step in trajectory.steps)
+
+
+def mode_of(answer: AttributorAnswer, step: int, agent: str) -> ErrorMode:
+    """Name how the agent went wrong: as the rules say of this very step, else the likeliest mode of the agent."""
+    told = mode_in([signal for signal in answer.signals if signal.step == step and signal.weight >= 1.0])
+    if told is not None:
+        return told
+    modes = {mode: odds for (name, mode), odds in answer.scores.modes.items() if name == agent}
+    if modes:
+        return max(modes, key=lambda mode: modes[mode])
+    weak = [signal for signal in answer.signals if signal.step == step]
+    return max(weak, key=lambda signal: signal.weight).mode if weak else ErrorMode.FM_1_1
+
+
+def _sure_of(agent: str, trajectory: Trajectory, answer: AttributorAnswer) -> float:
+    """Never less than the confidence: where the step is right, so is the agent."""
+    belief = answer.belief
+    if answer.agent_belief is not None:
+        return min(1.0, max(answer.agent_belief, belief[answer.best()]))
+    return min(1.0, sum(own for own, step in zip(belief, trajectory.steps, strict=True) if step.agent == agent))
+
+
+def _candidates(trajectory: Trajectory, belief: Sequence[float]) -> tuple[Candidate, ...]:
+    ranked = sorted(range(len(belief)), key=lambda step: (-belief[step], step))
+    return tuple(
+        Candidate(agent=trajectory.steps[step].agent, step=step, score=int(belief[step] * 1e6) / 1e6)
+        for step in ranked[:MAX_CANDIDATES]
+        if belief[step] > 0
+    )
+
+
+def _evidence(trace: Trace, answer: AttributorAnswer, step: int) -> tuple[Evidence, ...]:
+    """Collect what speaks for the step, findings before signs; when nothing does, its place is the reason."""
+    own = sorted((one for one in answer.signals if one.step == step), key=lambda one: -one.weight)
+    found = [one.evidence for one in own if one.family is not Family.POSITION]
+    found += (one for one in answer.scores.evidence if one.step == step)
+    others = [*(one for one in answer.scores.evidence if one.step != step), *answer.symptoms]
+    if not found:
+        found = [one.evidence for one in own][:1] or [Evidence(step=step, why=_NOTHING)]
+    return grouped((*found, *others), most=_MAX_EVIDENCE)

@@ -1,0 +1,107 @@
+"""Diagnosis of one or many trajectories, whose answer is checked against the run."""
+
+from __future__ import annotations
+
+import contextvars
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from tracer_hooks.diagnosis._protocol import Attributor, Concurrent
+from tracer_hooks.diagnosis._registry import AUTO, get_attributor
+from tracer_hooks.errors import AttributionError
+from tracer_hooks.schema import Attribution, Trajectory
+
+
+def diagnose_trajectory(
+    trajectory: Trajectory, *, attributor: str | Attributor = AUTO, reference: str | None = None
+) -> Attribution:
+    """Name the agent and the step that made the run fail.
+
+    Args:
+        trajectory: What happened.
+        attributor: A name, or an attributor of one's own.
+        reference: The expected answer, when it may be used; ``trajectory.reference`` is not looked at.
+
+    Raises:
+        ConfigError: ``attributor`` is not known.
+        AttributionError: The attributor gave no attribution, or named an agent or a step that the trajectory does not
+            have.
+    """
+    chosen = get_attributor(attributor)
+    answer: object = chosen.attribute(trajectory, reference=reference)
+    fault = fault_of_answer(answer, trajectory)
+    if fault is not None or not isinstance(answer, Attribution):
+        raise AttributionError(f"attributor {chosen.name!r} {fault}")
+    return answer
+
+
+def fault_of_answer(answer: object, trajectory: Trajectory) -> str | None:
+    """Describe the fault of an attributor's answer: it is none, or names an agent or step that the run does not have.
+
+    Returns:
+        The end of a sentence that begins with the attributor, such as "named step 9, expected one below 4"; None for an
+        answer that is about the run.
+    """
+    if not isinstance(answer, Attribution):
+        return f"gave {type(answer).__name__!r}, expected an Attribution"
+    agents = {answer.agent, *(one.agent for one in answer.candidates), *(one.agent for one in answer.faults)}
+    steps = {answer.step, *(one.step for one in answer.candidates)}
+    steps |= {one.step for one in (*answer.evidence, *answer.spread)}
+    steps |= {step for one in answer.provenance for step in (one.step, one.source)}
+    names, count = set(trajectory.agent_names), len(trajectory.steps)
+    for agent in agents - names - {None}:
+        return f"named the agent {agent!r}, expected one of {sorted(names)}"
+    for step in steps - {None}:
+        if step is not None and not 0 <= step < count:
+            return f"named step {step}, expected one from 0 and below {count}"
+    return None
+
+
+Asked = tuple[Trajectory, str | None]
+"""A run, and the expected answer when it may be used."""
+
+
+def diagnose_each(asked: Iterable[Asked], *, attributor: str | Attributor = AUTO) -> Iterator[Attribution | Exception]:
+    """Diagnose many runs, and hand out each answer, in the order of the runs, as soon as it is there.
+
+    Runs are taken from ``asked`` when they are needed, so that a long file is never in memory as a whole.
+
+    Args:
+        asked: What is asked about.
+        attributor: A name, or an attributor of one's own. One with a ``concurrency`` above 1 is asked about that many
+            runs at the same time, in threads.
+
+    Yields:
+        An answer that is checked against its run; or the exception that this run ended with, while the others go on.
+
+    Raises:
+        ConfigError: ``attributor`` is not known.
+    """
+    chosen = get_attributor(attributor)
+    at_once = chosen.concurrency if isinstance(chosen, Concurrent) else 1
+    if at_once <= 1:
+        return (_answer(chosen, *one) for one in asked)
+    return _in_threads(chosen, asked, at_once)
+
+
+def _in_threads(attributor: Attributor, asked: Iterable[Asked], at_once: int) -> Iterator[Attribution | Exception]:
+    waiting: deque[Future[Attribution | Exception]] = deque()
+    pool = ThreadPoolExecutor(at_once, thread_name_prefix="tracer-hooks-diagnose")
+    try:
+        for trajectory, reference in asked:
+            context = contextvars.copy_context()
+            waiting.append(pool.submit(context.run, _answer, attributor, trajectory, reference))
+            if len(waiting) >= 2 * at_once:  # so that no thread waits for whoever reads the answers
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)  # after Ctrl-C nothing new is begun
+
+
+def _answer(attributor: Attributor, trajectory: Trajectory, reference: str | None) -> Attribution | Exception:
+    try:
+        return diagnose_trajectory(trajectory, attributor=attributor, reference=reference)
+    except Exception as error:  # handed to whoever reads the answers, in its place
+        return error

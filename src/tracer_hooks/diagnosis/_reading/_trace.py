@@ -1,0 +1,377 @@
+"""A trajectory made ready for the rules, and what its check or a reference says about the answer."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tracer_hooks._lazy import cached_property
+from tracer_hooks.diagnosis._reading._roles import Role, roles_of
+from tracer_hooks.diagnosis._reading._text import (
+    StepPassage,
+    canonical,
+    find_value,
+    is_number,
+    number_set,
+    numbers_in,
+    passages_of,
+    quoted_in,
+)
+from tracer_hooks.schema import RunOutcome, StepKind, Trajectory
+
+EXACT_STEPS = 400
+"""Steps of a run up to which every step may be compared with every other. In a longer one that would cost time by the
+square of its length, so there it is done for steps that stand near each other, or by what is looked up in a table."""
+_TEXT_BUDGET = 600_000
+"""Characters of one trajectory that patterns are matched against, so that size does not cost time."""
+_LONG_BUDGET = 1_600_000
+"""The same for a run of more than :data:`EXACT_STEPS` steps."""
+_LEAST, _MOST = 2_000, 20_000
+"""Characters of one text that are read, at least and at most: half from its head, half from its tail."""
+_LEAST_OF_LONG = 400
+"""The same, at least, in a run of more than :data:`EXACT_STEPS` steps."""
+_TERMINATE_ONLY = re.compile(
+    r"\W*(?:TERMINATE|DONE|STOP|END|FINISH(?:ED)?|APPROVED?|OK(?:AY)?|THANKS?|THANK YOU)\W*", re.I
+)
+_FIRST_WORDS = re.compile(r"^(?![ \t]*(?:```|~~~))[^\w\n]*(\w)", re.MULTILINE)
+
+
+def says_something(content: str) -> bool:
+    """Tell whether a message is more than a sign-off such as "TERMINATE"."""
+    return bool(content.strip()) and _TERMINATE_ONLY.fullmatch(content) is None
+
+
+def text_limit(steps: int) -> int:
+    """Characters that are read of one text of a run of so many steps."""
+    if steps > EXACT_STEPS:
+        return max(_LEAST_OF_LONG, min(_LEAST, _LONG_BUDGET // steps))
+    return max(_LEAST, min(_MOST, _TEXT_BUDGET // max(1, steps)))
+
+
+class Trace:
+    """What the rules see of a trajectory."""
+
+    def __init__(self, trajectory: Trajectory, reference: str | None = None) -> None:
+        self.trajectory = trajectory
+        self.reference = reference
+        self.steps = trajectory.steps
+        self.roles = roles_of(trajectory)
+        self._briefs: dict[int, bool] = {}
+        self.limit = text_limit(len(self.steps))
+        """Characters of one text that patterns are matched against: of a longer one its head and its tail."""
+        self._passages = [list(passages_of(step, self.limit)) for step in self.steps]
+
+    def passages(self, step: int, *parts: str) -> Iterator[StepPassage]:
+        """The texts of a step; all of them, or those of the named parts."""
+        return (one for one in self._passages[step] if not parts or one.part in parts)
+
+    def content(self, step: int) -> StepPassage | None:
+        """What the agent wrote in a step, when it wrote something."""
+        return next(self.passages(step, "content"), None)
+
+    def prose(self, step: int) -> str:
+        """What the agent wrote without code and JSON keys; may be empty."""
+        passage = self.content(step)
+        return passage.prose if passage is not None else ""
+
+    def locate(self, step: int, value: str, *parts: str) -> str | None:
+        """A quotation around ``value`` in a step; looks through the whole of the text."""
+        for passage in self.passages(step, *parts):
+            at = find_value(passage.raw, value)
+            if at >= 0:
+                return passage.quote_raw(at, at + len(value)) or None
+        return None
+
+    def first_words(self, step: int) -> str | None:
+        """The first sentence of a step that has a letter or a digit and is no code fence."""
+        for passage in self._passages[step]:
+            match = _FIRST_WORDS.search(passage.raw)
+            if match is not None:
+                return passage.quote_raw(match.start(1), match.start(1) + 1) or None
+        return None
+
+    @cached_property
+    def acts(self) -> list[int]:
+        """The steps of members of the team: no person and nobody who only reports. All steps when there is no other."""
+        own = [step.index for step in self.steps if self.roles[step.index] is Role.AGENT]
+        return own or [step.index for step in self.steps]
+
+    @cached_property
+    def final_text(self) -> str:
+        """The run's answer; the last agent's words when no answer is recorded."""
+        if self.trajectory.final_output and self.trajectory.final_output.strip():
+            return self.trajectory.final_output[-20_000:]
+        speaker = self.last_speaker
+        return self.steps[speaker].content[-20_000:] if speaker is not None else ""
+
+    @cached_property
+    def last_speaker(self) -> int | None:
+        """The last step in which an agent said more than that it is done."""
+        for index in reversed(self.acts):
+            step = self.steps[index]
+            if step.kind is StepKind.HANDOFF and not step.content.strip():
+                continue
+            if says_something(step.content):
+                return index
+            if step.tool_calls or step.error:
+                return index
+        return self.acts[-1] if self.acts else None
+
+    @cached_property
+    def task_numbers(self) -> set[str]:
+        """The numbers that the task names."""
+        given = number_set(self.trajectory.task[:20_000])
+        for index, role in enumerate(self.roles):
+            if role is Role.PERSON:
+                given |= number_set(self.steps[index].content[:20_000])
+        return given
+
+    def is_brief(self, step: int) -> bool:
+        """Tell whether a step only hands the task on, word for word, so that there is nothing yet to go wrong."""
+        known = self._briefs.get(step)
+        if known is None:
+            known = self._briefs[step] = self._hands_on(self.steps[step].content)
+        return known
+
+    def _hands_on(self, content: str) -> bool:
+        task = self._task_begins
+        if len(task) < 40 or len(content) <= len(task) + 200 or max(task.split(), key=len) not in content:
+            return False
+        text = " ".join(content[:20_000].split())
+        return task in text and len(text) > len(task) + 200
+
+    @cached_property
+    def _task_begins(self) -> str:
+        return " ".join(self.trajectory.task.split())[:200]
+
+    def author_before(self, step: int) -> int | None:
+        """Whose code or call a report at ``step`` is about: the nearest agent step with code, else the nearest one."""
+        end = bisect_left(self.acts, step)
+        for index in reversed(self.acts[max(0, end - 3) : end]):
+            if "```" in self.steps[index].content or self.steps[index].tool_calls:
+                return index
+        return self.acts[end - 1] if end else None
+
+    def consumers(self, step: int) -> Sequence[int]:
+        """Later steps that were shown the output of ``step``, as recorded in their inputs."""
+        return self._readers.get(step, ())
+
+    @cached_property
+    def _readers(self) -> dict[int, list[int]]:
+        readers: dict[int, list[int]] = defaultdict(list)
+        for later in self.steps:
+            for shown in {one.step for one in later.inputs if one.step is not None and one.step < later.index}:
+                readers[shown].append(later.index)
+        return dict(readers)
+
+    def next_act(self, step: int, *, agent: str | None = None) -> int | None:
+        """The next step of the team after ``step``, or of one agent in it."""
+        acts = self.acts if agent is None else self._acts_of.get(agent, [])
+        place = bisect_right(acts, step)
+        return acts[place] if place < len(acts) else None
+
+    def act_before(self, step: int, agent: str) -> int | None:
+        """The last step before ``step`` in which ``agent`` acts."""
+        acts = self._acts_of.get(agent, [])
+        place = bisect_left(acts, step)
+        return acts[place - 1] if place else None
+
+    @cached_property
+    def _acts_of(self) -> dict[str, list[int]]:
+        acts: dict[str, list[int]] = defaultdict(list)
+        for index in self.acts:
+            acts[self.steps[index].agent].append(index)
+        return dict(acts)
+
+    def said_after(self, step: int, number: str) -> bool:
+        """Tell whether an agent's words or arguments name ``number`` after ``step``."""
+        if len(self.steps) > EXACT_STEPS:
+            return self._numbers_said[1].get(canonical(number), -1) > step
+        later = range(step + 1, len(self.steps))
+        return any(self.locate(index, number, "content", "arguments") for index in later)
+
+    def said_by(self, step: int, number: str) -> bool:
+        """Tell whether words or arguments name a number, in canonical form, in ``step`` or before it."""
+        return self._numbers_said[0].get(number, len(self.steps)) <= step
+
+    @cached_property
+    def _numbers_said(self) -> tuple[dict[str, int], dict[str, int]]:
+        """The first and the last step that names each number, in what patterns are matched against."""
+        first: dict[str, int] = {}
+        last: dict[str, int] = {}
+        for index in range(len(self.steps)):
+            for passage in self.passages(index, "content", "arguments"):
+                for number in number_set(passage.text):
+                    first.setdefault(number, index)
+                    last[number] = index
+        return first, last
+
+
+_FILLER = r"that|the|an?|be|to|is|was|it|answer|value|result|output|total|of|say|contain|equal"
+_WORD = rf"[\s:=(]{{0,4}}(?:(?:{_FILLER})\W{{1,3}}){{0,4}}[\s:='\"`“(]{{0,4}}$"
+_EXPECTED = re.compile(
+    r"\b(?:expect(?:ed|s|ing)?|should(?: have)?(?: be(?:en)?)?|must(?: be)?|want(?:ed|s)?|correct|right"
+    r"|reference|gold(?:en)?"
+    r"|truth|target|instead of|missing|lacks?|needs?|rather than|not (?:in|equal to|found)|!=|contain(?:s"
+    r"|ing)?|mention)" + _WORD,
+    re.IGNORECASE,
+)
+_WRONG = re.compile(
+    r"\b(?:got|received?|actual(?:ly)?|but|was|were|found|returned|answered|gave|given|says?|said"
+    r"|observed|wrong|incorrect"
+    r"|saw|produced|is|not)" + _WORD,
+    re.IGNORECASE,
+)
+_ANSWER = re.compile(
+    r"(?:final answer|answer|result|total)\b(?:\s+(?:is|was|equals))?\s*[:=]?\s*\**\s*([^\n]{1,80})", re.IGNORECASE
+)
+
+# "expected Canberra, got Sydney": values without quotation marks.
+_BARE_WORD = re.compile(
+    r"\b(?:[Ee]xpected|[Gg]ot|[Rr]eceived|[Aa]ctual|instead of|should (?:be|say|contain))\s*:?\s+"
+    r"(?:(?:the|an?|to|be)\s+){0,2}([A-Za-z][\w'-]*(?: [A-Z][\w'-]*){0,3})"
+    r"(?=\s*(?:[,;.)!]|$|but\b|got\b|and\b|instead\b))"
+)
+_NO_VALUE = frozenset(
+    (
+        "no",
+        "nothing",
+        "none",
+        "wrong",
+        "false",
+        "true",
+        "answer",
+        "something",
+        "different",
+        "error",
+        "output",
+        "it",
+        "result",
+    )
+)
+
+# A capital letter that does not begin a sentence.
+_NAME = re.compile(r"(?<=[a-z,;:] )(?:[A-Z][a-z]{2,}(?: [A-Z][a-z]{2,})*)")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownOutcome:
+    """Values of the run's answer, as far as they are known."""
+
+    wrong: tuple[str, ...] = ()
+    """Values that the answer has and should not have, the surest first."""
+    expected: tuple[str, ...] = ()
+    """Values that the answer should have."""
+    answered: tuple[str, ...] = ()
+    """What the run answered, when it failed and nothing says which part of its answer is wrong."""
+
+
+def expected_values(trajectory: Trajectory, *, reference: str | None = None) -> tuple[str, ...]:
+    """The values of the right answer that a trajectory gives away, in its reference or in the check's reason.
+
+    For those who write something that an agent will read and must not tell it the answer.
+    """
+    trace = Trace(trajectory, reference if reference is not None else trajectory.reference)
+    found = list(read_outcome(trace).expected)
+    # Whatever the reason names and the run's own answer lacks may be the right answer, in whatever words it is put.
+    found += [value for value, _ in _values(trajectory.outcome_reason or "") if find_value(trace.final_text, value) < 0]
+    return tuple(dict.fromkeys(value for value in found if value.strip()))
+
+
+def read_outcome(trace: Trace) -> KnownOutcome:
+    """The wrong and the expected values of a run, from the check's reason and the reference."""
+    reason = (trace.trajectory.outcome_reason or "")[:4_000]
+    wrong, expected, unsure = _classify(reason)
+    if trace.reference and trace.reference.strip():
+        expected.insert(0, trace.reference.strip())
+    for value in unsure:
+        (wrong if find_value(trace.final_text, value) >= 0 else expected).append(value)
+    known = {canonical(value) for value in expected}
+    wrong = [part for value in wrong for part in _telling_parts(value, trace) if canonical(part) not in known]
+    if not wrong and expected and not any(find_value(trace.final_text, value) >= 0 for value in expected):
+        wrong = [value for value in _answers(trace) if canonical(value) not in known]
+    failed = trace.trajectory.outcome is RunOutcome.FAILED and bool(trace.trajectory.final_output)
+    answered = _answers(trace) if failed and not wrong and not expected else []
+    return KnownOutcome(tuple(dict.fromkeys(wrong)), tuple(dict.fromkeys(expected)), tuple(answered))
+
+
+def _telling_parts(value: str, trace: Trace) -> list[str]:
+    """A wrong value itself; of a whole sentence, which its last writer phrased, the number or name that it carries."""
+    if len(value.split()) <= 4:
+        return [value]
+    numbers = [m.group() for m in numbers_in(value) if canonical(m.group()) not in trace.task_numbers]
+    return numbers[-1:] or _names_in(value, trace) or [value]
+
+
+def _values(reason: str) -> list[tuple[str, int]]:
+    """Numbers and quoted strings with their places; a number inside a quoted string counts as part of it."""
+    quoted = list(quoted_in(reason))
+    covered = [(start, start + len(text) + 2) for text, start in quoted]
+    numbers = [
+        (match.group(), match.start())
+        for match in numbers_in(reason)
+        if not any(start <= match.start() < end for start, end in covered)
+    ]
+    words = [
+        (match.group(1), match.start(1))
+        for match in _BARE_WORD.finditer(reason)
+        if match.group(1).casefold() not in _NO_VALUE
+        and not any(start <= match.start(1) < end for start, end in covered)
+    ]
+    return sorted(quoted + numbers + words, key=lambda pair: pair[1])
+
+
+def _classify(reason: str) -> tuple[list[str], list[str], list[str]]:
+    wrong: list[str] = []
+    expected: list[str] = []
+    unsure: list[str] = []
+    previous_end = 0
+    for value, start in _values(reason):
+        before = reason[previous_end:start][-60:]
+        previous_end = start + len(value)
+        comparison = re.match(r"['\"`”]?\s*(?:!=|is not|does not equal)\s", reason[start + len(value) :])
+        if comparison and not _EXPECTED.search(before):
+            wrong.append(value)  # "41 != 42", as assertions put it: first what came, then what should have come
+        elif _EXPECTED.search(before):
+            expected.append(value)
+        elif _WRONG.search(before):
+            wrong.append(value)
+        else:
+            unsure.append(value)
+    return wrong, expected, unsure
+
+
+def _answers(trace: Trace) -> list[str]:
+    """What the run answered, when it is known to be wrong."""
+    text = trace.final_text.strip()
+    if not text:
+        return []
+    stated = [match.group(1) for match in _ANSWER.finditer(text)]
+    scope = stated[-1] if stated else text
+    numbers = [match.group() for match in numbers_in(scope)]
+    fresh = [number for number in numbers if canonical(number) not in trace.task_numbers] or numbers
+    numeric_expected = any(is_number(value) for value in _plain_expected(trace))
+    if fresh and (numeric_expected or len(scope) <= 60 or not trace.reference):
+        return [fresh[-1]]
+    names = _names_in(scope, trace)
+    if names:
+        return names
+    word = scope.strip().strip("*_ .'\"`")
+    return [word] if 0 < len(word) <= 60 and find_value(trace.trajectory.task, word) < 0 else []
+
+
+def _names_in(scope: str, trace: Trace) -> list[str]:
+    """The proper noun of a short answer that the task does not mention, when there is just one."""
+    if len(scope) > 400:
+        return []
+    found = dict.fromkeys(_NAME.findall(scope))
+    fresh = [name for name in found if find_value(trace.trajectory.task, name) < 0]
+    return fresh if len(fresh) == 1 else []
+
+
+def _plain_expected(trace: Trace) -> list[str]:
+    reason = trace.trajectory.outcome_reason or ""
+    return [trace.reference.strip()] if trace.reference else _classify(reason[:4_000])[1] + _classify(reason[:4_000])[2]

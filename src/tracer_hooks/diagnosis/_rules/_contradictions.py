@@ -1,0 +1,206 @@
+"""Replies that say something else than the tool result, or the colleague, that they rest on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tracer_hooks.diagnosis._reading._text import canonical, find_value, number_set, numbers_in, parsed_json
+from tracer_hooks.diagnosis._reading._trace import Trace
+from tracer_hooks.diagnosis._rules._signal import MODERATE, STRONG, Family, Signal
+from tracer_hooks.diagnosis._rules._tools import failure_text
+from tracer_hooks.schema import ErrorMode, StepKind
+
+_GENERIC = frozenset(
+    ("ok", "okay", "success", "succeeded", "done", "true", "false", "none", "null", "yes", "no", "sent", "saved")
+)
+_LABELLED = re.compile(
+    r"\b(?P<key>[A-Za-z][A-Za-z_]{2,30})\s*(?:is|was|are|=|:|of|at)\s*(?:about |only |now )?[$€£]?"
+    r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,12}(?:\.\d+)?)(?![\w]|[.,]\d)"
+)
+_COMMON_KEYS = frozenset(
+    (
+        "step",
+        "page",
+        "the",
+        "number",
+        "list",
+        "answer",
+        "result",
+        "section",
+        "version",
+        "option",
+        "attempt",
+        "and",
+        "there",
+        "which",
+        "that",
+        "this",
+    )
+)
+
+
+def contradicted_results(trace: Trace) -> Iterator[Signal]:
+    """Replies whose number or name differs from the short result of the agent's own tool call."""
+    for index in trace.acts:
+        reply = _reply_on(trace, index)
+        if reply is None:
+            continue
+        for call in trace.steps[index].tool_calls:
+            if failure_text(call) is not None or not call.result or len(call.result) > 2_000:
+                continue
+            found = _difference(trace, index, reply, call.result)
+            if found is None:
+                continue
+            value, sure = found.value, found.sure
+            used = sure and trace.said_after(reply, value)
+            yield Signal(
+                family=Family.CONTRADICTION,
+                step=reply,
+                weight=(STRONG if sure else MODERATE) + (MODERATE if used else 0.0),
+                mode=ErrorMode.FM_2_6 if trace.steps[reply].agent == trace.steps[index].agent else ErrorMode.FM_2_5,
+                why=found.told(trace.steps[reply].agent, call.name, index),
+                quote=found.quote,
+                value=value if sure else None,
+                kind=None if sure else "sign",
+            )
+
+
+def contradicted_colleagues(trace: Trace) -> Iterator[Signal]:
+    """A quantity that an agent was told one value for and gives another, unlabelled as a correction."""
+    said: dict[str, tuple[int, str]] = {}
+    for index in trace.acts:
+        passage = trace.content(index)
+        if passage is None or trace.is_brief(index):
+            continue
+        for match in list(_LABELLED.finditer(passage.prose))[:40]:
+            key, number = match.group("key").casefold(), canonical(match.group("number"))
+            if key in _COMMON_KEYS:
+                continue
+            earlier = said.setdefault(key, (index, number))
+            if earlier[1] == number or earlier[0] == index or trace.steps[earlier[0]].agent == trace.steps[index].agent:
+                continue
+            if _shown(trace, earlier[0], index) and find_value(passage.raw, earlier[1]) < 0:
+                yield Signal(
+                    family=Family.CONTRADICTION,
+                    step=index,
+                    weight=MODERATE,
+                    mode=ErrorMode.FM_2_5,
+                    why=f"{trace.steps[index].agent!r} gives {match.group('number')} for {key!r} here, and "
+                    f"{trace.steps[earlier[0]].agent!r} gave {earlier[1]} in step {earlier[0]}.",
+                    quote=passage.quote_at(match.start(), match.end()),
+                    value=match.group("number"),
+                    kind="sign",  # the same word may stand for two things
+                )
+                return
+
+
+def _reply_on(trace: Trace, index: int) -> int | None:
+    """The message that follows a tool call, by the same agent or by the next one."""
+    if not trace.steps[index].tool_calls:
+        return None
+    following = trace.next_act(index)
+    if following is None or trace.steps[following].kind is not StepKind.MESSAGE:
+        return None
+    return following if trace.steps[following].content.strip() else None
+
+
+class _Difference(NamedTuple):
+    """What a reply has in the place of a result."""
+
+    value: str
+    expected: str
+    """What the tool returned."""
+    quote: str | None
+    sure: bool
+    """Whether the value stands in plainly the same place; else the result is only left out."""
+
+    def told(self, speaker: str, tool: str, step: int) -> str:
+        """The sentence about the reply."""
+        if self.sure:
+            return (
+                f"{speaker!r} says {self.value} here, where the tool {tool!r} returned {self.expected} in step {step}."
+            )
+        return f"No word of {self.expected!r}, which the tool {tool!r} returned in step {step}, stands in this reply."
+
+
+def _difference(trace: Trace, call_step: int, reply: int, result: str) -> _Difference | None:
+    """What the reply has in the place of the result."""
+    passage = trace.content(reply)
+    if passage is None:
+        return None
+    labelled = _labelled_difference(result, passage.prose)
+    if labelled is not None:
+        start, end, value, expected = labelled
+        return _Difference(value, expected, passage.quote_at(start, end), sure=True)
+    result_numbers = number_set(result)
+    if len(result_numbers) == 1 and len(result.strip()) <= 200:
+        return _number_difference(trace, call_step, reply, next(iter(result_numbers)))
+    plain = result.strip().strip("\"'.")
+    if (
+        result_numbers
+        or not 2 < len(plain) <= 40
+        or "\n" in plain
+        or plain.casefold() in _GENERIC
+        or plain[:1] in "{[<"
+    ):
+        return None
+    words = [word for word in re.findall(r"\w{4,}", plain.casefold()) if word not in _GENERIC]
+    if not words or any(word in passage.raw.casefold() for word in words):
+        return None
+    return _Difference(plain, plain, None, sure=False)
+
+
+def _number_difference(trace: Trace, call_step: int, reply: int, expected: str) -> _Difference | None:
+    passage = trace.content(reply)
+    if passage is None or find_value(passage.raw, expected) >= 0:
+        return None
+    fresh = [match for match in numbers_in(passage.prose) if not _is_known(trace, call_step, canonical(match.group()))]
+    if len(fresh) != 1:
+        return None  # none: not about the number; several: it calculates with it
+    value = canonical(fresh[0].group())
+    if _is_rounding(value, expected):
+        return None
+    quote = passage.quote_at(fresh[0].start(), fresh[0].end())
+    return _Difference(fresh[0].group(), expected, quote, sure=True)
+
+
+def _is_known(trace: Trace, step: int, number: str) -> bool:
+    return number in trace.task_numbers or trace.said_by(step, number)
+
+
+def _labelled_difference(result: str, prose: str) -> tuple[int, int, str, str] | None:
+    """A number of a JSON result that the reply repeats under its key with another value; its place, and both values."""
+    text = result.strip()
+    if not text.startswith("{"):
+        return None
+    data = parsed_json(text)
+    if not isinstance(data, dict):
+        return None
+    fields = {
+        key.casefold(): value
+        for key, value in data.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    }
+    values = {canonical(str(value)) for value in fields.values()}
+    for match in _LABELLED.finditer(prose):
+        key, number = match.group("key").casefold(), canonical(match.group("number"))
+        if key in fields and number not in values and not _is_rounding(number, canonical(str(fields[key]))):
+            return match.start(), match.end(), match.group("number"), str(fields[key])
+    return None
+
+
+def _is_rounding(one: str, other: str) -> bool:
+    try:
+        first, second = float(one), float(other)
+    except ValueError:
+        return False
+    return abs(first - second) <= 0.02 * max(abs(first), abs(second)) and not (
+        first == int(first) and second == int(second)
+    )
+
+
+def _shown(trace: Trace, source: int, reader: int) -> bool:
+    inputs = trace.steps[reader].inputs
+    return source in {one.step for one in inputs} if inputs else reader - source <= 3

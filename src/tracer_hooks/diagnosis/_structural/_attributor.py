@@ -1,0 +1,333 @@
+"""The structural attributor: a conditional logit on interpretable features, saved files, and its evidence."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.metadata import entry_points
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, Protocol, Self
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from tracer_hooks._guard import guard
+from tracer_hooks.diagnosis._abstaining import INCOMPLETE, Refusal, suspicion
+from tracer_hooks.diagnosis._answering import AttributorAnswer, abstention, attribution_of, has_content
+from tracer_hooks.diagnosis._features import FeatureTable, View, features_of, table_of
+from tracer_hooks.diagnosis._protocol import FitReport, StepScores
+from tracer_hooks.diagnosis._rules._combine import trust_in
+from tracer_hooks.diagnosis._rules._signal import Family
+from tracer_hooks.diagnosis._structural._adapt import adapt
+from tracer_hooks.diagnosis._structural._fit import cases_of, fit_structural
+from tracer_hooks.diagnosis._structural._model import StructuralModel
+from tracer_hooks.diagnosis._structural._observations import Said, carried_on
+from tracer_hooks.diagnosis._structural._sentences import SENTENCES
+from tracer_hooks.diagnosis._structural._sureness import sharpened
+from tracer_hooks.diagnosis._weight_files import read_saved, write_saved
+from tracer_hooks.schema import AgentFault, Attribution, ErrorMode, Evidence, LabeledTrajectory, Step, Trajectory
+
+_LARGEST_NUMBER = 1e6
+"""No weight, share or threshold is anywhere near it; beyond, sums would overflow."""
+Number = Annotated[float, Field(ge=-_LARGEST_NUMBER, le=_LARGEST_NUMBER)]
+Factor = Annotated[float, Field(gt=0.0, le=_LARGEST_NUMBER)]
+Shares = Annotated[list[Number], Field(min_length=4, max_length=4)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+
+class _Logit(_Part):
+    prior_weight: Number
+    weights: dict[str, Number]
+
+
+class _Logits(_Part):
+    shared: _Logit
+    by_kind: dict[str, _Logit]
+
+
+class _Forest(_Part):
+    names: list[str]
+    roots: Annotated[list[int], Field(min_length=1)]
+    feature: list[int]
+    threshold: list[Annotated[float, Field(ge=-1e300, le=1e300)]]
+    left: list[int]
+    right: list[int]
+    value: list[Annotated[float, Field(ge=0.0, le=1.0)]]
+
+    @model_validator(mode="after")
+    def _are_trees(self) -> Self:
+        count = len(self.feature)
+        if not all(len(column) == count for column in (self.threshold, self.left, self.right, self.value)):
+            raise ValueError("the columns of the nodes differ in length")
+        if not all(0 <= root < count for root in self.roots):
+            raise ValueError("a tree begins at a node that is not there")
+        if not all(-1 <= asked < len(self.names) for asked in self.feature):
+            raise ValueError("a node asks for a feature that is not named")
+        for node, asked in enumerate(self.feature):
+            # Children stand behind their parent, so that nobody walks in a circle.
+            if asked >= 0 and not all(node < child < count for child in (self.left[node], self.right[node])):
+                raise ValueError(f"node {node} leads to one that is not behind it")
+        return self
+
+
+class _Mixing(_Part):
+    shares: Shares
+    by_kind: dict[str, Shares]
+
+
+class _Sureness(_Part):
+    step: Factor
+    agent: Factor
+
+
+class _Model(_Part):
+    steps: _Logits
+    agents: _Logits
+    forest: _Forest | None
+    mixing: _Mixing
+    sureness: _Sureness | None = None
+
+
+def refuse_unusable(data: dict[str, Any], features: tuple[str, ...]) -> None:
+    """Raise when ``data`` is no structural model over features of these names.
+
+    Raises:
+        ValueError: It is none; the message says what is wrong.
+    """
+    model = _Model.model_validate(data)
+    logits = chain.from_iterable((one.shared, *one.by_kind.values()) for one in (model.steps, model.agents))
+    read = dict.fromkeys(name for logit in logits for name in logit.weights)
+    read.update(dict.fromkeys(() if model.forest is None else model.forest.names))
+    unknown = next((name for name in read if name not in features), None)
+    if unknown is not None:
+        raise ValueError(f"it reads {unknown!r}, which no feature of this release gives")
+
+
+_MOST_SENTENCES = 3
+_LEAST = 0.15
+"""Log-odds below which a feature is not worth mentioning."""
+_AWAY = 0.5
+"""Standard deviations above the run's mean from which a step is said to have an amount."""
+_PLACE = "Its place in the run speaks for it: "
+_ONLY_PLACE = "Nothing that was said or done in this step stands out; it is listed since "
+
+
+def evidence_for(
+    view: View, table: FeatureTable, step: int, contributions: Sequence[tuple[str, float]]
+) -> tuple[Evidence, ...]:
+    """The strongest features of a step as evidence.
+
+    Shown is only what the step has and what speaks for it: an absent feature with a negative weight is no finding, and
+    neither is one whose sentence the text of the step does not bear out. Where a step stands is told last, as what it
+    is.
+
+    Args:
+        view: The trajectory.
+        table: Its features.
+        step: The step that is named.
+        contributions: What each feature adds to its log-odds, the largest first.
+    """
+    told = _told(view, table, step, contributions)
+    found = [one for one in told if not one.is_place][:_MOST_SENTENCES]
+    evidence = [_evidence(step, said, odds) for said, odds, _ in found]
+    places = [one for one in told if one.is_place][:1]
+    carried = carried_on(view, step) if places else None
+    if carried is not None and all(carried.text != one.why for one in evidence):
+        evidence.append(_evidence(step, carried, None))  # what makes the place of a step count
+    ruled = any(one.step == step and one.family is not Family.POSITION for one in view.signals)
+    start = _PLACE if ruled or any(one.step == step for one in evidence) else _ONLY_PLACE
+    listed = [
+        Evidence(step=step, quote=said.quote, why=f"{start}{said.text}.", weight=odds) for said, odds, _ in places
+    ]
+    return (*evidence, *listed)
+
+
+def _evidence(step: int, said: Said, odds: float | None) -> Evidence:
+    about = step if said.about is None else said.about
+    return Evidence(step=about, quote=said.quote, why=said.text, weight=odds)
+
+
+class _Told(NamedTuple):
+    said: Said
+    odds: float
+    is_place: bool
+
+
+def _told(view: View, table: FeatureTable, step: int, contributions: Sequence[tuple[str, float]]) -> list[_Told]:
+    """A sentence for each feature that the step has and that speaks for it, the strongest first; each sentence once."""
+    ruled = {signal.family for signal in view.signals if signal.step == step}
+    found: dict[str, _Told] = {}
+    for name, odds in contributions:
+        sentence = SENTENCES.get(name)
+        if odds < _LEAST or sentence is None or ruled & set(sentence.covered_by) or not has_feature(table, step, name):
+            continue
+        said = sentence.tell(view, step)
+        if said is None:
+            continue
+        before = found.get(said.text)
+        summed = odds + (before.odds if before is not None else 0.0)
+        found[said.text] = _Told(said, round(summed, 2), sentence.is_place)
+    return sorted(found.values(), key=lambda one: -one.odds)
+
+
+def has_feature(table: FeatureTable, step: int, name: str) -> bool:
+    """Tell whether a step has a feature: a flag that is set, or an amount clearly above the mean of the run."""
+    column = table.values[:, table.names.index(name)]
+    value = float(column[step])
+    if value <= 0.0:
+        return False
+    is_flag = bool(np.isin(column, (0.0, 1.0)).all())
+    return is_flag or value >= float(column.mean()) + _AWAY * float(column.std())
+
+
+VERSION = 1
+"""Of the answers of the model as it is shipped."""
+SAVED = 2
+"""Of fitted models, and of how they are written; version 1 had one logit for all kinds of teams."""
+AGENT_HEADS = "tracer_hooks.agent_heads"
+"""Entry points of this group tell which agents of a run are at fault, and how: see :class:`AgentHead`."""
+
+
+class StructuralAttributor:
+    """Judges a run by what stands out in its structure, and can be fitted to labelled runs of one's own team.
+
+    It reads no world knowledge into a run: an answer that is wrong without any sign of it in the trajectory is put down
+    to a prior, with a confidence that says so.
+    """
+
+    name = "structural"
+
+    def __init__(self, model: StructuralModel | None = None) -> None:
+        self._model = model or StructuralModel()
+
+    def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
+        """Diagnose one run; see :class:`~tracer_hooks.diagnosis.Attributor`."""
+        began = time.perf_counter()
+        answer = self._judge(trajectory, reference)
+        return answer.model_copy(update={"elapsed_s": time.perf_counter() - began})
+
+    def score(self, trajectory: Trajectory, *, reference: str | None = None) -> StepScores | None:
+        """Log-beliefs over the steps; None for a trajectory with nothing in it."""
+        if not has_content(trajectory):
+            return None
+        return self._scores(View(trajectory, reference))
+
+    def fit(self, labeled: Sequence[LabeledTrajectory], *, seed: int = 0) -> tuple[StructuralAttributor, FitReport]:
+        """Adapt the model to labelled trajectories, and measure what that gains; needs the extra ``fit``.
+
+        The measuring fits again without each fifth of the questions, and takes most of the time: about a minute for a
+        hundred runs. :meth:`fitted` leaves it out.
+
+        Raises:
+            AttributionError: Fewer than five of them have a decisive step.
+            MissingExtraError: scikit-learn or scipy is not installed.
+        """
+        model, report = fit_structural(labeled, shipped=self._model, seed=seed)
+        return StructuralAttributor(model), report
+
+    def fitted(self, labeled: Sequence[LabeledTrajectory], *, seed: int = 0) -> StructuralAttributor:
+        """The same as :meth:`fit` without the measuring.
+
+        Raises:
+            AttributionError: Fewer than five of them have a decisive step.
+            MissingExtraError: scikit-learn or scipy is not installed.
+        """
+        return StructuralAttributor(adapt(cases_of(labeled), seed=seed))
+
+    def save(self, directory: Path) -> None:
+        """Write the model to ``directory``, for ``--attributor DIRECTORY``."""
+        write_saved(directory, name=self.name, version=SAVED, model=self._model.to_json())
+
+    @classmethod
+    def load(cls, directory: Path) -> StructuralAttributor:
+        """What :meth:`save` wrote.
+
+        Raises:
+            AttributionError: The directory holds something else, or another version; it says which command fits anew.
+        """
+
+        def made(data: dict[str, Any]) -> StructuralModel:
+            refuse_unusable(data, _feature_names())
+            return StructuralModel.from_json(data)
+
+        return cls(read_saved(directory, name=cls.name, version=SAVED, make=made))
+
+    def _judge(self, trajectory: Trajectory, reference: str | None) -> Attribution:
+        signature = f"{self.name}/{SAVED}+fit" if self._model.is_fitted else f"{self.name}/{VERSION}"
+        if not has_content(trajectory):
+            return abstention(trajectory, Refusal(INCOMPLETE), attributor=signature)
+        view = View(trajectory, reference)
+        scores = self._scores(view)
+        belief, sure_of_agent = self._belief(view, scores)
+        suspected = suspicion(view.trace, view.signals, view)
+        if suspected.refused is not None:
+            return abstention(trajectory, suspected.refused, attributor=signature, belief=belief)
+        answer = AttributorAnswer(
+            belief=belief,
+            agent_belief=sure_of_agent,
+            scores=scores,
+            signals=view.signals,
+            symptoms=suspected.evidence,
+            faults=_faults(scores, trajectory),
+        )
+        return attribution_of(view.trace, answer, attributor=signature)
+
+    def _belief(self, view: View, scores: StepScores) -> tuple[list[float], float | None]:
+        """How sure each step is; and, where labels have told, the agent of the likeliest one."""
+        belief = np.array(scores.belief())
+        best = int(belief.argmax())
+        if not self._model.is_fitted:
+            top = sorted((one for one in view.signals if one.step == best), key=lambda one: -one.weight)
+            return [float(one) for one in belief * trust_in(top, view.count)], None
+        sure, own = self._model.sureness, np.array([agent == view.agents[best] for agent in view.agents])
+        steps = sharpened(np.array(scores.steps), sure.of_step(float(belief[best])))
+        return [float(one) for one in steps], sure.of_agent(float(belief[own].sum()))
+
+    def _scores(self, view: View) -> StepScores:
+        table = table_of(view)
+        logits = self._model.logits(table, view.agents)
+        best = int(logits.argmax())
+        evidence = evidence_for(view, table, best, self._model.contributions(table, best))
+        head = agent_head()
+        agents, modes = ({}, {}) if head is None else head.log_odds(table, view.trajectory)
+        return StepScores(steps=tuple(float(one) for one in logits), agents=agents, modes=modes, evidence=evidence)
+
+
+class AgentHead(Protocol):
+    """Tells which agents of a run are at fault, and with which error modes; tracer-hooks-models brings one."""
+
+    def log_odds(
+        self, table: FeatureTable, trajectory: Trajectory
+    ) -> tuple[Mapping[str, float], Mapping[tuple[str, ErrorMode], float]]:
+        """Log-odds that each agent is at fault, and of each pair of agent and error mode."""
+        ...
+
+    def faults_of(self, scores: StepScores, trajectory: Trajectory) -> tuple[AgentFault, ...]:
+        """Who is at fault in a team of a kind that it has learnt from; empty for every other team."""
+        ...
+
+
+@cache
+def agent_head() -> AgentHead | None:
+    """The installed head over agents and error modes, looked for once; None where there is none."""
+    for point in entry_points(group=AGENT_HEADS):
+        with guard(f"load the agent head {point.value!r}"):
+            found: AgentHead = point.load()()
+            return found
+    return None
+
+
+@cache
+def _feature_names() -> tuple[str, ...]:
+    """They are the same for every run."""
+    return features_of(Trajectory(run_id="-", steps=(Step(index=0, agent="-"),))).names
+
+
+def _faults(scores: StepScores, trajectory: Trajectory) -> tuple[AgentFault, ...]:
+    head = agent_head()
+    return () if head is None else head.faults_of(scores, trajectory)

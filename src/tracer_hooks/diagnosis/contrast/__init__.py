@@ -1,0 +1,30 @@
+"""``contrast``: a failed run beside passing runs of the same team."""
+
+from tracer_hooks.diagnosis.contrast._attributor import (
+    NO_COMPARISON,
+    ContrastAttributor,
+    ContrastOptions,
+    GivenRuns,
+    RunSource,
+)
+from tracer_hooks.diagnosis.contrast._comparison import DivergenceKind, Mark
+from tracer_hooks.diagnosis.contrast._divergence import Divergences
+from tracer_hooks.diagnosis.contrast._pairing import Alignment, align
+from tracer_hooks.diagnosis.contrast._spectrum import Formula, famas, scaled, suspiciousness
+
+__all__ = [
+    "NO_COMPARISON",
+    "Alignment",
+    "ContrastAttributor",
+    "ContrastOptions",
+    "DivergenceKind",
+    "Divergences",
+    "Formula",
+    "GivenRuns",
+    "Mark",
+    "RunSource",
+    "align",
+    "famas",
+    "scaled",
+    "suspiciousness",
+]

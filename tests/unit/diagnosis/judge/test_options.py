@@ -1,0 +1,156 @@
+"""Settings from arguments and from the environment."""
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+
+import pytest
+
+from tracer_hooks.diagnosis.judge import JudgeAttributor, JudgeBudget, JudgeOptions, _options
+from tracer_hooks.errors import ConfigError
+from tracer_hooks.testing import ScriptedLLM
+
+from ._runs import shop_run, verdict
+
+GUIDE = Path(__file__).resolve().parents[4] / "docs" / "guides" / "judge.md"
+
+
+@pytest.fixture(autouse=True)
+def no_settings_of_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    for name in [name for name in os.environ if name.startswith("TRACER_HOOKS_JUDGE_")]:
+        monkeypatch.delenv(name)
+
+
+def set_all(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
+    for name, value in values.items():
+        monkeypatch.setenv(f"TRACER_HOOKS_JUDGE_{name}", value)
+
+
+def test_every_setting_can_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_all(
+        monkeypatch, MODEL="m", BASE_URL="http://127.0.0.1:9/v1", EXTRA_BODY='{"a": 1}', PROTOCOL="shortlist",
+        CONTEXT="9000", BUDGET="calls=7, tokens=none,seconds=8.5", TIMEOUT="9",
+    )  # fmt: skip
+    assert JudgeOptions.from_env() == JudgeOptions(
+        model="m", base_url="http://127.0.0.1:9/v1", extra_body={"a": 1}, protocol="shortlist", context_tokens=9000,
+        budget=JudgeBudget(calls=7, tokens=None, seconds=8.5), timeout_s=9,
+    )  # fmt: skip
+
+
+def test_a_limit_that_the_budget_does_not_name_keeps_its_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_all(monkeypatch, BUDGET="tokens=1000")
+    assert JudgeOptions.from_env().budget == JudgeBudget(tokens=1000)
+
+
+def test_there_are_eight_variables_at_most() -> None:
+    assert len(_options._READERS) + 1 <= 8  # and the key
+
+
+GONE = (
+    "API_KEY_ENV", "PROPOSER", "TOP_K", "ROTATIONS", "LOGPROBS", "REPLY", "WINDOW", "OVERLAP", "STEP_CHARS",
+    "TEMPERATURE", "SEED", "CALLS", "TOKENS", "SECONDS", "ATTEMPTS", "CONCURRENCY", "CACHE", "LOG",
+)  # fmt: skip
+
+
+def test_every_variable_that_went_is_said_once_with_what_to_use(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(_options, "_warned_of", set())
+    set_all(monkeypatch, **dict.fromkeys(GONE, "7"))
+    with caplog.at_level(logging.WARNING, logger="tracer_hooks"):
+        assert JudgeOptions.from_env() == JudgeOptions()
+        JudgeOptions.from_env()
+    told = dict(record.getMessage().split(" is no longer read: ") for record in caplog.records)
+    assert set(told) == {f"TRACER_HOOKS_JUDGE_{name}" for name in GONE}
+    assert len(caplog.records) == len(GONE)
+    assert told["TRACER_HOOKS_JUDGE_CALLS"] == "set TRACER_HOOKS_JUDGE_BUDGET=calls=..."
+    assert "JudgeOptions(reply_tokens=...)" in told["TRACER_HOOKS_JUDGE_REPLY"]
+    assert "TRACER_HOOKS_STORE=off" in told["TRACER_HOOKS_JUDGE_CACHE"]
+    for sentence in told.values():
+        for option in re.findall(r"JudgeOptions\((\w+)=", sentence):
+            assert hasattr(JudgeOptions(), option)
+
+
+@pytest.mark.parametrize(("protocol", "instead"), [("ranked", "use 'shortlist'"), ("windowed", "'auto' reads runs")])
+def test_a_protocol_that_went_names_its_successor(protocol: str, instead: str) -> None:
+    with pytest.raises(ConfigError, match=instead):
+        JudgeOptions(protocol=protocol)  # type: ignore[arg-type]
+
+
+def test_without_variables_the_defaults_hold() -> None:
+    assert JudgeOptions.from_env() == JudgeOptions()
+
+
+def test_an_argument_goes_before_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_all(monkeypatch, MODEL="m", CONTEXT="5000")
+    assert JudgeOptions.from_env(context_tokens=6000) == JudgeOptions(model="m", context_tokens=6000)
+    with pytest.raises(ConfigError, match="unknown option 'sede'"):
+        JudgeOptions.from_env(sede=1)
+
+
+def test_without_a_store_of_runs_no_replies_are_kept_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACER_HOOKS_STORE", "off")
+    assert JudgeOptions.from_env().cache_dir is None
+    assert JudgeOptions.from_env(cache_dir=Path("replies")).cache_dir == Path("replies")
+    monkeypatch.delenv("TRACER_HOOKS_STORE")
+    assert JudgeOptions.from_env().cache_dir == Path(".tracer_hooks/judge")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("CONTEXT", "five", "a whole number"),
+        ("BUDGET", "calls=many", "limits such as 'calls=50,"),
+        ("BUDGET", "money=5", "limits such as 'calls=50,"),
+        ("BUDGET", "7", "limits such as 'calls=50,"),
+        ("BUDGET", "calls=0", "limits such as 'calls=50,"),
+        ("TIMEOUT", "soon", "a number"),
+        ("EXTRA_BODY", "[1]", "a JSON object"),
+        ("EXTRA_BODY", "{", "a JSON object"),
+    ],
+)
+def test_a_variable_that_cannot_be_read_is_named(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, expected: str
+) -> None:
+    set_all(monkeypatch, **{name: value})
+    with pytest.raises(ConfigError, match=re.escape(f"TRACER_HOOKS_JUDGE_{name} is {value!r}, expected {expected}")):
+        JudgeOptions.from_env()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("protocol", "guess"), ("top_k", 0), ("context_tokens", 10), ("temperature", -1), ("timeout_s", float("nan"))],
+)
+def test_a_value_that_cannot_be_used_is_refused(name: str, value: object) -> None:
+    with pytest.raises(ConfigError, match=f"{name}="):
+        JudgeOptions(**{name: value})  # type: ignore[arg-type]
+
+
+def test_a_reply_must_leave_room_for_the_prompt() -> None:
+    with pytest.raises(ConfigError, match="half of context_tokens=2048"):
+        JudgeOptions(context_tokens=2_048, reply_tokens=1_500)
+
+
+def test_without_a_model_the_message_says_exactly_what_to_set() -> None:
+    with pytest.raises(ConfigError) as raised:
+        JudgeAttributor()
+    for said in ("TRACER_HOOKS_JUDGE_MODEL", "TRACER_HOOKS_JUDGE_BASE_URL", "a directory with a transformers model"):
+        assert said in str(raised.value)
+
+
+def test_an_attributor_made_without_arguments_reads_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ScriptedLLM([verdict()]) as llm:
+        set_all(monkeypatch, MODEL="m", BASE_URL=llm.base_url)
+        monkeypatch.setenv("TRACER_HOOKS_STORE", "off")
+        assert JudgeAttributor().attribute(shop_run()).attributor == "judge/2 all-at-once m"
+
+
+def test_the_guide_and_the_module_name_the_same_variables() -> None:
+    pattern = re.compile(r"TRACER_HOOKS_JUDGE_[A-Z_]*[A-Z]")
+    read = {_options.variable_of(name) for name in _options._READERS} | {"TRACER_HOOKS_JUDGE_API_KEY"}
+    assert set(pattern.findall(GUIDE.read_text(encoding="utf-8"))) == read
+    assert set(pattern.findall(_options.__doc__ or "")) == read

@@ -1,0 +1,237 @@
+"""Whatever stands in a fitted attributor's files, loading gives one that answers, or an error that names the file."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracer_hooks import _files
+from tracer_hooks.diagnosis import _weight_files, get_attributor
+from tracer_hooks.diagnosis._abstaining import FailureDetector
+from tracer_hooks.diagnosis._features import features_of
+from tracer_hooks.diagnosis._structural import StructuralAttributor
+from tracer_hooks.errors import AttributionError
+from tracer_hooks.schema import RunOutcome, Step, Trajectory
+from tracer_hooks_models import _shipped
+
+RUN = Trajectory(
+    run_id="r",
+    task="add 2 and 3",
+    steps=(Step(index=0, agent="a", content="2+3=6"), Step(index=1, agent="b", content="The answer is 6")),
+    outcome=RunOutcome.FAILED,
+)
+NAMES = features_of(RUN).names
+LOGITS = {"shared": {"prior_weight": 1.0, "weights": {NAMES[0]: 0.5}}, "by_kind": {}}
+FOREST = {
+    "names": [NAMES[0], NAMES[1]],
+    "roots": [0],
+    "feature": [1, -1, -1],
+    "threshold": [0.5, 0.0, 0.0],
+    "left": [1, 0, 0],
+    "right": [2, 0, 0],
+    "value": [0.0, 0.2, 0.8],
+}
+MIXING = {"shares": [0.5, 0.2, 0.2, 0.1], "by_kind": {"teams that take turns": [0.5, 0.2, 0.2, 0.1]}}
+MODEL = {"steps": LOGITS, "agents": LOGITS, "forest": FOREST, "mixing": MIXING, "sureness": {"step": 1.1, "agent": 0.6}}
+OPTIONAL = ("model", "sureness")
+"""Files of before it do without."""
+Place = tuple[str | int, ...]
+
+ODD: tuple[Any, ...] = (None, "x", [], {}, True, float("nan"), float("inf"), 1e308, 10**400, [[1]])
+NUMBERS: tuple[Place, ...] = (
+    ("model", "steps", "shared", "prior_weight"),
+    ("model", "agents", "shared", "weights", NAMES[0]),
+    ("model", "mixing", "shares", 0),
+    ("model", "mixing", "by_kind", "teams that take turns", 3),
+    ("model", "forest", "value", 1),
+    ("model", "sureness", "agent"),
+    ("version",),
+)
+"""Each of these gets every odd value."""
+OTHERS: tuple[tuple[Place, Any], ...] = (
+    (("model",), []),
+    (("model", "steps"), None),
+    (("model", "steps", "shared", "weights"), {"no such feature": 1.0}),
+    (("model", "steps", "by_kind"), {"x": {}}),
+    (("model", "agents", "by_kind"), []),
+    (("model", "mixing"), "x"),
+    (("model", "mixing", "shares"), [0.5, 0.5]),
+    (("model", "mixing", "by_kind"), {"teams that take turns": []}),
+    (("model", "forest"), []),
+    (("model", "forest", "names"), ["no such feature", NAMES[1]]),
+    (("model", "forest", "names"), []),
+    (("model", "forest", "roots"), []),
+    (("model", "forest", "roots"), [-1]),
+    (("model", "forest", "roots"), [3]),
+    (("model", "forest", "feature"), [2, -1, -1]),
+    (("model", "forest", "feature"), [-2, -1, -1]),
+    (("model", "forest", "feature"), [1, 1, 1]),
+    (("model", "forest", "left"), [0, 0, 0]),
+    (("model", "forest", "left"), [9, 0, 0]),
+    (("model", "forest", "right"), [2.5, 0, 0]),
+    (("model", "forest", "right"), [2]),
+    (("model", "forest", "value"), [0.0, 0.2, 7.0]),
+    (("model", "forest", "threshold"), ["0.5", 0.0, 0.0]),
+    (("model", "sureness", "step"), 0.0),
+    (("model", "more"), 1),
+)
+RAW: tuple[bytes, ...] = (
+    b"", b"[", b"[]", b"null", b"5", b'{"version": 2}', b"\xff\xfe", b"[" * 100_000, b'{"version": NaN, "model": {}}',
+    b'{"a":' * 500 + b"1" + b"}" * 500, b"\x1f\x8b\x08\x00", b"PK\x03\x04", b"\x80\x04\x95",
+)  # fmt: skip
+
+
+def document() -> dict[str, Any]:
+    whole: dict[str, Any] = json.loads(json.dumps({"attributor": "structural", "version": 2, "model": MODEL}))
+    return whole
+
+
+def put(data: Any, place: Place, value: Any) -> Any:
+    holder = data
+    for key in place[:-1]:
+        holder = holder[key]
+    holder[place[-1]] = value
+    return data
+
+
+def places(value: Any, here: Place = ()) -> list[Place]:
+    items = value.items() if isinstance(value, dict) else ()
+    return [place for key, one in items for place in ((*here, key), *places(one, (*here, key)))]
+
+
+def refused(folder: Path, file: Path) -> None:
+    with pytest.raises(AttributionError) as caught:
+        get_attributor(folder)
+    assert str(file) in str(caught.value)
+    assert len(str(caught.value)) < 1000 + 2 * len(str(file))
+
+
+def test_the_model_that_is_tampered_with_is_good(tmp_path: Path) -> None:
+    (tmp_path / "structural.json").write_text(json.dumps(document()))
+    assert get_attributor(tmp_path).attribute(RUN).run_id == "r"
+
+
+@pytest.mark.parametrize("value", ODD, ids=lambda value: str(value)[:12])
+@pytest.mark.parametrize("place", NUMBERS, ids=lambda place: str(place[-1])[:20])
+def test_a_number_that_is_something_else_is_refused(tmp_path: Path, place: Place, value: Any) -> None:
+    file = tmp_path / "structural.json"
+    file.write_text(json.dumps(put(document(), place, value)))
+    refused(tmp_path, file)
+
+
+@pytest.mark.parametrize(("place", "value"), OTHERS)
+def test_a_part_that_does_not_fit_is_refused(tmp_path: Path, place: Place, value: Any) -> None:
+    file = tmp_path / "structural.json"
+    file.write_text(json.dumps(put(document(), place, value)))
+    refused(tmp_path, file)
+
+
+@pytest.mark.parametrize("raw", RAW, ids=lambda raw: repr(raw[:12]))
+def test_a_file_that_is_no_model_is_refused(tmp_path: Path, raw: bytes) -> None:
+    file = tmp_path / "structural.json"
+    file.write_bytes(raw)
+    refused(tmp_path, file)
+
+
+def test_a_missing_part_is_refused_or_not_needed(tmp_path: Path) -> None:
+    file = tmp_path / "structural.json"
+    free = {("attributor",), OPTIONAL, ("model", "steps", "shared", "weights", NAMES[0])}
+    for place in places(document()):
+        whole = document()
+        holder = whole
+        for key in place[:-1]:
+            holder = holder[key]
+        del holder[place[-1]]  # type: ignore[arg-type]
+        file.write_text(json.dumps(whole))
+        optional = place in free or place[-1] in (NAMES[0], "teams that take turns")
+        if optional:
+            get_attributor(tmp_path).attribute(RUN)
+        else:
+            refused(tmp_path, file)
+
+
+@pytest.mark.parametrize(
+    "shares",
+    [
+        {"../structural": 1.0}, {"..": 1.0}, {".": 1.0}, {"": 1.0}, {"/etc": 1.0}, {"a/b": 1.0}, {"a\x00": 1.0},
+        {"structural": "x"}, {"structural": None}, {"structural": float("inf")}, {"structural": -1.0}, {}, [], None,
+        {"structural": True},
+    ],
+)  # fmt: skip
+def test_an_ensemble_reads_only_folders_in_its_own(tmp_path: Path, shares: Any) -> None:
+    folder = ensemble(tmp_path, shares)
+    refused(folder, folder / "ensemble.json")
+
+
+def test_an_ensemble_does_not_follow_a_link(tmp_path: Path) -> None:
+    folder = ensemble(tmp_path, {"again": 1.0, "structural": 1.0})
+    os.symlink(folder, folder / "again")
+    refused(folder, folder / "ensemble.json")
+
+
+def test_an_ensemble_of_folders_in_its_own_is_read(tmp_path: Path) -> None:
+    folder = ensemble(tmp_path, {"structural": 1.0})
+    assert get_attributor(folder).attribute(RUN).run_id == "r"
+
+
+def ensemble(tmp_path: Path, shares: Any) -> Path:
+    folder = tmp_path / "ensemble"
+    for member in (tmp_path / "structural", folder / "structural"):
+        member.mkdir(parents=True)
+        (member / "structural.json").write_text(json.dumps(document()))
+    saved = {"attributor": "ensemble", "version": 1, "model": {"shares": shares}}
+    (folder / "ensemble.json").write_text(json.dumps(saved))
+    return folder
+
+
+@pytest.mark.parametrize("value", [None, "x", [], float("nan"), 10**400, True])
+@pytest.mark.parametrize("key", ["weights", "intercept", "threshold"])
+def test_a_detector_of_odd_values_is_refused(key: str, value: Any) -> None:
+    data = json.loads(FailureDetector.shipped().to_json())
+    with pytest.raises(AttributionError, match="not the weights of a failure detector"):
+        FailureDetector.from_json(json.dumps({**data, key: value}))
+
+
+@pytest.mark.parametrize("path", _weight_files.SHIPPED_SHA256, ids=lambda path: path.name)
+def test_code_and_shipped_files_agree(path: Path) -> None:
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == _weight_files.SHIPPED_SHA256[path], (
+        f"{path.name} was changed without its sum in _weight_files.py"
+    )
+
+
+def test_every_shipped_file_is_pinned() -> None:
+    roots = Path(_weight_files.__file__).parent, Path(_shipped.__file__).parent
+    folders = [folder for root in roots for folder in root.rglob("weights")]
+    files = {path for folder in folders for path in folder.iterdir() if path.suffix != ".md"}
+    assert files == set(_weight_files.SHIPPED_SHA256)
+
+
+def test_a_shipped_file_that_was_changed_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "detector.json"
+    file.write_text("{}")
+    monkeypatch.setitem(_weight_files.SHIPPED_SHA256, file, "0" * 64)
+    with pytest.raises(AttributionError, match=r"detector\.json' are not those of this version.*force-reinstall"):
+        _weight_files.read_weights(file, dict, what="detector", again="")
+
+
+@pytest.mark.parametrize("breaks", ["fsync", "replace"])
+def test_a_write_that_fails_leaves_the_old_attributor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, breaks: str
+) -> None:
+    StructuralAttributor().save(tmp_path)
+    before = (tmp_path / "structural.json").read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    owner: Any = _files.os if breaks == "fsync" else Path  # type: ignore[attr-defined]
+    broken: Callable[..., None] = full
+    monkeypatch.setattr(owner, breaks, broken)
+    with pytest.raises(OSError, match="No space left"):
+        StructuralAttributor().save(tmp_path)
+    assert (tmp_path / "structural.json").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["structural.json"]
