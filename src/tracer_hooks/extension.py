@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from tracer_hooks.diagnosis._answering import has_content as has_content
     from tracer_hooks.diagnosis._features import FeatureTable as FeatureTable
     from tracer_hooks.diagnosis._features import features_of as features_of
-    from tracer_hooks.diagnosis._reading import Trace as Trace
+    from tracer_hooks.diagnosis._reading import RunReading as RunReading
     from tracer_hooks.diagnosis._reading._roles import Role as Role
     from tracer_hooks.diagnosis._reading._roles import fold as fold
     from tracer_hooks.diagnosis._reading._roles import roles_of as roles_of
-    from tracer_hooks.diagnosis._reading._trace import EXACT_STEPS as EXACT_STEPS
-    from tracer_hooks.diagnosis._reading._trace import text_limit as text_limit
+    from tracer_hooks.diagnosis._reading._run import EXACT_STEPS as EXACT_STEPS
+    from tracer_hooks.diagnosis._reading._run import text_limit as text_limit
     from tracer_hooks.diagnosis._structural._attributor import AgentHead as AgentHead
     from tracer_hooks.diagnosis._weight_files import finite as finite
     from tracer_hooks.diagnosis._weight_files import pin_weights as pin_weights

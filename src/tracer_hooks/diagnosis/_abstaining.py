@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from tracer_hooks._reading import parse_json
-from tracer_hooks.diagnosis._failure_signals import SIGNALS, SYMPTOMS, findings_of
+from tracer_hooks.diagnosis._failure_signals import SIGNALS, SYMPTOMS, amounts_of
 from tracer_hooks.diagnosis._features import FeatureTable, View
-from tracer_hooks.diagnosis._reading._trace import Trace
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._rules import signals_of
 from tracer_hooks.diagnosis._rules._errors import outage
 from tracer_hooks.diagnosis._rules._signal import DECISIVE, Family, Signal
@@ -92,7 +92,7 @@ class FailureDetector:
         if not trajectory.steps:
             return Detection(_logistic(self.intercept), ())
         reasons = []
-        for name, found in findings_of(trajectory, table, view).items():
+        for name, found in amounts_of(trajectory, table, view).items():
             contribution = self.weights.get(name, 0.0) * found.value
             if contribution > 0:
                 reasons.append(Reason(name, contribution, found.step, found.quote))
@@ -178,7 +178,7 @@ class Suspicion:
     """Why a run whose outcome is not known is held to have failed."""
 
 
-def suspicion(trace: Trace, signals: Sequence[Signal], view: View | None = None) -> Suspicion:
+def suspicion(trace: RunReading, signals: Sequence[Signal], view: View | None = None) -> Suspicion:
     """Tell whether to name somebody.
 
     A run that is known to have failed has a cause, unless the model endpoint broke down under it. A run that is known
@@ -213,12 +213,12 @@ def blames_environment(found: Attribution | None) -> bool:
 
 def is_environment_fault(trajectory: Trajectory) -> bool:
     """Tell whether the run ended since the model endpoint could not be reached, whatever the team did."""
-    return outage(Trace(trajectory)) is not None
+    return outage(RunReading(trajectory)) is not None
 
 
 def refusal_of(trajectory: Trajectory) -> Refusal | None:
     """Why nobody should be named in this run, for attributors that do not read the rules themselves."""
-    trace = Trace(trajectory)
+    trace = RunReading(trajectory)
     return suspicion(trace, signals_of(trace)).refused
 
 
@@ -227,7 +227,7 @@ def _detector() -> FailureDetector:
     return FailureDetector.shipped()
 
 
-def _outage(trace: Trace) -> Refusal | None:
+def _outage(trace: RunReading) -> Refusal | None:
     broken_off = outage(trace)
     if broken_off is None:
         return None

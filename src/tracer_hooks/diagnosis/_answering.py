@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tracer_hooks.diagnosis._abstaining import ENVIRONMENT_FAULT, Refusal
 from tracer_hooks.diagnosis._protocol import StepScores
 from tracer_hooks.diagnosis._provenance import Link, provenance_of
-from tracer_hooks.diagnosis._reading._trace import Trace
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._rules._combine import MAX_CANDIDATES, faults_of, mode_in
 from tracer_hooks.diagnosis._rules._signal import Family, Signal
 from tracer_hooks.diagnosis._rules._spread import spread_of
@@ -19,7 +19,7 @@ MOST_LINKS = 24
 """Links that a diagnosis keeps."""
 
 
-def value_links(trace: Trace, step: int) -> tuple[ValueLink, ...]:
+def value_links(trace: RunReading, step: int) -> tuple[ValueLink, ...]:
     """Find the sources of the answer's values, in order of the steps; of many, those of the named step's values first.
 
     Args:
@@ -44,7 +44,9 @@ def _rank(link: Link, step: int) -> int:
 
 def _as_record(link: Link) -> ValueLink:
     note = f"from {' and '.join(link.operands)}" if link.operands else link.note
-    return ValueLink(value=link.value, step=link.step, origin=link.origin, source=link.source, note=note)
+    return ValueLink(
+        value=link.value, step=link.step, origin=link.origin, source=link.source, operands=link.operands, note=note
+    )
 
 
 _MAX_EVIDENCE = 5
@@ -74,7 +76,7 @@ class AttributorAnswer:
         return max(range(len(self.belief)), key=lambda step: (self.belief[step], -step))
 
 
-def attribution_of(trace: Trace, answer: AttributorAnswer, *, attributor: str) -> Attribution:
+def attribution_of(trace: RunReading, answer: AttributorAnswer, *, attributor: str) -> Attribution:
     """The answer as a record: ranked candidates, mode, quoted evidence, and how the error spread.
 
     Args:
@@ -150,7 +152,7 @@ def _candidates(trajectory: Trajectory, belief: Sequence[float]) -> tuple[Candid
     )
 
 
-def _evidence(trace: Trace, answer: AttributorAnswer, step: int) -> tuple[Evidence, ...]:
+def _evidence(trace: RunReading, answer: AttributorAnswer, step: int) -> tuple[Evidence, ...]:
     """Collect what speaks for the step, findings before signs; when nothing does, its place is the reason."""
     own = sorted((one for one in answer.signals if one.step == step), key=lambda one: -one.weight)
     found = [one.evidence for one in own if one.family is not Family.POSITION]

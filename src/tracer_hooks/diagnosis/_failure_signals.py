@@ -22,8 +22,8 @@ from tracer_hooks.diagnosis._features._language import (
 from tracer_hooks.diagnosis._features._view import Column, View
 from tracer_hooks.diagnosis._features._work import agreement, repetition, work
 from tracer_hooks.diagnosis._reading._roles import Role, fold, is_person
+from tracer_hooks.diagnosis._reading._run import says_something
 from tracer_hooks.diagnosis._reading._text import number_set
-from tracer_hooks.diagnosis._reading._trace import says_something
 from tracer_hooks.diagnosis._rules._errors import ERROR_MARKER
 from tracer_hooks.diagnosis._rules._language import ENDS, MADE_UP
 from tracer_hooks.diagnosis._rules._repetition import limit_reached
@@ -36,7 +36,7 @@ _LATE = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Amount:
     """Amount of one signal in a run, from 0 to 1, and where it shows."""
 
     value: float
@@ -44,10 +44,10 @@ class Finding:
     quote: str | None = None
 
 
-NOTHING = Finding(0.0)
+NOTHING = Amount(0.0)
 
 
-class RunReading:
+class DetectorReading:
     """Reading of a run for the signals. The outcome of the run is not looked at, even when it is known.
 
     Args:
@@ -158,12 +158,12 @@ class RunReading:
                 return found
         return None
 
-    def count(self, column: str, steps: list[int], *, most: float) -> Finding:
+    def count(self, column: str, steps: list[int], *, most: float) -> Amount:
         """Measure how often a feature is seen at ``steps``, as a share of ``most``, with the last step that has it."""
         seen = [index for index in steps if self.columns[column][index] > 0]
         if not seen:
             return NOTHING
-        return Finding(min(1.0, len(seen) / most), seen[-1], self.quote(seen[-1]))
+        return Amount(min(1.0, len(seen) / most), seen[-1], self.quote(seen[-1]))
 
 
 _ANNOUNCES = re.compile(
@@ -203,7 +203,7 @@ _FEW_WORDS = 5
 _MANY_WORDS = 25
 
 
-def code_not_run(run: RunReading) -> Finding:
+def code_not_run(run: DetectorReading) -> Amount:
     """The last act of a team whose code is run is code that nobody ran."""
     if not run.telling:
         return NOTHING
@@ -212,10 +212,10 @@ def code_not_run(run: RunReading) -> Finding:
     after = any(run.view.is_report[index] for index in range(last + 1, len(run.steps)))
     if not is_run or after or not texts[last].code:
         return NOTHING
-    return Finding(1.0, last, run.quote(last))
+    return Amount(1.0, last, run.quote(last))
 
 
-def request_unanswered(run: RunReading) -> Finding:
+def request_unanswered(run: DetectorReading) -> Amount:
     """The run stops on a hand-over, a call without a result, or a question or request to a colleague."""
     if run.person_had_last_word:
         return NOTHING
@@ -225,17 +225,17 @@ def request_unanswered(run: RunReading) -> Finding:
     results_kept = any(call.result is not None for one in run.steps for call in one.tool_calls)
     called = results_kept and any(call.result is None and call.error is None for call in step.tool_calls)
     if (handed and step.kind is StepKind.HANDOFF) or called:
-        return Finding(1.0, step.index, run.quote(step.index))
+        return Amount(1.0, step.index, run.quote(step.index))
     tail = run.view.texts[step.index].prose.strip()[-_TAIL:]
     asks = tail.endswith("?") or (
         run.view.agents[step.index] in run.view.planners and _REQUEST.search(tail) is not None
     )
     if asks and not run.has_person and not run.is_closed and not run.view.is_report[step.index]:
-        return Finding(1.0 if not tail.endswith("?") or handed else 0.5, step.index, run.quote(step.index))
+        return Amount(1.0 if not tail.endswith("?") or handed else 0.5, step.index, run.quote(step.index))
     return NOTHING
 
 
-def machine_last(run: RunReading) -> Finding:
+def machine_last(run: DetectorReading) -> Amount:
     """The last words are a machine's, and nobody took them up."""
     last = run.last_step
     if not run.view.is_report[last] or run.is_closed:
@@ -243,19 +243,19 @@ def machine_last(run: RunReading) -> Finding:
     asked = [index for index in run.trace.acts if last - 2 <= index < last]
     if any(_FINAL_CALL.search(run.view.texts[index].said) for index in asked):
         return NOTHING
-    return Finding(1.0, last, run.quote(last))
+    return Amount(1.0, last, run.quote(last))
 
 
-def error_last(run: RunReading) -> Finding:
+def error_last(run: DetectorReading) -> Amount:
     """The run ends on an error."""
     last = run.last_step
     wrong = run.columns["failure: error printed here"][last] > 0 or run.steps[last].error is not None
     if (wrong or run.steps[last].failed_tools) and (run.view.is_report[last] or not run.steps[last].content.strip()):
-        return Finding(1.0, last, run.quote(last, ERROR_MARKER))
+        return Amount(1.0, last, run.quote(last, ERROR_MARKER))
     return NOTHING
 
 
-def announcement_last(run: RunReading) -> Finding:
+def announcement_last(run: DetectorReading) -> Amount:
     """The last words announce work that is not there."""
     if run.person_had_last_word or run.is_closed or not run.telling or run.telling[-1] != run.last_step:
         return NOTHING
@@ -263,38 +263,38 @@ def announcement_last(run: RunReading) -> Finding:
     text = run.view.texts[last]
     if text.answer is not None or not _ANNOUNCES.search(text.prose.rstrip()[-_LAST_WORDS:]):
         return NOTHING
-    return Finding(1.0, last, run.quote(last, _ANNOUNCES))
+    return Amount(1.0, last, run.quote(last, _ANNOUNCES))
 
 
-def no_answer(run: RunReading) -> Finding:
+def no_answer(run: DetectorReading) -> Amount:
     """The final words say that no answer was found, or there are none."""
     speaker = run.telling[-1] if run.telling else run.last_step
     final = run.trace.final_text
     if not final.strip():
         answered = any(call.result is not None for call in run.steps[run.last_step].tool_calls)
-        return NOTHING if answered else Finding(1.0, run.last_step, run.quote(run.last_step))
+        return NOTHING if answered else Amount(1.0, run.last_step, run.quote(run.last_step))
     if not _NO_ANSWER.search(final[-_TAIL:]):
         return NOTHING
-    return Finding(1.0, speaker, run.quote(speaker, _NO_ANSWER))
+    return Amount(1.0, speaker, run.quote(speaker, _NO_ANSWER))
 
 
-def doubted_answer(run: RunReading) -> Finding:
+def doubted_answer(run: DetectorReading) -> Amount:
     """The last words of the team doubt what they say."""
     for index in reversed(run.late[-2:]):
         if _DOUBTS.search(run.view.texts[index].prose[-2 * _TAIL :]):
-            return Finding(1.0, index, run.quote(index, _DOUBTS))
+            return Amount(1.0, index, run.quote(index, _DOUBTS))
     return NOTHING
 
 
-def work_left(run: RunReading) -> Finding:
+def work_left(run: DetectorReading) -> Amount:
     """The last speaker names work that is not done, and no person closed the run after it."""
     signal = run.strongest(Family.TERMINATION)
     if signal is None or run.person_had_last_word:
         return NOTHING
-    return Finding(1.0, signal.step, signal.quote)
+    return Amount(1.0, signal.step, signal.quote)
 
 
-def off_the_task(run: RunReading) -> Finding:
+def off_the_task(run: DetectorReading) -> Amount:
     """The last words, though long, have hardly a word in common with the task."""
     task = run.view.task_words
     if not run.telling or len(task) < _FEW_WORDS or run.has_person:
@@ -304,12 +304,12 @@ def off_the_task(run: RunReading) -> Finding:
     if len(own) < _MANY_WORDS:
         return NOTHING
     shared = len(own & task) / len(task)
-    return Finding(max(0.0, 1.0 - 5.0 * shared), last, run.quote(last)) if shared < 0.2 else NOTHING
+    return Amount(max(0.0, 1.0 - 5.0 * shared), last, run.quote(last)) if shared < 0.2 else NOTHING
 
 
-def stopped_for_length(run: RunReading) -> Finding:
+def stopped_for_length(run: DetectorReading) -> Amount:
     """The framework stopped the run for its length."""
-    return Finding(1.0, run.last_step, run.quote(run.last_step)) if limit_reached(run.trace) else NOTHING
+    return Amount(1.0, run.last_step, run.quote(run.last_step)) if limit_reached(run.trace) else NOTHING
 
 
 _OBJECTS = re.compile(
@@ -340,34 +340,34 @@ _LAST_ACTS = 5
 _NEAR = 3
 
 
-def error_not_overcome(run: RunReading) -> Finding:
+def error_not_overcome(run: DetectorReading) -> Amount:
     """The last that a machine said is a failure."""
     if not run.machine_words or not run.machine_words[-1][1]:
         return NOTHING
     index = run.machine_words[-1][0]
-    return Finding(1.0, index, run.quote(index, ERROR_MARKER))
+    return Amount(1.0, index, run.quote(index, ERROR_MARKER))
 
 
-def errors_reported(run: RunReading) -> Finding:
+def errors_reported(run: DetectorReading) -> Amount:
     """Much of what machines said is failure."""
     words = run.machine_words
     failed = [index for index, wrong in words if wrong]
     if not failed:
         return NOTHING
-    return Finding(min(1.0, 2 * len(failed) / (len(words) + 2)), failed[-1], run.quote(failed[-1], ERROR_MARKER))
+    return Amount(min(1.0, 2 * len(failed) / (len(words) + 2)), failed[-1], run.quote(failed[-1], ERROR_MARKER))
 
 
-def empty_handed(run: RunReading) -> Finding:
+def empty_handed(run: DetectorReading) -> Amount:
     """Acts and reports that found nothing, over all that was done."""
     column = run.columns["failure: empty-handed"]
     steps = sorted({*run.telling, *(index for index, _ in run.machine_words)})
     seen = [index for index in steps if column[index] > 0]
     if not seen:
         return NOTHING
-    return Finding(len(seen) / (len(steps) + 2), seen[-1], run.quote(seen[-1], EMPTY_HANDED))
+    return Amount(len(seen) / (len(steps) + 2), seen[-1], run.quote(seen[-1], EMPTY_HANDED))
 
 
-def made_up(run: RunReading) -> Finding:
+def made_up(run: DetectorReading) -> Amount:
     """Assumed, simulated or placeholder data, unless the task asks for it."""
     if _ASKS_FOR_IT.search(run.view.trajectory.task[:20_000]):
         return NOTHING
@@ -376,46 +376,46 @@ def made_up(run: RunReading) -> Finding:
     if not seen:
         return NOTHING
     pattern = MADE_UP if assumed[seen[0]] > 0 else _PLACED
-    return Finding(min(1.0, (1 + len(seen)) / 4), seen[0], run.quote(seen[0], pattern))
+    return Amount(min(1.0, (1 + len(seen)) / 4), seen[0], run.quote(seen[0], pattern))
 
 
-def from_memory(run: RunReading) -> Finding:
+def from_memory(run: DetectorReading) -> Amount:
     """Answers from what the model remembers."""
     seen = [index for index in run.telling if run.columns["language: from memory"][index] > 0]
-    return Finding(min(1.0, (1 + len(seen)) / 4), seen[0], run.quote(seen[0], MEMORY)) if seen else NOTHING
+    return Amount(min(1.0, (1 + len(seen)) / 4), seen[0], run.quote(seen[0], MEMORY)) if seen else NOTHING
 
 
-def bare_claims(run: RunReading) -> Finding:
+def bare_claims(run: DetectorReading) -> Amount:
     """Agents say that they have done something, and neither they nor a machine has just shown it."""
     claimed = run.columns["claims: says that it has done something"]
     seen = [index for index in run.telling if claimed[index] > 0 and not _shown(run, index)]
-    return Finding(min(1.0, len(seen) / 4), seen[-1], run.quote(seen[-1], CLAIM)) if seen else NOTHING
+    return Amount(min(1.0, len(seen) / 4), seen[-1], run.quote(seen[-1], CLAIM)) if seen else NOTHING
 
 
-def _shown(run: RunReading, index: int) -> bool:
+def _shown(run: DetectorReading, index: int) -> bool:
     near = range(max(0, index - _NEAR), index + 1)
     return any(run.steps[one].tool_calls or run.view.is_report[one] or run.view.texts[one].code for one in near)
 
 
-def apologies(run: RunReading) -> Finding:
+def apologies(run: DetectorReading) -> Amount:
     """Apologies and refusals in the last acts."""
     for index in reversed(run.late):
         for column, pattern in (("language: refuses", REFUSAL), ("language: apologises", APOLOGY)):
             if run.columns[column][index] > 0:
-                return Finding(1.0, index, run.quote(index, pattern))
+                return Amount(1.0, index, run.quote(index, pattern))
     return NOTHING
 
 
-def hedged_end(run: RunReading) -> Finding:
+def hedged_end(run: DetectorReading) -> Amount:
     """The last acts hedge."""
     hedges = [(len(_HEDGES.findall(run.view.texts[index].prose)), index) for index in run.late[-2:]]
     if not hedges or max(hedges)[0] == 0:
         return NOTHING
     times, index = max(hedges)
-    return Finding(min(1.0, times / 4), index, run.quote(index, _HEDGES))
+    return Amount(min(1.0, times / 4), index, run.quote(index, _HEDGES))
 
 
-def answers_differ(run: RunReading) -> Finding:
+def answers_differ(run: DetectorReading) -> Amount:
     """Members of the team end with different answers."""
     last: dict[str, tuple[str, int]] = {}
     for index in run.telling:
@@ -426,7 +426,7 @@ def answers_differ(run: RunReading) -> Finding:
         return NOTHING
     final = max(last.values(), key=lambda pair: pair[1])
     other = [index for answer, index in last.values() if not _same(answer, final[0])]
-    return Finding(len(other) / (len(last) - 1), other[-1], run.quote(other[-1])) if other else NOTHING
+    return Amount(len(other) / (len(last) - 1), other[-1], run.quote(other[-1])) if other else NOTHING
 
 
 def _same(answer: str, other: str) -> bool:
@@ -437,35 +437,35 @@ def _same(answer: str, other: str) -> bool:
     return answer in other or other in answer
 
 
-def answer_changes(run: RunReading) -> Finding:
+def answer_changes(run: DetectorReading) -> Amount:
     """Agents go back on answers that they had stated."""
     return run.count("agreement: changes its own answer", run.telling, most=4)
 
 
-def objection_open(run: RunReading) -> Finding:
+def objection_open(run: DetectorReading) -> Amount:
     """The last acts object to what another said, and no act after them puts it right."""
     for index in reversed(run.late[-2:]):
         if _objects(run, index):
             times = len(_OBJECTS.findall(run.view.texts[index].prose))
-            return Finding(min(1.0, times / 2), index, run.quote(index, _OBJECTS))
+            return Amount(min(1.0, times / 2), index, run.quote(index, _OBJECTS))
     return NOTHING
 
 
-def objections(run: RunReading) -> Finding:
+def objections(run: DetectorReading) -> Amount:
     """Acts find fault with what another said, over all acts."""
     seen = [index for index in run.telling if _objects(run, index)]
     if not seen:
         return NOTHING
-    return Finding(len(seen) / (len(run.telling) + 2), seen[0], run.quote(seen[0], _OBJECTS))
+    return Amount(len(seen) / (len(run.telling) + 2), seen[0], run.quote(seen[0], _OBJECTS))
 
 
-def _objects(run: RunReading, index: int) -> bool:
+def _objects(run: DetectorReading, index: int) -> bool:
     if _OBJECTS.search(run.view.texts[index].prose) is None:
         return False
     return any(before < index and run.view.agents[before] != run.view.agents[index] for before in run.first_of_two)
 
 
-def no_progress(run: RunReading) -> Finding:
+def no_progress(run: DetectorReading) -> Amount:
     """Whoever leads finds that the work goes in a circle or nowhere, or begins anew with the whole task."""
     verdict = run.columns["work: the planner is disappointed"]
     seen = {index for index in range(len(run.steps)) if verdict[index] > 0}
@@ -473,19 +473,19 @@ def no_progress(run: RunReading) -> Finding:
     seen |= {later for before, later in pairwise(briefs) if later > before + 1}
     if not seen:
         return NOTHING
-    return Finding(min(1.0, len(seen) / 3), max(seen), run.quote(max(seen)))
+    return Amount(min(1.0, len(seen) / 3), max(seen), run.quote(max(seen)))
 
 
-def loops(run: RunReading) -> Finding:
+def loops(run: DetectorReading) -> Amount:
     """The last acts say again what the same agent had said: a loop that nobody broke."""
     own, last = run.columns["repetition: like the agent's own earlier steps"], run.telling[-_LAST_ACTS:]
     seen = [index for index in last if own[index] > 0.9]
     if not seen or own[last[-1]] <= 0.5:
         return NOTHING
-    return Finding(min(1.0, len(seen) / 3), seen[0], run.quote(seen[0]))
+    return Amount(min(1.0, len(seen) / 3), seen[0], run.quote(seen[0]))
 
 
-def silent(run: RunReading) -> Finding:
+def silent(run: DetectorReading) -> Amount:
     """Members of the team who were asked and gave no reply at all."""
     acts = [index for index in range(len(run.steps)) if run.view.is_act[index]]
     blank = [
@@ -494,46 +494,46 @@ def silent(run: RunReading) -> Finding:
         if _BLANK.fullmatch(run.steps[index].content[:50])
         and not (run.steps[index].tool_calls or run.steps[index].recipient or run.steps[index].error)
     ]
-    return Finding(min(1.0, 3 * len(blank) / (len(acts) + 2)), blank[-1], run.quote(blank[-1])) if blank else NOTHING
+    return Amount(min(1.0, 3 * len(blank) / (len(acts) + 2)), blank[-1], run.quote(blank[-1])) if blank else NOTHING
 
 
-def shortcuts(run: RunReading) -> Finding:
+def shortcuts(run: DetectorReading) -> Amount:
     """Acts that leave something out or go round it, over all acts."""
     seen = [index for index in run.telling if _SHORTCUTS.search(run.view.texts[index].prose)]
     if not seen:
         return NOTHING
-    return Finding(len(seen) / (len(run.telling) + 2), seen[0], run.quote(seen[0], _SHORTCUTS))
+    return Amount(len(seen) / (len(run.telling) + 2), seen[0], run.quote(seen[0], _SHORTCUTS))
 
 
-def _rule(run: RunReading, *families: Family) -> Finding:
+def _rule(run: DetectorReading, *families: Family) -> Amount:
     """Measure the rules' strongest signal; one no more than often at fault counts nothing: passing runs hold it too."""
     signal = run.strongest(*families)
     if signal is None or signal.weight <= MODERATE:
         return NOTHING
-    return Finding(min(1.0, (signal.weight - MODERATE) / (DECISIVE - MODERATE)), signal.step, signal.quote)
+    return Amount(min(1.0, (signal.weight - MODERATE) / (DECISIVE - MODERATE)), signal.step, signal.quote)
 
 
-def rule_error(run: RunReading) -> Finding:
+def rule_error(run: DetectorReading) -> Amount:
     """The rules about errors and tools."""
     return _rule(run, Family.ERROR, Family.TOOL)
 
 
-def rule_value(run: RunReading) -> Finding:
+def rule_value(run: DetectorReading) -> Amount:
     """The rules about sums and values that contradict each other."""
     return _rule(run, Family.ARITHMETIC, Family.CONTRADICTION)
 
 
-def rule_ignored(run: RunReading) -> Finding:
+def rule_ignored(run: DetectorReading) -> Amount:
     """The rule about corrections that were not taken up."""
     return _rule(run, Family.IGNORED_INPUT)
 
 
-def rule_handoff(run: RunReading) -> Finding:
+def rule_handoff(run: DetectorReading) -> Amount:
     """The rules about transfers to nobody, to the wrong agent, and in circles."""
     return _rule(run, Family.HANDOFF)
 
 
-SIGNALS: dict[str, Callable[[RunReading], Finding]] = {
+SIGNALS: dict[str, Callable[[DetectorReading], Amount]] = {
     "ends on code that nobody ran": code_not_run,
     "ends on a request that nobody answered": request_unanswered,
     "ends on the words of a machine": machine_last,
@@ -568,11 +568,11 @@ SIGNALS: dict[str, Callable[[RunReading], Finding]] = {
 """Each is evidence of a failure in any team, whatever its domain, so that none may count against one."""
 
 
-def findings_of(
+def amounts_of(
     trajectory: Trajectory, table: FeatureTable | None = None, view: View | None = None
-) -> dict[str, Finding]:
+) -> dict[str, Amount]:
     """Collect what every signal finds in a run with at least one step."""
-    run = RunReading(trajectory, table, view)
+    run = DetectorReading(trajectory, table, view)
     return {name: read(run) for name, read in SIGNALS.items()}
 
 

@@ -1,6 +1,7 @@
 """The records of tracer-hooks: what happened in a run, what was wrong with it, and how we know."""
 
 from tracer_hooks.schema._attribution import (
+    MAX_FINDING_QUOTE,
     AgentFault,
     Attribution,
     Candidate,
@@ -9,6 +10,9 @@ from tracer_hooks.schema._attribution import (
     ErrorMode,
     Evidence,
     EvidenceKind,
+    Finding,
+    FindingKind,
+    FindingValues,
     LabeledTrajectory,
     LabelSource,
     ValueLink,
@@ -34,6 +38,7 @@ from tracer_hooks.schema._trajectory import (
 )
 
 __all__ = [
+    "MAX_FINDING_QUOTE",
     "SCHEMA_VERSION",
     "AgentFault",
     "AgentSpec",
@@ -44,6 +49,9 @@ __all__ = [
     "ErrorMode",
     "Evidence",
     "EvidenceKind",
+    "Finding",
+    "FindingKind",
+    "FindingValues",
     "Json",
     "LabelSource",
     "LabeledTrajectory",

@@ -128,6 +128,78 @@ class Evidence(Record):
     """What sort of finding it is."""
 
 
+class FindingKind(StrEnum):
+    """Kind of thing that can be proved of a run, whoever is to blame."""
+
+    ENDING = "ending"
+    """How the run ended, when not by itself; detail: endpoint_error, limit, gave_up, empty, exception, broken_off."""
+    ANSWER_ORIGIN = "answer_origin"
+    """Where the final answer comes from; detail: tool, task, derived, memory, typed_in, nowhere."""
+    MADE_UP_DATA = "made_up_data"
+    """Mock, sample, assumed, simulated or random data that the answer rests on."""
+    ANNOUNCED_NOT_DONE = "announced_not_done"
+    """A check, a call or a download that is claimed, and no such act."""
+    LOOP = "loop"
+    """The same request, click, call or plan again and again."""
+    RECORD_CONTRADICTED = "record_contradicted"
+    """A tool's record says otherwise than the words."""
+    WRONG_CALCULATION = "wrong_calculation"
+    """A calculation that does not come out."""
+    DROPPED_ITEM = "dropped_item"
+    """An item of a list or of a tool's result that is left out."""
+    REPLACED_VALUE = "replaced_value"
+    """An earlier right value, replaced without ground."""
+    IGNORED_ERROR = "ignored_error"
+    """A tool failed, and its result was asserted all the same."""
+    WRONG_REQUEST = "wrong_request"
+    """A call's arguments, or a text handed over, that go against the task or cannot be read."""
+    CONSTRAINT_LOST = "constraint_lost"
+    """A stated condition that is missing in the delegation or the answer."""
+    DIFFERENT_FORM = "different_form"
+    """The expected value in another unit, factor or format."""
+    REASON_MATCHED = "reason_matched"
+    """The check's reason names an agent, or its words stand at one step only."""
+
+
+MAX_FINDING_QUOTE = 400
+"""Characters of a finding's quotation."""
+
+
+class FindingValues(Record):
+    """Values that a finding is about."""
+
+    claimed: Text | None = None
+    """The value as the run has it."""
+    right: Text | None = None
+    """The value that it should be."""
+    source: int | None = Field(default=None, ge=0)
+    """The step that the right value stands in; None where it stands in the task, or nowhere."""
+    subject: Text | None = None
+    """Name of the tool, the field or the normalised error that the finding is about; recurring findings are grouped by
+    it."""
+
+
+class Finding(Record):
+    """One thing that can be proved of a run."""
+
+    kind: FindingKind
+    """The sort of thing."""
+    detail: Text = ""
+    """A closer kind; may be empty."""
+    step: int | None = Field(default=None, ge=0)
+    """Where it shows; None where it is about the run as a whole."""
+    agent: Text | None = None
+    """The agent that acted at the step."""
+    quote: Text = Field(default="", max_length=MAX_FINDING_QUOTE)
+    """Words of the step, exactly as they stand there, the wrong place among them; may be empty."""
+    text: Text
+    """One sentence that says what is found."""
+    values: FindingValues | None = None
+    """The values that it is about."""
+    leads_to_answer: bool = False
+    """The rejected answer rests on it."""
+
+
 class ValueOrigin(StrEnum):
     """Origin of a value of a step."""
 
@@ -164,8 +236,10 @@ class ValueLink(Record):
     source: int | None = Field(default=None, ge=0)
     """The earlier step that it comes from, or should have come from; None where there is no such step: the value comes
     from the task, from a tool that the step itself called, or from nowhere."""
+    operands: tuple[Text, ...] = ()
+    """What it was worked out from, as it is written there."""
     note: Text = ""
-    """What it was worked out from, which tool returned it, or what is wrong with it; no full stop. May be empty."""
+    """Which tool returned it, or what is wrong with it; no full stop. May be empty."""
 
 
 class Attribution(Record):
@@ -190,8 +264,10 @@ class Attribution(Record):
     """Ranked alternatives, the answer first."""
     faults: tuple[AgentFault, ...] = ()
     """Every agent and mode above the threshold, for runs with several faults."""
+    findings: tuple[Finding, ...] = ()
+    """What can be proved of the run, whoever is to blame; what leads to the rejected answer first."""
     evidence: tuple[Evidence, ...] = ()
-    """Why, with quotations."""
+    """Why, with quotations: the findings at the blamed step, and what the attributor itself says of it."""
     spread: tuple[Evidence, ...] = ()
     """How the error travelled on: later steps that took it over, in order."""
     provenance: tuple[ValueLink, ...] = ()

@@ -16,8 +16,9 @@ from tracer_hooks.schema._trajectory import SCHEMA_VERSION, Record, Trajectory
 R = TypeVar("R", Trajectory, Attribution, LabeledTrajectory)
 Migration = Callable[[dict[str, Any]], dict[str, Any]]
 
-MIGRATIONS: dict[int, Migration] = {}
-"""``MIGRATIONS[n]`` turns a record of version n into one of version n + 1."""
+MIGRATIONS: dict[int, Migration] = {1: lambda data: {**data, "schema_version": 2}}
+"""``MIGRATIONS[n]`` turns a record of version n into one of version n + 1. Version 2 added what has a default: findings
+of a diagnosis, operands of a value's origin."""
 
 
 def to_json(record: Record) -> str:

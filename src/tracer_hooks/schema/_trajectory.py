@@ -121,7 +121,7 @@ Text = Annotated[str, BeforeValidator(to_text)]
 """A string field that accepts bytes and repairs lone surrogates."""
 Json = Annotated[JsonValue, BeforeValidator(to_json_value)]
 """A field of plain JSON data that accepts, and converts, any Python object."""
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Version of every record in this package; raised when a field changes meaning, with a migration in the codec."""
 
 

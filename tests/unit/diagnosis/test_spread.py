@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracer_hooks.diagnosis._reading import Trace
+from tracer_hooks.diagnosis._reading import RunReading
 from tracer_hooks.diagnosis._rules._spread import spread_of
 from tracer_hooks.schema import RunOutcome, Step, StepInput, Trajectory
 
@@ -17,7 +17,7 @@ def spread(
         Step(index=1, agent="b", content=first),
         Step(index=2, agent="c", content=later),
     )
-    trace = Trace(Trajectory(run_id="r", task=task, steps=steps, outcome=RunOutcome.FAILED))
+    trace = RunReading(Trajectory(run_id="r", task=task, steps=steps, outcome=RunOutcome.FAILED))
     return [(one.step, one.quote) for one in spread_of(trace, 1, ())]
 
 
@@ -56,6 +56,6 @@ def test_a_reader_of_the_step_needs_no_quotation() -> None:
         Step(index=0, agent="a", content="Good morning to you."),
         Step(index=1, agent="b", content="And to you.", inputs=(StepInput(source="a", step=0),)),
     )
-    trace = Trace(Trajectory(run_id="r", task="Greet.", steps=steps, outcome=RunOutcome.FAILED))
+    trace = RunReading(Trajectory(run_id="r", task="Greet.", steps=steps, outcome=RunOutcome.FAILED))
     (only,) = spread_of(trace, 0, ())
     assert (only.step, only.quote, only.why) == (1, "", "It was shown what step 0 says.")

@@ -10,7 +10,7 @@ import pytest
 from tracer_hooks.diagnosis import fault_of_answer, get_attributor
 from tracer_hooks.diagnosis._answering import MOST_LINKS, value_links
 from tracer_hooks.diagnosis._provenance import provenance_of
-from tracer_hooks.diagnosis._reading._trace import Trace
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.schema import Attribution, RunOutcome, Step, StepKind, ToolCall, Trajectory, ValueLink, ValueOrigin
 
 
@@ -37,7 +37,7 @@ def call(name: str, result: str, **arguments: Any) -> ToolCall:
 
 
 def links_of(run: Trajectory, step: int) -> set[tuple[str, int, str, int | None]]:
-    return {(one.value, one.step, one.origin.value, one.source) for one in value_links(Trace(run), step)}
+    return {(one.value, one.step, one.origin.value, one.source) for one in value_links(RunReading(run), step)}
 
 
 TRIP = "What do three nights and two tickets cost?"
@@ -51,7 +51,7 @@ WRONG_SUM = run_of(
 
 
 def test_a_wrong_sum_contradicts_the_step_that_gave_its_terms_and_is_copied_from_there() -> None:
-    (wrong, copied) = value_links(Trace(WRONG_SUM), 1)
+    (wrong, copied) = value_links(RunReading(WRONG_SUM), 1)
     assert (wrong.value, wrong.step, wrong.origin, wrong.source) == ("430 EUR", 1, ValueOrigin.CONTRADICTING, 0)
     assert wrong.note == "3 \u00d7 120 EUR + 2 \u00d7 55 EUR is 470 EUR, not 430 EUR"
     assert copied == ValueLink(value="430 EUR", step=3, origin=ValueOrigin.COPIED, source=1)
@@ -67,7 +67,7 @@ def test_a_right_sum_is_derived_from_what_a_tool_returned_and_what_the_task_give
     found = links_of(run, 1)
     assert {("510 MPa", 0, "observed", None), ("3.59", 1, "derived", 0), ("3.59", 2, "copied", 1)} <= found
     assert ("142 MPa", 1, "given", None) in found
-    derived = [one.note for one in value_links(Trace(run), 1) if one.origin is ValueOrigin.DERIVED]
+    derived = [one.note for one in value_links(RunReading(run), 1) if one.origin is ValueOrigin.DERIVED]
     assert sorted(derived) == ["from 142 MPa", "from 510 MPa"]
 
 
@@ -95,7 +95,7 @@ def test_a_wrong_argument_is_told_with_the_reply_that_it_got() -> None:
         ("exchanger", call("convert", "233.60 EUR", amount=5840, currency="CZK")),
         ("guide", "We have 233.60 EUR."),
     )
-    links = value_links(Trace(run), 1)
+    links = value_links(RunReading(run), 1)
     assert ("5840", 1, "contradicting", 0) in links_of(run, 1)
     assert [one.note for one in links if one.origin is ValueOrigin.OBSERVED] == ["returned by 'convert' for 5840"]
 
@@ -104,7 +104,7 @@ def test_every_link_is_of_the_run_in_order_once_and_goes_forward() -> None:
     steps = [("clerk", f"Item {number} costs {number + 40}.25 EUR.") for number in range(60)]
     total = " + ".join(f"{number + 40}.25 EUR" for number in range(60))
     run = run_of("What does all of it cost?", *steps, ("accountant", f"{total} = 9999.99 EUR"), ("w", "9999.99 EUR"))
-    links = value_links(Trace(run), 60)
+    links = value_links(RunReading(run), 60)
     assert 2 <= len(links) <= MOST_LINKS
     assert [one.step for one in links] == sorted(one.step for one in links)
     assert len({(one.value, one.step, one.origin, one.source) for one in links}) == len(links)
@@ -114,12 +114,12 @@ def test_every_link_is_of_the_run_in_order_once_and_goes_forward() -> None:
 def test_of_many_steps_that_repeat_a_value_the_first_and_the_last_are_kept() -> None:
     chat = [("clerk", "The fee is 86.40 EUR, as I said.") for _ in range(40)]
     run = run_of("What is the fee?", ("desk", call("fee", "86.40 EUR")), *chat)
-    assert [one.step for one in value_links(Trace(run), 0) if one.origin is ValueOrigin.COPIED] == [1, 2, 3, 4, 40]
+    assert [one.step for one in value_links(RunReading(run), 0) if one.origin is ValueOrigin.COPIED] == [1, 2, 3, 4, 40]
 
 
 @pytest.mark.parametrize("words", ["Hello, how are you?", "", "Hi!"])
 def test_a_run_without_values_has_no_links(words: str) -> None:
-    assert value_links(Trace(run_of("Greet the guest.", ("a", words), ("b", "Hi!"))), 0) == ()
+    assert value_links(RunReading(run_of("Greet the guest.", ("a", words), ("b", "Hi!"))), 0) == ()
 
 
 @pytest.mark.parametrize("name", ["structural", "ensemble"])
@@ -140,6 +140,6 @@ def test_a_link_to_a_step_that_the_run_does_not_have_is_a_fault(step: int, sourc
 
 def test_the_links_of_a_long_run_take_little_time(cpu_seconds: Callable[[Callable[[int], object]], float]) -> None:
     chat = [("clerk", f"Position {number}: {number * 7 % 911}.50 EUR, 86.40 EUR in all.") for number in range(2000)]
-    trace = Trace(run_of("What is the fee?", ("desk", call("fee", "86.40 EUR")), *chat))
+    trace = RunReading(run_of("What is the fee?", ("desk", call("fee", "86.40 EUR")), *chat))
     provenance_of(trace)
     assert cpu_seconds(lambda fresh: value_links(trace, 0)) < 0.2

@@ -64,7 +64,7 @@ def test_an_unreadable_file_is_named(tmp_path: Path, content: bytes | None) -> N
         ({"run_id": "r", "steps": [{"index": 0}]}, r"'steps\.0\.agent'"),
         ({"run_id": "r", "schema_version": "1"}, "must be a whole number, got '1'"),
         ({"run_id": "r", "schema_version": True}, "must be a whole number, got True"),
-        ({"run_id": "r", "schema_version": 99}, "schema_version 99, this version reads up to 1.*pip install --upgrade"),
+        ({"run_id": "r", "schema_version": 99}, "schema_version 99, this version reads up to 2.*pip install --upgrade"),
         ({"run_id": "r", "schema_version": 0}, "unknown schema_version 0"),
     ],
 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tracer_hooks.diagnosis._reading import Trace
+from tracer_hooks.diagnosis._reading import RunReading
 from tracer_hooks.schema import Step, ToolCall, Trajectory
 from tracer_hooks_models.prefill import PrefillFeatures
 from tracer_hooks_models.prefill._fit import (
@@ -44,9 +44,9 @@ def features_of(surprise, attention, *, alone=None, counts=None) -> PrefillFeatu
     )
 
 
-def trace_of(*contents: Any) -> Trace:
+def trace_of(*contents: Any) -> RunReading:
     steps = tuple(Step(index=k, agent=f"agent{k % 2}", content=text) for k, text in enumerate(contents))
-    return Trace(Trajectory(run_id="r", steps=steps))
+    return RunReading(Trajectory(run_id="r", steps=steps))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_words_of_failure_show_an_error_and_keys_of_json_do_not(text, shows) -> 
 def test_a_failed_tool_shows_an_error() -> None:
     step = Step(index=0, agent="a", tool_calls=(ToolCall(name="get", error="gone"),))
 
-    assert shows_error(Trace(Trajectory(run_id="r", steps=(step,))), step)
+    assert shows_error(RunReading(Trajectory(run_id="r", steps=(step,))), step)
 
 
 def test_a_fifth_of_the_steps_are_symptoms_words_of_failure_first() -> None:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from tracer_hooks._lazy import cached_property
 from tracer_hooks.diagnosis._features._likeness import WINDOW, Likeness, exact_likeness, windowed_likeness
 from tracer_hooks.diagnosis._reading._roles import Role, is_checker, is_planner
+from tracer_hooks.diagnosis._reading._run import EXACT_STEPS, RunReading
 from tracer_hooks.diagnosis._reading._text import number_set
-from tracer_hooks.diagnosis._reading._trace import EXACT_STEPS, Trace
 from tracer_hooks.diagnosis._rules import signals_of
 from tracer_hooks.diagnosis._rules._signal import Signal
 from tracer_hooks.schema import StepKind, Trajectory
@@ -138,7 +138,7 @@ class View:
     """Everything that more than one feature needs."""
 
     def __init__(self, trajectory: Trajectory, reference: str | None = None) -> None:
-        self.trace = Trace(trajectory, reference)
+        self.trace = RunReading(trajectory, reference)
         self.trajectory = trajectory
         self.steps = trajectory.steps
         self.count = len(trajectory.steps)

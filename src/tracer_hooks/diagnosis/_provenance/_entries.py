@@ -13,8 +13,8 @@ from tracer_hooks.diagnosis._provenance._labels import label_in_result, neighbou
 from tracer_hooks.diagnosis._provenance._sightings import Sighting
 from tracer_hooks.diagnosis._provenance._texts import Texts
 from tracer_hooks.diagnosis._reading._roles import Role
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._reading._text import StepPassage
-from tracer_hooks.diagnosis._reading._trace import Trace
 from tracer_hooks.values import Calculation
 
 _CHARS = 12_000
@@ -117,7 +117,7 @@ def is_read(step: int, steps: int) -> bool:
     return steps <= MOST_STEPS or step < _FIRST or step >= steps - _LAST
 
 
-def entries_of(trace: Trace, texts: Texts) -> Iterator[Entry]:
+def entries_of(trace: RunReading, texts: Texts) -> Iterator[Entry]:
     """Every value of a run, the given ones first."""
     room = room_for(len(trace.steps))
     yield from _given(trace.trajectory.task, texts)

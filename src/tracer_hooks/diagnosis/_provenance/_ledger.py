@@ -25,8 +25,8 @@ from tracer_hooks.diagnosis._provenance._sameness import is_same
 from tracer_hooks.diagnosis._provenance._sightings import Kind, Sighting
 from tracer_hooks.diagnosis._provenance._texts import Texts
 from tracer_hooks.diagnosis._reading._roles import Role
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._reading._text import StepPassage, find_value, prose_of
-from tracer_hooks.diagnosis._reading._trace import Trace
 from tracer_hooks.values import (
     Calculation,
     DateCalculation,
@@ -51,7 +51,7 @@ _T = TypeVar("_T")
 class Ledger:
     """Every value of a run in the order of the steps, and where each was seen before."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: RunReading) -> None:
         self.trace = trace
         self._room = room_for(len(trace.steps))
         self.texts = Texts()

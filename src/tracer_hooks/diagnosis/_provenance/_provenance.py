@@ -23,8 +23,8 @@ from tracer_hooks.diagnosis._provenance._terms import dates_off
 from tracer_hooks.diagnosis._provenance._unsupported import unsupported_values
 from tracer_hooks.diagnosis._provenance._way import way_of
 from tracer_hooks.diagnosis._provenance._weekdays import misnamed_weekdays
+from tracer_hooks.diagnosis._reading._run import RunReading, read_outcome
 from tracer_hooks.diagnosis._reading._text import StepPassage
-from tracer_hooks.diagnosis._reading._trace import Trace, read_outcome
 from tracer_hooks.schema import RunOutcome
 from tracer_hooks.values import WEEKDAYS, DateCalculation
 
@@ -50,17 +50,17 @@ class Provenance:
     """Where the values of the answer come from, in order of the steps."""
 
 
-def provenance_of(trace: Trace) -> Provenance:
+def provenance_of(trace: RunReading) -> Provenance:
     """Follow the values of a run's answer back, and check every calculation on the way; done once for a trace."""
     if trace not in _known:
         _known[trace] = _read(trace)
     return _known[trace]
 
 
-_known: WeakKeyDictionary[Trace, Provenance] = WeakKeyDictionary()
+_known: WeakKeyDictionary[RunReading, Provenance] = WeakKeyDictionary()
 
 
-def _read(trace: Trace) -> Provenance:
+def _read(trace: RunReading) -> Provenance:
     ledger = Ledger(trace)
     trail = Trail(ledger)
     verdict = read_outcome(trace)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from tracer_hooks.diagnosis._provenance._departures import Departure, DepartureKind
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._reading._text import parsed_json
-from tracer_hooks.diagnosis._reading._trace import Trace
 from tracer_hooks.schema import ToolCall
 
 _MOST_CHARS = 20_000
@@ -22,7 +22,7 @@ _DONE = re.compile(
 _WORD = re.compile(r"[^\W_]+")
 
 
-def contradicted_calls(trace: Trace) -> Iterator[Departure]:
+def contradicted_calls(trace: RunReading) -> Iterator[Departure]:
     """Calls whose reply is a record with another value under the argument's own key, or without one that it echoes."""
     for index in trace.acts:
         step = trace.steps[index]

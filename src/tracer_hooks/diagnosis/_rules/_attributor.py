@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from tracer_hooks.diagnosis._abstaining import ENVIRONMENT_FAULT, INCOMPLETE, NO_FAULT
-from tracer_hooks.diagnosis._reading._trace import Trace
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._rules._combine import Belief, combine, faults_of, mode_in
 from tracer_hooks.diagnosis._rules._errors import outage
 from tracer_hooks.diagnosis._rules._registry import signals_of
@@ -40,7 +40,7 @@ class RulesAttributor:
             step.content.strip() or step.tool_calls or step.error or step.recipient for step in trajectory.steps
         ):
             return blank.model_copy(update={"abstained": True, "abstained_reason": INCOMPLETE})
-        trace = Trace(trajectory, reference)
+        trace = RunReading(trajectory, reference)
         signals = signals_of(trace)
         belief = combine(trace, signals)
         broken_off = outage(trace)
@@ -56,7 +56,7 @@ def _needed(outcome: RunOutcome) -> float:
     return {RunOutcome.FAILED: 0.0, RunOutcome.UNKNOWN: STRONG, RunOutcome.SUCCEEDED: DECISIVE}[outcome]
 
 
-def _answer(blank: Attribution, trace: Trace, signals: Sequence[Signal], belief: Belief) -> Attribution:
+def _answer(blank: Attribution, trace: RunReading, signals: Sequence[Signal], belief: Belief) -> Attribution:
     first = belief.candidates[0]
     return blank.model_copy(
         update={

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tracer_hooks.diagnosis._reading._trace import Trace
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._rules._signal import DECISIVE, MODERATE, STRONG, Family, Signal
 from tracer_hooks.schema import AgentFault, Candidate, ErrorMode
 
@@ -40,7 +40,7 @@ class Belief:
     """Weight of the strongest signal of all, positions left aside."""
 
 
-def combine(trace: Trace, signals: Sequence[Signal]) -> Belief:
+def combine(trace: RunReading, signals: Sequence[Signal]) -> Belief:
     """Softmax over the steps of the summed log-odds; of each family only the strongest signal on a step counts."""
     weights: dict[int, dict[Family, float]] = defaultdict(dict)
     for signal in signals:
@@ -62,7 +62,7 @@ def combine(trace: Trace, signals: Sequence[Signal]) -> Belief:
     return Belief(candidates, top, strength)
 
 
-def faults_of(trace: Trace, signals: Sequence[Signal]) -> tuple[AgentFault, ...]:
+def faults_of(trace: RunReading, signals: Sequence[Signal]) -> tuple[AgentFault, ...]:
     """Every agent and mode that the signals speak for, by noisy-or, above the threshold."""
     doubt: dict[tuple[str, ErrorMode], float] = {}
     for signal in signals:

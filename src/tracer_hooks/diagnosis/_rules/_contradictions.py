@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._reading._text import canonical, find_value, number_set, numbers_in, parsed_json
-from tracer_hooks.diagnosis._reading._trace import Trace
 from tracer_hooks.diagnosis._rules._signal import MODERATE, STRONG, Family, Signal
 from tracer_hooks.diagnosis._rules._tools import failure_text
 from tracer_hooks.schema import ErrorMode, StepKind
@@ -41,7 +41,7 @@ _COMMON_KEYS = frozenset(
 )
 
 
-def contradicted_results(trace: Trace) -> Iterator[Signal]:
+def contradicted_results(trace: RunReading) -> Iterator[Signal]:
     """Replies whose number or name differs from the short result of the agent's own tool call."""
     for index in trace.acts:
         reply = _reply_on(trace, index)
@@ -67,7 +67,7 @@ def contradicted_results(trace: Trace) -> Iterator[Signal]:
             )
 
 
-def contradicted_colleagues(trace: Trace) -> Iterator[Signal]:
+def contradicted_colleagues(trace: RunReading) -> Iterator[Signal]:
     """A quantity that an agent was told one value for and gives another, unlabelled as a correction."""
     said: dict[str, tuple[int, str]] = {}
     for index in trace.acts:
@@ -96,7 +96,7 @@ def contradicted_colleagues(trace: Trace) -> Iterator[Signal]:
                 return
 
 
-def _reply_on(trace: Trace, index: int) -> int | None:
+def _reply_on(trace: RunReading, index: int) -> int | None:
     """The message that follows a tool call, by the same agent or by the next one."""
     if not trace.steps[index].tool_calls:
         return None
@@ -125,7 +125,7 @@ class _Difference(NamedTuple):
         return f"No word of {self.expected!r}, which the tool {tool!r} returned in step {step}, stands in this reply."
 
 
-def _difference(trace: Trace, call_step: int, reply: int, result: str) -> _Difference | None:
+def _difference(trace: RunReading, call_step: int, reply: int, result: str) -> _Difference | None:
     """What the reply has in the place of the result."""
     passage = trace.content(reply)
     if passage is None:
@@ -152,7 +152,7 @@ def _difference(trace: Trace, call_step: int, reply: int, result: str) -> _Diffe
     return _Difference(plain, plain, None, sure=False)
 
 
-def _number_difference(trace: Trace, call_step: int, reply: int, expected: str) -> _Difference | None:
+def _number_difference(trace: RunReading, call_step: int, reply: int, expected: str) -> _Difference | None:
     passage = trace.content(reply)
     if passage is None or find_value(passage.raw, expected) >= 0:
         return None
@@ -166,7 +166,7 @@ def _number_difference(trace: Trace, call_step: int, reply: int, expected: str) 
     return _Difference(fresh[0].group(), expected, quote, sure=True)
 
 
-def _is_known(trace: Trace, step: int, number: str) -> bool:
+def _is_known(trace: RunReading, step: int, number: str) -> bool:
     return number in trace.task_numbers or trace.said_by(step, number)
 
 
@@ -201,6 +201,6 @@ def _is_rounding(one: str, other: str) -> bool:
     )
 
 
-def _shown(trace: Trace, source: int, reader: int) -> bool:
+def _shown(trace: RunReading, source: int, reader: int) -> bool:
     inputs = trace.steps[reader].inputs
     return source in {one.step for one in inputs} if inputs else reader - source <= 3

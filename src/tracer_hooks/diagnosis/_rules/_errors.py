@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from tracer_hooks.diagnosis._reading._roles import Role
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._reading._text import StepPassage, code_spans
-from tracer_hooks.diagnosis._reading._trace import Trace
 from tracer_hooks.diagnosis._rules._signal import DECISIVE, MODERATE, STRONG, WEAK, Family, Signal
 from tracer_hooks.diagnosis._wording import one_line
 from tracer_hooks.schema import ErrorMode, RunOutcome, StepKind
@@ -36,7 +36,7 @@ _TELLING = 6
 _STOPPED = re.compile(r"CancelledError|KeyboardInterrupt|GeneratorExit|GraphInterrupt|\bcancell?ed\b|\binterrupted\b")
 
 
-def raised_steps(trace: Trace) -> Iterator[Signal]:
+def raised_steps(trace: RunReading) -> Iterator[Signal]:
     """Steps that gave no reply since something raised in them."""
     last = trace.acts[-1] if trace.acts else -1
     for index in trace.acts:
@@ -57,7 +57,7 @@ def raised_steps(trace: Trace) -> Iterator[Signal]:
         )
 
 
-def reported_errors(trace: Trace) -> Iterator[Signal]:
+def reported_errors(trace: RunReading) -> Iterator[Signal]:
     """Errors that a terminal or an environment printed: the author of the code answers for them, not the messenger."""
     reports = [index for index, role in enumerate(trace.roles) if role is Role.REPORTER]
     failing = [index for index in reports if marker_in(trace, index) is not None]
@@ -78,7 +78,7 @@ def reported_errors(trace: Trace) -> Iterator[Signal]:
         )
 
 
-def outage(trace: Trace) -> Signal | None:
+def outage(trace: RunReading) -> Signal | None:
     """Tell whether the run ended because the model endpoint could not be reached, whatever the team did."""
     errors = [index for index in trace.acts if trace.steps[index].kind is StepKind.ERROR]
     if not errors or errors[-1] != trace.acts[-1]:
@@ -98,7 +98,7 @@ def outage(trace: Trace) -> Signal | None:
     )
 
 
-def report_of_error(trace: Trace, author: int) -> tuple[int, str] | None:
+def report_of_error(trace: RunReading, author: int) -> tuple[int, str] | None:
     """The first report of an error about a step, with a quotation of it."""
     for index in range(author + 1, min(author + 4, len(trace.steps))):
         if trace.roles[index] is Role.REPORTER:
@@ -107,7 +107,7 @@ def report_of_error(trace: Trace, author: int) -> tuple[int, str] | None:
     return None
 
 
-def marker_in(trace: Trace, index: int) -> str | None:
+def marker_in(trace: RunReading, index: int) -> str | None:
     """The line of a step that tells of an error."""
     for passage in trace.passages(index, "content", "result", "tool error"):
         quote = passage.search(_ERROR_LINE) if passage.search(ERROR_MARKER) else None
@@ -119,7 +119,7 @@ def marker_in(trace: Trace, index: int) -> str | None:
     return None
 
 
-def _headline(trace: Trace, index: int) -> str | None:
+def _headline(trace: RunReading, index: int) -> str | None:
     parts = ("error", "tool error", "content") if trace.steps[index].kind is StepKind.ERROR else ("error", "tool error")
     for passage in trace.passages(index, *parts):
         quote = passage.search(_ERROR_LINE) or _first_line(passage)
@@ -133,7 +133,7 @@ def _first_line(passage: StepPassage) -> str | None:
     return passage.quote_raw(start, start + 1) if start < len(passage.raw) else None
 
 
-def _told(trace: Trace, author: int, report: int) -> str:
+def _told(trace: RunReading, author: int, report: int) -> str:
     writer, runner = trace.steps[author].agent, trace.steps[report].agent
     error = one_line(marker_in(trace, report) or "")
     step = trace.steps[author]
@@ -141,7 +141,7 @@ def _told(trace: Trace, author: int, report: int) -> str:
     return f"After {what} here, {runner!r} reports an error in step {report}: {error!r}."
 
 
-def first_code_line(trace: Trace, index: int) -> str | None:
+def first_code_line(trace: RunReading, index: int) -> str | None:
     """The first line of a step's code that does more than import or comment; None without code."""
     first = None
     for passage in trace.passages(index, "content", "arguments"):
@@ -159,7 +159,7 @@ def first_code_line(trace: Trace, index: int) -> str | None:
     return first
 
 
-def line_at_fault(trace: Trace, author: int, report: int) -> str | None:
+def line_at_fault(trace: RunReading, author: int, report: int) -> str | None:
     """The line of the author's code that the report's traceback shows, the innermost one."""
     lines = [line.strip() for line in trace.steps[report].content[:_LONGEST_REPORT].splitlines()]
     written = trace.steps[author].content
@@ -170,7 +170,7 @@ def line_at_fault(trace: Trace, author: int, report: int) -> str | None:
     return None
 
 
-def _echoes_tool(trace: Trace, index: int) -> bool:
+def _echoes_tool(trace: RunReading, index: int) -> bool:
     error = trace.steps[index].error or ""
     failures = (call.error for step in trace.steps[max(0, index - 5) : index + 1] for call in step.failed_tools)
     return any(failure and (failure.strip() in error or error.strip() in failure) for failure in failures)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from tracer_hooks._lazy import cached_property
 from tracer_hooks.diagnosis._reading._roles import fold, is_person
-from tracer_hooks.diagnosis._reading._trace import Trace
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._rules._signal import DECISIVE, HINT, MODERATE, STRONG, WEAK, Family, Signal
 from tracer_hooks.diagnosis._wording import one_line
 from tracer_hooks.schema import AgentSpec, ErrorMode, Step, StepKind
@@ -75,7 +75,7 @@ _STOP = frozenset(
 class _Team:
     """Who belongs to the team and who acted, by folded name; read once for all transfers."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: RunReading) -> None:
         self.trace = trace
         self._fits: dict[str, int] = {}
         self.first: dict[str, int] = {}
@@ -127,7 +127,7 @@ class _Team:
         return _words(self.trace.trajectory.task[:4_000])
 
 
-def handoff_signals(trace: Trace) -> Iterator[Signal]:
+def handoff_signals(trace: RunReading) -> Iterator[Signal]:
     """Every fault that the sequence of transfers shows."""
     transfers = [
         index for index in trace.acts if trace.steps[index].kind is StepKind.HANDOFF and trace.steps[index].recipient
@@ -239,7 +239,7 @@ def _circles(team: _Team, transfers: list[int]) -> Iterator[Signal]:
             yield _signal(trace, back, STRONG - WEAK if others_idle else STRONG, ErrorMode.FM_1_3, answered)
 
 
-def _worked_after(trace: Trace, index: int, taker: str) -> bool:
+def _worked_after(trace: RunReading, index: int, taker: str) -> bool:
     """Tell whether the recipient did anything but hand over again before the work came back."""
     for place in range(index + 1, len(trace.steps)):
         later = trace.steps[place]
@@ -269,7 +269,7 @@ def _words(text: str) -> set[str]:
     return {word[:5] for word in _WORD.findall(text.casefold().replace("_", " ")) if word not in _STOP}
 
 
-def _signal(trace: Trace, index: int, weight: float, mode: ErrorMode, what: str) -> Signal:
+def _signal(trace: RunReading, index: int, weight: float, mode: ErrorMode, what: str) -> Signal:
     return Signal(
         family=Family.HANDOFF,
         step=index,

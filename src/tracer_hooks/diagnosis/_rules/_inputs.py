@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tracer_hooks.diagnosis._reading._roles import Role
+from tracer_hooks.diagnosis._reading._run import RunReading, says_something
 from tracer_hooks.diagnosis._reading._text import find_value
-from tracer_hooks.diagnosis._reading._trace import Trace, says_something
 from tracer_hooks.diagnosis._rules._signal import STRONG, WEAK, Family, Signal
 from tracer_hooks.schema import ErrorMode
 
@@ -31,7 +31,7 @@ class _Kept(NamedTuple):
     quote: str | None
 
 
-def ignored_corrections(trace: Trace) -> Iterator[Signal]:
+def ignored_corrections(trace: RunReading) -> Iterator[Signal]:
     """Replies to a correction that keep the old value, or leave the new one out."""
     for index in range(len(trace.steps) - 1):
         if trace.roles[index] is Role.REPORTER or trace.is_brief(index):
@@ -67,7 +67,7 @@ def _may_correct(prose: str) -> bool:
     return any(word in lower for word in _CORRECTS)
 
 
-def _kept_value(trace: Trace, correction: int, reply: int, prose: str) -> _Kept | None:
+def _kept_value(trace: RunReading, correction: int, reply: int, prose: str) -> _Kept | None:
     """How the reply still has the value which the correction rejects; None when it does not."""
     match = _NOT_THIS.search(prose)
     old = (match.group("old") or match.group("oldq")) if match else None
@@ -84,6 +84,6 @@ def _plain(text: str) -> str:
     return " ".join(text[:4_000].casefold().split())
 
 
-def _was_shown(trace: Trace, source: int, reader: int) -> bool:
+def _was_shown(trace: RunReading, source: int, reader: int) -> bool:
     inputs = trace.steps[reader].inputs
     return not inputs or source in {one.step for one in inputs} or all(one.step is None for one in inputs)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tracer_hooks.diagnosis._reading._roles import is_checker
-from tracer_hooks.diagnosis._reading._trace import Trace
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._rules._repetition import limit_reached
 from tracer_hooks.diagnosis._rules._signal import HINT, MODERATE, WEAK, Family, Signal
 from tracer_hooks.diagnosis._wording import one_line
@@ -58,7 +58,7 @@ REJECTS = re.compile(
 )
 
 
-def made_up_data(trace: Trace) -> Iterator[Signal]:
+def made_up_data(trace: RunReading) -> Iterator[Signal]:
     """The first step of each agent that goes on with assumed, simulated or placeholder data."""
     if MADE_UP.search(trace.trajectory.task[:20_000]):
         return  # the task itself asks for it
@@ -86,7 +86,7 @@ def made_up_data(trace: Trace) -> Iterator[Signal]:
         )
 
 
-def premature_ends(trace: Trace) -> Iterator[Signal]:
+def premature_ends(trace: RunReading) -> Iterator[Signal]:
     """An ending with nothing to show, or with work left that the last speaker itself names."""
     speaker = trace.last_speaker
     if speaker is None:
@@ -116,7 +116,7 @@ def premature_ends(trace: Trace) -> Iterator[Signal]:
         )
 
 
-def empty_approvals(trace: Trace) -> Iterator[Signal]:
+def empty_approvals(trace: RunReading) -> Iterator[Signal]:
     """Approvals by an agent that is there to check, in a run that failed, without a check of its own."""
     if trace.trajectory.outcome is not RunOutcome.FAILED:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracer_hooks.diagnosis._provenance import Departure, DepartureKind, provenance_of
-from tracer_hooks.diagnosis._reading._trace import Trace
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._rules._signal import DECISIVE, MODERATE, STRONG, WEAK, Family, Signal
 from tracer_hooks.diagnosis._rules._tools import failure_text
 from tracer_hooks.schema import ErrorMode, EvidenceKind
@@ -51,7 +51,7 @@ _BY_RESEMBLANCE = (
 )
 
 
-def departures(trace: Trace) -> Iterator[Signal]:
+def departures(trace: RunReading) -> Iterator[Signal]:
     """The departures of the run's values, the likeliest with most weight."""
     nearness = min(1.0, (_SHORT / max(1, len(trace.acts))) ** 0.5)
     for rank, departure in enumerate(provenance_of(trace).departures[:_MOST]):
@@ -72,14 +72,14 @@ def departures(trace: Trace) -> Iterator[Signal]:
         )
 
 
-def _mode(trace: Trace, departure: Departure) -> ErrorMode:
+def _mode(trace: RunReading, departure: Departure) -> ErrorMode:
     """Who misreads what its own tool returned acts against what it saw; who misreads a colleague ignores its input."""
     agent = trace.steps[departure.step].agent
     own = departure.sources and all(trace.steps[source].agent == agent for source in departure.sources)
     return ErrorMode.FM_2_6 if own and departure.kind is DepartureKind.MISREAD else _MODES[departure.kind]
 
 
-def _follows_a_failure(trace: Trace, departure: Departure) -> bool:
+def _follows_a_failure(trace: RunReading, departure: Departure) -> bool:
     """Tell whether a value from nowhere comes right after a tool of the same agent failed, which is then the cause."""
     if departure.kind is not DepartureKind.UNSUPPORTED:
         return False

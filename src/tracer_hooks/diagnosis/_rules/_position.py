@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracer_hooks.diagnosis._reading._roles import Role, is_planner
-from tracer_hooks.diagnosis._reading._trace import Trace
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._rules._repetition import limit_reached
 from tracer_hooks.diagnosis._rules._signal import HINT, WEAK, Family, Signal
 from tracer_hooks.schema import ErrorMode, StepKind
@@ -16,7 +16,7 @@ _LONG = 5
 """From this many steps on, an early error has more to carry it on than a late one."""
 
 
-def positional_priors(trace: Trace) -> Iterator[Signal]:
+def positional_priors(trace: RunReading) -> Iterator[Signal]:
     """A hint at the first act on the task, in runs long enough, and one at the last responsible speaker."""
     first = _first_work(trace)
     if first is not None and len(trace.steps) >= _LONG:
@@ -40,13 +40,13 @@ def positional_priors(trace: Trace) -> Iterator[Signal]:
         )
 
 
-def _task_was_given(trace: Trace, step: int) -> bool:
+def _task_was_given(trace: RunReading, step: int) -> bool:
     """Whether no person speaks only later: in a conversation that the team opens, the task comes after the greeting."""
     first = next((index for index, role in enumerate(trace.roles) if role is Role.PERSON), None)
     return first is None or first < step
 
 
-def _first_work(trace: Trace) -> int | None:
+def _first_work(trace: RunReading) -> int | None:
     """The first act that is neither the handing over of the task nor planning."""
     for index in trace.acts:
         step = trace.steps[index]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tracer_hooks._guard import guard
-from tracer_hooks.diagnosis._reading._trace import Trace
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._rules import (
     _contradictions,
     _errors,
@@ -20,7 +20,7 @@ from tracer_hooks.diagnosis._rules import (
 )
 from tracer_hooks.diagnosis._rules._signal import Signal
 
-Rule = Callable[[Trace], Iterator[Signal]]
+Rule = Callable[[RunReading], Iterator[Signal]]
 
 RULES: tuple[Rule, ...] = (
     _errors.raised_steps,
@@ -42,7 +42,7 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def signals_of(trace: Trace) -> list[Signal]:
+def signals_of(trace: RunReading) -> list[Signal]:
     """What every rule says; a rule that fails on an odd trajectory is left out, with one log line."""
     found: list[Signal] = []
     for rule in RULES:

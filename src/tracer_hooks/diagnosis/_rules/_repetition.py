@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from tracer_hooks.diagnosis._reading._trace import Trace
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._rules._signal import MODERATE, STRONG, WEAK, Family, Signal
 from tracer_hooks.diagnosis._rules._tools import failure_text
 from tracer_hooks.schema import ErrorMode
@@ -22,12 +22,12 @@ _MIN_TEXT = 40
 """Shorter replies recur in every good run ("Thanks", "Approved")."""
 
 
-def limit_reached(trace: Trace) -> bool:
+def limit_reached(trace: RunReading) -> bool:
     """Tell whether the framework stopped the run for its length."""
     return LIMIT_REACHED.search((trace.trajectory.outcome_reason or "")[:2_000]) is not None
 
 
-def repeated_messages(trace: Trace) -> Iterator[Signal]:
+def repeated_messages(trace: RunReading) -> Iterator[Signal]:
     """The first step in which an agent says again what it has said, weighed by how often it does."""
     groups: dict[tuple[str, str], list[int]] = defaultdict(list)
     for index in trace.acts:
@@ -37,7 +37,7 @@ def repeated_messages(trace: Trace) -> Iterator[Signal]:
     yield from _first_repeats(trace, groups, what="message")
 
 
-def repeated_calls(trace: Trace) -> Iterator[Signal]:
+def repeated_calls(trace: RunReading) -> Iterator[Signal]:
     """The first step in which an agent makes a call that it has made and that answered the same."""
     groups: dict[tuple[str, str], list[int]] = defaultdict(list)
     for index in trace.acts:
@@ -52,7 +52,7 @@ def repeated_calls(trace: Trace) -> Iterator[Signal]:
     yield from _first_repeats(trace, groups, what="tool call, with the same result,")
 
 
-def _first_repeats(trace: Trace, groups: dict[tuple[str, str], list[int]], *, what: str) -> Iterator[Signal]:
+def _first_repeats(trace: RunReading, groups: dict[tuple[str, str], list[int]], *, what: str) -> Iterator[Signal]:
     stopped_for_length = limit_reached(trace)
     for (agent, _), steps in groups.items():
         if len(steps) < 2:

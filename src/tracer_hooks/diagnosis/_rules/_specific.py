@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._reading._text import canonical, find_value, numbers_in, prose_of
-from tracer_hooks.diagnosis._reading._trace import Trace
 
 _SENTENCE = re.compile(r"[^\n]+")
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -43,7 +43,7 @@ def is_specific(number: str) -> bool:
     return value > _MOST_COMMON and (int(value) not in _YEARS or "," in number)
 
 
-def new_numbers(trace: Trace, step: int) -> list[str]:
+def new_numbers(trace: RunReading, step: int) -> list[str]:
     """The specific numbers that a step is the first in the run to state, as they are written there."""
     content = trace.content(step)
     if content is None:
@@ -59,7 +59,7 @@ def new_numbers(trace: Trace, step: int) -> list[str]:
     return list(fresh.values())
 
 
-def states(trace: Trace, step: int, value: str) -> str | None:
+def states(trace: RunReading, step: int, value: str) -> str | None:
     """The passage in which a step states ``value`` in prose; None when it does not, or only mentions it elsewhere."""
     content = trace.content(step)
     if content is None or find_value(content.raw, value) < 0:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from tracer_hooks.diagnosis._provenance import provenance_of
 from tracer_hooks.diagnosis._reading._roles import Role
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._reading._text import find_value, is_number, prose_of
-from tracer_hooks.diagnosis._reading._trace import Trace
 from tracer_hooks.diagnosis._rules._errors import report_of_error
 from tracer_hooks.diagnosis._rules._signal import Signal
 from tracer_hooks.diagnosis._rules._specific import is_specific, new_numbers, states
@@ -28,7 +28,7 @@ _GIVES = re.compile(
 """What stands before a number that is given as a result."""
 
 
-def spread_of(trace: Trace, origin: int, signals: Sequence[Signal]) -> tuple[Evidence, ...]:
+def spread_of(trace: RunReading, origin: int, signals: Sequence[Signal]) -> tuple[Evidence, ...]:
     """The later steps that took the error over, in order, with the passage that shows it.
 
     A value is followed when it is specific, first stated in the decisive step, and stated in prose by the later one; a
@@ -50,7 +50,7 @@ def spread_of(trace: Trace, origin: int, signals: Sequence[Signal]) -> tuple[Evi
     return _each_quote_once([found[index] for index in sorted(found)[:MAX_SPREAD]])
 
 
-def _told(trace: Trace, origin: int, value: str, *, is_wrong: bool) -> str:
+def _told(trace: RunReading, origin: int, value: str, *, is_wrong: bool) -> str:
     if not is_wrong:
         return f"It repeats {value}, which step {origin} was the first to say."
     if any(one.step == origin for one in provenance_of(trace).planned) and trace.locate(origin, value) is None:
@@ -58,7 +58,7 @@ def _told(trace: Trace, origin: int, value: str, *, is_wrong: bool) -> str:
     return f"It repeats {value} of step {origin}."
 
 
-def _values(trace: Trace, origin: int, signals: Sequence[Signal]) -> list[tuple[str, bool]]:
+def _values(trace: RunReading, origin: int, signals: Sequence[Signal]) -> list[tuple[str, bool]]:
     """What the step brought into the run: the wrong value when a rule knows it, else its new numbers."""
     known = dict.fromkeys(one.value for one in signals if one.step == origin and one.value)
     if known:
@@ -66,7 +66,7 @@ def _values(trace: Trace, origin: int, signals: Sequence[Signal]) -> list[tuple[
     return [(number, False) for number in new_numbers(trace, origin)[:_MAX_VALUES]]
 
 
-def _taken_over(trace: Trace, origin: int, value: str, *, is_wrong: bool) -> dict[int, str]:
+def _taken_over(trace: RunReading, origin: int, value: str, *, is_wrong: bool) -> dict[int, str]:
     """The later steps of others than persons that state a value, with the passage; none when too many have it."""
     found: dict[int, str] = {}
     later = [index for index in range(origin + 1, len(trace.steps)) if trace.roles[index] is not Role.PERSON]
@@ -80,14 +80,14 @@ def _taken_over(trace: Trace, origin: int, value: str, *, is_wrong: bool) -> dic
     return {} if too_common else found
 
 
-def _units(trace: Trace, origin: int, value: str) -> set[str]:
+def _units(trace: RunReading, origin: int, value: str) -> set[str]:
     """The words that follow a number where it came up."""
     content = trace.content(origin)
     found = re.findall(rf"(?<![\w.,]){re.escape(value)}\s?([^\W\d]\w+)", content.raw[:20_000]) if content else []
     return {word.casefold() for word in found}
 
 
-def _mention(trace: Trace, index: int, value: str, units: set[str]) -> str | None:
+def _mention(trace: RunReading, index: int, value: str, units: set[str]) -> str | None:
     """The passage of a step's own words that gives a name, or a small number that is known to be wrong, as a result."""
     content = trace.content(index)
     if content is None or find_value(content.raw, value) < 0:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._reading._text import parsed_json
-from tracer_hooks.diagnosis._reading._trace import Trace
 from tracer_hooks.diagnosis._rules._errors import OUTAGE
 from tracer_hooks.diagnosis._rules._signal import MODERATE, STRONG, WEAK, Family, Signal
 from tracer_hooks.schema import ErrorMode, StepKind, ToolCall
@@ -40,7 +40,7 @@ def failure_text(call: ToolCall) -> str | None:
     return _error_in_json(result)
 
 
-def failed_tools(trace: Trace) -> Iterator[Signal]:
+def failed_tools(trace: RunReading) -> Iterator[Signal]:
     """Failed tool calls; the caller answers for them, less so when a later call of the same tool went well."""
     succeeded = _last_successes(trace)
     for index in trace.acts:
@@ -61,7 +61,7 @@ def failed_tools(trace: Trace) -> Iterator[Signal]:
             )
 
 
-def claims_after_failure(trace: Trace) -> Iterator[Signal]:
+def claims_after_failure(trace: RunReading) -> Iterator[Signal]:
     """Replies that go on after a failed tool as if it had answered."""
     succeeded = _last_successes(trace)
     for index in trace.acts:
@@ -81,14 +81,14 @@ def claims_after_failure(trace: Trace) -> Iterator[Signal]:
         )
 
 
-def _mode(trace: Trace, index: int, *, bad_arguments: bool) -> ErrorMode:
+def _mode(trace: RunReading, index: int, *, bad_arguments: bool) -> ErrorMode:
     """How the caller went wrong: it called the tool wrongly, ended there, or went on without what the tool owed it."""
     if bad_arguments:
         return ErrorMode.FM_2_6
     return ErrorMode.FM_3_1 if trace.next_act(index) is None else ErrorMode.FM_2_2
 
 
-def _reply_after(trace: Trace, index: int) -> int | None:
+def _reply_after(trace: RunReading, index: int) -> int | None:
     """The caller's next text, or the next agent's when the caller says nothing more."""
     caller = trace.next_act(index, agent=trace.steps[index].agent)
     for candidate in (caller, trace.next_act(index)):
@@ -101,7 +101,7 @@ def _reply_after(trace: Trace, index: int) -> int | None:
     return None
 
 
-def _last_successes(trace: Trace) -> dict[str, int]:
+def _last_successes(trace: RunReading) -> dict[str, int]:
     """The last step in which a call of each tool went well."""
     found: dict[str, int] = {}
     for step in reversed(trace.steps):
@@ -111,7 +111,7 @@ def _last_successes(trace: Trace) -> dict[str, int]:
     return found
 
 
-def _quote_failure(trace: Trace, index: int, failure: str) -> str | None:
+def _quote_failure(trace: RunReading, index: int, failure: str) -> str | None:
     for passage in trace.passages(index, "tool error", "result"):
         if passage.raw == failure or failure in passage.raw:
             start = max(0, passage.raw.find(failure))

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from tracer_hooks.diagnosis._provenance import Departure, provenance_of
 from tracer_hooks.diagnosis._reading._roles import Role, is_checker
+from tracer_hooks.diagnosis._reading._run import RunReading, read_outcome
 from tracer_hooks.diagnosis._reading._text import canonical, find_value, is_number, numbers_in
-from tracer_hooks.diagnosis._reading._trace import Trace, read_outcome
 from tracer_hooks.diagnosis._rules._signal import DECISIVE, MODERATE, WEAK, Family, Signal
 from tracer_hooks.schema import ErrorMode
 
 
-def wrong_values(trace: Trace) -> Iterator[Signal]:
+def wrong_values(trace: RunReading) -> Iterator[Signal]:
     """The first step that brought in a value which the check, or the reference, shows to be wrong.
 
     When nothing tells which part of a rejected answer is wrong, the answer itself is followed back, with less weight.
@@ -24,7 +24,7 @@ def wrong_values(trace: Trace) -> Iterator[Signal]:
         yield from _brought_in(trace, value, MODERATE, ())
 
 
-def _brought_in(trace: Trace, value: str, weight: float, expected: tuple[str, ...]) -> Iterator[Signal]:
+def _brought_in(trace: RunReading, value: str, weight: float, expected: tuple[str, ...]) -> Iterator[Signal]:
     if is_number(value) and canonical(value) in trace.task_numbers:
         return  # given in the task: it tells nothing about who brought it in
     origin = _origin(trace, value)
@@ -58,7 +58,7 @@ def _brought_in(trace: Trace, value: str, weight: float, expected: tuple[str, ..
     )
 
 
-def _planned(trace: Trace, value: str) -> Departure | None:
+def _planned(trace: RunReading, value: str) -> Departure | None:
     """The step that asks for the calculation which gives the value."""
     wanted = _number(value)
     if wanted is None:
@@ -72,7 +72,7 @@ def _number(value: str) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def _origin(trace: Trace, value: str) -> tuple[int, str | None, bool] | None:
+def _origin(trace: RunReading, value: str) -> tuple[int, str | None, bool] | None:
     """The step that a value comes from, a quotation, and whether only a tool or a terminal said it there."""
     for index, role in enumerate(trace.roles):
         if role is Role.PERSON or trace.is_brief(index):
@@ -93,7 +93,7 @@ def _origin(trace: Trace, value: str) -> tuple[int, str | None, bool] | None:
     return None
 
 
-def _told(trace: Trace, value: str, step: int, *, relayed: bool) -> str:
+def _told(trace: RunReading, value: str, step: int, *, relayed: bool) -> str:
     """Where the value first came up, and what is wrong with it."""
     agent = trace.steps[step].agent
     reports = (index for index in range(step + 1, len(trace.steps)) if trace.roles[index] is Role.REPORTER)
@@ -110,7 +110,7 @@ def _told(trace: Trace, value: str, step: int, *, relayed: bool) -> str:
     return f"{first}; {wrong}."
 
 
-def _saw(trace: Trace, step: int, expected: tuple[str, ...]) -> bool:
+def _saw(trace: RunReading, step: int, expected: tuple[str, ...]) -> bool:
     """Tell whether the right value had been said before, so that it was dropped rather than never found."""
     return any(
         trace.locate(index, value, "content", "result") is not None

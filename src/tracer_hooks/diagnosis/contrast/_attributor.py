@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from tracer_hooks.diagnosis._abstaining import INCOMPLETE, NO_FAULT
 from tracer_hooks.diagnosis._protocol import StepScores
-from tracer_hooks.diagnosis._reading._trace import Trace
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis.contrast._comparison import Neighbours, compare, likely_neighbours, neighbours_of
 from tracer_hooks.diagnosis.contrast._divergence import (
     Divergences,
@@ -156,7 +156,7 @@ class ContrastAttributor:
             steps=scores,
             agents=agent_scores(divergences),
             modes=mode_scores(divergences),
-            evidence=evidence_for(divergences, top, Trace(trajectory)),
+            evidence=evidence_for(divergences, top, RunReading(trajectory)),
         )
 
     def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
@@ -188,7 +188,7 @@ class ContrastAttributor:
         failed = trajectory.outcome is RunOutcome.FAILED
         if (divergences.strongest if failed else divergences.alarm) < _NEEDED[trajectory.outcome]:
             return blank.model_copy(update={"abstained": True, "abstained_reason": NO_FAULT})
-        return _answer(blank, divergences, Trace(trajectory))
+        return _answer(blank, divergences, RunReading(trajectory))
 
     def _neighbours(self, run: RunView) -> Neighbours:
         given = [*self._passing.runs_like(run.trajectory)]
@@ -222,7 +222,7 @@ class ContrastAttributor:
         return view
 
 
-def _answer(blank: Attribution, divergences: Divergences, trace: Trace) -> Attribution:
+def _answer(blank: Attribution, divergences: Divergences, trace: RunReading) -> Attribution:
     scores = StepScores(steps=step_scores(divergences))
     trust = _TRUST * (0.2 + 0.8 * divergences.comparison.nearness)
     belief = [trust * value for value in scores.belief()]

@@ -10,7 +10,7 @@ from statistics import fmean
 
 from tracer_hooks._lazy import cached_property
 from tracer_hooks.diagnosis._reading._roles import fold
-from tracer_hooks.diagnosis._reading._trace import Trace
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._wording import grouped
 from tracer_hooks.diagnosis.contrast._comparison import VALUES, DivergenceKind, Instead, Mark, RunComparison
 from tracer_hooks.diagnosis.contrast._marks import (
@@ -313,12 +313,12 @@ _WHY = {
 }
 
 
-def evidence_for(divergences: Divergences, step: int, trace: Trace) -> tuple[Evidence, ...]:
+def evidence_for(divergences: Divergences, step: int, trace: RunReading) -> tuple[Evidence, ...]:
     """Why a step is named, the strongest reason first."""
     return grouped(_reasons(divergences, step, trace), most=MAX_EVIDENCE)
 
 
-def _reasons(divergences: Divergences, step: int, trace: Trace) -> Iterator[Evidence]:
+def _reasons(divergences: Divergences, step: int, trace: RunReading) -> Iterator[Evidence]:
     marks = [mark for mark in divergences.marks if mark.step == step]
     told = _told_best([mark for mark in marks if mark.divergence not in _VAGUE]) or marks
     worth = _WORTH_TELLING * max((divergences.part_of(mark) for mark in told), default=0.0)
@@ -344,7 +344,7 @@ def _told_best(marks: list[Mark]) -> list[Mark]:
     ]
 
 
-def _passage(trace: Trace, step: int, words: str) -> str | None:
+def _passage(trace: RunReading, step: int, words: str) -> str | None:
     """The passage with the words that differ; in scripts without spaces they need not stand alone."""
     if not words:
         return None

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from tracer_hooks.diagnosis._reading._roles import Role, is_checker
-from tracer_hooks.diagnosis._reading._trace import says_something
+from tracer_hooks.diagnosis._reading._run import says_something
 from tracer_hooks.diagnosis.contrast._comparison import SAME_TASK, DivergenceKind, Instead, Mark, RunComparison
 from tracer_hooks.diagnosis.contrast._occurrences import Occurrence, Sightings, TokenKind, customary, fit
 from tracer_hooks.diagnosis.contrast._pairing import Pairing, cosine_of_words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tracer_hooks.diagnosis._provenance import Departure, provenance_of
-from tracer_hooks.diagnosis._reading._trace import Trace
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.schema import RunOutcome, Step, StepKind, ToolCall, Trajectory
 
 Said = str | tuple[str, dict[str, Any], str]
@@ -35,7 +35,7 @@ def team(task: str, *said: Said) -> Trajectory:
 
 def departures(task: str, *said: Said) -> tuple[Departure, ...]:
     """Every departure of such a run, the likeliest first."""
-    return provenance_of(Trace(team(task, *said))).departures
+    return provenance_of(RunReading(team(task, *said))).departures
 
 
 def strong(task: str, *said: Said, least: float = 0.55) -> list[Departure]:

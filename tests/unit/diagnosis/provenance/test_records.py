@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tracer_hooks.diagnosis._provenance import DepartureKind, provenance_of
-from tracer_hooks.diagnosis._reading._trace import Trace
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.schema import RunOutcome, Step, StepKind, ToolCall, Trajectory
 
 FLIGHTS = [
@@ -31,7 +31,7 @@ def run(*said: str, result: object = None) -> Trajectory:
 
 def beside(trajectory: Trajectory) -> list[tuple[int, str]]:
     """The steps that put a value beside the wrong one."""
-    found = provenance_of(Trace(trajectory)).departures
+    found = provenance_of(RunReading(trajectory)).departures
     return [(one.step, one.why) for one in found if one.kind is DepartureKind.MISCOPIED and " beside " in one.why]
 
 

@@ -11,8 +11,8 @@ import pytest
 from tracer_hooks.diagnosis import StructuralAttributor
 from tracer_hooks.diagnosis._features import View, table_of
 from tracer_hooks.diagnosis._features._likeness import WINDOW, exact_likeness, windowed_likeness
+from tracer_hooks.diagnosis._reading._run import EXACT_STEPS, RunReading
 from tracer_hooks.diagnosis._reading._text import number_set
-from tracer_hooks.diagnosis._reading._trace import EXACT_STEPS, Trace
 from tracer_hooks.diagnosis._rules._tools import failed_tools, failure_text
 from tracer_hooks.schema import RunOutcome, Step, Trajectory
 
@@ -34,7 +34,7 @@ def test_features_are_those_of_comparing_every_two_steps(seed, steps) -> None:
 @pytest.mark.parametrize(("seed", "steps"), list(enumerate(SIZES)))
 def test_what_is_looked_up_is_what_a_search_finds(seed, steps) -> None:
     run = made_up_run(steps, seed=seed)
-    trace = Trace(run)
+    trace = RunReading(run)
     for step in range(steps):
         before = [index for index in trace.acts if index < step]
         with_code = [i for i in before[-3:] if "```" in run.steps[i].content or run.steps[i].tool_calls]
@@ -56,7 +56,7 @@ def test_what_is_looked_up_is_what_a_search_finds(seed, steps) -> None:
 @pytest.mark.parametrize(("seed", "steps"), list(enumerate(SIZES)))
 def test_a_failed_tool_is_overcome_when_a_later_call_of_it_went_well(seed, steps) -> None:
     run = made_up_run(steps, seed=seed)
-    for signal in failed_tools(Trace(run)):
+    for signal in failed_tools(RunReading(run)):
         (call,) = run.steps[signal.step].tool_calls
         later = [one for step in run.steps[signal.step + 1 :] for one in step.tool_calls if one.name == call.name]
         overcome = any(failure_text(one) is None for one in later)
@@ -90,7 +90,7 @@ def test_a_long_run_is_compared_within_a_window_and_with_its_copies() -> None:
 def test_a_number_said_again_far_later_is_found_in_a_long_run() -> None:
     texts = {5: "It is 1,234 in all.", EXACT_STEPS + 50: "As I said: 1234."}
     steps = tuple(Step(index=k, agent="a", content=texts.get(k, "And on.")) for k in range(EXACT_STEPS + 60))
-    trace = Trace(Trajectory(run_id="r", steps=steps))
+    trace = RunReading(Trajectory(run_id="r", steps=steps))
     assert trace.said_after(5, "1,234")
     assert not trace.said_after(EXACT_STEPS + 50, "1,234")
 

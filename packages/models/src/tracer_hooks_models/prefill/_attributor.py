@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracer_hooks.diagnosis import StepScores
-from tracer_hooks.extension import INCOMPLETE, Refusal, Trace, cached_property, has_content, refusal_of
+from tracer_hooks.extension import INCOMPLETE, Refusal, RunReading, cached_property, has_content, refusal_of
 from tracer_hooks.schema import Attribution, Candidate, Evidence, LabeledTrajectory, Trajectory, Usage
 from tracer_hooks_models.prefill import _masprism
 from tracer_hooks_models.prefill._model import LocalModel, PrefillOptions, fingerprint_of, load_model, model_path
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MAX_QUOTE = 240
 
 
-def evidence_of(trace: Trace, features: PrefillFeatures, step: int) -> tuple[Evidence, ...]:
+def evidence_of(trace: RunReading, features: PrefillFeatures, step: int) -> tuple[Evidence, ...]:
     """Why ``step`` is named, the passage in the step itself first; empty when it has no words of its own."""
     found = []
     own = quote_of(trace, features, step)
@@ -41,7 +41,7 @@ def evidence_of(trace: Trace, features: PrefillFeatures, step: int) -> tuple[Evi
     return tuple(found)
 
 
-def quote_of(trace: Trace, features: PrefillFeatures, step: int) -> str | None:
+def quote_of(trace: RunReading, features: PrefillFeatures, step: int) -> str | None:
     """The most surprising passage of a step, word for word; None when it stands in nothing that can be quoted."""
     if not step_parts(trace.steps[step]):
         return None
@@ -53,7 +53,7 @@ def quote_of(trace: Trace, features: PrefillFeatures, step: int) -> str | None:
     return None  # the written form of a tool call is ours, and nobody's words
 
 
-def _heaviest_symptom(trace: Trace, features: PrefillFeatures, step: int) -> int | None:
+def _heaviest_symptom(trace: RunReading, features: PrefillFeatures, step: int) -> int | None:
     later = [one for one in late_symptoms(trace, features.surprise[:, 0]) if one > step]
     return max(later, key=lambda one: float(features.attention[one, step]), default=None)
 
@@ -116,7 +116,7 @@ class PrefillAttributor:
         """
         if not any(step_text(step).strip() for step in trajectory.steps):
             return None
-        trace = Trace(trajectory)
+        trace = RunReading(trajectory)
         features = self.features(trajectory)
         belief, tokens = self._belief(trace, features)
         allowed = set(self.allowed(trace))
@@ -178,12 +178,12 @@ class PrefillAttributor:
         options, probe = load(directory)
         return cls(options, probe=probe)
 
-    def allowed(self, trace: Trace) -> list[int]:
+    def allowed(self, trace: RunReading) -> list[int]:
         """The steps that can be the decisive one: those with text, of the team's members unless all are asked for."""
         among = trace.acts if self.options.acts_only else range(len(trace.steps))
         return [step for step in among if step_text(trace.steps[step]).strip()] or list(among)
 
-    def _belief(self, trace: Trace, features: PrefillFeatures) -> tuple[Floats, int]:
+    def _belief(self, trace: RunReading, features: PrefillFeatures) -> tuple[Floats, int]:
         tokens = int(features.tokens.sum())
         if self.probe is not None:
             return self.probe.score(trace, features, self.allowed(trace)), tokens

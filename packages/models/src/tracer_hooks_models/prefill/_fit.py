@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from tracer_hooks.diagnosis import FitReport
 from tracer_hooks.errors import AttributionError
-from tracer_hooks.extension import Trace, brief, fold, read_saved, reason_of, write_saved
+from tracer_hooks.extension import RunReading, brief, fold, read_saved, reason_of, write_saved
 from tracer_hooks.schema import LabeledTrajectory
 from tracer_hooks_models.prefill._model import MODEL_VARIABLE, PrefillOptions, fingerprint_of, model_path
 from tracer_hooks_models.prefill._render import step_text
@@ -225,7 +225,7 @@ def _is_usable(labeled: LabeledTrajectory) -> bool:
 
 def _case(attributor: PrefillAttributor, labeled: LabeledTrajectory) -> ProbeCase:
     trajectory = labeled.trajectory
-    trace = Trace(trajectory)
+    trace = RunReading(trajectory)
     features = attributor.features(trajectory)
     allowed = attributor.allowed(trace)
     scores = attributor.score(trajectory)

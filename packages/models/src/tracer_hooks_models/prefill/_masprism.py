@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tracer_hooks.extension import Trace
+from tracer_hooks.extension import RunReading
 from tracer_hooks_models.prefill._model import LocalModel, PrefillOptions
 from tracer_hooks_models.prefill._reader import PrefillFeatures, observe
 from tracer_hooks_models.prefill._render import shorten, step_text, transcribe
@@ -44,7 +44,7 @@ class Suspects:
     """Attention that each step gets from all symptoms, shape (steps,)."""
 
 
-def suspects_of(trace: Trace, first: PrefillFeatures) -> Suspects:
+def suspects_of(trace: RunReading, first: PrefillFeatures) -> Suspects:
     """Symptoms by surprise and words of failure, candidates by the symptoms' attention."""
     flagged = [shows_error(trace, step) for step in trace.steps]
     symptoms = top_symptoms(first.surprise[:, 0], flagged)
@@ -55,7 +55,7 @@ def suspects_of(trace: Trace, first: PrefillFeatures) -> Suspects:
     return Suspects(tuple(symptoms), tuple(sorted(ranked[:CANDIDATES])), pull)
 
 
-def read_again(model: LocalModel, trace: Trace, suspects: Suspects, options: PrefillOptions) -> PrefillFeatures:
+def read_again(model: LocalModel, trace: RunReading, suspects: Suspects, options: PrefillOptions) -> PrefillFeatures:
     """The second reading, with the suspects in full."""
     full = {*suspects.symptoms, *suspects.candidates}
     room = {step.index: options.restored_tokens if step.index in full else _STUB_TOKENS for step in trace.steps}
@@ -65,7 +65,7 @@ def read_again(model: LocalModel, trace: Trace, suspects: Suspects, options: Pre
     return observe(model, transcript, chunk=options.chunk)
 
 
-def rank(trace: Trace, suspects: Suspects, second: PrefillFeatures) -> Floats:
+def rank(trace: RunReading, suspects: Suspects, second: PrefillFeatures) -> Floats:
     """Log-belief in every step, shape (steps,); candidates before all others."""
     surprise = second.surprise[:, 0]
     flagged = [shows_error(trace, step) for step in trace.steps]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tracer_hooks.extension import Trace
+from tracer_hooks.extension import RunReading
 from tracer_hooks.schema import Step
 from tracer_hooks_models.prefill._reader import PrefillFeatures
 
@@ -61,7 +61,7 @@ _SHARE = 0.2
 _LATE = 0.5
 
 
-def shows_error(trace: Trace, step: Step) -> bool:
+def shows_error(trace: RunReading, step: Step) -> bool:
     """Tell whether a step speaks of an error; the keys of JSON objects do not count."""
     if step.error or step.failed_tools:
         return True
@@ -77,7 +77,7 @@ def top_symptoms(surprise: NDArray[np.float32], flagged: list[bool], share: floa
     return sorted(order[: max(1, math.ceil(share * len(surprise)))])
 
 
-def late_symptoms(trace: Trace, surprise: NDArray[np.float32]) -> list[int]:
+def late_symptoms(trace: RunReading, surprise: NDArray[np.float32]) -> list[int]:
     """Find steps that show the failure: the answer, words of failure, the most surprising of the late half."""
     steps = len(surprise)
     late = list(range(int(steps * _LATE), steps))
@@ -114,7 +114,7 @@ PLACES = ("place", "log_place", "first", "last", "acts_before")
 """Names of the columns of :func:`places_of`."""
 
 
-def signals_of(trace: Trace, features: PrefillFeatures) -> Floats:
+def signals_of(trace: RunReading, features: PrefillFeatures) -> Floats:
     """The signals of every step as they are, shape (steps, signals); see :data:`SIGNALS`."""
     surprise, alone = features.surprise, features.alone
     symptoms = late_symptoms(trace, surprise[:, 0])
@@ -131,7 +131,7 @@ def signals_of(trace: Trace, features: PrefillFeatures) -> Floats:
     return np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=1)
 
 
-def places_of(trace: Trace) -> Floats:
+def places_of(trace: RunReading) -> Floats:
     """Return the place of every step in the run, shape (steps, places); see :data:`PLACES`."""
     steps = len(trace.steps)
     index = np.arange(steps)
@@ -202,12 +202,12 @@ class Probe:
     weights: Floats
     """Weights of signals, places and components, in this order."""
 
-    def score(self, trace: Trace, features: PrefillFeatures, among: list[int]) -> Floats:
+    def score(self, trace: RunReading, features: PrefillFeatures, among: list[int]) -> Floats:
         """Log-odds of every step, up to a constant; shape (steps,)."""
         return design(trace, features, among, self.compression) @ self.weights
 
 
-def design(trace: Trace, features: PrefillFeatures, among: list[int], compression: Compression) -> Floats:
+def design(trace: RunReading, features: PrefillFeatures, among: list[int], compression: Compression) -> Floats:
     """Return the matrix that steps are judged by: signals, places and components, shape (steps, columns)."""
     return np.concatenate(
         [

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tracer_hooks._lazy import cached_property
+from tracer_hooks.diagnosis._reading._answer import FinalAnswer, answer_in
 from tracer_hooks.diagnosis._reading._roles import Role, roles_of
 from tracer_hooks.diagnosis._reading._text import (
     StepPassage,
@@ -51,8 +52,8 @@ def text_limit(steps: int) -> int:
     return max(_LEAST, min(_MOST, _TEXT_BUDGET // max(1, steps)))
 
 
-class Trace:
-    """What the rules see of a trajectory."""
+class RunReading:
+    """The one reading of a run that findings and ranking share: roles, passages, values, answer, outcome."""
 
     def __init__(self, trajectory: Trajectory, reference: str | None = None) -> None:
         self.trajectory = trajectory
@@ -106,6 +107,11 @@ class Trace:
             return self.trajectory.final_output[-20_000:]
         speaker = self.last_speaker
         return self.steps[speaker].content[-20_000:] if speaker is not None else ""
+
+    @cached_property
+    def answer(self) -> FinalAnswer:
+        """The run's answer alone, without what is said around it or glued to it."""
+        return answer_in(self.final_text)
 
     @cached_property
     def last_speaker(self) -> int | None:
@@ -274,14 +280,14 @@ def expected_values(trajectory: Trajectory, *, reference: str | None = None) -> 
 
     For those who write something that an agent will read and must not tell it the answer.
     """
-    trace = Trace(trajectory, reference if reference is not None else trajectory.reference)
+    trace = RunReading(trajectory, reference if reference is not None else trajectory.reference)
     found = list(read_outcome(trace).expected)
     # Whatever the reason names and the run's own answer lacks may be the right answer, in whatever words it is put.
     found += [value for value, _ in _values(trajectory.outcome_reason or "") if find_value(trace.final_text, value) < 0]
     return tuple(dict.fromkeys(value for value in found if value.strip()))
 
 
-def read_outcome(trace: Trace) -> KnownOutcome:
+def read_outcome(trace: RunReading) -> KnownOutcome:
     """The wrong and the expected values of a run, from the check's reason and the reference."""
     reason = (trace.trajectory.outcome_reason or "")[:4_000]
     wrong, expected, unsure = _classify(reason)
@@ -298,7 +304,7 @@ def read_outcome(trace: Trace) -> KnownOutcome:
     return KnownOutcome(tuple(dict.fromkeys(wrong)), tuple(dict.fromkeys(expected)), tuple(answered))
 
 
-def _telling_parts(value: str, trace: Trace) -> list[str]:
+def _telling_parts(value: str, trace: RunReading) -> list[str]:
     """A wrong value itself; of a whole sentence, which its last writer phrased, the number or name that it carries."""
     if len(value.split()) <= 4:
         return [value]
@@ -344,7 +350,7 @@ def _classify(reason: str) -> tuple[list[str], list[str], list[str]]:
     return wrong, expected, unsure
 
 
-def _answers(trace: Trace) -> list[str]:
+def _answers(trace: RunReading) -> list[str]:
     """What the run answered, when it is known to be wrong."""
     text = trace.final_text.strip()
     if not text:
@@ -363,7 +369,7 @@ def _answers(trace: Trace) -> list[str]:
     return [word] if 0 < len(word) <= 60 and find_value(trace.trajectory.task, word) < 0 else []
 
 
-def _names_in(scope: str, trace: Trace) -> list[str]:
+def _names_in(scope: str, trace: RunReading) -> list[str]:
     """The proper noun of a short answer that the task does not mention, when there is just one."""
     if len(scope) > 400:
         return []
@@ -372,6 +378,6 @@ def _names_in(scope: str, trace: Trace) -> list[str]:
     return fresh if len(fresh) == 1 else []
 
 
-def _plain_expected(trace: Trace) -> list[str]:
+def _plain_expected(trace: RunReading) -> list[str]:
     reason = trace.trajectory.outcome_reason or ""
     return [trace.reference.strip()] if trace.reference else _classify(reason[:4_000])[1] + _classify(reason[:4_000])[2]

@@ -1,0 +1,57 @@
+"""Every kind of finding, and all findings of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from weakref import WeakKeyDictionary
+
+from tracer_hooks._guard import guard
+from tracer_hooks.diagnosis._reading._run import RunReading
+from tracer_hooks.diagnosis.findings._kind import KindOfFinding
+from tracer_hooks.schema import Finding, FindingKind
+
+_ALL: tuple[KindOfFinding, ...] = ()
+KINDS: Mapping[FindingKind, KindOfFinding] = {each.kind: each for each in _ALL}
+"""The kinds by name, in the order in which findings of equal weight are told."""
+MOST = 12
+"""Findings of one run that are kept."""
+
+
+def kind_of(finding: Finding) -> KindOfFinding | None:
+    """The kind of a finding; None for one that this version does not look for."""
+    return KINDS.get(finding.kind)
+
+
+def proving(finding: Finding) -> bool:
+    """Tell whether a finding is enough to blame the step that it stands at."""
+    kind = kind_of(finding)
+    return kind is not None and kind.proves and finding.step is not None and finding.leads_to_answer
+
+
+def find_in(run: RunReading) -> tuple[Finding, ...]:
+    """All findings of a run, looked for once: what proves first, then what leads to the answer, then the rest.
+
+    A kind that fails on an odd run is left out, with one log line.
+    """
+    if run not in _known:
+        found: list[Finding] = []
+        for kind in KINDS.values():
+            with guard(f"look for {kind.kind.value!r} in a run"):
+                found += kind.find(run)
+        _known[run] = tuple(sorted(_each_once(found), key=_order))[:MOST]
+    return _known[run]
+
+
+_known: WeakKeyDictionary[RunReading, tuple[Finding, ...]] = WeakKeyDictionary()
+
+
+def _each_once(found: Sequence[Finding]) -> list[Finding]:
+    """Of several findings of one kind at one step the first."""
+    best: dict[tuple[FindingKind, int | None], Finding] = {}
+    for each in found:
+        best.setdefault((each.kind, each.step), each)
+    return list(best.values())
+
+
+def _order(finding: Finding) -> tuple[bool, bool, int]:
+    return not proving(finding), not finding.leads_to_answer, -1 if finding.step is None else finding.step
