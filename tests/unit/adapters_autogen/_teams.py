@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from autogen_agentchat.agents import AssistantAgent
@@ -12,7 +11,7 @@ from autogen_ext.models.openai import OpenAIChatCompletionClient
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from tracer_hooks.schema import Trajectory
-from tracer_hooks.testing import ScriptedLLM
+from tracer_hooks.testing import Observer, ScriptedLLM, observed
 
 INFO: Any = {
     "vision": False,
@@ -45,6 +44,13 @@ def assistant(name: str, client: Any, **options: Any) -> AssistantAgent:
     return AssistantAgent(name, client, description=f"The {name}.", **options)
 
 
+async def watched(team: Any, **options: Any) -> Observer:
+    """Run the team once under an observer."""
+    with observed(team, **options) as seen:
+        await team.run(task="Go")
+    return seen
+
+
 def acts(trajectory: Trajectory) -> list[tuple[str, str, str | None]]:
     """Agent, kind and recipient of each step."""
     return [(step.agent, str(step.kind), step.recipient) for step in trajectory.steps]
@@ -52,8 +58,3 @@ def acts(trajectory: Trajectory) -> list[tuple[str, str, str | None]]:
 
 def texts(trajectory: Trajectory) -> list[str]:
     return [step.content for step in trajectory.steps]
-
-
-def open_spans(spans: Sequence[Any], run: Any) -> list[str]:
-    """Names of operations that a run left open."""
-    return [invocation.name for invocation in run._open.values()]

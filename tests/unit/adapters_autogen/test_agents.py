@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Sequence
 
 import pytest
@@ -15,7 +14,7 @@ from autogen_agentchat.agents import (
     PerSourceFilter,
     UserProxyAgent,
 )
-from autogen_agentchat.base import Response, TaskResult
+from autogen_agentchat.base import Response
 from autogen_agentchat.messages import BaseChatMessage, HandoffMessage, TextMessage
 from autogen_agentchat.teams import RoundRobinGroupChat, Swarm
 from autogen_core import CancellationToken
@@ -24,9 +23,7 @@ from autogen_core.models import UserMessage
 
 from tracer_hooks.testing import observed, span_tree
 
-from ._teams import acts, assistant, calls, replay, texts
-
-SOLO = "invoke_workflow solo\n  invoke_agent solo\n    chat ReplayChatCompletionClient [0]"
+from ._teams import acts, assistant, calls, replay, texts, watched
 
 
 class Echo(BaseChatAgent):
@@ -52,24 +49,6 @@ class Echo(BaseChatAgent):
         return None
 
 
-async def test_an_agent_runs_as_a_team_of_one() -> None:
-    agent = assistant("solo", replay("hello"))
-    with observed(agent) as seen:
-        result = await agent.run(task="Say hello")
-    assert isinstance(result, TaskResult)
-    assert span_tree(seen.spans) == SOLO
-    assert (seen.trajectory.task, seen.trajectory.final_output) == ("Say hello", "hello")
-
-
-async def test_an_agents_stream_is_a_run() -> None:
-    agent = assistant("solo", replay("hello"))
-    with observed(agent) as seen:
-        items = [item async for item in agent.run_stream(task="Say hello")]
-    assert isinstance(items[-1], TaskResult)
-    assert span_tree(seen.spans) == SOLO
-    assert seen.results[0].text == "hello"
-
-
 async def test_an_agents_messages_are_a_run() -> None:
     agent = assistant("solo", replay("hello", "again"))
     task = [TextMessage(content="Say hello", source="user")]
@@ -90,25 +69,24 @@ async def test_a_tool_of_a_single_agent_is_seen_once(stream: bool) -> None:
         """Look up."""
         return "42"
 
-    agent = assistant("solo", replay(calls(("lookup", "{}"), ("missing", "{}"))), tools=[lookup])
+    asks = calls(("lookup", "{}"), ("missing", "{}"), ("lookup", "{broken"))
+    agent = assistant("solo", replay(asks), tools=[lookup])
     with observed(agent) as seen:
         if stream:
             [item async for item in agent.run_stream(task="Go")]
         else:
             await agent.run(task="Go")
     (step,) = seen.trajectory.steps
-    assert [(call.name, call.result, call.attempts) for call in step.tool_calls] == [
-        ("lookup", "42", 1),
-        ("missing", "Error: tool 'missing' not found in any workbench", 1),
-    ]
-    assert step.tool_calls[0].error is None
-    assert step.tool_calls[1].error == "Error: tool 'missing' not found in any workbench"
+    found, missing, broken = step.tool_calls
+    assert (found.name, found.result, found.error, found.attempts) == ("lookup", "42", None, 1)
+    assert missing.error == missing.result == "Error: tool 'missing' not found in any workbench"
+    assert broken.arguments == "{broken"
+    assert str(broken.error).startswith("Error: Expecting property name")
 
 
 async def test_an_agent_without_a_model_acts_by_what_it_says() -> None:
     team = RoundRobinGroupChat([Echo("parrot"), UserProxyAgent("human", input_func=lambda prompt: "fine")], max_turns=2)
-    with observed(team) as seen:
-        await team.run(task="Go")
+    seen = await watched(team)
     assert span_tree(seen.spans) == (
         "invoke_workflow RoundRobinGroupChat\n  invoke_agent parrot [0]\n  invoke_agent human [1]"
     )
@@ -127,18 +105,14 @@ async def test_a_users_own_agent_calls_its_own_model() -> None:
 
 
 async def test_a_users_own_agent_hands_off_without_a_tool() -> None:
-    team = Swarm([Echo("a", target="b"), Echo("b")], max_turns=2)
-    with observed(team) as seen:
-        await team.run(task="Go")
+    seen = await watched(Swarm([Echo("a", target="b"), Echo("b")], max_turns=2))
     assert acts(seen.trajectory) == [("a", "handoff", "b"), ("b", "message", None)]
 
 
 async def test_a_filtering_agent_stands_around_the_one_it_filters_for() -> None:
     keep = MessageFilterConfig(per_source=[PerSourceFilter(source="user", position="last", count=1)])
     agent = MessageFilterAgent("filtered", assistant("inner", replay("seen")), keep)
-    team = RoundRobinGroupChat([agent], max_turns=1)
-    with observed(team) as seen:
-        await team.run(task="Go")
+    seen = await watched(RoundRobinGroupChat([agent], max_turns=1))
     assert acts(seen.trajectory) == [("inner", "message", None)]
 
 
@@ -166,9 +140,7 @@ CODE = "```python\nprint(42)\n```"
 
 async def test_a_code_executor_without_a_model_acts_by_its_output() -> None:
     runner = CodeExecutorAgent("runner", FakeExecutor(CodeResult(exit_code=0, output="42")))
-    team = RoundRobinGroupChat([assistant("coder", replay(CODE)), runner], max_turns=2)
-    with observed(team) as seen:
-        await team.run(task="Go")
+    seen = await watched(RoundRobinGroupChat([assistant("coder", replay(CODE)), runner], max_turns=2))
     assert [(s.agent, s.kind, s.content) for s in seen.trajectory.steps] == [
         ("coder", "message", CODE),
         ("runner", "message", "42"),
@@ -179,8 +151,7 @@ async def test_a_code_executor_with_a_model_calls_its_executor_like_a_tool() -> 
     runner = CodeExecutorAgent(
         "runner", FakeExecutor(CodeResult(exit_code=1, output="NameError")), model_client=replay(CODE, "It failed.")
     )
-    with observed(runner) as seen:
-        await runner.run(task="Go")
+    seen = await watched(runner)
     first, second = seen.trajectory.steps
     (call,) = first.tool_calls
     assert (first.kind, call.name, call.arguments) == ("tool_call", "execute_code", {"code": ["print(42)\n"]})
@@ -202,11 +173,3 @@ async def test_an_executor_that_raises_ends_its_call_and_raises_as_before(error:
     assert call.name == "execute_code"
     assert call.error == (str(error) or None)
     assert all(span.end_time for span in seen.spans)
-
-
-async def test_hooking_leaves_signatures_alone() -> None:
-    agent = assistant("solo", replay("hello"))
-    before = inspect.signature(agent.run), inspect.signature(agent.on_messages_stream)
-    with observed(agent):
-        assert (inspect.signature(agent.run), inspect.signature(agent.on_messages_stream)) == before
-        assert inspect.iscoroutinefunction(agent.run)

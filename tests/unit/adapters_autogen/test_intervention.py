@@ -11,7 +11,6 @@ from autogen_agentchat.messages import ModelClientStreamingChunkEvent
 from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_agentchat.tools import AgentTool
 from autogen_core.code_executor import CodeResult
-from autogen_core.models import SystemMessage
 
 from tracer_hooks.errors import TapeMismatchError
 from tracer_hooks.frameworks import (
@@ -19,7 +18,6 @@ from tracer_hooks.frameworks import (
     RecordReplies,
     ReplaceModelReply,
     ReplaceToolReply,
-    RewriteInstructions,
     ToolReply,
     ToolRequest,
 )
@@ -38,34 +36,6 @@ def lookup(query: str) -> str:
 
 def team_of(client, **options: Any) -> RoundRobinGroupChat:
     return RoundRobinGroupChat([assistant("solo", client, reflect_on_tool_use=True, **options)], max_turns=1)
-
-
-async def test_every_reply_is_recorded_and_nothing_changes() -> None:
-    client = replay(calls(("lookup", '{"query": "q"}'), thought="Let me see."), "It is 42.")
-    record = RecordReplies()
-    team = team_of(client, tools=[lookup])
-    with observed(team, intervention=record) as seen:
-        result = await team.run(task="Go")
-    assert result.messages[-1].content == "It is 42."
-    assert [(request.agent, request.step, request.tools) for request, _ in record.models] == [
-        ("solo", 0, ("lookup",)),
-        ("solo", 1, ()),
-    ]
-    first = record.models[0][1]
-    assert (first.content, first.tool_calls[0].arguments, first.finish_reason) == (
-        "Let me see.",
-        {"query": "q"},
-        "tool_calls",
-    )
-    ((request, reply),) = record.tools
-    assert (request.agent, request.name, request.arguments, request.step, reply.content) == (
-        "solo",
-        "lookup",
-        {"query": "q"},
-        0,
-        "q: 42",
-    )
-    assert acts(seen.trajectory) == [("solo", "tool_call", None), ("solo", "message", None)]
 
 
 class Supply(Intervention):
@@ -114,16 +84,6 @@ async def test_a_changed_reply_can_take_the_tool_calls_out() -> None:
     assert acts(seen.trajectory) == [("solo", "message", None)]
 
 
-async def test_changed_instructions_reach_the_model_and_leave_the_agent_alone() -> None:
-    client = replay("ok")
-    agent = assistant("solo", client)
-    team = RoundRobinGroupChat([agent], max_turns=1)
-    with observed(team, intervention=RewriteInstructions({"solo": "Be brief."})):
-        await team.run(task="Go")
-    assert client.create_calls[0]["messages"][0] == SystemMessage(content="Be brief.")
-    assert agent._system_messages == [SystemMessage(content="You are the solo.")]
-
-
 class ChangeResults(Intervention):
     """Changes the text of tool results that the model is shown."""
 
@@ -159,32 +119,6 @@ async def test_a_changed_tool_result(failing: bool) -> None:
     assert (executed.content, executed.is_error) == ("not q: 42", failing)
     (call,) = seen.trajectory.steps[0].tool_calls
     assert (call.result, call.error) == ("not q: 42", "not q: 42" if failing else None)
-
-
-async def test_a_failed_tool_can_be_made_to_succeed() -> None:
-    def fails() -> str:
-        """Fail."""
-        raise ValueError("broken")
-
-    team = team_of(replay(calls(("fails", "{}")), "done"), tools=[fails])
-    cure = ReplaceToolReply(lambda request: True, lambda reply: ToolReply(content="cured"))
-    with observed(team, intervention=cure):
-        result = await team.run(task="Go")
-    assert (result.messages[2].content[0].content, result.messages[2].content[0].is_error) == ("cured", False)
-
-
-async def test_a_failing_tool_fails_as_before_when_it_is_only_recorded() -> None:
-    def fails() -> str:
-        """Fail."""
-        raise ValueError("broken")
-
-    record = RecordReplies()
-    team = team_of(replay(calls(("fails", "{}")), "done"), tools=[fails])
-    with observed(team, intervention=record) as seen:
-        result = await team.run(task="Go")
-    assert record.tools[0][1] == ToolReply(content="broken", is_error=True)
-    assert (result.messages[2].content[0].content, result.messages[2].content[0].is_error) == ("broken", True)
-    assert seen.trajectory.steps[0].tool_calls[0].error == "broken"
 
 
 async def test_agents_as_tools_and_remote_tools_can_be_supplied() -> None:

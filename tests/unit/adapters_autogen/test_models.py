@@ -12,7 +12,7 @@ from tracer_hooks import semconv
 from tracer_hooks.telemetry import message_text
 from tracer_hooks.testing import ScriptedLLM, observed, span_tree
 
-from ._teams import assistant, openai_client, replay
+from ._teams import assistant, openai_client, replay, watched
 
 
 async def test_a_cache_around_a_shared_client_is_one_call() -> None:
@@ -31,9 +31,7 @@ async def test_a_cache_around_a_shared_client_is_one_call() -> None:
 async def test_what_an_agent_remembers_is_among_what_its_model_is_shown() -> None:
     memory = ListMemory()
     await memory.add(MemoryContent(content="Refunds take 5 days.", mime_type=MemoryMimeType.TEXT))
-    agent = assistant("solo", replay("ok"), memory=[memory])
-    with observed(agent) as seen:
-        await agent.run(task="Go")
+    seen = await watched(assistant("solo", replay("ok"), memory=[memory]))
     chat = next(record for record in seen.runs[0].records if record.name.startswith("chat"))
     shown = [message_text(message) for message in chat.attributes[semconv.INPUT_MESSAGES]]
     assert any("Refunds take 5 days." in text for text in shown)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from autogen_agentchat.teams import RoundRobinGroupChat, SelectorGroupChat
@@ -14,7 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from tracer_hooks.testing import observed, span_tree
 
-from ._teams import acts, assistant, calls, replay, texts
+from ._teams import acts, assistant, calls, replay, texts, watched
 
 
 def lookup() -> str:
@@ -34,8 +35,7 @@ async def test_a_runtime_that_was_started_before_the_run() -> None:
         runtime=runtime,
         name="external",
     )
-    with observed(team) as seen:
-        await team.run(task="Go")
+    seen = await watched(team)
     await runtime.stop()
     assert span_tree(seen.spans) == (
         "invoke_workflow external\n"
@@ -97,9 +97,9 @@ def global_spans(monkeypatch: pytest.MonkeyPatch):
     return exporter, provider
 
 
-def with_tool(name: str) -> RoundRobinGroupChat:
+def with_tool(name: str, **options: Any) -> RoundRobinGroupChat:
     agent = assistant("solo", replay(calls(("lookup", "{}")), "done"), tools=[lookup], reflect_on_tool_use=True)
-    return RoundRobinGroupChat([agent], name=name, max_turns=1)
+    return RoundRobinGroupChat([agent], name=name, max_turns=1, **options)
 
 
 OURS = [
@@ -111,17 +111,20 @@ OURS = [
 ]
 
 
-@pytest.mark.parametrize("runtime_tracing", ["true", "false"])
+@pytest.mark.parametrize(("runtime_tracing", "external"), [("true", False), ("false", False), ("true", True)])
 async def test_our_spans_stand_in_for_autogens_on_the_same_provider(
-    global_spans, monkeypatch: pytest.MonkeyPatch, runtime_tracing: str
+    global_spans, monkeypatch: pytest.MonkeyPatch, runtime_tracing: str, external: bool
 ) -> None:
     monkeypatch.setenv("AUTOGEN_DISABLE_RUNTIME_TRACING", runtime_tracing)
     exporter, provider = global_spans
-    team = with_tool("team")
+    runtime = SingleThreadedAgentRuntime()
+    runtime.start()
+    team = with_tool("team", runtime=runtime if external else None)
     exporter.clear()
     with observed(team) as seen:
         seen._emitter._provider = provider
         await team.run(task="Go")
+    await runtime.stop()
     names = sorted(span.name for span in exporter.get_finished_spans())
     messaging = [name for name in names if name.startswith("autogen ")]
     assert [name for name in names if name not in messaging] == OURS
@@ -143,8 +146,7 @@ async def test_autogens_spans_go_on_where_ours_go_elsewhere(
     exporter, _ = global_spans
     team = with_tool("team")
     exporter.clear()
-    with observed(team) as seen:
-        await team.run(task="Go")
+    seen = await watched(team)
     theirs = sorted(span.name for span in exporter.get_finished_spans() if not span.name.startswith("autogen "))
     assert theirs == ["execute_tool lookup", "invoke_agent solo"]
     assert sorted(span.name for span in seen.spans) == OURS
@@ -168,17 +170,3 @@ async def test_an_unhooked_team_keeps_its_own_spans(global_spans) -> None:
     assert names.count("invoke_agent solo") == 1
     assert names.count("execute_tool ask") == 1
     assert names.count("invoke_agent asker") == 1
-
-
-async def test_on_an_external_runtime_ours_stand_in_too(global_spans) -> None:
-    exporter, provider = global_spans
-    runtime = SingleThreadedAgentRuntime()
-    runtime.start()
-    team = RoundRobinGroupChat([assistant("solo", replay("hi"))], name="team", max_turns=1, runtime=runtime)
-    exporter.clear()
-    with observed(team) as seen:
-        seen._emitter._provider = provider
-        await team.run(task="Go")
-    await runtime.stop()
-    names = sorted(span.name for span in exporter.get_finished_spans())
-    assert names == ["chat ReplayChatCompletionClient", "invoke_agent solo", "invoke_workflow team"]

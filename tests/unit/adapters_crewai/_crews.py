@@ -12,6 +12,8 @@ from crewai.tools import tool
 from pydantic import PrivateAttr
 
 from tracer_hooks.telemetry import current_invocation
+from tracer_hooks.testing import Observer
+from tracer_hooks.testing._observing import observed
 from tracer_hooks_crewai import CrewAIAdapter
 
 ADAPTER = CrewAIAdapter()
@@ -118,6 +120,13 @@ def crew(agents: Sequence[Agent], tasks: Sequence[Task] | None = None, **options
 def team(llm: Any, *roles: str, tools: Sequence[Any] = (), **options: Any) -> Crew:
     """A sequential crew; the first agent has the tools."""
     return crew([agent(role, llm, tools=tools if n == 0 else ()) for n, role in enumerate(roles)], **options)
+
+
+def kicked_off(team: Any, **options: Any) -> Observer:
+    """Run the team once under an observer."""
+    with observed(team, adapter=ADAPTER, **options) as seen:
+        team.kickoff(inputs={"task": "x"})
+    return seen
 
 
 def brief(trajectory: Any) -> list[tuple[str, str, str]]:

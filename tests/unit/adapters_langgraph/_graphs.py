@@ -14,7 +14,7 @@ from langchain_core.tools import tool
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from tracer_hooks.schema import Step, StepKind
-from tracer_hooks.testing import Observer
+from tracer_hooks.testing import Observer, observed
 
 QUESTION: Any = {"messages": [{"role": "user", "content": "What is six times seven?"}]}
 
@@ -114,6 +114,13 @@ def chain(
     for before, after in itertools.pairwise([START, *nodes, END]):
         graph.add_edge(before, after)
     return graph.compile(name=name, **(compiled or {}))
+
+
+def watched(team: Any, given: Any = QUESTION, **options: Any) -> Observer:
+    """Run the team once under an observer."""
+    with observed(team, **options) as observer:
+        team.invoke(given)
+    return observer
 
 
 def told(observer: Observer) -> list[tuple[str, StepKind, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import threading
 import warnings
 from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
@@ -14,14 +13,13 @@ from langchain_core.language_models import FakeListLLM
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
-from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, MessagesState, StateGraph
-from langgraph.types import RetryPolicy, Send
+from langgraph.types import Send
 
 from tracer_hooks.schema import StepKind
 from tracer_hooks.testing import observed, span_tree
 
-from ._graphs import QUESTION, Plain, Scripted, calling, chain, lookup, scripted, speaker, told
+from ._graphs import QUESTION, Plain, Scripted, calling, chain, lookup, scripted, speaker, told, watched
 
 MESSAGE, TOOL_CALL, ERROR = StepKind.MESSAGE, StepKind.TOOL_CALL, StepKind.ERROR
 
@@ -29,8 +27,7 @@ MESSAGE, TOOL_CALL, ERROR = StepKind.MESSAGE, StepKind.TOOL_CALL, StepKind.ERROR
 def test_an_agent_of_create_agent_is_one_agent_with_its_tools() -> None:
     model = scripted(calling(("lookup", {"query": "42"}, "c1")), "It is 42.")
     team = chain(researcher=create_agent(model, [lookup], system_prompt="Be exact.", name="researcher"))
-    with observed(team) as observer:
-        team.invoke(QUESTION)
+    observer = watched(team)
     assert span_tree(observer.spans) == (
         "invoke_workflow team\n"
         "  invoke_agent researcher\n"
@@ -42,17 +39,8 @@ def test_an_agent_of_create_agent_is_one_agent_with_its_tools() -> None:
     assert (spec.name, spec.instructions, spec.tools) == ("researcher", "Be exact.", ("lookup",))
 
 
-def test_an_agent_alone_is_a_team_of_one() -> None:
-    team = create_agent(scripted(calling(("lookup", {"query": "x"}, "c1")), "Done."), [lookup])
-    with observed(team) as observer:
-        team.invoke(QUESTION)
-    assert told(observer) == [("agent", TOOL_CALL, ""), ("agent", MESSAGE, "Done.")]
-
-
 def test_an_unnamed_agent_has_the_name_of_its_node() -> None:
-    team = chain(writer=create_agent(scripted("Done."), []))
-    with observed(team) as observer:
-        team.invoke(QUESTION)
+    observer = watched(chain(writer=create_agent(scripted("Done."), [])))
     assert told(observer) == [("writer", MESSAGE, "Done.")]
 
 
@@ -62,9 +50,7 @@ def test_create_react_agent_is_an_agent_too() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         agent = create_react_agent(scripted("Done."), [lookup], prompt="Be exact.", name="old")
-    team = chain(old=agent)
-    with observed(team) as observer:
-        team.invoke(QUESTION)
+    observer = watched(chain(old=agent))
     assert told(observer) == [("old", MESSAGE, "Done.")]
     assert observer.trajectory.agents[0].instructions == "Be exact."
 
@@ -75,9 +61,7 @@ def test_a_node_that_calls_a_model_is_an_agent_whose_instructions_are_its_system
     def solver(state: MessagesState) -> dict[str, Any]:
         return {"messages": [model.invoke([SystemMessage("Solve."), *state["messages"]])]}
 
-    team = chain(solver=solver)
-    with observed(team) as observer:
-        team.invoke(QUESTION)
+    observer = watched(chain(solver=solver))
     assert told(observer) == [("solver", MESSAGE, "It is 42.")]
     assert observer.trajectory.agents[0].instructions == "Solve."
 
@@ -113,9 +97,7 @@ def test_counts_of_models_that_report_them_beside_the_message_are_used(output: A
         def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
             return ChatResult(generations=[ChatGeneration(message=AIMessage("Done."))], llm_output=output)
 
-    team = chain(solver=speaker(scripted("Done.", kind=Old)))
-    with observed(team) as observer:
-        team.invoke(QUESTION)
+    observer = watched(chain(solver=speaker(scripted("Done.", kind=Old))))
     found = observer.trajectory.steps[0].usage
     assert (found and (found.input_tokens, found.output_tokens)) == usage
 
@@ -146,9 +128,7 @@ def test_a_node_without_model_that_speaks_is_an_agent_and_others_are_not() -> No
     def keep(state: MessagesState) -> dict[str, Any]:
         return {"messages": state["messages"][-1:]}
 
-    team = chain(count=count, clerk=clerk, client=client, keep=keep)
-    with observed(team) as observer:
-        team.invoke(QUESTION)
+    observer = watched(chain(count=count, clerk=clerk, client=client, keep=keep))
     assert told(observer) == [("clerk", MESSAGE, "Filed."), ("client", MESSAGE, "Thanks.")]
 
 
@@ -181,23 +161,13 @@ def test_without_messages_every_node_is_an_agent_by_its_update() -> None:
     assert ("plan", 0) in {(item.source, item.step) for item in rated.inputs}
 
 
-def test_a_graph_inside_a_graph_shows_its_own_agents() -> None:
-    inner = chain(name="inner", expert=speaker(scripted("I found 42.")))
-    team = chain(inner=inner, lead=speaker(scripted("It is 42.")))
-    with observed(team) as observer:
-        team.invoke(QUESTION)
-    assert told(observer) == [("expert", MESSAGE, "I found 42."), ("lead", MESSAGE, "It is 42.")]
-
-
 def test_an_agent_called_by_a_function_keeps_its_name() -> None:
     agent = create_agent(scripted("Found."), [], name="researcher")
 
     def research(state: MessagesState) -> dict[str, Any]:
         return {"messages": agent.invoke(state)["messages"][-1:]}  # type: ignore[arg-type]
 
-    team = chain(research=research)
-    with observed(team) as observer:
-        team.invoke(QUESTION)
+    observer = watched(chain(research=research))
     assert told(observer) == [("researcher", MESSAGE, "Found.")]
 
 
@@ -210,8 +180,7 @@ def test_an_agent_as_a_tool_is_a_turn_below_the_tool_call() -> None:
         return str(helper.invoke({"messages": [("user", question)]})["messages"][-1].content)  # type: ignore[call-overload]
 
     team = create_agent(scripted(calling(("ask_helper", {"question": "q"}, "c1")), "Done."), [ask_helper], name="lead")
-    with observed(team) as observer:
-        team.invoke(QUESTION)
+    observer = watched(team)
     assert span_tree(observer.spans) == (
         "invoke_workflow lead\n"
         "  invoke_agent lead\n"
@@ -221,27 +190,6 @@ def test_an_agent_as_a_tool_is_a_turn_below_the_tool_call() -> None:
         "        chat scripted [1]\n"
         "    chat scripted [2]"
     )
-
-
-def test_the_functional_api_is_a_team_of_its_tasks() -> None:
-    model = scripted("a draft")
-
-    @task
-    def write(topic: str) -> str:
-        return str(model.invoke(topic).content)
-
-    @task
-    def polish(text: str) -> str:
-        return text + "!"
-
-    @entrypoint()
-    def flow(topic: str) -> str:
-        return polish(write(topic).result()).result()
-
-    with observed(flow) as observer:
-        assert flow.invoke("tea") == "a draft!"
-    assert told(observer) == [("write", MESSAGE, "a draft"), ("polish", MESSAGE, "a draft!")]
-    assert observer.results[0].text == "a draft!"
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -275,31 +223,3 @@ def test_one_node_that_is_sent_several_tasks_has_a_turn_for_each() -> None:
         team.invoke({"topics": ["tea", "cake"], "drafts": []})
     assert {content for _, _, content in told(observer)} == {'{"drafts": ["about tea"]}', '{"drafts": ["about cake"]}'}
     assert [step.index for step in observer.trajectory.steps] == [0, 1]
-
-
-def test_a_retried_node_is_another_attempt_at_its_step() -> None:
-    model = scripted(ConnectionError("lost"), "It is 42.")
-    graph = StateGraph(MessagesState)
-    graph.add_node("solver", speaker(model), retry_policy=RetryPolicy(initial_interval=0, jitter=False))
-    graph.add_edge(START, "solver")
-    team = graph.compile()
-    with observed(team) as observer:
-        team.invoke(QUESTION)
-    (step,) = observer.trajectory.steps
-    assert (step.agent, step.kind, step.content, step.attempts) == ("solver", MESSAGE, "It is 42.", 2)
-
-
-def test_a_thread_of_the_users_own_neither_crashes_nor_is_mistaken() -> None:
-    model = scripted("from a thread")
-
-    def threaded(state: MessagesState) -> dict[str, Any]:
-        thread = threading.Thread(target=lambda: model.invoke("x"))
-        thread.start()
-        thread.join()
-        return {"messages": [AIMessage("Done.")]}
-
-    team = chain(threaded=threaded)
-    with observed(team) as observer:
-        team.invoke(QUESTION)
-    assert told(observer) == [("threaded", MESSAGE, "Done.")]
-    assert len(model.shown) == 1

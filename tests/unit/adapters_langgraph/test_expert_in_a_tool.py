@@ -62,13 +62,6 @@ def steps(team: Any) -> list[tuple[str, str]]:
     return [(step.agent, step.kind.value) for step in run.trajectory.steps]
 
 
-def test_one_run_after_the_other(boss: Any) -> None:
-    for at in range(3):
-        boss.invoke({"messages": [("user", f"question {at}")]})
-        assert steps(boss) == STEPS
-        assert EXPERT.invoke({"messages": [("user", "mine")]})["messages"][-1].content == "It is 42."  # type: ignore[call-overload]
-
-
 def test_many_runs_at_once_in_one_loop(boss: Any) -> None:
     async def one(at: int) -> list[tuple[str, str]]:
         await boss.ainvoke({"messages": [("user", f"question {at}")]})
@@ -87,9 +80,3 @@ def test_many_runs_at_once_in_threads(boss: Any) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(one, range(RUNS))) == [STEPS] * RUNS
-
-
-def test_the_expert_is_as_it_was_afterwards(boss: Any) -> None:
-    before = dict(vars(EXPERT))
-    boss.invoke({"messages": [("user", "x")]})
-    assert dict(vars(EXPERT)) == before

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, SystemMessage
+from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.tools import ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import MessagesState
@@ -20,12 +20,11 @@ from tracer_hooks.frameworks import (
     RecordReplies,
     ReplaceModelReply,
     ReplaceToolReply,
-    RewriteInstructions,
     ToolReply,
     ToolRequest,
 )
-from tracer_hooks.telemetry import ChatReply, RequestedTool
-from tracer_hooks.testing import observed
+from tracer_hooks.telemetry import ChatReply
+from tracer_hooks.testing import Observer, observed
 
 from ._graphs import QUESTION, Streaming, broken, calling, chain, lookup, scripted, speaker, told
 
@@ -51,31 +50,24 @@ def solo(*replies: Any, tools: Any = (lookup,)) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("is_async", [False, True])
 async def test_a_recorded_run_is_replayed_without_model_or_tool(is_async: bool) -> None:
-    used: list[str] = []
+    model, team = solo(calling(("lookup", {"query": "x"}, "c1")), "It is x.")
 
-    @tool
-    def search(query: str) -> str:
-        """Search."""
-        used.append(query)
-        return f"found {query}"
+    async def run(intervention: Intervention) -> Observer:
+        with observed(team, intervention=intervention) as observer:
+            await team.ainvoke(QUESTION) if is_async else team.invoke(QUESTION)
+        return observer
 
-    model, team = solo(calling(("search", {"query": "x"}, "c1")), "It is x.", tools=[search])
-    with observed(team, intervention=(record := RecordReplies())) as live:
-        first = await team.ainvoke(QUESTION) if is_async else team.invoke(QUESTION)
-    assert [(request.agent, request.step, request.tools) for request, _ in record.models] == [
-        ("solo", 0, ("search",)),
-        ("solo", 1, ("search",)),
-    ]
-    request, reply = record.tools[0]
-    assert (request.agent, request.name, request.arguments, request.step) == ("solo", "search", {"query": "x"}, 0)
-    assert reply == ToolReply(content="found x")
-    with observed(team, intervention=Replay(record)) as replayed:
-        second = await team.ainvoke(QUESTION) if is_async else team.invoke(QUESTION)
-    assert (len(model.shown), used) == (2, ["x"])
-    assert [type(message) for message in second["messages"]] == [type(message) for message in first["messages"]]
-    assert told(replayed) == told(live)
-    assert replayed.trajectory.steps[0].tool_calls == live.trajectory.steps[0].tool_calls
-    assert [step.usage for step in replayed.trajectory.steps] == [step.usage for step in live.trajectory.steps]
+    live = await run(record := RecordReplies())
+    replayed = await run(Replay(record))
+    assert len(model.shown) == 2
+    assert [reply for _, reply in record.tools] == [ToolReply(content="found x")]
+    for kept, again in zip(live.trajectory.steps, replayed.trajectory.steps, strict=True):
+        assert (again.kind, again.content, again.tool_calls, again.usage) == (
+            kept.kind,
+            kept.content,
+            kept.tool_calls,
+            kept.usage,
+        )
 
 
 def test_a_handled_failure_is_recorded_in_the_words_that_the_model_reads() -> None:
@@ -88,16 +80,6 @@ def test_a_handled_failure_is_recorded_in_the_words_that_the_model_reads() -> No
     with observed(team, intervention=Replay(record)):
         again = team.invoke(QUESTION)
     assert (again["messages"][-1].content, again["messages"][-1].status) == (reply.content, "error")
-
-
-def test_a_failing_tool_can_be_made_to_succeed() -> None:
-    _, team = solo(calling(("broken", {"query": "x"}, "c1")), "Done.", tools=[broken])
-    mend = ReplaceToolReply(lambda request: request.name == "broken", lambda reply: ToolReply(content="mended"))
-    with observed(team, intervention=mend) as observer:
-        result = team.invoke(QUESTION)
-    assert result["messages"][2].content == "mended"
-    (call,) = observer.trajectory.steps[0].tool_calls
-    assert (call.result, call.error) == ("mended", None)
 
 
 def test_a_failing_tool_fails_as_before_when_nobody_objects() -> None:
@@ -113,30 +95,6 @@ def test_an_answer_about_refused_arguments_can_be_replaced() -> None:
     with observed(team, intervention=change):
         result = team.invoke(QUESTION)
     assert (result["messages"][2].content, result["messages"][2].status) == ("let us say 42", "success")
-
-
-def test_arguments_can_be_changed() -> None:
-    class Other(Intervention):
-        def before_tool(self, request: ToolRequest) -> ToolRequest:
-            return replace(request, arguments={"query": "other"})
-
-    _, team = solo(calling(("lookup", {"query": "x"}, "c1")), "Done.")
-    with observed(team, intervention=Other()):
-        result = team.invoke(QUESTION)
-    assert result["messages"][2].content == "found other"
-
-
-def test_a_tool_that_is_called_directly_is_asked_about_once() -> None:
-    def clerk(state: MessagesState) -> dict[str, Any]:
-        return {"messages": [("ai", lookup.invoke({"query": "x"}))]}
-
-    change = ReplaceToolReply(
-        lambda request: request.agent == "clerk", lambda reply: ToolReply(content=reply.content + "!")
-    )
-    with observed(team := chain(clerk=clerk), intervention=change) as observer:
-        result = team.invoke(QUESTION)
-    assert result["messages"][-1].content == "found x!"
-    assert observer.trajectory.steps[0].tool_calls[0].result == "found x!"
 
 
 class Supplied(Intervention):
@@ -248,41 +206,6 @@ async def test_a_tool_that_asks_a_human_is_interrupted_under_an_intervention_too
         assert team.invoke(Command(resume="yes"), config)["messages"][2].content == "yes"
 
 
-def test_a_reply_at_a_step_is_replaced_and_the_step_shows_what_the_agent_got() -> None:
-    model, team = solo(calling(("lookup", {"query": "x"}, "c1")), "Done.")
-    with observed(team, intervention=ReplaceModelReply.at_step(0, "No need to look.")) as observer:
-        result = team.invoke(QUESTION)
-    assert isinstance(result["messages"][-1], AIMessage)
-    assert result["messages"][-1].content == "No need to look."
-    assert [content for _, _, content in told(observer)] == ["No need to look."]
-    assert len(model.shown) == 1
-
-
-def test_tool_calls_can_be_supplied() -> None:
-    call = RequestedTool(name="lookup", arguments={"query": "y"}, id="c9")
-    change = ReplaceModelReply(
-        lambda request: request.step == 0, lambda reply: replace(reply, content="", tool_calls=(call,))
-    )
-    _, team = solo("Done.")
-    with observed(team, intervention=change) as observer:
-        team.invoke(QUESTION)
-    assert observer.trajectory.steps[0].tool_calls[0].result == "found y"
-
-
-def test_instructions_are_rewritten_without_touching_the_users_messages() -> None:
-    prompt = SystemMessage("Be brief.")
-    model = scripted("Done.")
-
-    def writer(state: MessagesState) -> dict[str, Any]:
-        return {"messages": [model.invoke([prompt, *state["messages"]])]}
-
-    with observed(team := chain(writer=writer), intervention=RewriteInstructions({"writer": "Be long."})) as observer:
-        team.invoke(QUESTION)
-    assert model.shown[0][0].content == "Be long."
-    assert prompt.content == "Be brief."
-    assert observer.trajectory.steps[0].content == "Done."
-
-
 @pytest.mark.parametrize("is_async", [False, True])
 async def test_a_node_that_streams_gets_a_replaced_reply_as_chunks(is_async: bool) -> None:
     model = scripted("one two three", kind=Streaming)
@@ -301,10 +224,3 @@ async def test_a_node_that_streams_gets_a_replaced_reply_as_chunks(is_async: boo
         await team.ainvoke(QUESTION) if is_async else team.invoke(QUESTION)
     assert {type(chunk) for chunk in got} == {AIMessageChunk}
     assert [content for _, _, content in told(observer)] == ["zero one two three"]
-
-
-def test_streamed_messages_of_a_team_show_the_replaced_reply() -> None:
-    team = chain(writer=speaker(scripted("one two", kind=Streaming)))
-    with observed(team, intervention=ReplaceModelReply.at_step(0, "three")):
-        items = list(team.stream(QUESTION, stream_mode="messages"))
-    assert "".join(str(message.content) for message, _ in items) == "three"

@@ -118,25 +118,6 @@ async def test_a_node_gets_the_pieces_of_its_model(is_async: bool, kind: type[Sc
     assert [content for _, _, content in told(observer)] == ["one two three"]
 
 
-@both_ways
-async def test_the_record_is_that_of_a_live_stream(is_async: bool) -> None:
-    _, observer = await stream_of(scripted("one two three", kind=Streaming), is_async, REWRITE)
-    (chat,) = [span.attributes or {} for span in observer.spans if span.name.startswith("chat")]
-    assert "Be long." in str(chat[semconv.INPUT_MESSAGES])
-    assert "Be brief." not in str(chat[semconv.INPUT_MESSAGES])
-    assert (chat[semconv.USAGE_INPUT_TOKENS], chat[semconv.USAGE_OUTPUT_TOKENS]) == (3, 2)
-    assert semconv.RESPONSE_TIME_TO_FIRST_CHUNK in chat
-
-
-@both_ways
-async def test_a_model_keeps_its_state_from_one_stream_to_the_next(is_async: bool) -> None:
-    model = scripted("one two", "three", kind=Counting)
-    got, observer = await stream_of(model, is_async, REWRITE, times=2)
-    assert [one.content for one in got] == ["one ", "two", "", "three", ""]
-    assert (model.asked, model.is_open) == (2, False)  # type: ignore[attr-defined]
-    assert [trajectory.steps[0].content for trajectory in observer.trajectories] == ["one two", "three"]
-
-
 @pytest.mark.parametrize("is_async", [False, True], ids=["invoke", "ainvoke"])
 async def test_messages_mode_streams_what_a_node_invokes(is_async: bool) -> None:
     def team() -> Any:
@@ -223,20 +204,6 @@ async def test_a_cancelled_stream_is_cancelled_and_no_error() -> None:
             await running
     assert observer.runs[0].ended
     assert [span.name for span in observer.spans if not span.status.is_unset] == []
-
-
-def test_two_streams_at_the_same_time_each_belong_to_their_own_call() -> None:
-    models = scripted("a b", kind=Streaming), scripted("c d", kind=Streaming)
-
-    def writer(state: MessagesState) -> dict[str, Any]:
-        streams = [model.stream([SystemMessage("Be brief."), *state["messages"]]) for model in models]
-        said = [str(chunk.content) for pair in zip(*streams, strict=True) for chunk in pair]
-        return {"messages": [AIMessage("".join(said))]}
-
-    with observed(team := chain(writer=writer), intervention=Interventions([REWRITE, record := RecordReplies()])):
-        assert team.invoke(QUESTION)["messages"][-1].content == "a c bd"
-    assert sorted((request.step, reply.content) for request, reply in record.models) == [(0, "a b"), (1, "c d")]
-    assert [model.shown[0][0].content for model in models] == ["Be long."] * 2
 
 
 class Supply(Intervention):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -169,3 +170,25 @@ class Blame:
             candidates=candidates,
             attributor=self.name,
         )
+
+
+class Slow(Blame):
+    """Blames "solo" once it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__(("solo",))
+        self.asked, self.go = threading.Event(), threading.Event()
+        self.thread: threading.Thread | None = None
+
+    def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
+        self.thread = threading.current_thread()
+        self.asked.set()
+        assert self.go.wait(10)
+        return super().attribute(trajectory, reference=reference)
+
+
+def run_of(target: Any) -> tracer_hooks.TeamRun:
+    """The caller's newest run of a hooked target."""
+    run = tracer_hooks.last_run(target)
+    assert run is not None
+    return run

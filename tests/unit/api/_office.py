@@ -13,7 +13,7 @@ from tracer_hooks.schema import Usage
 from tracer_hooks.store import fingerprint
 from tracer_hooks.telemetry import ChatReply
 
-from ._framework import Blame
+from ._framework import Blame, run_of
 
 USAGE = Usage(input_tokens=10, output_tokens=5)
 
@@ -109,14 +109,13 @@ def hooked(office: Callable[[str], Any], **options: Any) -> Any:
     return solve
 
 
-def run_of(target: Any) -> tracer_hooks.TeamRun:
-    run = tracer_hooks.last_run(target)
-    assert run is not None
-    return run.wait(timeout=10)
+def ended_run(target: Any) -> tracer_hooks.TeamRun:
+    """The same with its diagnosis done."""
+    return run_of(target).wait(timeout=10)
 
 
 def log_of(target: Any) -> RepairLog:
-    log = run_of(target).repair
+    log = ended_run(target).repair
     assert log is not None
     return log
 

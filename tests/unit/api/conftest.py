@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +23,12 @@ def nothing_lives_on() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def no_store(strict_mode: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACER_HOOKS_STORE", "off")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The file of a run store."""
+    return tmp_path / "runs.sqlite"
 
 
 @pytest.fixture

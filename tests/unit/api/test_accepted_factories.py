@@ -13,12 +13,7 @@ from tracer_hooks.runtime._prompt_watch import team_prompts
 from tracer_hooks.store import PromptTally
 
 from ._accepting import NEW, OWN, accept, live
-from ._office import run_of
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "runs.sqlite"
+from ._office import ended_run
 
 
 @pytest.mark.parametrize("given", [None, {"solver": "Solve it my way."}], ids=["none", "the user's"])
@@ -77,17 +72,9 @@ def test_agents_that_hold_their_instructions_are_built_with_them(path: Path) -> 
     team_prompts.cache_clear()
     assert [solve("x"), solve("y")] == ["42", "42"]
     assert seen == [None, {"solver": NEW}, {"solver": NEW}]
-    assert run_of(solve).trajectory.instructions_of("solver") == NEW
-    assert run_of(solve).prompts is not None
+    assert ended_run(solve).trajectory.instructions_of("solver") == NEW
+    assert ended_run(solve).prompts is not None
     assert live(path) == PromptTally(new_runs=2, new_passes=2, new_score=2.0)
-
-
-def test_their_retries_are_built_with_them_too(path: Path) -> None:
-    seen: list[Mapping[str, str] | None] = []
-    accept(path, "You are the solver. Hurry.")
-    solve = closures(path, seen, retries=1, repair="plain")()
-    assert solve("x") == "41"
-    assert seen == [None, *[{"solver": "You are the solver. Hurry."}] * 2]
 
 
 def test_a_replay_is_built_with_the_prompts_of_its_run(path: Path) -> None:
@@ -96,9 +83,7 @@ def test_a_replay_is_built_with_the_prompts_of_its_run(path: Path) -> None:
     build = closures(path, seen)
     solve = build()
     assert solve("x") == "41"
-    run = tracer_hooks.last_run(solve)
-    assert run is not None
-    run.wait(20)
+    run = ended_run(solve)
     told = {"solver": "You are the solver. Hurry."}
     assert seen == [None, told]
     tracer_hooks.resume(run, step=0)
@@ -111,21 +96,10 @@ def test_a_factory_that_heeds_no_prompts_is_told_and_not_counted(path: Path, cap
     accept(path)
     solve = closures(path, [], heeds=False)()
     assert solve("x") == "41"
-    assert run_of(solve).prompts is None
+    assert ended_run(solve).prompts is None
     assert live(path) == PromptTally()
     (said,) = [one.getMessage() for one in caplog.records if "does not get the new text" in one.getMessage()]
     assert "'solver'" in said
-
-
-def test_a_factory_whose_own_instructions_changed_is_not_built_with_them(
-    path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    seen: list[Mapping[str, str] | None] = []
-    accept(path, own="You were the solver.")
-    assert closures(path, seen)()("x") == "41"
-    assert seen == [None]
-    assert live(path) == PromptTally()
-    assert any("does not use version 1" in one.getMessage() for one in caplog.records)
 
 
 def test_a_factory_that_cannot_build_again_is_left_as_it_is(path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
 import subprocess
 import sys
@@ -18,15 +17,14 @@ from tracer_hooks import Verdict
 from tracer_hooks.cli.runs import show_run
 from tracer_hooks.errors import ConfigError, StoreError
 from tracer_hooks.repairs import RepairTarget
-from tracer_hooks.replay import TapePlayer
 from tracer_hooks.runtime import _prompt_watch, _prompts
-from tracer_hooks.runtime._prompt_watch import TeamPrompts, team_prompts
+from tracer_hooks.runtime._prompt_watch import TeamPrompts
 from tracer_hooks.schema import RunOutcome
 from tracer_hooks.store import PromptArm, PromptState, PromptStore, PromptTally, RunStore
 
 from ._accepting import NEW, OWN, TEAM, accept, accept_all, live
 from ._framework import Blame
-from ._office import At, Office, always_wrong, run_of
+from ._office import At, Office, always_wrong, ended_run
 from ._spans import Recording, attributes
 
 PARENT = "You are the solver. Think."
@@ -53,11 +51,6 @@ def told(office: Office) -> list[str]:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "runs.sqlite"
-
-
-@pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is accepted or rolled back is noticed by the next call."""
     monkeypatch.setattr(_prompt_watch, "_FRESH_S", 0.0)
@@ -77,7 +70,7 @@ def test_a_call_runs_on_what_was_accepted(path: Path) -> None:
     assert accept(path) == 1
     solve = hooked(office, path, tracer_provider=seen.provider)
     assert solve("x") == "It is 42."
-    run = run_of(solve)
+    run = ended_run(solve)
     assert run.prompts is not None
     assert (run.prompts.version, run.prompts.arm, run.prompts.told) == (1, PromptArm.NEW, 1)
     assert run.trajectory.instructions_of("solver") == NEW
@@ -93,38 +86,8 @@ def test_without_being_asked_for_or_accepted_nothing_changes(path: Path, options
         accept(path)
     solve = hooked(office, path, tracer_provider=seen.provider, **options)
     assert solve("x") == "It is 41."
-    assert run_of(solve).prompts is None
+    assert ended_run(solve).prompts is None
     assert not [key for key in attributes(seen.root) if "prompts" in key]
-
-
-def test_own_prompts_never_read_those_of_the_store(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    accept(path)
-    monkeypatch.setattr(_prompt_watch, "open_prompts", None)
-    solve = hooked(Office(twice), path, prompts="own")
-    assert solve("x") == "It is 41."
-    monkeypatch.undo()
-
-
-def test_another_process_takes_over_what_was_accepted(path: Path) -> None:
-    program = """
-import sys, tracer_hooks
-@tracer_hooks.model
-def ask(messages): return messages[0]["content"]
-@tracer_hooks.agent(name="solver")
-def act(task): return ask([{"role": "system", "content": "You are the solver."}, {"role": "user", "content": task}])
-def solve(task): return act(task)
-run = tracer_hooks.run(solve, "x", check=lambda result: True, store=sys.argv[1], prompts=sys.argv[2])
-print(run.result.text, "|", run.prompts.version if run.prompts else None)
-"""
-    accept(path)
-
-    def said(use: str) -> str:
-        call = [sys.executable, "-c", program, str(path), use]
-        return subprocess.run(call, capture_output=True, text=True, timeout=120, check=True).stdout.strip()
-
-    assert said("accepted") == f"{NEW} | 1"
-    assert said("own") == f"{OWN} | None"
-    assert live(path).new_runs == 1
 
 
 @pytest.mark.usefixtures("at_once")
@@ -149,7 +112,7 @@ def test_a_share_of_the_calls_goes_on_with_the_prompts_before(path: Path, monkey
     runs = []
     for _ in range(3):
         solve("x")
-        runs.append(run_of(solve))
+        runs.append(ended_run(solve))
     assert told(office) == [PARENT, NEW, NEW]
     assert [run.prompts.words for run in runs if run.prompts] == [
         "version 1 (compared with version 2)",
@@ -174,7 +137,7 @@ def test_the_prompts_before_are_the_teams_own_where_those_were_rolled_back(
     solve = hooked(office, path, prompt_control=0.5)
     solve("x")
     assert told(office) == [OWN]
-    assert run_of(solve).prompts is not None
+    assert ended_run(solve).prompts is not None
 
 
 # --- what counts -----------------------------------------------------------------------------------------------------
@@ -196,7 +159,7 @@ def test_what_a_run_counts(path: Path, options: dict[str, Any], counted: tuple[i
     accept(path)
     solve = hooked(Office(twice), path, **({"expected": None, **options} if "check" in options else options))
     solve("x")
-    run_of(solve)
+    ended_run(solve)
     tally = live(path)
     assert (tally.new_runs, tally.new_passes, tally.new_score) == counted
     assert tally.old_runs == 0
@@ -211,7 +174,7 @@ def test_a_failure_of_the_environment_does_not_count(path: Path, diagnose: str) 
     solve = hooked(Office(refused), path, diagnose=diagnose, attributor="auto")
     with pytest.raises(ConnectionError):
         solve("x")
-    assert run_of(solve).prompts is not None
+    assert ended_run(solve).prompts is not None
     assert live(path) == PromptTally()
 
 
@@ -249,7 +212,7 @@ async def test_every_way_of_calling_counts(path: Path) -> None:
     await called[0]("x")
     assert [word async for word in called[1]("x")] == ["It ", "is ", "42. "]
     assert list(called[2]("x")) == ["42."]
-    assert [run_of(one).outcome for one in called] == [RunOutcome.SUCCEEDED] * 3
+    assert [ended_run(one).outcome for one in called] == [RunOutcome.SUCCEEDED] * 3
     assert (live(path).new_runs, live(path).new_passes) == (3, 3)
 
 
@@ -280,25 +243,8 @@ async def test_what_is_cancelled_or_broken_off_does_not_count(path: Path) -> Non
     next(items)
     items.close()
     for one in (waiting, streaming):
-        assert run_of(one).outcome is RunOutcome.UNKNOWN
+        assert ended_run(one).outcome is RunOutcome.UNKNOWN
     assert live(path) == PromptTally()
-
-
-def test_a_run_counts_once(path: Path) -> None:
-    accept(path)
-    solve = hooked(Office(twice), path)
-    solve("x")
-    run = run_of(solve)
-    assert run.prompts is not None
-    with PromptStore(path) as store:
-        (counted,) = store.outcomes(TEAM, 1)
-    again = team_prompts(path, TEAM)
-    current = again.current()
-    assert current is not None
-    with RunStore(path).writing() as writing:
-        assert not again.counting(current.version, counted).write(writing)
-    assert counted.run_id == run.trajectory.run_id
-    assert live(path).new_runs == 1
 
 
 # --- attempts and replays --------------------------------------------------------------------------------------------
@@ -307,7 +253,7 @@ def test_retries_go_on_with_the_same_prompts(path: Path) -> None:
     office = Office(always_wrong)
     solve = hooked(office, path, retries=2, repair="resample")
     solve("x")
-    run = run_of(solve)
+    run = ended_run(solve)
     assert told(office) == [NEW] * 3
     assert [attempt.trajectory.instructions_of("solver") for attempt in run.attempts] == [NEW] * 3
     assert [attempt.prompts for attempt in run.attempts] == [run.prompts] * 3
@@ -328,26 +274,12 @@ def test_a_repair_of_instructions_works_on_what_was_used(path: Path, step: int |
     assert repair.seen[0].instructions("solver") == NEW
 
 
-def test_a_replay_runs_on_the_prompts_of_its_run(path: Path) -> None:
-    accept(path)
-    office = Office(twice)
-    solve = hooked(office, path, diagnose="off")
-    solve("x")
-    run = run_of(solve)
-    assert run.again is not None
-    player = TapePlayer(run.tape)
-    run.again().run(player)
-    assert (player.live, player.served, player.divergences) == (0, 3, [])
-    run.again().run()
-    assert told(office) == [NEW, NEW]
-
-
 def test_a_replay_of_a_stored_run_runs_on_its_prompts(path: Path) -> None:
     accept(path)
     office = Office(always_wrong)
     solve = hooked(office, path, diagnose="off")
     solve("x")
-    run_id = run_of(solve).trajectory.run_id
+    run_id = ended_run(solve).trajectory.run_id
     replayed = tracer_hooks.replay_run(run_id, until=2, build_team=office.__call__, store=path)
     assert told(office) == [NEW], "the solver's step came from the tape"
     assert (replayed.served, replayed.live) == (2, 1)
@@ -382,12 +314,12 @@ def test_instructions_that_show_in_a_request_alone(path: Path, caplog: pytest.Lo
     solve = hooked(team, path)
     solve("x")
     assert team.told == [NEW, "Check the JSON."], "a request for another purpose stays"
-    assert run_of(solve).trajectory.instructions_of("solver") == NEW
+    assert ended_run(solve).trajectory.instructions_of("solver") == NEW
     for own in ("Solve it.", "Solve it.", OWN, OWN):
         team.own = own
         team.told.clear()
         solve("x")
-        team.told.append(str(run_of(solve).prompts is not None))
+        team.told.append(str(ended_run(solve).prompts is not None))
         if own != OWN:
             assert team.told == [own, "Check the JSON.", "False"]
     assert team.told == [NEW, "Check the JSON.", "True"], "a team that was changed back is on them again"
@@ -407,7 +339,7 @@ def test_a_version_is_not_used_by_half(path: Path) -> None:
     for _ in range(2):
         office.calls.clear()
         solve("x")
-        assert run_of(solve).prompts is None
+        assert ended_run(solve).prompts is None
     assert [shown.split("\n")[0] for _, shown in office.calls][:2] == ["You are the planner.", OWN]
     assert live(path) == PromptTally()
 
@@ -420,7 +352,7 @@ def test_an_agent_that_cannot_be_told_is_not_counted(path: Path, caplog: pytest.
     accept(path)
     solve = hooked(solver, path)
     assert solve("x") == "42"
-    assert run_of(solve).prompts is None
+    assert ended_run(solve).prompts is None
     assert live(path) == PromptTally()
     assert any("tracer_hooks.instructions('solver', ...)" in one.getMessage() for one in caplog.records)
 
@@ -520,7 +452,7 @@ def test_the_stored_run_and_its_report_name_the_version(
     accept(path)
     solve = hooked(Office(twice), path)
     solve("x")
-    run = run_of(solve)
+    run = ended_run(solve)
     with RunStore(path, read_only=True) as store:
         (summary,) = store.list()
         assert store.get(summary.run_id).prompts == summary.prompts == run.prompts
@@ -549,15 +481,3 @@ def test_options_that_cannot_be_used(path: Path, options: dict[str, Any], messag
     given: dict[str, Any] = {"prompts": "accepted", "store": path, **options}
     with pytest.raises(ConfigError, match=re.escape(message)):
         tracer_hooks.hook(lambda task: task, **given)
-
-
-def test_unhooking_leaves_nothing(path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.WARNING)
-    accept(path)
-    office = Office(twice)
-    solve = hooked(office, path)
-    solve("x")
-    tracer_hooks.unhook(solve)
-    solve("x")
-    assert told(office) == [NEW, OWN]
-    assert live(path).new_runs == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 import tracer_hooks
-from tracer_hooks.errors import ConfigError, DatasetError
+from tracer_hooks.errors import ConfigError
 from tracer_hooks.evaluation import SHIPPED, AdaptationReport
 from tracer_hooks.runtime._calibrated import CARD, CalibratedAttributors, TeamCard
 from tracer_hooks.schema import LabelSource, Step, Trajectory
@@ -108,29 +107,6 @@ def test_one_call_builds_fits_measures_and_stores(calibrated: Calibration, monke
     assert other.attribution.attributor == "structural/1", "a name that was asked for is not overruled"
 
 
-def test_a_second_call_goes_on_and_runs_nothing_anew(here: Path) -> None:
-    first = Calibrator(team_builder(), TASKS, check=is_right, folder=here / "data", options=OPTIONS).build()
-
-    def never(prompts: Any = None) -> Any:
-        raise AssertionError("everything is done")
-
-    never.__name__ = "build_team"
-    second = Calibrator(never, TASKS, check=is_right, folder=here / "data", options=OPTIONS).build()
-    assert [one.trajectory.run_id for one in second.labeled] == [one.trajectory.run_id for one in first.labeled]
-
-
-def test_the_estimate_counts_towards_the_build(here: Path) -> None:
-    calibrator = Calibrator(team_builder(), TASKS, check=is_right, folder=here / "data", options=OPTIONS)
-    guess = calibrator.estimate(probes=0)
-    assert guess.seconds is None
-    assert guess.runs > len(TASKS)
-    measured = calibrator.estimate()
-    assert measured.runs == guess.runs
-    assert measured.seconds is not None
-    lines = (here / "data" / "journal.jsonl").read_text().splitlines()
-    assert [json.loads(line)["unit"].partition("/")[0] for line in lines] == ["run"]
-
-
 def test_too_few_tasks_are_refused(here: Path) -> None:
     with pytest.raises(ConfigError, match="3 tasks are too few"):
         calibrate(team_builder(), TASKS[:3], check=is_right, folder=here / "data")
@@ -139,15 +115,6 @@ def test_too_few_tasks_are_refused(here: Path) -> None:
 def test_an_attributor_that_cannot_be_fitted_is_refused(here: Path) -> None:
     with pytest.raises(ConfigError, match="'rules' cannot be fitted"):
         Calibrator(team_builder(), TASKS, folder=here, options=CalibrateOptions(attributor="rules"))
-
-
-def test_too_few_labels_are_an_error_that_keeps_the_data(here: Path) -> None:
-    options = CalibrateOptions(injected=2, faults_per_run=1, workers=1, natural=0)
-    calibrator = Calibrator(team_builder(), TASKS[:5], check=is_right, folder=here / "data", options=options)
-    with pytest.raises(DatasetError, match="expected at least 10"):
-        calibrator.fit(calibrator.build())
-    assert (here / "data" / "labeled.jsonl").exists()
-    assert not (here / ".tracer_hooks" / "attributors").exists()
 
 
 def run_of(*agents: str) -> Trajectory:
@@ -189,9 +156,3 @@ def test_a_damaged_attributor_is_one_log_line(here: Path, caplog: pytest.LogCapt
     assert known.attributor_for(run_of("planner")) is None
     assert known.attributor_for(run_of("planner")) is None
     assert caplog.text.count("does not use the fitted attributor") == 1
-
-
-def test_fingerprints_tell_teams_with_like_names_apart() -> None:
-    assert fingerprint("python", "a b") != fingerprint("python", "a-b")
-    assert fingerprint("python", "team") != fingerprint("crewai", "team")
-    assert fingerprint("python", "") == fingerprint("python", "")

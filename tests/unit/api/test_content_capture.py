@@ -64,18 +64,12 @@ def test_a_secret_in_a_name_is_blanked_unless_content_is_full() -> None:
     assert KEY not in shown["off"] + shown["redacted"]
 
 
+@pytest.mark.parametrize("mode", ["redacted", "full"])
 @pytest.mark.parametrize("task", ["ask", "fail"])
-def test_redacted(task: str) -> None:
-    text = exported(task, capture="redacted", expected="nothing")
-    assert KEY not in text
+def test_secrets_are_exported_with_full_content_alone(task: str, mode: str) -> None:
+    text = exported(task, capture=mode, expected="nothing")
+    assert (KEY in text) is (mode == "full")
     assert ("The answer, with" if task == "ask" else "cannot use") in text
-    assert "The house rules." in text
-
-
-@pytest.mark.parametrize("task", ["ask", "fail"])
-def test_full(task: str) -> None:
-    text = exported(task, capture="full", check=lambda result: False)
-    assert KEY in text
     assert "The house rules." in text
 
 
@@ -84,8 +78,3 @@ def test_the_environment_and_a_whole_configuration(monkeypatch: pytest.MonkeyPat
     assert "The answer" in exported("ask")
     assert "The answer" not in exported("ask", capture="off")
     assert "The answer" not in exported("ask", capture=CaptureConfig(export=ContentCapture.OFF))
-
-
-def test_the_local_record_keeps_what_is_not_exported() -> None:
-    run = tracer_hooks.run(lambda task: solo(task), "ask", capture="off")
-    assert run.trajectory.steps[0].content == f"The answer, with {KEY}"

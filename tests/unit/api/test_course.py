@@ -62,29 +62,6 @@ def walk(loop: AttemptLoop, until: type | None = None) -> list[type]:
     return actions
 
 
-ATTEMPT: list[type] = [CallTeam, AskCheck]
-RETRY: list[type] = [PrepareRetry, Reopen]
-
-
-def test_a_run_that_passes() -> None:
-    loop = loop_of(check=lambda result: True)
-    assert walk(loop) == [*ATTEMPT, Conclude]
-    assert loop.stage is Stage.FINISHED
-    assert loop.value == "It is 41."
-
-
-def test_a_run_that_fails_twice() -> None:
-    loop = loop_of()
-    assert walk(loop) == [*ATTEMPT, *RETRY, *ATTEMPT, Conclude]
-    assert [attempt.outcome for attempt in loop.context.run.attempts] == [FAILED, FAILED]
-
-
-def test_a_stream_announces_its_retry_and_without_leave_has_none() -> None:
-    again = loop_of(streams=True, retry_streams=True)
-    assert walk(again) == [*ATTEMPT, PrepareRetry, Announce, Reopen, *ATTEMPT, Conclude]
-    assert walk(loop_of(streams=True)) == [*ATTEMPT, Conclude]
-
-
 BROKEN_OFF = [
     (CallTeam, [UNKNOWN]),
     (AskCheck, [UNKNOWN]),
@@ -112,30 +89,6 @@ def test_broken_off_at_each_act_it_records_the_calls_that_were_made(
     assert [attempt.outcome for attempt in run.attempts] == outcomes
 
 
-def test_a_repair_that_was_never_tried_is_no_trial() -> None:
-    loop = loop_of()
-    walk(loop, until=Reopen)
-    loop.break_off(asyncio.CancelledError())
-    run = loop.context.run
-    assert len(run.attempts) == 1
-    assert run.repair is not None
-    assert (run.repair.trials, run.repair.stopped) == ((), "the call was broken off")
-
-
-def test_a_trial_that_was_broken_off_says_nothing() -> None:
-    loop = loop_of()
-    walk(loop, until=Reopen)
-    reopened = Reopen(loop.context, loop.first.opened).now()  # type: ignore[attr-defined]
-    loop.answer(reopened)
-    loop.break_off(asyncio.CancelledError())
-    run = loop.context.run
-    assert [attempt.outcome for attempt in run.attempts] == [FAILED, UNKNOWN]
-    assert run.repair is not None
-    assert [trial.outcome for trial in run.repair.trials] == [UNKNOWN]
-    assert run.repair.stopped == "how the run ended is not known: cancelled"
-    assert not run.repair.recovered
-
-
 @pytest.mark.parametrize("strict", ["", "1"])
 def test_a_fault_of_ours_inside_an_attempt_does_not_fail_it(strict: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACER_HOOKS_STRICT", strict)
@@ -155,14 +108,3 @@ def test_a_fault_of_ours_inside_an_attempt_does_not_fail_it(strict: str, monkeyp
     assert loop.error is None
     assert loop.stage is Stage.FINISHED
     assert loop.context.run.wait(1).attempts == []
-
-
-def test_what_the_team_raised_is_an_answer_and_not_an_exception() -> None:
-    def broken(task: str) -> str:
-        raise LookupError("no number")
-
-    loop = loop_of(retries=0)
-    loop.context.call.team.__dict__["run"] = broken
-    assert walk(loop) == [CallTeam, Conclude]
-    assert isinstance(loop.error, LookupError)
-    assert loop.context.run.last.outcome_reason == "LookupError: no number"

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from opentelemetry import trace
 
 import tracer_hooks
 from tracer_hooks import semconv
 from tracer_hooks.errors import TracerHooksError
 from tracer_hooks.schema import Attribution, RunOutcome, Trajectory
 
-from ._framework import Blame
+from ._framework import Blame, Slow, run_of
 from ._spans import Recording, attributes
 
 
@@ -33,26 +31,6 @@ def ateam(**options: Any) -> Any:
         return solo(task)
 
     return tracer_hooks.hook(solve, **{"expected": "42", "attributor": Blame(("solo",)), **options})
-
-
-def run_of(target: Any) -> tracer_hooks.TeamRun:
-    run = tracer_hooks.last_run(target)
-    assert run is not None
-    return run
-
-
-class Slow(Blame):
-    """Waits until it is let go."""
-
-    def __init__(self) -> None:
-        super().__init__(("solo",))
-        self.go = threading.Event()
-        self.thread: threading.Thread | None = None
-
-    def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
-        self.thread = threading.current_thread()
-        assert self.go.wait(10)
-        return super().attribute(trajectory, reference=reference)
 
 
 @pytest.mark.parametrize("mode", ["auto", "inline", True])
@@ -82,11 +60,15 @@ async def test_inline_in_async_code() -> None:
     assert run_of(solve).attribution is not None
 
 
+@pytest.mark.parametrize("streams", [False, True])
 @pytest.mark.parametrize("mode", ["auto", True, "background"])
-async def test_async_code_never_waits(mode: Any) -> None:
-    slow = Slow()
-    solve = ateam(diagnose=mode, attributor=slow)
-    await solve("x")
+async def test_async_code_never_waits(mode: Any, streams: bool) -> None:
+    async def stream(task: str) -> AsyncIterator[str]:
+        yield solo(task)
+
+    slow, options = Slow(), {"expected": "42", "diagnose": mode}
+    solve: Any = tracer_hooks.hook(stream, attributor=slow, **options) if streams else ateam(attributor=slow, **options)
+    assert ([item async for item in solve("x")] if streams else [await solve("x")]) == ["It is 41."]
     run = run_of(solve)
     assert run.outcome is RunOutcome.FAILED
     assert run.trajectory.steps[0].content == "It is 41."
@@ -96,41 +78,6 @@ async def test_async_code_never_waits(mode: Any) -> None:
     slow.go.set()
     assert (await run.diagnosed()).attribution is not None
     assert slow.thread is not threading.current_thread()
-
-
-def test_background_in_sync_code() -> None:
-    slow = Slow()
-    solve = team(diagnose="background", attributor=slow)
-    solve("x")
-    slow.go.set()
-    assert run_of(solve).wait(timeout=10).attribution is not None
-
-
-async def test_a_failed_stream_never_delays_its_consumer() -> None:
-    slow = Slow()
-
-    async def stream(task: str) -> AsyncIterator[str]:
-        yield solo(task)
-
-    hooked = tracer_hooks.hook(stream, expected="42", attributor=slow, retries=1)
-    assert [item async for item in hooked("x")] == ["It is 41."]
-    assert run_of(hooked).attribution is None
-    slow.go.set()
-    assert (await run_of(hooked).diagnosed()).attribution is not None
-
-
-async def test_cancelled_while_a_retry_is_prepared() -> None:
-    slow = Slow()
-    solve = ateam(attributor=slow, retries=1)
-    work = asyncio.create_task(solve("x"))
-    while slow.thread is None:
-        await asyncio.sleep(0)
-    work.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await work
-    slow.go.set()
-    run = await run_of(solve).diagnosed()
-    assert len(run.attempts) == 1
 
 
 def test_a_run_that_goes_on_has_no_attempts_yet() -> None:
@@ -192,15 +139,6 @@ def test_an_abstention_is_said_too_without_a_link_in_the_runs_trace() -> None:
     assert attributes(span)[semconv.DIAGNOSIS_ABSTAINED] is True
     (event,) = span.events
     assert dict(event.attributes or {})["gen_ai.evaluation.score.label"] == "no fault found"
-
-
-def test_a_run_inside_a_users_span_stays_there() -> None:
-    seen = Recording()
-    with seen.provider.get_tracer("the user's").start_as_current_span("request") as request:
-        team(tracer_provider=seen.provider)("x")
-        assert trace.get_current_span() is request
-    assert seen.root.parent is not None
-    assert seen.root.parent.span_id == request.get_span_context().span_id
 
 
 def test_what_the_attributor_does_is_not_traced_as_the_users() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from pathlib import Path
@@ -127,18 +126,6 @@ def test_harmful_prompts_are_rejected(tmp_path: Path) -> None:
         assert (version.state, version.reason) == (PromptState.ROLLED_BACK, result.reason)
 
 
-def test_prompts_that_change_nothing_but_luck_are_not_accepted(tmp_path: Path) -> None:
-    def luck(told: str, a: int, b: int) -> bool:
-        return hashlib.sha256(f"{told}{a}{b}".encode()).digest()[0] % 2 == 0
-
-    ends = []
-    for number in range(4):
-        answer = Writes(f"ADD: Mind the {'abcdef'[number]} case.", f"ADD: Be {'abcdef'[number]} kind.")
-        ends.append(improved(tmp_path / f"job{number}", answer, team=team_builder(luck), options=options(seed=number)))
-    assert "accepted" not in {end.outcome for end in ends}
-    assert {"on trial", "rejected"} & {end.outcome for end in ends}, "none came to a trial"
-
-
 def test_nothing_found(tmp_path: Path) -> None:
     result = improved(tmp_path / "job", Writes("ADD: Be kind."))
     assert result.outcome == "nothing found"
@@ -148,12 +135,6 @@ def test_nothing_found(tmp_path: Path) -> None:
     assert "better than the present prompts" in result.reason
     with store(tmp_path / "job") as prompts:
         assert prompts.versions() == ()
-
-
-def test_words_that_say_nothing_are_tried_and_dropped(tmp_path: Path) -> None:
-    result = improved(tmp_path / "job", Writes("lorem ipsum dolor"))
-    assert result.outcome == "nothing found"
-    assert ["on its first tasks in all" in one.why for one in result.refused].count(True) == 1
 
 
 def test_a_team_that_never_fails_is_left_alone(tmp_path: Path) -> None:
@@ -202,39 +183,6 @@ def test_a_model_that_raises_breaks_the_job_off_and_it_can_go_on(tmp_path: Path)
     assert [one.why for one in result.refused] == ["writing it failed (ConnectionError: no route)"] * 3
     again = improved(tmp_path / "job")
     assert again.outcome == "accepted"
-
-
-@pytest.mark.parametrize(
-    ("said", "why"),
-    [
-        ("I'm sorry, but I can't help with that.", "the model declined"),
-        ("lorem ipsum dolor sit amet " * 20, "it holds no line of the asked forms"),
-        ("", "it holds no line of the asked forms"),
-        ("?!" * 9, "it holds no line of the asked forms"),
-        ("DROP 99", "it changes nothing"),
-    ],
-)
-def test_answers_that_cannot_be_used_are_counted_and_never_run(tmp_path: Path, said: str, why: str) -> None:
-    seen: list[str] = []
-    result = improved(tmp_path / "job", Writes(said), team=team_builder(seen=seen))
-    assert result.outcome == "nothing found"
-    assert result.refused
-    assert result.reason == f"nothing that was written could be used, most often because: {why}"
-    assert {one.why for one in result.refused} == {why}
-    assert result.runs == len(seen)
-    units = [json.loads(line)["unit"] for line in (tmp_path / "job" / "journal.jsonl").read_text().splitlines()]
-    prompts = {unit.split("/")[1] for unit in units if unit.startswith(("search/", "trial/"))}
-    assert prompts == {"own"}, "nothing but the team's own prompts was run"
-
-
-def test_text_that_tells_an_answer_is_never_run(tmp_path: Path) -> None:
-    known = [task.model_copy(update={"reference": str(sum(numbers(task.text)))}) for task in tasks()]
-    answers = [f"{a + b}" for a, b in map(numbers, (task.text for task in known)) if a % 10 + b % 10 >= 10]
-    chat = Writes("ADD: The right numbers are " + ", ".join(answers) + ".")
-    result = improved(tmp_path / "job", chat, check=None, tasks=known)
-    assert result.outcome == "nothing found"
-    assert {one.why for one in result.refused} == {"it speaks of single tasks only"}
-    assert result.candidates == 1
 
 
 def test_gepa_writes_too_and_leaks_are_caught_there_as_well(tmp_path: Path) -> None:

@@ -87,21 +87,6 @@ def test_tokens_of_the_writing_count(tmp_path: Path, undisturbed: Improvement) -
     assert end_of(improved(tmp_path / "job")) == end_of(undisturbed)
 
 
-def test_money(tmp_path: Path, undisturbed: Improvement) -> None:
-    prices = {"input_price": 1e6, "output_price": 2e6}
-    result = improved(tmp_path / "job", options=capped(max_cost=50.0, **prices))
-    assert result.outcome == "stopped"
-    assert "the cap of a cost of 50 is reached" in result.stopped
-    assert result.cost == result.usage.input_tokens + 2 * result.usage.output_tokens
-    assert improved(tmp_path / "job", options=capped(**prices)).outcome == "accepted"
-
-
-def test_time(tmp_path: Path) -> None:
-    result = improved(tmp_path / "job", options=capped(max_seconds=0.0))
-    assert result.outcome == "stopped"
-    assert "the cap of 0 seconds is reached" in result.stopped
-
-
 def test_pairs_that_do_not_suffice_leave_it_on_trial_and_more_go_on(tmp_path: Path, undisturbed: Improvement) -> None:
     few = improved(tmp_path / "job", options=options(pairs=10))
     assert few.outcome == "on trial"

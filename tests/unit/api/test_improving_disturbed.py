@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -156,31 +155,6 @@ def test_a_pinned_version_keeps_the_new_one_on_trial_until_it_is_unpinned(tmp_pa
     with PromptStore(tmp_path / "job.sqlite") as store:
         store.unpin(first.team, 1)
     assert improved(tmp_path / "job", chat, team=team).outcome == "accepted"
-
-
-def test_two_jobs_on_one_team_at_once(tmp_path: Path) -> None:
-    """They find the same text, so that they share one version; each counts its own runs."""
-    results: dict[str, Any] = {}
-
-    def work(name: str, seed: int) -> None:
-        results[name] = improved(tmp_path / name, store=tmp_path / "both.sqlite", options=options(seed=seed))
-
-    jobs = [threading.Thread(target=work, args=(name, seed)) for name, seed in (("a", 0), ("b", 2))]
-    for job in jobs:
-        job.start()
-    for job in jobs:
-        job.join(60)
-    assert set(results) == {"a", "b"}
-    with PromptStore(tmp_path / "both.sqlite") as store:
-        versions = store.versions()
-        current = store.current(results["a"].team)
-    assert current is not None
-    accepted = [name for name, result in results.items() if result.outcome == "accepted"]
-    assert accepted
-    assert sum(version.state is PromptState.ACCEPTED for version in versions) == 1
-    assert not any(version.state in (PromptState.PROPOSED, PromptState.ON_TRIAL) for version in versions)
-    for result in results.values():
-        assert result.outcome in ("accepted", "rejected", "nothing to improve")
 
 
 def test_another_job_is_first_at_every_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

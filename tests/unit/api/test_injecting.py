@@ -12,7 +12,7 @@ from tracer_hooks.budget import CostCap
 from tracer_hooks.errors import AdapterError, CheckError, ConfigError, FaultError
 from tracer_hooks.replay import Trial
 from tracer_hooks.schema import ErrorMode
-from tracer_hooks_lab.faults import FaultSpec, FaultStrategy, LLMWriter
+from tracer_hooks_lab.faults import FaultSpec, FaultStrategy
 from tracer_hooks_lab.injection import inject
 
 TASK = "A shop has 3 red and 4 blue pens."
@@ -63,14 +63,6 @@ def test_an_agent_gets_a_step_of_its_own_and_a_step_its_agent(agent: str, step: 
     assert (by_agent.spec.step, by_step.spec.agent) == (step, agent)
 
 
-def test_the_kind_that_is_asked_for_is_the_one_that_is_applied() -> None:
-    first = inject(build_team, TASK, "FM-2.6", expected="14").applied
-    assert first is not None
-    found = inject(build_team, TASK, {"mode": "FM-2.6", "kind": first.kind, "seed": 99}, expected="14")
-    assert found.applied is not None
-    assert found.applied.kind == first.kind
-
-
 def test_what_is_not_there_is_named_with_what_is() -> None:
     with pytest.raises(
         FaultError, match=r"no step of the run is one of 'critic'; .*'adder' \(at 0\), 'doubler' \(at 1"
@@ -108,23 +100,6 @@ def test_the_check_of_a_hooked_team_counts() -> None:
     assert inject(hooked, TASK, "FM-2.6").is_verified
 
 
-def test_a_team_that_never_succeeds_is_an_error_with_the_reason() -> None:
-    seen: list[Trial] = []
-    with pytest.raises(FaultError, match=r"failed all 2 runs without any fault.*expected 15, got 14.*--clean-runs"):
-        inject(build_team, TASK, "FM-2.6", expected="15", clean_runs=2, on_trial=seen.append)
-    assert [trial.passed for trial in seen] == [False, False]
-
-
-def test_a_team_that_succeeds_at_last_is_enough() -> None:
-    tries: list[int] = []
-
-    def check(result: object) -> bool:
-        tries.append(1)
-        return len(tries) != 1 and "14" in result.text  # type: ignore[attr-defined]
-
-    assert inject(build_team, TASK, "FM-2.6", check=check).is_verified
-
-
 def test_a_clean_run_that_the_check_cannot_judge_is_one_try() -> None:
     asked = []
 
@@ -155,15 +130,3 @@ def test_the_cap_counts_the_clean_runs() -> None:
     assert found.is_broken_off
     with pytest.raises(FaultError, match="cap of 1 runs is reached before a run succeeded"):
         inject(build_team, TASK, "FM-2.6", expected="15", cap=CostCap(max_runs=1))
-
-
-def test_a_writer_writes() -> None:
-    writer = LLMWriter(lambda messages: "The sum of all the numbers is 70.")
-    found = inject(build_team, TASK, {"mode": "FM-3.3", "writer": "llm", "step": 0}, expected="14", writer=writer)
-    assert found.is_verified, found.discarded
-    assert found.applied is not None
-    assert found.applied.after == "The sum of all the numbers is 70."
-
-
-async def test_it_works_where_an_event_loop_is_running() -> None:
-    assert inject(build_team, TASK, "FM-2.6", expected="14").is_verified

@@ -185,7 +185,7 @@ _NO_RUN_ENDS_IN = {
     "improvement/_improvement.py",
     "improvement/_team_trials.py",
     "runtime/_rerunner.py",
-    "attribution/_judge/_calls.py",
+    "diagnosis/judge/_calls.py",
     "cli/demo.py",
     "journal.py",
     "replay/_correction.py",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -17,18 +16,12 @@ import tracer_hooks
 from tracer_hooks.errors import AdapterNotFoundError
 from tracer_hooks.runtime import _team_host
 from tracer_hooks.runtime._team_host import INNER_TEAMS
-from tracer_hooks.schema import Attribution, RunOutcome
+from tracer_hooks.schema import RunOutcome
 from tracer_hooks.store import RunStore
 from tracer_hooks.telemetry import current_run
 
-from ._framework import BenchAdapter, BenchTeam, Blame
+from ._framework import BenchAdapter, BenchTeam, Blame, Slow, run_of
 from ._spans import Recording
-
-
-def run_of(target: Any) -> tracer_hooks.TeamRun:
-    run = tracer_hooks.last_run(target)
-    assert run is not None
-    return run
 
 
 # --- factories without parameters -------------------------------------------------------------------------------------
@@ -93,20 +86,6 @@ def test_a_factory_that_raises_is_no_run_and_is_called_once(is_async: bool, reco
     assert tracer_hooks.last_run(hooked) is None
 
 
-def test_a_function_that_raises_in_the_midst_of_its_team_is_a_failed_run(recording: Recording) -> None:
-    @tracer_hooks.agent
-    def solo() -> str:
-        raise OSError("no model")
-
-    @tracer_hooks.hook(retries=1, tracer_provider=recording.provider, store="off")
-    def main() -> str:
-        return solo()
-
-    with pytest.raises(OSError, match="no model"):
-        main()
-    assert [attempt.outcome for attempt in run_of(main).attempts] == [RunOutcome.FAILED] * 2
-
-
 def test_a_factory_may_hand_on_a_coroutine_that_builds(bench: BenchAdapter) -> None:
     async def make() -> Any:
         return BenchTeam(lambda told, task: "It is 42.")
@@ -118,13 +97,6 @@ def test_a_factory_may_hand_on_a_coroutine_that_builds(bench: BenchAdapter) -> N
     team = asyncio.run(hooked())
     assert team.run("x") == {"answer": "It is 42."}
     assert run_of(team).outcome is RunOutcome.SUCCEEDED
-
-
-def test_an_unhooked_function_that_may_be_a_factory_hooks_nothing(bench: BenchAdapter) -> None:
-    hooked = tracer_hooks.hook(lambda: BenchTeam(lambda told, task: "It is 42."), store="off")
-    tracer_hooks.unhook(hooked)
-    with pytest.raises(tracer_hooks.TracerHooksError, match="is not hooked"):
-        tracer_hooks.last_run(hooked())
 
 
 # --- what is never awaited --------------------------------------------------------------------------------------------
@@ -153,19 +125,6 @@ def test_a_call_that_goes_on_in_something_never_begun_ends_with_it(kind: str, re
 
 
 # --- cancelled while a failed attempt is diagnosed --------------------------------------------------------------------
-class Slow(Blame):
-    """An attributor that works until the test lets it go on."""
-
-    def __init__(self) -> None:
-        super().__init__(("solo",))
-        self.asked, self.released = threading.Event(), threading.Event()
-
-    def attribute(self, trajectory: Any, *, reference: str | None = None) -> Attribution:
-        self.asked.set()
-        self.released.wait(10)
-        return super().attribute(trajectory, reference=reference)
-
-
 @pytest.mark.parametrize("streams", [False, True])
 async def test_cancelling_while_a_failed_attempt_is_diagnosed_invents_no_attempt(streams: bool, tmp_path: Path) -> None:
     slow = Slow()
@@ -196,7 +155,7 @@ async def test_cancelling_while_a_failed_attempt_is_diagnosed_invents_no_attempt
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    slow.released.set()
+    slow.go.set()
     run = await run_of(hooked).diagnosed()
     assert [(attempt.number, attempt.outcome) for attempt in run.attempts] == [(1, RunOutcome.FAILED)]
     assert run.attempts[0].attribution is not None, "the diagnosis that was under way is kept"
@@ -205,8 +164,6 @@ async def test_cancelling_while_a_failed_attempt_is_diagnosed_invents_no_attempt
 
 
 # --- inner teams ------------------------------------------------------------------------------------------------------
-
-
 def test_an_inner_team_is_hooked_while_a_run_uses_it(bench: BenchAdapter) -> None:
     team = BenchTeam(lambda told, task: "It is 42.")
     watch = INNER_TEAMS.watcher(bench)
@@ -226,37 +183,6 @@ def test_an_inner_team_is_hooked_while_a_run_uses_it(bench: BenchAdapter) -> Non
         assert "run" not in vars(team)
     assert seen == [True, True]
     assert [step.agent for step in run_of(hooked).trajectory.steps] == ["solo"]
-
-
-def test_overlapping_runs_share_the_hook_of_an_inner_team(bench: BenchAdapter) -> None:
-    inside, go_on = threading.Barrier(2), threading.Event()
-    team = BenchTeam(lambda told, task: "It is 42.")
-    watch = INNER_TEAMS.watcher(bench)
-
-    def solve(task: str) -> Any:
-        watch(team)
-        inside.wait(10)  # both runs use the team by now
-        if task == "late":
-            go_on.wait(10)
-        return team.run(task)["answer"]
-
-    hooked = tracer_hooks.hook(solve, store="off")
-    runs: dict[str, Any] = {}
-
-    def use(task: str) -> None:
-        hooked(task)
-        runs[task] = run_of(hooked)
-
-    threads = [threading.Thread(target=use, args=(task,)) for task in ("early", "late")]
-    for thread in threads:
-        thread.start()
-    threads[0].join(10)
-    assert "run" in vars(team), "the late run still uses it"
-    assert team.run("mine")["answer"] == "It is 42."  # a call of the user's own, outside of any run
-    go_on.set()
-    threads[1].join(10)
-    assert "run" not in vars(team)
-    assert [len(run.trajectory.steps) for run in runs.values()] == [1, 1]
 
 
 # --- undone -----------------------------------------------------------------------------------------------------------
@@ -328,22 +254,3 @@ def test_the_default_of_prompts_is_kept_under_new_instructions() -> None:
     assert [sorted(prompts) for prompts in given] == [["clerk", "librarian"]] * 2
     assert given[1]["librarian"] != "You answer."
     assert given[1]["clerk"] == "You write."
-
-
-def test_a_holder_that_dies_while_the_watch_is_busy_is_counted_afterwards() -> None:
-    tower = _team_host.FRAMEWORK_WATCHER
-    holding, go_on = threading.Event(), threading.Event()
-
-    def keep_busy() -> None:
-        with tower._lock:
-            holding.set()
-            go_on.wait(10)
-        tower._count_gone()
-
-    release = tower.hold(thread := threading.Thread(target=keep_busy))
-    thread.start()
-    holding.wait(10)
-    release()  # does not wait for the lock, as a finalizer must not
-    go_on.set()
-    thread.join(10)
-    assert tower._holders == 0

@@ -7,11 +7,8 @@ from typing import Any
 import pytest
 
 import tracer_hooks
-from tracer_hooks.config import CaptureConfig, ContentCapture
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.feedback import RetryPolicy
-
-from ._framework import Blame
 
 
 def solve(task: str) -> str:
@@ -70,23 +67,6 @@ def test_what_cannot_be_used_is_said_at_once(options: dict[str, Any], message: s
         tracer_hooks.hook(solve, **options)
     with pytest.raises(ConfigError, match=message):
         tracer_hooks.run(solve, "x", **options)
-
-
-def test_what_can_be_used() -> None:
-    tracer_hooks.hook(
-        solve,
-        check=lambda result: True,
-        expected={"x": "y"},
-        retries=RetryPolicy(max_retries=1),
-        retry_streams=True,
-        diagnose=False,
-        attributor=Blame(),
-        on_failure=print,
-        capture=CaptureConfig(export=ContentCapture.REDACTED),
-        store="off",
-        tracer_provider=None,
-        intervention=None,
-    )("x")
 
 
 def test_an_environment_variable_that_cannot_be_used_is_said_when_hooking(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import math
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from fractions import Fraction
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ from tracer_hooks import Verdict, semconv
 from tracer_hooks.frameworks import RunResult
 from tracer_hooks.schema import RunOutcome
 
-from ._framework import BenchAdapter, BenchTeam
+from ._framework import BenchAdapter, BenchTeam, run_of
 from ._spans import Recording, attributes
 
 OK, FAILED, UNKNOWN = RunOutcome.SUCCEEDED, RunOutcome.FAILED, RunOutcome.UNKNOWN
@@ -209,19 +209,6 @@ def test_the_check_wins_over_the_expected_answer_which_is_kept() -> None:
     assert run.trajectory.reference == "42"
 
 
-def test_an_expected_answer_that_cannot_be_looked_up_leaves_the_outcome_open(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    def look_up(task: str) -> str:
-        raise KeyError("no such task")
-
-    why = "expected= raised KeyError: 'no such task'"
-    with caplog.at_level(logging.WARNING, "tracer_hooks"):
-        assert [judged(expected=look_up) for _ in range(2)] == [(UNKNOWN, why), (UNKNOWN, why)]
-    assert caplog.messages == [f"{why}; the outcome of such a run is not known"]
-    assert judged(expected=look_up, check=lambda result: True) == (OK, None)
-
-
 # --- no check --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("answer", [None, "", "  \n"])
 def test_no_answer_is_a_failure(answer: Any) -> None:
@@ -264,8 +251,7 @@ def test_an_exception_is_a_failure_and_reaches_the_caller_as_it_was() -> None:
     names = [entry.name for entry in caught.traceback]
     assert names[-1] == "team"
     assert len(names) <= 8
-    run = tracer_hooks.last_run(team)
-    assert run is not None
+    run = run_of(team)
     assert (run.outcome, run.outcome_reason) == (FAILED, "ValueError: broken")
     assert seen.root.status.status_code is StatusCode.ERROR
     assert not seen.open
@@ -286,41 +272,29 @@ async def test_cancellation_is_unknown() -> None:
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
         await work
-    run = tracer_hooks.last_run(team)
-    assert run is not None
+    run = run_of(team)
     assert (run.outcome, run.outcome_reason, len(run.attempts)) == (UNKNOWN, "cancelled", 1)
     assert seen.root.status.status_code is StatusCode.UNSET
     assert not seen.open
     await run.diagnosed()
 
 
-async def test_cancellation_during_the_check_ends_the_run() -> None:
-    seen = Recording()
-    began = asyncio.Event()
-
-    async def check(result: RunResult) -> bool:
-        began.set()
-        await asyncio.Event().wait()
-        return True
-
-    @tracer_hooks.hook(tracer_provider=seen.provider, check=check)
-    async def team(task: str) -> str:
-        return "42"
-
-    work = asyncio.create_task(team("x"))
-    await began.wait()
-    work.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await work
-    run = tracer_hooks.last_run(team)
-    assert run is not None
-    assert run.outcome is UNKNOWN
-    assert not seen.open
-    await run.diagnosed()
+class Stop(BaseException):
+    pass
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(2)])
-def test_interrupts_of_the_process_pass_and_are_unknown(error: BaseException) -> None:
+@pytest.mark.parametrize(
+    ("error", "outcome", "reason"),
+    [
+        (KeyboardInterrupt(), UNKNOWN, "cancelled"),
+        (SystemExit(2), UNKNOWN, "cancelled"),
+        (Stop("now"), FAILED, "Stop: now"),
+    ],
+    ids=repr,
+)
+def test_what_is_no_exception_of_the_teams_passes_and_is_not_retried(
+    error: BaseException, outcome: RunOutcome, reason: str
+) -> None:
     seen = Recording()
 
     @tracer_hooks.hook(tracer_provider=seen.provider, retries=2)
@@ -329,62 +303,10 @@ def test_interrupts_of_the_process_pass_and_are_unknown(error: BaseException) ->
 
     with pytest.raises(type(error)):
         team("x")
-    run = tracer_hooks.last_run(team)
-    assert run is not None
-    assert (run.outcome, run.outcome_reason, len(run.attempts)) == (UNKNOWN, "cancelled", 1)
+    run = run_of(team)
+    assert (run.outcome, run.outcome_reason, len(run.attempts)) == (outcome, reason, 1)
     assert not seen.open
     assert run.wait(timeout=5) is run
-
-
-def test_another_base_exception_is_recorded_too() -> None:
-    class Stop(BaseException):
-        pass
-
-    seen = Recording()
-
-    @tracer_hooks.hook(tracer_provider=seen.provider)
-    def team(task: str) -> str:
-        raise Stop("now")
-
-    with pytest.raises(Stop):
-        team("x")
-    run = tracer_hooks.last_run(team)
-    assert run is not None
-    assert run.outcome_reason == "Stop: now"
-    assert not seen.open
-    assert run.wait(timeout=5) is run
-
-
-def broken_streams(**options: Any) -> Any:
-    @tracer_hooks.hook(**options)
-    def stream(task: str) -> Iterator[str]:
-        yield "a"
-        yield "b"
-
-    return stream
-
-
-def test_a_stream_broken_off_is_unknown() -> None:
-    seen = Recording()
-    stream = broken_streams(tracer_provider=seen.provider, expected="b", retries=2)
-    items = stream("x")
-    assert next(items) == "a"
-    items.close()
-    run = tracer_hooks.last_run(stream)
-    assert run is not None
-    assert (run.outcome, run.outcome_reason, len(run.attempts)) == (UNKNOWN, "abandoned", 1)
-    assert seen.root.status.status_code is StatusCode.UNSET
-    assert not seen.open
-    assert run.wait(timeout=5) is run
-
-
-def test_a_stream_that_is_dropped_is_closed() -> None:
-    seen = Recording()
-    stream = broken_streams(tracer_provider=seen.provider)
-    for item in stream("x"):
-        assert item == "a"
-        break
-    assert not seen.open
 
 
 @pytest.mark.parametrize("ending", ["break", "aclose"])
@@ -413,33 +335,9 @@ async def test_an_async_stream_broken_off_is_unknown(ending: str) -> None:
             await asyncio.sleep(0)
     assert closed == ["closed"]
     assert not seen.open
-    run = tracer_hooks.last_run(stream)
-    assert run is not None
+    run = run_of(stream)
     assert (run.outcome, run.outcome_reason) == (UNKNOWN, "abandoned")
     await run.diagnosed()
-
-
-def test_a_stream_that_raises_has_failed_with_its_roster_and_reason() -> None:
-    error = ValueError("in the middle")
-
-    @tracer_hooks.agent(instructions="Be right.")
-    def solo(task: str) -> str:
-        return "a"
-
-    @tracer_hooks.hook
-    def stream(task: str) -> Iterator[str]:
-        yield solo(task)
-        raise error
-
-    items = stream("x")
-    assert next(items) == "a"
-    with pytest.raises(ValueError, match="in the middle") as caught:
-        next(items)
-    assert caught.value is error
-    run = tracer_hooks.last_run(stream)
-    assert run is not None
-    assert (run.outcome, run.outcome_reason) == (FAILED, "ValueError: in the middle")
-    assert run.trajectory.agents[0].instructions == "Be right."
 
 
 # --- the root span ---------------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 import threading
 import tracemalloc
 import weakref
@@ -17,14 +16,7 @@ import pytest
 import tracer_hooks
 from tracer_hooks.schema import RunOutcome
 
-from ._framework import BenchAdapter, BenchTeam
-from ._spans import Recording, attributes
-
-
-def run_of(target: Any) -> tracer_hooks.TeamRun:
-    run = tracer_hooks.last_run(target)
-    assert run is not None
-    return run
+from ._framework import BenchAdapter, BenchTeam, run_of
 
 
 @tracer_hooks.agent
@@ -78,19 +70,6 @@ def test_eight_threads_do_not_mix() -> None:
         list(pool.map(one, range(8)))
 
 
-def test_eight_threads_with_a_loop_each_do_not_mix() -> None:
-    together = threading.Barrier(8)
-
-    def one(number: int) -> None:
-        asyncio.run(atalk(f"t{number}"))
-        together.wait(10)
-        assert run_of(atalk).task == f"t{number}"
-        assert tracer_hooks.run(atalk, f"again{number}").task == f"again{number}"
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(one, range(8)))
-
-
 async def test_parallel_arun_of_a_sync_function_gives_each_its_own() -> None:
     together = threading.Barrier(4)
 
@@ -111,43 +90,6 @@ async def test_a_run_in_a_task_of_mine_is_mine() -> None:
     assert run_of(atalk).task == "third"
     await asyncio.to_thread(lambda: asyncio.run(atalk("fourth")))
     assert run_of(atalk).task == "fourth"
-
-
-def test_a_later_loop_is_mine_too() -> None:
-    async def direct() -> None:
-        await atalk("second")
-
-    tracer_hooks.run(atalk, "first")
-    asyncio.run(direct())
-    assert run_of(atalk).task == "second"
-
-
-def test_a_hooked_function_inside_another_has_a_run_of_its_own() -> None:
-    seen = Recording()
-
-    @tracer_hooks.agent
-    def inner_agent(task: str) -> str:
-        return "inner says"
-
-    @tracer_hooks.agent
-    def outer_agent(task: str) -> str:
-        return "outer says"
-
-    @tracer_hooks.hook(tracer_provider=seen.provider)
-    def inner(task: str) -> str:
-        return inner_agent(task)
-
-    @tracer_hooks.hook(tracer_provider=seen.provider)
-    def outer(task: str) -> str:
-        return outer_agent(task) + inner("sub") + outer_agent(task)
-
-    outer("main")
-    assert contents(run_of(outer)) == ["outer says", "outer says"]
-    assert contents(run_of(inner)) == ["inner says"]
-    roots = {attributes(root)["gen_ai.workflow.name"]: root for root in seen.named("invoke_workflow")}
-    assert roots["inner"].parent is not None
-    assert roots["inner"].parent.span_id == roots["outer"].get_span_context().span_id
-    assert not seen.open
 
 
 # --- memory ----------------------------------------------------------------------------------------------------------
@@ -195,16 +137,6 @@ def test_runs_leave_nothing_behind(solve: Callable[[str], str]) -> None:
     assert after - before < 60_000, f"300 runs left {after - before} bytes behind"
 
 
-async def test_async_runs_leave_nothing_behind() -> None:
-    await atalk("one")
-    first = weakref.ref(run_of(atalk))
-    await asyncio.gather(*(atalk("more") for _ in range(8)))
-    await atalk("two")
-    await run_of(atalk).diagnosed()
-    gc.collect()
-    assert first() is None
-
-
 @pytest.mark.parametrize("fails", [False, True])
 def test_teams_die_with_their_last_reference(bench: BenchAdapter, fails: bool) -> None:
     def say(told: str, task: str) -> str:
@@ -242,22 +174,3 @@ def test_a_team_in_the_place_of_a_dead_one_is_hooked(bench: BenchAdapter) -> Non
             del team
     finally:
         release.set()
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_process_diagnoses_on_its_own() -> None:
-    solve = tracer_hooks.hook(lambda task: "41", expected="42", diagnose="background")
-    solve("x")
-    run_of(solve).wait(timeout=10)
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            solve("y")
-            run_of(solve).wait(timeout=10)
-            code = 0
-        finally:
-            os._exit(code)
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 0

@@ -17,7 +17,16 @@ from tracer_hooks.schema import Attribution, Usage
 from tracer_hooks.store import RunStore
 
 from ._framework import Blame
-from ._office import At, Office, always_wrong, hooked, log_of, run_of, second_time, team_key
+from ._office import At, Office, always_wrong, hooked, log_of, second_time, team_key
+
+
+def failing_inner(calls: list[str], retries: Any) -> Any:
+    @tracer_hooks.hook(check=lambda result: False, retries=retries, repair="plain")
+    def inner(task: str) -> str:
+        calls.append("inner")
+        return "no"
+
+    return inner
 
 
 # --- budgets ---------------------------------------------------------------------------------------------------------
@@ -40,10 +49,7 @@ def test_money_is_bounded() -> None:
 def test_nested_hooks_share_one_budget() -> None:
     calls: list[str] = []
 
-    @tracer_hooks.hook(check=lambda result: False, retries=2, repair="plain")
-    def inner(task: str) -> str:
-        calls.append("inner")
-        return "no"
+    inner = failing_inner(calls, 2)
 
     @tracer_hooks.hook(check=lambda result: False, retries=2, repair="plain")
     def outer(task: str) -> str:
@@ -59,11 +65,7 @@ def test_nested_hooks_share_one_budget() -> None:
 def test_an_outer_hook_that_was_not_asked_to_retry_bounds_nothing() -> None:
     calls: list[str] = []
 
-    @tracer_hooks.hook(check=lambda result: False, retries=2, repair="plain")
-    def inner(task: str) -> str:
-        calls.append("inner")
-        return "no"
-
+    inner = failing_inner(calls, 2)
     tracer_hooks.hook(lambda task: inner(task))("x")
     assert calls == ["inner"] * 3
 
@@ -71,11 +73,7 @@ def test_an_outer_hook_that_was_not_asked_to_retry_bounds_nothing() -> None:
 def test_the_depth_is_bounded() -> None:
     calls: list[str] = []
 
-    @tracer_hooks.hook(check=lambda result: False, retries=RetryPolicy(max_retries=1, max_depth=1), repair="plain")
-    def inner(task: str) -> str:
-        calls.append("inner")
-        return "no"
-
+    inner = failing_inner(calls, RetryPolicy(max_retries=1, max_depth=1))
     tracer_hooks.hook(lambda task: inner(task))("x")
     assert calls == ["inner"]
     assert log_of(inner).stopped == "the team runs inside 1 other hooked ones, and max_depth is 1"
@@ -104,9 +102,8 @@ def test_a_fault_of_the_environment_is_waited_out_and_not_repaired(monkeypatch: 
     assert [trial.repair.is_plain for trial in log_of(team).trials] == [True, True]
 
 
-def test_what_fails_on_the_environment_teaches_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_fails_on_the_environment_teaches_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.sleep", lambda seconds: None)
-    path = tmp_path / "runs.sqlite"
     office = Office(always_wrong)
     answers = iter([office, TimeoutError("no answer"), office])
 
@@ -157,22 +154,7 @@ def test_on_attempt_is_told_of_every_attempt_and_may_raise(caplog: pytest.LogCap
     assert len([line for line in caplog.messages if "on_attempt raised KeyError" in line]) == 2
 
 
-def test_without_retries_nothing_is_said_of_repairs() -> None:
-    solve = hooked(Office(always_wrong), retries=0)
-    solve("x")
-    assert run_of(solve).repair is None
-
-
-def test_a_run_without_a_cure_is_said_to_have_none() -> None:
-    solve = hooked(Office(always_wrong), repair="search", retries=4)
-    assert solve("x") == "It is 41."
-    log = log_of(solve)
-    assert len(log.trials) == 4
-    assert (log.recovered, log.verified, log.stopped) == (False, None, "4 of 4 retries used")
-
-
-def test_what_helped_is_kept_in_numbers_for_the_next_process(tmp_path: Path) -> None:
-    path = tmp_path / "runs.sqlite"
+def test_what_helped_is_kept_in_numbers_for_the_next_process(path: Path) -> None:
     secret = "the secret of task seven"
     solve = hooked(Office(always_wrong), repair="search", retries=3, store=path)
     solve(secret)

@@ -19,8 +19,6 @@ from tracer_hooks.runtime._rerunner import _Watch
 from tracer_hooks.schema import Attribution, Candidate, Trajectory
 from tracer_hooks.store import RunStore, StoredRun
 
-Reply = Callable[[str, str], str]
-
 
 class Duo:
     """An adder, then a doubler; "2 3" gives 10."""
@@ -66,11 +64,6 @@ def duo() -> Duo:
     return Duo()
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return tmp_path / "runs.sqlite"
-
-
 # --- origins ---------------------------------------------------------------------------------------------------------
 def test_a_run_of_this_process_brings_its_team_and_its_check(duo: Duo) -> None:
     run = duo.fail()
@@ -84,39 +77,34 @@ def test_a_run_of_this_process_brings_its_team_and_its_check(duo: Duo) -> None:
     assert found.decisive.step == 0
 
 
-def test_a_stored_run_and_its_id_need_the_team(duo: Duo, store: Path) -> None:
-    run_id = duo.fail(store=store).trajectory.run_id
-    stored = RunStore(store).get(run_id)
+def test_a_stored_run_and_its_id_need_the_team(duo: Duo, path: Path) -> None:
+    run_id = duo.fail(store=path).trajectory.run_id
+    stored = RunStore(path).get(run_id)
     assert stored.tape is not None
-    assert RunStore(store).list()[0].has_tape
+    assert RunStore(path).list()[0].has_tape
     origins: list[Any] = [stored, run_id, run_id[:8]]
     for origin in origins:
-        more: dict[str, Any] = {"build_team": duo.build_team, "check": passes, "store": store}
+        more: dict[str, Any] = {"build_team": duo.build_team, "check": passes, "store": path}
         assert counterfactual(origin, step=0, **more).is_significant
         assert replay_run(origin, **more).is_from_tape
         found = find_decisive_step(origin, **more)
         assert found.decisive is not None
         assert found.decisive.step == 0
         with pytest.raises(ConfigError, match=r"does not hold its team.*--team MODULE:build_team"):
-            counterfactual(origin, step=0, store=store)
+            counterfactual(origin, step=0, store=path)
 
 
-def test_a_hooked_factory_brings_its_check(duo: Duo, store: Path) -> None:
-    run_id = duo.fail(store=store).trajectory.run_id
+def test_a_hooked_factory_brings_its_check(duo: Duo, path: Path) -> None:
+    run_id = duo.fail(store=path).trajectory.run_id
     hooked = tracer_hooks.hook(check=passes, store="off")(duo.build_team)
-    assert counterfactual(run_id, step=0, build_team=hooked, store=store).is_significant
+    assert counterfactual(run_id, step=0, build_team=hooked, store=path).is_significant
 
 
-def test_a_stored_expected_answer_judges_replays(duo: Duo, store: Path) -> None:
-    run_id = duo.fail(store=store, check=None, expected="10").trajectory.run_id
-    assert counterfactual(run_id, step=0, build_team=duo.build_team, store=store).is_significant
-
-
-def test_a_run_that_failed_its_check_is_not_replayed_without_one(duo: Duo, store: Path) -> None:
-    run_id = duo.fail(store=store).trajectory.run_id
+def test_a_run_that_failed_its_check_is_not_replayed_without_one(duo: Duo, path: Path) -> None:
+    run_id = duo.fail(store=path).trajectory.run_id
     with pytest.raises(ConfigError, match=r"failed its check .*--check MODULE:check"):
-        find_decisive_step(run_id, build_team=duo.build_team, store=store)
-    assert find_decisive_step(run_id, build_team=duo.build_team, expected="10", store=store).decisive is not None
+        find_decisive_step(run_id, build_team=duo.build_team, store=path)
+    assert find_decisive_step(run_id, build_team=duo.build_team, expected="10", store=path).decisive is not None
 
 
 def test_an_earlier_attempt_is_taken_where_the_last_one_was_told_something(duo: Duo) -> None:
@@ -128,13 +116,6 @@ def test_an_earlier_attempt_is_taken_where_the_last_one_was_told_something(duo: 
     assert run.attempts[1].repair is not None
     assert run.attempts[1].repair.target == "instructions"
     assert counterfactual(run, step=0).is_significant
-
-
-async def test_it_works_where_an_event_loop_is_running(duo: Duo) -> None:
-    run = duo.fail()
-    assert replay_run(run).is_from_tape
-    assert counterfactual(run, step=0).is_significant
-    assert find_decisive_step(run).decisive is not None
 
 
 async def test_an_asynchronous_team_is_replayed_where_an_event_loop_is_running() -> None:
@@ -169,28 +150,28 @@ def test_a_run_that_did_not_fail_has_nothing_to_correct(duo: Duo) -> None:
     assert replay_run(run).is_from_tape, "it can be replayed all the same"
 
 
-def test_a_run_without_a_tape_says_why(duo: Duo, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_without_a_tape_says_why(duo: Duo, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACER_HOOKS_RECORD", "off")
-    run = duo.fail(store=store)
+    run = duo.fail(store=path)
     with pytest.raises(ReplayError, match="TRACER_HOOKS_RECORD=full"):
         counterfactual(run, step=0)
-    stored = RunStore(store).get(run.trajectory.run_id)
+    stored = RunStore(path).get(run.trajectory.run_id)
     assert stored.tape is None, "the run is stored all the same"
     with pytest.raises(ReplayError, match=r"has no tape: .*TRACER_HOOKS_RECORD=full"):
         counterfactual(stored, step=0, build_team=duo.build_team, check=passes)
 
 
-def test_a_damaged_tape_says_so(duo: Duo, store: Path) -> None:
-    stored = RunStore(store).get(duo.fail(store=store).trajectory.run_id)
+def test_a_damaged_tape_says_so(duo: Duo, path: Path) -> None:
+    stored = RunStore(path).get(duo.fail(store=path).trajectory.run_id)
     broken = stored.model_copy(update={"tape": {"model_calls": 3}})
     with pytest.raises(ReplayError, match="cannot be read"):
         replay_run(broken, build_team=duo.build_team)
 
 
-def test_an_unknown_run_and_a_store_that_is_off(store: Path, duo: Duo) -> None:
-    duo.fail(store=store)
+def test_an_unknown_run_and_a_store_that_is_off(path: Path, duo: Duo) -> None:
+    duo.fail(store=path)
     with pytest.raises(StoreError, match="no run 'zzz'"):
-        replay_run("zzz", store=store)
+        replay_run("zzz", store=path)
     with pytest.raises(ConfigError, match="switched off"):
         replay_run("zzz")
     with pytest.raises(ConfigError, match="expected a TeamRun"):
@@ -277,11 +258,11 @@ class Curious:
 
 
 @pytest.mark.parametrize("show", [False, True])
-def test_the_proposer_sees_the_expected_answer_only_when_asked(duo: Duo, store: Path, show: bool) -> None:
-    run_id = duo.fail(store=store, check=None, expected="10", diagnose="inline").trajectory.run_id
+def test_the_proposer_sees_the_expected_answer_only_when_asked(duo: Duo, path: Path, show: bool) -> None:
+    run_id = duo.fail(store=path, check=None, expected="10", diagnose="inline").trajectory.run_id
     proposer = Curious()
     result = counterfactual(
-        run_id, step=0, build_team=duo.build_team, proposer=proposer, show_reference=show, store=store
+        run_id, step=0, build_team=duo.build_team, proposer=proposer, show_reference=show, store=path
     )
     assert result.correction.source == "curious"
     assert {one.trajectory.reference for one in proposer.given} == {"10" if show else None}
@@ -353,9 +334,9 @@ def test_the_runs_own_diagnosis_is_used_when_there_is_one(duo: Duo) -> None:
     assert len(attributor.shown) == 1
 
 
-def test_the_tape_in_the_store_is_the_runs_own(duo: Duo, store: Path) -> None:
-    run = duo.fail(store=store)
-    stored: StoredRun = RunStore(store).get(run.trajectory.run_id)
+def test_the_tape_in_the_store_is_the_runs_own(duo: Duo, path: Path) -> None:
+    run = duo.fail(store=path)
+    stored: StoredRun = RunStore(path).get(run.trajectory.run_id)
     assert Tape.model_validate(stored.tape) == run.tape
 
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 
 import tracer_hooks
 from tracer_hooks import RetryBoundary, Verdict
-from tracer_hooks.feedback import RetryPolicy
 from tracer_hooks.repairs import Failure, Repair, RepairTarget
-from tracer_hooks.schema import RunOutcome, Usage
-from tracer_hooks.telemetry import ChatReply
+from tracer_hooks.schema import RunOutcome
 
-from ._framework import BenchAdapter, BenchTeam, Blame
+from ._framework import BenchAdapter, BenchTeam, Blame, run_of
 from ._spans import Recording
 
 
@@ -49,12 +47,6 @@ def never(told: str, task: str) -> str:
 
 def options(*lessons: str, **more: Any) -> dict[str, Any]:
     return {"expected": "42", "retries": 1, "attributor": Blame(("solo",)), "repair": Teach(*lessons), **more}
-
-
-def run_of(target: Any) -> tracer_hooks.TeamRun:
-    run = tracer_hooks.last_run(target)
-    assert run is not None
-    return run
 
 
 # --- a factory -------------------------------------------------------------------------------------------------------
@@ -153,34 +145,6 @@ def test_a_factory_that_cannot_build_again_costs_the_retry_alone(
 
 
 # --- a team and a function -------------------------------------------------------------------------------------------
-def test_a_ready_team_is_rewritten_for_the_run_and_put_back(bench: BenchAdapter) -> None:
-    team = tracer_hooks.hook(BenchTeam(learns), **options())
-    assert team.run("x") == {"answer": "It is 42."}
-    assert (team.told, team.resets) == ("Be right.", 1)
-    assert len(run_of(team).attempts) == 2
-
-
-def plain_team(say: Any, **opts: Any) -> Any:
-    @tracer_hooks.agent
-    def solo(task: str) -> Any:
-        return say(tracer_hooks.instructions("solo", "Be right."), task)
-
-    @tracer_hooks.hook(**opts)
-    def solve(task: str) -> Any:
-        return solo(task)
-
-    return solve
-
-
-def test_a_plain_function_gets_the_rewrite_by_instructions() -> None:
-    solve = plain_team(learns, **options())
-    assert solve("x") == "It is 42."
-    run = run_of(solve)
-    assert [attempt.outcome for attempt in run.attempts] == [RunOutcome.FAILED, RunOutcome.SUCCEEDED]
-    told = [attempt.trajectory.agents[0].instructions for attempt in run.attempts]
-    assert told == ["Be right.", "Be right. lesson"], "each trajectory shows the prompt that was in force"
-
-
 def test_without_instructions_the_system_message_of_each_request_is_rewritten() -> None:
     @tracer_hooks.model
     def ask(messages: list[dict[str, str]]) -> str:
@@ -192,21 +156,6 @@ def test_without_instructions_the_system_message_of_each_request_is_rewritten() 
 
     solve = tracer_hooks.hook(lambda task: solo(task), **options())
     assert solve("x") == "It is 42."
-
-
-async def test_an_async_plain_function_is_retried() -> None:
-    @tracer_hooks.agent
-    async def solo(task: str) -> str:
-        return learns(tracer_hooks.instructions("solo", "Be right."), task)
-
-    @tracer_hooks.hook(**options())
-    async def solve(task: str) -> str:
-        return await solo(task)
-
-    assert await solve("x") == "It is 42."
-    handed_on = tracer_hooks.hook(lambda task: solo(task), **options())
-    assert await handed_on("x") == "It is 42."
-    assert len(run_of(handed_on).attempts) == 2
 
 
 # --- what the caller gets --------------------------------------------------------------------------------------------
@@ -257,54 +206,6 @@ def test_a_score_out_of_range_puts_no_exception_before_a_result(score: float) ->
     assert hooked("x") == "an answer"
 
 
-def test_nobody_to_blame_means_a_plain_retry() -> None:
-    answers = iter(["It is 41.", "It is 42."])
-    hooked = tracer_hooks.hook(lambda task: next(answers), expected="42", retries=1, attributor=Blame())
-    assert hooked("x") == "It is 42."
-    repair = run_of(hooked).attempts[1].repair
-    assert repair is not None
-    assert repair.is_plain
-
-
-def test_a_run_that_passes_or_is_unknown_is_not_retried() -> None:
-    calls: list[str] = []
-
-    def solve(task: str) -> str:
-        calls.append(task)
-        return "42"
-
-    hooked = tracer_hooks.hook(solve, expected="42", retries=3)
-    hooked("x")
-    assert calls == ["x"]
-
-
-# --- limits ----------------------------------------------------------------------------------------------------------
-def test_tokens_of_the_retries_are_bounded() -> None:
-    @tracer_hooks.model
-    def ask(prompt: str) -> ChatReply:
-        return ChatReply(content="It is 41.", usage=Usage(input_tokens=40, output_tokens=10))
-
-    def solve(task: str) -> str:
-        return ask(task).content
-
-    hooked = tracer_hooks.hook(solve, expected="42", retries=RetryPolicy(max_retries=9, max_tokens=100), repair="plain")
-    hooked("x")
-    run = run_of(hooked)
-    assert len(run.attempts) == 3
-    assert run.repair is not None
-    assert run.repair.stopped == "100 of 100 tokens used"
-    assert run.repair.usage == Usage(input_tokens=80, output_tokens=20)
-
-
-def test_seconds_are_bounded() -> None:
-    hooked = tracer_hooks.hook(lambda task: "41", expected="42", retries=RetryPolicy(max_retries=9, max_seconds=0))
-    hooked("x")
-    run = run_of(hooked)
-    assert len(run.attempts) == 1
-    assert run.repair is not None
-    assert run.repair.stopped.startswith("0.")
-
-
 # --- streams ---------------------------------------------------------------------------------------------------------
 def stream_team(**opts: Any) -> Any:
     @tracer_hooks.agent
@@ -314,19 +215,6 @@ def stream_team(**opts: Any) -> Any:
     @tracer_hooks.hook(**opts)
     def stream(task: str) -> Iterator[str]:
         yield from solo(task).split(" ")
-
-    return stream
-
-
-def astream_team(**opts: Any) -> Any:
-    @tracer_hooks.agent
-    def solo(task: str) -> str:
-        return learns(tracer_hooks.instructions("solo", "Be right."), task)
-
-    @tracer_hooks.hook(**opts)
-    async def stream(task: str) -> AsyncIterator[str]:
-        for word in solo(task).split(" "):
-            yield word
 
     return stream
 
@@ -345,13 +233,6 @@ def test_a_failed_stream_is_diagnosed_and_not_repeated() -> None:
         assert run.repair is not None
         assert run.repair.trials == ()
         assert "retry_streams=True" in run.repair.stopped
-
-
-async def test_the_same_for_async_streams() -> None:
-    stream = astream_team(**options(expected=None, check=has("42")))
-    for _ in range(2):
-        assert [word async for word in stream("x")] == ["It", "is", "41."]
-        assert len((await run_of(stream).diagnosed()).attempts) == 1
 
 
 @pytest.mark.parametrize("closes", [False, True])
@@ -378,13 +259,6 @@ def test_retry_streams_go_on_after_a_boundary(closes: bool) -> None:
     run_of(stream).wait(timeout=5)
 
 
-async def test_retry_streams_async() -> None:
-    stream = astream_team(**options(expected=None, check=has("42"), retry_streams=True))
-    items = [item async for item in stream("x")]
-    assert [item for item in items if isinstance(item, str)] == ["It", "is", "41.", "It", "is", "42."]
-    assert isinstance(items[3], RetryBoundary)
-
-
 def test_a_stream_that_raises_in_every_attempt_raises_the_last() -> None:
     errors: list[ValueError] = []
 
@@ -399,13 +273,3 @@ def test_a_stream_that_raises_in_every_attempt_raises_the_last() -> None:
         items.extend(stream("x"))
     assert caught.value is errors[-1]
     assert len(errors) == 2
-
-
-def test_retried_runs_are_traced_as_runs_of_their_own() -> None:
-    seen = Recording()
-    solve = plain_team(learns, **options(tracer_provider=seen.provider))
-    solve("x")
-    roots = seen.named("invoke_workflow")
-    assert [dict(root.attributes or {})["tracer_hooks.run.kind"] for root in roots] == ["live", "retry"]
-    assert len({root.get_span_context().trace_id for root in roots}) == 2
-    assert not seen.open

@@ -11,13 +11,11 @@ import pytest
 
 import tracer_hooks
 from tracer_hooks import _guard
-from tracer_hooks.errors import ReplayError
 from tracer_hooks.repairs import RepairLog
 from tracer_hooks.schema import Attribution, RunOutcome
 from tracer_hooks.store import RunStore
 
-from ._framework import BenchAdapter, BenchTeam, Blame
-from ._spans import Recording
+from ._framework import BenchAdapter, BenchTeam, Blame, run_of
 
 
 @pytest.fixture(autouse=True)
@@ -50,12 +48,6 @@ class BrokenStrategy:
 class BrokenProvider:
     def get_tracer(self, *about: Any, **more: Any) -> Any:
         raise RuntimeError("no tracer")
-
-
-def run_of(target: Any) -> tracer_hooks.TeamRun:
-    run = tracer_hooks.last_run(target)
-    assert run is not None
-    return run
 
 
 @pytest.mark.parametrize(
@@ -186,20 +178,12 @@ async def test_an_adapter_that_cannot_read_results(bench: BenchAdapter, broken: 
     assert run_of(team).outcome is RunOutcome.SUCCEEDED
 
 
+@pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("broken", ["reset", "write_instructions"])
-def test_an_adapter_that_cannot_prepare_a_retry(bench: BenchAdapter, broken: str) -> None:
+async def test_an_adapter_that_cannot_prepare_a_retry(bench: BenchAdapter, broken: str, is_async: bool) -> None:
     bench.breaks = {broken}
     team = tracer_hooks.hook(BenchTeam(lambda told, task: "It is 41."), expected="42", retries=1)
-    assert team.run("x") == {"answer": "It is 41."}
-    assert run_of(team).outcome is RunOutcome.FAILED
-    assert team.told == "Be right."
-
-
-@pytest.mark.parametrize("broken", ["reset", "write_instructions"])
-async def test_an_adapter_that_cannot_prepare_an_awaited_retry(bench: BenchAdapter, broken: str) -> None:
-    bench.breaks = {broken}
-    team = tracer_hooks.hook(BenchTeam(lambda told, task: "It is 41."), expected="42", retries=1)
-    assert await team.arun("x") == {"answer": "It is 41."}
+    assert (await team.arun("x") if is_async else team.run("x")) == {"answer": "It is 41."}
     assert run_of(team).outcome is RunOutcome.FAILED
     assert team.told == "Be right."
 
@@ -245,22 +229,3 @@ def test_a_store_that_is_off_makes_no_file(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.delenv("TRACER_HOOKS_STORE")
     tracer_hooks.hook(solve)("x")
     assert (tmp_path / ".tracer_hooks" / "runs.sqlite").exists()
-
-
-# --- on purpose ------------------------------------------------------------------------------------------------------
-def test_a_replay_that_left_its_record_stops_the_run() -> None:
-    from tracer_hooks.frameworks import Intervention, ModelRequest
-
-    class Tape(Intervention):
-        def before_model(self, request: ModelRequest) -> None:
-            raise ReplayError("not on the tape")
-
-    @tracer_hooks.model
-    def ask(prompt: str) -> str:
-        return "x"
-
-    seen = Recording()
-    hooked = tracer_hooks.hook(lambda task: ask(task), intervention=Tape(), tracer_provider=seen.provider)
-    with pytest.raises(ReplayError, match="not on the tape"):
-        hooked("x")
-    assert not seen.open

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from tracer_hooks.diagnosis import ENVIRONMENT_FAULT
 from tracer_hooks.errors import ReplayError
 from tracer_hooks.improvement import PromptedTeam, TeamTrials, TrialOptions
 from tracer_hooks.journal import Journal
-from tracer_hooks.runtime import run_awaitable, shared_loop
 from tracer_hooks.schema import Attribution, Trajectory
 from tracer_hooks.tasks import SuiteTask
 
@@ -79,14 +77,3 @@ def test_a_team_object_works_on_one_task_at_a_time(tmp_path: Path, bench: BenchA
     runs = trials(team, tmp_path).run(tasks, {})
     assert [run.passed for run in runs] == [True] * 4
     assert team.resets == 4
-
-
-def test_what_is_awaited_in_one_loop_shares_it_and_outside_does_not() -> None:
-    async def loop() -> asyncio.AbstractEventLoop:
-        return asyncio.get_running_loop()
-
-    with asyncio.Runner() as runner:
-        with shared_loop(runner):
-            first, second = run_awaitable(loop()), run_awaitable(loop())
-        assert first is second is runner.get_loop()
-        assert run_awaitable(loop()) is not first

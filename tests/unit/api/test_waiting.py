@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import sqlite3
 import subprocess
@@ -16,7 +15,7 @@ import pytest
 
 import tracer_hooks
 from tracer_hooks import _background
-from tracer_hooks._background import DualEvent, TaskQueue, in_daemon_thread
+from tracer_hooks._background import TaskQueue, in_daemon_thread
 from tracer_hooks.errors import StoreError
 from tracer_hooks.runtime import _store_writer
 from tracer_hooks.store import PackedRun, RunStore, Writing
@@ -101,18 +100,6 @@ else:
     sys.exit(any([os.waitpid(child, 0)[1] for child in children]))
 {MANY}
 """
-IN_A_POOL = """
-from concurrent.futures import ProcessPoolExecutor
-
-@tracer_hooks.hook(store=sys.argv[1])
-def good(task):
-    return solo(task)
-
-if __name__ == "__main__":
-    with ProcessPoolExecutor(2) as pool:
-        list(pool.map(good, map(str, range(8))))
-    print("done", flush=True)
-"""
 
 
 def started(program: str, folder: Path, *arguments: str, seconds: str = "8") -> subprocess.Popen[str]:
@@ -158,12 +145,10 @@ def test_a_diagnosis_that_hangs(tmp_path: Path) -> None:
 
 # --- a store ---------------------------------------------------------------------------------------------------------
 @pytest.mark.usefixtures("hasty")
-def test_a_locked_store_keeps_no_call_waiting_and_loses_nothing(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    path = tmp_path / "runs.sqlite"
+def test_a_locked_store_keeps_no_call_waiting_and_loses_nothing(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     hooked = tracer_hooks.hook(lambda task: task, store=path)
     hooked("before")
+    assert tracer_hooks.flush(60)
     with closing(sqlite3.connect(path, isolation_level=None)) as holder:
         holder.execute("BEGIN EXCLUSIVE")
         cpu = time.thread_time()
@@ -177,7 +162,7 @@ def test_a_locked_store_keeps_no_call_waiting_and_loses_nothing(
 
 
 @pytest.mark.usefixtures("hasty")
-def test_a_call_waits_for_a_lock_once_and_not_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_waits_for_a_lock_once_and_not_for_long(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float | None] = []
 
     class Watched(threading.Condition):
@@ -186,15 +171,15 @@ def test_a_call_waits_for_a_lock_once_and_not_for_long(tmp_path: Path, monkeypat
                 waits.append(timeout)
             return super().wait(timeout)
 
-    hooked = tracer_hooks.hook(lambda task: task, store=tmp_path / "runs.sqlite")
+    hooked = tracer_hooks.hook(lambda task: task, store=path)
     hooked("before")
     tracer_hooks.flush()
-    writer = _store_writer.writer_for(tmp_path / "runs.sqlite")
+    writer = _store_writer.writer_for(path)
     locked = threading.Event()
     release = threading.Event()
 
     def hold() -> None:
-        with closing(sqlite3.connect(tmp_path / "runs.sqlite", isolation_level=None)) as holder:
+        with closing(sqlite3.connect(path, isolation_level=None)) as holder:
             holder.execute("BEGIN EXCLUSIVE")
             locked.set()
             release.wait(60)
@@ -212,7 +197,7 @@ def test_a_call_waits_for_a_lock_once_and_not_for_long(tmp_path: Path, monkeypat
     thread.join()
 
 
-def test_an_idle_store_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_store_is_closed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_background, "_IDLE_S", 0.05)
     rested = threading.Event()
     rest = RunStore.close_idle
@@ -222,24 +207,24 @@ def test_an_idle_store_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         rested.set()
 
     monkeypatch.setattr(RunStore, "close_idle", noted)
-    hooked = tracer_hooks.hook(lambda task: task, store=tmp_path / "runs.sqlite")
+    hooked = tracer_hooks.hook(lambda task: task, store=path)
     hooked("a")
     assert rested.wait(60)
     hooked("b")
-    assert tasks_in(tmp_path / "runs.sqlite") == {"a", "b"}
+    assert tasks_in(path) == {"a", "b"}
 
 
-def test_after_a_flush_the_file_alone_holds_all_runs(tmp_path: Path) -> None:
-    hooked = tracer_hooks.hook(lambda task: task, store=tmp_path / "runs.sqlite")
+def test_after_a_flush_the_file_alone_holds_all_runs(path: Path, tmp_path: Path) -> None:
+    hooked = tracer_hooks.hook(lambda task: task, store=path)
     for task in "ab":
         hooked(task)
     assert tracer_hooks.flush()
-    shutil.copy(tmp_path / "runs.sqlite", tmp_path / "copy.sqlite")
+    shutil.copy(path, tmp_path / "copy.sqlite")
     assert tasks_in(tmp_path / "copy.sqlite") == {"a", "b"}
-    (tmp_path / "runs.sqlite").rename(tmp_path / "moved.sqlite")
+    path.rename(tmp_path / "moved.sqlite")
     hooked("c")
     assert tasks_in(tmp_path / "moved.sqlite") == {"a", "b"}
-    assert tasks_in(tmp_path / "runs.sqlite") == {"c"}
+    assert tasks_in(path) == {"c"}
 
 
 def test_a_failing_store_is_left_alone_and_said_once(
@@ -281,7 +266,7 @@ def test_what_is_too_much_to_keep_in_memory_is_lost_and_counted(
 
 
 def test_a_run_that_cannot_be_written_does_not_hold_up_others(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("TRACER_HOOKS_STRICT")
     save = Writing.save
@@ -292,44 +277,44 @@ def test_a_run_that_cannot_be_written_does_not_hold_up_others(
         save(self, run)
 
     monkeypatch.setattr(Writing, "save", choosy)
-    hooked = tracer_hooks.hook(lambda task: task, store=tmp_path / "runs.sqlite")
+    hooked = tracer_hooks.hook(lambda task: task, store=path)
     for task in ("a", "odd", "b"):
         hooked(task)
     assert tracer_hooks.flush()
-    assert tasks_in(tmp_path / "runs.sqlite") == {"a", "b"}
+    assert tasks_in(path) == {"a", "b"}
     assert "does not store a run: it cannot be written (ValueError: no such value)" in caplog.messages[0]
 
 
 def test_what_cannot_be_kept_beside_a_run_does_not_hold_it_up(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: object) -> None:
         raise StoreError("no such table")
 
     monkeypatch.setattr(Writing, "add_repair_counts", fails)
-    hooked = tracer_hooks.hook(lambda task: "41", expected="42", retries=1, store=tmp_path / "runs.sqlite")
+    hooked = tracer_hooks.hook(lambda task: "41", expected="42", retries=1, store=path)
     for task in ("a", "b"):
         hooked(task)
     assert tracer_hooks.flush()
-    assert tasks_in(tmp_path / "runs.sqlite") == {"a", "b"}
+    assert tasks_in(path) == {"a", "b"}
     assert [line for line in caplog.messages if "no such table" in line] == [
         "tracer-hooks cannot keep what helped: no such table"
     ]
 
 
 def test_what_helped_before_is_not_known_where_the_store_cannot_say_it(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: object) -> None:
         raise StoreError("no such table")
 
-    hooked = tracer_hooks.hook(lambda task: "41", expected="42", retries=1, store=tmp_path / "runs.sqlite")
+    hooked = tracer_hooks.hook(lambda task: "41", expected="42", retries=1, store=path)
     hooked("a")
     assert tracer_hooks.flush()
     monkeypatch.setattr(RunStore, "repair_counts", fails)
     assert [hooked("b"), hooked("c")] == ["41", "41"]
     assert tracer_hooks.flush()
-    assert tasks_in(tmp_path / "runs.sqlite") == {"a", "b", "c"}
+    assert tasks_in(path) == {"a", "b", "c"}
     assert [line for line in caplog.messages if "no such table" in line] == [
         "tracer-hooks does not know what helped before: no such table"
     ]
@@ -343,8 +328,7 @@ async def test_what_a_daemon_raises_reaches_whoever_awaits_it() -> None:
         await in_daemon_thread(work, "test")
 
 
-def test_a_locked_store_holds_up_the_end_of_a_process_once(tmp_path: Path) -> None:
-    path = tmp_path / "runs.sqlite"
+def test_a_locked_store_holds_up_the_end_of_a_process_once(path: Path, tmp_path: Path) -> None:
     tracer_hooks.hook(lambda task: task, store=path)("before")
     assert tracer_hooks.flush(60)
     with closing(sqlite3.connect(path, isolation_level=None)) as holder:
@@ -358,20 +342,11 @@ def test_a_locked_store_holds_up_the_end_of_a_process_once(tmp_path: Path) -> No
     assert errors.count("tracer-hooks lost 30 runs that could not be stored") == 1
 
 
-def test_writers_in_eight_processes_lose_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "runs.sqlite"
+def test_writers_in_eight_processes_lose_nothing(path: Path, tmp_path: Path) -> None:
     process = started(EIGHT_WITH_MANY, tmp_path, str(path), "12", "nobody", seconds="60")
     output, errors = process.communicate(timeout=200)
     assert (output, errors, process.returncode) == ("done\n" * 8, "", 0)
     assert tasks_in(path) == {f"writer {writer} {number}" for writer in range(8) for number in range(12)}
-
-
-def test_a_child_of_a_pool_stores_what_it_ran(tmp_path: Path) -> None:
-    path = tmp_path / "runs.sqlite"
-    process = started(IN_A_POOL, tmp_path, str(path))
-    output, errors = process.communicate(timeout=100)
-    assert output == "done\n", errors
-    assert tasks_in(path) == set(map(str, range(8)))
 
 
 def test_the_time_to_wait_is_checked_when_a_team_is_hooked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -381,18 +356,6 @@ def test_the_time_to_wait_is_checked_when_a_team_is_hooked(monkeypatch: pytest.M
             tracer_hooks.TracerHooksError, match=r"TRACER_HOOKS_EXIT_SECONDS is .* expected seconds from"
         ):
             tracer_hooks.hook(lambda task: task)
-
-
-def test_a_call_whose_runs_are_given_up_waits_no_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    writer = _store_writer.StoreWriter(tmp_path / "runs.sqlite")
-    monkeypatch.setattr(writer, "_has_thread", lambda: True)  # and nobody writes
-    caller = threading.Thread(target=writer.store, args=(_store_writer.PendingCall(),))
-    caller.start()
-    while not writer._waiting:
-        time.sleep(0.01)
-    writer.give_up()
-    caller.join(30)
-    assert not caller.is_alive()
 
 
 # --- the parts -------------------------------------------------------------------------------------------------------
@@ -423,13 +386,3 @@ def test_work_that_raises_does_not_end_a_queue() -> None:
     queue.submit(lambda: done.append(1))
     assert queue.drain(time.monotonic() + 60)
     assert done == [1]
-
-
-async def test_an_event_wakes_event_loops_and_forgets_those_that_left() -> None:
-    event = DualEvent()
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(event.wait_async(), 0.01)
-    assert event._callbacks == []
-    threading.Timer(0.01, event.set).start()
-    await asyncio.wait_for(event.wait_async(), 60)
-    await event.wait_async()

@@ -21,16 +21,13 @@ def test_negative_bounds_are_refused(bound) -> None:
         RetryPolicy(**bound)
 
 
-def test_the_number_of_retries_is_bounded() -> None:
-    budget = RetryBudget(RetryPolicy(max_retries=2))
-    for _ in range(2):
+@pytest.mark.parametrize("most", [0, 2])
+def test_the_number_of_retries_is_bounded(most) -> None:
+    budget = RetryBudget(RetryPolicy(max_retries=most))
+    for _ in range(most):
         assert budget.refusal is None
         budget.record()
-    assert budget.refusal == "2 of 2 retries used"
-
-
-def test_no_retries_at_all() -> None:
-    assert RetryBudget(RetryPolicy(max_retries=0)).refusal == "0 of 0 retries used"
+    assert budget.refusal == f"{most} of {most} retries used"
 
 
 def test_tokens_are_bounded() -> None:

@@ -66,10 +66,6 @@ def test_each_entry_point_is_found_or_says_why_not() -> None:
     assert "is not an Adapter" in str(found["wrong"])
 
 
-def test_an_adapter_is_given_by_name() -> None:
-    assert get_adapter("good").name == "good"
-
-
 @pytest.mark.parametrize(("name", "words"), [("broken", "cannot start"), ("unheard", "'good'")])
 def test_an_adapter_that_cannot_be_had_is_an_error_that_helps(name: str, words: str) -> None:
     with pytest.raises(AdapterNotFoundError, match=words) as raised:

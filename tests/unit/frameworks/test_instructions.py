@@ -146,16 +146,6 @@ def test_the_record_shows_an_open_change_before_a_covert_one_or_a_reply(after: I
     assert run.trajectory().instructions_of("writer") == "Be brief."
 
 
-def test_a_covert_change_alone_leaves_the_record_as_it_was() -> None:
-    run = run_of(AgentSpec(name="writer", instructions=OWN))
-    run.intervention = Interventions([Covertly()])
-    answer, chat, _ = asked_in(run, ("system", OWN))
-    assert texts_of(answer) == ["Be long."]
-    assert [message_text(message) for message in chat.attributes[semconv.INPUT_MESSAGES]] == [OWN]
-    run.finish()
-    assert run.trajectory().instructions_of("writer") == OWN
-
-
 def test_rewrites_build_on_each_other() -> None:
     run = run_of(AgentSpec(name="writer", instructions=OWN))
     run.intervention = Interventions(

@@ -8,7 +8,6 @@ import sys
 import pytest
 
 from tracer_hooks.config import CaptureConfig
-from tracer_hooks.errors import ReplayError, TapeMismatchError
 from tracer_hooks.frameworks import (
     Intervention,
     Interventions,
@@ -24,7 +23,6 @@ from tracer_hooks.frameworks import (
     after_tool,
     before_model,
     before_tool,
-    changed_texts,
     may_change_replies,
 )
 from tracer_hooks.telemetry import ChatReply, Emitter, RequestedTool, RunInvocation, RunStart, text_message
@@ -49,41 +47,6 @@ def test_what_changes_nothing_gives_the_same_objects(intervention: Intervention 
     assert after_model(run, ASKED, SAID) is SAID
     assert before_tool(run, CALLED) is None
     assert after_tool(run, CALLED, RESULT) is RESULT
-
-
-def test_replies_are_recorded_in_order() -> None:
-    record = RecordReplies()
-    run = run_with(record)
-    after_model(run, ASKED, SAID)
-    after_tool(run, CALLED, RESULT)
-    assert (record.models, record.tools) == ([(ASKED, SAID)], [(CALLED, RESULT)])
-
-
-def test_instructions_of_one_agent_are_rewritten() -> None:
-    rewrite = RewriteInstructions({"writer": "be brief"})
-    changed = before_model(run_with(rewrite), ASKED)
-    assert isinstance(changed, ModelRequest)
-    assert changed_texts(MESSAGES, changed.messages) == {0: "be brief"}
-    other = ModelRequest(agent="reviewer", messages=MESSAGES)
-    assert before_model(run_with(rewrite), other) is None
-
-
-def test_the_reply_at_one_step_is_replaced() -> None:
-    run = run_with(ReplaceModelReply.at_step(2, "It is 41."))
-    changed = after_model(run, ASKED, SAID)
-    assert (changed.content, changed.tool_calls) == ("It is 41.", ())
-    elsewhere = ModelRequest(agent="writer", step=3)
-    assert after_model(run, elsewhere, SAID) is SAID
-
-
-def test_a_prefix_keeps_the_rest_of_the_reply() -> None:
-    changed = after_model(run_with(ReplaceModelReply.prefix(2, "Wait. ")), ASKED, SAID)
-    assert (changed.content, changed.tool_calls) == ("Wait. It is 42.", SAID.tool_calls)
-
-
-def test_a_tool_result_is_replaced() -> None:
-    replace = ReplaceToolReply(lambda request: request.name == "lookup", lambda reply: ToolReply(content="41"))
-    assert after_tool(run_with(replace), CALLED, RESULT).content == "41"
 
 
 def test_the_first_part_that_supplies_a_reply_wins_and_changes_add_up() -> None:
@@ -111,20 +74,6 @@ class Failing(Intervention):
 
     def after_model(self, request: ModelRequest, reply: ChatReply) -> ChatReply:
         raise self.error
-
-
-def test_a_bug_in_an_intervention_changes_nothing(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setenv("TRACER_HOOKS_STRICT", "0")
-    assert after_model(run_with(Failing(KeyError("bug"))), ASKED, SAID) is SAID
-    assert "Failing.after_model" in caplog.text
-
-
-def test_a_replay_that_left_its_record_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRACER_HOOKS_STRICT", "0")
-    with pytest.raises(TapeMismatchError):
-        after_model(run_with(Failing(TapeMismatchError("no such request"))), ASKED, SAID)
 
 
 class OwnRecord(RecordReplies):
@@ -205,11 +154,6 @@ def test_a_reply_that_was_streamed_is_shown_and_another_comes_too_late(caplog: p
     assert caplog.text == ""
     after_stream(run_with(LooksOnly()), ASKED, SAID)
     assert "LooksOnly gave another reply after the first had been streamed" in caplog.text
-
-
-def test_the_number_of_messages_may_not_change() -> None:
-    with pytest.raises(ReplayError, match="from 2 to 1"):
-        changed_texts(MESSAGES, MESSAGES[:1])
 
 
 def test_digests_are_equal_in_every_process_and_differ_by_content() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks.frameworks import Intervention, ModelRequest, ReplaceModelReply, ToolReply, ToolRequest
+from tracer_hooks.frameworks import Intervention, ModelRequest
 from tracer_hooks.frameworks.plain import PlainTeam, agent, model, tool
 from tracer_hooks.schema import StepKind
 from tracer_hooks.telemetry import ChatReply, RequestedTool
@@ -28,14 +28,6 @@ def run(function: Any, intervention: Intervention | None = None) -> tuple[Any, O
     team = PlainTeam(agent(name="solo")(function), "team")
     with observed(team, intervention=intervention) as observer:
         return team.run("task"), observer
-
-
-def test_outside_a_run_marked_functions_are_what_they_were() -> None:
-    @tool
-    def lookup(query: str) -> dict[str, str]:
-        return {"found": query}
-
-    assert lookup("x") == {"found": "x"}
 
 
 async def test_coroutines_and_streams_are_observed() -> None:
@@ -82,25 +74,6 @@ def test_a_supplied_reply_has_the_shape_that_the_function_announces() -> None:
     assert [call.name for call in observer.trajectory.steps[0].tool_calls] == ["lookup"]
 
 
-def test_a_supplied_reply_has_the_shape_of_the_last_real_one() -> None:
-    @model
-    def ask(prompt):
-        return {"content": "real", "usage": {"prompt_tokens": 1, "completion_tokens": 1}}
-
-    assert run(ask)[0]["content"] == "real"
-    assert run(ask, Supply(ChatReply(content="supplied")))[0]["content"] == "supplied"
-
-
-def test_a_changed_reply_keeps_what_else_was_in_it() -> None:
-    @model
-    def ask(prompt: str) -> dict[str, Any]:
-        calls = [{"id": "c1", "type": "function", "function": {"name": "lookup", "arguments": "{}"}}]
-        return {"content": "", "tool_calls": calls, "finish_reason": "tool_calls", "own": 1}
-
-    value, _ = run(ask, ReplaceModelReply.at_step(0, "I know: 42."))
-    assert (value["content"], value["tool_calls"], value["own"]) == ("I know: 42.", [], 1)
-
-
 def test_arguments_that_do_not_fit_fail_as_without_us_and_are_recorded() -> None:
     @tool
     def lookup(query: str) -> str:
@@ -115,20 +88,3 @@ def test_arguments_that_do_not_fit_fail_as_without_us_and_are_recorded() -> None
     ((call,),) = [step.tool_calls for step in observer.trajectory.steps if step.tool_calls]
     assert call.arguments == {"wrong": 1}
     assert "unexpected keyword argument" in str(call.error)
-
-
-def test_changed_arguments_are_made_and_recorded() -> None:
-    class Change(Intervention):
-        def before_tool(self, request: ToolRequest) -> ToolRequest:
-            return ToolRequest(agent=request.agent, name=request.name, arguments={"query": "changed"})
-
-        def after_tool(self, request: ToolRequest, reply: ToolReply) -> None:
-            assert reply.content == "changed"
-
-    @tool
-    def lookup(query: str) -> str:
-        return query
-
-    value, observer = run(lambda task: lookup("original"), Change())
-    assert value == "changed"
-    assert observer.trajectory.steps[0].tool_calls[0].arguments == {"query": "changed"}

@@ -70,23 +70,17 @@ def test_in_a_text_of_lines_it_has_a_line_of_its_own() -> None:
     assert "Mind the units." in text.splitlines()
 
 
-def test_a_sentence_is_changed_in_its_place() -> None:
-    assert "Read the task twice. Turn it" in apply_edits(OWN, [PromptEdit(2, "Read the task twice.")])
-
-
-def test_a_sentence_is_dropped() -> None:
-    assert apply_edits(OWN, [PromptEdit(2, "")]) == OWN.replace("Read the task. ", "")
-
-
-@pytest.mark.parametrize("number", [1, 4, 5])
-@pytest.mark.parametrize("text", ["", "Think aloud, and explain."])
-def test_the_role_and_the_form_of_the_reply_are_never_edited(number: int, text: str) -> None:
-    assert apply_edits(OWN, [PromptEdit(number, text)]) == OWN
-
-
-@pytest.mark.parametrize("number", [0, 6, 99])
-def test_a_sentence_that_is_not_there_is_passed_over(number: int) -> None:
-    assert apply_edits(OWN, [PromptEdit(number, "Anything.")]) == OWN
+@pytest.mark.parametrize(
+    ("edits", "after"),
+    [
+        ([PromptEdit(2, "Read the task twice.")], OWN.replace("Read the task.", "Read the task twice.")),
+        ([PromptEdit(2, "")], OWN.replace("Read the task. ", "")),
+        *(([PromptEdit(fixed, text)], OWN) for fixed in (1, 4, 5) for text in ("", "Think aloud, and explain.")),
+        *(([PromptEdit(missing, "Anything.")], OWN) for missing in (0, 6, 99)),
+    ],
+)
+def test_a_sentence_is_changed_or_dropped_unless_it_is_fixed_or_missing(edits: list[PromptEdit], after: str) -> None:
+    assert apply_edits(OWN, edits) == after
 
 
 @pytest.mark.parametrize(

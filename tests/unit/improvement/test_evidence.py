@@ -28,13 +28,6 @@ def averaged(wins: list[float]) -> float:
     return sum(math.prod(1 + bet * win for win in wins) for bet in BETS) / len(BETS)
 
 
-def test_without_pairs_there_is_no_evidence() -> None:
-    evidence = PairedEvidence()
-    assert (evidence.pairs, evidence.mean) == (0, 0.0)
-    assert evidence.e_value == pytest.approx(1.0)
-    assert evidence.interval() == pytest.approx((-1.0, 1.0))
-
-
 def test_it_is_the_average_of_what_the_bets_win() -> None:
     assert evidence_of([1.0]).e_value == pytest.approx(1 + sum(BETS) / 6)
     assert evidence_of([1.0, -1.0]).e_value == pytest.approx(sum(1 - bet * bet for bet in BETS) / 6)
@@ -95,17 +88,6 @@ def test_a_gain_of_tasks_that_differ_is_judged_by_the_mean_so_far() -> None:
                 reached += 1
                 break
     assert reached <= 0.05 * 400
-
-
-def test_a_real_gain_is_found() -> None:
-    chance = random.Random(7)
-    evidence = PairedEvidence()
-    while evidence.e_value < 20:
-        drawn = chance.random()
-        evidence.add(1.0 if drawn < 0.35 else -1.0 if drawn < 0.45 else 0.0)
-        assert evidence.pairs < 200
-    low, high = evidence.interval(0.9)
-    assert 0 < low < evidence.mean < high
 
 
 @given(DIFFERENCES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,14 +9,12 @@ import pytest
 
 from tracer_hooks.errors import BudgetSpentError, ConfigError
 from tracer_hooks.improvement import (
-    BlameSelector,
     GepaWriter,
     LLMRewriter,
     PromptCase,
     SearchOptions,
     SearchResult,
     WrittenPrompt,
-    blame_mass,
     search_prompts,
 )
 from tracer_hooks.tasks import SuiteTask
@@ -178,28 +175,6 @@ def test_every_agent_in_its_turn_without_blame() -> None:
     trials = MadeUpTrials(with_carry)
     search(writer, trials, selector="round_robin", known=[judged(one, blamed="planner") for one in READ])
     assert {case.agent for case in writer.cases} == {"planner", "solver"}
-
-
-# --- blame ------------------------------------------------------------------------------------------------------------
-def test_blame_is_the_share_of_the_failures() -> None:
-    runs = [judged(READ[0]), judged(READ[1]), judged(READ[2], blamed="planner"), judged(READ[3], passed=True)]
-    assert blame_mass(runs, ["planner", "solver"]) == {"planner": pytest.approx(1 / 3), "solver": pytest.approx(2 / 3)}
-
-
-def test_without_a_diagnosis_nobody_is_blamed() -> None:
-    assert blame_mass([judged(READ[0], blamed=None)], ["planner"]) == {"planner": 0.0}
-
-
-def test_agents_are_drawn_by_their_blame() -> None:
-    runs = [judged(one, blamed="planner") for one in READ[:6]] + [judged(one) for one in READ[6:]]
-    selector = BlameSelector(lambda candidate: runs, seed=0)
-    drawn = Counter(selector(None, [], [], 0, OWN)[0] for _ in range(400))
-    assert 250 < drawn["planner"] < 350
-
-
-def test_where_nobody_is_blamed_all_agents_are_drawn_alike() -> None:
-    selector = BlameSelector(lambda candidate: [], seed=0)
-    assert {selector(None, [], [], 0, OWN)[0] for _ in range(50)} == set(OWN)
 
 
 # --- GEPA's own writer ------------------------------------------------------------------------------------------------

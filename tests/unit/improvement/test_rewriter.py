@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks.improvement import LLMRewriter, PromptCase, PromptWriter, TriedPrompt, WrittenPrompt, most_characters
+from tracer_hooks.improvement import LLMRewriter, PromptCase, TriedPrompt, WrittenPrompt, most_characters
 from tracer_hooks.schema import Usage
 
 from ._runs import OWN, judged, task
@@ -36,10 +36,6 @@ def case(**more: Any) -> PromptCase:
 def written(*answers: str, **more: Any) -> tuple[WrittenPrompt, Model]:
     model = Model(*answers)
     return LLMRewriter(model).write(case(**more)), model
-
-
-def test_it_is_a_prompt_writer() -> None:
-    assert isinstance(LLMRewriter(Model("")), PromptWriter)
 
 
 def test_a_sentence_is_added_and_the_rest_stays() -> None:

@@ -109,26 +109,11 @@ def test_items_are_held_back_where_the_reply_may_be_changed(is_async: bool) -> N
     assert observer.trajectory.steps[0].content == "four"
 
 
-def test_a_stream_left_after_one_item_is_abandoned_and_closed() -> None:
+@both_ways
+def test_a_stream_left_after_one_item_is_abandoned_and_closed(is_async: bool) -> None:
     model = Model()
 
-    def leave() -> str:
-        stream: Any = model.stream(MESSAGES)
-        first = next(stream)
-        assert (model.is_open, model.at) == (True, 1)
-        stream.close()
-        assert not model.is_open
-        return str(first)
-
-    observer = run(REWRITE, leave)
-    (chat,) = [span.attributes or {} for span in observer.spans if span.name.startswith("chat")]
-    assert chat[semconv.ABANDONED] == "abandoned"
-
-
-def test_an_asynchronous_stream_left_after_one_item_is_abandoned_and_closed() -> None:
-    model = Model()
-
-    async def leave() -> str:
+    async def aleave() -> str:
         stream: Any = model.astream(MESSAGES)
         first = await anext(stream)
         assert (model.is_open, model.at) == (True, 1)
@@ -138,7 +123,15 @@ def test_an_asynchronous_stream_left_after_one_item_is_abandoned_and_closed() ->
         assert not model.is_open
         return str(first)
 
-    observer = run(REWRITE, lambda: asyncio.run(leave()))
+    def leave() -> str:
+        stream: Any = model.stream(MESSAGES)
+        first = next(stream)
+        assert (model.is_open, model.at) == (True, 1)
+        stream.close()
+        assert not model.is_open
+        return str(first)
+
+    observer = run(REWRITE, (lambda: asyncio.run(aleave())) if is_async else leave)
     (chat,) = [span.attributes or {} for span in observer.spans if span.name.startswith("chat")]
     assert chat[semconv.ABANDONED] == "abandoned"
 

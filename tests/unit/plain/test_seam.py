@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,18 +17,12 @@ from tracer_hooks.frameworks import (
     RecordReplies,
     ReplaceModelReply,
     ReplaceToolReply,
-    RewriteInstructions,
     ToolReply,
     ToolRequest,
 )
 from tracer_hooks.telemetry import ChatReply, text_message
 
 MESSAGES = [{"role": "system", "content": "Be right."}, {"role": "user", "content": "What?"}]
-
-
-@pytest.fixture(autouse=True)
-def no_store(strict_mode: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRACER_HOOKS_STORE", "off")
 
 
 def run(function: Callable[[], Any], intervention: Intervention | None) -> tracer_hooks.TeamRun:
@@ -89,13 +83,6 @@ def test_replies_are_recorded_failed_ones_too() -> None:
     ]
 
 
-def test_a_result_is_replaced_for_the_caller_and_in_the_record() -> None:
-    change = ReplaceToolReply(lambda request: request.name == "double", lambda reply: ToolReply(content="n=5"))
-    got = run(lambda: double(2), change)
-    assert got.native == "n=5"
-    assert got.trajectory.steps[0].tool_calls[0].result == "n=5"
-
-
 def test_a_failing_tool_can_be_mended_and_a_working_one_made_to_fail() -> None:
     assert (
         native(lambda: broken(1), ReplaceToolReply(lambda r: True, lambda r: ToolReply(content="mended"))) == "mended"
@@ -104,19 +91,6 @@ def test_a_failing_tool_can_be_mended_and_a_working_one_made_to_fail() -> None:
     got = run(lambda: double(1), fail)
     assert isinstance(got.error, RuntimeError)
     assert got.trajectory.steps[0].tool_calls[0].error == "timed out"
-
-
-def test_a_supplied_result_skips_the_call() -> None:
-    calls: list[int] = []
-
-    @tracer_hooks.tool
-    def counted(number: int) -> str:
-        calls.append(number)
-        return "live"
-
-    supply = On(before_tool=lambda request: ToolReply(content="from the tape"))
-    assert native(lambda: counted(1), supply) == "from the tape"
-    assert calls == []
 
 
 def test_changed_arguments_leave_the_others_the_objects_they_are() -> None:
@@ -137,24 +111,6 @@ def test_changed_arguments_leave_the_others_the_objects_they_are() -> None:
 
 
 # --- models ----------------------------------------------------------------------------------------------------------
-def test_a_reply_is_replaced_or_prefixed_at_its_step() -> None:
-    def work() -> str:
-        return ask(MESSAGES) + " / " + ask(MESSAGES)
-
-    assert native(work, ReplaceModelReply.at_step(1, "other")) == "heard Be right. / other"
-    got = run(work, ReplaceModelReply.prefix(0, "well, "))
-    assert got.native == "well, heard Be right. / heard Be right."
-    assert got.trajectory.steps[0].content == "well, heard Be right."
-
-
-def test_the_system_message_is_rewritten_for_one_agent_alone() -> None:
-    rewrite = RewriteInstructions({"solo": "Be brief.", "other": "Be long."})
-    got = run(lambda: ask(MESSAGES), rewrite)
-    assert got.native == "heard Be brief."
-    assert MESSAGES[0]["content"] == "Be right."
-    assert native(lambda: ask(MESSAGES), RewriteInstructions({"other": "Be long."})) == "heard Be right."
-
-
 def test_message_objects_stay_objects() -> None:
     message = types.SimpleNamespace(content="What?")
 
@@ -333,10 +289,3 @@ def test_a_tool_without_parameters_and_a_model_without_a_prompt() -> None:
         return "hm"
 
     assert native(lambda: now() + muse(), RecordReplies()) == "noonhm"
-
-
-def test_several_interventions_add_up() -> None:
-    solve = tracer_hooks.hook(lambda task: double(2), intervention=RecordReplies())
-    assert solve("x") == "n=4"
-    options: Mapping[str, Any] = {"intervention": None}
-    assert tracer_hooks.run(lambda task: double(2), "x", **options).native == "n=4"

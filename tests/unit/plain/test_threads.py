@@ -30,7 +30,7 @@ def with_context(task: str) -> str:
 
 
 def test_a_pool_without_the_context_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    hooked = tracer_hooks.hook(in_a_pool, store="off")
+    hooked = tracer_hooks.hook(in_a_pool)
     for _ in range(2):
         assert hooked("a b") == "read a read b"
     assert tracer_hooks.last_run(hooked).trajectory.steps == ()
@@ -41,7 +41,7 @@ def test_a_pool_without_the_context_is_said_once(caplog: pytest.LogCaptureFixtur
 
 
 def test_with_the_context_every_step_is_there(caplog: pytest.LogCaptureFixture) -> None:
-    hooked = tracer_hooks.hook(with_context, store="off")
+    hooked = tracer_hooks.hook(with_context)
     hooked("a b c")
     assert len(tracer_hooks.last_run(hooked).trajectory.steps) == 3
     assert caplog.messages == []
@@ -53,13 +53,13 @@ def test_agents_outside_of_every_run_are_nobodys_business(caplog: pytest.LogCapt
 
 
 def test_what_a_check_calls_is_no_lost_step(caplog: pytest.LogCaptureFixture) -> None:
-    hooked = tracer_hooks.hook(with_context, check=lambda result: with_context("x") == "read x", store="off")
+    hooked = tracer_hooks.hook(with_context, check=lambda result: with_context("x") == "read x")
     hooked("a")
     assert caplog.messages == []
 
 
 def test_two_teams_at_once_do_not_blame_each_other(caplog: pytest.LogCaptureFixture) -> None:
-    hooked, together = tracer_hooks.hook(with_context, store="off"), threading.Barrier(2)
+    hooked, together = tracer_hooks.hook(with_context), threading.Barrier(2)
 
     def work() -> None:
         together.wait(60)

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from tracer_hooks.feedback import EffectCounts
-from tracer_hooks.feedback._search._allowance import Allowance
 from tracer_hooks.feedback._search._effects import Effects
-from tracer_hooks.feedback._search._features import SearchAction, kept_shares, middle
+from tracer_hooks.feedback._search._features import SearchAction, kept_shares
 from tracer_hooks.schema import Step, Trajectory
 
 from ._failures import run_of
@@ -36,15 +35,6 @@ def test_counts_are_plain_data_and_add_up() -> None:
 def test_a_row_that_is_no_count_is_refused(row: tuple[str, int, int, str, int, int]) -> None:
     with pytest.raises(ValueError, match="is no count of repairs"):
         EffectCounts([row])
-
-
-def test_an_action_is_counted_in_the_part_that_it_lies_in() -> None:
-    assert SearchAction("x").bins == (0, 4)
-    assert middle(*SearchAction("x").bins) == (0.0, 1.0)
-    for kept, holds in ((0.0, 0.0), (0.34, 0.45), (0.99, 1.0), (1.0, 0.2)):
-        near = middle(*SearchAction("x", 3, kept, holds).bins)
-        assert near[0] == pytest.approx(kept, abs=1 / 6 + 1e-9)
-        assert near[1] == pytest.approx(holds, abs=0.1 + 1e-9)
 
 
 def test_what_is_kept_is_measured_in_tokens_else_in_characters() -> None:
@@ -79,14 +69,3 @@ def test_counts_of_only_passes_or_only_failures_are_taken_in_their_stride() -> N
         (rate,) = effects.success([SearchAction("guidance")], effects.best_guess)
         assert rate == pytest.approx(passes / 10**6, abs=0.001)
         assert np.isfinite(effects.draw(np.random.default_rng(1))).all()
-
-
-def test_the_allowance_counts_what_plain_retries_would_have_passed() -> None:
-    fresh = Allowance(EffectCounts())
-    assert fresh.is_left
-    assert fresh.lost == 0.0
-    plain = ("from_scratch", 0, 4, "", 100, 50)
-    assert Allowance(EffectCounts([plain, ("guidance", 0, 4, "", 10, 10)])).lost < -4
-    costly = Allowance(EffectCounts([plain, ("guidance", 0, 4, "", 10, 0)]))
-    assert costly.lost == pytest.approx(5.5, abs=0.3)
-    assert not costly.is_left

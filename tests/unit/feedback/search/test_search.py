@@ -11,7 +11,6 @@ import pytest
 
 from tracer_hooks import _guard
 from tracer_hooks.feedback import EffectCounts, RepairSearch
-from tracer_hooks.feedback._search._allowance import Allowance
 from tracer_hooks.repairs import PastTrial, Repair, RepairScope, RepairTarget
 from tracer_hooks.schema import Attribution, ErrorMode, RunOutcome, Usage
 
@@ -58,13 +57,6 @@ def test_the_reasons_are_true_sentences() -> None:
     spent = EffectCounts([("guidance", 0, 4, "", 20, 0), ("from_scratch", 0, 4, "", 5, 4)])
     bound = choice(search_of(failure_of(), PLAIN, Telling("guidance"), counts=spent)).reason
     assert bound == "the whole run is tried again: trying other repairs of this team has cost enough already"
-
-
-def test_a_trial_that_is_given_away_costs_less_while_others_are_left() -> None:
-    counts = EffectCounts([("from_scratch", 0, 4, "", 20, 12), ("guidance", 0, 4, "", 1, 0)])
-    assert not Allowance(counts, tried=0, left=1).is_left
-    assert Allowance(counts, tried=0, left=10).is_left
-    assert Allowance(counts, left=3).risk < Allowance(counts, left=2).risk < Allowance(counts, left=1).risk
 
 
 def test_each_kind_is_tried_before_one_is_tried_twice() -> None:
