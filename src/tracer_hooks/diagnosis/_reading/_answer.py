@@ -50,8 +50,8 @@ def answer_in(text: str) -> FinalAnswer:
     field = _last_field(whole)
     if field is not None:
         return FinalAnswer(field, whole, is_marked=True)
-    stated = [match.group(1) for match in _STATED.finditer(whole)]
-    return FinalAnswer(_plain(stated[-1] if stated else whole), whole)
+    named = [match.group(1) for match in _STATED.finditer(whole)]
+    return FinalAnswer(_plain(named[-1] if named else whole), whole)
 
 
 def _plain(text: str) -> str:
