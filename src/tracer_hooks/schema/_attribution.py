@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from enum import StrEnum
-from typing import Literal
+from html import escape
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
@@ -81,13 +84,94 @@ EvidenceKind = Literal["value", "error", "contradiction", "sign"]
 contradict each other, or any other sign."""
 Certainty = Literal["clear", "likely", "weak"]
 """How sure a diagnosis is, in one word."""
-CLEAR_FROM = 0.6
-"""Belief from which a diagnosis with a finding that can be checked is clear."""
-LIKELY_FROM = 0.3
-"""Belief from which a diagnosis is likely; below, it names places to start."""
-_MAX_HEADLINE_STEPS = 3
+CLEAR_FROM = 0.9
+"""Confidence from which a diagnosis is clear, where a finding at the step leads to the rejected answer."""
+LIKELY_FROM = 0.65
+"""Confidence from which a diagnosis is likely; below, it names places to start."""
+_MAX_PLACES = 3
+_MARKUP = re.compile(r"[\\\\`*_{}\[\]<>#|!~]")
 _NEAR_SHARE = 0.25
 """Share of the first step's belief from which another step is named beside it."""
+_MAX_FINDINGS = 3
+_LONGEST_QUOTE = 240
+
+
+class ExplanationLine(NamedTuple):
+    """One line of an explanation."""
+
+    role: Literal["heading", "finding", "quote", "way", "start", "advice"]
+    text: str
+
+    @property
+    def plain(self) -> str:
+        """The line as plain text."""
+        return {"quote": f'    "{self.text}"', "finding": f"  {self.text}", "advice": f"What to try: {self.text}"}.get(
+            self.role, self.text
+        )
+
+    @property
+    def html(self) -> str:
+        """The line as a paragraph of HTML."""
+        tag = {"heading": "strong", "quote": "q"}.get(self.role, "span")
+        return f"<p><{tag}>{escape(self.plain.strip() if self.role != 'quote' else self.text)}</{tag}></p>"
+
+    @property
+    def markdown(self) -> str:
+        """The line in Markdown; text of the run is escaped."""
+        text = _MARKUP.sub(r"\\\g<0>", self.text)
+        if self.role == "heading":
+            return f"**{text}**\n"
+        return {"finding": f"- {text}", "quote": f"  > {text}", "advice": f"\n*What to try:* {text}"}.get(
+            self.role, f"\n{text}"
+        )
+
+
+def explanation(attribution: Attribution) -> Iterator[ExplanationLine]:
+    """The lines that say a diagnosis, the same in every form: heading, up to three findings, the way, one advice."""
+    heading = attribution.heading_finding
+    is_blamed = attribution.certainty in ("clear", "likely")
+    yield ExplanationLine("heading", attribution.headline)
+    if heading is not None and heading.quote:
+        yield ExplanationLine("quote", _cut(heading.quote))
+    shown = [each for each in attribution.findings if each is not heading]
+    if is_blamed:
+        shown.sort(key=lambda each: each.step != attribution.step)
+    for each in shown[: _MAX_FINDINGS if is_blamed else _MAX_FINDINGS - 1 - (heading is not None)]:
+        yield ExplanationLine("finding", _placed(each))
+        if each.quote and (is_blamed or heading is None):
+            yield ExplanationLine("quote", _cut(each.quote))
+    if is_blamed and (way := _way(attribution)):
+        yield ExplanationLine("way", way)
+    elif attribution.certainty == "weak" and attribution.places:
+        places = ", ".join(f"step {each.step} ({each.agent})" for each in attribution.places)
+        yield ExplanationLine(
+            "start", f"{'No step stands out. ' if heading is not None else ''}Places to start: {places}."
+        )
+    if attribution.advice:
+        yield ExplanationLine("advice", attribution.advice)
+
+
+def _placed(found: Finding) -> str:
+    return found.text if found.step is None else f"Step {found.step}, {found.agent}: {found.text}"
+
+
+def _cut(quote: str) -> str:
+    line = " ".join(quote.split())
+    return line if len(line) <= _LONGEST_QUOTE else line[: _LONGEST_QUOTE - 1].rstrip() + "…"
+
+
+def _way(attribution: Attribution) -> str:
+    """How the wrong value went on to the answer; empty where nothing was followed."""
+    claimed = {each.values.claimed for each in attribution.findings if each.step == attribution.step and each.values}
+    steps = [
+        link.step
+        for link in attribution.provenance
+        if link.origin is ValueOrigin.COPIED and link.value in claimed and link.step != attribution.step
+    ]
+    if not steps:
+        return ""
+    listed = ", ".join(map(str, steps[:-1])) + (" and " if len(steps) > 1 else "") + str(steps[-1])
+    return f"How it reached the answer: step{'s' if len(steps) > 1 else ''} {listed} took it over."
 
 
 class Candidate(Record):
@@ -266,6 +350,12 @@ class Attribution(Record):
     """Every agent and mode above the threshold, for runs with several faults."""
     findings: tuple[Finding, ...] = ()
     """What can be proved of the run, whoever is to blame; what leads to the rejected answer first."""
+    advice: Text = ""
+    """What to try, in one sentence that comes from a finding; empty where nothing specific can be said."""
+    expected: Text | None = None
+    """The answer that was expected, as far as the diagnosis was told."""
+    got: Text | None = None
+    """The run's answer alone, without what is said around it; None where it gave none."""
     evidence: tuple[Evidence, ...] = ()
     """Why, with quotations: the findings at the blamed step, and what the attributor itself says of it."""
     spread: tuple[Evidence, ...] = ()
@@ -275,7 +365,7 @@ class Attribution(Record):
     abstained: bool = False
     """Whether no agent is named."""
     abstained_reason: Text | None = None
-    """Why not: ``no fault found``, ``environment fault`` or ``trace too incomplete``."""
+    """Why not: ``no sign of failure``, ``environment fault`` or ``trace too incomplete``."""
     attributor: Text = ""
     """Name and version of the model that answered."""
     elapsed_s: float = Field(default=0.0, ge=0)
@@ -287,36 +377,53 @@ class Attribution(Record):
     def certainty(self) -> Certainty | None:
         """Certainty of the diagnosis; None when nobody is named.
 
-        ``clear`` takes a belief of 60 % and, on the named step, a wrong value, an error or a contradiction that a
-        reader can check; ``likely`` takes 30 %; all else is ``weak``: places to start.
+        ``clear`` takes a confidence of 90 % and, at the named step, a finding that the rejected answer rests on;
+        ``likely`` takes 65 %; all else is ``weak``: a place to start.
         """
         if self.abstained or self.agent is None:
             return None
-        shown = any(item.step == self.step and item.kind != "sign" for item in self.evidence)
+        shown = any(each.step == self.step and each.leads_to_answer for each in self.findings)
         if self.confidence >= CLEAR_FROM and shown:
             return "clear"
         return "likely" if self.confidence >= LIKELY_FROM else "weak"
 
     @property
+    def heading_finding(self) -> Finding | None:
+        """The finding that a diagnosis without blame is headed by: what leads to the answer, or how the run ended."""
+        if self.certainty in ("clear", "likely"):
+            return None
+        return next((each for each in self.findings if each.leads_to_answer or each.kind is FindingKind.ENDING), None)
+
+    @property
     def headline(self) -> str:
         """The diagnosis in one sentence that is no surer than it is."""
-        certainty = self.certainty
+        certainty, found = self.certainty, self.heading_finding
+        if found is not None:
+            return found.text
         if certainty is None:
             return f"No agent is named: {self.abstained_reason or 'no agent stands out'}."
         if certainty == "weak":
-            return f"No clear sign. Places to start: {', '.join(self._places())}."
+            return "No step stands out."
         place = "" if self.step is None else f" at step {self.step}"
-        mode = "" if self.error_mode is None else self.error_mode.title
         if certainty == "likely":
-            return f"Probably: {self.agent}{place}{mode and f' ({mode})'}."
-        return f"{self.agent} went wrong{place}{mode and f': {mode}'}."
+            return f"Probably: {self.agent}{place}."
+        return f"{self.agent} went wrong{place}."
 
-    def _places(self) -> list[str]:
-        """The answer and the candidates next to it, as places to read first."""
-        first = [] if self.step is None else [(self.step, self.agent)]
-        near = [candidate for candidate in self.candidates if candidate.score >= _NEAR_SHARE * self.confidence]
-        places = dict.fromkeys([*first, *((candidate.step, candidate.agent) for candidate in near)])
-        return [f"step {step} ({agent})" for step, agent in list(places)[:_MAX_HEADLINE_STEPS]] or [str(self.agent)]
+    @property
+    def places(self) -> tuple[Candidate, ...]:
+        """Where to start reading, the likeliest first: the answer and the candidates next to it."""
+        near = [each for each in self.candidates if each.score >= _NEAR_SHARE * self.confidence and each.score > 0]
+        return tuple(near[:_MAX_PLACES])
+
+    def explain(self) -> str:
+        """The whole diagnosis as plain text: heading, findings, how the error went on, and what to try."""
+        return "\n".join(line.plain for line in explanation(self))
+
+    def __str__(self) -> str:
+        return self.explain()
+
+    def _repr_html_(self) -> str:
+        return "".join(line.html for line in explanation(self))
 
 
 class LabelSource(StrEnum):
