@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from tracer_hooks._folds import grouped_folds
 from tracer_hooks.diagnosis import Attributor, Fittable, diagnose_each
 from tracer_hooks.errors import ConfigError, MissingExtraError
-from tracer_hooks.evaluation._cases import Case, Problem
+from tracer_hooks.evaluation._cases import Case
+from tracer_hooks.evaluation._report import Problem
 from tracer_hooks.schema import Attribution, RunOutcome, Trajectory
 
 

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from tracer_hooks.evaluation._cases import Case, fold_name, resolve_name, speakers_of
 from tracer_hooks.evaluation._measures import Array, LabelCounts
 from tracer_hooks.evaluation._methods import Answer
-from tracer_hooks.evaluation._official import official_hits
 from tracer_hooks.evaluation._report import MethodCost
 from tracer_hooks.schema import Attribution, ErrorMode
 
@@ -32,8 +31,6 @@ STEP_METRICS: Mapping[str, str] = {
     "joint_answered": "agent and step, where answered",
     "mode": "error mode",
     "any_faulty_step": "step among all that are labelled faulty",
-    "official_agent": "agent, official substring scorer",
-    "official_step": "step, official substring scorer",
 }
 """The figures for labelled steps, with what each says. But for those where answered, an abstention counts as wrong."""
 
@@ -79,14 +76,12 @@ def score_guess(case: Case, guess: Guess | None) -> dict[str, float]:
     if guess is None:
         agent = step = joint = 0.0
         rank, distance = math.inf, math.inf
-        official = (False, False)
     else:
         agent = float(fold_name(guess.agent) == fold_name(gold))
         step = float(case.gold_step is not None and guess.step == case.gold_step)
         joint = agent * step
         rank = guess.ranking.index(case.gold_step) + 1 if case.gold_step in guess.ranking else math.inf
         distance = math.inf if guess.step is None or case.gold_step is None else abs(guess.step - case.gold_step)
-        official = official_hits(guess.agent, guess.step, gold, case.gold_step)
     answered = guess is not None
     return {
         "agent": agent,
@@ -99,8 +94,6 @@ def score_guess(case: Case, guess: Guess | None) -> dict[str, float]:
         **_where(answered, agent_answered=agent, step_answered=step, joint_answered=joint),
         **_where(case.gold_mode is not None, mode=float(guess is not None and guess.mode is case.gold_mode)),
         **_where(bool(case.faulty_steps), any_faulty_step=float(guess is not None and guess.step in case.faulty_steps)),
-        "official_agent": float(official[0]),
-        "official_step": float(official[1]),
     }
 
 
