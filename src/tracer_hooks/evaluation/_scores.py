@@ -18,21 +18,11 @@ from tracer_hooks.schema import Attribution, ErrorMode
 
 HITS = (1, 3, 5)
 TOLERANCES = (1, 3, 5)
-STEP_METRICS: Mapping[str, str] = {
-    "agent": "agent",
-    "step": "step",
-    "joint": "agent and step",
-    **{f"hit_{k}": f"step among the first {k} candidates" for k in HITS},
-    "mrr": "mean reciprocal rank of the step",
-    **{f"within_{k}": f"step within {k} of the labelled one" for k in TOLERANCES},
-    "answered": "answered",
-    "agent_answered": "agent, where answered",
-    "step_answered": "step, where answered",
-    "joint_answered": "agent and step, where answered",
-    "mode": "error mode",
-    "any_faulty_step": "step among all that are labelled faulty",
-}
-"""The figures for labelled steps, with what each says. But for those where answered, an abstention counts as wrong."""
+STEP_METRICS = (
+    *("agent", "step", "joint", *(f"hit_{k}" for k in HITS), "mrr", *(f"within_{k}" for k in TOLERANCES)),
+    *("answered", "agent_answered", "step_answered", "joint_answered", "mode", "any_faulty_step"),
+)
+"""The figures for labelled steps. But for those where answered, an abstention counts as wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,12 +102,9 @@ def _where(applies: bool, **figures: float) -> dict[str, float]:
 
 
 LEVELS = ("pair", "agent", "mode")
-NAMINGS: Mapping[str, str] = {
-    "exact": "names as they are spelled",
-    "normalised": "names without case, spaces and signs",
-    "roster": "normalised, and a running number behind a label dropped when that makes it a speaker of the run",
-}
-"""How names are compared. ``exact`` is the scorer that Aegis was published with."""
+NAMINGS = ("exact", "normalised", "roster")
+"""How names are compared: as they are spelled, as Aegis scores; without case, spaces and signs; and the same with a
+running number behind a label dropped when that makes it a speaker of the run."""
 Pair = tuple[str, ErrorMode]
 
 

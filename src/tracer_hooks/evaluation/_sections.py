@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -116,15 +115,6 @@ def _comparisons(
 
 
 _NAMED = "normalised"
-FAULT_METRICS: Mapping[str, str] = {
-    **{f"{level}_micro": f"{level}, micro-F1" for level in LEVELS},
-    **{f"{level}_macro": f"{level}, macro-F1" for level in LEVELS},
-    "auc": "faulty against other speakers within a run, area under the ROC curve",
-    "answered": "somebody is blamed",
-    **{f"{level}_{mean}_{how}": f"{level}, {mean}-F1, {NAMINGS[how]}" for how in ("exact", "roster")
-       for mean in ("micro", "macro") for level in LEVELS},
-}  # fmt: skip
-"""The figures for labelled faults, with what each says. Without further words names are normalised."""
 COMPARED = ("pair_micro", "agent_micro", "mode_micro", "auc")
 
 
@@ -145,26 +135,24 @@ def fault_section(
 
 
 def _fault_row(row: ScoredFaults, mask: Mask, resampling: Resampling) -> FaultRow:
-    measures = {name: make(row.scores, mask, resampling) for name, make in _figures().items()}
     return FaultRow(
         name=row.name,
         reads=row.reads,
         told_reference=row.told,
-        measures={name: figure for name, figure in measures.items() if figure is not None},
+        measures={name: figure for name, figure in _measured(row.scores, mask, resampling) if figure is not None},
         cost=None if row.answers is None else cost_of(chosen_rows(row.answers, mask)),
     )
 
 
-def _figures() -> dict[str, Callable[[FaultScores, Mask, Resampling], Measure | None]]:
-    found: dict[str, Callable[[FaultScores, Mask, Resampling], Measure | None]] = {}
+def _measured(scores: FaultScores, mask: Mask, resampling: Resampling) -> Iterator[tuple[str, Measure | None]]:
+    """Figures by name; without further words names are normalised."""
     for how in NAMINGS:
         ending = "" if how == _NAMED else f"_{how}"
         for level in LEVELS:
-            found[f"{level}_micro{ending}"] = partial(_micro, level, how)
-            found[f"{level}_macro{ending}"] = partial(_macro, level, how)
-    found["auc"] = lambda scores, mask, resampling: resampling.mean(scores.auc[mask])
-    found["answered"] = lambda scores, mask, resampling: resampling.mean(scores.answered[mask])
-    return {name: found[name] for name in FAULT_METRICS}
+            yield f"{level}_micro{ending}", _micro(level, how, scores, mask, resampling)
+            yield f"{level}_macro{ending}", _macro(level, how, scores, mask, resampling)
+    yield "auc", resampling.mean(scores.auc[mask])
+    yield "answered", resampling.mean(scores.answered[mask])
 
 
 def _micro(level: str, how: str, scores: FaultScores, mask: Mask, resampling: Resampling) -> Measure | None:

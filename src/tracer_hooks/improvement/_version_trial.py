@@ -246,9 +246,9 @@ class StoredVersion:
 
     def _settled(self, decision: Decision, test: AcceptanceTest) -> tuple[Outcome, str]:
         if decision is Decision.ACCEPT:
-            team, number = self.version.team, self.version.number
+            version, evidence = self.version, dict(test.evidence)
             try:
-                self.store.accept(team, number, reason=test.reason, evidence=dict(test.evidence))
+                self.store.accept(version.team, version.number, reason=test.reason, evidence=evidence)
             except StoreError as error:
                 return self._not_accepted(test, error)
             return "accepted", test.reason
@@ -294,11 +294,9 @@ class StoredVersion:
         if version.state is PromptState.ACCEPTED:
             return "accepted", version.reason
         why = version.reason or "no reason was given"
-        was_accepted = version.accepted_at is not None
-        own = why == self.trial.test.reason
-        if own:
+        if why == self.trial.test.reason:
             return "rejected", why
-        when = "after it was accepted" if was_accepted else "while it was on trial"
+        when = "while it was on trial" if version.accepted_at is None else "after it was accepted"
         return "rejected", f"Version {version.number} was rolled back {when}: {why}"
 
     def _is_open(self) -> bool:
