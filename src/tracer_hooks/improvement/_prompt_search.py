@@ -328,14 +328,7 @@ class _Ledger:
 
 
 class _Stop:
-    """Ends the search: when another round might take more runs than are left, nobody writes any more, or all is right.
-
-    Args:
-        adapter: Knows whether the writer still writes.
-        calls: Runs that the search may take.
-        before: Runs that were made before it, and count.
-        round_: Runs that one round takes at most.
-    """
+    """Ends the search: another round might take more runs than are left, nobody writes any more, or all is right."""
 
     def __init__(self, adapter: TeamAdapter, calls: int, before: int, round_: int) -> None:
         self.reason = ""

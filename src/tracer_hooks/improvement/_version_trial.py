@@ -69,10 +69,6 @@ class TrialOfVersion:
     def decide(self, accept: Sequence[SuiteTask], passed: Sequence[SuiteTask]) -> Decision:
         """Run pairs until the test has decided, or may not go on.
 
-        Args:
-            accept: Tasks that did not propose the prompts.
-            passed: Tasks that passed before.
-
         Raises:
             BudgetSpentError: What it may cost is spent; the pairs so far are in :attr:`pairs`.
         """
@@ -211,14 +207,7 @@ _UNIT = "version"
 
 @dataclass(frozen=True, kw_only=True)
 class StoredVersion:
-    """One version, and the trial that decides on it.
-
-    Attributes:
-        store: Where it is kept.
-        version: It, as it was at the beginning of this session.
-        trials: Runs the team.
-        trial: What is decided by.
-    """
+    """One version, and the trial that decides on it."""
 
     store: PromptStore
     version: PromptVersion

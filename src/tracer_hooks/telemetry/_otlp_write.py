@@ -126,7 +126,7 @@ _DECODERS: dict[str, Any] = {
         "string": str,
         "bool": bool,
         "int": int,
-        "double": lambda value: float(_NOT_FINITE.get(str(value), value)),
+        "double": lambda value: _NOT_FINITE[value] if value in _NOT_FINITE else float(value),
         "bytes": lambda value: base64.b64decode(str(value) + "=="),
         "array": _decode_array,
         "kvlist": lambda value: decode_attributes(value.get("values", []) if isinstance(value, Mapping) else value),
