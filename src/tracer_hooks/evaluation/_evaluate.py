@@ -16,11 +16,8 @@ from tracer_hooks.evaluation._methods import (
     EvaluatedMethod,
     EvaluationOptions,
     Progress,
-    as_found,
     ask,
     evaluated_methods,
-    outcome_withheld,
-    problems_of,
 )
 from tracer_hooks.evaluation._report import EvaluationReport, GroupReport, Problem
 from tracer_hooks.evaluation._scores import (
@@ -139,9 +136,12 @@ class _Work:
         return [self._group(name, mask) for name, mask in masks.items()]
 
     def _ask(self, entrant: EvaluatedMethod, *, told: bool = False, withheld: bool = False) -> list[Answer]:
-        view = outcome_withheld if withheld else as_found
-        answers = ask(entrant, self._cases, view=view, told=told, progress=self._progress)
-        self.problems += problems_of(entrant, self._cases, answers)
+        answers = ask(entrant, self._cases, told=told, withheld=withheld, progress=self._progress)
+        self.problems += [
+            Problem(source=case.source, reason=f"attributor {entrant.name!r}: {answer.error}")
+            for case, answer in zip(self._cases, answers, strict=True)
+            if answer.error is not None
+        ]
         return answers
 
     def _score(self, entrant: EvaluatedMethod, answers: list[Answer], *, told: bool) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -60,16 +60,24 @@ def step_section(
 
 def _step_row(row: ScoredSteps, mask: Mask, lengths: Array, resampling: Resampling) -> StepRow:
     scores = {name: values[mask] for name, values in row.scores.items()}
-    measures = {name: resampling.mean(scores[name]) for name in STEP_METRICS}
     return StepRow(
-        name=row.name,
-        reads=row.reads,
-        told_reference=row.told,
-        measures={name: figure for name, figure in measures.items() if figure is not None},
+        **_shared(row, mask, ((name, resampling.mean(scores[name])) for name in STEP_METRICS)),
         by_length=tuple(_by_length(scores, lengths, resampling)),
         calibration=_calibration(row, mask),
-        cost=None if row.answers is None else cost_of(chosen_rows(row.answers, mask)),
     )
+
+
+def _shared(
+    row: ScoredSteps | ScoredFaults, mask: Mask, measures: Iterable[tuple[str, Measure | None]]
+) -> dict[str, Any]:
+    """The fields of a row in any table."""
+    return {
+        "name": row.name,
+        "reads": row.reads,
+        "told_reference": row.told,
+        "measures": {name: figure for name, figure in measures if figure is not None},
+        "cost": None if row.answers is None else cost_of(chosen_rows(row.answers, mask)),
+    }
 
 
 def _by_length(scores: dict[str, Array], lengths: Array, resampling: Resampling) -> Iterator[LengthRow]:
@@ -129,18 +137,8 @@ def fault_section(
         runs=int(mask.sum()),
         questions=resampling.clusters,
         classes={level: known[level, _NAMED].within(mask).labelled for level in LEVELS},
-        rows=tuple(_fault_row(row, mask, resampling) for row in rows),
+        rows=tuple(FaultRow(**_shared(row, mask, _measured(row.scores, mask, resampling))) for row in rows),
         comparisons=tuple(_fault_comparisons(rows, mask, resampling)),
-    )
-
-
-def _fault_row(row: ScoredFaults, mask: Mask, resampling: Resampling) -> FaultRow:
-    return FaultRow(
-        name=row.name,
-        reads=row.reads,
-        told_reference=row.told,
-        measures={name: figure for name, figure in _measured(row.scores, mask, resampling) if figure is not None},
-        cost=None if row.answers is None else cost_of(chosen_rows(row.answers, mask)),
     )
 
 
