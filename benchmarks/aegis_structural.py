@@ -29,11 +29,11 @@ from _agent_head_fit import AgentExample, AgentFitOptions, Array, Fit, Study, Su
 from numpy.typing import NDArray
 
 from tracer_hooks.datasets import load
-from tracer_hooks.evaluation._architecture import architecture_of
 from tracer_hooks.evaluation._cases import fold_name, resolve_name
 from tracer_hooks.evaluation._measures import Resampling
 from tracer_hooks.schema import LabeledTrajectory
 from tracer_hooks_models.agent_head import MODES
+from tracer_hooks_models.training._examples import architecture_of
 
 FOLDS, DRAWS, SEED = 5, 1000, 0
 OPTIONS = AgentFitOptions()
@@ -48,7 +48,7 @@ def read(path: Path, per_architecture: int | None) -> list[LabeledTrajectory]:
     by_kind: defaultdict[str, list[LabeledTrajectory]] = defaultdict(list)
     for record in load(path):
         if record.labeled is not None and record.labeled.faults:
-            by_kind[architecture_of(record.labeled.trajectory)].append(record.labeled)
+            by_kind[architecture_of(record.labeled.trajectory.agent_names)].append(record.labeled)
     chance = random.Random(SEED)
     picked = []
     for kind in sorted(by_kind):
@@ -285,7 +285,7 @@ def main() -> int:
     if not labels:
         print(f"no labelled trajectories in {str(options.data)!r}", file=sys.stderr)
         return 1
-    examples = [fitting.example_of(one, kind=architecture_of(one.trajectory)) for one in labels]
+    examples = [fitting.example_of(one, kind=architecture_of(one.trajectory.agent_names)) for one in labels]
     print(f"{len(examples)} trajectories read in {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
     study = fitting.any_team_study(examples, OPTIONS)
     figures: dict[str, Any] = {

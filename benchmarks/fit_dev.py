@@ -28,7 +28,6 @@ from tracer_hooks.diagnosis._structural import _attributor as structural_attribu
 from tracer_hooks.diagnosis._structural import _fit as structural_fit
 from tracer_hooks.evaluation import grouped_folds, without_reference
 from tracer_hooks.evaluation._folds import question_of
-from tracer_hooks.evaluation._second_labels import read_second_labels
 from tracer_hooks.schema import LabeledTrajectory
 
 SUBSETS = ("Algorithm-Generated", "Hand-Crafted")
@@ -116,7 +115,8 @@ def marked(runs: list[tuple[str, LabeledTrajectory]], path: Path) -> dict[str, s
     """For each run that a second team labelled as well, the steps that either team marks."""
     if not path.exists():
         return {}
-    second = {one.question: {one.step, *one.every_step} for one in read_second_labels(path)}
+    labels = [one for one in json.loads(path.read_text(encoding="utf-8")) if "agentrx_root" in one]
+    second = {one["trajectory_id"]: {one["agentrx_root"]["step0"], *one.get("agentrx_all_step0", ())} for one in labels}
     own = [one for subset, one in runs if subset == TWICE]
     both = {one.trajectory.run_id: (second.get(question_of(one)), one.decisive) for one in own}
     return {run: {*steps, gold.step} for run, (steps, gold) in both.items() if steps is not None and gold is not None}

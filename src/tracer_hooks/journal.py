@@ -26,9 +26,6 @@ class Journal:
     is removed when the journal is opened again, and its unit is done anew: nothing is lost, nothing doubled. So is a
     unit whose result says, under :data:`AGAIN`, that it was broken off.
 
-    Args:
-        folder: Where the data set is built; made if needed.
-
     Raises:
         DatasetError: The journal cannot be read or written, or a line in its middle is damaged.
     """

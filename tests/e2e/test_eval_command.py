@@ -33,8 +33,6 @@ def whowhen(tmp_path: Path) -> Path:
     for number in range(3):
         write(tmp_path / "data" / "AG" / f"{number}.json", log(question=f"a{number}"))
         write(tmp_path / "data" / "HC" / f"{number}.json", log("2", question=f"h{number}"))
-    label = {"whowhen_file": "1.json", "trajectory_id": "h1", "agentrx_root": {"agent": "C", "step0": 2}}
-    write(tmp_path / "data" / "second.json", [label])
     return tmp_path / "data"
 
 
@@ -59,7 +57,7 @@ def test_the_table_and_the_page(command: Command, whowhen: Path) -> None:
     assert done.code == 0
     assert "before the first error marker, else step 1" in done.out
     assert "page: out/x.html" in done.err
-    assert "<svg" in (command.folder / "out" / "x.html").read_text(encoding="utf-8")
+    assert "<table>" in (command.folder / "out" / "x.html").read_text(encoding="utf-8")
 
 
 def test_a_page_that_cannot_be_written_is_said(command: Command, whowhen: Path) -> None:
@@ -69,13 +67,12 @@ def test_a_page_that_cannot_be_written_is_said(command: Command, whowhen: Path) 
     assert "cannot write 'file/x.html'" in done.err
 
 
-def test_second_labels_reference_and_limit(command: Command, whowhen: Path) -> None:
+def test_reference_and_limit(command: Command, whowhen: Path) -> None:
     done = command(
-        "eval", "--dataset", "whowhen", "--data", "data/HC", "--attributor", "structural", "--labels",
-        "data/second.json", "--with-reference", "--no-detection", "--json",
+        "eval", "--dataset", "whowhen", "--data", "data/HC", "--attributor", "structural", "--with-reference",
+        "--no-detection", "--json",
     )  # fmt: skip
     (group,) = done.json["groups"]
-    assert group["second_labels"]["runs"] == 1
     assert group["detection"] is None
     assert [one["told_reference"] for one in group["steps"]["rows"]][:2] == [False, True]
     limited = command("eval", "--dataset", "whowhen", "--data", "data", "--attributor", "structural", "--limit", "2",
@@ -125,8 +122,6 @@ def test_own_labelled_and_graded_runs(command: Command) -> None:
     [
         (["--dataset", "csv", "--data", "data"], "csv"),
         (["--dataset", "whowhen", "--data", "data", "--attributor", "nobody"], "'nobody'"),
-        (["--dataset", "whowhen", "--data", "data", "--labels", "none.json"], "none.json"),
-        (["--dataset", "trajectory", "--data", "data", "--labels", "data/second.json"], "second labels belong"),
         (["--dataset", "whowhen", "--data", "data", "--cross-validate", "50"], "50 folds"),
         (["--data", "data"], "--dataset"),
     ],

@@ -22,9 +22,6 @@ class LabelFile:
     Several sessions may add to one file at the same time: each reads, changes and replaces it while the others wait,
     and none touches a label that another one gave.
 
-    Args:
-        path: The file; it may be missing.
-
     Raises:
         DatasetError: The file holds something else than labelled runs, or cannot be read.
     """

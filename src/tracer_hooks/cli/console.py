@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -15,7 +16,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from tracer_hooks._text import in_json, on_screen
-from tracer_hooks.errors import StoreError
+from tracer_hooks.errors import StoreError, TracerHooksError
 
 if TYPE_CHECKING:  # at run time with the work that is shown
     from rich.progress import ProgressColumn, TaskID
@@ -100,6 +101,15 @@ def write_result(text: str, path: Path | None, *, again: str) -> None:
     except OSError as error:
         raise StoreError(f"cannot write {str(path)!r}: {error.strerror}. Run: {again}") from error
     err().print(f"written: {path}", soft_wrap=True)
+
+
+@contextmanager
+def writing_page(path: Path, *, option: str, kind: type[TracerHooksError] = TracerHooksError) -> Iterator[None]:
+    """Say which file could not be written, and what ``option`` expects, in an error of ``kind``."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"cannot write {str(path)!r}: {error.strerror}; expected a path for {option}") from error
 
 
 class ProgressDisplay:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import threading
 import time
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
@@ -18,14 +17,12 @@ from rich.text import Text
 
 import tracer_hooks
 from tracer_hooks._guard import is_strict
-from tracer_hooks.cli.console import FAILED
+from tracer_hooks.cli.console import FAILED, writing_page
 from tracer_hooks.cli.console import out as out_console
 from tracer_hooks.config import store_path
 from tracer_hooks.errors import ConfigError
 
 if TYPE_CHECKING:  # at run time with the work: help needs no team
-    from opentelemetry.sdk.trace import SpanProcessor
-
     from tracer_hooks.testing.ticket_office import Endpoint
 
     Build = Callable[[Endpoint, Mapping[str, str] | None], Any]
@@ -118,16 +115,11 @@ def _introduce(endpoint: Endpoint, is_scripted: bool) -> None:
     console = out_console()
     console.print(Text("tracer-hooks demo", style="bold"))
     console.print(Text(f"task: {TASK}"))
-    if is_scripted:
-        console.print(
-            Text(
-                "model: a scripted server on this machine; no language model is called. "
-                "Give --base-url and --model for a real one.",
-                style="dim",
-            )
-        )
-    else:
-        console.print(Text(f"model: {endpoint.model} at {endpoint.base_url}", style="dim"))
+    scripted = (
+        "a scripted server on this machine; no language model is called. Give --base-url and --model for a real one."
+    )
+    named = scripted if is_scripted else f"{endpoint.model} at {endpoint.base_url}"
+    console.print(Text(f"model: {named}", style="dim"))
 
 
 def _show(name: str, load: Callable[[], Build], endpoint: Endpoint, folder: Path) -> bool:
@@ -149,7 +141,9 @@ def _show(name: str, load: Callable[[], Build], endpoint: Endpoint, folder: Path
         console.print(Text(f"cannot be shown: {type(error).__name__}: {error}. Run: tracer-hooks doctor", style="red"))
         return False
     _show_recovery(run)
-    path = _write_report(run, folder / f"{name}.html")
+    path = folder / f"{name}.html"
+    with writing_page(path, option="--out", kind=ConfigError):
+        run.report(path)
     passed = run.outcome is tracer_hooks.RunOutcome.SUCCEEDED
     mark = Text("SUCCEEDED" if passed else str(run.outcome).upper(), style="bold green" if passed else "bold red")
     seconds = time.perf_counter() - started
@@ -157,42 +151,24 @@ def _show(name: str, load: Callable[[], Build], endpoint: Endpoint, folder: Path
     return passed
 
 
-def _write_report(run: tracer_hooks.TeamRun, path: Path) -> Path:
-    try:
-        return run.report(path)
-    except OSError as error:
-        raise ConfigError(
-            f"cannot write {str(path)!r}: {error.strerror}; expected a folder for reports. Give one with --out"
-        ) from error
-
-
 def _run(build: Build, endpoint: Endpoint) -> tracer_hooks.TeamRun:
-    from opentelemetry.sdk.trace import TracerProvider
-
     from tracer_hooks.feedback import RetryPolicy
     from tracer_hooks.runtime import Archive
     from tracer_hooks.testing.ticket_office import TASK
 
-    provider = TracerProvider()
-    provider.add_span_processor(_live_steps())
-
     def build_this(prompts: Mapping[str, str] | None = None) -> Any:
         return build(endpoint, prompts)
 
-    try:
-        run = tracer_hooks.run(
-            build_this,
-            TASK,
-            check=judge,
-            retries=RetryPolicy(max_retries=_MOST_TRIES, seed=_SEED),
-            attributor=ShowingAttributor(),
-            on_attempt=_show_trial,
-            tracer_provider=provider,
-            capture="full",
-            store="off",
-        )
-    finally:
-        provider.shutdown()
+    run = tracer_hooks.run(
+        build_this,
+        TASK,
+        check=judge,
+        retries=RetryPolicy(max_retries=_MOST_TRIES, seed=_SEED),
+        attributor=ShowingAttributor(),
+        on_attempt=_show_attempt,
+        capture="full",
+        store="off",
+    )
     # Kept afterwards, without what the search learned: what a script heeds must not count for a team of the same name.
     Archive(store_path(None)).save(run)
     return run
@@ -220,19 +196,22 @@ class ShowingAttributor:
         found = self._attributor.attribute(trajectory, reference=reference)
         if not self._has_shown:
             self._has_shown = True
+            _show_steps(trajectory)
             out_console().print(Panel(diagnosis_text(trajectory, found), title="diagnosis", title_align="left"))
         return found
 
 
-def _show_trial(attempt: tracer_hooks.Attempt) -> None:
-    """A line for each trial, when it has ended."""
+def _show_attempt(attempt: tracer_hooks.Attempt) -> None:
+    """The steps of each attempt but the failed run, which comes with its diagnosis; of a trial what it changed."""
     from tracer_hooks.report import repair_line, repair_reason
 
     repair = attempt.repair
+    passed = attempt.outcome is tracer_hooks.RunOutcome.SUCCEEDED
+    if repair is not None or passed:
+        _show_steps(attempt.trajectory)
     if repair is None:
         return
     line = repair_line(repair, attempt.trajectory)
-    passed = attempt.outcome is tracer_hooks.RunOutcome.SUCCEEDED
     ended = Text("it passed" if passed else "it did not help", style="green" if passed else "yellow")
     out_console().print(Text.assemble((f"trial {attempt.number - 1}: ", "bold"), f"{line}: ", ended))
     if repair.text:
@@ -267,58 +246,13 @@ def _conclude(passed: Sequence[bool], names: Sequence[str], is_scripted: bool) -
         console.print(Text("a real model may fail in other ways than the script; see the reports", style="dim"))
 
 
-def _live_steps() -> SpanProcessor:
-    """A processor that prints one line a model call and one a tool call, as their spans end."""
-    from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
-
-    lock = threading.Lock()
-
-    class LiveSteps(SpanProcessor):
-        def on_end(self, span: ReadableSpan) -> None:
-            line = _step_line(span.attributes or {}, failed=not span.status.is_ok and not span.status.is_unset)
-            if line is not None:
-                with lock:
-                    out_console().print(line, overflow="ellipsis", no_wrap=True)
-
-    return LiveSteps()
-
-
-def _step_line(attributes: Mapping[str, Any], *, failed: bool) -> Text | None:
-    from tracer_hooks import semconv
-
-    operation = attributes.get(semconv.OPERATION_NAME)
-    if operation == semconv.OP_CHAT:
-        words = _words(attributes)
-    elif operation == semconv.OP_EXECUTE_TOOL:
-        words = f"{attributes.get(semconv.TOOL_NAME)} -> {attributes.get(semconv.TOOL_CALL_RESULT, '')}"
-    elif operation == semconv.OP_INVOKE_WORKFLOW:
-        return _end_of_run(attributes)
-    else:
-        return None
-    step = attributes.get(semconv.STEP_INDEX, "")
-    head = f"  {step!s:>3} {attributes.get(semconv.AGENT_NAME, '')!s:<12} "
-    return Text.assemble((head, "cyan"), (" ".join(words.split())[:_WIDTH], "red" if failed else ""))
-
-
-def _words(attributes: Mapping[str, Any]) -> str:
-    from tracer_hooks import semconv
-    from tracer_hooks.telemetry import message_text
-
-    try:
-        message = json.loads(attributes[semconv.OUTPUT_MESSAGES])[-1]
-    except (KeyError, ValueError, IndexError):
-        return "(no reply)"
-    calls = [part.get("name", "") for part in message.get("parts", ()) if part.get("type") == "tool_call"]
-    return message_text(message) or f"calls {', '.join(calls)}"
-
-
-def _end_of_run(attributes: Mapping[str, Any]) -> Text:
-    from tracer_hooks import semconv
-
-    outcome = str(attributes.get(semconv.RUN_OUTCOME, ""))
-    reason = " ".join(str(attributes.get(semconv.RUN_OUTCOME_REASON, "")).split())
-    style = {"succeeded": "green", "failed": "red"}.get(outcome, "yellow")
-    return Text.assemble(("  run ", "dim"), (f"{outcome} ", style), (f"{reason}"[:_WIDTH], "dim"))
+def _show_steps(run: tracer_hooks.Trajectory) -> None:
+    """A line for each step."""
+    for step in run.steps:
+        calls = "; ".join(f"{call.name} -> {call.error or call.result or ''}" for call in step.tool_calls)
+        words = " ".join((step.error or calls or step.content).split())[:_WIDTH]
+        line = Text.assemble((f"  {step.index:>3} {step.agent:<12} ", "cyan"), (words, "red" if step.error else ""))
+        out_console().print(line, overflow="ellipsis", no_wrap=True)
 
 
 def build_team(endpoint: Endpoint, prompts: Mapping[str, str] | None = None) -> Callable[[str], str]:

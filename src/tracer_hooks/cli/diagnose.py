@@ -27,8 +27,8 @@ from tracer_hooks.cli._options import (
     records_of,
     stated_by,
 )
-from tracer_hooks.cli.console import FAILED, err, out, print_json
-from tracer_hooks.errors import ConfigError, TracerHooksError
+from tracer_hooks.cli.console import FAILED, err, out, print_json, writing_page
+from tracer_hooks.errors import ConfigError
 
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no records
     from tracer_hooks.datasets import LoadedRecord, OutcomeOverride, OutcomeSource
@@ -253,15 +253,11 @@ def _write_report(report: Path, results: Sequence[Diagnosed]) -> None:
     from tracer_hooks.report import IndexEntry, write_html, write_index
 
     entries = [IndexEntry(source=result.source, run=_report_run(result), problem=result.error) for result in results]
-    try:
+    with writing_page(report, option="--report"):
         if len(entries) == 1 and entries[0].run is not None:
             write_html(report, entries[0].run)
         else:
             write_index(report, entries)
-    except OSError as error:
-        raise TracerHooksError(
-            f"cannot write {str(report)!r}: {error.strerror}; expected a path for --report"
-        ) from error
     err().print(f"report: {report}", soft_wrap=True)
 
 
@@ -295,8 +291,8 @@ def _show(result: Diagnosed) -> None:
 
 
 def _summarise(results: Sequence[Diagnosed]) -> None:
-    named = sum(1 for r in results if r.attribution is not None and not r.attribution.abstained)
-    abstained = sum(1 for r in results if r.attribution is not None and r.attribution.abstained)
-    failed = sum(1 for r in results if r.error is not None)
+    abstained = [result.attribution.abstained for result in results if result.attribution is not None]
+    named, unnamed = abstained.count(False), abstained.count(True)
+    failed = sum(result.error is not None for result in results)
     inputs = "1 input" if len(results) == 1 else f"{len(results)} inputs"
-    err().print(f"{inputs}: {named} attributed, {abstained} abstained, {failed} not diagnosed")
+    err().print(f"{inputs}: {named} attributed, {unnamed} abstained, {failed} not diagnosed")

@@ -27,7 +27,7 @@ GROUP = "tracer_hooks.doctor"
 """Entry points of this group are functions that give findings of another distribution."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class DoctorFinding:
     """One thing that was looked at."""
 
@@ -41,9 +41,7 @@ class DoctorFinding:
 def doctor_command(as_json: Json = False) -> None:
     """Say what is installed, which adapters and attributors work, and what to install for the rest."""
     findings = [
-        DoctorFinding(
-            kind="package", name="tracer-hooks", works=True, detail=f"{__version__}, Python {platform.python_version()}"
-        ),
+        DoctorFinding("package", "tracer-hooks", True, f"{__version__}, Python {platform.python_version()}"),
         *_adapters(),
         *_attributors(),
         *_distributions(),
@@ -66,16 +64,14 @@ def _adapters() -> list[DoctorFinding]:
         install = f"pip install 'tracer-hooks[{name}]'"
         if item is None or item.adapter is None:
             detail = item.problem if item is not None and item.problem else "not installed"
-            findings.append(DoctorFinding(kind="adapter", name=name, works=False, detail=detail, advice=install))
+            findings.append(DoctorFinding("adapter", name, False, detail, install))
             continue
         try:
             version = item.adapter.framework_version()
         except Exception as error:  # a third party's adapter may fail in any way; that is what is to be said
-            findings.append(DoctorFinding(kind="adapter", name=name, works=False, detail=_words(error), advice=install))
+            findings.append(DoctorFinding("adapter", name, False, _words(error), install))
         else:
-            findings.append(
-                DoctorFinding(kind="adapter", name=name, works=True, detail=f"{item.adapter.name} {version}")
-            )
+            findings.append(DoctorFinding("adapter", name, True, f"{item.adapter.name} {version}"))
     return findings
 
 
@@ -87,12 +83,12 @@ def _attributors() -> list[DoctorFinding]:
         try:
             made = get_attributor(name)  # made, not asked: some would load a language model or call an endpoint
         except Exception as error:
-            findings.append(DoctorFinding(kind="attributor", name=name, works=False, detail=_words(error)))
+            findings.append(DoctorFinding("attributor", name, False, _words(error)))
         else:
             detail = "ready" if made.name == name else f"takes {made.name!r}"
             if isinstance(made, EnsembleAttributor):
                 detail += f", made of {' and '.join(made.members)}"
-            findings.append(DoctorFinding(kind="attributor", name=name, works=True, detail=detail))
+            findings.append(DoctorFinding("attributor", name, True, detail))
     return findings
 
 
@@ -103,35 +99,33 @@ def _distributions() -> Iterator[DoctorFinding]:
             detail = f"{version(f'tracer-hooks-{name}')}, {brings}"
         except PackageNotFoundError:
             advice = f"pip install 'tracer-hooks[{name}]'"
-            yield DoctorFinding(
-                kind="package", name=name, works=False, detail=f"not installed: {brings}", advice=advice
-            )
+            yield DoctorFinding("package", name, False, f"not installed: {brings}", advice)
         else:
-            yield DoctorFinding(kind="package", name=name, works=True, detail=detail)
+            yield DoctorFinding("package", name, True, detail)
     for point in entry_points(group=GROUP):
         try:
             yield from point.load()()
         except Exception as error:  # another distribution's code may fail in any way
-            yield DoctorFinding(kind="package", name=point.name, works=False, detail=_words(error))
+            yield DoctorFinding("package", point.name, False, _words(error))
 
 
 def _store() -> DoctorFinding:
     path = store_path()
     if path is None:
-        return DoctorFinding(kind="store", name="runs", works=True, detail="switched off by TRACER_HOOKS_STORE")
+        return DoctorFinding("store", "runs", True, "switched off by TRACER_HOOKS_STORE")
     from tracer_hooks.store import RunStore
 
     try:
         if not path.exists():
-            return DoctorFinding(kind="store", name="runs", works=True, detail=f"{path} (not made yet)")
+            return DoctorFinding("store", "runs", True, f"{path} (not made yet)")
         with RunStore(path, read_only=True) as store:
             newest = store.list(limit=1)
         with RunStore(path, busy_timeout_s=_LOCK_S) as store:
             store.probe()
     except (TracerHooksError, OSError) as error:
-        return DoctorFinding(kind="store", name="runs", works=False, detail=_words(error))
+        return DoctorFinding("store", "runs", False, _words(error))
     detail = f"{path}, newest run {newest[0].run_id[:12]}" if newest else f"{path}, empty"
-    return DoctorFinding(kind="store", name="runs", works=True, detail=detail)
+    return DoctorFinding("store", "runs", True, detail)
 
 
 def _words(error: Exception) -> str:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tracer_hooks.cli._options import Json
-from tracer_hooks.cli.console import FAILED, err, out_wide, print_json
-from tracer_hooks.errors import TracerHooksError
+from tracer_hooks.cli.console import FAILED, ProgressDisplay, err, out_wide, print_json, writing_page
 
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no records
     from tracer_hooks.evaluation import EvaluationOptions, EvaluationReport
@@ -31,9 +30,6 @@ def eval_command(
     dataset: Annotated[Dataset, typer.Option(help="What the data is.")],
     data: Annotated[Path, typer.Option(help="A file or a folder; each sub-folder is a group of its own.")],
     attributor: Annotated[list[str], typer.Option(help="Who is measured; may be repeated.")] = ["auto"],  # noqa: B006
-    labels: Annotated[
-        Path | None, typer.Option(help="A second team's labels of the same Who&When logs.", metavar="FILE")
-    ] = None,
     with_reference: Annotated[
         bool, typer.Option("--with-reference", help="Also measure with the expected answer told.")
     ] = False,
@@ -47,17 +43,20 @@ def eval_command(
     limit: Annotated[int | None, typer.Option(help="So many runs at most, drawn at random.", min=1)] = None,
     seed: Annotated[int, typer.Option(help="Of the draw, the folds and the bootstrap.")] = 0,
     as_json: Json = False,
-    html: Annotated[Path | None, typer.Option(help="Also write a page with plots.", metavar="FILE.html")] = None,
+    html: Annotated[Path | None, typer.Option(help="Also write a page.", metavar="FILE.html")] = None,
 ) -> None:
     """Measure attributors on labelled or graded runs, beside what can be had without reading them."""
-    from tracer_hooks.evaluation import EvaluationOptions, evaluation_tables
+    from tracer_hooks.evaluation import EvaluationOptions, evaluation_tables, render_evaluation
+    from tracer_hooks.report import write_page
 
     options = EvaluationOptions(
         with_reference=with_reference, detection=detection, cross_validate=cross_validate, seed=seed
     )
-    report = _measure(dataset, data, attributor, labels, limit, options)
+    report = _measure(dataset, data, attributor, limit, options)
     if html is not None:
-        _write_page(html, report)
+        with writing_page(html, option="--html"):
+            write_page(html, render_evaluation(report))
+        err().print(f"page: {html}", soft_wrap=True)
     if as_json:
         print_json(report.model_dump(mode="json"))
     else:
@@ -69,38 +68,18 @@ def eval_command(
 
 
 def _measure(
-    dataset: Dataset, data: Path, names: list[str], labels: Path | None, limit: int | None, options: EvaluationOptions
+    dataset: Dataset, data: Path, names: list[str], limit: int | None, options: EvaluationOptions
 ) -> EvaluationReport:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
     from tracer_hooks.diagnosis import get_attributor
-    from tracer_hooks.evaluation import evaluate, read_data, read_second_labels
+    from tracer_hooks.evaluation import evaluate, read_data
 
     # wrong names are usage errors before any work, and so is what is not installed
     attributors = {name: get_attributor(name) for name in names}
-    second_labels = () if labels is None else read_second_labels(labels)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(
-        *columns, console=err(), transient=True, disable=not err().is_terminal, redirect_stdout=False,
-        redirect_stderr=False,
-    ) as progress:  # fmt: skip
-        reading = progress.add_task("reading", total=None)
-        cases = read_data(dataset.value, data, limit=limit, seed=options.seed, labels=second_labels)
-        progress.remove_task(reading)
-        asking = progress.add_task("diagnosing", total=len(cases.cases))
-
-        def show(what: str, done: int, total: int) -> None:
-            progress.update(asking, description=what, completed=done, total=total)
-
-        return evaluate(cases, attributors, options, progress=show)
-
-
-def _write_page(html: Path, report: EvaluationReport) -> None:
-    from tracer_hooks.evaluation import render_evaluation
-
-    try:
-        html.parent.mkdir(parents=True, exist_ok=True)
-        html.write_text(render_evaluation(report), encoding="utf-8")
-    except OSError as error:
-        raise TracerHooksError(f"cannot write {str(html)!r}: {error.strerror}; expected a path for --html") from error
-    err().print(f"page: {html}", soft_wrap=True)
+    with ProgressDisplay(err(), *columns, transient=True, on_terminals_only=True) as progress:
+        progress.update("reading", "reading", 0, None)
+        cases = read_data(dataset.value, data, limit=limit, seed=options.seed)
+        progress.update("reading", "reading", len(cases.cases), len(cases.cases))
+        return evaluate(cases, attributors, options, progress=lambda *news: progress.update("diagnosing", *news))

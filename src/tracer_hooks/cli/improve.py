@@ -32,12 +32,12 @@ from tracer_hooks.cli._options import (
     load_function,
     load_object,
     model_chat,
+    needed_store,
     work_folder,
 )
-from tracer_hooks.cli.console import FAILED, ProgressDisplay, err, print_json
+from tracer_hooks.cli.console import FAILED, ProgressDisplay, err, print_json, writing_page
 from tracer_hooks.cli.console import out as out_console
 from tracer_hooks.cli.prompts import diff_text
-from tracer_hooks.config import store_path
 from tracer_hooks.errors import BudgetSpentError, ConfigError
 
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no team
@@ -117,11 +117,7 @@ def improve_command(
     from tracer_hooks.improvement import AcceptanceRule, ImproveOptions, Improver
     from tracer_hooks.tasks import load_tasks
 
-    if store_path(store) is None:
-        raise ConfigError(
-            "the run store is switched off by TRACER_HOOKS_STORE='off', and prompts are kept there; expected a "
-            "path. Give one with --store"
-        )
+    needed_store(store)
     cap = CostCap(
         max_runs=max_runs,
         max_tokens=max_tokens,
@@ -193,26 +189,19 @@ def writing_chat(base_url: str, model: str, function: str | None) -> Chat:
 
 def _show(result: Improvement, next_steps: Sequence[str], folder: Path, report: Path | None, *, as_json: bool) -> None:
     from tracer_hooks.improvement import summarize
+    from tracer_hooks.report import write_improvement
 
     found = summarize(result, next_steps=next_steps)
     if report is not None:
-        _write_report(report, found)
+        with writing_page(report, option="--report", kind=ConfigError):
+            write_improvement(report, found)
+        err().print(f"report: {report}", soft_wrap=True)
     if as_json:
         places = {"folder": str(folder), "report": None if report is None else str(report)}
         print_json({**result.model_dump(mode="json"), **places, "next": list(next_steps)})
         return
     for part in _improvement_parts(found):
         out_console().print(part, soft_wrap=True)
-
-
-def _write_report(report: Path, found: ReportImprovement) -> None:
-    from tracer_hooks.report import write_improvement
-
-    try:
-        write_improvement(report, found)
-    except OSError as error:
-        raise ConfigError(f"cannot write {str(report)!r}: {error.strerror}; expected a path for --report") from error
-    err().print(f"report: {report}", soft_wrap=True)
 
 
 def _next_steps(result: Improvement, options: ImproveOptions, folder: Path, store: Path | None) -> Iterator[str]:

@@ -94,7 +94,7 @@ def show(
 ) -> None:
     """Show one version: where it comes from, what speaks for and against it, and its prompts."""
     with _open(store) as kept:
-        history = _team_history(kept, team)
+        history = _history(kept, _team(kept, team))
         found = kept.get(history.team, version)
     if agent is not None:
         found = _only(found, agent)
@@ -117,7 +117,7 @@ def diff(
 ) -> None:
     """Say what changed from A to B; without B from A's parent to A, without both from your own to the current ones."""
     with _open(store) as kept:
-        history = _team_history(kept, team)
+        history = _history(kept, _team(kept, team))
         first, second = _sides(kept, history, before, after)
         known = {number: kept.get(history.team, number) for number in (first, second) if number}
     diffs = _diffs(known.get(first), known.get(second), _side_name(first), _side_name(second))
@@ -178,7 +178,7 @@ def export(
             "Run: tracer-hooks prompts export --out prompts.md"
         )
     with _open(store) as kept:
-        history = _team_history(kept, team)
+        history = _history(kept, _team(kept, team))
     if suffix == ".json":
         text = json.dumps(_team_data(history, whole=True), indent=2, ensure_ascii=True) + "\n"
     else:
@@ -236,18 +236,10 @@ def _find_team(known: Sequence[PromptVersion], wanted: str | None) -> str:
     raise ConfigError(f"{what}: {shown}. Give one with --team")
 
 
-def _team_history(kept: PromptStore, wanted: str | None) -> TeamHistory:
-    return _history(kept, _team(kept, wanted))
-
-
 def _history(kept: PromptStore, team: str) -> TeamHistory:
     current = kept.current(team)
-    return TeamHistory(
-        team=team,
-        versions=kept.versions(team),
-        events=kept.events(team),
-        current=None if current is None else current.number,
-    )
+    number = None if current is None else current.number
+    return TeamHistory(team=team, versions=kept.versions(team), events=kept.events(team), current=number)
 
 
 def _only(version: PromptVersion, agent: str) -> PromptVersion:
@@ -320,10 +312,7 @@ def _version_data(version: PromptVersion, history: TeamHistory, *, whole: bool =
 
 
 def _version_table(history: TeamHistory) -> Table:
-    """One line for each version; the one that is used has a mark.
-
-    Why a version has its state stands in ``show``: it is a sentence or two.
-    """
+    """One line for each version; the one that is used has a mark."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, caption="passed: new prompts vs old ones", caption_justify="left")
@@ -335,16 +324,12 @@ def _version_table(history: TeamHistory) -> Table:
             f"{'>' if version.number == history.current else ' '} {version.number}",
             f"{version.state}{', pinned' if version.is_pinned else ''}",
             agents if len(agents) <= _MOST_AGENTS else f"{agents[: _MOST_AGENTS - 1]}…",
-            _in_short(version.trial),
-            _in_short(version.live),
+            _compared(version.trial, rates=False),
+            _compared(version.live, rates=False),
             f"{version.changed_at.astimezone():%m-%d %H:%M}",
         ]
-        table.add_row(
-            *(
-                Text(on_screen(cell), style=_STYLES[version.state] if column == "state" else "")
-                for column, cell in zip(_COLUMNS, cells, strict=True)
-            )
-        )
+        styles = ["", _STYLES[version.state], *[""] * 4]
+        table.add_row(*(Text(on_screen(cell), style=style) for cell, style in zip(cells, styles, strict=True)))
     return table
 
 
@@ -355,20 +340,24 @@ def _version_parts(version: PromptVersion, history: TeamHistory) -> Iterator[Tex
     )
     for line in _facts(version):
         yield Text(on_screen(line))
-    for title, values in (("Where it comes from", version.provenance), ("Evidence", version.evidence)):
-        if values:
-            yield Text(f"\n{title}", style="bold")
-            for name, value in values.items():
-                yield Text(on_screen(f"  {name}: {_short(value)}"))
+    for title, values in _records(version):
+        yield Text(f"\n{title}", style="bold")
+        for name, value in values.items():
+            yield Text(on_screen(f"  {name}: {_short(value)}"))
     yield Text("\nWhat was done", style="bold")
-    for event in history.events:
-        if event.number == version.number:
-            yield Text(f"  {_event_line(event)}")
+    for line in _events(version, history):
+        yield Text(f"  {line}")
     for agent, text in version.texts.items():
         yield Text(f"\n{on_screen(agent)}: against the team's own", style="bold")
         yield diff_text(_own_diff(version, agent) or "the same text")
         yield Text(f"\n{on_screen(agent)}: the whole text", style="bold")
         yield Text(on_screen(text))
+
+
+def _records(version: PromptVersion) -> Iterator[tuple[str, Mapping[str, JsonValue]]]:
+    """What is kept with a version, where there is anything."""
+    kept = {"Where it comes from": version.provenance, "Evidence": version.evidence}
+    return ((title, values) for title, values in kept.items() if values)
 
 
 def _standing(version: PromptVersion, history: TeamHistory) -> str:
@@ -387,10 +376,12 @@ def diff_text(diff: str) -> Text:
     return shown
 
 
-def _event_line(event: PromptEvent) -> str:
-    """One thing that was done, on one line."""
-    reason = " ".join(event.reason.split())
-    return on_screen(f"{_when(event.at)} {event.what}" + (f": {reason}" if reason else ""))
+def _events(version: PromptVersion, history: TeamHistory) -> Iterator[str]:
+    """What was done with a version, each on one line."""
+    for event in history.events:
+        if event.number == version.number:
+            reason = " ".join(event.reason.split())
+            yield on_screen(f"{_when(event.at)} {event.what}" + (f": {reason}" if reason else ""))
 
 
 def _own_diff(version: PromptVersion, agent: str) -> str:
@@ -408,11 +399,10 @@ def _markdown(history: TeamHistory) -> str:
     for version in reversed(history.versions):
         lines += ["", f"## Version {version.number}: {_standing(version, history)}", ""]
         lines += [f"- {fact}" for fact in map(on_screen, _facts(version))]
-        for title, values in (("Where it comes from", version.provenance), ("Evidence", version.evidence)):
-            if values:
-                lines += ["", f"### {title}", "", *_fenced(_one_a_line(values), "json")]
+        for title, values in _records(version):
+            lines += ["", f"### {title}", "", *_fenced(_one_a_line(values), "json")]
         lines += ["", "### What was done", ""]
-        lines += [f"- {_event_line(event)}" for event in history.events if event.number == version.number]
+        lines += [f"- {line}" for line in _events(version, history)]
         for agent in version.texts:
             lines += ["", f"### {' '.join(on_screen(agent).split())}", "", *_fenced(_own_diff(version, agent), "diff")]
             lines += ["", "The whole text:", "", *_fenced(version.texts[agent], "text")]
@@ -442,23 +432,16 @@ def _facts(version: PromptVersion) -> Iterator[str]:
     yield f"live, new vs old: {_compared(version.live)}"
 
 
-def _compared(tally: PromptTally) -> str:
-    """``18/20 (90 %) vs 12/20 (60 %)``: runs that passed on the new and on the old prompts."""
-    sides = (
-        _passed(tally.new_passes, tally.new_runs, tally.new_rate),
-        _passed(tally.old_passes, tally.old_runs, tally.old_rate),
-    )
-    return "-" if sides == ("-", "-") else " vs ".join(sides)
+def _compared(tally: PromptTally, *, rates: bool = True) -> str:
+    """``18/20 (90%) vs 12/20 (60%)``: runs that passed on the new and on the old prompts; ``-`` without any."""
+    sides = [(tally.new_passes, tally.new_runs), (tally.old_passes, tally.old_runs)]
+    if not any(runs for _, runs in sides):
+        return "-"
+    return " vs ".join(_passed(passes, runs, rates) for passes, runs in sides)
 
 
-def _in_short(tally: PromptTally) -> str:
-    """``18/20 vs 12/20``."""
-    sides = [f"{tally.new_passes}/{tally.new_runs}", f"{tally.old_passes}/{tally.old_runs}"]
-    return " vs ".join(side if side != "0/0" else "-" for side in sides) if sides != ["0/0", "0/0"] else "-"
-
-
-def _passed(passes: int, runs: int, rate: float | None) -> str:
-    return "-" if rate is None else f"{passes}/{runs} ({rate:.0%})"
+def _passed(passes: int, runs: int, rates: bool) -> str:
+    return "-" if not runs else f"{passes}/{runs}" + (f" ({passes / runs:.0%})" if rates else "")
 
 
 def _short(value: JsonValue) -> str:

@@ -183,12 +183,16 @@ def _replay_whole(stored: StoredRun, team: str, arguments: Mapping[str, Any], *,
             raise
         print_json({"run": stored.run_id, "reproduced": False, "reason": str(error)})
         raise typer.Exit(FAILED) from error
-    same = _answer_of(replayed) == (stored.trajectory.final_output or "")
+    seen = replayed.trial.trajectory
+    answer = seen.final_output or ""
+    same = answer == (stored.trajectory.final_output or "")
     reproduced = replayed.is_from_tape and same
     if as_json:
-        print_json(_whole_document(stored, replayed, reproduced=reproduced, same_answer=same))
+        divergences = [{"step": one.step, "agent": one.agent, "reason": one.reason} for one in replayed.divergences]
+        document = {"run": stored.run_id, "reproduced": reproduced, "same_answer": same, "served": replayed.served}
+        print_json({**document, "live": replayed.live, "outcome": str(seen.outcome), "divergences": divergences})
     else:
-        _show_whole(replayed, reproduced=reproduced, same_answer=same)
+        _show_whole(replayed, answer, reproduced=reproduced, same_answer=same)
     if not reproduced:
         raise typer.Exit(FAILED)
 
@@ -216,30 +220,12 @@ def _text_of(file: Path) -> str:
         raise ConfigError(f"--correction-file: {str(file)!r} cannot be read: {reason}. Run: ls -l {file}") from error
 
 
-def _answer_of(replayed: Replayed) -> str:
-    return replayed.trial.trajectory.final_output or ""
-
-
-def _whole_document(stored: StoredRun, replayed: Replayed, *, reproduced: bool, same_answer: bool) -> dict[str, Any]:
-    return {
-        "run": stored.run_id,
-        "reproduced": reproduced,
-        "same_answer": same_answer,
-        "served": replayed.served,
-        "live": replayed.live,
-        "outcome": str(replayed.trial.trajectory.outcome),
-        "divergences": [
-            {"step": each.step, "agent": each.agent, "reason": each.reason} for each in replayed.divergences
-        ],
-    }
-
-
-def _show_whole(replayed: Replayed, *, reproduced: bool, same_answer: bool) -> None:
+def _show_whole(replayed: Replayed, answer: str, *, reproduced: bool, same_answer: bool) -> None:
     verdict = Text("reproduced", style="green") if reproduced else Text("not reproduced", style="red")
     verdict.append(f": {replayed.served} model calls from the tape, {replayed.live} live calls", style="default")
     out().print(verdict, soft_wrap=True)
     if not same_answer:
-        out().print(Text(f"the answer differs: {_answer_of(replayed)[:200]!r}"), soft_wrap=True)
+        out().print(Text(f"the answer differs: {answer[:200]!r}"), soft_wrap=True)
     for divergence in replayed.divergences:
         out().print(Text(str(divergence)), soft_wrap=True)
 

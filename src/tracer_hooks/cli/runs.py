@@ -106,7 +106,6 @@ def show_run(run: RunId, as_json: Json = False, store: Store = None) -> None:
         return
     from tracer_hooks.report import diagnosis_text, repair_text
 
-    log = _repairs(store, found)
     console = out_console()
     title = f"{found.team} ({found.framework}), attempt {found.attempt}: {found.outcome}"
     console.print(Text(title, style=_STYLES[found.outcome]))
@@ -123,7 +122,7 @@ def show_run(run: RunId, as_json: Json = False, store: Store = None) -> None:
         console.print(line, soft_wrap=True)
     if found.attribution is not None:
         console.print(diagnosis_text(found.trajectory, found.attribution))
-    if log is not None:
+    if (log := _repairs(store, found)) is not None:
         console.print()
         console.print(repair_text(log, found.trajectory))
 
@@ -156,14 +155,12 @@ def export_run(
 
 def _repairs(store: Path | None, run: StoredRun) -> RepairLog | None:
     """Return what was tried in the call that ``run`` belongs to; it is stored with the last attempt."""
+    from tracer_hooks.repairs import RepairLog
+
     if run.repair is None:
         with existing_store(store) as kept:
             run = next(reversed(kept.attempts(run.session_id)), run)
-    if run.repair is None:
-        return None
-    from tracer_hooks.repairs import RepairLog
-
-    return RepairLog.model_validate(run.repair)
+    return None if run.repair is None else RepairLog.model_validate(run.repair)
 
 
 def _table(summaries: Sequence[RunSummary]) -> Table:
@@ -390,8 +387,7 @@ def _show_taken(taken: _Taken, *, as_json: bool) -> None:
     out_console().print(numbers, soft_wrap=True)
     if taken.updated:
         out_console().print(f"of those already there, {len(taken.updated)} now have the outcome that you say")
-    first = next(iter((*taken.imported, *taken.there)), None)
-    if first is not None:
+    for first in [*taken.imported, *taken.there][:1]:
         out_console().print(f"diagnose one: tracer-hooks diagnose {first}", soft_wrap=True)
 
 

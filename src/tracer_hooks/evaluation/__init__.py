@@ -14,7 +14,7 @@ from tracer_hooks.evaluation._adaptation import (
     adaptation,
     training_labels,
 )
-from tracer_hooks.evaluation._cases import Case, EvaluationData, Problem, SecondLabel
+from tracer_hooks.evaluation._cases import Case, EvaluationData
 from tracer_hooks.evaluation._comparison import RivalReport, compare_attributors, held_out_apart
 from tracer_hooks.evaluation._evaluate import POOLED, evaluate
 from tracer_hooks.evaluation._folds import cross_validate, without_reference
@@ -30,11 +30,10 @@ from tracer_hooks.evaluation._report import (
     FaultRow,
     FaultSection,
     GroupReport,
-    SecondLabelSection,
+    Problem,
     StepRow,
     StepSection,
 )
-from tracer_hooks.evaluation._second_labels import read_second_labels
 from tracer_hooks.evaluation._terminal import evaluation_tables
 
 __all__ = [
@@ -60,8 +59,6 @@ __all__ = [
     "Measure",
     "Problem",
     "RivalReport",
-    "SecondLabel",
-    "SecondLabelSection",
     "StepRow",
     "StepSection",
     "adaptation",
@@ -74,7 +71,6 @@ __all__ = [
     "grouped_folds",
     "held_out_apart",
     "read_data",
-    "read_second_labels",
     "render_evaluation",
     "training_labels",
     "without_reference",

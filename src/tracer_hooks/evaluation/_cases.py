@@ -8,33 +8,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from tracer_hooks.datasets import LoadedRecord
+from tracer_hooks.evaluation._report import Problem
 from tracer_hooks.schema import AgentFault, DecisiveStep, ErrorMode, LabeledTrajectory, RunOutcome, Trajectory
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """A record or an answer that was set apart."""
-
-    source: str
-    """Where it came from."""
-    reason: str
-    """What was wrong with it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SecondLabel:
-    """Label of one run by another team of labellers."""
-
-    file: str
-    """Name of the run's file."""
-    question: str | None = None
-    """The run's question, to tell files of the same name apart."""
-    agent: str
-    """The agent blamed for the root cause."""
-    step: int
-    """The root cause's step."""
-    every_step: tuple[int, ...] = ()
-    """Every step that this team found faulty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +38,6 @@ class Case:
     """Faulty agents and modes; None when this data set labels none."""
     faulty_steps: frozenset[int] = frozenset()
     """Every step that the label calls faulty, for data sets that label more than the decisive one."""
-    second: SecondLabel | None = None
-    """The same run's label by another team."""
 
     @property
     def outcome(self) -> RunOutcome:
@@ -97,7 +70,7 @@ class EvaluationData:
         return cls(dataset="trajectory", cases=tuple(make_case(record, group, "trajectory") for record in records))
 
 
-def make_case(record: LoadedRecord, group: str, dataset: str, second: SecondLabel | None = None) -> Case:
+def make_case(record: LoadedRecord, group: str, dataset: str) -> Case:
     """A case from a record that was read; the expected answer is taken out of its trajectory."""
     found = record.trajectory
     assert found is not None, "a record without a trajectory is a problem, not a case"
@@ -117,7 +90,6 @@ def make_case(record: LoadedRecord, group: str, dataset: str, second: SecondLabe
         gold_mode=None if decisive is None else decisive.error_mode,
         faults=_faults(label, dataset),
         faulty_steps=_faulty_steps(label),
-        second=second,
     )
 
 

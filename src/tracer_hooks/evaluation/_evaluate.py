@@ -9,20 +9,17 @@ import numpy as np
 from tracer_hooks._version import __version__
 from tracer_hooks.diagnosis import Attributor
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.evaluation._cases import Case, EvaluationData, Problem
+from tracer_hooks.evaluation._cases import Case, EvaluationData
 from tracer_hooks.evaluation._measures import Resampling
 from tracer_hooks.evaluation._methods import (
     Answer,
     EvaluatedMethod,
     EvaluationOptions,
     Progress,
-    as_found,
     ask,
     evaluated_methods,
-    outcome_withheld,
-    problems_of,
 )
-from tracer_hooks.evaluation._report import EvaluationReport, GroupReport, ProblemReport
+from tracer_hooks.evaluation._report import EvaluationReport, GroupReport, Problem
 from tracer_hooks.evaluation._scores import (
     DetectedRuns,
     Mask,
@@ -34,15 +31,12 @@ from tracer_hooks.evaluation._scores import (
     score_faults,
     score_guesses,
 )
-from tracer_hooks.evaluation._second_section import second_label_section
 from tracer_hooks.evaluation._sections import detection_section, fault_section, step_section
 from tracer_hooks.evaluation.baselines import fault_baselines, step_baselines
 from tracer_hooks.schema import RunOutcome
 
 POOLED = "all"
 """The group that holds the runs of all others."""
-_ONCE_AND_POOLED = 2
-"""Sections when one group has second labels: its own, and the same again for all."""
 
 
 def evaluate(
@@ -92,11 +86,8 @@ def evaluate(
         draws=options.draws,
         seed=options.seed,
         groups=tuple(work.groups()),
-        problems=tuple(  # a run is asked about more than once, and may fail alike each time
-            dict.fromkeys(
-                ProblemReport(source=one.source, reason=one.reason) for one in (*data.problems, *work.problems)
-            )
-        ),
+        # a run is asked about more than once, and may fail alike each time
+        problems=tuple(dict.fromkeys((*data.problems, *work.problems))),
         notes=(*data.notes, *([expected] if options.with_reference else [])),
     )
 
@@ -132,15 +123,9 @@ class _Work:
     def add_baselines(self) -> None:
         """Score what reads nothing."""
         if self._step_cases:
-            self._steps += [
-                ScoredSteps(name=row.name, reads=row.reads, scores=row.scores, guesses=row.guesses)
-                for row in step_baselines(self._step_cases)
-            ]
+            self._steps += step_baselines(self._step_cases)
         if self._fault_cases:
-            self._faults += [
-                ScoredFaults(name=row.name, reads="nothing", scores=row.scores)
-                for row in fault_baselines(self._fault_cases)
-            ]
+            self._faults += fault_baselines(self._fault_cases)
 
     def groups(self) -> list[GroupReport]:
         """The figures of each group and, when there are several, of all together."""
@@ -148,15 +133,15 @@ class _Work:
         masks = {name: np.array([case.group == name for case in self._cases], dtype=np.bool_) for name in names}
         if len(names) > 1:
             masks[POOLED] = np.ones(len(self._cases), dtype=np.bool_)
-        groups = [self._group(name, mask) for name, mask in masks.items()]
-        if sum(group.second_labels is not None for group in groups) == _ONCE_AND_POOLED:
-            groups[-1] = groups[-1].model_copy(update={"second_labels": None})
-        return groups
+        return [self._group(name, mask) for name, mask in masks.items()]
 
     def _ask(self, entrant: EvaluatedMethod, *, told: bool = False, withheld: bool = False) -> list[Answer]:
-        view = outcome_withheld if withheld else as_found
-        answers = ask(entrant, self._cases, view=view, told=told, progress=self._progress)
-        self.problems += problems_of(entrant, self._cases, answers)
+        answers = ask(entrant, self._cases, told=told, withheld=withheld, progress=self._progress)
+        self.problems += [
+            Problem(source=case.source, reason=f"attributor {entrant.name!r}: {answer.error}")
+            for case, answer in zip(self._cases, answers, strict=True)
+            if answer.error is not None
+        ]
         return answers
 
     def _score(self, entrant: EvaluatedMethod, answers: list[Answer], *, told: bool) -> None:
@@ -173,7 +158,6 @@ class _Work:
     def _group(self, name: str, mask: Mask) -> GroupReport:
         with_step, with_fault = mask[self._has_step], mask[self._has_fault]
         whole = self._resampling(self._cases, mask)
-        draws, seed = self._options.draws, self._options.seed
         return GroupReport(
             name=name,
             runs=int(mask.sum()),
@@ -183,7 +167,6 @@ class _Work:
                 self._fault_cases, self._faults, with_fault, self._resampling(self._fault_cases, with_fault)
             ),
             detection=detection_section(self._cases, self._detected, mask, whole),
-            second_labels=second_label_section(self._step_cases, self._steps, with_step.tolist(), draws, seed),
         )
 
     def _resampling(self, cases: Sequence[Case], mask: Mask) -> Resampling:

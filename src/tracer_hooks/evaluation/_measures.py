@@ -172,16 +172,9 @@ def calibrate(confidences: Sequence[float], right: Sequence[float]) -> Calibrati
     )
 
 
-def _bin(
-    number: int, said: np.ndarray[tuple[int], np.dtype[np.float64]], was: np.ndarray[tuple[int], np.dtype[np.float64]]
-) -> CalibrationBin:
-    return CalibrationBin(
-        low=number / BINS,
-        high=(number + 1) / BINS,
-        runs=len(said),
-        confidence=float(said.mean()) if len(said) else None,
-        accuracy=float(was.mean()) if len(was) else None,
-    )
+def _bin(number: int, said: Array, was: Array) -> CalibrationBin:
+    means = {"confidence": float(said.mean()), "accuracy": float(was.mean())} if len(said) else {}
+    return CalibrationBin(low=number / BINS, high=(number + 1) / BINS, runs=len(said), **means)
 
 
 Places = npt.NDArray[np.intp]

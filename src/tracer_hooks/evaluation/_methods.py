@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from tracer_hooks._folds import grouped_folds
 from tracer_hooks.diagnosis import Attributor, Fittable, diagnose_each
 from tracer_hooks.errors import ConfigError, MissingExtraError
-from tracer_hooks.evaluation._cases import Case, Problem
-from tracer_hooks.schema import Attribution, RunOutcome, Trajectory
+from tracer_hooks.evaluation._cases import Case
+from tracer_hooks.schema import Attribution, RunOutcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,33 +110,31 @@ class Answer:
         return None if found is None or found.abstained or found.agent is None else found
 
 
-def as_found(trajectory: Trajectory) -> Trajectory:
-    """The run with the outcome of the file."""
-    return trajectory
-
-
-def outcome_withheld(trajectory: Trajectory) -> Trajectory:
-    """The run as it looks to somebody who does not know how it ended."""
-    return trajectory.model_copy(update={"outcome": RunOutcome.UNKNOWN, "outcome_reason": None})
-
-
 def ask(
     entrant: EvaluatedMethod,
     cases: Sequence[Case],
     *,
-    view: Callable[[Trajectory], Trajectory] = as_found,
     told: bool = False,
+    withheld: bool = False,
     progress: Progress | None = None,
 ) -> list[Answer]:
     """One answer for each case; an attributor that fails on a run is recorded and the rest goes on.
+
+    Args:
+        entrant: Who is asked.
+        cases: About which runs.
+        told: Whether the expected answer is told.
+        withheld: Whether it is withheld how the runs ended.
+        progress: Told after each answer.
 
     Raises:
         MissingExtraError: The attributor needs something that is not installed.
         ConfigError: The attributor cannot work as it is configured.
     """
+    unknown = {"outcome": RunOutcome.UNKNOWN, "outcome_reason": None} if withheld else {}
     answers: list[Answer] = []
     for attributor, group in itertools.groupby(enumerate(cases), key=lambda one: entrant.attributor_for(one[0])):
-        asked = ((view(case.trajectory), case.reference if told else None) for _, case in group)
+        asked = ((case.trajectory.model_copy(update=unknown), case.reference if told else None) for _, case in group)
         began = time.perf_counter()
         for answer in diagnose_each(asked, attributor=attributor):
             if isinstance(answer, (MissingExtraError, ConfigError)):  # no run would fare better
@@ -151,12 +149,3 @@ def ask(
             if progress is not None:
                 progress(entrant.name, len(answers), len(cases))
     return answers
-
-
-def problems_of(entrant: EvaluatedMethod, cases: Sequence[Case], answers: Sequence[Answer]) -> list[Problem]:
-    """The runs that the attributor failed on."""
-    return [
-        Problem(source=case.source, reason=f"attributor {entrant.name!r}: {answer.error}")
-        for case, answer in zip(cases, answers, strict=True)
-        if answer.error is not None
-    ]

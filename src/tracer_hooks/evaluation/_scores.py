@@ -13,29 +13,16 @@ import numpy.typing as npt
 from tracer_hooks.evaluation._cases import Case, fold_name, resolve_name, speakers_of
 from tracer_hooks.evaluation._measures import Array, LabelCounts
 from tracer_hooks.evaluation._methods import Answer
-from tracer_hooks.evaluation._official import official_hits
 from tracer_hooks.evaluation._report import MethodCost
 from tracer_hooks.schema import Attribution, ErrorMode
 
 HITS = (1, 3, 5)
 TOLERANCES = (1, 3, 5)
-STEP_METRICS: Mapping[str, str] = {
-    "agent": "agent",
-    "step": "step",
-    "joint": "agent and step",
-    **{f"hit_{k}": f"step among the first {k} candidates" for k in HITS},
-    "mrr": "mean reciprocal rank of the step",
-    **{f"within_{k}": f"step within {k} of the labelled one" for k in TOLERANCES},
-    "answered": "answered",
-    "agent_answered": "agent, where answered",
-    "step_answered": "step, where answered",
-    "joint_answered": "agent and step, where answered",
-    "mode": "error mode",
-    "any_faulty_step": "step among all that are labelled faulty",
-    "official_agent": "agent, official substring scorer",
-    "official_step": "step, official substring scorer",
-}
-"""The figures for labelled steps, with what each says. But for those where answered, an abstention counts as wrong."""
+STEP_METRICS = (
+    *("agent", "step", "joint", *(f"hit_{k}" for k in HITS), "mrr", *(f"within_{k}" for k in TOLERANCES)),
+    *("answered", "agent_answered", "step_answered", "joint_answered", "mode", "any_faulty_step"),
+)
+"""The figures for labelled steps. But for those where answered, an abstention counts as wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,14 +66,12 @@ def score_guess(case: Case, guess: Guess | None) -> dict[str, float]:
     if guess is None:
         agent = step = joint = 0.0
         rank, distance = math.inf, math.inf
-        official = (False, False)
     else:
         agent = float(fold_name(guess.agent) == fold_name(gold))
         step = float(case.gold_step is not None and guess.step == case.gold_step)
         joint = agent * step
         rank = guess.ranking.index(case.gold_step) + 1 if case.gold_step in guess.ranking else math.inf
         distance = math.inf if guess.step is None or case.gold_step is None else abs(guess.step - case.gold_step)
-        official = official_hits(guess.agent, guess.step, gold, case.gold_step)
     answered = guess is not None
     return {
         "agent": agent,
@@ -99,8 +84,6 @@ def score_guess(case: Case, guess: Guess | None) -> dict[str, float]:
         **_where(answered, agent_answered=agent, step_answered=step, joint_answered=joint),
         **_where(case.gold_mode is not None, mode=float(guess is not None and guess.mode is case.gold_mode)),
         **_where(bool(case.faulty_steps), any_faulty_step=float(guess is not None and guess.step in case.faulty_steps)),
-        "official_agent": float(official[0]),
-        "official_step": float(official[1]),
     }
 
 
@@ -119,12 +102,9 @@ def _where(applies: bool, **figures: float) -> dict[str, float]:
 
 
 LEVELS = ("pair", "agent", "mode")
-NAMINGS: Mapping[str, str] = {
-    "exact": "names as they are spelled",
-    "normalised": "names without case, spaces and signs",
-    "roster": "normalised, and a running number behind a label dropped when that makes it a speaker of the run",
-}
-"""How names are compared. ``exact`` is the scorer that Aegis was published with."""
+NAMINGS = ("exact", "normalised", "roster")
+"""How names are compared: as they are spelled, as Aegis scores; without case, spaces and signs; and the same with a
+running number behind a label dropped when that makes it a speaker of the run."""
 Pair = tuple[str, ErrorMode]
 
 

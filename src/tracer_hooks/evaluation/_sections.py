@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -61,16 +60,24 @@ def step_section(
 
 def _step_row(row: ScoredSteps, mask: Mask, lengths: Array, resampling: Resampling) -> StepRow:
     scores = {name: values[mask] for name, values in row.scores.items()}
-    measures = {name: resampling.mean(scores[name]) for name in STEP_METRICS}
     return StepRow(
-        name=row.name,
-        reads=row.reads,
-        told_reference=row.told,
-        measures={name: figure for name, figure in measures.items() if figure is not None},
+        **_shared(row, mask, ((name, resampling.mean(scores[name])) for name in STEP_METRICS)),
         by_length=tuple(_by_length(scores, lengths, resampling)),
         calibration=_calibration(row, mask),
-        cost=None if row.answers is None else cost_of(chosen_rows(row.answers, mask)),
     )
+
+
+def _shared(
+    row: ScoredSteps | ScoredFaults, mask: Mask, measures: Iterable[tuple[str, Measure | None]]
+) -> dict[str, Any]:
+    """The fields of a row in any table."""
+    return {
+        "name": row.name,
+        "reads": row.reads,
+        "told_reference": row.told,
+        "measures": {name: figure for name, figure in measures if figure is not None},
+        "cost": None if row.answers is None else cost_of(chosen_rows(row.answers, mask)),
+    }
 
 
 def _by_length(scores: dict[str, Array], lengths: Array, resampling: Resampling) -> Iterator[LengthRow]:
@@ -116,15 +123,6 @@ def _comparisons(
 
 
 _NAMED = "normalised"
-FAULT_METRICS: Mapping[str, str] = {
-    **{f"{level}_micro": f"{level}, micro-F1" for level in LEVELS},
-    **{f"{level}_macro": f"{level}, macro-F1" for level in LEVELS},
-    "auc": "faulty against other speakers within a run, area under the ROC curve",
-    "answered": "somebody is blamed",
-    **{f"{level}_{mean}_{how}": f"{level}, {mean}-F1, {NAMINGS[how]}" for how in ("exact", "roster")
-       for mean in ("micro", "macro") for level in LEVELS},
-}  # fmt: skip
-"""The figures for labelled faults, with what each says. Without further words names are normalised."""
 COMPARED = ("pair_micro", "agent_micro", "mode_micro", "auc")
 
 
@@ -139,32 +137,20 @@ def fault_section(
         runs=int(mask.sum()),
         questions=resampling.clusters,
         classes={level: known[level, _NAMED].within(mask).labelled for level in LEVELS},
-        rows=tuple(_fault_row(row, mask, resampling) for row in rows),
+        rows=tuple(FaultRow(**_shared(row, mask, _measured(row.scores, mask, resampling))) for row in rows),
         comparisons=tuple(_fault_comparisons(rows, mask, resampling)),
     )
 
 
-def _fault_row(row: ScoredFaults, mask: Mask, resampling: Resampling) -> FaultRow:
-    measures = {name: make(row.scores, mask, resampling) for name, make in _figures().items()}
-    return FaultRow(
-        name=row.name,
-        reads=row.reads,
-        told_reference=row.told,
-        measures={name: figure for name, figure in measures.items() if figure is not None},
-        cost=None if row.answers is None else cost_of(chosen_rows(row.answers, mask)),
-    )
-
-
-def _figures() -> dict[str, Callable[[FaultScores, Mask, Resampling], Measure | None]]:
-    found: dict[str, Callable[[FaultScores, Mask, Resampling], Measure | None]] = {}
+def _measured(scores: FaultScores, mask: Mask, resampling: Resampling) -> Iterator[tuple[str, Measure | None]]:
+    """Figures by name; without further words names are normalised."""
     for how in NAMINGS:
         ending = "" if how == _NAMED else f"_{how}"
         for level in LEVELS:
-            found[f"{level}_micro{ending}"] = partial(_micro, level, how)
-            found[f"{level}_macro{ending}"] = partial(_macro, level, how)
-    found["auc"] = lambda scores, mask, resampling: resampling.mean(scores.auc[mask])
-    found["answered"] = lambda scores, mask, resampling: resampling.mean(scores.answered[mask])
-    return {name: found[name] for name in FAULT_METRICS}
+            yield f"{level}_micro{ending}", _micro(level, how, scores, mask, resampling)
+            yield f"{level}_macro{ending}", _macro(level, how, scores, mask, resampling)
+    yield "auc", resampling.mean(scores.auc[mask])
+    yield "answered", resampling.mean(scores.answered[mask])
 
 
 def _micro(level: str, how: str, scores: FaultScores, mask: Mask, resampling: Resampling) -> Measure | None:

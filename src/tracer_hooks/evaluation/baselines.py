@@ -6,15 +6,11 @@ import functools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tracer_hooks.evaluation._architecture import architecture_of
 from tracer_hooks.evaluation._cases import Case, fold_name, is_person, is_terminal, resolve_name, speakers_of
-from tracer_hooks.evaluation._measures import Array
-from tracer_hooks.evaluation._official import official_hits
 from tracer_hooks.evaluation._scores import (
     HITS,
     LEVELS,
@@ -23,6 +19,8 @@ from tracer_hooks.evaluation._scores import (
     FaultGuess,
     FaultScores,
     Guess,
+    ScoredFaults,
+    ScoredSteps,
     as_arrays,
     score_faults,
     score_guesses,
@@ -30,8 +28,6 @@ from tracer_hooks.evaluation._scores import (
 from tracer_hooks.schema import ErrorMode, Trajectory
 
 __all__ = [
-    "FaultBaseline",
-    "StepBaseline",
     "agent_prior",
     "before_error_marker",
     "best_constant_step",
@@ -90,8 +86,7 @@ def random_step(case: Case) -> dict[str, float]:
     count = len(steps)
     if not count:
         return {"agent": 0.0, "step": 0.0, "joint": 0.0, "answered": 0.0}
-    names = {step.agent for step in steps}
-    folded = {fold_name(name) for name in names}
+    folded = {fold_name(step.agent) for step in steps}
     is_there = gold is not None
     agent = (fold_name(wanted) in folded) / len(folded)
     step = is_there / count
@@ -111,8 +106,6 @@ def random_step(case: Case) -> dict[str, float]:
         "step_answered": step,
         "joint_answered": joint,
         **({"any_faulty_step": len(case.faulty_steps) / count} if case.faulty_steps else {}),
-        "official_agent": sum(official_hits(name, 0, wanted, None)[0] for name in names) / len(names),
-        "official_step": sum(official_hits("x", k, "", gold)[1] for k in range(count)) / count,
     }
 
 
@@ -208,24 +201,10 @@ _FITTED: dict[str, Callable[[Sequence[Case]], list[Guess | None]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepBaseline:
-    """One such row."""
-
-    name: str
-    """What it does."""
-    reads: str
-    """``"nothing"``, or ``"error markers"``."""
-    scores: dict[str, Array]
-    """One array a figure, in the order of the runs."""
-    guesses: list[Guess | None] | None
-    """Its answers; None for chance, which has only expectations."""
-
-
-def step_baselines(cases: Sequence[Case]) -> list[StepBaseline]:
+def step_baselines(cases: Sequence[Case]) -> list[ScoredSteps]:
     """Every row, scored on these runs; priors are fitted within each group."""
     chance = as_arrays([random_step(case) for case in cases])
-    rows = [StepBaseline(name="random, exact expectation", reads=NOTHING, scores=chance, guesses=None)]
+    rows = [ScoredSteps(name="random, exact expectation", reads=NOTHING, scores=chance)]
     for name, fitted in _FITTED.items():
         rows.append(_row(name, NOTHING, cases, _by_group(cases, fitted)))
     for name, choose in _PLAIN.items():
@@ -234,8 +213,8 @@ def step_baselines(cases: Sequence[Case]) -> list[StepBaseline]:
     return [*rows, _row("before the first error marker, else step 1", MARKERS, cases, marked)]
 
 
-def _row(name: str, reads: str, cases: Sequence[Case], guesses: list[Guess | None]) -> StepBaseline:
-    return StepBaseline(name=name, reads=reads, scores=score_guesses(cases, guesses), guesses=guesses)
+def _row(name: str, reads: str, cases: Sequence[Case], guesses: list[Guess | None]) -> ScoredSteps:
+    return ScoredSteps(name=name, reads=reads, scores=score_guesses(cases, guesses), guesses=guesses)
 
 
 def _by_group(cases: Sequence[Case], fitted: Callable[[Sequence[Case]], list[Guess | None]]) -> list[Guess | None]:
@@ -247,7 +226,7 @@ def _by_group(cases: Sequence[Case], fitted: Callable[[Sequence[Case]], list[Gue
 
 
 _ENOUGH = 20
-"""Runs of other questions that a roster needs; below that its architecture's runs are counted."""
+"""Runs of other questions that a roster needs; below that its group's runs are counted."""
 _Label = tuple[str | None, ErrorMode | None]
 """An agent, a mode, or both as a pair."""
 
@@ -259,16 +238,19 @@ _RUN: _Label = (None, None)
 def roster_prior(cases: Sequence[Case]) -> list[FaultGuess]:
     """Blames every agent, pair and mode that is labelled often enough in runs of other questions with the same roster.
 
-    A roster is the set of those who speak; one with fewer than 20 other runs is replaced by its architecture. What is
-    often enough is, for each architecture, one threshold for agents, one for pairs and one for modes, chosen for the
-    best micro-F1 *on these very runs*: as generous as it can be. Agents are ranked by how often they are labelled.
+    A roster is the set of those who speak; one with fewer than 20 other runs is replaced by its group. What is often
+    enough is, for each group, one threshold for agents, one for pairs and one for modes, chosen for the best micro-F1
+    *on these very runs*: as generous as it can be. Agents are ranked by how often they are labelled.
     """
-    labels, teams = [_labels(case) for case in cases], [architecture_of(case.trajectory) for case in cases]
-    shares = _shares(cases, labels, teams)
-    least = {team: _thresholds(shares, labels, [one == team for one in teams]) for team in set(teams)}
+    labels = [_labels(case) for case in cases]
+    shares = _shares(cases, labels)
+    groups = {case.group for case in cases}
+    least = {group: _thresholds(shares, labels, [case.group == group for case in cases]) for group in groups}
     return [
-        _guess({label: share for label, share in one.items() if share > 0}, least[team], speakers_of(case.trajectory))
-        for case, one, team in zip(cases, shares, teams, strict=True)
+        _guess(
+            {label: share for label, share in one.items() if share > 0}, least[case.group], speakers_of(case.trajectory)
+        )
+        for case, one in zip(cases, shares, strict=True)
     ]
 
 
@@ -279,21 +261,19 @@ def _labels(case: Case) -> frozenset[_Label]:
     return frozenset([*((one.agent, None) for one in faults), *pairs, *((None, mode) for mode in modes)])
 
 
-def _shares(
-    cases: Sequence[Case], labels: Sequence[frozenset[_Label]], teams: Sequence[str]
-) -> list[dict[_Label, float]]:
+def _shares(cases: Sequence[Case], labels: Sequence[frozenset[_Label]]) -> list[dict[_Label, float]]:
     by_roster: defaultdict[frozenset[str], _HeldOut] = defaultdict(_HeldOut)
-    by_team: defaultdict[str, _HeldOut] = defaultdict(_HeldOut)
+    by_group: defaultdict[str, _HeldOut] = defaultdict(_HeldOut)
     rosters = [frozenset(speakers_of(case.trajectory)) for case in cases]
-    for case, roster, team, found in zip(cases, rosters, teams, labels, strict=True):
+    for case, roster, found in zip(cases, rosters, labels, strict=True):
         for label in (_RUN, *found):
             by_roster[roster].add(case.question, label)
-            by_team[team].add(case.question, label)
+            by_group[case.group].add(case.question, label)
     shares = []
-    for case, roster, team in zip(cases, rosters, teams, strict=True):
+    for case, roster in zip(cases, rosters, strict=True):
         counts = by_roster[roster].without(case.question)
         if counts[_RUN] < _ENOUGH:
-            counts = by_team[team].without(case.question)
+            counts = by_group[case.group].without(case.question)
         runs = counts.pop(_RUN)
         shares.append({label: count / runs for label, count in counts.items()} if runs else {})
     return shares
@@ -346,25 +326,14 @@ def _guess(shares: Mapping[_Label, float], least: Mapping[str, float], speakers:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FaultBaseline:
-    """One such row."""
-
-    name: str
-    """What it does."""
-    scores: FaultScores
-    """Its counts, in the order of the runs."""
-
-
-def fault_baselines(cases: Sequence[Case]) -> list[FaultBaseline]:
+def fault_baselines(cases: Sequence[Case]) -> list[ScoredFaults]:
     """Every row, scored on these runs."""
-    return [
-        FaultBaseline(name="random speaker and mode, exact expectation", scores=random_fault(cases)),
-        FaultBaseline(
-            name="every speaker, every mode", scores=score_faults(cases, [every_agent_and_mode(one) for one in cases])
-        ),
-        FaultBaseline(name="roster prior", scores=score_faults(cases, roster_prior(cases))),
-    ]
+    rows = {
+        "random speaker and mode, exact expectation": random_fault(cases),
+        "every speaker, every mode": score_faults(cases, [every_agent_and_mode(one) for one in cases]),
+        "roster prior": score_faults(cases, roster_prior(cases)),
+    }
+    return [ScoredFaults(name=name, reads=NOTHING, scores=scores) for name, scores in rows.items()]
 
 
 def every_agent_and_mode(case: Case) -> FaultGuess:

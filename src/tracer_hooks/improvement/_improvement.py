@@ -13,7 +13,7 @@ from pydantic import Field
 from tracer_hooks.budget import CostCap
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.improvement._acceptance import AcceptanceRule
-from tracer_hooks.improvement._prompt_search import Selector
+from tracer_hooks.improvement._prompt_search import SearchOptions
 from tracer_hooks.improvement._prompt_writer import PromptWriter
 from tracer_hooks.repairs import FeedbackMode
 from tracer_hooks.schema import Json, Record, Text, Usage
@@ -143,15 +143,9 @@ class Improvement(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImproveOptions:
-    """Options of an improvement of prompts."""
+class ImproveOptions(SearchOptions):
+    """Options of an improvement of prompts; the search's runs include those of the baseline."""
 
-    metric_calls: int = 200
-    """Runs of the team that the search may take, those of the baseline included."""
-    minibatch: int = 6
-    """Tasks on which new prompts are first compared with those that they were made from."""
-    selector: Selector = "blame"
-    """Whose instructions are rewritten next: agents by the blame for the failures, or each in turn."""
     writer: Literal["rewriter", "gepa"] | PromptWriter = "rewriter"
     """Who writes: our rewriter, GEPA's own proposal, or an object."""
     agents: tuple[str, ...] = ()
@@ -166,8 +160,6 @@ class ImproveOptions:
     """What it may cost in all, earlier sessions of the same job included."""
     workers: int = 4
     """Runs that go on at the same time."""
-    seed: int = 0
-    """Of every random choice."""
 
     def __post_init__(self) -> None:
         for name, least in (("metric_calls", 1), ("minibatch", 1), ("workers", 1)):

@@ -22,8 +22,8 @@ from tracer_hooks.improvement._improvement import (
     Outcome,
     PhaseCounter,
 )
-from tracer_hooks.improvement._plan import ImprovePlan, JournaledChat, Split
-from tracer_hooks.improvement._prompt_search import SearchOptions, blame_mass, search_prompts
+from tracer_hooks.improvement._plan import JournaledChat, Split, expect_plan, plan_digest
+from tracer_hooks.improvement._prompt_search import blame_mass, search_prompts
 from tracer_hooks.improvement._prompt_writer import GepaWriter, JudgedRun, PromptWriter
 from tracer_hooks.improvement._rewriter import LLMRewriter
 from tracer_hooks.improvement._team_trials import EarlierRuns, PromptedTeam, TeamTrials, TrialOptions
@@ -43,16 +43,7 @@ _FEWEST_FAILURES = 3
 class Improver:
     """Improves the prompts of one team; what was done is kept in a folder, and the same job goes on.
 
-    Args:
-        target: A factory that builds the team, best with a parameter ``prompts``; a team; or a function of the task.
-        tasks: What the team is asked.
-        chat: Asks the language model that writes instructions.
-        check: Decides whether a run succeeded; default what the team was hooked with, else the tasks' references.
-        folder: Where the journal and the result are kept.
-        store: The run store's file, in which prompts are kept; default the usual one.
-        from_store: Whether the failures of the team's stored runs propose, in the place of runs on the tasks.
-        options: How.
-        on_progress: Told of every run.
+    The arguments are those of :func:`improve`; not even the first run is made before :meth:`estimate` or :meth:`run`.
 
     Raises:
         ConfigError: There are too few tasks, or nothing says whether a run succeeded.
@@ -77,7 +68,8 @@ class Improver:
         self.folder = folder
         self.split = Split.of(tasks, seed=self.options.seed)
         self.spending = Spending(self.options.cap)
-        self._expect_enough_calls(known=not from_store)
+        read, compare = map(len, self.split.halves())
+        self.options.expect_enough_calls(read, compare, known=0 if from_store else read)
         self._journal = Journal(folder)
         self._chat = JournaledChat(chat, self._journal, self.spending)
         self._writer = self._made_writer()
@@ -87,7 +79,7 @@ class Improver:
         self._store_path = store
         self._from_store = from_store
         self._given: tuple[JudgedRun, ...] = ()
-        self._plan = ImprovePlan(folder, self.split, self.options, self._writer.name, from_store=from_store)
+        self._plan = plan_digest(self.split, self.options, self._writer.name, from_store=from_store)
         self._counter = PhaseCounter(on_progress)
         self._found = ImprovementState()
         self._trial_options = TrialOptions(
@@ -96,18 +88,6 @@ class Improver:
             workers=self.options.workers,
         )
         self._by_phase: dict[ImprovePhase, TeamTrials] = {}
-
-    def _expect_enough_calls(self, *, known: bool) -> None:
-        """Refuse at once what the search would refuse after the first runs."""
-        read, compare = self.split.halves()
-        options, before = self.options, len(read) if known else 0
-        needed = before + 2 * (len(compare) + min(options.minibatch, len(read)))
-        if options.metric_calls < needed:
-            raise ConfigError(
-                f"metric_calls is {options.metric_calls!r}, expected at least {needed} for {len(read) + len(compare)} "
-                "tasks that propose: they are run once, and each candidate is run on half of them. Raise "
-                "--metric-calls, or give fewer tasks"
-            )
 
     # --- before ----------------------------------------------------------------------------------------------------
     def estimate(self, *, probes: int = 2) -> ImproveEstimate:
@@ -124,7 +104,7 @@ class Improver:
         if not probes:
             return ImproveEstimate(runs=runs, tasks=tasks)
         with self._journal.held():
-            self._plan.expect(self._journal)
+            expect_plan(self._journal, self._plan, self.folder)
             self._look_at_team()
             known = self._trials(ImprovePhase.BASELINE, probes).run(self.split.propose[:probes], self._found.old)
         mean = sum((run.usage for run in known), Usage()).total // len(known)
@@ -149,7 +129,8 @@ class Improver:
             StoreError: The store of prompts cannot be used.
         """
         with self._journal.held():
-            self._plan.keep(self._journal)
+            expect_plan(self._journal, self._plan, self.folder)
+            self._journal.add("plan", {"digest": self._plan})
             try:
                 outcome, reason = self._course()
             except BudgetSpentError as error:
@@ -169,7 +150,11 @@ class Improver:
         found.blame = blame_mass(failures, list(found.old))
         found.provenance = self._provenance(failures)
         if len(failures) < _FEWEST_FAILURES:
-            return "nothing to improve", _too_few(len(failures), len(found.baseline) or len(self._given))
+            runs = len(found.baseline) or len(self._given)
+            return "nothing to improve", (
+                f"{len(failures)} of {runs} runs failed, and at least {_FEWEST_FAILURES} failures are needed to learn "
+                "from; add tasks that are harder for the team"
+            )
         if not any(found.blame.values()):
             return "nothing to improve", "no diagnosis blames an agent whose instructions are known"
         best = self._search()
@@ -206,7 +191,7 @@ class Improver:
     def _parent(self, own: Mapping[str, str]) -> PromptVersion | None:
         """The version whose prompts the team has at the start of the job; it is kept, since later ones may come."""
         if "parent" not in self._journal:
-            with self._store() as store:
+            with PromptStore(self._store_path) as store:
                 current = store.current(self._found.team)
             changed = [agent for agent, text in current.own.items() if own.get(agent) != text] if current else []
             number = current.number if current is not None else None
@@ -223,7 +208,7 @@ class Improver:
         self._found.notes.append(
             f"version {number} of the prompts is in use: the team is run with it, and new prompts are compared with it"
         )
-        with self._store() as store:
+        with PromptStore(self._store_path) as store:
             return store.get(self._found.team, int(number))
 
     def _look_at_earlier_runs(self) -> None:
@@ -251,12 +236,7 @@ class Improver:
             self.split.halves(),
             trials,
             self._writer,
-            SearchOptions(
-                metric_calls=options.metric_calls,
-                minibatch=options.minibatch,
-                selector=options.selector,
-                seed=options.seed,
-            ),
+            options,
             known=found.baseline,
             shown=self._given,
             on_event=lambda said: self._counter.say(ImprovePhase.SEARCH, said),
@@ -290,11 +270,9 @@ class Improver:
         told = {**found.present, **best}
         found.texts = {agent: text for agent, text in told.items() if text != found.own[agent]}
         if not found.texts:
-            return (
-                "nothing found",
-                "the best prompts are the team's own; tracer-hooks prompts rollback goes back to them",
-            )
-        with self._store() as store:
+            own = "the best prompts are the team's own; tracer-hooks prompts rollback goes back to them"
+            return "nothing found", own
+        with PromptStore(self._store_path) as store:
             found.outcome, found.reason = self._decided(store, told)
         self._run_unused(told)
         return found.outcome, found.reason
@@ -329,9 +307,9 @@ class Improver:
     # --- details ---------------------------------------------------------------------------------------------------
     def _made_writer(self) -> PromptWriter:
         chosen = self.options.writer
-        if isinstance(chosen, str):
-            return GepaWriter(self._chat) if chosen == "gepa" else LLMRewriter(self._chat)
-        return chosen
+        if not isinstance(chosen, str):
+            return chosen
+        return GepaWriter(self._chat) if chosen == "gepa" else LLMRewriter(self._chat)
 
     def _trials(self, phase: ImprovePhase, total: int) -> TeamTrials:
         """The runs of a phase; those of the baseline are the same however often they are asked for."""
@@ -348,9 +326,6 @@ class Improver:
         self._counter.expect(phase, total)
         return self._by_phase[phase]
 
-    def _store(self) -> PromptStore:
-        return PromptStore(self._store_path)
-
     def _provenance(self, failures: Sequence[JudgedRun]) -> dict[str, Json]:
         """Provenance of the prompts, for those who look at them later."""
         return {
@@ -364,13 +339,6 @@ class Improver:
             "from_store": self._from_store,
             "job": str(self.folder),
         }
-
-
-def _too_few(failures: int, runs: int) -> str:
-    return (
-        f"{failures} of {runs} runs failed, and at least {_FEWEST_FAILURES} failures are needed to learn from; add "
-        "tasks that are harder for the team"
-    )
 
 
 def improve(

@@ -83,37 +83,29 @@ def digest(value: Any, length: int = 64) -> str:
     return hashlib.sha256(json.dumps(value).encode("utf-8", "surrogatepass")).hexdigest()[:length]
 
 
-class ImprovePlan:
-    """The part of a job that may not change from one session to the next."""
-
-    def __init__(self, folder: Path, split: Split, options: ImproveOptions, writer: str, *, from_store: bool) -> None:
-        self._folder = folder
-        rule = {name: value for name, value in asdict(options.rule).items() if name != "most_pairs"}
-        tasks = [[task.suite, task.id, task.text, task.reference] for part in split.parts for task in part]
-        plan = {
-            "tasks": tasks,
+def plan_digest(split: Split, options: ImproveOptions, writer: str, *, from_store: bool) -> str:
+    """Digest of what may not change from one session of a job to the next."""
+    return digest(
+        {
+            "tasks": [[task.suite, task.id, task.text, task.reference] for part in split.parts for task in part],
             "options": [options.metric_calls, options.minibatch, options.selector, writer],
             "more": [options.seed, list(options.agents), from_store, options.attributor, options.feedback],
-            "rule": rule,
+            "rule": {name: value for name, value in asdict(options.rule).items() if name != "most_pairs"},
         }
-        self._digest = digest(plan)
+    )
 
-    def keep(self, journal: Journal) -> None:
-        """Note what the folder is for; see :meth:`expect`."""
-        self.expect(journal)
-        journal.add("plan", {"digest": self._digest})
 
-    def expect(self, journal: Journal) -> None:
-        """Refuse a folder that was begun for something else.
+def expect_plan(journal: Journal, plan: str, folder: Path) -> None:
+    """Refuse a folder that was begun for something else.
 
-        Raises:
-            ConfigError: It holds a job with other tasks or options.
-        """
-        if "plan" in journal and journal["plan"]["digest"] != self._digest:
-            raise ConfigError(
-                f"{str(self._folder)!r} holds an improvement with other tasks or options; only limits, workers and the "
-                "number of pairs may change. Take another folder with --out DIR"
-            )
+    Raises:
+        ConfigError: It holds a job with other tasks or options.
+    """
+    if "plan" in journal and journal["plan"]["digest"] != plan:
+        raise ConfigError(
+            f"{str(folder)!r} holds an improvement with other tasks or options; only limits, workers and the number of "
+            "pairs may change. Take another folder with --out DIR"
+        )
 
 
 class JournaledChat:

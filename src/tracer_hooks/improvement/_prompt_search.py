@@ -242,9 +242,28 @@ class SearchOptions:
     minibatch: int = 6
     """Tasks on which a candidate is first compared with what it was made from."""
     selector: Selector = "blame"
-    """Whose instructions are rewritten next."""
+    """Whose instructions are rewritten next: agents by the blame for the failures, or each in turn."""
     seed: int = 0
     """Of every random choice."""
+
+    def expect_enough_calls(self, read: int, compare: int, *, known: int) -> None:
+        """Make sure that the runs that may be made are enough for one round.
+
+        Args:
+            read: How many tasks' failures are read.
+            compare: On how many tasks candidates are compared.
+            known: How many runs are made before the search, and count.
+
+        Raises:
+            ConfigError: They are not.
+        """
+        needed = known + 2 * (compare + min(self.minibatch, read))
+        if self.metric_calls < needed:
+            raise ConfigError(
+                f"metric_calls is {self.metric_calls!r}, expected at least {needed} for {read + compare} tasks that "
+                "propose: they are run once, and each candidate is run on half of them. Raise --metric-calls, or give "
+                "fewer tasks"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -309,14 +328,7 @@ class _Ledger:
 
 
 class _Stop:
-    """Ends the search: when another round might take more runs than are left, nobody writes any more, or all is right.
-
-    Args:
-        adapter: Knows whether the writer still writes.
-        calls: Runs that the search may take.
-        before: Runs that were made before it, and count.
-        round_: Runs that one round takes at most.
-    """
+    """Ends the search: another round might take more runs than are left, nobody writes any more, or all is right."""
 
     def __init__(self, adapter: TeamAdapter, calls: int, before: int, round_: int) -> None:
         self.reason = ""
@@ -367,12 +379,7 @@ def search_prompts(
         ConfigError: The runs are too few for a single round.
         BudgetSpentError: What it may cost was spent before the first candidate was run on all comparing tasks.
     """
-    needed = len(known) + 2 * (len(tasks[1]) + min(options.minibatch, len(tasks[0])))
-    if options.metric_calls < needed:
-        raise ConfigError(
-            f"metric_calls is {options.metric_calls!r}, expected at least {needed}: {len(known)} runs were made "
-            f"before, and one round takes the other {needed - len(known)}"
-        )
+    options.expect_enough_calls(len(tasks[0]), len(tasks[1]), known=len(known))
     gepa = require("gepa", extra="improve", feature="Improving prompts")
     readable = {task.id for task in tasks[0]} | {run.task for run in shown}
     adapter = TeamAdapter(trials, writer, own, readable)

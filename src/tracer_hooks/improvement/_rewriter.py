@@ -124,11 +124,6 @@ def apply_edits(text: str, edits: Sequence[PromptEdit], tools: Iterable[str] = (
 
     A fixed sentence stays; one with a placeholder, marker or name of a tool stays unless the new one has it, too. What
     is said already is not added again. New sentences stand before the fixed ones at the end.
-
-    Args:
-        text: The instructions.
-        edits: What a model has written.
-        tools: Names of the agent's tools.
     """
     sentences, names = sentences_of(text), tuple(tools)
     new = {place: sentence.text for place, sentence in enumerate(sentences)}

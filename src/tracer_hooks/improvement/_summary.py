@@ -42,7 +42,7 @@ def summarize(found: Improvement, *, next_steps: Sequence[str] = ()) -> ReportIm
         badge=badge,
         reason=_reason(found),
         notes=found.notes,
-        parts=tuple((_PARTS[name][0], count, _PARTS[name][1]) for name, count in _split_words(found)),
+        parts=tuple((done, found.tasks[name], why) for name, (done, why) in _PARTS.items() if found.tasks.get(name)),
         baseline=_baseline(found),
         blame=tuple(sorted(found.blame.items(), key=lambda share: -share[1])) if any(found.blame.values()) else (),
         prompts=tuple(changed(found)),
@@ -85,17 +85,14 @@ def grouped(refused: Sequence[RefusedVersion]) -> Iterator[ReportRefused]:
 
 def _heading(found: Improvement) -> str:
     version = f"version {found.version}"
-    if found.outcome == "accepted":
-        return f"The new prompts are accepted, as {version}."
-    if found.outcome == "rejected":
-        return f"The new prompts ({version}) are rejected."
-    if found.outcome == "on trial":
-        return f"It is not decided yet whether the new prompts are better: {version} stays on trial."
-    if found.outcome == "nothing found":
-        return "No better prompts were found."
-    if found.outcome == "nothing to improve":
-        return "There is nothing to improve from these failures."
-    return "Broken off before better prompts were found."
+    return {
+        "accepted": f"The new prompts are accepted, as {version}.",
+        "rejected": f"The new prompts ({version}) are rejected.",
+        "on trial": f"It is not decided yet whether the new prompts are better: {version} stays on trial.",
+        "nothing found": "No better prompts were found.",
+        "nothing to improve": "There is nothing to improve from these failures.",
+        "stopped": "Broken off before better prompts were found.",
+    }[found.outcome]
 
 
 def _reason(found: Improvement) -> str:
@@ -108,12 +105,6 @@ def _reason(found: Improvement) -> str:
 def _sentence(text: str) -> str:
     text = text.strip()
     return text if not text else text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
-
-
-def _split_words(found: Improvement) -> Iterator[tuple[str, int]]:
-    for name in _PARTS:
-        if found.tasks.get(name):
-            yield name, found.tasks[name]
 
 
 def _baseline(found: Improvement) -> str:

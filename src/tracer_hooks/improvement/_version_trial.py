@@ -69,10 +69,6 @@ class TrialOfVersion:
     def decide(self, accept: Sequence[SuiteTask], passed: Sequence[SuiteTask]) -> Decision:
         """Run pairs until the test has decided, or may not go on.
 
-        Args:
-            accept: Tasks that did not propose the prompts.
-            passed: Tasks that passed before.
-
         Raises:
             BudgetSpentError: What it may cost is spent; the pairs so far are in :attr:`pairs`.
         """
@@ -211,14 +207,7 @@ _UNIT = "version"
 
 @dataclass(frozen=True, kw_only=True)
 class StoredVersion:
-    """One version, and the trial that decides on it.
-
-    Attributes:
-        store: Where it is kept.
-        version: It, as it was at the beginning of this session.
-        trials: Runs the team.
-        trial: What is decided by.
-    """
+    """One version, and the trial that decides on it."""
 
     store: PromptStore
     version: PromptVersion
@@ -246,9 +235,9 @@ class StoredVersion:
 
     def _settled(self, decision: Decision, test: AcceptanceTest) -> tuple[Outcome, str]:
         if decision is Decision.ACCEPT:
-            team, number = self.version.team, self.version.number
+            version, evidence = self.version, dict(test.evidence)
             try:
-                self.store.accept(team, number, reason=test.reason, evidence=dict(test.evidence))
+                self.store.accept(version.team, version.number, reason=test.reason, evidence=evidence)
             except StoreError as error:
                 return self._not_accepted(test, error)
             return "accepted", test.reason
@@ -294,11 +283,9 @@ class StoredVersion:
         if version.state is PromptState.ACCEPTED:
             return "accepted", version.reason
         why = version.reason or "no reason was given"
-        was_accepted = version.accepted_at is not None
-        own = why == self.trial.test.reason
-        if own:
+        if why == self.trial.test.reason:
             return "rejected", why
-        when = "after it was accepted" if was_accepted else "while it was on trial"
+        when = "while it was on trial" if version.accepted_at is None else "after it was accepted"
         return "rejected", f"Version {version.number} was rolled back {when}: {why}"
 
     def _is_open(self) -> bool:

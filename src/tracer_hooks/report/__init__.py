@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from tracer_hooks.report._improvement import write_improvement as write_improvement
     from tracer_hooks.report._page import IndexEntry as IndexEntry
     from tracer_hooks.report._page import asset as asset
+    from tracer_hooks.report._page import environment as environment
     from tracer_hooks.report._page import render_html as render_html
     from tracer_hooks.report._page import write_html as write_html
     from tracer_hooks.report._page import write_index as write_index
+    from tracer_hooks.report._page import write_page as write_page
     from tracer_hooks.report._trials import ReportAttempt as ReportAttempt
     from tracer_hooks.report._trials import ReportRun as ReportRun
     from tracer_hooks.report._trials import repair_line as repair_line

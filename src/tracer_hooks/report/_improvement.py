@@ -124,7 +124,7 @@ def render_improvement(found: ReportImprovement) -> str:
                 dict(agent=one_line(agent, 120), diff=prompt_diff(before, after))
                 for agent, before, after in found.prompts
             ],
-            plots=[_evidence_plot(found.pairs, found.needed), _mean_plot(found.pairs)] if found.pairs else [],
+            plot=_evidence_plot(found.pairs, found.needed) if found.pairs else None,
             refused=[_refused_view(one) for one in found.refused[:_MOST_REFUSED]],
             left_out=max(0, len(found.refused) - _MOST_REFUSED),
             provenance=[(one_line(name, 80), one_line(value, 600)) for name, value in found.provenance],
@@ -155,62 +155,21 @@ def _refused_view(refused: ReportRefused) -> View:
 
 def _evidence_plot(pairs: Sequence[ReportPair], needed: float) -> View:
     """The e-value on a logarithmic axis; what is above the needed value is evidence enough."""
-    values = [math.log10(max(pair.evidence, 1e-6)) for pair in pairs]
+    values = [0.0, *(math.log10(max(pair.evidence, 1e-6)) for pair in pairs)]
     aim = math.log10(needed)
-    low, high = math.floor(min([*values, 0.0])), math.ceil(max([*values, aim]) + 0.1)
-    powers = range(low, high + 1, max(1, (high - low) // 4))
-    return _plot(
-        [0.0, *values],
-        (low, high),
-        limit=(aim, f"{needed:g} needed"),
-        ticks=[
-            (float(power), f"{10**power:,}" if 0 <= power <= 4 else f"1e{power}" if power > 0 else f"{10.0**power:g}")
-            for power in powers
-        ],
-        label=f"Evidence of a gain over {len(pairs)} pairs, at the end {pairs[-1].evidence:.3g}",
-    )
-
-
-def _mean_plot(pairs: Sequence[ReportPair]) -> View:
-    """The mean difference of all pairs so far, in points."""
-    means, total = [], 0.0
-    for count, pair in enumerate(pairs, start=1):
-        total += pair.difference
-        means.append(100 * total / count)
-    settled = means[min(4, len(means) - 1) :]  # the first few swing over the whole axis
-    reach = min(100.0, max(20.0, 20 * math.ceil(max(abs(mean) for mean in settled) / 20)))
-    shown = [min(reach, max(-reach, mean)) for mean in means]
-    return _plot(
-        shown,
-        (-reach, reach),
-        limit=(0.0, "no change"),
-        ticks=[(place, f"{place:+.0f}" if place else "0") for place in (-reach, 0.0, reach)],
-        label=f"Mean difference over {len(pairs)} pairs in points, at the end {means[-1]:+.1f}",
-    )
-
-
-def _plot(
-    values: Sequence[float],
-    reach: tuple[float, float],
-    *,
-    limit: tuple[float, str],
-    ticks: Sequence[tuple[float, str]],
-    label: str,
-) -> View:
-    low, high = reach
+    low, high = math.floor(min(values)), math.ceil(max([*values, aim]) + 0.1)
 
     def y(value: float) -> float:
         return round(_BOTTOM - (value - low) / (high - low) * (_BOTTOM - _TOP), 1)
 
-    def x(place: int) -> float:
-        return round(_LEFT + place / max(1, len(values) - 1) * (_RIGHT - _LEFT), 1)
-
-    points = [(x(place), y(value)) for place, value in enumerate(values)]
+    points = [
+        (round(_LEFT + place / (len(values) - 1) * (_RIGHT - _LEFT), 1), y(value)) for place, value in enumerate(values)
+    ]
     return dict(
         curve=" ".join(f"{left},{top}" for left, top in points),
-        limit=y(limit[0]),
-        limit_label=limit[1],
-        ticks=tuple((y(value), text) for value, text in ticks),
+        limit=y(aim),
+        limit_label=f"{needed:g} needed",
+        ticks=tuple((y(power), f"{10.0**power:,g}") for power in range(low, high + 1, max(1, (high - low) // 4))),
         last=points[-1],
-        label=label,
+        label=f"Evidence of a gain over {len(pairs)} pairs, at the end {pairs[-1].evidence:.3g}",
     )

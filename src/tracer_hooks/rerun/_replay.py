@@ -34,8 +34,9 @@ from tracer_hooks.replay import (
 )
 from tracer_hooks.replay import find_decisive_step as search_decisive_step
 from tracer_hooks.rerun._recordings import RecordedRun, Recording, recording_of
+from tracer_hooks.rerun._targets import is_judged as is_judged_by_hook
 from tracer_hooks.rerun._targets import rerunner
-from tracer_hooks.runtime import Check, Expected, factory_of, host_of, known_answer, loop_is_running
+from tracer_hooks.runtime import Check, Expected, known_answer, loop_is_running
 from tracer_hooks.schema import Attribution
 from tracer_hooks.telemetry import suppressed
 
@@ -175,7 +176,7 @@ def runner_for(
             )
         return recording.again()
     trajectory = recording.trial.trajectory
-    if not has_judge and not _is_hooked_with_judge(build_team):
+    if not has_judge and not is_judged_by_hook(build_team):
         expected = trajectory.reference
         if is_judged and expected is None and (trajectory.outcome_reason or "").startswith("check:"):
             raise ConfigError(
@@ -183,11 +184,6 @@ def runner_for(
                 "none; expected one. Pass check= or expected=; on the command line --check MODULE:check or --expected"
             )
     return rerunner(build_team, trajectory.task, check=check, expected=expected, prompts=recording.prompts)
-
-
-def _is_hooked_with_judge(target: Any) -> bool:
-    hooked = factory_of(target) or host_of(target)
-    return hooked is not None and (hooked.options.check is not None or hooked.options.expected is not None)
 
 
 T = TypeVar("T")

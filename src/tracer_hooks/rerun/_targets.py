@@ -113,7 +113,7 @@ def check_for(target: Any, task: SuiteTask, check: Check | None = None) -> Check
 def is_judged(target: Any) -> bool:
     """Tell whether it was hooked with something that says whether a run succeeded."""
     options = hooked_options(target)
-    return options is not None and (options.check is not None or options.expected is not None)
+    return options is not None and options.is_judged
 
 
 def _function_of(target: Any) -> tuple[Any, bool]:

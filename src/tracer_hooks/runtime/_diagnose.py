@@ -177,12 +177,7 @@ class StoredRuns:
 
 
 class FiledRuns:
-    """Runs in a file or folder, in any format that ``tracer-hooks diagnose`` reads; read at the first use.
-
-    Args:
-        path: The file or folder.
-        limit: How many trajectories are kept at most, in the order of the files.
-    """
+    """Runs in a file or folder, in any format that ``tracer-hooks diagnose`` reads; read at the first use."""
 
     def __init__(self, path: str | Path, *, limit: int = _FILE_LIMIT) -> None:
         self._path = Path(path)

@@ -34,10 +34,6 @@ PromptUse = Literal["own", "accepted"]
 _MOST_CONTROL = 0.5
 
 
-def _is_expected(value: object) -> bool:
-    return value is None or isinstance(value, (str, Mapping)) or callable(value)
-
-
 def _is_bound(value: object) -> bool:
     if isinstance(value, int) and not isinstance(value, bool):
         return value >= 0
@@ -50,10 +46,6 @@ def _is_share(value: object) -> bool:
 
 def _is_mode(value: object) -> bool:
     return isinstance(value, bool) or (isinstance(value, str) and value in get_args(DiagnoseMode))
-
-
-def _is_callback(value: object) -> bool:
-    return value is None or (callable(value) and not inspect.iscoroutinefunction(value))
 
 
 def _is(*kinds: type | None) -> Callable[[object], bool]:
@@ -70,7 +62,10 @@ def _expect(fits: Callable[[object], bool], words: str) -> dict[str, Any]:
     return {"fits": fits, "expected": words}
 
 
-_CALLBACK = _expect(_is_callback, "a plain function: it may be called outside of your event loop")
+_CALLBACK = _expect(
+    lambda value: value is None or (callable(value) and not inspect.iscoroutinefunction(value)),
+    "a plain function: it may be called outside of your event loop",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +77,11 @@ class HookOptions:
     )
     """Decides whether a run succeeded."""
     expected: Expected | None = field(
-        default=None, metadata=_expect(_is_expected, "a text, a mapping from task to text, or a function of the task")
+        default=None,
+        metadata=_expect(
+            lambda value: value is None or isinstance(value, (str, Mapping)) or callable(value),
+            "a text, a mapping from task to text, or a function of the task",
+        ),
     )
     """The expected answer; decides where there is no check, and helps the diagnosis."""
     retries: int | RetryPolicy = field(default=0, metadata=_expect(_is_bound, "a number, 0 or more, or a RetryPolicy"))

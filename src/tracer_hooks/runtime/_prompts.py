@@ -114,11 +114,6 @@ class AppliedPrompts(RewriteInstructions):
 
     What the team itself says may show in a request only. An agent whose first request says something else is left
     alone for the whole run.
-
-    Args:
-        texts: What is told to whom; empty for the team's own prompts.
-        own: The team's own instructions that they were accepted for.
-        team: What is known of the team.
     """
 
     def __init__(self, texts: Mapping[str, str], own: Mapping[str, str], team: TeamPromptKey) -> None:
@@ -160,14 +155,7 @@ class AppliedPrompts(RewriteInstructions):
 
 
 class CallPrompts:
-    """The prompts of one call: of its first attempt and of all others.
-
-    Args:
-        prompts: Of the team.
-        current: The accepted version, and what was before it.
-        team: What is known of the team.
-        is_control: Whether the call goes on with the prompts before.
-    """
+    """The prompts of one call: of its first attempt and of all others."""
 
     def __init__(self, prompts: TeamPrompts, current: CurrentPrompts, team: TeamPromptKey, *, is_control: bool) -> None:
         self._prompts = prompts

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import sqlalchemy as sa
 
 from tracer_hooks.errors import StoreError
@@ -15,21 +13,15 @@ NEWEST_READ = 5
 lessons, which were taken out again: nothing reads or changes what a file holds of them."""
 
 
-def _add_tapes(connection: sa.Connection) -> None:
-    connection.exec_driver_sql("ALTER TABLE runs ADD COLUMN tape BLOB")
-
-
-def _add_repair_counts(connection: sa.Connection) -> None:
-    connection.exec_driver_sql(
+# In the words of their versions of the tables: those of the library may change once more, these steps may not.
+MIGRATIONS = {
+    1: ("ALTER TABLE runs ADD COLUMN tape BLOB",),
+    2: (
         "CREATE TABLE repair_counts (team TEXT NOT NULL, strategy TEXT NOT NULL, kept INTEGER NOT NULL, "
         "holds INTEGER NOT NULL, error_mode TEXT NOT NULL, trials BIGINT NOT NULL, passes BIGINT NOT NULL, "
-        "PRIMARY KEY (team, strategy, kept, holds, error_mode))"
-    )
-
-
-def _add_prompts(connection: sa.Connection) -> None:
-    # In the words of this version of the tables: those of the library may change once more, this step may not.
-    for statement in (
+        "PRIMARY KEY (team, strategy, kept, holds, error_mode))",
+    ),
+    3: (
         "CREATE TABLE prompt_versions (team TEXT NOT NULL, number INTEGER NOT NULL, parent INTEGER, "
         "team_name TEXT NOT NULL, framework TEXT NOT NULL, state TEXT NOT NULL, reason TEXT NOT NULL, "
         "created_us BIGINT NOT NULL, changed_us BIGINT NOT NULL, accepted_us BIGINT, content BLOB NOT NULL, "
@@ -45,12 +37,9 @@ def _add_prompts(connection: sa.Connection) -> None:
         "what TEXT NOT NULL, reason TEXT NOT NULL, at_us BIGINT NOT NULL, PRIMARY KEY (position))",
         "CREATE INDEX ix_prompt_events_team ON prompt_events (team)",
         "ALTER TABLE runs ADD COLUMN prompts TEXT",
-    ):
-        connection.exec_driver_sql(statement)
-
-
-MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {1: _add_tapes, 2: _add_repair_counts, 3: _add_prompts}
-"""``MIGRATIONS[n]`` turns tables of version n into version n + 1; it runs inside the opening transaction."""
+    ),
+}
+"""The statements under n turn tables of version n into version n + 1; they run inside the opening transaction."""
 
 ADDED_IN = {"tape": 2, "prompts": 4}
 """Columns with the version that brought them: an older file that may not be changed is read without them."""
@@ -227,7 +216,8 @@ def _migrate(connection: sa.Connection, version: int) -> None:
                 f"the run store has unknown version {version}, expected 1 to {STORE_VERSION}. "
                 "Run: export TRACER_HOOKS_STORE=another-file.sqlite"
             )
-        MIGRATIONS[version](connection)
+        for statement in MIGRATIONS[version]:
+            connection.exec_driver_sql(statement)
         version += 1
     connection.execute(schema_version.update().values(version=version))
 

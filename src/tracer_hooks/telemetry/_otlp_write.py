@@ -114,17 +114,9 @@ def decode_attributes(node: object) -> dict[str, Any]:
     return found
 
 
-def _decode_double(value: Any) -> float:
-    return _NOT_FINITE[value] if isinstance(value, str) and value in _NOT_FINITE else float(value)
-
-
 def _decode_array(value: Any) -> list[Any]:
     values = value.get("values") if isinstance(value, Mapping) else value
     return [decode_value(item) for item in values or []]
-
-
-def _decode_mapping(value: Any) -> dict[str, Any]:
-    return decode_attributes(value.get("values", []) if isinstance(value, Mapping) else value)
 
 
 _DECODERS: dict[str, Any] = {
@@ -134,10 +126,10 @@ _DECODERS: dict[str, Any] = {
         "string": str,
         "bool": bool,
         "int": int,
-        "double": _decode_double,
+        "double": lambda value: _NOT_FINITE[value] if value in _NOT_FINITE else float(value),
         "bytes": lambda value: base64.b64decode(str(value) + "=="),
         "array": _decode_array,
-        "kvlist": _decode_mapping,
+        "kvlist": lambda value: decode_attributes(value.get("values", []) if isinstance(value, Mapping) else value),
     }.items()
 }
 """By kind of value; protobuf's own JSON and Python write ``string_value`` for ``stringValue``."""
@@ -238,7 +230,8 @@ def write_otlp_protobuf(path: str | Path, records: Iterable[SpanRecord]) -> None
 
     request = ExportTraceServiceRequest()
     # protobuf's own JSON mapping has identifiers in base64, OTLP/JSON has them in hex
-    json_format.ParseDict(export_request(records, identifier=_to_base64), request)
+    in_base64 = export_request(records, identifier=lambda digits: base64.b64encode(bytes.fromhex(digits)).decode())
+    json_format.ParseDict(in_base64, request)
     Path(path).write_bytes(request.SerializeToString())
 
 
@@ -301,10 +294,6 @@ def _checked(record: SpanRecord, value: str, digits: int) -> str:
             f"span {record.name!r} has the identifier {value!r}, expected {digits} lower-case hex digits"
         )
     return value
-
-
-def _to_base64(value: str) -> str:
-    return base64.b64encode(bytes.fromhex(value)).decode("ascii")
 
 
 _LOCK_TIMEOUT_S = 0.025

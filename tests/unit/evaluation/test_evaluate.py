@@ -12,7 +12,6 @@ from tracer_hooks.evaluation import (
     EvaluationData,
     EvaluationOptions,
     EvaluationReport,
-    SecondLabel,
     StepRow,
     evaluate,
 )
@@ -175,34 +174,6 @@ def test_faults_are_scored_beside_their_own_rows() -> None:
     ]  # fmt: skip
     assert "pair_macro" not in others[0].measures
     assert [one.metric for one in group.faults.comparisons] == ["pair_micro", "agent_micro", "mode_micro", "auc"]
-
-
-def test_second_labels_get_a_section() -> None:
-    second = SecondLabel(file="1.json", agent="B", step=1, every_step=(1,))
-    cases = tuple(
-        case(labeled(run(*"AB", run_id=str(k)), "A", 0, question=str(k)), second=second if k else None)
-        for k in range(3)
-    )
-    (group,) = evaluate(EvaluationData(dataset="whowhen", cases=cases), blames(1), QUICK).groups
-    assert group.second_labels is not None
-    assert group.second_labels.runs == 2
-    assert group.second_labels.agreement["step"].value == 0
-    ours = group.second_labels.rows[0].measures
-    assert (ours["step_first"].value, ours["step_second"].value, ours["step_either"].value) == (0, 1, 1)
-    assert "step_both" not in ours
-
-
-def test_second_labels_of_one_group_are_not_repeated_for_all() -> None:
-    second = SecondLabel(file="1.json", agent="B", step=1)
-    one = case(labeled(run(*"AB", run_id="1"), "A", 0, question="1"), group="one", second=second)
-    two = case(labeled(run(*"AB", run_id="2"), "A", 0, question="2"), group="two")
-    report = evaluate(EvaluationData(dataset="whowhen", cases=(one, two)), blames(1), QUICK)
-    assert [group.second_labels is not None for group in report.groups] == [True, False, False]
-    both = EvaluationData(
-        dataset="whowhen", cases=(one, case(labeled(two.trajectory, "A", 0), group="two", second=second))
-    )
-    report = evaluate(both, blames(1), QUICK)
-    assert [group.second_labels is not None for group in report.groups] == [True, True, True]
 
 
 def test_the_same_report_twice_and_through_json() -> None:

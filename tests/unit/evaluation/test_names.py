@@ -1,6 +1,5 @@
 import pytest
 
-from tracer_hooks.evaluation._architecture import ARCHITECTURES, architecture_of
 from tracer_hooks.evaluation._cases import fold_name, is_person, is_terminal, resolve_name, speakers_of
 
 from ._runs import run
@@ -41,29 +40,3 @@ def test_people_and_terminals() -> None:
     assert not is_person("UserExperienceExpert")
     assert is_terminal("Computer_terminal")
     assert speakers_of(run("User", "B", "a", "b", "System")) == ("b", "a")
-
-
-@pytest.mark.parametrize(
-    ("speakers", "expected"),
-    [
-        (("User", "Assistant1", "User", "Assistant2"), "debate"),
-        (("Assistant1", "Assistant2", "Assistant3", "Assistant4"), "dylan"),
-        (("Assistant1", "Mathematician", "Economist"), "dylan"),
-        (("Assistant1", "Ranker", "SelectedAssistant1"), "dylan"),
-        (("PythonAssistant", "AlgorithmDeveloper"), "dylan"),
-        (("Node1", "Node0"), "macnet"),
-        (("RoleAssigner",), "agentverse"),
-        (("system", "user", "Manager", "Searcher"), "smolagents"),
-        (("user", "MagenticOneOrchestrator", "WebSurfer"), "magentic"),
-        (("planner", "writer"), "other"),
-        (("user",), "other"),
-    ],
-)
-def test_architectures_are_told_by_their_speakers(speakers: tuple[str, ...], expected: str) -> None:
-    assert architecture_of(run(*speakers)) == expected
-    assert expected in (*ARCHITECTURES, "other")
-
-
-def test_the_teams_own_name_goes_first() -> None:
-    assert architecture_of(run("Node0", team="LLM-Debate")) == "debate"
-    assert architecture_of(run("Node0", team="Magentic-One")) == "magentic"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tracer_hooks.errors import ConfigError, TrajectoryError
-from tracer_hooks.evaluation import DATASETS, read_data, read_second_labels
+from tracer_hooks.evaluation import DATASETS, read_data
 from tracer_hooks.schema import RunOutcome, save_jsonl
 
 from ._runs import M11, labeled, run
@@ -23,9 +23,6 @@ def write(path: Path, value: object) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value), encoding="utf-8")
     return path
-
-
-LABEL = {"whowhen_file": "1.json", "trajectory_id": "id", "agentrx_root": {"agent": "B", "step0": 0}}
 
 
 def test_each_sub_folder_is_a_group_and_the_answer_is_taken_out(tmp_path: Path) -> None:
@@ -48,15 +45,13 @@ def test_one_folder_and_one_file_are_one_group(tmp_path: Path) -> None:
     assert read_data("whowhen", tmp_path / "HC" / "1.json").cases[0].group == "1"
 
 
-def test_a_list_of_labels_beside_the_logs_is_no_problem_but_a_damaged_log_is(tmp_path: Path) -> None:
+def test_damaged_logs_are_set_apart(tmp_path: Path) -> None:
     write(tmp_path / "HC" / "1.json", whowhen())
-    write(tmp_path / "labels.json", [LABEL])
     write(tmp_path / "HC" / "2.json", {"history": []})
     write(tmp_path / "HC" / "3.json", whowhen(agent=""))
     data = read_data("whowhen", tmp_path)
     assert [Path(problem.source).name for problem in data.problems] == ["2.json", "3.json"]
     assert "no label" in data.problems[1].reason
-    assert any("'labels.json' holds labels and no runs" in note for note in data.notes)
 
 
 def test_a_label_outside_the_log_stays_with_its_agent(tmp_path: Path) -> None:
@@ -66,29 +61,7 @@ def test_a_label_outside_the_log_stays_with_its_agent(tmp_path: Path) -> None:
     assert any("1 labelled steps lie outside" in note for note in data.notes)
 
 
-def test_second_labels_go_to_the_run_of_that_file_and_question(tmp_path: Path) -> None:
-    write(tmp_path / "AG" / "1.json", whowhen(question_ID="other"))
-    write(tmp_path / "HC" / "1.json", whowhen())
-    labels = read_second_labels(write(tmp_path / "labels.json", [LABEL, {"whowhen_file": "2.json"}]))
-    data = read_data("whowhen", tmp_path, labels=labels)
-    assert [one.second is not None for one in data.cases] == [False, True]
-    assert data.cases[1].second == labels[0]
-    with pytest.raises(ConfigError, match="belong to Who&When logs, not to the data set 'aegis'"):
-        read_data("aegis", tmp_path, labels=labels)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [[], [{"whowhen_file": "1.json"}], [1], {"history": []}, [{**LABEL, "agentrx_root": {"agent": "B", "step0": "x"}}]],
-)
-def test_what_is_no_list_of_labels_is_refused(tmp_path: Path, content: object) -> None:
-    with pytest.raises(ConfigError, match="--labels"):
-        read_second_labels(write(tmp_path / "x.json", content))
-    with pytest.raises(ConfigError, match="--labels"):
-        read_second_labels(tmp_path / "none.json")
-
-
-def test_aegis_is_grouped_by_architecture_and_keeps_runs_without_faults(tmp_path: Path) -> None:
+def test_aegis_keeps_runs_without_faults(tmp_path: Path) -> None:
     turns = [{"step": 1, "agent_name": "Node0", "content": "x"}]
     fault = {"agent_name": "Node0", "error_type": "FM-1.1"}
     rows = [
@@ -99,7 +72,7 @@ def test_aegis_is_grouped_by_architecture_and_keeps_runs_without_faults(tmp_path
     path = tmp_path / "x.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     data = read_data("aegis", path)
-    assert [(one.group, len(one.faults or ())) for one in data.cases] == [("macnet", 1), ("macnet", 0)]
+    assert [(one.group, len(one.faults or ())) for one in data.cases] == [("x", 1), ("x", 0)]
     assert data.cases[0].gold_agent is None
     assert [problem.source for problem in data.problems] == [f"{path}:3"]
 

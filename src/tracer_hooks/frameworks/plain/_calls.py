@@ -211,10 +211,6 @@ class Seam(ABC, Generic[Request, Reply]):
     """Intervention around the calls of one function; subclassed for models and for tools.
 
     A bug of ours in it is logged, and the call goes on as if nothing intervened.
-
-    Args:
-        function: The function.
-        name: The model's or the tool's name.
     """
 
     reply_type: type[Reply]

@@ -237,14 +237,7 @@ def _after_stream(seam: ModelSeam, request: Any, items: list[Any]) -> Sequence[A
 
 
 class ModelSeam(Seam[ModelRequest, ChatReply]):
-    """Around the function, or generator of text, that calls a model; a supplied reply has the shape of a real one.
-
-    Args:
-        function: The function.
-        name: The model's name.
-        to_messages: Reads the prompt.
-        to_reply: Reads what the function returned.
-    """
+    """Around the function, or generator of text, that calls a model; a supplied reply has the shape of a real one."""
 
     reply_type = ChatReply
 
