@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from tracer_hooks._reading import parse_json
-from tracer_hooks.diagnosis._failure_signals import SIGNALS, SYMPTOMS, amounts_of
+from tracer_hooks.diagnosis._failure_signals import SIGNALS, amounts_of
 from tracer_hooks.diagnosis._features import FeatureTable, View
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._rules import signals_of
 from tracer_hooks.diagnosis._rules._errors import outage
 from tracer_hooks.diagnosis._rules._signal import DECISIVE, Family, Signal
 from tracer_hooks.diagnosis._weight_files import REINSTALL, finite, read_weights, reason_of
-from tracer_hooks.diagnosis._wording import readable
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import Attribution, Evidence, RunOutcome, Trajectory
 from tracer_hooks.telemetry import ABANDONED, CANCELLED, INTERRUPTED
@@ -150,7 +149,7 @@ def _logistic(log_odds: float) -> float:
     return 1.0 / (1.0 + exp(-log_odds)) if log_odds >= 0 else exp(log_odds) / (1.0 + exp(log_odds))
 
 
-NO_FAULT = "no fault found"
+NO_FAULT = "no sign of failure"
 """Nothing speaks clearly enough for a fault; for runs that are not known to have failed."""
 ENVIRONMENT_FAULT = "environment fault"
 """The run ended on something outside the team, such as a model endpoint that could not be reached."""
@@ -174,36 +173,29 @@ class Suspicion:
 
     refused: Refusal | None
     """Why nobody should be; None when somebody should."""
-    evidence: tuple[Evidence, ...] = ()
-    """Why a run whose outcome is not known is held to have failed."""
 
 
 def suspicion(trace: RunReading, signals: Sequence[Signal], view: View | None = None) -> Suspicion:
     """Tell whether to name somebody.
 
-    A run that is known to have failed has a cause, unless the model endpoint broke down under it. A run that is known
-    to have succeeded, or was stopped from outside, needs a decisive signal of a rule. Of all others the detector says
-    whether they look failed; it reads ``view``, the same run as the features see it, when it is at hand.
+    A run that is known to have failed has a cause, unless the model endpoint broke down under it. In one that is known
+    to have succeeded nobody is blamed; one that was stopped from outside needs a decisive signal of a rule. Of all
+    others the detector says whether they look failed; it reads ``view``, the same run as the features see it, when it is at hand.
     """
     refused = _outage(trace)
     outcome = RunOutcome(trace.trajectory.outcome)
     if refused is not None or outcome is RunOutcome.FAILED:
         return Suspicion(refused)
-    strongest = max((one.weight for one in signals if one.family is not Family.POSITION), default=0.0)
-    if outcome is RunOutcome.SUCCEEDED or trace.trajectory.outcome_reason in _STOPPED:
+    if outcome is RunOutcome.SUCCEEDED:
+        return Suspicion(Refusal(NO_FAULT))
+    if trace.trajectory.outcome_reason in _STOPPED:
+        strongest = max((one.weight for one in signals if one.family is not Family.POSITION), default=0.0)
         return Suspicion(Refusal(NO_FAULT) if strongest < DECISIVE else None)
     detector = _detector()
     detection = detector.probability(trace.trajectory, view=view)
     if not detector.is_failure(detection):
         return Suspicion(Refusal(NO_FAULT))
-    shown = [one for one in detection.reasons if one.step is not None and one.name in SYMPTOMS]
-    return Suspicion(
-        None,
-        tuple(
-            Evidence(step=r.step or 0, quote=readable(r.quote), why=SYMPTOMS[r.name], weight=round(r.contribution, 2))
-            for r in shown[:_MOST]
-        ),
-    )
+    return Suspicion(None)
 
 
 def blames_environment(found: Attribution | None) -> bool:

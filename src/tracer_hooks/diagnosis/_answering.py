@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tracer_hooks.diagnosis._abstaining import ENVIRONMENT_FAULT, Refusal
+from tracer_hooks.diagnosis._blame import blame, with_findings
 from tracer_hooks.diagnosis._protocol import StepScores
 from tracer_hooks.diagnosis._provenance import Link, provenance_of
 from tracer_hooks.diagnosis._reading._run import RunReading
-from tracer_hooks.diagnosis._rules._combine import MAX_CANDIDATES, faults_of, mode_in
-from tracer_hooks.diagnosis._rules._signal import Family, Signal
-from tracer_hooks.diagnosis._rules._spread import spread_of
-from tracer_hooks.diagnosis._wording import grouped
-from tracer_hooks.schema import AgentFault, Attribution, Candidate, ErrorMode, Evidence, Trajectory, ValueLink
+from tracer_hooks.diagnosis._rules._combine import MAX_CANDIDATES, mode_in
+from tracer_hooks.diagnosis._rules._signal import Signal
+from tracer_hooks.schema import AgentFault, Attribution, Candidate, ErrorMode, Trajectory, ValueLink
 
 MOST_LINKS = 24
 """Links that a diagnosis keeps."""
@@ -49,8 +48,7 @@ def _as_record(link: Link) -> ValueLink:
     )
 
 
-_MAX_EVIDENCE = 5
-_NOTHING = "Nothing that was said or done in this step stands out."
+_MAX_EVIDENCE = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,15 +63,11 @@ class AttributorAnswer:
     """Calibrated probability that the agent of the likeliest step is the right one; the summed belief in its steps when
     None."""
     faults: tuple[AgentFault, ...] = ()
-    """Every agent and mode that is thought to be at fault; those of the rules when empty."""
+    """Every agent and mode that is thought to be at fault, for a run with several faults."""
     signals: Sequence[Signal] = field(default_factory=tuple)
     """What the rules say about the trajectory."""
-    symptoms: tuple[Evidence, ...] = ()
-    """Why a run whose outcome is not known is held to have failed."""
-
-    def best(self) -> int:
-        """The step with the highest belief, the earliest of several."""
-        return max(range(len(self.belief)), key=lambda step: (self.belief[step], -step))
+    is_own_fit: bool = False
+    """The belief comes from a fit to labelled runs of this very team."""
 
 
 def attribution_of(trace: RunReading, answer: AttributorAnswer, *, attributor: str) -> Attribution:
@@ -85,30 +79,32 @@ def attribution_of(trace: RunReading, answer: AttributorAnswer, *, attributor: s
         attributor: Name and version of who found it out.
     """
     trajectory = trace.trajectory
-    step = answer.best()
+    named = blame(trace, answer.belief, is_own_fit=answer.is_own_fit)
+    step = named.step
     agent = trajectory.steps[step].agent
-    return Attribution(
-        run_id=trajectory.run_id,
-        attributor=attributor,
-        agent=agent,
-        step=step,
-        error_mode=mode_of(answer, step, agent),
-        confidence=round(min(1.0, answer.belief[step]), 6),
-        agent_confidence=round(_sure_of(agent, trajectory, answer), 6),
-        candidates=_candidates(trajectory, answer.belief),
-        faults=answer.faults or faults_of(trace, answer.signals),
-        evidence=_evidence(trace, answer, step),
-        spread=spread_of(trace, step, answer.signals),
-        provenance=value_links(trace, step),
-        usage=answer.scores.usage,
+    return with_findings(
+        Attribution(
+            run_id=trajectory.run_id,
+            attributor=attributor,
+            agent=agent,
+            step=step,
+            error_mode=mode_of(answer, step, agent),
+            confidence=round(min(1.0, named.belief[step]), 6),
+            agent_confidence=round(_sure_of(agent, trajectory, answer, named.belief), 6),
+            candidates=_candidates(trajectory, named.belief),
+            faults=answer.faults,
+            evidence=tuple(each for each in answer.scores.evidence if each.step == step)[:_MAX_EVIDENCE],
+            provenance=value_links(trace, step),
+            usage=answer.scores.usage,
+        ),
+        trace,
     )
 
 
-def abstention(
-    trajectory: Trajectory, refused: Refusal, *, attributor: str, belief: Sequence[float] = ()
-) -> Attribution:
+def abstention(run: RunReading, refused: Refusal, *, attributor: str, belief: Sequence[float] = ()) -> Attribution:
     """An answer that names nobody, and why; with the ranking of the steps when the run did fail."""
-    return Attribution(
+    trajectory = run.trajectory
+    answer = Attribution(
         run_id=trajectory.run_id,
         attributor=attributor,
         abstained=True,
@@ -116,6 +112,7 @@ def abstention(
         evidence=refused.evidence,
         candidates=_candidates(trajectory, belief) if refused.reason == ENVIRONMENT_FAULT else (),
     )
+    return with_findings(answer, run)
 
 
 def has_content(trajectory: Trajectory) -> bool:
@@ -135,12 +132,10 @@ def mode_of(answer: AttributorAnswer, step: int, agent: str) -> ErrorMode:
     return max(weak, key=lambda signal: signal.weight).mode if weak else ErrorMode.FM_1_1
 
 
-def _sure_of(agent: str, trajectory: Trajectory, answer: AttributorAnswer) -> float:
+def _sure_of(agent: str, trajectory: Trajectory, answer: AttributorAnswer, belief: Sequence[float]) -> float:
     """Never less than the confidence: where the step is right, so is the agent."""
-    belief = answer.belief
-    if answer.agent_belief is not None:
-        return min(1.0, max(answer.agent_belief, belief[answer.best()]))
-    return min(1.0, sum(own for own, step in zip(belief, trajectory.steps, strict=True) if step.agent == agent))
+    summed = sum(own for own, step in zip(belief, trajectory.steps, strict=True) if step.agent == agent)
+    return min(1.0, max(summed if answer.agent_belief is None else answer.agent_belief, max(belief)))
 
 
 def _candidates(trajectory: Trajectory, belief: Sequence[float]) -> tuple[Candidate, ...]:
@@ -150,14 +145,3 @@ def _candidates(trajectory: Trajectory, belief: Sequence[float]) -> tuple[Candid
         for step in ranked[:MAX_CANDIDATES]
         if belief[step] > 0
     )
-
-
-def _evidence(trace: RunReading, answer: AttributorAnswer, step: int) -> tuple[Evidence, ...]:
-    """Collect what speaks for the step, findings before signs; when nothing does, its place is the reason."""
-    own = sorted((one for one in answer.signals if one.step == step), key=lambda one: -one.weight)
-    found = [one.evidence for one in own if one.family is not Family.POSITION]
-    found += (one for one in answer.scores.evidence if one.step == step)
-    others = [*(one for one in answer.scores.evidence if one.step != step), *answer.symptoms]
-    if not found:
-        found = [one.evidence for one in own][:1] or [Evidence(step=step, why=_NOTHING)]
-    return grouped((*found, *others), most=_MAX_EVIDENCE)

@@ -7,7 +7,9 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
+from tracer_hooks.diagnosis._blame import with_findings
 from tracer_hooks.diagnosis._protocol import Attributor, Concurrent
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._registry import AUTO, get_attributor
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import Attribution, Trajectory
@@ -33,7 +35,7 @@ def diagnose_trajectory(
     fault = fault_of_answer(answer, trajectory)
     if fault is not None or not isinstance(answer, Attribution):
         raise AttributionError(f"attributor {chosen.name!r} {fault}")
-    return answer
+    return answer if answer.findings else with_findings(answer, RunReading(trajectory, reference))
 
 
 def fault_of_answer(answer: object, trajectory: Trajectory) -> str | None:
@@ -48,6 +50,8 @@ def fault_of_answer(answer: object, trajectory: Trajectory) -> str | None:
     agents = {answer.agent, *(one.agent for one in answer.candidates), *(one.agent for one in answer.faults)}
     steps = {answer.step, *(one.step for one in answer.candidates)}
     steps |= {one.step for one in (*answer.evidence, *answer.spread)}
+    steps |= {one.step for one in answer.findings}
+    agents |= {one.agent for one in answer.findings}
     steps |= {step for one in answer.provenance for step in (one.step, one.source)}
     names, count = set(trajectory.agent_names), len(trajectory.steps)
     for agent in agents - names - {None}:

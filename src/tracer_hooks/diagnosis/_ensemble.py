@@ -21,6 +21,7 @@ from tracer_hooks.diagnosis._answering import AttributorAnswer, abstention, attr
 from tracer_hooks.diagnosis._features import View
 from tracer_hooks.diagnosis._protocol import FitReport, Fittable, Scorer, StepScores, fitted_only
 from tracer_hooks.diagnosis._reading._roles import fold
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._registry import get_attributor
 from tracer_hooks.diagnosis._structural._logit import Logits, fit_shares, normalised, pool
 from tracer_hooks.diagnosis._weight_files import finite, read_saved, write_saved
@@ -159,6 +160,7 @@ def _agent_accuracy(labeled: Sequence[LabeledTrajectory], logits: Sequence[Logit
 
 VERSION = 1
 _MOST_SHARES = 1e6
+_TRUST = 0.5
 _SHIPPED_SHARES = {"structural": 0.8, "encoder": 0.1, "prefill": 0.1, "contrast": 0.7}
 """Shares before any label is seen, set by hand: what encoder and prefill know of single steps hardly transfers to a
 team never seen. Contrast has its word only where passing runs of the team are at hand, and then it has seen more."""
@@ -253,13 +255,13 @@ class EnsembleAttributor:
         signature = f"{self.name}/{VERSION}({'+'.join(sorted(self._members))})" + ("+fit" if self._is_fitted else "")
         scores = self.score(trajectory, reference=reference)
         if scores is None:
-            return abstention(trajectory, Refusal(INCOMPLETE), attributor=signature)
+            return abstention(RunReading(trajectory, reference), Refusal(INCOMPLETE), attributor=signature)
         view = View(trajectory, reference)
-        belief = scores.belief()
+        belief = [own * _TRUST for own in scores.belief()]  # nothing says how often such a pool is right
         suspected = suspicion(view.trace, view.signals, view)
         if suspected.refused is not None:
-            return abstention(trajectory, suspected.refused, attributor=signature, belief=belief)
-        answer = AttributorAnswer(belief=belief, scores=scores, signals=view.signals, symptoms=suspected.evidence)
+            return abstention(view.trace, suspected.refused, attributor=signature, belief=belief)
+        answer = AttributorAnswer(belief=belief, scores=scores, signals=view.signals)
         return attribution_of(view.trace, answer, attributor=signature)
 
 

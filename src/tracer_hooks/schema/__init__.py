@@ -1,6 +1,7 @@
 """The records of tracer-hooks: what happened in a run, what was wrong with it, and how we know."""
 
 from tracer_hooks.schema._attribution import (
+    LIKELY_FROM,
     MAX_FINDING_QUOTE,
     AgentFault,
     Attribution,
@@ -10,6 +11,7 @@ from tracer_hooks.schema._attribution import (
     ErrorMode,
     Evidence,
     EvidenceKind,
+    ExplanationLine,
     Finding,
     FindingKind,
     FindingValues,
@@ -17,6 +19,7 @@ from tracer_hooks.schema._attribution import (
     LabelSource,
     ValueLink,
     ValueOrigin,
+    explanation,
 )
 from tracer_hooks.schema._codec import from_dict, from_json, load_jsonl, save_jsonl, to_json
 from tracer_hooks.schema._trajectory import (
@@ -38,6 +41,7 @@ from tracer_hooks.schema._trajectory import (
 )
 
 __all__ = [
+    "LIKELY_FROM",
     "MAX_FINDING_QUOTE",
     "SCHEMA_VERSION",
     "AgentFault",
@@ -49,6 +53,7 @@ __all__ = [
     "ErrorMode",
     "Evidence",
     "EvidenceKind",
+    "ExplanationLine",
     "Finding",
     "FindingKind",
     "FindingValues",
@@ -67,6 +72,7 @@ __all__ = [
     "Usage",
     "ValueLink",
     "ValueOrigin",
+    "explanation",
     "from_dict",
     "from_json",
     "load_jsonl",

@@ -12,7 +12,15 @@ from tracer_hooks import semconv
 from tracer_hooks._background import process_lock
 from tracer_hooks._guard import look_first
 from tracer_hooks.config import CaptureConfig, ContentCapture
-from tracer_hooks.schema import Attribution, Record, Trajectory, to_json_value, to_text
+from tracer_hooks.schema import (
+    MAX_FINDING_QUOTE,
+    Attribution,
+    FindingValues,
+    Record,
+    Trajectory,
+    to_json_value,
+    to_text,
+)
 from tracer_hooks.telemetry._records import message_text, without_none
 from tracer_hooks.telemetry._redact import Redactor
 
@@ -127,17 +135,37 @@ def redacted_attribution(attribution: Attribution, policy: ContentPolicy) -> Att
     """``attribution`` as ``policy`` allows it; in the mode ``off`` without evidence, which quotes."""
     if policy.allows_all:
         return attribution
-    evidence, provenance = _each(quote=policy.text, why=policy.text), _each(value=policy.text, note=policy.text)
+    fields = {
+        "evidence": _each(quote=policy.text, why=policy.text),
+        "spread": _each(quote=policy.text, why=policy.text),
+        "provenance": _each(value=policy.text, note=policy.text, operands=lambda texts: tuple(map(policy.text, texts))),
+        "findings": _each(
+            agent=_if_any(policy.name),
+            quote=lambda quote: policy.text(quote)[:MAX_FINDING_QUOTE],
+            text=policy.text,
+            values=_finding_values(policy),
+        ),
+    }
     return _redacted(
         attribution,
         agent=_if_any(policy.name),
         abstained_reason=_if_any(policy.name),
         candidates=_each(agent=policy.name),
         faults=_each(agent=policy.name),
-        **dict.fromkeys(("evidence", "spread", "provenance"), lambda _: ())
-        if policy.blocks_all
-        else {"evidence": evidence, "spread": evidence, "provenance": provenance},
+        advice=policy.text,
+        expected=policy.optional,
+        got=policy.optional,
+        **(dict.fromkeys(fields, lambda _: ()) if policy.blocks_all else fields),
     )
+
+
+def _finding_values(policy: ContentPolicy) -> Callable[[FindingValues | None], FindingValues | None]:
+    def redacted(values: FindingValues | None) -> FindingValues | None:
+        if values is None:
+            return None
+        return _redacted(values, claimed=policy.optional, right=policy.optional, subject=policy.optional)
+
+    return redacted
 
 
 _R = TypeVar("_R", bound=Record)

@@ -11,7 +11,6 @@ from tracer_hooks.diagnosis._rules._combine import Belief, combine, faults_of, m
 from tracer_hooks.diagnosis._rules._errors import outage
 from tracer_hooks.diagnosis._rules._registry import signals_of
 from tracer_hooks.diagnosis._rules._signal import DECISIVE, STRONG, Family, Signal
-from tracer_hooks.diagnosis._rules._spread import spread_of
 from tracer_hooks.diagnosis._wording import grouped
 from tracer_hooks.schema import Attribution, ErrorMode, Evidence, RunOutcome, Trajectory
 
@@ -67,7 +66,6 @@ def _answer(blank: Attribution, trace: RunReading, signals: Sequence[Signal], be
             "candidates": belief.candidates,
             "faults": faults_of(trace, signals),
             "evidence": _evidence(belief.top),
-            "spread": spread_of(trace, first.step, signals),
         }
     )
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tracer_hooks._folds import grouped_folds
 from tracer_hooks.diagnosis._features import FeatureTable
+from tracer_hooks.diagnosis._reading._roles import fold
 from tracer_hooks.diagnosis._structural._forest import fit_forest
 from tracer_hooks.diagnosis._structural._logit import (
     ConditionalLogit,
@@ -92,14 +93,22 @@ def adapt(cases: Sequence[FitCase], *, seed: int) -> StructuralModel:
     grown = fit_forest([case.table for case in cases], targets, ways, seed=seed, weights=weights)
     beliefs: list[_Unseen] = []
     for way in ways:
-        for fold in sorted(set(way)):
-            step_logit, agent_logit = _logits([case for case, own in zip(cases, way, strict=True) if own != fold])
-            for place in (place for place, own in enumerate(way) if own == fold):
+        for part in sorted(set(way)):
+            step_logit, agent_logit = _logits([case for case, own in zip(cases, way, strict=True) if own != part])
+            for place in (place for place, own in enumerate(way) if own == part):
                 case = cases[place]
                 said = members_of(case, step_logit, agent_logit, grown.unseen[place])
                 beliefs.append(_Unseen(case, said, part=ways[0][place]))
     step_logit, agent_logit = _logits(cases)
-    return StructuralModel(step_logit, agent_logit, grown.forest, _mixing(beliefs), _sureness(beliefs))
+    return StructuralModel(
+        step_logit,
+        agent_logit,
+        grown.forest,
+        _mixing(beliefs),
+        _sureness(beliefs),
+        agents_seen=frozenset(fold(agent) for case in cases for agent in case.agents),
+        labels=len(cases),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Protocol, Self
+from typing import Annotated, Any, Protocol, Self
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -18,16 +18,14 @@ from tracer_hooks.diagnosis._abstaining import INCOMPLETE, Refusal, suspicion
 from tracer_hooks.diagnosis._answering import AttributorAnswer, abstention, attribution_of, has_content
 from tracer_hooks.diagnosis._features import FeatureTable, View, features_of, table_of
 from tracer_hooks.diagnosis._protocol import FitReport, StepScores
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._rules._combine import trust_in
-from tracer_hooks.diagnosis._rules._signal import Family
 from tracer_hooks.diagnosis._structural._adapt import adapt
 from tracer_hooks.diagnosis._structural._fit import cases_of, fit_structural
 from tracer_hooks.diagnosis._structural._model import StructuralModel
-from tracer_hooks.diagnosis._structural._observations import Said, carried_on
-from tracer_hooks.diagnosis._structural._sentences import SENTENCES
 from tracer_hooks.diagnosis._structural._sureness import sharpened
 from tracer_hooks.diagnosis._weight_files import read_saved, write_saved
-from tracer_hooks.schema import AgentFault, Attribution, ErrorMode, Evidence, LabeledTrajectory, Step, Trajectory
+from tracer_hooks.schema import AgentFault, Attribution, ErrorMode, LabeledTrajectory, Step, Trajectory
 
 _LARGEST_NUMBER = 1e6
 """No weight, share or threshold is anywhere near it; beyond, sums would overflow."""
@@ -91,6 +89,8 @@ class _Model(_Part):
     forest: _Forest | None
     mixing: _Mixing
     sureness: _Sureness | None = None
+    agents_seen: list[str] = []
+    labels: Annotated[int, Field(ge=0)] = 0
 
 
 def refuse_unusable(data: dict[str, Any], features: tuple[str, ...]) -> None:
@@ -106,83 +106,6 @@ def refuse_unusable(data: dict[str, Any], features: tuple[str, ...]) -> None:
     unknown = next((name for name in read if name not in features), None)
     if unknown is not None:
         raise ValueError(f"it reads {unknown!r}, which no feature of this release gives")
-
-
-_MOST_SENTENCES = 3
-_LEAST = 0.15
-"""Log-odds below which a feature is not worth mentioning."""
-_AWAY = 0.5
-"""Standard deviations above the run's mean from which a step is said to have an amount."""
-_PLACE = "Its place in the run speaks for it: "
-_ONLY_PLACE = "Nothing that was said or done in this step stands out; it is listed since "
-
-
-def evidence_for(
-    view: View, table: FeatureTable, step: int, contributions: Sequence[tuple[str, float]]
-) -> tuple[Evidence, ...]:
-    """The strongest features of a step as evidence.
-
-    Shown is only what the step has and what speaks for it: an absent feature with a negative weight is no finding, and
-    neither is one whose sentence the text of the step does not bear out. Where a step stands is told last, as what it
-    is.
-
-    Args:
-        view: The trajectory.
-        table: Its features.
-        step: The step that is named.
-        contributions: What each feature adds to its log-odds, the largest first.
-    """
-    told = _told(view, table, step, contributions)
-    found = [one for one in told if not one.is_place][:_MOST_SENTENCES]
-    evidence = [_evidence(step, said, odds) for said, odds, _ in found]
-    places = [one for one in told if one.is_place][:1]
-    carried = carried_on(view, step) if places else None
-    if carried is not None and all(carried.text != one.why for one in evidence):
-        evidence.append(_evidence(step, carried, None))  # what makes the place of a step count
-    ruled = any(one.step == step and one.family is not Family.POSITION for one in view.signals)
-    start = _PLACE if ruled or any(one.step == step for one in evidence) else _ONLY_PLACE
-    listed = [
-        Evidence(step=step, quote=said.quote, why=f"{start}{said.text}.", weight=odds) for said, odds, _ in places
-    ]
-    return (*evidence, *listed)
-
-
-def _evidence(step: int, said: Said, odds: float | None) -> Evidence:
-    about = step if said.about is None else said.about
-    return Evidence(step=about, quote=said.quote, why=said.text, weight=odds)
-
-
-class _Told(NamedTuple):
-    said: Said
-    odds: float
-    is_place: bool
-
-
-def _told(view: View, table: FeatureTable, step: int, contributions: Sequence[tuple[str, float]]) -> list[_Told]:
-    """A sentence for each feature that the step has and that speaks for it, the strongest first; each sentence once."""
-    ruled = {signal.family for signal in view.signals if signal.step == step}
-    found: dict[str, _Told] = {}
-    for name, odds in contributions:
-        sentence = SENTENCES.get(name)
-        if odds < _LEAST or sentence is None or ruled & set(sentence.covered_by) or not has_feature(table, step, name):
-            continue
-        said = sentence.tell(view, step)
-        if said is None:
-            continue
-        before = found.get(said.text)
-        summed = odds + (before.odds if before is not None else 0.0)
-        found[said.text] = _Told(said, round(summed, 2), sentence.is_place)
-    return sorted(found.values(), key=lambda one: -one.odds)
-
-
-def has_feature(table: FeatureTable, step: int, name: str) -> bool:
-    """Tell whether a step has a feature: a flag that is set, or an amount clearly above the mean of the run."""
-    column = table.values[:, table.names.index(name)]
-    value = float(column[step])
-    if value <= 0.0:
-        return False
-    is_flag = bool(np.isin(column, (0.0, 1.0)).all())
-    return is_flag or value >= float(column.mean()) + _AWAY * float(column.std())
 
 
 VERSION = 1
@@ -258,21 +181,23 @@ class StructuralAttributor:
         return cls(read_saved(directory, name=cls.name, version=SAVED, make=made))
 
     def _judge(self, trajectory: Trajectory, reference: str | None) -> Attribution:
-        signature = f"{self.name}/{SAVED}+fit" if self._model.is_fitted else f"{self.name}/{VERSION}"
+        is_own_fit = self._model.is_fitted and self._model.vouches_for(trajectory.agent_names)
+        fit = "+fit" if is_own_fit else "+fit that cannot vouch: few labels, or another team's"
+        signature = f"{self.name}/{SAVED}{fit}" if self._model.is_fitted else f"{self.name}/{VERSION}"
         if not has_content(trajectory):
-            return abstention(trajectory, Refusal(INCOMPLETE), attributor=signature)
+            return abstention(RunReading(trajectory, reference), Refusal(INCOMPLETE), attributor=signature)
         view = View(trajectory, reference)
         scores = self._scores(view)
         belief, sure_of_agent = self._belief(view, scores)
         suspected = suspicion(view.trace, view.signals, view)
         if suspected.refused is not None:
-            return abstention(trajectory, suspected.refused, attributor=signature, belief=belief)
+            return abstention(view.trace, suspected.refused, attributor=signature, belief=belief)
         answer = AttributorAnswer(
             belief=belief,
             agent_belief=sure_of_agent,
             scores=scores,
             signals=view.signals,
-            symptoms=suspected.evidence,
+            is_own_fit=is_own_fit,
             faults=_faults(scores, trajectory),
         )
         return attribution_of(view.trace, answer, attributor=signature)
@@ -291,11 +216,9 @@ class StructuralAttributor:
     def _scores(self, view: View) -> StepScores:
         table = table_of(view)
         logits = self._model.logits(table, view.agents)
-        best = int(logits.argmax())
-        evidence = evidence_for(view, table, best, self._model.contributions(table, best))
         head = agent_head()
         agents, modes = ({}, {}) if head is None else head.log_odds(table, view.trajectory)
-        return StepScores(steps=tuple(float(one) for one in logits), agents=agents, modes=modes, evidence=evidence)
+        return StepScores(steps=tuple(float(one) for one in logits), agents=agents, modes=modes)
 
 
 class AgentHead(Protocol):

@@ -40,46 +40,6 @@ class Forest:
         """Logarithm of the chance of every step; never lower than that of one in a thousand."""
         return np.asarray(np.log(np.maximum(self._chances(self._values(table)), _FLOOR)), dtype=np.float64)
 
-    def contributions(self, table: FeatureTable, step: int) -> list[tuple[str, float]]:
-        """What each feature adds to the logarithm of a step's chance, against that of the run's mean chance.
-
-        Along the step's path through a tree, each question moves the mean chance of those steps of the run that came
-        this far to that of those which answer it alike; the move is put down to the feature that was asked for (Saabas
-        2014, with the run itself as background). The moves sum to the step's chance less the run's mean one; one factor
-        turns them into logarithms.
-        """
-        values = self._values(table)
-        leaves = self.value[self._leaves(values)]
-        moved = np.zeros(len(self.names))
-        for tree, root in enumerate(self.roots):
-            self._follow(int(root), values, step, leaves[:, tree], moved)
-        moved /= len(self.roots)
-        mean, own = float(leaves.mean()), float(leaves[step].mean())
-        if abs(own - mean) < _NO_MOVE:
-            return []
-        scale = (np.log(max(own, _FLOOR)) - np.log(max(mean, _FLOOR))) / (own - mean)
-        named = [(name, float(scale * move)) for name, move in zip(self.names, moved, strict=True) if move]
-        return sorted(named, key=lambda pair: -pair[1])
-
-    def _follow(
-        self,
-        node: int,
-        values: NDArray[np.float32],
-        step: int,
-        chances: NDArray[np.float64],
-        moved: NDArray[np.float64],
-    ) -> None:
-        """Add to ``moved`` what each question of one tree adds to the chance of ``step``."""
-        here = np.arange(len(values))
-        mean = float(chances.mean())
-        while (asked := int(self.feature[node])) != _LEAF:
-            goes_left = values[here, asked] <= self.threshold[node]
-            own = bool(values[step, asked] <= self.threshold[node])
-            here = here[goes_left == own]
-            following = float(chances[here].mean())
-            moved[asked] += following - mean
-            node, mean = int(self.left[node] if own else self.right[node]), following
-
     def _values(self, table: FeatureTable) -> NDArray[np.float32]:
         place = {name: column for column, name in enumerate(table.names)}
         return table.values[:, [place[name] for name in self.names]].astype(np.float32)

@@ -103,12 +103,6 @@ class ConditionalLogit:
         """The same from features that have been standardised already."""
         return np.asarray(self.prior_weight * prior + standardised @ self._vector(names))
 
-    def contributions(self, table: FeatureTable, step: int) -> list[tuple[str, float]]:
-        """What each feature adds to the log-odds of ``step`` against the run's average step, the largest first."""
-        terms = table.standardised()[step] * self._vector(table.names)
-        named = [(name, float(term)) for name, term in zip(table.names, terms, strict=True) if term]
-        return sorted(named, key=lambda pair: -pair[1])
-
     def to_json(self) -> dict[str, Any]:
         """As plain JSON, weights of 0 left out."""
         kept = {name: round(weight, 5) for name, weight in self.weights.items() if abs(weight) >= 5e-6}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tracer_hooks.diagnosis._features import FeatureTable
 from tracer_hooks.diagnosis._features._table import RULES_TOGETHER
+from tracer_hooks.diagnosis._reading._roles import fold
 from tracer_hooks.diagnosis._structural._forest import Forest
 from tracer_hooks.diagnosis._structural._logit import KindLogits, Logits, agent_mass, normalised
 from tracer_hooks.diagnosis._structural._mixing import Beliefs, Mixing
@@ -54,13 +55,8 @@ def prior_logits(table: FeatureTable) -> NDArray[np.float64]:
     return total
 
 
-def prior_contributions(table: FeatureTable, step: int) -> list[tuple[str, float]]:
-    """What each term adds to the log-odds of ``step`` against the run's average step."""
-    away = table.values[step] - table.values.mean(axis=0)
-    column = {name: place for place, name in enumerate(table.names)}
-    return [(name, float(weight * away[column[name]])) for name, weight in PRIOR.items()]
-
-
+ENOUGH_LABELS = 20
+"""Labelled runs from which the share of right answers among them says something about the next one."""
 HAND_OFFS = "teams with hand-offs"
 TURNS = "teams that take turns"
 
@@ -85,11 +81,20 @@ class StructuralModel:
     """The shares of prior, step logit, trees and agent logit."""
     sureness: Sureness = field(default_factory=Sureness)
     """How sure the answers are, given the beliefs."""
+    agents_seen: frozenset[str] = frozenset()
+    """Names of the agents in the labelled runs, folded."""
+    labels: int = 0
+    """Labelled runs that it was fitted to."""
 
     @property
     def is_fitted(self) -> bool:
         """Tell whether labels have gone into it, so that its beliefs are probabilities."""
         return self.forest is not None
+
+    def vouches_for(self, agents: Iterable[str]) -> bool:
+        """Tell whether it can say how sure it is of a run: enough labels, and at least half of the agents among them."""
+        names = {fold(agent) for agent in agents}
+        return self.labels >= ENOUGH_LABELS and 2 * len(names & self.agents_seen) >= len(names) > 0
 
     def logits(self, table: FeatureTable, agents: Sequence[str]) -> Logits:
         """Log-belief of every step, up to a constant.
@@ -110,29 +115,6 @@ class StructuralModel:
             [normalised(prior), normalised(by_step), normalised(forest.logits(table)), agent_mass(by_agent, agents)]
         )
 
-    def contributions(self, table: FeatureTable, step: int) -> list[tuple[str, float]]:
-        """What each feature adds to the log-belief of a step against the run's average step, the largest first.
-
-        They are those of the very model that :meth:`logits` asks: the prior, the step logit and the trees, each under
-        its share for this kind of team. They sum to how far the step's log-belief lies above the run's mean (of the
-        trees: above the logarithm of the run's mean chance), without what is believed of its agent as a whole.
-        """
-        if self.forest is None:
-            return sorted(prior_contributions(table, step), key=lambda pair: -pair[1])
-        kind = kind_of(table)
-        prior_share, step_share, tree_share, _ = self.mixing.of(kind)
-        logit = self.steps.of(kind)
-        parts = (
-            (prior_share + step_share * logit.prior_weight, prior_contributions(table, step)),
-            (step_share, logit.contributions(table, step)),
-            (tree_share, self.forest.contributions(table, step)),
-        )
-        total: dict[str, float] = {}
-        for share, terms in parts:
-            for name, odds in terms:
-                total[name] = total.get(name, 0.0) + share * odds
-        return sorted(total.items(), key=lambda pair: -pair[1])
-
     def to_json(self) -> dict[str, Any]:
         """As plain JSON."""
         return {
@@ -141,6 +123,8 @@ class StructuralModel:
             "forest": self.forest.to_json() if self.forest is not None else None,
             "mixing": self.mixing.to_json(),
             "sureness": self.sureness.to_json(),
+            "agents_seen": sorted(self.agents_seen),
+            "labels": self.labels,
         }
 
     @classmethod
@@ -152,4 +136,6 @@ class StructuralModel:
             forest=Forest.from_json(data["forest"]) if data["forest"] is not None else None,
             mixing=Mixing.from_json(data["mixing"]),
             sureness=Sureness.from_json(data["sureness"]) if "sureness" in data else Sureness(),
+            agents_seen=frozenset(map(str, data.get("agents_seen", ()))),
+            labels=int(data.get("labels", 0)),
         )

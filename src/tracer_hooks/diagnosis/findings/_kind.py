@@ -35,6 +35,8 @@ class KindOfFinding:
     """The MAST mode that it shows; None where none fits, or where it depends."""
     proves: bool = False
     """A step where it stands is to blame, when the rejected answer rests on it."""
+    blame: float = 0.0
+    """Of a kind that proves: how often the step that it stands at was the decisive one, on runs that were labelled."""
     advice: Advise | None = None
     """What to try, in one sentence; None, or an empty text, where nothing specific can be said."""
     precision: Precision | None = None

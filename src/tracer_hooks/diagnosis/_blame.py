@@ -1,0 +1,113 @@
+"""Blame: which step a diagnosis names and how sure it is; from what was found first, from the learned rank second."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tracer_hooks.diagnosis._reading._run import RunReading, read_outcome
+from tracer_hooks.diagnosis.findings import find_in, kind_of, proving
+from tracer_hooks.schema import LIKELY_FROM, Attribution, ErrorMode, Evidence, EvidenceKind, Finding, FindingKind
+
+_UNPROVED = LIKELY_FROM - 0.01
+"""The most that a rank alone is worth on a team that it was not fitted to: on logs of teams never seen the first of it is
+right in a third to a half (docs/benchmarks.md)."""
+_EVIDENCE: dict[FindingKind, EvidenceKind] = {
+    FindingKind.ENDING: "error",
+    FindingKind.IGNORED_ERROR: "error",
+    FindingKind.RECORD_CONTRADICTED: "contradiction",
+    FindingKind.REPLACED_VALUE: "contradiction",
+    FindingKind.WRONG_REQUEST: "contradiction",
+    FindingKind.DROPPED_ITEM: "contradiction",
+    FindingKind.WRONG_CALCULATION: "value",
+    FindingKind.ANSWER_ORIGIN: "value",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """The step that is named."""
+
+    belief: tuple[float, ...]
+    """Probability that each step is the decisive one; sums to at most 1."""
+    proof: Finding | None = None
+    """The finding that carries it; None where the rank alone does."""
+
+    @property
+    def step(self) -> int:
+        """The step with the highest probability, the earliest of several."""
+        return max(range(len(self.belief)), key=lambda step: (self.belief[step], -step))
+
+
+def blame(run: RunReading, belief: Sequence[float], *, is_own_fit: bool = False) -> Blame:
+    """Name a step: where a finding proves it, there; else where the rank puts it, as a place to start.
+
+    Args:
+        run: What happened.
+        belief: The rank's probability of each step; sums to at most 1.
+        is_own_fit: The rank was fitted to labelled runs of this very team, so that its probability can be vouched for.
+    """
+    proofs = [each for each in find_in(run) if proving(each)]
+    if proofs:
+        proof = max(proofs, key=lambda each: (_sure(each), belief[each.step or 0], -(each.step or 0)))
+        step, sure = proof.step or 0, _sure(proof)
+        others = sum(own for index, own in enumerate(belief) if index != step)
+        scale = min(1.0, (1.0 - sure) / others) if others > 0 else 0.0
+        return Blame(tuple(sure if index == step else own * scale for index, own in enumerate(belief)), proof)
+    top = max(belief, default=0.0)
+    scale = 1.0 if is_own_fit or top <= _UNPROVED else _UNPROVED / top
+    return Blame(tuple(own * scale for own in belief))
+
+
+def _sure(finding: Finding) -> float:
+    kind = kind_of(finding)
+    return 0.0 if kind is None else kind.blame
+
+
+def with_findings(answer: Attribution, run: RunReading) -> Attribution:
+    """The answer of any attributor with what was found in the run: findings, evidence, advice, expected and got.
+
+    A mode is kept where somebody is blamed; it is the one that the finding at the step shows, where that shows one.
+    """
+    found = find_in(run)
+    outcome = read_outcome(run)
+    told = answer.model_copy(
+        update={
+            "findings": found,
+            "evidence": (*evidence_of(found, answer.step), *answer.evidence),
+            "expected": outcome.expected[0] if outcome.expected else None,
+            "got": run.answer.text[:_LONGEST_ANSWER] or None,
+        }
+    )
+    is_blamed = told.certainty in ("clear", "likely")
+    carrying = next((each for each in found if is_blamed and each.step == told.step and each.leads_to_answer), None)
+    mode = _mode(carrying) or told.error_mode
+    return told.model_copy(
+        update={
+            "error_mode": mode if is_blamed else None,
+            "faults": told.faults if is_blamed or len(told.faults) > 1 else (),
+            "advice": _advice(carrying or told.heading_finding),
+        }
+    )
+
+
+_LONGEST_ANSWER = 2_000
+
+
+def evidence_of(found: Sequence[Finding], step: int | None) -> tuple[Evidence, ...]:
+    """The findings at the blamed step as evidence."""
+    return tuple(
+        Evidence(step=step, quote=each.quote, why=each.text, kind=_EVIDENCE.get(each.kind, "sign"))
+        for each in found
+        if step is not None and each.step == step
+    )
+
+
+def _mode(finding: Finding | None) -> ErrorMode | None:
+    kind = None if finding is None else kind_of(finding)
+    return None if kind is None else kind.mode
+
+
+def _advice(finding: Finding | None) -> str:
+    kind = None if finding is None else kind_of(finding)
+    return "" if finding is None or kind is None or kind.advice is None else kind.advice(finding)
