@@ -56,6 +56,7 @@ def diagnose_command(
     attributor: Annotated[str, typer.Option(help="Who diagnoses.")] = "auto",
     file_format: FileFormat = Format.AUTO,
     as_json: Json = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, for an issue or a message.")] = False,
     report: Report = None,
     engine: Annotated[Engine, typer.Option(help="Work in this process, or spread over a Ray cluster.")] = Engine.LOCAL,
     passing: Annotated[
@@ -71,6 +72,8 @@ def diagnose_command(
     """
     from rich.progress import Progress
 
+    if as_json and as_markdown:
+        raise ConfigError("--json and --markdown exclude each other, expected one of them")
     stated = stated_by(failed=failed, outcome=outcome, reason=reason, expected=expected)
     attributor_of(attributor, passing)  # a wrong name or a missing extra ends the call before any work
     attribute: Callable[..., Iterator[Attribution | str]] = _in_process
@@ -87,7 +90,9 @@ def diagnose_command(
             for result in _diagnosed(batch, stated, partial(attribute, attributor, passing, expected)):
                 results.append(result)
                 progress.advance(task)
-                if not as_json:
+                if as_markdown:
+                    _print_markdown(result)
+                elif not as_json:
                     _show(result)
     if report is not None:
         _write_report(report, results)
@@ -130,15 +135,25 @@ class Diagnosed:
         """The result as the command line's contract has it."""
         if self.attribution is None or self.trajectory is None:
             return {"source": self.source, "error": self.error or "no diagnosis"}
+        run = self.trajectory
         data = self.attribution.model_dump(mode="json", include=set(_ORDER))
-        data["certainty"] = self.attribution.certainty
-        data["abstention_reason"] = self.attribution.abstained_reason
-        data["outcome"] = self.trajectory.outcome.value
-        data["outcome_reason"] = self.trajectory.outcome_reason
-        data["outcome_source"] = self.outcome_source
-        data["lacks"] = list(self.missing)
-        data["provenance"] = [{key: one[key] for key in _LINK} for one in data["provenance"]]
-        data["evidence"] = [self._with_agent(one) for one in data["evidence"]]
+        blamed = None if self.attribution.step is None else run.steps[self.attribution.step]
+        data.update(
+            certainty=self.attribution.certainty,
+            headline=self.attribution.headline,
+            abstention_reason=self.attribution.abstained_reason,
+            outcome=run.outcome.value,
+            outcome_reason=run.outcome_reason,
+            outcome_source=self.outcome_source,
+            lacks=list(self.missing),
+            team=run.team,
+            trace_id=run.trace_id,
+            span_id=None if blamed is None else blamed.span_id,
+            final_answer=run.final_output,
+            findings=[{key: each[key] for key in _FINDING} for each in data["findings"]],
+            provenance=[{key: each[key] for key in _LINK} for each in data["provenance"]],
+            evidence=[self._with_agent(each) for each in data["evidence"]],
+        )
         return {"source": self.source, **{key: data[key] for key in _ORDER}}
 
     def _with_agent(self, evidence: dict[str, Any]) -> dict[str, Any]:
@@ -149,12 +164,21 @@ class Diagnosed:
 
 _ORDER = (
     "run_id",
+    "team",
+    "trace_id",
+    "span_id",
     "outcome",
     "outcome_reason",
     "outcome_source",
     "agent",
     "step",
     "certainty",
+    "headline",
+    "findings",
+    "advice",
+    "expected",
+    "got",
+    "final_answer",
     "error_mode",
     "confidence",
     "agent_confidence",
@@ -168,6 +192,7 @@ _ORDER = (
     "attributor",
     "elapsed_s",
 )
+_FINDING = ("kind", "detail", "step", "agent", "quote", "text", "values")
 _LINK = ("value", "step", "origin", "source")
 
 
@@ -288,6 +313,24 @@ def _show(result: Diagnosed) -> None:
         for note in result.notes:
             out().print(note, style="dim", soft_wrap=True)
         out().print(diagnosis_text(result.trajectory, result.attribution))
+
+
+def _print_markdown(result: Diagnosed) -> None:
+    """The diagnosis in Markdown; text of the run is escaped."""
+    from tracer_hooks.report import suggestion
+    from tracer_hooks.schema import ExplanationLine, explanation
+
+    if result.attribution is None or result.trajectory is None:
+        lines = [
+            ExplanationLine("heading", f"{result.source}: cannot be diagnosed"),
+            ExplanationLine("way", result.error or ""),
+        ]
+    else:
+        lines = [*explanation(result.attribution)]
+        told = suggestion(result.attribution, result.trajectory)
+        if told and not result.attribution.advice:
+            lines.append(ExplanationLine("advice", told))
+    out().print(*(line.markdown for line in lines), sep="\n", markup=False, highlight=False, soft_wrap=True)
 
 
 def _summarise(results: Sequence[Diagnosed]) -> None:

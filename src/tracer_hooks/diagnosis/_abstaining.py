@@ -180,7 +180,8 @@ def suspicion(trace: RunReading, signals: Sequence[Signal], view: View | None = 
 
     A run that is known to have failed has a cause, unless the model endpoint broke down under it. In one that is known
     to have succeeded nobody is blamed; one that was stopped from outside needs a decisive signal of a rule. Of all
-    others the detector says whether they look failed; it reads ``view``, the same run as the features see it, when it is at hand.
+    others the detector says whether they look failed; it reads ``view``, the same run as the features see it, when it
+    is at hand.
     """
     refused = _outage(trace)
     outcome = RunOutcome(trace.trajectory.outcome)

@@ -20,7 +20,6 @@ from tracer_hooks.repairs import PastTrial
 from tracer_hooks.report._diagnosis import diagnosis_view
 from tracer_hooks.report._steps import shown_steps, step_views, texts_of, timeline
 from tracer_hooks.report._trials import ReportAttempt, ReportRun, trials_view
-from tracer_hooks.report._values import values_view
 from tracer_hooks.report._wording import (
     OUTCOMES,
     Excerpt,
@@ -121,7 +120,6 @@ def _attempt_view(attempt: ReportAttempt, position: int, limit: int, trial: Past
         reference=_short(trajectory.reference),
         diagnosis=_diagnosis(attempt, shown),
         timeline=timeline(trajectory, steps, attribution) if steps else None,
-        ways=values_view(trajectory, attribution, shown),
         steps=step_views(trajectory, steps, attribution, limit=limit),
         shown=shown,
         step_count=len(trajectory.steps),
@@ -131,8 +129,7 @@ def _attempt_view(attempt: ReportAttempt, position: int, limit: int, trial: Past
 def _diagnosis(attempt: ReportAttempt, shown: frozenset[int]) -> View | None:
     if attempt.attribution is None:
         return None
-    agents = {step.index: step.agent for step in attempt.trajectory.steps}
-    return diagnosis_view(attempt.attribution, agents, shown, attempt.trajectory)
+    return diagnosis_view(attempt.attribution, shown, attempt.trajectory)
 
 
 def _limit(run: ReportRun) -> int:

@@ -134,7 +134,7 @@ def _roles(attribution: Attribution | None) -> dict[int, str]:
     if attribution is None:
         return {}
     roles = {candidate.step: "candidate" for candidate in visible_candidates(attribution)[:ON_PAGE]}
-    roles.update({evidence.step: "spread" for evidence in attribution.spread})
+    roles.update({each.step: "spread" for each in attribution.findings if each.step is not None})
     if attribution.step is not None and attribution.certainty is not None:
         roles[attribution.step] = "start" if attribution.certainty == "weak" else "decisive"
     return roles
@@ -144,7 +144,7 @@ _FOCUS = {"decisive", "start"}
 _RINGS = {
     "decisive": "decisive error step",
     "start": "place to start",
-    "spread": "took it over",
+    "spread": "something was found here",
     "candidate": "other candidate",
 }
 _SHAPES = {
@@ -297,7 +297,9 @@ def _facts(step: Step) -> Iterator[str]:
 def _quotes(attribution: Attribution | None, index: int) -> list[str]:
     if attribution is None:
         return []
-    return [each.quote for each in (*attribution.evidence, *attribution.spread) if each.step == index and each.quote]
+    quotes = [each.quote for each in attribution.findings if each.step == index]
+    quotes += [each.quote for each in attribution.evidence if each.step == index]
+    return [quote for quote in quotes if quote]
 
 
 def _role(attribution: Attribution | None, index: int) -> str:
@@ -305,7 +307,7 @@ def _role(attribution: Attribution | None, index: int) -> str:
         return ""
     if attribution.step == index and attribution.certainty is not None:
         return "start" if attribution.certainty == "weak" else "decisive"
-    if any(each.step == index for each in attribution.spread):
+    if any(each.step == index for each in attribution.findings):
         return "spread"
     return "evidence" if any(each.step == index for each in attribution.evidence) else ""
 
@@ -314,5 +316,5 @@ def _telling(attribution: Attribution | None) -> Iterator[int]:
     if attribution is not None:
         if attribution.step is not None:
             yield attribution.step
-        for group in (attribution.evidence, attribution.spread, attribution.candidates[:10]):
-            yield from (each.step for each in group)
+        for group in (attribution.findings, attribution.evidence, attribution.candidates[:10]):
+            yield from (each.step for each in group if each.step is not None)

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from tracer_hooks._text import on_screen
-from tracer_hooks.schema import Attribution, RunOutcome, StepKind, Trajectory, to_text
+from tracer_hooks.schema import RunOutcome, StepKind, Trajectory, to_text
 
 View = dict[str, Any]
 """What a template shows of something, by name."""
@@ -67,39 +67,6 @@ def duration(trajectory: Trajectory) -> float | None:
 def lasted(started_at: datetime | None, ended_at: datetime | None) -> float | None:
     """Seconds between two moments; None when one is missing."""
     return None if started_at is None or ended_at is None else (ended_at - started_at).total_seconds()
-
-
-def certainty_words(attribution: Attribution) -> str:
-    """Return what the certainty of a diagnosis means for the reader."""
-    words = {
-        "clear": "clear: the step holds a wrong value, an error or a contradiction that you can check",
-        "likely": "likely: check the other candidates, too",
-        "weak": "weak: a place to start reading, no more",
-    }
-    return words.get(attribution.certainty or "", "")
-
-
-def agent_words(attribution: Attribution) -> str:
-    """Say how likely the agent is right, whatever the step; empty when not known, or when it reads as the step's."""
-    if attribution.agent_confidence is None or attribution.agent is None:
-        return ""
-    said = f"{attribution.agent_confidence:.0%}"
-    return "" if said == f"{attribution.confidence:.0%}" else f"{attribution.agent}, at this step or another: {said}"
-
-
-def belief_note(shown: Sequence[float], *, steps: int) -> str:
-    """Return why the beliefs in a list do not add up to 100 %; empty when they do."""
-    total = sum(shown)
-    if not shown or total >= 0.995:
-        return ""
-    kept = "causes that leave no trace in the run"
-    rest = f"is kept back for {kept}" if len(shown) >= steps else f"is for steps that are not listed, or for {kept}"
-    return f"These beliefs add up to {total:.0%}; the rest {rest}."
-
-
-def verdict_words(attribution: Attribution) -> str:
-    """The diagnosis in one sentence."""
-    return clean(attribution.headline)
 
 
 LONGEST = 20_000

@@ -247,9 +247,8 @@ def _label(attribution: Attribution) -> str:
 
 
 def _explanation(attribution: Attribution) -> str:
-    """The headline, then each finding with its passage."""
-    found = (item.why + (f" {item.quote!r}" if item.quote else "") for item in attribution.evidence)
-    return " ".join([attribution.headline, *found])
+    """The diagnosis on one line."""
+    return " ".join(attribution.explain().split())
 
 
 def _evaluation(attribution: Attribution) -> dict[str, object]:

@@ -92,7 +92,7 @@ class StructuralModel:
         return self.forest is not None
 
     def vouches_for(self, agents: Iterable[str]) -> bool:
-        """Tell whether it can say how sure it is of a run: enough labels, and at least half of the agents among them."""
+        """Tell whether it knows how sure it is of a run: enough labels, and half of the agents or more among them."""
         names = {fold(agent) for agent in agents}
         return self.labels >= ENOUGH_LABELS and 2 * len(names & self.agents_seen) >= len(names) > 0
 
