@@ -1,7 +1,5 @@
 """The four team architectures in plain Python and in every framework: one script, one expected course of each run."""
 
-from __future__ import annotations
-
 import gc
 import importlib
 import re

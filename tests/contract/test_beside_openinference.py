@@ -1,7 +1,5 @@
 """OpenInference's instrumentation is on at the same time: both see the run, once each, and both can be taken off."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """The contract kit over every installed adapter. One alone: ``pytest tests/contract -k Langgraph``."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from importlib.metadata import entry_points

@@ -1,7 +1,5 @@
 """Improving prompts on every framework: a factory that takes prompts, and a team object that knows nothing of them."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import re

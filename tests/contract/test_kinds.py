@@ -1,6 +1,4 @@
-"""The same contract for many kinds of team: one file each in ``kinds``. One alone: ``pytest ... -k graph_flow``."""
-
-from __future__ import annotations
+"""The same contract for many kinds of team, which stand in ``kinds``. One alone: ``pytest ... -k graph_flow``."""
 
 import pytest
 

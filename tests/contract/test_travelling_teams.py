@@ -3,8 +3,6 @@
 What of the framework's own refuses to travel is no fault of ours: the comparison is with a team that is not hooked.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The command line as users call it: a process of its own, in a folder of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A process that has the library imported and forks for every command: as apart as a new one, without its imports."""
 
-from __future__ import annotations
-
 import atexit
 import gc
 import importlib

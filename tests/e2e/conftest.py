@@ -1,7 +1,5 @@
 """The command, and runs to look at."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

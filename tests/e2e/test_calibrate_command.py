@@ -1,7 +1,5 @@
 """``tracer-hooks calibrate``: estimate, build, fit, report; and what it says when that cannot be done."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``tracer-hooks dataset build | stats | audit | export``."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``tracer-hooks diagnose``: its contract with scripts."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """``tracer-hooks eval``: its contract with scripts."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

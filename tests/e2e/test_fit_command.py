@@ -1,7 +1,5 @@
 """``tracer-hooks fit``, and what it wrote in use."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

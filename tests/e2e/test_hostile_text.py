@@ -1,7 +1,5 @@
 """Every command is shown a store, files and folders of a stranger who wants to steer the terminal."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

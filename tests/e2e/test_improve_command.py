@@ -1,7 +1,5 @@
 """``tracer-hooks improve``: estimate, improve, report; and what it says when that cannot be done."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

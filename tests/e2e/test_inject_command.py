@@ -1,7 +1,5 @@
 """``tracer-hooks inject``."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``tracer-hooks label``: by hand and from a table, and ``fit`` on what it wrote."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

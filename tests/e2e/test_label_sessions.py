@@ -1,7 +1,5 @@
 """Several sessions of ``tracer-hooks label`` on one file: no label is lost, and none is put in another's place."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """``--help``, ``--version``, ``doctor`` and the demo in plain Python."""
 
-from __future__ import annotations
-
 import re
 import sys
 import time

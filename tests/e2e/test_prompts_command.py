@@ -1,7 +1,5 @@
 """``tracer-hooks prompts``: the versions of a team's prompts in every state that they can be in."""
 
-from __future__ import annotations
-
 import json
 import sys
 from datetime import UTC, datetime

@@ -3,8 +3,6 @@
 TRACER_HOOKS_TEST_BASE_URL=http://127.0.0.1:8088/v1 TRACER_HOOKS_TEST_MODEL=qwen pytest -m real_llm
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """``tracer-hooks replay``: whole runs, one step, the search, and everything that a user can get wrong."""
 
-from __future__ import annotations
-
 import importlib
 import sqlite3
 import sys

@@ -1,7 +1,5 @@
 """``tracer-hooks runs``: the store in every state that it can be in."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

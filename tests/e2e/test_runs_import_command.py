@@ -1,7 +1,5 @@
 """``tracer-hooks runs import``: traces of others in the run store."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

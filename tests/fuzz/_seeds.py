@@ -1,7 +1,5 @@
 """One small valid record of every shape that is read, as plain data."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -3,8 +3,6 @@
 The recordings are made by ``scripts/record_foreign``; what each must give is in ``tests/golden/foreign.json``.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import sys

@@ -3,8 +3,6 @@
 ``TRACER_HOOKS_UPDATE_GOLDEN=1`` writes the snapshots anew, from plain Python; the other frameworks must then agree.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -1,7 +1,5 @@
 """Teams of the frameworks, every text of which holds something planted: triage looks something up and hands over."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Iterator

@@ -1,7 +1,5 @@
 """The secrets of :mod:`test_privacy`, in teams of the frameworks: prompts, tools, hand-offs, streams and exceptions."""
 
-from __future__ import annotations
-
 import io
 import tempfile
 from contextlib import suppress

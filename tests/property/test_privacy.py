@@ -1,7 +1,5 @@
 """Secrets are planted wherever a run can hold one, and looked for in everything that is written or sent."""
 
-from __future__ import annotations
-
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A kind of team, as each file here describes one: how it is built and run, and what must be seen of a run."""
 
-from __future__ import annotations
-
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

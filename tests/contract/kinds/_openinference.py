@@ -1,7 +1,5 @@
 """OpenInference's instrumentation of a framework, on and off."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Running a kind, bare and hooked, and looking at what was seen of it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager

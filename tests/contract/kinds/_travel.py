@@ -1,7 +1,5 @@
 """Ways in which a team travels: copied, or written down and read again."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import re

@@ -29,12 +29,10 @@ class EchoLLM(BaseLLM):
     said: int = 0
 
     def call(self, messages: Any, *args: Any, **kwargs: Any) -> str:
-        """The next text."""
         self.said += 1
         return self.texts[(self.said - 1) % len(self.texts)]
 
     async def acall(self, messages: Any, *args: Any, **kwargs: Any) -> str:
-        """The next text."""
         return self.call(messages)
 
 
@@ -93,7 +91,6 @@ class Teams(ContractTeams):
         streaming: bool = False,
         max_calls: int = 100,
     ) -> Any:
-        """A crew of one agent."""
         model = chat_model(llm, streaming=streaming)
         # Else CrewAI has the model sum up what is longer than its context before it asks it: calls of no scenario.
         options = {"max_iter": max_calls + 5, "respect_context_window": False}
@@ -102,26 +99,22 @@ class Teams(ContractTeams):
     def pipeline(
         self, llm: ScriptedLLM, *, tools: Sequence[Tool] = (lookup,), prompts: Mapping[str, str] | None = None
     ) -> Any:
-        """A sequential crew whose agents share one model."""
         model = chat_model(llm)
         researcher = agent(model, "researcher", tools=tools, prompts=prompts)
         return crew("pipeline", researcher, *(agent(model, name, prompts=prompts) for name in ("writer", "reviewer")))
 
     def handoff(self, llm: ScriptedLLM) -> Any:
-        """The first agent has the task and may delegate."""
         model = chat_model(llm)
         triage = agent(model, "triage", allow_delegation=True)
         return crew("handoff", triage, agent(model, "billing"), tasks=[part(triage)])
 
     def manager(self, llm: ScriptedLLM) -> Any:
-        """The hierarchical process."""
         model = chat_model(llm)
         workers = agent(model, "alpha"), agent(model, "beta")
         boss = agent(model, "manager")
         return crew("manager", *workers, manager_agent=boss, process=Process.hierarchical, tasks=[part(None)])
 
     def parallel(self, llm: ScriptedLLM) -> Any:
-        """A flow with two beginnings."""
         model = chat_model(llm)
 
         class Parallel(Flow[Any]):
@@ -139,7 +132,6 @@ class Teams(ContractTeams):
         return Parallel()
 
     def nested(self, llm: ScriptedLLM) -> Any:
-        """A flow that runs one crew, then an agent."""
         model = chat_model(llm)
 
         class Nested(Flow[Any]):
@@ -157,7 +149,6 @@ class Teams(ContractTeams):
         return Nested()
 
     def custom_model(self, texts: Sequence[str]) -> Any:
-        """A crew whose model is not one of CrewAI's."""
         return crew("single", agent(EchoLLM(model="echo", texts=list(texts)), "solo"))
 
     def interrupting(self, llm: ScriptedLLM) -> Any:
@@ -187,11 +178,9 @@ class Teams(ContractTeams):
 
     # --- running ---------------------------------------------------------------------------------------------------
     def run(self, team: Any, task: str) -> Any:
-        """``crew.kickoff(inputs=...)``."""
         return team.kickoff(inputs={"task": task})
 
     async def arun(self, team: Any, task: str) -> Any:
-        """``await crew.akickoff(inputs=...)``."""
         return await team.akickoff(inputs={"task": task})
 
     def stream(self, team: Any, task: str) -> Iterator[Any]:

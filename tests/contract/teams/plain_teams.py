@@ -110,14 +110,12 @@ class Teams(ContractTeams):
         streaming: bool = False,
         max_calls: int = 100,
     ) -> PlainTeam:
-        """One agent."""
         solo = Agent(llm, "solo", tools=tools, prompts=prompts, streaming=streaming, max_calls=max_calls)
         return PlainTeam(lambda task: solo.turn(task), "single")
 
     def pipeline(
         self, llm: ScriptedLLM, *, tools: Sequence[Tool] = (lookup,), prompts: Mapping[str, str] | None = None
     ) -> PlainTeam:
-        """Three agents; each is shown what was said before it."""
         researcher = Agent(llm, "researcher", tools=tools, prompts=prompts)
         others = [Agent(llm, name, prompts=prompts) for name in ("writer", "reviewer")]
 
@@ -130,8 +128,6 @@ class Teams(ContractTeams):
         return PlainTeam(run, "pipeline")
 
     def handoff(self, llm: ScriptedLLM) -> PlainTeam:
-        """Triage's tool says who takes over."""
-
         def transfer_to_billing() -> str:
             """Hand the question over to billing."""
             hand_off("billing")
@@ -154,7 +150,6 @@ class Teams(ContractTeams):
         return PlainTeam(run, "handoff")
 
     def manager(self, llm: ScriptedLLM) -> PlainTeam:
-        """A turn that asks a model who is to answer."""
         chief = Agent(llm, "manager")
         workers = {name: Agent(llm, name) for name in ("alpha", "beta")}
 
@@ -167,7 +162,6 @@ class Teams(ContractTeams):
         return PlainTeam(lambda task: workers[turn(task)].turn(task), "manager")
 
     def parallel(self, llm: ScriptedLLM) -> PlainTeam:
-        """Two threads."""
         agents = [Agent(llm, name) for name in ("left", "right")]
 
         def run(task: str) -> str:
@@ -178,7 +172,6 @@ class Teams(ContractTeams):
         return PlainTeam(run, "parallel")
 
     def nested(self, llm: ScriptedLLM) -> PlainTeam:
-        """A function that calls another."""
         expert, lead = Agent(llm, "expert"), Agent(llm, "lead")
 
         def inner(task: str) -> str:
@@ -187,7 +180,6 @@ class Teams(ContractTeams):
         return PlainTeam(lambda task: lead.turn(task, inner(task)), "nested")
 
     def custom_model(self, texts: Sequence[str]) -> PlainTeam:
-        """A model that is a function."""
         left = list(texts)
 
         @model(name="own")
@@ -197,15 +189,12 @@ class Teams(ContractTeams):
         return PlainTeam(agent(name="solo")(lambda task: ask(task)), "single")
 
     def run(self, team: Any, task: str) -> Any:
-        """Call the function."""
         return team.run(task)
 
     def plain(self, result: Any) -> Any:
-        """The function's value."""
         return result
 
     def parts(self, team: Any) -> Sequence[Any]:
-        """The team is a single function."""
         return [openai.OpenAI]
 
 

@@ -1,7 +1,5 @@
 """Hooked teams are used in any order: hypothesis looks for one after which something is left, lost or doubled."""
 
-from __future__ import annotations
-
 import gc
 
 import pytest

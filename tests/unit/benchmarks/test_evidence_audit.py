@@ -1,7 +1,5 @@
 """The audit of diagnoses: true claims pass, false ones are found, and what it cannot read is counted apart."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The local engine gives what the model alone would give, to many requests at once, in OpenAI's form."""
 
-from __future__ import annotations
-
 import http.client
 import importlib
 import json

@@ -1,7 +1,5 @@
 """The overhead benchmark runs, and its statistics are right."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import subprocess

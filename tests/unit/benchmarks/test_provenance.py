@@ -1,7 +1,5 @@
 """The cases of the provenance benchmark have the right form, and nothing of the held-out half is written anywhere."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import sys

@@ -1,7 +1,5 @@
 """The experiments on repairs go on where they stopped, keep what they promise of each arm, and count rightly."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import lzma

@@ -1,7 +1,5 @@
 """The contract kit finds faults: each faulty adapter fails the test that is about its fault, and a good one passes."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

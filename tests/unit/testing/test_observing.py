@@ -1,7 +1,5 @@
 """`observed` hooks a team for one block, and notes every run in it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 

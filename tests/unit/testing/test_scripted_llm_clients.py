@@ -1,7 +1,5 @@
 """The scripted server under the model clients that teams really use."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

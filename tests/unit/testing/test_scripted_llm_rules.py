@@ -1,7 +1,5 @@
 """Which reply goes to which request, and what the server remembers of it."""
 
-from __future__ import annotations
-
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor

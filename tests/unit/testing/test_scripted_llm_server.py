@@ -1,7 +1,5 @@
 """Scripted failures on the wire, and the life of the server."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """What a scripted reply looks like on the wire, in both APIs, whole and streamed."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

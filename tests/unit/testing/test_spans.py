@@ -1,7 +1,5 @@
 """Ids that count, a clock that ticks, a span tree as text."""
 
-from __future__ import annotations
-
 import threading
 import time
 
