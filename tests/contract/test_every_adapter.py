@@ -33,8 +33,6 @@ class _TeamsFile:
 def _load(name: str) -> ContractTeams:
     module_name = f"contract_teams_{name}"
     spec = importlib.util.spec_from_file_location(module_name, TEAMS / f"{name}_teams.py")
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module  # so that frameworks can resolve the annotations of tools written there
     spec.loader.exec_module(module)

@@ -48,7 +48,6 @@ def test_the_trajectory_is_what_the_framework_says_happens(on_stage: Stage) -> N
     check_runs(kind, spans)
 
     newest = tracer_hooks.last_run(team)
-    assert newest is not None
     assert newest.outcome == kind.outcomes[-1]
     assert in_order(kind.courses[-1], acts(newest.trajectory))[1] == in_order(kind.courses[-1], [])[0]
     assert set(newest.trajectory.agent_names) == kind.agents
@@ -76,7 +75,6 @@ def test_two_teams_at_once_are_kept_apart(name: str) -> None:
         check_apart(kind, spans)
         for team, case in zip(teams, "AB", strict=True):
             newest = tracer_hooks.last_run(team)
-            assert newest is not None
             assert cases_in(text_of(newest.trajectory)) == {case}
 
 
@@ -115,7 +113,6 @@ def test_unhooking_puts_everything_back(on_stage: Stage) -> None:
     bare = on_stage.ended(team)
     assert on_stage.ended(on_stage.hook(team, spans), case="A").asked == bare.asked
     seen, newest = len(spans.ended), tracer_hooks.last_run(team)
-    assert newest is not None
     attempts = len(newest.attempts)
     tracer_hooks.unhook(team)
     on_stage.ended(team)

@@ -213,8 +213,6 @@ def test_a_reader_that_goes_away_is_no_error_message(command: Command, as_json: 
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    assert process.stdout is not None
-    assert process.stderr is not None
     process.stdout.close()
     with process.stderr:
         said = process.stderr.read().decode()

@@ -114,7 +114,6 @@ def test_fit_and_eval_read_the_labels(command: Command) -> None:
     rows = ["run,agent,step"]
     for number in range(12):
         found = labelled(number).decisive
-        assert found is not None
         rows.append(f"r{number},{found.agent},{found.step}")
     (command.folder / "table.csv").write_text("\n".join(rows) + "\n")
     assert command("label", "runs.jsonl", "--from-csv", "table.csv", "--out", "labels.jsonl").code == 0

@@ -46,10 +46,8 @@ def test_two_processes_that_add_at_once_lose_nothing(tmp_path: Path) -> None:
             )
         )
     for writer in writers:
-        assert writer.stdout is not None
         assert writer.stdout.readline() == "ready\n"
     for writer in writers:
-        assert writer.stdin is not None
         writer.stdin.write("go\n")
         writer.stdin.flush()
     assert [writer.wait(timeout=100) for writer in writers] == [0, 0]
@@ -102,7 +100,6 @@ def test_ctrl_c_keeps_what_was_answered(command: Command) -> None:
     runs(command.folder)
     first = labelled(0).trajectory
     session = started(command)
-    assert session.stdin is not None
     session.stdin.write(f"{place(first, 2)}FM-2.6\n")
     session.stdin.flush()
     asked(session, "2 of 3: ")
@@ -152,7 +149,6 @@ def started(command: Command) -> subprocess.Popen[str]:
 
 def asked(session: subprocess.Popen[str], words: str) -> None:
     """Wait until the session has asked about the run that these words name."""
-    assert session.stderr is not None
     seen = ""
     while words not in seen:
         read = session.stderr.readline()

@@ -70,7 +70,6 @@ def test_export_in_every_format(command: Command, stored: tracer_hooks.TeamRun) 
         assert (done.code, done.out) == (0, "")
         assert f"written: {name}" in done.err
         (record,) = load(command.folder / name)
-        assert record.trajectory is not None
         assert [step.content for step in record.trajectory.steps] == [step.content for step in first.steps]
         assert record.trajectory.agents == first.agents
         assert command("diagnose", name, "--json").json["results"][0]["run_id"] == first.run_id

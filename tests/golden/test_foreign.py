@@ -138,8 +138,6 @@ def native() -> Trajectory:
     """The scenario as our own hooks record it."""
     path = HERE.parent / "contract" / "teams" / "plain_teams.py"
     spec = importlib.util.spec_from_file_location("golden_teams_of_foreign", path)
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

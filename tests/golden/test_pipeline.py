@@ -26,8 +26,6 @@ FRAMEWORKS = ("plain", "autogen", "crewai", "langgraph")
 
 def load_teams(name: str) -> ContractTeams:
     spec = importlib.util.spec_from_file_location(f"golden_teams_{name}", TEAMS / f"{name}_teams.py")
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

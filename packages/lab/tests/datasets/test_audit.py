@@ -1,7 +1,5 @@
 """Leaks that are planted must be found, and a set without any must pass."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 from collections.abc import Callable
@@ -36,7 +34,6 @@ def with_runs(dataset: LabeledSet, change: Callable[[LabeledTrajectory], dict[st
 
 def with_steps(dataset: LabeledSet, change: Callable[[Step, int], dict[str, Any]]) -> LabeledSet:
     def steps(item: LabeledTrajectory) -> dict[str, Any]:
-        assert item.decisive is not None
         at = item.decisive.step
         return {"steps": tuple(step.model_copy(update=change(step, at)) for step in item.trajectory.steps)}
 

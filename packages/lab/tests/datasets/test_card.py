@@ -1,7 +1,5 @@
 """The data card of a labelled set."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

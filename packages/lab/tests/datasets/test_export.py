@@ -1,7 +1,5 @@
 """Exports are read back by our own readers with the same labels."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -36,8 +34,6 @@ def test_whowhen_keeps_agent_step_and_question(tmp_path: Path) -> None:
     found = [labels(record) for record in load(tmp_path / "out", format="whowhen")]
     assert len(found) == 12
     for item, back in zip(dataset.labeled, found, strict=True):
-        assert item.decisive is not None
-        assert back.decisive is not None
         assert (back.decisive.agent, back.decisive.step) == (item.decisive.agent, item.decisive.step)
         assert (back.question_id, back.trajectory.run_id) == (item.question_id, item.trajectory.run_id)
         assert [step.agent for step in back.trajectory.steps] == [step.agent for step in item.trajectory.steps]
@@ -55,7 +51,6 @@ def test_whowhen_files_have_the_fields_of_the_original(tmp_path: Path) -> None:
         "mistake_reason", "system_prompt",
     }  # fmt: skip
     decisive, step = dataset.labeled[0].decisive, dataset.labeled[0].trajectory.steps[1]
-    assert decisive is not None
     assert data["mistake_step"] == str(decisive.step)
     assert data["mistake_reason"].startswith("FM-1.1 disobey task specification: The agent departs")
     assert data["history"][1]["name"] == step.agent
@@ -88,7 +83,6 @@ def test_first_and_last_step_keep_their_place(step: int, tmp_path: Path) -> None
     export(LabeledSet(labeled=(item,)), tmp_path, "whowhen")
     (record,) = load(tmp_path)
     back = labels(record).decisive
-    assert back is not None
     assert (back.step, back.reason) == (at, "it is wrong")
 
 

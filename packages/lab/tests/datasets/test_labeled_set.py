@@ -1,7 +1,5 @@
 """Reading, writing, pairing and splitting labelled sets."""
 
-from __future__ import annotations
-
 import json
 import math
 import resource
@@ -162,7 +160,6 @@ def test_parquet_round_trip_is_exact(tmp_path: Path) -> None:
     assert read_parquet(tmp_path / "set.parquet") == items
     rows = pq.read_table(tmp_path / "set.parquet").to_pylist()
     second, item = rows[1], items[1]
-    assert item.decisive is not None
     assert second["run_id"] == "run-0001b"
     assert (second["agent"], second["step"], second["n_steps"]) == (
         item.decisive.agent,

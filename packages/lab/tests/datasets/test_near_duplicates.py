@@ -1,7 +1,5 @@
 """Near-duplicates by MinHash agree with a comparison of all with all."""
 
-from __future__ import annotations
-
 import random
 
 from tracer_hooks.datasets._near_duplicates import clusters

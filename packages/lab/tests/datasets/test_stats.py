@@ -1,7 +1,5 @@
 """Counts, yields and cost of a labelled set."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -50,7 +48,6 @@ def test_yield_counts_what_was_discarded() -> None:
 def test_yield_counts_tool_faults_and_no_natural_failures() -> None:
     dataset = labelled_set(1)
     item = dataset.labeled[0]
-    assert item.decisive is not None
     verification = {**item.verification, "strategy": "tool fault"}
     kept = item.model_copy(
         update={"decisive": item.decisive.model_copy(update={"error_mode": None}), "verification": verification}

@@ -1,7 +1,5 @@
 """Recorded runs of small teams, for the tests of faults."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from pydantic import JsonValue

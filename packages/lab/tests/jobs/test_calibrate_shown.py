@@ -1,7 +1,5 @@
 """What is said of a judge is no surer than what was measured."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Answers in the forms that models write them."""
 
-from __future__ import annotations
-
 import pytest
 
 from tracer_hooks.frameworks import RunResult

@@ -1,7 +1,5 @@
 """The architectures without a framework: their agents, who acts when, the plain client, and what is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The sandbox holds every attack of the table with bubblewrap, and says so where it holds fewer."""
 
-from __future__ import annotations
-
 import logging
 import os
 import re

@@ -1,7 +1,5 @@
 """Whether bubblewrap works is found out by trying, once; what is not there is said, and demanded where it is wanted."""
 
-from __future__ import annotations
-
 import logging
 import os
 import struct

@@ -1,7 +1,5 @@
 """The order desk: its tools, and what its grader holds against a run."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import typing

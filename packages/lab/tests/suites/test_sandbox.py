@@ -1,7 +1,5 @@
 """The sandbox holds what runs in it, and no code passes without giving the values."""
 
-from __future__ import annotations
-
 import os
 import socket
 import sys
@@ -140,7 +138,6 @@ def test_waiting_ends_with_the_wall_clock() -> None:
 
 def test_memory_is_limited() -> None:
     result = run("def f(x): return len('x' * 2_000_000_000)")
-    assert result.error is not None
     assert result.error.startswith("MemoryError")
 
 
@@ -201,7 +198,6 @@ def test_what_reaches_out_is_refused() -> None:
 def test_refusals_reach_the_caller(name: str) -> None:
     result = run(f"def f(x): return x * x\n{FORBIDDEN[name]}\n")
     assert not result.passed
-    assert result.error is not None
     assert result.error.startswith("PermissionError: the sandbox refuses"), result.error
 
 

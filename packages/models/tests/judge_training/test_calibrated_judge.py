@@ -1,11 +1,10 @@
 """A judge trained on the labels of a calibration: refused early, resumed, compared, and never oversold."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import runpy
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -166,10 +165,13 @@ def test_a_judge_of_other_labels_or_options_is_not_taken_for_this_one(calibrator
         calibrator_of().train_judge(dataclasses.replace(collected[1], data=fewer))
 
 
-def test_too_few_labels_keep_the_fit(calibrator_of, collected):
+def test_too_few_labels_keep_the_fit(calibrator_of, collected, here):
     few = dataclasses.replace(collected[1].data, labeled=collected[1].data.labeled[:4])
     with pytest.raises(DatasetError, match=r"labels on \d tasks, too few.*at least 18.*the fitted attributor stays"):
         calibrator_of().train_judge(dataclasses.replace(collected[1], data=few))
+    unasked = Calibrator(build_team, TASKS, check=check, folder=here / "data", options=OPTIONS)
+    with pytest.raises(ConfigError, match="no judge was asked for"):
+        unasked.train_judge(collected[1])
 
 
 @pytest.mark.parametrize(
@@ -194,30 +196,17 @@ def test_what_cannot_work_is_said_before_anything_is_run(calibrator_of, text, op
         calibrator_of(text, **options)
 
 
-def test_a_model_without_weights_is_refused(calibrator_of, tiny, here):
+def test_what_is_not_there_or_would_run_the_team_more_than_once_is_said_before(calibrator_of, tiny, here, monkeypatch):
     shutil.copytree(tiny, here / "empty", ignore=shutil.ignore_patterns("*.safetensors"))
     with pytest.raises(ConfigError, match="which holds no weights"):
         calibrator_of(model=here / "empty")
-
-
-def test_what_is_not_installed_is_said_before_anything_is_run(calibrator_of, monkeypatch):
-    import sys
-
-    monkeypatch.setitem(sys.modules, "trl", None)
-    with pytest.raises(MissingExtraError, match=r"tracer-hooks\[train\]"):
-        calibrator_of()
-
-
-def test_several_processes_would_each_run_the_team(calibrator_of, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "trl", None)
+        with pytest.raises(MissingExtraError, match=r"tracer-hooks\[train\]"):
+            calibrator_of()
     monkeypatch.setenv("WORLD_SIZE", "8")
     with pytest.raises(ConfigError, match=r"accelerate launch .* train sft --data"):
         calibrator_of()
-
-
-def test_no_judge_is_trained_that_was_not_asked_for(collected, here):
-    calibrator = Calibrator(build_team, TASKS, check=check, folder=here / "data", options=OPTIONS)
-    with pytest.raises(ConfigError, match="no judge was asked for"):
-        calibrator.train_judge(collected[1])
 
 
 @pytest.mark.slow  # trains a judge twice

@@ -74,14 +74,6 @@ def words(text):
     return len(text.split())
 
 
-def test_labels_are_given_in_the_spelling_of_the_log(file_of):
-    fault = AgentFault(agent="planner", error_mode=MODE)
-    found = read_labeled([file_of(labeled(agent="CODER", faults=(fault,)))])
-    gold = found.rows[0].gold
-    assert (gold.agent, gold.step) == ("Coder", 1)
-    assert gold.pairs == (("Coder", MODE), ("Planner", MODE))
-
-
 @pytest.mark.parametrize(
     ("item", "message"),
     [
@@ -147,6 +139,9 @@ def test_teams_that_are_left_out_are_not_trained_on(file_of):
         split_rows(found, SplitOptions(leave_out_teams=("swarm",)))
     with pytest.raises(TrainingError, match="left to train on"):
         split_rows(found, SplitOptions(leave_out_teams=("bank", "shop")))
+    one = read_labeled([file_of(labeled(0), labeled(1, question="q0", task="add up column 0"))])
+    with pytest.raises(TrainingError, match="valid_share = 0"):
+        split_rows(one, SplitOptions())
 
 
 def test_runs_that_another_side_nearly_has_are_taken_out_of_training_and_counted(file_of):
@@ -160,13 +155,6 @@ def test_runs_that_another_side_nearly_has_are_taken_out_of_training_and_counted
     )
     assert splits.near_duplicates == 1
     assert [row.trajectory.run_id for row in splits.train] == [f"run-{k}" for k in range(4)]
-
-
-def test_one_question_cannot_be_split(file_of):
-    with pytest.raises(TrainingError, match="valid_share = 0"):
-        split_rows(
-            read_labeled([file_of(labeled(0), labeled(1, question="q0", task="add up column 0"))]), SplitOptions()
-        )
 
 
 def test_the_reply_that_is_taught_is_one_that_the_judge_accepts(file_of):
@@ -229,18 +217,14 @@ def test_a_long_run_is_cut_around_the_candidates_of_structural(file_of):
     assert sft_rows(rows, options, words).left_out == {"the labelled step is not in the window": 1}
 
 
-def test_a_context_that_holds_no_question_is_an_error_that_names_the_row(file_of):
-    rows = read_labeled([file_of(labeled())]).rows
-    with pytest.raises(TrainingError, match=r"labels.jsonl.*1024 tokens is too small.*Set context_tokens higher"):
-        sft_rows(rows, JudgeTaskOptions(context_tokens=1024, reply_tokens=500), len)
-
-
 @pytest.mark.parametrize("build", [sft_rows, prompt_rows])
-def test_such_a_row_may_be_left_out_and_is_counted(file_of, build):
+def test_a_row_whose_question_is_too_long_is_named_or_left_out_and_counted(file_of, build):
     rows = read_labeled([file_of(labeled(), labeled(run_id="long", task="words " * 9000))]).rows
     options = JudgeTaskOptions(context_tokens=6500, reply_tokens=500)
     with pytest.raises(TrainingError, match=r"labels.jsonl:2: .*bad_rows = 'skip'"):
         build(rows, options, len)
+    with pytest.raises(TrainingError, match=r"labels.jsonl.*1024 tokens is too small.*Set context_tokens higher"):
+        build(rows, JudgeTaskOptions(context_tokens=1024, reply_tokens=500), len)
     found = build(rows, options, len, bad_rows="skip")
     assert {row.source for row in found.rows} == {rows[0].source}
     assert found.left_out == {"the question alone is too long": 1}
@@ -260,8 +244,10 @@ def test_pairs_name_the_passing_run_of_a_bag(file_of):
 def test_a_label_is_given_in_the_spelling_of_the_log_and_the_fuller_of_two_counts() -> None:
     faults = (AgentFault(agent="coder", error_mode=None), AgentFault(agent="CODER", error_mode=MODE))
     gold, silent = gold_of(labeled(step=None, faults=faults))
-    assert gold is not None
     assert (list(gold.pairs), silent) == ([("Coder", MODE)], 0)
+    gold, _ = gold_of(labeled(agent="CODER", faults=(AgentFault(agent="planner", error_mode=MODE),)))
+    assert (gold.agent, gold.step) == ("Coder", 1)
+    assert gold.pairs == (("Coder", MODE), ("Planner", MODE))
 
 
 def test_a_label_that_does_not_fit_its_run_is_refused_or_left_out() -> None:

@@ -1,7 +1,5 @@
 """A team that calculates with what it is shown, and tasks for it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Builds: what they make, how they go on, and what ends them."""
 
-from __future__ import annotations
-
 import errno
 import os
 import random
@@ -42,7 +40,6 @@ def test_a_build_gives_labelled_and_clean_runs_and_counts_what_it_discards(tmp_p
         assert item.label_source is LabelSource.INJECTED
         assert item.trajectory.outcome is RunOutcome.FAILED
         assert item.trajectory.reference is not None
-        assert item.decisive is not None
         assert item.trajectory.steps[item.decisive.step].agent == item.decisive.agent
         assert item.verification["control_passes"] == item.verification["control_runs"] == 3
     assert all(one["reason"] and one["mode"] and one["strategy"] for one in found.discarded)
@@ -99,9 +96,7 @@ def test_a_search_that_ends_undecided_gives_a_weak_label(tmp_path: Path) -> None
     found = builder(tmp_path, team, 3, seen.append, faults_per_run=0, weak_from=0.2).build()
     (weak,) = found.labeled
     assert weak.is_weak
-    assert weak.decisive is not None
     assert weak.weight == pytest.approx(weak.verification["probability"])
-    assert weak.decisive.reason is not None
     assert weak.decisive.reason.startswith("replays do not prove it; after ")
     assert weak.label_source is LabelSource.COUNTERFACTUAL
     assert weak.trajectory.steps[weak.decisive.step].agent == weak.decisive.agent

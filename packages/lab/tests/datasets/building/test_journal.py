@@ -1,7 +1,5 @@
 """The journal of a build: nothing lost, nothing doubled, whatever ends the process."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

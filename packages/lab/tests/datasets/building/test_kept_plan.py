@@ -1,7 +1,5 @@
 """What a folder was begun with."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What may be asked of a build."""
 
-from __future__ import annotations
-
 import pytest
 
 from tracer_hooks.errors import ConfigError
