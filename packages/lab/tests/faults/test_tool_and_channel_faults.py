@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from tracer_hooks.frameworks import ToolReply, ToolRequest
-from tracer_hooks.telemetry import assistant_message, message_text, text_message
+from tracer_hooks.frameworks import ModelRequest, ToolReply, ToolRequest
+from tracer_hooks.telemetry import ChatReply, assistant_message, message_text, text_message
 from tracer_hooks.testing import ScriptedLLM
 from tracer_hooks_lab.faults import (
     ChannelFault,
