@@ -18,15 +18,9 @@ def judge(*, more: int, fewer: int, prior: float = 0.0, unusable: int = 0) -> Tr
         ),
     )
     report = RivalReport(
-        rival="judge",
-        standard="structural, fitted to both",
-        rows=rows,
-        labels={"natural failures": 20},
-        questions=20,
-        more=more,
-        fewer=fewer,
-        unusable=unusable,
-    )
+        rival="judge", standard="structural, fitted to both", rows=rows, labels={"natural failures": 20}, questions=20,
+        more=more, fewer=fewer, unusable=unusable,
+    )  # fmt: skip
     return TrainedJudge(folder=Path("calibration/team/judge"), trained_on=40, report=report)
 
 

@@ -115,30 +115,32 @@ def test_what_the_tests_expect_is_nowhere_inside() -> None:
     assert [outcome.passed for outcome in result.outcomes] == [False, True], result
 
 
-@pytest.mark.parametrize("code", ["while True: pass", "def f(x):\n    return 10 ** (10 ** 9)"])
-def test_an_endless_loop_ends_with_its_processor_time(code: str) -> None:
+CPU = "killed after 1 s of processor time"
+SIGNALLED = "the process (died of signal 9|ended with exit status 137, which stands for signal 9)"
+
+
+@pytest.mark.parametrize(
+    ("code", "errors"),
+    [
+        ("while True: pass", CPU),
+        ("def f(x):\n    return 10 ** (10 ** 9)", CPU),
+        ("import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True: pass", SIGNALLED),
+        (
+            "def f(x): return len('x' * 2_000_000_000)",
+            {"MemoryError (line 1)", "MemoryError:  (line 1)", "MemoryError"},
+        ),
+    ],
+)
+def test_what_takes_too_much_time_or_memory_ends(code: str, errors: set[str]) -> None:
     result = run(code)
     assert not result.passed
-    assert result.error == "killed after 1 s of processor time"
+    assert result.error in errors
     assert not result.timed_out
-
-
-def test_a_loop_that_ignores_the_signal_ends_all_the_same() -> None:
-    result = run("import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True: pass")
-    assert result.error in (
-        "the process died of signal 9",
-        "the process ended with exit status 137, which stands for signal 9",
-    )
 
 
 def test_waiting_ends_with_the_wall_clock() -> None:
     result = run("import time\nprint('on', flush=True)\ntime.sleep(60)", SandboxLimits(wall_s=2))
     assert (result.timed_out, result.error, result.output) == (True, "killed after 2 s", "on\n")
-
-
-def test_memory_is_limited() -> None:
-    result = run("def f(x): return len('x' * 2_000_000_000)")
-    assert result.error.startswith("MemoryError")
 
 
 def test_what_is_printed_and_written_is_limited() -> None:
@@ -181,7 +183,7 @@ FORBIDDEN = {
 }
 
 
-def test_what_reaches_out_is_refused() -> None:
+def test_what_reaches_out_is_refused(tmp_path: Path) -> None:
     code = (
         f"ATTEMPTS = {FORBIDDEN!r}\n"
         "def attempt(name):\n"
@@ -192,20 +194,13 @@ def test_what_reaches_out_is_refused() -> None:
     tests = [f"assert attempt({name!r}) == 'PermissionError: the sandbox refuses'" for name in FORBIDDEN]
     result = run_python(code, tests=tests)
     assert [outcome.error for outcome in result.outcomes if not outcome.passed] == []
-
-
-@pytest.mark.parametrize("name", ["fork bomb", "socket", "append"])
-def test_refusals_reach_the_caller(name: str) -> None:
-    result = run(f"def f(x): return x * x\n{FORBIDDEN[name]}\n")
-    assert not result.passed
-    assert result.error.startswith("PermissionError: the sandbox refuses"), result.error
-
-
-def test_a_write_outside_leaves_nothing(tmp_path: Path) -> None:
     target = tmp_path / "out"
-    code = f"def f(x):\n    try: open({str(target)!r}, 'w').write('x')\n    except OSError: pass\n    return x * x"
-    assert run(code).passed
+    caught = f"def f(x):\n    try: open({str(target)!r}, 'w').write('x')\n    except OSError: pass\n    return x * x"
+    assert run(caught).passed
     assert not target.exists()
+    said = run(f"def f(x): return x * x\n{FORBIDDEN['socket']}\n")
+    assert not said.passed
+    assert said.error.startswith("PermissionError: the sandbox refuses"), said.error
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="network namespaces are Linux's")
@@ -224,12 +219,9 @@ def test_nothing_of_the_callers_environment_is_inside(monkeypatch: pytest.Monkey
     code = "import os\ndef f(x): return sorted(set(os.environ) - {'LC_CTYPE', '__CF_USER_TEXT_ENCODING'})"
     assert run_python(code, tests=["assert f(1) == ['PYTHONHASHSEED']"]).passed
     assert run_python("import pydantic", tests=["assert 1 == 1"]).error is not None
-
-
-def test_the_same_code_gives_the_same_values_every_time() -> None:
     code = "def f(x): return list({'ada', 'bob', 'cleo', 'dan', 'eve', 'finn'})"
     first, second = (run_python(code, tests=["assert f(1) == []"]).outcomes[0].value for _ in range(2))
-    assert first == second
+    assert first == second, "the same code gives the same values every time"
 
 
 def test_plain_values_of_every_type_are_compared() -> None:
