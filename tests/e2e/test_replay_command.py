@@ -1,19 +1,14 @@
 """``tracer-hooks replay``: whole runs, one step, the search, and everything that a user can get wrong."""
 
-import importlib
 import sqlite3
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import tracer_hooks
-from tracer_hooks.cli.app import run_app
 from tracer_hooks.testing import ScriptedLLM
 
-from ._command import Command, Done
+from ._command import Command, Done, InProcess
 
 TEAM = """
 import os
@@ -76,52 +71,22 @@ print(run.trajectory.run_id)
 """
 
 
-class InProcess:
-    """The command in this process: there are many ways to call it wrongly, and a process for each takes its time."""
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self.folder = folder
-        self._monkeypatch = monkeypatch
-        self._capsys = capsys
-
-    def __call__(self, *arguments: str | Path, **environment: str) -> Done:
-        with self._clean(environment) as patch:
-            patch.setattr(sys, "argv", ["tracer-hooks", *map(str, arguments)])
-            code = run_app()
-        said = self._capsys.readouterr()
-        assert "Traceback" not in said.err + said.out
-        return Done(code, said.out, said.err)
-
-    def record(self, **environment: str) -> str:
-        """Record a run, and give its id."""
-        with self._clean({"BAD": "1", **environment}):
-            exec(RECORD, {})
-        return self._capsys.readouterr().out.split()[-1]
-
-    @contextmanager
-    def _clean(self, environment: dict[str, str]) -> Iterator[pytest.MonkeyPatch]:
-        with self._monkeypatch.context() as patch:
-            patch.chdir(self.folder)
-            patch.setattr(sys, "path", [str(self.folder), *sys.path])
-            for name in ("office", "mine", "parrot", "needs", "raises"):
-                patch.delitem(sys.modules, name, raising=False)
-            importlib.invalidate_caches()
-            for name, value in environment.items():
-                patch.setenv(name, value)
-            yield patch
-            for name in ("office", "mine", "parrot"):
-                sys.modules.pop(name, None)
-
-
 @pytest.fixture
-def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> InProcess:
-    return InProcess(tmp_path, monkeypatch, capsys)
+def command(in_process: InProcess) -> InProcess:
+    (in_process.folder / "office.py").write_text(TEAM)
+    return in_process
+
+
+def record(command: InProcess, **environment: str) -> str:
+    """Record a run, and give its id."""
+    with command.clean({"BAD": "1", **environment}):
+        exec(RECORD, {})
+    return command.printed().split()[-1]
 
 
 @pytest.fixture
 def run_id(command: InProcess) -> str:
-    (command.folder / "office.py").write_text(TEAM)
-    return command.record()
+    return record(command)
 
 
 def replay(command: InProcess, *arguments: str | Path, team: str = "office:build_team", **environment: str) -> Done:
@@ -268,7 +233,7 @@ def test_the_cap_is_kept_and_said(command: InProcess, run_id: str) -> None:
 
 # --- tools -----------------------------------------------------------------------------------------------------------
 def test_tools_are_declared(command: InProcess, run_id: str) -> None:
-    noted = command.record(NOTES="1")
+    noted = record(command, NOTES="1")
     notes = command.folder / "notes.txt"
     notes.unlink()
     arguments = (noted, "--from", "0", "--correction", "5", "--check", "office:check")
@@ -343,13 +308,13 @@ def test_an_unknown_step_run_tool_or_choice(command: InProcess, run_id: str) -> 
 
 
 def test_a_run_that_succeeded_has_nothing_to_correct(command: InProcess, run_id: str) -> None:
-    passed = command.record(BAD="")
+    passed = record(command, BAD="")
     refused(replay(command, passed, "--find", "--check", "office:check"), 1, "ended as 'succeeded'")
     assert replay(command, passed).code == 0
 
 
 def test_a_run_without_a_tape(command: InProcess, run_id: str) -> None:
-    bare = command.record(TRACER_HOOKS_RECORD="off")
+    bare = record(command, TRACER_HOOKS_RECORD="off")
     refused(replay(command, bare), 1, "has no tape", "TRACER_HOOKS_RECORD=full")
     with sqlite3.connect(command.folder / ".tracer_hooks" / "runs.sqlite") as connection:
         connection.execute("update runs set tape = ?", (b"zgarbage",))

@@ -66,6 +66,7 @@ def diagnosis(*evidence: Evidence, confidence: float = 0.2) -> Attribution:
     return Attribution(run_id="r", agent=agent, step=2, confidence=confidence, candidates=candidates, evidence=evidence)
 
 
+FIRST = "is the first of the team to say '430 EUR'; it stands in the rejected answer."
 TRUE_AND_FALSE = [
     (2, "3 * 120 EUR + 2 * 55 EUR is 470 EUR, not 430 EUR.", "3 * 120 EUR + 2 * 55 EUR is 480 EUR, not 430 EUR."),
     (
@@ -119,35 +120,28 @@ def test_true_claims_pass_and_false_ones_are_found(step, true, false) -> None:
     assert verdict(step, false) in (Verdict.FALSE, Verdict.UNCHECKED)
 
 
-def test_who_was_first_is_looked_up() -> None:
-    claim = "{!r} is the first of the team to say '430 EUR'; it stands in the rejected answer."
-    assert verdict(2, claim.format("accountant")) is Verdict.TRUE
-    assert verdict(4, claim.format("writer")) is Verdict.FALSE
-
-
-def test_a_sentence_of_no_known_form_is_not_checked() -> None:
-    assert verdict(2, "The moon is full.") is Verdict.UNCHECKED
-
-
-def test_each_of_several_sentences_is_checked() -> None:
-    assert verdict(2, "It hedges: 'might'. It hedges: 'perhaps'.") is Verdict.FALSE
-
-
 @pytest.mark.parametrize("quote", ["430 USD", "```", "= ", "```python"])
 def test_a_quote_stands_in_the_step_and_can_be_read(quote: str) -> None:
     expected = Verdict.FALSE
     assert verdict(2, "It hedges: 'might'.", quote) is expected
     assert verdict(2, "It hedges: 'might'.", "It might be less.") is Verdict.TRUE
-
-
-def test_the_same_quote_twice_is_a_fault() -> None:
     twice = [Evidence(step=2, why="It hedges: 'might'.", quote="It might be less.")] * 2
     assert [one.fault for one in audit(RUN, diagnosis(*twice)) if one.fault] == ["the same quote twice"]
 
 
-def test_internal_names_are_a_fault() -> None:
+@pytest.mark.parametrize(
+    ("step", "why", "expected"),
+    [
+        (2, "The moon is full.", Verdict.UNCHECKED),
+        (2, "It hedges: 'might'. It hedges: 'perhaps'.", Verdict.FALSE),
+        (2, f"'accountant' {FIRST}", Verdict.TRUE),
+        (4, f"'writer' {FIRST}", Verdict.FALSE),
+    ],
+)
+def test_sentences_are_judged_one_by_one(step: int, why: str, expected: object) -> None:
+    assert verdict(step, why) is expected
     told = Evidence(step=2, why="It calls language: hedges (+0.45 log-odds).")
-    assert any(one.verdict is not Verdict.TRUE for one in audit(RUN, diagnosis(told)))
+    assert any(one.verdict is not Verdict.TRUE for one in audit(RUN, diagnosis(told))), "an internal name"
 
 
 @pytest.mark.parametrize("advice", ["Have 'stranger' count again.", "If it is step 1: Have 'accountant' count again."])

@@ -1,6 +1,7 @@
 """The sandbox holds what runs in it, and no code passes without giving the values."""
 
 import os
+import re
 import socket
 import sys
 from pathlib import Path
@@ -120,21 +121,18 @@ SIGNALLED = "the process (died of signal 9|ended with exit status 137, which sta
 
 
 @pytest.mark.parametrize(
-    ("code", "errors"),
+    ("code", "error"),
     [
         ("while True: pass", CPU),
         ("def f(x):\n    return 10 ** (10 ** 9)", CPU),
         ("import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True: pass", SIGNALLED),
-        (
-            "def f(x): return len('x' * 2_000_000_000)",
-            {"MemoryError (line 1)", "MemoryError:  (line 1)", "MemoryError"},
-        ),
+        ("def f(x): return len('x' * 2_000_000_000)", "MemoryError"),
     ],
 )
-def test_what_takes_too_much_time_or_memory_ends(code: str, errors: set[str]) -> None:
+def test_what_takes_too_much_time_or_memory_ends(code: str, error: str) -> None:
     result = run(code)
     assert not result.passed
-    assert result.error in errors
+    assert re.match(error, str(result.error))
     assert not result.timed_out
 
 
