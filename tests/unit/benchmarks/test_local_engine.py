@@ -79,7 +79,7 @@ def test_requests_of_different_lengths_get_what_generate_gives(load: Any, pair: 
         assert ticket.failure is None
         assert (out, ticket.reason) == (greedy(network, prompt, 12), "length")
     assert [ticket.cached for ticket, _ in tickets][-2:] == [29, 29]
-    first, said = tickets[0]
+    said = tickets[0][1]
     longer = [*prompts[0], *said, 7, 8, 9]
     again, more = start(load, engine, longer)
     assert again.done.wait(60)

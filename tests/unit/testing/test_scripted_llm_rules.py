@@ -33,34 +33,34 @@ def result(text: Any) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": "c", "content": text}
 
 
-def test_ordered_replies_are_given_once_each() -> None:
-    with ScriptedLLM(["a", Reply("b")]) as llm:
-        assert [ask(llm, ("user", "x")) for _ in range(2)] == ["a", "b"]
-        refused = post(llm, ("user", "x"))
-    assert refused.status_code == 400
-    assert "1 that match have no reply left" in refused.json()["error"]["message"]
+def echo(request: ScriptedRequest) -> str:
+    return f"{request.index}:{request.last}"
 
 
-def test_a_single_text_is_one_reply_not_its_letters() -> None:
-    with ScriptedLLM("ab") as llm:
-        assert ask(llm, ("user", "x")) == "ab"
-
-
-def test_a_rule_repeats_its_last_reply() -> None:
-    with ScriptedLLM(rules=[When().then("a", "b")]) as llm:
-        assert [ask(llm, ("user", "x")) for _ in range(4)] == ["a", "b", "b", "b"]
-
-
-def test_a_used_up_rule_lets_the_next_one_answer() -> None:
-    first = When(last="x").then("a", repeat_last=False)
-    with ScriptedLLM(["ordered"], rules=[first], default="default") as llm:
-        assert [ask(llm, ("user", "x")) for _ in range(4)] == ["a", "ordered", "default", "default"]
-
-
-def test_the_first_matching_rule_answers() -> None:
-    with ScriptedLLM(rules=[When(last="sum").then("first"), When(contains="sum").then("second")]) as llm:
-        assert ask(llm, ("user", "the sum")) == "first"
-        assert ask(llm, ("user", "the sum"), ("user", "go on")) == "second"
+@pytest.mark.parametrize(
+    ("script", "replies"),
+    [
+        ({"replies": ["a", Reply("b")]}, ["a", "b", None]),
+        ({"replies": "ab"}, ["ab", None]),  # one reply, not its letters
+        ({"rules": [When().then("a", "b")]}, ["a", "b", "b", "b"]),
+        (
+            {"replies": ["ordered"], "rules": [When(last="x").then("a", repeat_last=False)], "default": "default"},
+            ["a", "ordered", "default", "default"],
+        ),
+        ({"rules": [When(last="x").then("first"), When(contains="x").then("second")]}, ["first", "first"]),
+        ({"rules": [When().then(echo)]}, ["0:x", "1:x"]),
+    ],
+    ids=["ordered", "single text", "rule", "used up", "first that matches", "computed"],
+)
+def test_which_reply_comes_when(script: dict[str, Any], replies: list[str | None]) -> None:
+    with ScriptedLLM(script.pop("replies", ()), **script) as llm:
+        for reply in replies:
+            if reply is not None:
+                assert ask(llm, ("user", "x")) == reply
+            else:
+                refused = post(llm, ("user", "x"))
+                assert refused.status_code == 400
+                assert "that match have no reply left" in refused.json()["error"]["message"]
 
 
 MATCHES = [
@@ -90,12 +90,8 @@ MATCHES = [
 def test_conditions(when, messages, matches) -> None:
     with ScriptedLLM(rules=[when.then("matched")], default="default") as llm:
         assert ask(llm, *messages) == ("matched" if matches else "default")
-
-
-def test_the_model_asked_for_is_a_condition() -> None:
     with ScriptedLLM(rules=[When(model="^big$").then("big")], default="default") as llm:
-        assert ask(llm, ("user", "x"), model="big") == "big"
-        assert ask(llm, ("user", "x"), model="bigger") == "default"
+        assert [ask(llm, *messages, model=model) for model in ("big", "bigger")] == ["big", "default"]
 
 
 @pytest.mark.parametrize(
@@ -113,21 +109,8 @@ def test_the_model_asked_for_is_a_condition() -> None:
 def test_an_agent_is_told_by_the_opening_of_its_system_text(system, is_planner) -> None:
     with ScriptedLLM(rules=[When(agent="planner").then("mine")], default="other") as llm:
         assert ask(llm, ("system", system), ("user", "x")) == ("mine" if is_planner else "other")
-
-
-def test_the_agent_header_decides_over_the_system_text() -> None:
-    with ScriptedLLM(rules=[When(agent="planner").then("mine")], default="other") as llm:
-        system = ("system", "You are the planner.")
-        assert ask(llm, system, ("user", "x"), headers={"X-Scripted-Agent": "coder"}) == "other"
-        assert ask(llm, ("user", "x"), headers={"X-Scripted-Agent": "Planner"}) == "mine"
-
-
-def test_a_reply_may_be_computed_from_the_request() -> None:
-    def echo(request: ScriptedRequest) -> str:
-        return f"{request.index}:{request.last}"
-
-    with ScriptedLLM(rules=[When().then(echo)]) as llm:
-        assert [ask(llm, ("user", t)) for t in "ab"] == ["0:a", "1:b"]
+        for header, said in (("coder", "other"), ("Planner", "mine")):  # which decides over the system text
+            assert ask(llm, ("system", system), ("user", "x"), headers={"X-Scripted-Agent": header}) == said
 
 
 def test_a_failing_script_function_reaches_client_and_test_without_retry() -> None:
@@ -231,12 +214,6 @@ def test_a_reply_is_taken_by_one_request_only() -> None:
     with ScriptedLLM(rules=[rule]) as llm, ThreadPoolExecutor(8) as pool:
         got = list(pool.map(lambda _: ask(llm, ("user", "x")), texts))
     assert sorted(got) == texts
-
-
-def test_parallel_requests_on_one_rule_lose_and_repeat_nothing() -> None:
-    with ScriptedLLM([str(i) for i in range(40)]) as llm, ThreadPoolExecutor(8) as pool:
-        got = list(pool.map(lambda _: ask(llm, ("user", "x")), range(40)))
-    assert sorted(got, key=int) == [str(i) for i in range(40)]
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def responses_stream(llm: ScriptedLLM, **body: Any) -> list[dict[str, Any]]:
     return events
 
 
-def test_text_reply_has_the_shape_of_a_chat_completion() -> None:
+def test_text_reply_has_the_shape_of_a_chat_completion_with_what_is_scripted() -> None:
     with ScriptedLLM(["forty-two"]) as llm:
         body = chat(llm)
     assert body["object"] == "chat.completion"
@@ -51,6 +51,15 @@ def test_text_reply_has_the_shape_of_a_chat_completion() -> None:
     # 24 characters of request, 9 of reply, four characters a token, rounded up.
     assert (body["usage"]["prompt_tokens"], body["usage"]["completion_tokens"]) == (6, 3)
     assert body["usage"]["total_tokens"] == 9
+    wanted = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
+    with ScriptedLLM([Reply("cut", usage=(100, 5), model="other", finish_reason="length")] * 2) as llm:
+        body = chat(llm, response_format=wanted)
+        last = responses_stream(llm)[-1]
+    assert (body["usage"]["prompt_tokens"], body["usage"]["completion_tokens"]) == (100, 5)
+    assert (body["model"], body["choices"][0]["finish_reason"]) == ("other", "length")
+    assert body["choices"][0]["message"]["content"] == "cut", "whatever response_format asks for"
+    assert last["type"] == "response.incomplete"
+    assert last["response"]["incomplete_details"] == {"reason": "max_output_tokens"}
 
 
 @pytest.mark.parametrize("text", ["", "Zürich 東京 🙂", "half a pair \ud83d", 'quote " and \\ and\nline'])
@@ -62,30 +71,17 @@ def test_any_text_survives_the_wire(text: str) -> None:
     assert "".join(d.get("content", "") for d in deltas) == text
 
 
-def test_scripted_usage_model_and_finish_reason_are_sent() -> None:
-    with ScriptedLLM([Reply("cut", usage=(100, 5), model="other", finish_reason="length")]) as llm:
-        body = chat(llm)
-    assert (body["usage"]["prompt_tokens"], body["usage"]["completion_tokens"]) == (100, 5)
-    assert body["model"] == "other"
-    assert body["choices"][0]["finish_reason"] == "length"
-
-
 def test_parallel_tool_calls_keep_order_ids_and_malformed_arguments() -> None:
-    with ScriptedLLM([Reply(tool_calls=TWO_CALLS)]) as llm:
+    with ScriptedLLM([Reply(tool_calls=TWO_CALLS), Reply("Let me add.", tool_calls=TWO_CALLS[:1])]) as llm:
         (choice,) = chat(llm)["choices"]
+        beside = chat(llm)["choices"][0]["message"]
+    assert (beside["content"], len(beside["tool_calls"])) == ("Let me add.", 1)
     assert choice["finish_reason"] == "tool_calls"
     assert choice["message"]["content"] is None
     first, second = choice["message"]["tool_calls"]
     assert json.loads(first["function"]["arguments"]) == {"a": 6, "b": 7}
     assert (first["id"], first["type"], first["function"]["name"]) == ("call_1-1", "function", "add")
     assert (second["id"], second["function"]["arguments"]) == ("mine", "{not json")
-
-
-def test_text_may_stand_beside_tool_calls() -> None:
-    with ScriptedLLM([Reply("Let me add.", tool_calls=TWO_CALLS[:1])]) as llm:
-        message = chat(llm)["choices"][0]["message"]
-    assert message["content"] == "Let me add."
-    assert len(message["tool_calls"]) == 1
 
 
 def test_streamed_text_joins_to_the_reply_and_ends_with_its_reason() -> None:
@@ -135,24 +131,13 @@ def test_streamed_tool_calls_come_in_pieces_that_join() -> None:
     assert chunks[-1]["choices"][0]["finish_reason"] == "tool_calls"
 
 
-def test_response_format_does_not_change_the_scripted_text() -> None:
-    with ScriptedLLM(['{"answer": 42}', "not json"]) as llm:
-        wanted = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
-        texts = [chat(llm, response_format=wanted)["choices"][0]["message"]["content"] for _ in range(2)]
-    assert texts == ['{"answer": 42}', "not json"]
-
-
 def test_responses_body_holds_message_and_function_calls() -> None:
     with ScriptedLLM([Reply("Adding.", tool_calls=TWO_CALLS, usage=(3, 4))]) as llm:
         body = httpx.post(f"{llm.base_url}/responses", json={"model": "m", "input": "hi"}).json()
     message, add, stop = body["output"]
     assert (body["object"], body["status"], body["id"]) == ("response", "completed", "resp_1")
     assert message["content"][0]["text"] == "Adding."
-    assert (add["type"], add["call_id"], add["arguments"]) == (
-        "function_call",
-        "call_1-1",
-        '{"a": 6, "b": 7}',
-    )
+    assert (add["type"], add["call_id"], add["arguments"]) == ("function_call", "call_1-1", '{"a": 6, "b": 7}')
     assert (stop["call_id"], stop["arguments"]) == ("mine", "{not json")
     assert (body["usage"]["input_tokens"], body["usage"]["output_tokens"]) == (3, 4)
 
@@ -171,13 +156,6 @@ def test_responses_stream_counts_its_events_and_ends_with_the_whole_body() -> No
     assert events[0]["response"]["usage"] is None
     assert events[-1]["type"] == "response.completed"
     assert events[-1]["response"] == whole
-
-
-def test_responses_cut_for_length_are_incomplete() -> None:
-    with ScriptedLLM([Reply("cut", finish_reason="length")]) as llm:
-        last = responses_stream(llm)[-1]
-    assert last["type"] == "response.incomplete"
-    assert last["response"]["incomplete_details"] == {"reason": "max_output_tokens"}
 
 
 def test_models_and_health_are_served() -> None:
