@@ -58,13 +58,16 @@ def test_the_table_and_the_page(command: Command, whowhen: Path) -> None:
     assert "before the first error marker, else step 1" in done.out
     assert "page: out/x.html" in done.err
     assert "<svg" in (command.folder / "out" / "x.html").read_text(encoding="utf-8")
-
-
-def test_a_page_that_cannot_be_written_is_said(command: Command, whowhen: Path) -> None:
-    (command.folder / "file").write_text("")
-    done = command("eval", "--dataset", "whowhen", "--data", "data", "--attributor", "rules", "--html", "file/x.html")
+    whole = ("eval", "--dataset", "whowhen", "--attributor", "structural")
+    done = command(*whole, "--data", "data", "--html", "out/x.html/y.html")
     assert done.code == 1
-    assert "cannot write 'file/x.html'" in done.err
+    assert "cannot write 'out/x.html/y.html'" in done.err
+    several = command(*whole, "--data", "data/AG", "--attributor", "auto", "--json").json
+    assert set(several["attributors"]) == {"structural", "auto"}
+    assert [one["name"] for one in several["groups"][0]["steps"]["rows"]][:2] == ["structural", "auto"]
+    nothing = command(*whole, "--data", "nowhere")
+    assert nothing.code == 1
+    assert "holds no run that can be evaluated" in nothing.err
 
 
 def test_second_labels_reference_and_limit(command: Command, whowhen: Path) -> None:
@@ -88,13 +91,6 @@ def test_bad_records_are_set_apart_and_the_rest_is_measured(command: Command, wh
     assert done.json["runs"] == 6
     assert [Path(one["source"]).name for one in done.json["problems"]] == ["bad.json"]
     assert "set apart" in done.err
-
-
-def test_several_attributors_are_several_rows(command: Command, whowhen: Path) -> None:
-    done = command("eval", "--dataset", "whowhen", "--data", "data/AG", "--attributor", "structural", "--attributor",
-                   "auto", "--json")  # fmt: skip
-    assert set(done.json["attributors"]) == {"structural", "auto"}
-    assert [one["name"] for one in done.json["groups"][0]["steps"]["rows"]][:2] == ["structural", "auto"]
 
 
 def test_own_labelled_and_graded_runs(command: Command) -> None:
@@ -134,9 +130,3 @@ def test_wrong_calls(command: Command, whowhen: Path, arguments: list[str], said
     assert done.code == 2
     assert said in done.err
     assert done.out == ""
-
-
-def test_nothing_to_measure(command: Command) -> None:
-    done = command("eval", "--dataset", "whowhen", "--data", "nowhere", "--attributor", "structural")
-    assert done.code == 1
-    assert "holds no run that can be evaluated" in done.err

@@ -126,6 +126,11 @@ def test_a_run_that_is_not_reproduced_says_where(command: InProcess, run_id: str
     assert document.code == 1
     assert document.json["reproduced"] is False
     assert "step 0, agent 'adder'" in document.json["reason"]
+    other = replay(command, run_id, "--task", "4 4")
+    assert other.code == 1
+    assert "step 0, agent 'adder': message 1 (user) differs: recorded '2 3', now '4 4'" in other.err
+    done = replay(command, run_id, "--find", "--check", "office:check", DAY=" It is Tuesday.")
+    refused(done, 1, "step 0, agent 'adder'", "mode='lenient'")
 
 
 def test_a_lenient_replay_goes_on_and_lists_what_differs(command: InProcess, run_id: str) -> None:
@@ -133,12 +138,6 @@ def test_a_lenient_replay_goes_on_and_lists_what_differs(command: InProcess, run
     assert done.code == 1
     assert "not reproduced: 2 model calls from the tape, 0 live calls" in done.out
     assert "step 0, agent 'adder'" in done.out
-
-
-def test_another_task_leaves_the_tape(command: InProcess, run_id: str) -> None:
-    done = replay(command, run_id, "--task", "4 4")
-    assert done.code == 1
-    assert "step 0, agent 'adder': message 1 (user) differs: recorded '2 3', now '4 4'" in done.err
 
 
 # --- one step --------------------------------------------------------------------------------------------------------
@@ -158,6 +157,9 @@ def test_a_step_that_matters(command: InProcess, run_id: str) -> None:
     document = replay(command, *arguments, "--correction", "5", "--json", BAD="1").json
     assert (document["is_significant"], document["effect"]) == (True, 1.0)
     assert document["correction"]["content"] == "5"
+    done = replay(command, run_id, "--from", "1", "--check", "office:check", "--trials", "4")
+    assert done.code == 0
+    assert "no effect of step 1 is shown" in done.out
 
 
 def test_a_correction_from_a_file_and_one_by_guidance(command: InProcess, run_id: str) -> None:
@@ -166,12 +168,6 @@ def test_a_correction_from_a_file_and_one_by_guidance(command: InProcess, run_id
         done = replay(command, run_id, "--from", "0", "--expected", "10", "--json", *given, BAD="1")
         assert done.code == 0
         assert done.json["is_significant"] is True
-
-
-def test_a_step_that_does_not_matter(command: InProcess, run_id: str) -> None:
-    done = replay(command, run_id, "--from", "1", "--check", "office:check", "--trials", "4")
-    assert done.code == 0
-    assert "no effect of step 1 is shown" in done.out
 
 
 def test_a_correction_that_gives_the_answer_away_is_called_one(command: InProcess, run_id: str) -> None:
@@ -194,13 +190,9 @@ def test_the_search_finds_the_step(command: InProcess, run_id: str) -> None:
     document = replay(command, run_id, "--find", "--check", "office:check", "--json").json
     assert document["decisive"]["step"] == 0
     assert document["run_id"] == run_id
-
-
-def test_none_found_is_an_answer(command: InProcess, run_id: str) -> None:
-    done = replay(command, run_id, "--find", "--check", "office:never", "--proposer", "template")
-    assert done.code == 0
-    assert "no decisive step found" in done.out
-    assert replay(command, run_id, "--find", "--check", "office:never", "--json").json["decisive"] is None
+    none = replay(command, run_id, "--find", "--check", "office:never", "--proposer", "template")
+    assert none.code == 0
+    assert "no decisive step found" in none.out
 
 
 def test_several_proposers_are_tried_one_after_the_other(command: InProcess, run_id: str) -> None:
@@ -258,10 +250,6 @@ def refused(done: Done, code: int, *said: str) -> None:
         assert part in ours[0]
 
 
-def test_the_team_is_needed(command: InProcess, run_id: str) -> None:
-    refused(command("replay", run_id), 2, f"Run: tracer-hooks replay {run_id} --team MODULE:build_team")
-
-
 @pytest.mark.parametrize(
     ("team", "said"),
     [
@@ -297,6 +285,7 @@ def test_an_unknown_step_run_tool_or_choice(command: InProcess, run_id: str) -> 
     check = ("--check", "office:check")
     refused(replay(command, run_id, "--from", "9", *check), 1, "step 9", "expected one of the steps [0, 1]")
     refused(replay(command, "zzz", *check), 1, "no run 'zzz'", "tracer-hooks runs list")
+    refused(command("replay", run_id), 2, f"Run: tracer-hooks replay {run_id} --team MODULE:build_team")
     refused(replay(command, run_id, "--tool", "note", *check), 2, "expected NAME=USE")
     refused(replay(command, run_id, "--tool", "note=often", *check), 2, "'often' is unknown")
     refused(replay(command, run_id, "--find", "--from", "1"), 2, "not both")
@@ -319,11 +308,6 @@ def test_a_run_without_a_tape(command: InProcess, run_id: str) -> None:
     with sqlite3.connect(command.folder / ".tracer_hooks" / "runs.sqlite") as connection:
         connection.execute("update runs set tape = ?", (b"zgarbage",))
     refused(replay(command, run_id), 1, "is damaged")
-
-
-def test_a_team_that_does_not_repeat_itself(command: InProcess, run_id: str) -> None:
-    done = replay(command, run_id, "--find", "--check", "office:check", DAY=" It is Tuesday.")
-    refused(done, 1, "step 0, agent 'adder'", "mode='lenient'")
 
 
 def test_a_store_that_is_off_missing_or_elsewhere(command: InProcess, run_id: str) -> None:
