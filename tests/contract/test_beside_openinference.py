@@ -18,19 +18,10 @@ from .kinds._stage import Spans, Stage, acts
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # clients that live as long as their team
 
 BESIDE = (
-    "autogen_agents_as_tools",
-    "autogen_graph_flow",
-    "autogen_society_of_mind",
-    "crewai_flow_with_router",
-    "crewai_guardrail_retry",
-    "crewai_kickoff_for_each",
-    "crewai_single_agent",
-    "langgraph_astream_events",
-    "langgraph_batch",
-    "langgraph_functional",
-    "langgraph_subgraph_interrupt",
-    "langgraph_supervisor",
-)
+    "autogen_agents_as_tools", "autogen_graph_flow", "autogen_society_of_mind", "crewai_flow_with_router",
+    "crewai_guardrail_retry", "crewai_kickoff_for_each", "crewai_single_agent", "langgraph_astream_events",
+    "langgraph_batch", "langgraph_functional", "langgraph_subgraph_interrupt", "langgraph_supervisor",
+)  # fmt: skip
 ONE_EACH = ("autogen_society_of_mind", "crewai_flow_with_router", "langgraph_supervisor")
 """One kind of each framework, for what the framework alone decides."""
 

@@ -61,8 +61,4 @@ def test_each_can_be_loaded(name: str) -> None:
     (found,) = [found for found in find_adapters() if found.name == name]
     assert found.problem is None
     assert isinstance(found.adapter, Adapter)
-
-
-@pytest.mark.parametrize("name", sorted(OURS))
-def test_each_has_teams(name: str) -> None:
     assert (TEAMS / f"{name}_teams.py").is_file()

@@ -18,14 +18,9 @@ from .kinds._travel import arrive, plain_text
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # clients that live as long as their team
 
 TRAVELLERS = (
-    "autogen_agents_as_tools",
-    "autogen_graph_flow",
-    "crewai_flow_with_router",
-    "crewai_planning",
-    "crewai_single_agent",
-    "langgraph_functional",
-    "langgraph_supervisor",
-)
+    "autogen_agents_as_tools", "autogen_graph_flow", "crewai_flow_with_router", "crewai_planning",
+    "crewai_single_agent", "langgraph_functional", "langgraph_supervisor",
+)  # fmt: skip
 WAYS = [(name, way) for name in TRAVELLERS for way in ("deepcopy", "pickle")]
 WAYS += [("crewai_planning", "copy"), ("crewai_single_agent", "copy")]
 

@@ -26,9 +26,7 @@ def build(tmp_path: Path) -> tuple[str | Path, ...]:
     )  # fmt: skip
 
 
-def test_a_set_is_built_counted_audited_exported_and_goes_on(
-    command: Command, build: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_a_set_is_built_counted_audited_exported_and_goes_on(command, build, tmp_path) -> None:
     done = command(*build, "--json")
     assert done.code == 0, done.err
     assert "6 runs (teams 1 x tasks 6 x repeats 1); up to 12 faults" in done.err
@@ -69,9 +67,7 @@ def test_a_set_is_built_counted_audited_exported_and_goes_on(
     assert len(questions[0] | questions[1]) == 6
 
 
-def test_an_interrupt_leaves_a_set_and_says_how_to_go_on(
-    command: Command, build: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_an_interrupt_leaves_a_set_and_says_how_to_go_on(command, build, tmp_path) -> None:
     at_its_fifth_call = (
         "calls.append(1); len(calls) == 5 and not once.exists() and (once.touch(), os.kill(os.getpid(), signal.SIGINT))"
     )

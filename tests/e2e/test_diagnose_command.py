@@ -216,9 +216,7 @@ def unknown_run() -> Trajectory:
         ),
     ],
 )
-def test_what_is_said_of_a_run_decides_its_outcome(
-    command: Command, options: list[str], outcome: str, reason: str | None, source: str
-) -> None:
+def test_what_is_said_of_a_run_decides_its_outcome(command, options, outcome, reason, source) -> None:
     write(command.folder / "run.json", unknown_run())
     (result,) = command("diagnose", "run.json", "--json", *options).json["results"]
     assert (result["outcome"], result["outcome_reason"]) == (outcome, reason)
@@ -268,14 +266,9 @@ def test_results_go_to_stdout_also_when_stderr_is_a_terminal(command: Command) -
     master, slave = pty.openpty()
     try:
         done = subprocess.run(
-            [*command.argv, "diagnose", "run.json"],
-            cwd=command.folder,
-            env={**command.environment, "TERM": "xterm"},
-            stdout=subprocess.PIPE,
-            stderr=slave,
-            timeout=60,
-            check=False,
-        )
+            [*command.argv, "diagnose", "run.json"], cwd=command.folder, env={**command.environment, "TERM": "xterm"},
+            stdout=subprocess.PIPE, stderr=slave, timeout=60, check=False,
+        )  # fmt: skip
     finally:
         os.close(slave)
         os.close(master)

@@ -76,9 +76,7 @@ def test_several_files_are_fitted_to_together(command: Command, labels, tmp_path
     assert again.json["fitted_step"] == done.json["fitted_step"]
 
 
-def test_a_damaged_line_is_left_out_and_said_and_another_file_is_passed_over(
-    command: Command, labels, tmp_path: Path
-) -> None:
+def test_a_damaged_line_is_left_out_and_said_and_another_file_is_passed_over(command, labels, tmp_path) -> None:
     (tmp_path / "second_labels.json").write_text('[{"whowhen_file": "1.json", "agent": "a"}]')
     done = command("fit", "--labels", tmp_path, "--out", tmp_path / "out" / "mine", "--json")
     assert (done.code, done.json["left_out"]) == (0, 0), done.err

@@ -52,13 +52,9 @@ def read_step(step: Step) -> dict[str, Any]:
         for call in step.tool_calls
     ]
     return {
-        "index": step.index,
-        "agent": step.agent,
-        "kind": step.kind.value,
-        "content": step.content,
-        "tool_calls": calls,
-        "received": sorted({item.step for item in step.inputs if item.step is not None}),
-    }
+        "index": step.index, "agent": step.agent, "kind": step.kind.value, "content": step.content,
+        "tool_calls": calls, "received": sorted({item.step for item in step.inputs if item.step is not None}),
+    }  # fmt: skip
 
 
 def test_every_recording_has_its_expectation() -> None:

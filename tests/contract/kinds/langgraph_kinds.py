@@ -369,12 +369,8 @@ class SwarmKind(LangGraphKind):
 
 
 KINDS = {
-    "langgraph_astream_events": AstreamEventsKind(),
-    "langgraph_batch": BatchKind(),
-    "langgraph_functional": FunctionalKind(),
-    "langgraph_retry_policy": RetryPolicyKind(),
-    "langgraph_send": SendKind(),
-    "langgraph_subgraph_interrupt": SubgraphInterruptKind(),
-    "langgraph_supervisor": SupervisorKind(),
-    "langgraph_swarm": SwarmKind(),
-}
+    "langgraph_astream_events": AstreamEventsKind(), "langgraph_batch": BatchKind(),
+    "langgraph_functional": FunctionalKind(), "langgraph_retry_policy": RetryPolicyKind(),
+    "langgraph_send": SendKind(), "langgraph_subgraph_interrupt": SubgraphInterruptKind(),
+    "langgraph_supervisor": SupervisorKind(), "langgraph_swarm": SwarmKind(),
+}  # fmt: skip

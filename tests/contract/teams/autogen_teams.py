@@ -116,13 +116,9 @@ class Teams(ContractTeams):
     ) -> Any:
         options = {"stream_options": {"include_usage": True}} if streaming else {}
         solo = assistant(
-            client(llm, **options),
-            "solo",
-            prompts=prompts,
-            tools=[*tools],
-            max_tool_iterations=max_calls,
+            client(llm, **options), "solo", prompts=prompts, tools=[*tools], max_tool_iterations=max_calls,
             model_client_stream=streaming,
-        )
+        )  # fmt: skip
         return RoundRobinGroupChat([solo], name="single", max_turns=1)
 
     def pipeline(

@@ -47,13 +47,9 @@ class EchoModel(BaseChatModel):
 def chat_model(llm: ScriptedLLM, *, streaming: bool = False) -> ChatOpenAI:
     """LangChain's client for OpenAI's API, pointed at the script."""
     return ChatOpenAI(
-        model="scripted",
-        base_url=llm.base_url,
-        api_key=SecretStr(llm.api_key),
-        max_retries=0,
-        streaming=streaming,
+        model="scripted", base_url=llm.base_url, api_key=SecretStr(llm.api_key), max_retries=0, streaming=streaming,
         stream_usage=streaming,
-    )
+    )  # fmt: skip
 
 
 def as_tool(function: Tool) -> BaseTool:

@@ -76,13 +76,9 @@ class Agent:
             for call in message.tool_calls or ()
         ]
         return {
-            "role": "assistant",
-            "content": message.content or "",
-            "tool_calls": calls,
-            "usage": done.usage.model_dump(),
-            "finish_reason": done.choices[0].finish_reason,
-            "model": done.model,
-        }
+            "role": "assistant", "content": message.content or "", "tool_calls": calls,
+            "usage": done.usage.model_dump(), "finish_reason": done.choices[0].finish_reason, "model": done.model,
+        }  # fmt: skip
 
     def _call(self, call: Reply) -> Reply:
         function = call["function"]

@@ -238,8 +238,7 @@ class TestShipped:
         assert sum(provenance["trajectories"].values()) > 2000
 
     @pytest.mark.parametrize(
-        ("names", "team"),
-        [(("Assistant1", "Assistant2", "Assistant3"), "debate"), (("Ada", "Grace", "Alan"), None)],
+        ("names", "team"), [(("Assistant1", "Assistant2", "Assistant3"), "debate"), (("Ada", "Grace", "Alan"), None)]
     )
     def test_the_one_who_disagrees_with_all_others_is_suspected_most(self, text: str, names, team) -> None:
         head = LinearAgentHead.from_json(json.loads(text))

@@ -8,7 +8,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -235,9 +234,7 @@ def test_refusals_have_the_shape_of_openai(port: int, body: Any, param: str | No
     assert error["message"]
 
 
-def test_idle_server_stops_by_itself_and_a_missing_model_is_named(
-    load: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_idle_server_stops_by_itself_and_a_missing_model_is_named(load, tmp_path, monkeypatch, capsys) -> None:
     # What the command sets for the whole process.
     monkeypatch.setattr(sys, "setswitchinterval", lambda seconds: None)
     monkeypatch.setattr(signal, "signal", lambda number, handler: None)

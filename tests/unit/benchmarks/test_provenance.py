@@ -108,9 +108,7 @@ def test_arguments_that_no_function_can_have_get_another_name(load: Any) -> None
 
 
 @pytest.mark.parametrize("half", ["dev", "held_out"])
-def test_texts_are_shown_of_the_half_that_may_be_read_alone(
-    half: str, load: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_texts_are_shown_of_the_half_that_may_be_read_alone(half: str, load, tmp_path, monkeypatch, capsys) -> None:
     first = (DATA / "dev.jsonl").read_text(encoding="utf-8").splitlines()
     missed = [line for line in first if json.loads(line)["fault"] == "misread_tool"][:2]
     (tmp_path / f"{half}.jsonl").write_text("\n".join(missed), encoding="utf-8")

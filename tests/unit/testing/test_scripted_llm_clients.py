@@ -1,12 +1,11 @@
 """The scripted server under the model clients that teams really use."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tracer_hooks.testing import ErrorReply, Reply, ScriptedLLM, ToolCallReply, When
+from tracer_hooks.testing import ErrorReply, Reply, ScriptedLLM, ToolCallReply
 
 ADD = Reply(tool_calls=[ToolCallReply("add", {"a": 6, "b": 7}), ToolCallReply("add", {"a": 1, "b": 2})], usage=(20, 8))
 TEXT = Reply("Six times seven is 42.", usage=(11, 6))
@@ -70,33 +69,6 @@ async def test_autogen_text_tool_calls_and_stream(scripted) -> None:
     assert asked == [("Be terse.", "6 * 7?", ()), ("Be terse.", "6 * 7?", ("add",))]
 
 
-async def test_autogen_team_runs_on_rules(scripted) -> None:
-    agentchat = pytest.importorskip("autogen_agentchat.agents")
-    from autogen_agentchat.conditions import MaxMessageTermination
-    from autogen_agentchat.teams import RoundRobinGroupChat
-
-    llm = scripted(
-        rules=[
-            When(agent="planner").then("Ask the coder to add."),
-            When(agent="coder", tool_result="13").then("It is 13."),
-            When(agent="coder").then(Reply(tool_calls=[ToolCallReply("add", {"a": 6, "b": 7})])),
-        ]
-    )
-    client = autogen_client(llm)
-    planner = agentchat.AssistantAgent("planner", client, system_message="You are the planner.")
-    coder = agentchat.AssistantAgent(
-        "coder", client, tools=[add], system_message="You are the coder.", reflect_on_tool_use=True
-    )
-    team = RoundRobinGroupChat([planner, coder], termination_condition=MaxMessageTermination(3))
-    result = await team.run(task="What is 6 + 7?")
-    await client.close()
-    assert [(m.source, m.to_text()) for m in result.messages if m.type == "TextMessage"] == [
-        ("user", "What is 6 + 7?"),
-        ("planner", "Ask the coder to add."),
-        ("coder", "It is 13."),
-    ]
-
-
 # --- CrewAI
 
 
@@ -134,25 +106,6 @@ def test_crewai_speaks_the_responses_api(scripted, stream: bool) -> None:
     assert [r.endpoint for r in server.requests] == ["responses", "responses"]
     usage = llm.get_token_usage_summary()
     assert usage.prompt_tokens >= TEXT.usage[0]
-
-
-def test_crewai_crew_runs_on_rules(scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    crewai = pytest.importorskip("crewai")
-    monkeypatch.setenv("CREWAI_STORAGE_DIR", str(tmp_path))
-    server = scripted(
-        rules=[
-            When(agent="Adder", tool_result="13").then("It is 13."),
-            When(agent="Adder").then(Reply(tool_calls=[ToolCallReply("add", {"a": 6, "b": 7})])),
-        ]
-    )
-    from crewai.tools import tool
-
-    agent = crewai.Agent(
-        role="Adder", goal="Add", backstory="You add.", llm=crewai_llm(server), tools=[tool("add")(add)]
-    )
-    task = crewai.Task(description="What is 6 + 7?", expected_output="A number", agent=agent)
-    result = crewai.Crew(agents=[agent], tasks=[task], verbose=False).kickoff()
-    assert result.raw == "It is 13."
 
 
 # --- LangChain

@@ -69,11 +69,7 @@ MATCHES = [
     (When(system="terse"), [("user", "Be terse")], False),
     (When(last=re.compile("SEVEN", re.IGNORECASE)), [("user", "six"), ("user", "seven")], True),
     (When(last="six"), [("user", "six"), ("user", "seven")], False),
-    (
-        When(last="seven"),
-        [("user", [{"type": "text", "text": "six"}, {"type": "text", "text": "seven"}])],
-        True,
-    ),
+    (When(last="seven"), [("user", [{"type": "text", "text": "six"}, {"type": "text", "text": "seven"}])], True),
     (When(contains=r"add\(.*6"), [("user", "x"), call("add", '{"a": 6}'), result("13")], True),
     (When(tool_result="13"), [("user", "x"), call("add"), result("13")], True),
     (When(tool_result="13"), [("user", "x"), call("add"), result("13"), ("user", "Analyze it.")], True),

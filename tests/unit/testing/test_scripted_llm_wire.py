@@ -99,8 +99,7 @@ def test_streamed_text_joins_to_the_reply_and_ends_with_its_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("chunks", "expected"),
-    [(3, ["ab", "cd", "efg"]), (["a", "bcdefg"], ["a", "bcdefg"]), (None, ["abcdefg"])],
+    ("chunks", "expected"), [(3, ["ab", "cd", "efg"]), (["a", "bcdefg"], ["a", "bcdefg"]), (None, ["abcdefg"])]
 )
 def test_chunks_say_how_a_stream_is_split(chunks, expected) -> None:
     with ScriptedLLM([Reply("abcdefg", chunks=chunks)]) as llm:
@@ -120,10 +119,7 @@ def test_streamed_tool_calls_come_in_pieces_that_join() -> None:
     with ScriptedLLM([Reply(tool_calls=TWO_CALLS)]) as llm:
         chunks = chat_stream(llm)
     calls = [c for chunk in chunks for c in chunk["choices"][0]["delta"].get("tool_calls", [])]
-    for index, name, id_, arguments in [
-        (0, "add", "call_1-1", '{"a": 6, "b": 7}'),
-        (1, "stop", "mine", "{not json"),
-    ]:
+    for index, name, id_, arguments in [(0, "add", "call_1-1", '{"a": 6, "b": 7}'), (1, "stop", "mine", "{not json")]:
         pieces = [c for c in calls if c["index"] == index]
         assert (pieces[0]["function"]["name"], pieces[0]["id"]) == (name, id_)
         assert "".join(p["function"]["arguments"] for p in pieces) == arguments

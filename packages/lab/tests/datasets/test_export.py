@@ -70,9 +70,7 @@ def test_whowhen_files_have_the_fields_of_the_original(tmp_path: Path) -> None:
         ("aegis", {"trajectory": Trajectory(run_id="empty", outcome=RunOutcome.FAILED)}, "no steps"),
     ],
 )
-def test_what_a_format_cannot_hold_is_reported(
-    form: Any, update: dict[str, object], reason: str, tmp_path: Path
-) -> None:
+def test_what_a_format_cannot_hold_is_reported(form: Any, update: dict[str, object], reason: str, tmp_path) -> None:
     held, other = labelled_set(1).labeled
     left = other.model_copy(update=update)
     report = export(LabeledSet(labeled=(held, left)), tmp_path / "new", form)
@@ -95,8 +93,7 @@ def test_first_and_last_step_keep_their_place(step: int, tmp_path: Path) -> None
 def test_aegis_keeps_the_sets_of_agents_and_modes(tmp_path: Path) -> None:
     dataset = labelled_set(6)
     several = first_labelled(
-        decisive=None,
-        faults=(AgentFault(agent="Solver", error_mode=ErrorMode.FM_2_3), AgentFault(agent="Writer")),
+        decisive=None, faults=(AgentFault(agent="Solver", error_mode=ErrorMode.FM_2_3), AgentFault(agent="Writer"))
     )
     dataset = LabeledSet(labeled=(several, *dataset.labeled[1:]), clean=dataset.clean)
     report = export(dataset, tmp_path / "set.jsonl", "aegis")

@@ -52,13 +52,7 @@ def outcome(source: str, name: str, *args: Any) -> object:
 
 
 def behaviour(source: str) -> list[object]:
-    tries = [
-        ["B ", "eee", "aa", "aa", "ccc", "Dd"],
-        [],
-        ["x", "yy"],
-        ["Zz", " zz ", "a", "cc"],
-        ["bb"],
-    ]
+    tries = [["B ", "eee", "aa", "aa", "ccc", "Dd"], [], ["x", "yy"], ["Zz", " zz ", "a", "cc"], ["bb"]]
     return [outcome(source, "clean", words) for words in tries] + [outcome(source, "clean", None)]
 
 

@@ -4,7 +4,6 @@ import random
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
@@ -118,24 +117,6 @@ def test_every_step_can_be_injected_the_first_ones_too(step: int) -> None:
     assert label.trajectory.agent_names == names
 
 
-def test_only_one_call_of_the_agent_is_corrupted() -> None:
-    @tracer_hooks.model(name="rules")
-    def ask(messages: list[dict[str, str]]) -> str:
-        return f"The sum of all the numbers is {int(re.findall(r'[0-9]+', messages[-1]['content'])[-1]) + 1}."
-
-    @tracer_hooks.agent(name="counter", instructions="Count.")
-    def count(shown: str) -> str:
-        return ask([{"role": "user", "content": shown}])
-
-    runner = rerunner(lambda: lambda task: count(count(count(task))), "Begin at 5.", expected="8")
-    found = Injector(runner, clean_run(runner)).inject(corruption(1))
-    assert found.is_verified, found.discarded
-    numbers = [int(re.findall(r"\d+", step.content)[-1]) for step in found.faulty.steps]
-    assert numbers[0] == 6
-    assert numbers[1] != 7
-    assert numbers[2] == numbers[1] + 1  # the third call works with what it is shown
-
-
 # --- verification -----------------------------------------------------------------------------------------------------
 def test_a_team_that_fails_without_the_fault_is_discarded() -> None:
     team = Chain()
@@ -166,9 +147,7 @@ def test_a_fault_without_effect_is_discarded_without_controls() -> None:
         ({"tries": 3}, r"VerificationRule: .*'tries'"),
     ],
 )
-def test_the_rule_says_how_many_runs_there_are_and_one_that_says_nothing_is_refused(
-    fields: dict[str, Any], message: str
-) -> None:
+def test_the_rule_says_how_many_runs_there_are_and_one_that_says_nothing_is_refused(fields, message) -> None:
     with pytest.raises(ConfigError, match=message):
         VerificationRule(**fields)
     rule = VerificationRule(trials=5, failures=4, controls=1)

@@ -12,14 +12,7 @@ from tracer_hooks.frameworks import Intervention, Interventions, ModelRequest, R
 from tracer_hooks.schema import ErrorMode
 from tracer_hooks.telemetry import ChatReply, message_text, text_message
 from tracer_hooks.testing import ScriptedLLM
-from tracer_hooks_lab.faults import (
-    Corruption,
-    FaultContext,
-    FaultInjector,
-    FaultSpec,
-    FaultStrategy,
-    instructions_for,
-)
+from tracer_hooks_lab.faults import Corruption, FaultContext, FaultInjector, FaultSpec, FaultStrategy, instructions_for
 
 from ._runs import PIPELINE, SOLVED, TICKETS
 from ._team import CHECK, NOTE, PLAN, RULES, run
@@ -94,9 +87,7 @@ def test_only_a_corrupted_reply_holds_streams_back(strategy: FaultStrategy) -> N
         ({"agent": "checker"}, "None"),  # step 3 is the solver's
     ],
 )
-def test_a_fault_that_does_not_fit_leaves_the_run_alone_and_says_why(
-    llm: ScriptedLLM, fields: dict[str, Any], problem: str
-) -> None:
+def test_a_fault_that_does_not_fit_leaves_the_run_alone_and_says_why(llm, fields: dict[str, Any], problem: str) -> None:
     injector = FaultInjector(corruption(**fields))
     assert [step.content for step in run(llm, injector).trajectory.steps] == [PLAN, NOTE, "", SOLVED, CHECK]
     assert injector.applied is None

@@ -151,9 +151,7 @@ def test_a_wrong_given_is_carried_through_to_the_result() -> None:
         ),
     ],
 )
-def test_what_becomes_of_a_reply(
-    mode: ErrorMode, kind: str, text: str, known: dict[str, object], expected: str
-) -> None:
+def test_what_becomes_of_a_reply(mode, kind, text, known, expected) -> None:
     assert mutated(mode, kind, text, **known) == expected
 
 
@@ -219,9 +217,7 @@ def test_changed_arguments_keep_keys_types_and_the_other_values() -> None:
     assert sum(arguments[key] != before[key] for key in before) == 1
 
 
-def test_a_mutator_of_ones_own_that_drops_the_calls_ends_the_turn_as_a_model_would(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_mutator_of_ones_own_that_drops_the_calls_ends_the_turn_as_a_model_would(monkeypatch) -> None:
     monkeypatch.setattr(_mutators, "_MUTATORS", {mode: {} for mode in ErrorMode})
     mode = ErrorMode.FM_1_2
     register_mutator(mode, "leaves_it", target=Target.TURN)(lambda text, context, rng: context.teammates[0])

@@ -72,9 +72,7 @@ DEBATERS = ("debater_1", "debater_2", "debater_3")
         ("debate", {}, 2, [*DEBATERS * 3, "aggregator"]),
     ],
 )
-def test_a_loop_goes_on_as_often_as_it_may(
-    architecture: str, replies: dict[str, list[str]], rounds: int, expected: list[str]
-) -> None:
+def test_a_loop_goes_on_as_often_as_it_may(architecture, replies, rounds, expected) -> None:
     assert course(architecture, replies, rounds=rounds) == expected
 
 

@@ -46,14 +46,10 @@ class Scene:
     def names(self) -> str:
         """The names in capitals, as code."""
         values = {
-            "SECRET": str(self.folder / "secret.py"),
-            "TARGET": str(self.folder / "target"),
-            "FOLDER": str(self.folder),
-            "DECOY": self.decoy.pid,
-            "PORT": self.listener.getsockname()[1],
-            "SITE": os.path.dirname(os.path.dirname(pytest.__file__)),
-            "HOST": socket.gethostname(),
-        }
+            "SECRET": str(self.folder / "secret.py"), "TARGET": str(self.folder / "target"),
+            "FOLDER": str(self.folder), "DECOY": self.decoy.pid, "PORT": self.listener.getsockname()[1],
+            "SITE": os.path.dirname(os.path.dirname(pytest.__file__)), "HOST": socket.gethostname(),
+        }  # fmt: skip
         return "".join(f"{name} = {value!r}\n" for name, value in values.items())
 
     def escapes(self, shown: str) -> list[str]:

@@ -39,9 +39,7 @@ def install(folder: Path, monkeypatch: pytest.MonkeyPatch, program: str) -> None
 
 
 @on_linux
-def test_a_kernel_that_refuses_is_found_out_and_said_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_kernel_that_refuses_is_found_out_and_said_once(tmp_path, monkeypatch, caplog) -> None:
     install(tmp_path, monkeypatch, f"echo start >> {tmp_path}/starts; echo '{REFUSING}' >&2; exit 1")
     with caplog.at_level(logging.WARNING, logger="tracer_hooks"):
         results = [run_python("", tests=["assert 1 == 1"]) for _ in range(3)]
@@ -60,9 +58,7 @@ def test_a_kernel_that_refuses_is_found_out_and_said_once(
     ("program", "problem"),
     [("exit 3", "its exit status is 3"), ("echo Segmentation fault; exit 139", "Segmentation fault"), ("exit 0", "0")],
 )
-def test_a_trial_that_gives_nothing_is_a_failure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, problem: str
-) -> None:
+def test_a_trial_that_gives_nothing_is_a_failure(tmp_path, monkeypatch, program: str, problem: str) -> None:
     install(tmp_path, monkeypatch, program)
     state = bubblewrap_state()
     assert (state.works, state.bubblewrap) == (False, None)
@@ -97,9 +93,7 @@ def test_without_it_nothing_runs_where_it_is_required(monkeypatch: pytest.Monkey
 
 
 @on_linux
-def test_what_stops_working_is_left_and_the_answer_graded_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_stops_working_is_left_and_the_answer_graded_all_the_same(tmp_path, monkeypatch, caplog) -> None:
     state = bubblewrap_state()
     if state.bubblewrap is None:
         pytest.skip(f"bubblewrap cannot be used: {state.problem}")

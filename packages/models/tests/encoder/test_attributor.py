@@ -153,9 +153,7 @@ def test_a_damaged_file_is_refused(trained, labeled, tmp_path: Path, file: str, 
         ({"backbone.num_hidden_layers": 3}, "do not fit encoder.json beside them|a network of"),
     ],
 )
-def test_a_configuration_that_does_not_fit_the_weights_is_refused(
-    trained, labeled, tmp_path: Path, fields: dict[str, Any], said: str
-) -> None:
+def test_a_configuration_that_does_not_fit_the_weights_is_refused(trained, labeled, tmp_path, fields, said) -> None:
     folder = tampered(trained[0], tmp_path / "copy", fields=fields)
     with pytest.raises(AttributionError, match=said):
         EncoderAttributor(folder).score(labeled(1).trajectory)
@@ -183,9 +181,7 @@ def test_weights_that_fit_their_sum_and_hold_no_numbers_are_refused(trained, lab
         ({}, "the fitted pointer reads 1 numbers a step"),
     ],
 )
-def test_a_pointer_that_was_tampered_with_is_refused(
-    trained, labeled, tmp_path: Path, change: dict[str, Any], said: str
-) -> None:
+def test_a_pointer_that_was_tampered_with_is_refused(trained, labeled, tmp_path, change, said) -> None:
     folder = tampered(trained[0], tmp_path / "copy")
     pointer = {"slope": 1.0, "weights": [0.5], "spread": [1.0], "features": [], **change}
     (folder / POINTER).write_text(json.dumps(pointer))

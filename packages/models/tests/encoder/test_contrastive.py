@@ -106,15 +106,6 @@ def same(one, other):
     return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
-def test_one_seed_gives_one_result_and_another_seed_another(config_of, tmp_path):
-    outs = [tmp_path / name for name in ("a", "b", "c")]
-    for out, seed in zip(outs, (0, 0, 1), strict=True):
-        train_contrastive(config_of(out=out, seed=seed))
-    one, again, other = (load_file(out / "encoder.safetensors") for out in outs)
-    assert same(one, again)
-    assert not same(one, other)
-
-
 def test_a_run_that_was_broken_off_and_resumed_gives_the_weights_of_one_that_was_not(config_of, tmp_path):
     common = {"max_steps": 6, "checkpoint_every": 2}
     train_contrastive(config_of(out=tmp_path / "straight", **common))

@@ -13,7 +13,7 @@ pytest.importorskip("sklearn")
 
 from tracer_hooks.datasets import load
 from tracer_hooks.diagnosis import get_attributor
-from tracer_hooks.errors import ConfigError, DatasetError, MissingExtraError, TrainingError
+from tracer_hooks.errors import ConfigError, DatasetError, MissingExtraError
 from tracer_hooks.schema import LabeledTrajectory, load_jsonl
 from tracer_hooks.tasks import SuiteTask
 from tracer_hooks_lab import CalibrateOptions, Calibrator, JudgeTraining
@@ -207,24 +207,6 @@ def test_what_is_not_there_or_would_run_the_team_more_than_once_is_said_before(c
     monkeypatch.setenv("WORLD_SIZE", "8")
     with pytest.raises(ConfigError, match=r"accelerate launch .* train sft --data"):
         calibrator_of()
-
-
-@pytest.mark.slow  # trains a judge twice
-def test_a_full_disk_is_told_and_the_same_call_goes_on(calibrator_of, collected, monkeypatch):
-    from transformers import Trainer
-
-    write = Trainer._save_optimizer_and_scheduler
-
-    def full(self, folder):
-        if self.state.global_step == 4:
-            raise OSError(28, "No space left on device")
-        write(self, folder)
-
-    monkeypatch.setattr(Trainer, "_save_optimizer_and_scheduler", full)
-    with pytest.raises(TrainingError, match="No space left"):
-        calibrator_of().train_judge(collected[1])
-    monkeypatch.setattr(Trainer, "_save_optimizer_and_scheduler", write)
-    assert calibrator_of().train_judge(collected[1]).judge.training["sft"]["training"]["steps"] == 4
 
 
 @pytest.mark.slow  # the whole command

@@ -135,9 +135,7 @@ def test_the_variable_names_the_model_and_what_is_none_is_named(
 
 
 @pytest.mark.parametrize("module", ["torch", "transformers", "accelerate"])
-def test_what_is_not_installed_is_named(
-    options, make_run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
-) -> None:
+def test_what_is_not_installed_is_named(options, make_run, tmp_path, monkeypatch, module: str) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     said = r"tracer-hooks\[models\]"
     if module == "accelerate":  # what a GGUF file needs besides
@@ -149,8 +147,7 @@ def test_what_is_not_installed_is_named(
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"protocol": "other"}, {"cut": "tail"}, {"dtype": "int8"}, {"step_tokens": 0}, {"window": 100}],
+    "wrong", [{"protocol": "other"}, {"cut": "tail"}, {"dtype": "int8"}, {"step_tokens": 0}, {"window": 100}]
 )
 def test_options_that_cannot_be_used_are_refused(wrong) -> None:
     (name,) = wrong

@@ -45,11 +45,7 @@ def test_surprise_is_the_negative_log_likelihood_of_each_token(random_model, mak
     assert np.isnan(reading.surprise[0])
 
 
-OTHER_KINDS = {
-    "qwen2": {},
-    "qwen3": {"head_dim": 8},
-    "mistral": {"sliding_window": 24},
-}
+OTHER_KINDS = {"qwen2": {}, "qwen3": {"head_dim": 8}, "mistral": {"sliding_window": 24}}
 
 
 @pytest.fixture(params=["llama", *OTHER_KINDS])

@@ -8,11 +8,7 @@ import pytest
 from tracer_hooks.diagnosis._reading import Trace
 from tracer_hooks.schema import Step, ToolCall, Trajectory
 from tracer_hooks_models.prefill import PrefillFeatures
-from tracer_hooks_models.prefill._fit import (
-    StepChoice,
-    fit_logit,
-    probabilities,
-)
+from tracer_hooks_models.prefill._fit import StepChoice, fit_logit, probabilities
 from tracer_hooks_models.prefill._masprism import Suspects, rank, suspects_of
 from tracer_hooks_models.prefill._signals import (
     SIGNALS,

@@ -41,11 +41,7 @@ def run(number=0, *, steps=4, text="looks for figure", team="shop", task=None, o
         for k in range(steps)
     )
     return Trajectory(
-        run_id=run_id or f"run-{number}",
-        team=team,
-        task=task or f"add up column {number}",
-        steps=said,
-        outcome=outcome,
+        run_id=run_id or f"run-{number}", team=team, task=task or f"add up column {number}", steps=said, outcome=outcome
     )
 
 
@@ -150,8 +146,7 @@ def test_runs_that_another_side_nearly_has_are_taken_out_of_training_and_counted
     items = [labeled(k, text=f"has {k} {k} {k} things of kind {k}", team="a", task=f"task {k} {k}") for k in range(4)]
     twins = [labeled(k, text=alike, team=team, task=f"job {k}") for k, team in ((8, "a"), (9, "b"))]
     splits = split_rows(
-        read_labeled([file_of(*items, *twins)]),
-        SplitOptions(valid_share=0, leave_out_teams=("b",), similarity=0.5),
+        read_labeled([file_of(*items, *twins)]), SplitOptions(valid_share=0, leave_out_teams=("b",), similarity=0.5)
     )
     assert splits.near_duplicates == 1
     assert [row.trajectory.run_id for row in splits.train] == [f"run-{k}" for k in range(4)]

@@ -44,8 +44,7 @@ def test_a_label_finds_its_agent_in_other_spellings_but_no_other_agent(label, ro
 
 def test_labels_of_agents_mark_all_their_steps_and_one_of_a_step_that_step_alone() -> None:
     found = labels(
-        ["user", "A", "B", "A"],
-        faults=(AgentFault(agent="a", error_mode=ErrorMode.FM_1_1), AgentFault(agent="silent")),
+        ["user", "A", "B", "A"], faults=(AgentFault(agent="a", error_mode=ErrorMode.FM_1_1), AgentFault(agent="silent"))
     )
     assert found.agents.tolist() == [1, 0]
     assert found.bag.tolist() == [1, 0, 1]  # of the three steps that are not the user's

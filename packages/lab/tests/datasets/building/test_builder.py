@@ -1,8 +1,5 @@
 """Builds: what they make, how they go on, and what ends them."""
 
-import errno
-import os
-import random
 import signal
 import subprocess
 import sys
@@ -17,7 +14,7 @@ from tracer_hooks.datasets import LabeledSet
 from tracer_hooks.errors import AdapterError, ConfigError, DatasetError
 from tracer_hooks.schema import LabelSource, RunOutcome
 from tracer_hooks_lab.datasets import AuditOptions, BuildObserver, DatasetBuilder, audit
-from tracer_hooks_lab.faults import FaultStrategy, InjectOptions, LLMWriter
+from tracer_hooks_lab.faults import FaultStrategy
 from tracer_hooks_lab.subjects import OwnTeam
 
 from ._team import Chain, builder, comparable, options, tasks
@@ -181,38 +178,6 @@ def test_what_is_wanted_ends_a_phase_and_is_not_passed(tmp_path: Path) -> None:
     assert team.runs == []
 
 
-def test_an_interrupt_keeps_what_was_done_and_leaves_a_set_that_loads(tmp_path: Path) -> None:
-    def interrupt(progress: BuildObserver) -> None:
-        if progress.phase == "faults" and progress.done == 5:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        builder(tmp_path, on_progress=interrupt).build()
-    left = LabeledSet.load(tmp_path)
-    assert len(left.clean) == 4
-    assert len(left.labeled) + len(left.discarded) == 5
-    assert comparable(builder(tmp_path).build().labeled) == comparable(builder(tmp_path / "whole").build().labeled)
-
-
-def test_a_disk_that_fills_ends_the_build_with_nothing_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, writes = os.fsync, []
-
-    def filling(descriptor: int) -> None:
-        writes.append(descriptor)
-        if len(writes) > 6:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        real(descriptor)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", filling)
-        with pytest.raises(DatasetError, match="No space left on device"):
-            builder(tmp_path / "full").build()
-    assert len(journal_units(tmp_path / "full")) == 6
-    found = builder(tmp_path / "full").build()
-    assert comparable(found.labeled) == comparable(builder(tmp_path / "whole").build().labeled)
-    assert set(journal_units(tmp_path / "full").values()) == {1}
-
-
 # --- what goes wrong --------------------------------------------------------------------------------------------------
 def gone(name: str, shown: str) -> str:
     raise ConnectionError("connection refused")
@@ -311,29 +276,6 @@ def test_a_factory_that_raises_now_and_then_is_counted(tmp_path: Path) -> None:
     assert len(found.clean) == 3
     assert journal_units(tmp_path)["run/chain/user/t1/0"] == 1
     assert len(builder(tmp_path, build_team, faults_per_run=0).build().clean) == 4
-
-
-def test_a_team_that_never_asks_the_same_is_discarded_fault_by_fault(tmp_path: Path) -> None:
-    def vary(name: str, shown: str) -> str | None:
-        return None
-
-    class Moody(Chain):
-        def __call__(self, prompts: object = None) -> Callable[[str], str]:
-            team = super().__call__()
-            return lambda task: team(f"{task} Hint: {random.choice('abcdefgh')}{random.random():.9f}".replace(".", "z"))
-
-    found = builder(tmp_path, Moody(before=vary), check=lambda result: True, count=2).build()
-    assert found.labeled == ()
-    assert len(found.discarded) == 4
-    assert all(one["reason"] for one in found.discarded)
-
-
-def test_a_writer_that_refuses_is_a_counted_discard(tmp_path: Path) -> None:
-    writer = LLMWriter(lambda messages: "I'm sorry, I cannot help with that.", attempts=1)
-    found = builder(tmp_path, writer="llm", inject=InjectOptions(writer=writer), count=2).build()
-    assert found.labeled == ()
-    assert len(found.discarded) == 4
-    assert all("nothing usable" in one["reason"] for one in found.discarded)
 
 
 def test_what_cannot_be_built_is_refused(tmp_path: Path) -> None:
