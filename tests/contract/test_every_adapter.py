@@ -1,7 +1,6 @@
 """The contract kit over every installed adapter. One alone: ``pytest tests/contract -k Langgraph``."""
 
-import importlib.util
-import sys
+import importlib
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -31,12 +30,7 @@ class _TeamsFile:
 
 
 def _load(name: str) -> ContractTeams:
-    module_name = f"contract_teams_{name}"
-    spec = importlib.util.spec_from_file_location(module_name, TEAMS / f"{name}_teams.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module  # so that frameworks can resolve the annotations of tools written there
-    spec.loader.exec_module(module)
-    teams: ContractTeams = module.Teams()
+    teams: ContractTeams = importlib.import_module(f".teams.{name}_teams", __package__).Teams()
     return teams
 
 

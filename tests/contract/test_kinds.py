@@ -21,8 +21,7 @@ every_kind_without_state = pytest.mark.parametrize("name", [name for name in NAM
 def check_runs(kind: Kind, spans: Spans, calls: int = 1) -> None:
     """The runs that were seen are those of ``calls`` calls, each as the kind says."""
     runs = spans.trajectories()
-    assert spans.open == []
-    assert spans.orphans == []
+    assert (spans.open, spans.orphans) == ([], [])
     assert len(runs) == calls * len(kind.courses)
     for at, run in enumerate(runs):
         expected, happened = in_order(kind.courses[at % len(kind.courses)], acts(run))
@@ -91,8 +90,7 @@ def test_one_team_twice_at_once_is_kept_apart(name: str) -> None:
 def check_apart(kind: Kind, spans: Spans) -> None:
     """The runs of cases A and B are complete, and say nothing of each other."""
     runs = spans.trajectories()
-    assert spans.open == []
-    assert spans.orphans == []
+    assert (spans.open, spans.orphans) == ([], [])
     for case in "AB":
         mine = [run for run in runs if cases_in(text_of(run)) == {case}]
         assert len(mine) == len(kind.courses), [cases_in(text_of(run)) for run in runs]

@@ -3,6 +3,10 @@
 What of the framework's own refuses to travel is no fault of ours: the comparison is with a team that is not hooked.
 """
 
+import copy
+import pickle
+import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,7 +17,6 @@ from tracer_hooks.errors import AdapterError
 from .kinds._kind import in_order
 from .kinds._load import load
 from .kinds._stage import Ended, Spans, Stage, acts
-from .kinds._travel import arrive, plain_text
 
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # clients that live as long as their team
 
@@ -23,6 +26,32 @@ TRAVELLERS = (
 )  # fmt: skip
 WAYS = [(name, way) for name in TRAVELLERS for way in ("deepcopy", "pickle")]
 WAYS += [("crewai_planning", "copy"), ("crewai_single_agent", "copy")]
+
+
+def pickled(team: Any) -> Any:
+    """Written down and read again."""
+    return pickle.loads(pickle.dumps(team))
+
+
+def own_copy(team: Any) -> Any:
+    """CrewAI's own way; LangGraph's ``graph.copy()`` is hooked like the graph, and is tested with the adapter."""
+    return team.copy()
+
+
+TRAVELS: dict[str, Callable[[Any], Any]] = {"deepcopy": copy.deepcopy, "pickle": pickled, "copy": own_copy}
+
+
+def arrive(way: str, team: Any) -> tuple[Any, str | None]:
+    """What arrives of ``team``; or nothing, and what the framework says about it."""
+    try:
+        return TRAVELS[way](team), None
+    except Exception as error:
+        return None, plain_text(error)
+
+
+def plain_text(value: object) -> str:
+    """A value as text that is equal for equal values."""
+    return re.sub(r"0x[0-9a-f]+", "0x", repr(value))
 
 
 def ran(on_stage: Stage, team: Any) -> tuple[Any, Any, int]:

@@ -1,5 +1,3 @@
-"""``tracer-hooks dataset build | stats | audit | export``."""
-
 import json
 import re
 from pathlib import Path

@@ -26,6 +26,9 @@ def write(path: Path, value: object) -> Path:
     return path
 
 
+WHOWHEN = ("eval", "--dataset", "whowhen", "--data")
+
+
 @pytest.fixture
 def whowhen(tmp_path: Path) -> Path:
     for number in range(3):
@@ -37,7 +40,7 @@ def whowhen(tmp_path: Path) -> Path:
 
 
 def test_json_has_every_group_and_the_rows_beside(command: Command, whowhen: Path) -> None:
-    done = command("eval", "--dataset", "whowhen", "--data", "data", "--attributor", "structural", "--json")
+    done = command(*WHOWHEN, "data", "--attributor", "structural", "--json")
     assert (done.code, done.err) == (0, "")
     assert [(group["name"], group["runs"]) for group in done.json["groups"]] == [("AG", 3), ("HC", 3), ("all", 6)]
     rows = done.json["groups"][0]["steps"]["rows"]
@@ -51,9 +54,7 @@ def test_json_has_every_group_and_the_rows_beside(command: Command, whowhen: Pat
 
 
 def test_the_table_and_the_page(command: Command, whowhen: Path) -> None:
-    done = command(
-        "eval", "--dataset", "whowhen", "--data", "data", "--attributor", "structural", "--html", "out/x.html"
-    )
+    done = command(*WHOWHEN, "data", "--attributor", "structural", "--html", "out/x.html")
     assert done.code == 0
     assert "before the first error marker, else step 1" in done.out
     assert "page: out/x.html" in done.err
@@ -72,21 +73,21 @@ def test_the_table_and_the_page(command: Command, whowhen: Path) -> None:
 
 def test_second_labels_reference_and_limit(command: Command, whowhen: Path) -> None:
     done = command(
-        "eval", "--dataset", "whowhen", "--data", "data/HC", "--attributor", "structural", "--labels",
+        *WHOWHEN, "data/HC", "--attributor", "structural", "--labels",
         "data/second.json", "--with-reference", "--no-detection", "--json",
     )  # fmt: skip
     (group,) = done.json["groups"]
     assert group["second_labels"]["runs"] == 1
     assert group["detection"] is None
     assert [one["told_reference"] for one in group["steps"]["rows"]][:2] == [False, True]
-    limited = command("eval", "--dataset", "whowhen", "--data", "data", "--attributor", "structural", "--limit", "2",
+    limited = command(*WHOWHEN, "data", "--attributor", "structural", "--limit", "2",
                       "--json")  # fmt: skip
     assert limited.json["runs"] == 2
 
 
 def test_bad_records_are_set_apart_and_the_rest_is_measured(command: Command, whowhen: Path) -> None:
     (whowhen / "AG" / "bad.json").write_text("{", encoding="utf-8")
-    done = command("eval", "--dataset", "whowhen", "--data", "data", "--attributor", "structural", "--json")
+    done = command(*WHOWHEN, "data", "--attributor", "structural", "--json")
     assert done.code == 1
     assert done.json["runs"] == 6
     assert [Path(one["source"]).name for one in done.json["problems"]] == ["bad.json"]

@@ -1,5 +1,3 @@
-"""``tracer-hooks fit``, and what it wrote in use."""
-
 import json
 import random
 from pathlib import Path

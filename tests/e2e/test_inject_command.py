@@ -1,5 +1,3 @@
-"""``tracer-hooks inject``."""
-
 from pathlib import Path
 
 import pytest

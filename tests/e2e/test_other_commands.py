@@ -1,5 +1,3 @@
-"""``--help``, ``--version``, ``doctor`` and the demo in plain Python."""
-
 import re
 import sys
 import time

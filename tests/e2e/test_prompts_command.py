@@ -69,22 +69,19 @@ def test_list(command: Command, versions: PromptStore, monkeypatch: pytest.Monke
         assert caption.strip() == "passed: new prompts vs old ones"
         assert "proposed" in second
         assert "solver, checker" in second
+    (team,) = command("prompts", "list", "--json").json["teams"]
+    assert (team["team"], team["team_name"], team["framework"], team["current"]) == (TEAM, "Ticket desk", "autogen", 1)
+    one, two = team["versions"]
+    assert (one["number"], one["state"], one["is_current"], one["agents"]) == (1, "accepted", True, ["solver"])
+    assert (one["trial"]["new_rate"], one["trial"]["old_rate"], one["live"]["old_rate"]) == (0.9, 0.6, None)
+    assert (two["parent"], two["state"], two["is_current"]) == (1, "proposed", False)
+    assert "texts" not in one
     versions.pin(TEAM, 1)
     assert " accepted, pinned " in command("prompts").out.splitlines()[2]
     monkeypatch.setenv("COLUMNS", "80")
     for line in command("prompts").out.splitlines():
         assert len(line) <= 80
         assert "…" not in line
-
-
-def test_list_as_json(in_process: InProcess, versions: PromptStore) -> None:
-    (team,) = in_process("prompts", "list", "--json").json["teams"]
-    assert (team["team"], team["team_name"], team["framework"], team["current"]) == (TEAM, "Ticket desk", "autogen", 1)
-    first, second = team["versions"]
-    assert (first["number"], first["state"], first["is_current"], first["agents"]) == (1, "accepted", True, ["solver"])
-    assert (first["trial"]["new_rate"], first["trial"]["old_rate"], first["live"]["old_rate"]) == (0.9, 0.6, None)
-    assert (second["parent"], second["state"], second["is_current"]) == (1, "proposed", False)
-    assert "texts" not in first
 
 
 def test_show(in_process: InProcess, versions: PromptStore) -> None:
@@ -107,9 +104,6 @@ def test_show(in_process: InProcess, versions: PromptStore) -> None:
     assert (data["texts"], data["own"], data["evidence"]) == (version.texts, version.own, version.evidence)
     assert [event["what"] for event in data["events"]] == ["proposed", "put on trial", "accepted"]
     assert data["diffs"]["solver"].endswith(" Be right.\n+Say EUR.")
-
-
-def test_show_one_agent(in_process: InProcess, versions: PromptStore) -> None:
     done = in_process("prompts", "show", "2", "--agent", "checker")
     assert "Check \N{SYMBOL FOR ESCAPE}[31mit with ```." in done.out, "what could steer a terminal is not sent to it"
     assert "Add up twice." not in done.out
@@ -117,6 +111,8 @@ def test_show_one_agent(in_process: InProcess, versions: PromptStore) -> None:
     other = in_process("prompts", "show", "1", "--agent", "checker")
     assert other.code == 1
     assert "version 1 changes no prompt of 'checker', only of: 'solver'" in other.err
+    for arguments in (("show",), ("show", "x"), ("show", "0"), ("pin", "-1"), ("diff", "1", "2", "3")):
+        assert in_process("prompts", *arguments).code == 2
 
 
 def test_diff(in_process: InProcess, versions: PromptStore) -> None:
@@ -175,15 +171,13 @@ def test_export_to_review(in_process: InProcess, versions: PromptStore) -> None:
     data = json.loads((in_process.folder / "p.json").read_text(encoding="utf-8"))
     assert data == in_process("prompts", "export", "--json").json
     assert [version["texts"] for version in data["versions"]] == [version.texts for version in versions.versions()]
-
-
-def test_export_to_where_nothing_can_be_written(in_process: InProcess, versions: PromptStore) -> None:
-    done = in_process("prompts", "export", "--out", "missing/prompts.md")
-    assert done.code == 1
-    assert "cannot write 'missing/prompts.md'" in done.err
-    wrong = in_process("prompts", "export", "--out", "prompts.txt")
-    assert wrong.code == 2
-    assert "'prompts.txt', expected a name that ends in .json or .md" in wrong.err
+    for name, code, said in (
+        ("missing/prompts.md", 1, "cannot write 'missing/prompts.md'"),
+        ("prompts.txt", 2, "'prompts.txt', expected a name that ends in .json or .md"),
+    ):
+        done = in_process("prompts", "export", "--out", name)
+        assert done.code == code
+        assert said in done.err
 
 
 def test_several_teams(in_process: InProcess, versions: PromptStore) -> None:
@@ -230,8 +224,3 @@ def test_a_damaged_store_and_one_that_is_switched_off(in_process: InProcess) -> 
         assert (off.code, off.out) == (2, "")
         assert "switched off" in off.err
     assert path.read_text() == "not a database"
-
-
-@pytest.mark.parametrize("arguments", [("show",), ("show", "x"), ("show", "0"), ("pin", "-1"), ("diff", "1", "2", "3")])
-def test_wrong_use(in_process: InProcess, arguments: tuple[str, ...]) -> None:
-    assert in_process("prompts", *arguments).code == 2

@@ -3,10 +3,9 @@
 ``TRACER_HOOKS_UPDATE_GOLDEN=1`` writes the snapshots anew, from plain Python; the other frameworks must then agree.
 """
 
-import importlib.util
+import importlib
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +17,13 @@ from tracer_hooks.testing import Observer, ScriptedLLM, observed, span_tree
 from tracer_hooks_testing import TASK, ContractTeams, Scenario
 
 HERE = Path(__file__).parent
-TEAMS = HERE.parent / "contract" / "teams"
 TRAJECTORY = HERE / "pipeline.json"
 TREE = HERE / "pipeline_spans.txt"
 FRAMEWORKS = ("plain", "autogen", "crewai", "langgraph")
 
 
 def load_teams(name: str) -> ContractTeams:
-    spec = importlib.util.spec_from_file_location(f"golden_teams_{name}", TEAMS / f"{name}_teams.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    teams: ContractTeams = module.Teams()
+    teams: ContractTeams = importlib.import_module(f"..contract.teams.{name}_teams", __package__).Teams()
     return teams
 
 

@@ -77,12 +77,10 @@ class Kind(ABC):
     """What happens in each run that one call makes; checked against the framework's documentation."""
     outcomes: ClassVar[Sequence[RunOutcome]] = (RunOutcome.SUCCEEDED,)
     """What the runs come to by :meth:`check`, in the order of :attr:`courses`."""
+    rules: ClassVar[Sequence[Rule]]
+    """What the models answer; ``<case>`` stands for the case of the task."""
     requests: ClassVar[int]
     """How many requests to a model one call makes."""
-
-    @abstractmethod
-    def rules(self) -> Sequence[Rule]:
-        """What the models answer; ``<case>`` stands for the case of the task."""
 
     @abstractmethod
     def build(self, llm: ScriptedLLM) -> Any:

@@ -116,7 +116,7 @@ class Stage:
 @contextmanager
 def stage(kind: Kind, *, meeting: Meeting | None = None) -> Iterator[Stage]:
     """A kind with a scripted model of its own."""
-    with ScriptedLLM(rules=scripted(kind.rules(), meeting)) as llm, asyncio.Runner() as runner:
+    with ScriptedLLM(rules=scripted(kind.rules, meeting)) as llm, asyncio.Runner() as runner:
         built = Stage(kind, llm, runner)
         try:
             yield built

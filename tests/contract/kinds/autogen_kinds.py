@@ -1,6 +1,5 @@
 """AutoGen's kinds of team."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from autogen_agentchat.agents import AssistantAgent, SocietyOfMindAgent
@@ -8,7 +7,7 @@ from autogen_agentchat.teams import DiGraphBuilder, GraphFlow, RoundRobinGroupCh
 from autogen_agentchat.tools import AgentTool, TeamTool
 from autogen_core import CancellationToken
 
-from tracer_hooks.testing import Reply, Rule, ScriptedLLM, ToolCallReply, When
+from tracer_hooks.testing import Reply, ScriptedLLM, ToolCallReply, When
 
 from ..teams.autogen_teams import Teams, _start_anew, assistant, client
 from ._kind import Kind, handed, said
@@ -49,15 +48,14 @@ class AgentsAsToolsKind(AutoGenKind):
     )
     requests = 6
 
-    def rules(self) -> Sequence[Rule]:
-        return [
-            When(agent="lead", tool_result="approved").then("Both say 42 in <case>."),
-            When(agent="lead", tool_result="alone").then(asks("experts")),
-            When(agent="lead").then(asks("solo")),
-            When(agent="solo").then("I say 42, alone in <case>."),
-            When(agent="expert").then("I say 42 in <case>."),
-            When(agent="reviewer").then("That is approved in <case>."),
-        ]
+    rules = (
+        When(agent="lead", tool_result="approved").then("Both say 42 in <case>."),
+        When(agent="lead", tool_result="alone").then(asks("experts")),
+        When(agent="lead").then(asks("solo")),
+        When(agent="solo").then("I say 42, alone in <case>."),
+        When(agent="expert").then("I say 42 in <case>."),
+        When(agent="reviewer").then("That is approved in <case>."),
+    )
 
     def build(self, llm: ScriptedLLM) -> Any:
         model = client(llm)
@@ -103,16 +101,15 @@ class GraphFlowKind(AutoGenKind):
     )
     requests = 7
 
-    def rules(self) -> Sequence[Rule]:
-        return [
-            When(agent="left").then("It is 42 in digits, in <case>."),
-            When(agent="right").then("It is forty-two in words, in <case>."),
-            When(agent="reviewer", contains="corrected").then("APPROVE: 42 in <case>."),
-            When(agent="reviewer").then("REVISE: that is wrong, in <case>."),
-            When(agent="writer", contains="REVISE").then("Six times seven is 42, corrected in <case>."),
-            When(agent="writer").then("Six times seven is 24, in <case>."),
-            When(agent="lead").then("All agree on 42 in <case>."),
-        ]
+    rules = (
+        When(agent="left").then("It is 42 in digits, in <case>."),
+        When(agent="right").then("It is forty-two in words, in <case>."),
+        When(agent="reviewer", contains="corrected").then("APPROVE: 42 in <case>."),
+        When(agent="reviewer").then("REVISE: that is wrong, in <case>."),
+        When(agent="writer", contains="REVISE").then("Six times seven is 42, corrected in <case>."),
+        When(agent="writer").then("Six times seven is 24, in <case>."),
+        When(agent="lead").then("All agree on 42 in <case>."),
+    )
 
     def build(self, llm: ScriptedLLM) -> Any:
         model = client(llm)
@@ -146,13 +143,12 @@ class SavedStateKind(AutoGenKind):
     courses = ((said("writer"), said("reviewer")),) * 2
     requests = 4
 
-    def rules(self) -> Sequence[Rule]:
-        return [
-            When(agent="writer", contains="Approved").then("As approved before, 42 in <case>."),
-            When(agent="writer").then("It is 42 in <case>."),
-            When(agent="reviewer", contains="As approved before").then("Still approved: 42 in <case>."),
-            When(agent="reviewer").then("Approved: 42 in <case>."),
-        ]
+    rules = (
+        When(agent="writer", contains="Approved").then("As approved before, 42 in <case>."),
+        When(agent="writer").then("It is 42 in <case>."),
+        When(agent="reviewer", contains="As approved before").then("Still approved: 42 in <case>."),
+        When(agent="reviewer").then("Approved: 42 in <case>."),
+    )
 
     def build(self, llm: ScriptedLLM) -> Any:
         model = client(llm)
@@ -189,14 +185,13 @@ class SocietyOfMindKind(AutoGenKind):
     courses = ((said("expert"), said("reviewer"), said("society"), said("lead")),)
     requests = 4
 
-    def rules(self) -> Sequence[Rule]:
-        return [
-            When(agent="expert").then("I found 42 in <case>."),
-            When(agent="reviewer").then("Approved in <case>."),
-            # Its instruction is a user message with models that take a single system message.
-            When(contains="You are the society").then("We found 42 in <case>."),
-            When(agent="lead").then("In short, 42 in <case>."),
-        ]
+    rules = (
+        When(agent="expert").then("I found 42 in <case>."),
+        When(agent="reviewer").then("Approved in <case>."),
+        # Its instruction is a user message with models that take a single system message.
+        When(contains="You are the society").then("We found 42 in <case>."),
+        When(agent="lead").then("In short, 42 in <case>."),
+    )
 
     def build(self, llm: ScriptedLLM) -> Any:
         model = client(llm)

@@ -1,7 +1,6 @@
 """CrewAI's kinds of team."""
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from crewai import Flow, Task
@@ -9,7 +8,7 @@ from crewai.flow import listen, router, start
 from crewai.tasks.conditional_task import ConditionalTask
 from crewai.tasks.task_output import TaskOutput
 
-from tracer_hooks.testing import Rule, ScriptedLLM, When
+from tracer_hooks.testing import ScriptedLLM, When
 from tracer_hooks_testing import lookup
 
 from ..teams.crewai_teams import Teams, agent, chat_model, crew, part
@@ -41,12 +40,11 @@ class ConditionalTaskKind(CrewAIKind):
     courses = ((said("writer"), said("expert"), said("lead")),)
     requests = 3
 
-    def rules(self) -> Sequence[Rule]:
-        return [
-            When(agent="writer").then("It may be 42 in <case>, I am not sure."),
-            When(agent="expert").then("It is 42 in <case>."),
-            When(agent="lead").then("In short, 42 in <case>."),
-        ]
+    rules = (
+        When(agent="writer").then("It may be 42 in <case>, I am not sure."),
+        When(agent="expert").then("It is 42 in <case>."),
+        When(agent="lead").then("In short, 42 in <case>."),
+    )
 
     def build(self, llm: ScriptedLLM) -> Any:
         model = chat_model(llm)
@@ -68,12 +66,11 @@ class FlowWithRouterKind(CrewAIKind):
     courses = ((called("researcher", "lookup"), said("researcher"), said("writer"), said("reviewer")),)
     requests = 4
 
-    def rules(self) -> Sequence[Rule]:
-        return [
-            *looks_up("researcher", "The table says 42 in <case>."),
-            When(agent="writer").then("Six times seven is 42 in <case>."),
-            When(agent="reviewer").then("Approved: 42 in <case>."),
-        ]
+    rules = (
+        *looks_up("researcher", "The table says 42 in <case>."),
+        When(agent="writer").then("Six times seven is 42 in <case>."),
+        When(agent="reviewer").then("Approved: 42 in <case>."),
+    )
 
     def build(self, llm: ScriptedLLM) -> Any:
         model = chat_model(llm)
@@ -117,12 +114,11 @@ class GuardrailRetryKind(CrewAIKind):
     courses = ((said("writer"), said("writer"), said("reviewer")),)
     requests = 3
 
-    def rules(self) -> Sequence[Rule]:
-        return [
-            When(agent="writer", contains="That number is wrong").then("It is 42 in <case>."),
-            When(agent="writer").then("It is 24 in <case>."),
-            When(agent="reviewer").then("Approved: 42 in <case>."),
-        ]
+    rules = (
+        When(agent="writer", contains="That number is wrong").then("It is 42 in <case>."),
+        When(agent="writer").then("It is 24 in <case>."),
+        When(agent="reviewer").then("Approved: 42 in <case>."),
+    )
 
     def build(self, llm: ScriptedLLM) -> Any:
         model = chat_model(llm)
@@ -146,12 +142,11 @@ class KickoffForEachKind(CrewAIKind):
     courses = ((called("researcher", "lookup"), said("researcher"), said("writer")),) * 2
     requests = 6
 
-    def rules(self) -> Sequence[Rule]:
-        return [
-            *looks_up("researcher", "The table says 42 in <case>."),
-            When(agent="writer", contains="Once more").then("As before, 42 in <case>."),
-            When(agent="writer").then("Six times seven is 42 in <case>."),
-        ]
+    rules = (
+        *looks_up("researcher", "The table says 42 in <case>."),
+        When(agent="writer", contains="Once more").then("As before, 42 in <case>."),
+        When(agent="writer").then("Six times seven is 42 in <case>."),
+    )
 
     def build(self, llm: ScriptedLLM) -> Any:
         model = chat_model(llm)
@@ -177,16 +172,15 @@ class PlanningKind(CrewAIKind):
     courses = ((said(PLANNER), said("writer"), said("reviewer")),)
     requests = 3
 
-    def rules(self) -> Sequence[Rule]:
-        plans = [
-            {"task_number": 1, "task": "write", "plan": "Multiply first."},
-            {"task_number": 2, "task": "review", "plan": "Look twice."},
-        ]
-        return [
-            When(agent=PLANNER).then(json.dumps({"list_of_plans_per_task": plans})),
-            When(agent="writer", contains="Multiply first").then("Six times seven is 42 in <case>."),
-            When(agent="reviewer", contains="Look twice").then("Approved: 42 in <case>."),
-        ]
+    plans = (
+        {"task_number": 1, "task": "write", "plan": "Multiply first."},
+        {"task_number": 2, "task": "review", "plan": "Look twice."},
+    )
+    rules = (
+        When(agent=PLANNER).then(json.dumps({"list_of_plans_per_task": plans})),
+        When(agent="writer", contains="Multiply first").then("Six times seven is 42 in <case>."),
+        When(agent="reviewer", contains="Look twice").then("Approved: 42 in <case>."),
+    )
 
     def build(self, llm: ScriptedLLM) -> Any:
         model = chat_model(llm)
@@ -203,8 +197,7 @@ class SingleAgentKind(CrewAIKind):
     courses = ((called("solo", "lookup"), said("solo")),)
     requests = 2
 
-    def rules(self) -> Sequence[Rule]:
-        return looks_up("solo", "The table says 42 in <case>.")
+    rules = looks_up("solo", "The table says 42 in <case>.")
 
     def build(self, llm: ScriptedLLM) -> Any:
         return agent(chat_model(llm), "solo", tools=[lookup])

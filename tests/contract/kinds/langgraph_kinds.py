@@ -3,7 +3,6 @@
 import asyncio
 import operator
 import uuid
-from collections.abc import Sequence
 from typing import Annotated, Any, TypedDict
 
 from langchain_core.messages import HumanMessage, SystemMessage
@@ -15,7 +14,7 @@ from langgraph_supervisor import create_supervisor
 from langgraph_swarm import create_handoff_tool, create_swarm
 
 from tracer_hooks.schema import RunOutcome
-from tracer_hooks.testing import ErrorReply, Reply, Rule, ScriptedLLM, ScriptedRequest, ToolCallReply, When
+from tracer_hooks.testing import ErrorReply, Reply, ScriptedLLM, ScriptedRequest, ToolCallReply, When
 from tracer_hooks_testing import PROMPTS, lookup
 
 from ..teams.langgraph_teams import Teams, agent, as_tool, chain, chat_model, last_message
@@ -56,11 +55,10 @@ class AstreamEventsKind(LangGraphKind):
     courses = ((called("researcher", "lookup"), said("researcher"), said("writer")),)
     requests = 3
 
-    def rules(self) -> Sequence[Rule]:
-        return [
-            *looks_up("researcher", "The table says 42 in <case>."),
-            When(agent="writer").then("Six times seven is 42 in <case>."),
-        ]
+    rules = (
+        *looks_up("researcher", "The table says 42 in <case>."),
+        When(agent="writer").then("Six times seven is 42 in <case>."),
+    )
 
     def build(self, llm: ScriptedLLM) -> Any:
         researcher = agent(llm, "researcher", tools=[as_tool(lookup)], streaming=True)
@@ -89,11 +87,10 @@ class BatchKind(LangGraphKind):
     courses = ((said("writer"), said("reviewer")),) * 6
     requests = 12
 
-    def rules(self) -> Sequence[Rule]:
-        return [
-            When(agent="writer").then("Six times seven is 42 in <case>."),
-            When(agent="reviewer").then("Approved: 42 in <case>."),
-        ]
+    rules = (
+        When(agent="writer").then("Six times seven is 42 in <case>."),
+        When(agent="reviewer").then("Approved: 42 in <case>."),
+    )
 
     def build(self, llm: ScriptedLLM) -> Any:
         return chain("batched", writer=agent(llm, "writer"), reviewer=agent(llm, "reviewer"))
@@ -114,12 +111,11 @@ class FunctionalKind(LangGraphKind):
     courses = (([said("left"), said("right")], said("reviewer")),)
     requests = 3
 
-    def rules(self) -> Sequence[Rule]:
-        return [
-            When(agent="left").then("It is 42 in digits, in <case>."),
-            When(agent="right").then("It is forty-two in words, in <case>."),
-            When(agent="reviewer").then("Both mean 42 in <case>."),
-        ]
+    rules = (
+        When(agent="left").then("It is 42 in digits, in <case>."),
+        When(agent="right").then("It is forty-two in words, in <case>."),
+        When(agent="reviewer").then("Both mean 42 in <case>."),
+    )
 
     def build(self, llm: ScriptedLLM) -> Any:
         ask = {name: asking(llm, name) for name in ("left", "right", "reviewer")}
@@ -173,11 +169,12 @@ class RetryPolicyKind(LangGraphKind):
     courses = ((said("writer", attempts=2), said("reviewer")),)
     requests = 3
 
-    def rules(self) -> Sequence[Rule]:
-        return [
+    @property
+    def rules(self):  # new ones for each stage, for one of them counts
+        return (
             When(agent="writer").then(RefusesFirst("Six times seven is 42 in <case>.")),
             When(agent="reviewer").then("Approved: 42 in <case>."),
-        ]
+        )
 
     def build(self, llm: ScriptedLLM) -> Any:
         graph = StateGraph(MessagesState)
@@ -224,14 +221,13 @@ class SendKind(LangGraphKind):
     courses = ((said("lead"), [said("expert")] * 3, said("reviewer")),)
     requests = 5
 
-    def rules(self) -> Sequence[Rule]:
-        return [
-            When(agent="lead").then("in digits, in words, in Roman numerals"),
-            When(agent="expert", contains="in digits").then("42, in <case>"),
-            When(agent="expert", contains="in words").then("forty-two, in <case>"),
-            When(agent="expert", contains="in Roman").then("XLII, in <case>"),
-            When(agent="reviewer").then("All say 42 in <case>."),
-        ]
+    rules = (
+        When(agent="lead").then("in digits, in words, in Roman numerals"),
+        When(agent="expert", contains="in digits").then("42, in <case>"),
+        When(agent="expert", contains="in words").then("forty-two, in <case>"),
+        When(agent="expert", contains="in Roman").then("XLII, in <case>"),
+        When(agent="reviewer").then("All say 42 in <case>."),
+    )
 
     def build(self, llm: ScriptedLLM) -> Any:
         ask = {name: asking(llm, name) for name in ("lead", "expert", "reviewer")}
@@ -278,11 +274,10 @@ class SubgraphInterruptKind(LangGraphKind):
     outcomes = (RunOutcome.UNKNOWN, RunOutcome.SUCCEEDED)  # an interrupted run has no answer to check
     requests = 2
 
-    def rules(self) -> Sequence[Rule]:
-        return [
-            When(agent="writer").then("Six times seven is 42 in <case>."),
-            When(agent="reviewer", contains="Yes, it is right").then(f"Approved by a human: 42 in {CASE}."),
-        ]
+    rules = (
+        When(agent="writer").then("Six times seven is 42 in <case>."),
+        When(agent="reviewer", contains="Yes, it is right").then(f"Approved by a human: 42 in {CASE}."),
+    )
 
     def build(self, llm: ScriptedLLM) -> Any:
         inner = chain("inner", writer=agent(llm, "writer"), ask=ask)
@@ -323,14 +318,13 @@ class SupervisorKind(LangGraphKind):
     )
     requests = 6
 
-    def rules(self) -> Sequence[Rule]:
-        return [
-            When(agent="supervisor", contains="Six times seven is 42").then("The team says 42 in <case>."),
-            When(agent="supervisor", contains="The table says 42").then(transfer("writer")),
-            When(agent="supervisor").then(transfer("researcher")),
-            *looks_up("researcher", "The table says 42 in <case>."),
-            When(agent="writer").then("Six times seven is 42 in <case>."),
-        ]
+    rules = (
+        When(agent="supervisor", contains="Six times seven is 42").then("The team says 42 in <case>."),
+        When(agent="supervisor", contains="The table says 42").then(transfer("writer")),
+        When(agent="supervisor").then(transfer("researcher")),
+        *looks_up("researcher", "The table says 42 in <case>."),
+        When(agent="writer").then("Six times seven is 42 in <case>."),
+    )
 
     def build(self, llm: ScriptedLLM) -> Any:
         workers = [agent(llm, "researcher", tools=[as_tool(lookup)]), agent(llm, "writer")]
@@ -347,12 +341,11 @@ class SwarmKind(LangGraphKind):
     courses = ((handed("triage", "billing", "transfer_to_billing"), said("billing")), (said("billing"),))
     requests = 3
 
-    def rules(self) -> Sequence[Rule]:
-        return [
-            When(agent="triage").then(Reply(tool_calls=[ToolCallReply("transfer_to_billing", {})])),
-            When(agent="billing", contains="Once more").then("As I said, 42 in <case>."),
-            When(agent="billing").then("The refund of 42 is on its way in <case>."),
-        ]
+    rules = (
+        When(agent="triage").then(Reply(tool_calls=[ToolCallReply("transfer_to_billing", {})])),
+        When(agent="billing", contains="Once more").then("As I said, 42 in <case>."),
+        When(agent="billing").then("The refund of 42 is on its way in <case>."),
+    )
 
     def build(self, llm: ScriptedLLM) -> Any:
         members = [

@@ -65,8 +65,7 @@ class EchoClient(ChatCompletionClient):
     def actual_usage(self) -> RequestUsage:
         return RequestUsage(0, 0)
 
-    def total_usage(self) -> RequestUsage:
-        return RequestUsage(0, 0)
+    total_usage = actual_usage
 
     def count_tokens(self, messages: Any, **options: Any) -> int:
         return 0
@@ -75,12 +74,10 @@ class EchoClient(ChatCompletionClient):
         return 1000
 
     @property
-    def capabilities(self) -> Any:
-        return INFO
-
-    @property
     def model_info(self) -> Any:
         return INFO
+
+    capabilities = model_info
 
 
 def client(llm: ScriptedLLM, **options: Any) -> OpenAIChatCompletionClient:
@@ -105,15 +102,7 @@ class Teams(ContractTeams):
 
     adapter = "autogen"
 
-    def single(
-        self,
-        llm: ScriptedLLM,
-        *,
-        tools: Sequence[Tool] = (),
-        prompts: Mapping[str, str] | None = None,
-        streaming: bool = False,
-        max_calls: int = 100,
-    ) -> Any:
+    def single(self, llm, *, tools=(), prompts=None, streaming=False, max_calls=100) -> Any:
         options = {"stream_options": {"include_usage": True}} if streaming else {}
         solo = assistant(
             client(llm, **options), "solo", prompts=prompts, tools=[*tools], max_tool_iterations=max_calls,
@@ -121,9 +110,7 @@ class Teams(ContractTeams):
         )  # fmt: skip
         return RoundRobinGroupChat([solo], name="single", max_turns=1)
 
-    def pipeline(
-        self, llm: ScriptedLLM, *, tools: Sequence[Tool] = (lookup,), prompts: Mapping[str, str] | None = None
-    ) -> Any:
+    def pipeline(self, llm: ScriptedLLM, *, tools: Sequence[Tool] = (lookup,), prompts=None) -> Any:
         model = client(llm)
         researcher = assistant(model, "researcher", prompts=prompts, tools=[*tools], max_tool_iterations=10)
         writer, reviewer = (assistant(model, name, prompts=prompts) for name in ("writer", "reviewer"))

@@ -82,23 +82,13 @@ class Teams(ContractTeams):
             return (*calls_then_says("manager", [delegation("beta")], answer), says("beta", answer))
         return SCRIPTS[scenario]
 
-    def single(
-        self,
-        llm: ScriptedLLM,
-        *,
-        tools: Sequence[Tool] = (),
-        prompts: Mapping[str, str] | None = None,
-        streaming: bool = False,
-        max_calls: int = 100,
-    ) -> Any:
+    def single(self, llm, *, tools=(), prompts=None, streaming=False, max_calls=100) -> Any:
         model = chat_model(llm, streaming=streaming)
         # Else CrewAI has the model sum up what is longer than its context before it asks it: calls of no scenario.
         options = {"max_iter": max_calls + 5, "respect_context_window": False}
         return crew("single", agent(model, "solo", tools=tools, prompts=prompts, **options))
 
-    def pipeline(
-        self, llm: ScriptedLLM, *, tools: Sequence[Tool] = (lookup,), prompts: Mapping[str, str] | None = None
-    ) -> Any:
+    def pipeline(self, llm: ScriptedLLM, *, tools: Sequence[Tool] = (lookup,), prompts=None) -> Any:
         model = chat_model(llm)
         researcher = agent(model, "researcher", tools=tools, prompts=prompts)
         return crew("pipeline", researcher, *(agent(model, name, prompts=prompts) for name in ("writer", "reviewer")))

@@ -57,14 +57,7 @@ def as_tool(function: Tool) -> BaseTool:
     return tool(function)
 
 
-def agent(
-    llm: ScriptedLLM,
-    name: str,
-    *,
-    tools: Sequence[Any] = (),
-    prompts: Mapping[str, str] | None = None,
-    streaming: bool = False,
-) -> Any:
+def agent(llm: ScriptedLLM, name: str, *, tools: Sequence[Any] = (), prompts=None, streaming: bool = False) -> Any:
     """An agent of ``create_agent``."""
     told = {**PROMPTS, **(prompts or {})}[name]
     return create_agent(chat_model(llm, streaming=streaming), [*tools], system_prompt=told, name=name)
@@ -98,21 +91,11 @@ class Teams(ContractTeams):
     adapter = "langgraph"
     runs_at_once = True
 
-    def single(
-        self,
-        llm: ScriptedLLM,
-        *,
-        tools: Sequence[Tool] = (),
-        prompts: Mapping[str, str] | None = None,
-        streaming: bool = False,
-        max_calls: int = 100,
-    ) -> Any:
+    def single(self, llm, *, tools=(), prompts=None, streaming=False, max_calls=100) -> Any:
         solo = agent(llm, "solo", tools=[as_tool(one) for one in tools], prompts=prompts, streaming=streaming)
         return chain("single", solo=solo).with_config({"recursion_limit": 2 * max_calls + 10})
 
-    def pipeline(
-        self, llm: ScriptedLLM, *, tools: Sequence[Tool] = (lookup,), prompts: Mapping[str, str] | None = None
-    ) -> Any:
+    def pipeline(self, llm: ScriptedLLM, *, tools: Sequence[Tool] = (lookup,), prompts=None) -> Any:
         researcher = agent(llm, "researcher", tools=[as_tool(one) for one in tools], prompts=prompts)
         writer, reviewer = agent(llm, "writer", prompts=prompts), agent(llm, "reviewer", prompts=prompts)
         # The graphs of the agents give the whole conversation; the others are to see what each one said in the end.

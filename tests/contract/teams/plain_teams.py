@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -22,16 +22,7 @@ Reply = dict[str, Any]
 class Agent:
     """An agent as a user might write it: asks its model, calls the tools that the reply names, and asks again."""
 
-    def __init__(
-        self,
-        llm: ScriptedLLM,
-        name: str,
-        *,
-        tools: Sequence[Tool] = (),
-        prompts: Mapping[str, str] | None = None,
-        streaming: bool = False,
-        max_calls: int = 100,
-    ) -> None:
+    def __init__(self, llm, name, *, tools: Sequence[Tool] = (), prompts=None, streaming=False, max_calls=100) -> None:
         self.name = name
         self.told = {**PROMPTS, **(prompts or {})}[name]
         self.max_calls = max_calls
@@ -97,21 +88,11 @@ class Teams(ContractTeams):
     tested_elsewhere = frozenset({Capability.ASYNC, Capability.STREAM})  # tests/unit/adapters/test_plain.py
     tools_know_their_call = False  # a function is not told which call of the model it carries out
 
-    def single(
-        self,
-        llm: ScriptedLLM,
-        *,
-        tools: Sequence[Tool] = (),
-        prompts: Mapping[str, str] | None = None,
-        streaming: bool = False,
-        max_calls: int = 100,
-    ) -> PlainTeam:
+    def single(self, llm, *, tools=(), prompts=None, streaming=False, max_calls=100) -> PlainTeam:
         solo = Agent(llm, "solo", tools=tools, prompts=prompts, streaming=streaming, max_calls=max_calls)
         return PlainTeam(lambda task: solo.turn(task), "single")
 
-    def pipeline(
-        self, llm: ScriptedLLM, *, tools: Sequence[Tool] = (lookup,), prompts: Mapping[str, str] | None = None
-    ) -> PlainTeam:
+    def pipeline(self, llm: ScriptedLLM, *, tools: Sequence[Tool] = (lookup,), prompts=None) -> PlainTeam:
         researcher = Agent(llm, "researcher", tools=tools, prompts=prompts)
         others = [Agent(llm, name, prompts=prompts) for name in ("writer", "reviewer")]
 

@@ -1,6 +1,5 @@
 """The local engine gives what the model alone would give, to many requests at once, in OpenAI's form."""
 
-import http.client
 import json
 import random
 import signal
@@ -10,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import httpx
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -164,12 +164,9 @@ def port(load: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 
 def ask(port: int, body: Any, path: str = "/v1/chat/completions") -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    connection.request("GET" if body is None else "POST", path, body=None if body is None else json.dumps(body))
-    response = connection.getresponse()
-    text = response.read().decode()
-    connection.close()
-    return response.status, text
+    url = f"http://127.0.0.1:{port}{path}"
+    response = httpx.get(url, timeout=60) if body is None else httpx.post(url, json=body, timeout=60)
+    return response.status_code, response.text
 
 
 def chat(text: str, **more: Any) -> dict[str, Any]:

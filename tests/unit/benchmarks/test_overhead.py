@@ -1,5 +1,3 @@
-"""The overhead benchmark runs, and its statistics are right."""
-
 import json
 import subprocess
 import sys

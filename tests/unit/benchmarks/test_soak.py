@@ -1,5 +1,3 @@
-"""The soak's verdict, and that a small soak works in every framework."""
-
 import importlib
 import json
 import random

@@ -196,20 +196,17 @@ def test_parallel_requests_get_each_reply_of_their_rule_once() -> None:
     assert [r.index for r in llm.requests] == list(range(len(agents) * n))
 
 
-class YieldingReplies(list[str]):
-    """Lets another thread run between the reading of a rule's counter and its increment."""
-
-    def __len__(self) -> int:
-        threading.Event().wait(0.002)
-        return super().__len__()
-
-
 def test_a_reply_is_taken_by_one_request_only() -> None:
+    class YieldingReplies(list[str]):
+        """Lets another thread run between the reading of a rule's counter and its increment."""
+
+        def __len__(self) -> int:
+            threading.Event().wait(0.002)
+            return super().__len__()
+
     texts = [str(i) for i in range(8)]
-    rule = Rule(When(), YieldingReplies(texts))
-    with ScriptedLLM(rules=[rule]) as llm, ThreadPoolExecutor(8) as pool:
-        got = list(pool.map(lambda _: ask(llm, ("user", "x")), texts))
-    assert sorted(got) == texts
+    with ScriptedLLM(rules=[Rule(When(), YieldingReplies(texts))]) as llm, ThreadPoolExecutor(8) as pool:
+        assert sorted(pool.map(lambda _: ask(llm, ("user", "x")), texts)) == texts
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,3 @@
-"""Ids that count, a clock that ticks, a span tree as text."""
-
 import threading
 import time
 

@@ -1,5 +1,3 @@
-"""The data card of a labelled set."""
-
 import dataclasses
 import json
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Reading, writing, pairing and splitting labelled sets."""
-
 import json
 import math
 import resource

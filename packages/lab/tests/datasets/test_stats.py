@@ -1,5 +1,3 @@
-"""Counts, yields and cost of a labelled set."""
-
 import re
 
 import pytest

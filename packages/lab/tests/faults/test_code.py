@@ -1,5 +1,3 @@
-"""Mutated code: it parses, and it does something else."""
-
 import textwrap
 from collections.abc import Callable
 from typing import Any

@@ -1,6 +1,7 @@
 """Plans are balanced over agents, positions, modes and strategies, and hold only faults that fit."""
 
 from collections import Counter, defaultdict
+from typing import Any
 
 import pytest
 
@@ -170,6 +171,7 @@ def test_a_run_that_can_carry_no_such_fault_is_refused(run: Trajectory, spec: Fa
         place_fault(run, spec)
     placed = place_fault(PIPELINE, FaultSpec(strategy=FaultStrategy.TOOL, kind="error", step=1))
     assert placed.agent == PIPELINE.steps[1].agent
-    for options in ({"per_trajectory": 0}, {"modes": []}, {"strategies": []}):
+    nothing: tuple[dict[str, Any], ...] = ({"per_trajectory": 0}, {"modes": []}, {"strategies": []})
+    for options in nothing:
         with pytest.raises(FaultError, match="at least one mode and one strategy"):
-            plan_faults(RUNS, **options)  # type: ignore[arg-type]
+            plan_faults(RUNS, **options)

@@ -1,5 +1,3 @@
-"""What a fault may be, and the identifier that it has."""
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-"""Answers in the forms that models write them."""
-
 import pytest
 
 from tracer_hooks.frameworks import RunResult

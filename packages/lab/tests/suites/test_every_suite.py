@@ -1,5 +1,3 @@
-"""What every suite has to keep."""
-
 import decimal
 import importlib.util
 import sys

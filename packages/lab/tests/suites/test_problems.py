@@ -1,5 +1,3 @@
-"""Problems have the answer that they say."""
-
 import itertools
 import re
 

@@ -64,14 +64,15 @@ def test_errors_of_the_code_are_told_with_their_line(code: str, error: str) -> N
 
 def test_the_standard_library_and_the_own_folder_can_be_used() -> None:
     result = run(
-        "import asyncio, collections, dataclasses, datetime, decimal, heapq, itertools, json, math, re, typing\n"
-        "def f(x):\n"
-        "    with open('note.txt', 'w') as file:\n"
-        "        file.write(str(x * x))\n"
-        "    with open('./folder/../note.txt') as file:\n"
-        "        return int(file.read())\n"
-        "import os\n"
-        "os.mkdir('folder')"
+        """
+import asyncio, collections, dataclasses, datetime, decimal, heapq, itertools, json, math, os, re, typing
+def f(x):
+    with open('note.txt', 'w') as file:
+        file.write(str(x * x))
+    with open('./folder/../note.txt') as file:
+        return int(file.read())
+os.mkdir('folder')
+"""
     )
     assert result.passed, result.error
 

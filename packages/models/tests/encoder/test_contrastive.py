@@ -1,5 +1,3 @@
-"""Contrastive training of an encoder of a few thousand weights."""
-
 import json
 from dataclasses import replace
 from typing import Any

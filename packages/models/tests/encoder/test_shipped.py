@@ -1,5 +1,3 @@
-"""The weights that come with the encoder."""
-
 import shutil
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""GRPO on a model of some thousand weights."""
-
 import importlib.util
 from typing import Any
 

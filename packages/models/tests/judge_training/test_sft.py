@@ -1,5 +1,3 @@
-"""Supervised fine-tuning on a model of some thousand weights."""
-
 import json
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""How a trajectory becomes tokens."""
-
 import numpy as np
 import pytest
 

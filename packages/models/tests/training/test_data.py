@@ -1,5 +1,3 @@
-"""Labelled trajectories as rows."""
-
 import json
 
 import pytest
@@ -89,29 +87,19 @@ def test_a_row_that_cannot_be_used_is_named_or_counted(file_of, item, message):
     assert found.left_out.total() == 1
 
 
-def test_a_line_that_is_no_json_is_named(file_of):
-    path = file_of(labeled(1))
-    path.write_text(path.read_text() + "{broken\n")
-    with pytest.raises(TrainingError, match=r"labels.jsonl:2: "):
-        read_labeled([path])
-    assert read_labeled([path], bad_rows="skip").left_out == {"cannot be read": 1}
-
-
 def test_files_without_any_label_are_refused(file_of, tmp_path):
     with pytest.raises(TrainingError, match="nowhere"):
         read_labeled([tmp_path / "nowhere"])
     (tmp_path / "empty.jsonl").write_text("")
     with pytest.raises(TrainingError, match="the file is empty"):
         read_labeled([tmp_path / "empty.jsonl"])
+    path = file_of(labeled(1))
+    path.write_text(path.read_text() + "{broken\n")
+    with pytest.raises(TrainingError, match=r"labels.jsonl:2: "):
+        read_labeled([path])
+    assert read_labeled([path], bad_rows="skip").left_out == {"cannot be read": 1}
     with pytest.raises(TrainingError, match=r"no labelled trajectory with a fault.*1 x no label"):
         read_labeled([file_of(labeled(step=None))], bad_rows="skip")
-
-
-def test_labels_of_agents_that_never_act_are_dropped_and_counted_when_rows_may_be_skipped(file_of):
-    faults = (AgentFault(agent="Tester"), AgentFault(agent="Coder", error_mode=MODE))
-    found = read_labeled([file_of(labeled(step=None, faults=faults))], bad_rows="skip")
-    assert found.rows[0].gold.pairs == (("Coder", MODE),)
-    assert found.left_out == {"label of an agent that never acts": 1}
 
 
 def test_no_question_stands_on_two_sides(file_of):
@@ -245,10 +233,14 @@ def test_a_label_is_given_in_the_spelling_of_the_log_and_the_fuller_of_two_count
     assert gold.pairs == (("Coder", MODE), ("Planner", MODE))
 
 
-def test_a_label_that_does_not_fit_its_run_is_refused_or_left_out() -> None:
+def test_a_label_that_does_not_fit_its_run_is_refused_or_left_out(file_of) -> None:
     with pytest.raises(TrainingError, match="step 9"):
         gold_of(labeled(step=9))
     silent = labeled(step=None, faults=(AgentFault(agent="Ghost", error_mode=MODE),))
     with pytest.raises(TrainingError, match="'Ghost'"):
         gold_of(silent)
     assert gold_of(silent, strict=False) == (None, 1)
+    faults = (AgentFault(agent="Tester"), AgentFault(agent="Coder", error_mode=MODE))
+    found = read_labeled([file_of(labeled(step=None, faults=faults))], bad_rows="skip")
+    assert found.rows[0].gold.pairs == (("Coder", MODE),)
+    assert found.left_out == {"label of an agent that never acts": 1}

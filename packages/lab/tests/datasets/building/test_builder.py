@@ -103,14 +103,10 @@ def test_a_search_that_ends_undecided_gives_a_weak_label(tmp_path: Path) -> None
     assert comparable(LabeledSet.load(tmp_path).labeled) == comparable(found.labeled)
     again = builder(tmp_path, Chain(before=always_three), count=3, faults_per_run=0, weak_from=0.2).build()
     assert comparable(again.labeled) == comparable(found.labeled)
-
-
-@pytest.mark.parametrize("weak_from", [None, 0.999])
-def test_without_a_likely_step_there_is_no_weak_label(tmp_path: Path, weak_from: float | None) -> None:
-    work = builder(tmp_path, Chain(before=always_three), count=3, faults_per_run=0, weak_from=weak_from)
-    found = work.build()
-    assert found.labeled == ()
-    assert len(found.discarded) == 1
+    for weak_from in (None, 0.999):  # without a likely step there is none
+        folder = tmp_path / str(weak_from)
+        none = builder(folder, Chain(before=always_three), count=3, faults_per_run=0, weak_from=weak_from).build()
+        assert (none.labeled, len(none.discarded)) == ((), 1)
 
 
 def test_the_order_of_the_set_is_that_of_the_plan_whatever_the_workers(tmp_path: Path) -> None:
@@ -192,32 +188,24 @@ def test_a_model_that_is_gone_ends_the_build_and_its_runs_are_made_again(tmp_pat
     assert not any("refused" in one["reason"] for one in found.discarded)
 
 
-def test_a_model_that_goes_while_faults_are_tried_takes_none_of_them_along(tmp_path: Path) -> None:
-    team = Chain()
+@pytest.mark.parametrize(("phase", "done", "errs"), [("faults", 2, False), ("failures", None, True)])
+def test_a_model_that_goes_meanwhile_takes_no_fault_along_and_explains_no_failure(
+    tmp_path: Path, phase: str, done: int | None, errs: bool
+) -> None:
+    team = Chain(before=lambda name, shown: "The sum in the end is 3." if errs and name == "writer" else None)
 
     def leave(progress: BuildObserver) -> None:
-        if progress.phase == "faults" and progress.done == 2:
+        if progress.phase == phase and done in (None, progress.done):
             team.before = gone
 
     with pytest.raises(DatasetError, match="connection refused"):
-        builder(tmp_path, team, count=8, faults_per_run=4, on_progress=leave).build()
-    found = builder(tmp_path, count=8, faults_per_run=4).build()
-    assert len(found.labeled) + len(found.discarded) == 32
+        builder(tmp_path, team, count=9, faults_per_run=4, on_progress=leave).build()
+    found = builder(tmp_path, count=9, faults_per_run=4).build()  # the team is well now
     assert not any("refused" in one["reason"] for one in found.discarded)
-
-
-def test_a_model_that_goes_while_failures_are_replayed_explains_none_of_them(tmp_path: Path) -> None:
-    team = Chain(before=lambda name, shown: "The sum in the end is 3." if name == "writer" else None)
-
-    def leave(progress: BuildObserver) -> None:
-        if progress.phase == "failures":
-            team.before = gone
-
-    with pytest.raises(DatasetError, match="connection refused"):
-        builder(tmp_path, team, count=9, on_progress=leave).build()
-    found = builder(tmp_path, count=9).build()  # the writer is well now: asked again, it saves each run
-    assert {item.decisive.step for item in found.labeled if item.decisive} == {2}
-    assert len(found.labeled) == 9
+    if errs:  # asked again, the writer saves each run
+        assert [item.decisive.step for item in found.labeled if item.decisive] == [2] * 9
+    else:
+        assert len(found.labeled) + len(found.discarded) == 36
 
 
 def test_a_check_that_raises_is_counted_and_judged_again_in_the_next_session(tmp_path: Path) -> None:

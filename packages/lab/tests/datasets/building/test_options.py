@@ -1,5 +1,3 @@
-"""What may be asked of a build."""
-
 import pytest
 
 from tracer_hooks.errors import ConfigError
