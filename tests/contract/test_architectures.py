@@ -158,7 +158,6 @@ def test_equal_runs_make_equal_requests_and_what_an_agent_is_shown(framework: st
             seen.append(llm.requests)
         assert agents_in(run.trajectory) == without_tools(COURSE[architecture])
         digests.append([request.digest() for request, _ in record.models])
-
     assert digests[0] == digests[1]
     assert len(digests[0]) == len(without_tools(COURSE[architecture]))
     assert [request.raw["messages"] for request in seen[0]] == [request.raw["messages"] for request in seen[1]]
@@ -221,7 +220,6 @@ def test_a_loop_ends_when_its_rounds_are_used_up(framework: str) -> None:
         run = runs(factory(framework, "planner_solver_checker", llm, rounds=2))
     assert agents_in(run.trajectory) == ["planner", *["solver", "checker"] * 3]
     assert run.trajectory.final_output == "REVISE: no"
-
     never_done = [says("researcher"), When(agent="supervisor").then("NEXT: researcher")]
     with ScriptedLLM(rules=never_done) as llm:
         run = runs(factory(framework, "supervisor", llm))

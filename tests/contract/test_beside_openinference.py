@@ -99,7 +99,6 @@ def test_both_see_every_run_once_and_its_result_is_the_same(on_stage: Stage) -> 
     with instrumented(kind.teams.adapter, spans.provider):
         both = on_stage.ended(on_stage.hook(on_stage.build(), spans))
     assert both == bare
-
     assert theirs(spans.ended) != []
     mine = ours(spans.ended)
     assert len([span for span in mine if attribute(span, semconv.OPERATION_NAME) == semconv.OP_CHAT]) == kind.requests

@@ -45,7 +45,6 @@ def test_the_trajectory_is_what_the_framework_says_happens(on_stage: Stage) -> N
     on_stage.run(team)
     on_stage.in_script()
     check_runs(kind, spans)
-
     newest = tracer_hooks.last_run(team)
     assert newest.outcome == kind.outcomes[-1]
     assert in_order(kind.courses[-1], acts(newest.trajectory))[1] == in_order(kind.courses[-1], [])[0]
@@ -107,7 +106,6 @@ def test_unhooking_puts_everything_back(on_stage: Stage) -> None:
     before = attributes(*kind.owners(team))
     tracer_hooks.unhook(on_stage.hook(team, spans))
     assert changes(before, attributes(*kind.owners(team))) == []
-
     bare = on_stage.ended(team)
     assert on_stage.ended(on_stage.hook(team, spans), case="A").asked == bare.asked
     seen, newest = len(spans.ended), tracer_hooks.last_run(team)

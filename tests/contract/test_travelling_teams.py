@@ -69,13 +69,11 @@ def test_what_arrives_is_not_hooked_and_runs_as_the_frameworks_own(on_stage: Sta
     assert refusal_when_hooked == refusal
     if refusal is not None:
         return  # the framework does not let it travel
-
     with pytest.raises(AdapterError, match="is not hooked"):
         tracer_hooks.last_run(copied)
     assert ran(on_stage, copied) == ran(on_stage, bare)
     assert tracer_hooks.last_run(original) is None
     assert spans.ended == ()
-
     on_stage.run(original)
     assert len(spans.trajectories()) == len(on_stage.kind.courses)
 

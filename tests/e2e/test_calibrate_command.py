@@ -26,6 +26,13 @@ def calibrate(team: Command, *more: str | Path, check: str = "my_team:check") ->
 
 
 def test_a_team_is_calibrated(team: Command) -> None:
+    dry = team(*calibrate(team, "--injected", "30", "--faults", "8", "--dry-run", "--json"))
+    assert dry.code == 0, dry.err
+    assert dry.json["runs"] > 12
+    assert dry.json["seconds"] >= 0
+    assert not (team.folder / ".tracer_hooks" / "attributors").exists()
+    journal = team.folder / ".tracer_hooks" / "calibration" / "my_team" / "journal.jsonl"
+    assert len(journal.read_text().splitlines()) == 1, "a dry run makes one run"
     done = team(*calibrate(team, "--injected", "30", "--faults", "8", "--json"))
     assert done.code == 0, done.err
     assert "Estimate: about" in done.err
@@ -49,16 +56,6 @@ def test_a_team_is_calibrated(team: Command) -> None:
         f"The fitted attributor lies in {folder}",
     ):
         assert said in again.out
-
-
-def test_a_dry_run_makes_one_run_and_fits_nothing(team: Command) -> None:
-    done = team(*calibrate(team, "--dry-run", "--json"))
-    assert done.code == 0, done.err
-    assert done.json["runs"] > 12
-    assert done.json["seconds"] >= 0
-    assert not (team.folder / ".tracer_hooks" / "attributors").exists()
-    journal = team.folder / ".tracer_hooks" / "calibration" / "my_team" / "journal.jsonl"
-    assert len(journal.read_text().splitlines()) == 1
 
 
 def test_what_cannot_be_calibrated_is_said(team: Command) -> None:

@@ -48,7 +48,6 @@ def test_a_fit_is_saved_reported_and_used(command: Command, labels, tmp_path: Pa
     assert report["gain"] == pytest.approx(report["fitted_step"] - report["shipped_step"])
     assert json.loads((out / "fit.json").read_text())["chosen"] == report["chosen"]
     assert "secret" not in (out / "structural.json").read_text()
-
     run = tmp_path / "run.json"
     run.write_text(to_json(labelled(77).trajectory))
     diagnosed = command("diagnose", run, "--attributor", out, "--json")

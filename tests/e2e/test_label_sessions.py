@@ -128,12 +128,9 @@ def test_the_lock_is_one_at_a_time_and_goes_with_its_holder(tmp_path: Path) -> N
     subprocess.run([sys.executable, "-c", program], check=False, timeout=100)
     with locked(path):
         pass
-
-
-def test_a_folder_that_cannot_be_used_is_said(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
+    path.write_text("")
     with pytest.raises(DatasetError, match=r"cannot lock .*labels.jsonl.*--out"):
-        LabelFile(tmp_path / "file" / "labels.jsonl").add(labelled(0))
+        LabelFile(path / "labels.jsonl").add(labelled(0))
 
 
 def started(command: Command) -> subprocess.Popen[str]:

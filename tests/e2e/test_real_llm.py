@@ -38,7 +38,6 @@ def test_a_real_run_is_observed_judged_and_diagnosed(framework: str) -> None:
         return build(endpoint, prompts)
 
     run = tracer_hooks.run(team, TASK, check=lambda result: ANSWER in result.text, retries=1, store="off")
-
     first = run.attempts[0].trajectory
     assert run.error is None, run.error
     assert {"researcher", "calculator", "writer"} <= {step.agent for step in first.steps}

@@ -93,7 +93,6 @@ def replay(command: InProcess, *arguments: str | Path, team: str = "office:build
     return command("replay", *arguments, "--team", team, **environment)
 
 
-# --- the whole run ---------------------------------------------------------------------------------------------------
 def test_a_run_is_reproduced_from_its_tape_in_a_process_of_its_own(command: InProcess, run_id: str) -> None:
     done = Command(command.folder)("replay", run_id[:8], "--team", "office:build_team")
     assert (done.code, done.out) == (0, "reproduced: 2 model calls from the tape, 0 live calls\n")
@@ -111,12 +110,6 @@ def test_a_run_is_reproduced_from_its_tape_in_a_process_of_its_own(command: InPr
     }
 
 
-def test_a_team_given_as_a_file(command: InProcess, run_id: str) -> None:
-    (command.folder / "teams").mkdir()
-    (command.folder / "office.py").rename(command.folder / "teams" / "mine.py")
-    assert replay(command, run_id, team="teams/mine.py:build_team").code == 0
-
-
 def test_a_run_that_is_not_reproduced_says_where(command: InProcess, run_id: str) -> None:
     done = replay(command, run_id, DAY=" It is Tuesday.")
     assert (done.code, done.out) == (1, "")
@@ -126,6 +119,10 @@ def test_a_run_that_is_not_reproduced_says_where(command: InProcess, run_id: str
     assert document.code == 1
     assert document.json["reproduced"] is False
     assert "step 0, agent 'adder'" in document.json["reason"]
+    lenient = replay(command, run_id, "--lenient", DAY=" It is Tuesday.")
+    assert lenient.code == 1
+    assert "not reproduced: 2 model calls from the tape, 0 live calls" in lenient.out
+    assert "step 0, agent 'adder'" in lenient.out
     other = replay(command, run_id, "--task", "4 4")
     assert other.code == 1
     assert "step 0, agent 'adder': message 1 (user) differs: recorded '2 3', now '4 4'" in other.err
@@ -133,14 +130,6 @@ def test_a_run_that_is_not_reproduced_says_where(command: InProcess, run_id: str
     refused(done, 1, "step 0, agent 'adder'", "mode='lenient'")
 
 
-def test_a_lenient_replay_goes_on_and_lists_what_differs(command: InProcess, run_id: str) -> None:
-    done = replay(command, run_id, "--lenient", DAY=" It is Tuesday.")
-    assert done.code == 1
-    assert "not reproduced: 2 model calls from the tape, 0 live calls" in done.out
-    assert "step 0, agent 'adder'" in done.out
-
-
-# --- one step --------------------------------------------------------------------------------------------------------
 def test_a_step_that_matters(command: InProcess, run_id: str) -> None:
     arguments = (run_id, "--from", "0", "--check", "office:check")
     done = replay(command, *arguments, "--correction", "5", BAD="1")
@@ -179,7 +168,6 @@ def test_a_correction_that_gives_the_answer_away_is_called_one(command: InProces
     assert "may give the answer away" in " ".join(done.out.split())
 
 
-# --- the search ------------------------------------------------------------------------------------------------------
 def test_the_search_finds_the_step(command: InProcess, run_id: str) -> None:
     done = replay(command, run_id, "--find", "--check", "office:check")
     assert done.code == 0
@@ -223,7 +211,6 @@ def test_the_cap_is_kept_and_said(command: InProcess, run_id: str) -> None:
     assert "the cap of 0 seconds is reached" in replay(command, *arguments, "--max-seconds", "0").json["reason"]
 
 
-# --- tools -----------------------------------------------------------------------------------------------------------
 def test_tools_are_declared(command: InProcess, run_id: str) -> None:
     noted = record(command, NOTES="1")
     notes = command.folder / "notes.txt"
@@ -240,7 +227,6 @@ def test_tools_are_declared(command: InProcess, run_id: str) -> None:
     assert set(notes.read_text().split()) == {"5", "7"}
 
 
-# --- what can go wrong -----------------------------------------------------------------------------------------------
 def refused(done: Done, code: int, *said: str) -> None:
     assert done.code == code, done.err
     assert done.out == ""
@@ -265,13 +251,13 @@ def test_a_team_that_is_not_there(command: InProcess, run_id: str, team: str, sa
     (command.folder / "needs.py").write_text("import no_such_package")
     (command.folder / "raises.py").write_text("raise ValueError('not today')")
     refused(replay(command, run_id, team=team), 2, "--team", said)
-
-
-def test_a_team_that_cannot_be_built(command: InProcess, run_id: str) -> None:
-    said = "the team 'office:build_team' could not be built again: RuntimeError: no such endpoint"
-    refused(replay(command, run_id, BUILD="raises"), 1, said, "--team MODULE:NAME")
-    refused(replay(command, run_id, "--find", "--check", "office:check", BUILD="raises"), 1, said)
+    unbuilt = "the team 'office:build_team' could not be built again: RuntimeError: no such endpoint"
+    refused(replay(command, run_id, BUILD="raises"), 1, unbuilt, "--team MODULE:NAME")
+    refused(replay(command, run_id, "--find", "--check", "office:check", BUILD="raises"), 1, unbuilt)
     assert replay(command, run_id, team="office:number").code == 1
+    (command.folder / "teams").mkdir()
+    (command.folder / "office.py").rename(command.folder / "teams" / "mine.py")
+    assert replay(command, run_id, team="teams/mine.py:build_team").code == 0, "a team may be given as a file"
 
 
 def test_a_check_that_is_missing_wrong_or_raises(command: InProcess, run_id: str) -> None:
@@ -296,13 +282,10 @@ def test_an_unknown_step_run_tool_or_choice(command: InProcess, run_id: str) -> 
     assert replay(command, run_id, "--from", "-1").code == 2
 
 
-def test_a_run_that_succeeded_has_nothing_to_correct(command: InProcess, run_id: str) -> None:
+def test_a_run_that_succeeded_and_one_without_a_tape(command: InProcess, run_id: str) -> None:
     passed = record(command, BAD="")
     refused(replay(command, passed, "--find", "--check", "office:check"), 1, "ended as 'succeeded'")
     assert replay(command, passed).code == 0
-
-
-def test_a_run_without_a_tape(command: InProcess, run_id: str) -> None:
     bare = record(command, TRACER_HOOKS_RECORD="off")
     refused(replay(command, bare), 1, "has no tape", "TRACER_HOOKS_RECORD=full")
     with sqlite3.connect(command.folder / ".tracer_hooks" / "runs.sqlite") as connection:

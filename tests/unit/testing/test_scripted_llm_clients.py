@@ -127,7 +127,6 @@ def test_langchain_text_tool_calls_and_stream(scripted, responses: bool) -> None
     assert (text.usage_metadata["input_tokens"], text.usage_metadata["output_tokens"]) == TEXT.usage
     assert [c["args"] for c in calls.tool_calls] == [{"a": 6, "b": 7}, {"a": 1, "b": 2}]
     assert [c["id"] for c in calls.tool_calls] == ["call_2-1", "call_2-2"]
-
     for stream, expected in ((model.stream("6 * 7?"), TEXT), (with_tools.stream("6 + 7?"), ADD)):
         first, *rest = stream
         whole = first

@@ -121,7 +121,7 @@ def test_a_failing_script_function_reaches_client_and_test_without_retry() -> No
     assert llm.unmatched == []
 
 
-def test_an_unmatched_request_is_refused_named_and_kept() -> None:
+def test_an_unmatched_request_is_refused_named_and_kept_until_a_reset() -> None:
     with ScriptedLLM(rules=[When(last="never").then("a")]) as llm:
         response = post(llm, ("system", "Be terse"), ("user", "What now?"), stream=True)
     error = response.json()["error"]
@@ -130,6 +130,13 @@ def test_an_unmatched_request_is_refused_named_and_kept() -> None:
     assert "(user): 'What now?'" in error["message"]
     assert "'Be terse'" in error["message"]
     assert [r.last for r in llm.unmatched] == ["What now?"]
+    with ScriptedLLM(["a"]) as llm:
+        url = llm.base_url
+        for _ in range(2):
+            assert (ask(llm, ("user", "x")), llm.base_url, llm.requests[0].index) == ("a", url, 0)
+            post(llm, ("user", "x"))
+            llm.reset()
+            assert (llm.calls, llm.requests, llm.unmatched) == (0, [], [])
 
 
 def test_requests_are_kept_as_they_were_sent() -> None:
@@ -159,17 +166,6 @@ def test_responses_input_is_read_as_chat_messages() -> None:
     assert response.json()["output"][0]["content"][0]["text"] == "done"
     assert [m["role"] for m in request.messages] == ["system", "user", "assistant", "tool"]
     assert (request.endpoint, request.tools) == ("responses", ("mul",))
-
-
-def test_reset_starts_the_script_again_on_the_same_port() -> None:
-    with ScriptedLLM(["a"]) as llm:
-        url = llm.base_url
-        ask(llm, ("user", "x"))
-        post(llm, ("user", "x"))
-        llm.reset()
-        assert (llm.calls, llm.requests, llm.unmatched) == (0, [], [])
-        assert (ask(llm, ("user", "x")), llm.base_url) == ("a", url)
-        assert llm.requests[0].index == 0
 
 
 def test_parallel_requests_get_each_reply_of_their_rule_once() -> None:

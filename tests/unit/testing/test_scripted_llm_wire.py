@@ -102,15 +102,11 @@ def test_streamed_text_joins_to_the_reply_and_ends_with_its_reason() -> None:
     ("chunks", "expected"), [(3, ["ab", "cd", "efg"]), (["a", "bcdefg"], ["a", "bcdefg"]), (None, ["abcdefg"])]
 )
 def test_chunks_say_how_a_stream_is_split(chunks, expected) -> None:
-    with ScriptedLLM([Reply("abcdefg", chunks=chunks)]) as llm:
+    with ScriptedLLM([Reply("abcdefg", chunks=chunks, usage=(7, 2))] * 2) as llm:
         deltas = [chunk["choices"][0]["delta"] for chunk in chat_stream(llm)]
-    assert [d["content"] for d in deltas if d.get("content")] == expected
-
-
-def test_usage_is_streamed_last_and_only_when_asked_for() -> None:
-    with ScriptedLLM([Reply("42", usage=(7, 2))]) as llm:
         *before, last = chat_stream(llm, stream_options={"include_usage": True})
-    assert last["choices"] == []
+    assert [d["content"] for d in deltas if d.get("content")] == expected
+    assert last["choices"] == [], "usage is streamed last and only when asked for"
     assert (last["usage"]["prompt_tokens"], last["usage"]["completion_tokens"]) == (7, 2)
     assert all(chunk["usage"] is None for chunk in before)
 
@@ -154,15 +150,6 @@ def test_responses_stream_counts_its_events_and_ends_with_the_whole_body() -> No
     assert events[-1]["response"] == whole
 
 
-def test_models_and_health_are_served() -> None:
-    with ScriptedLLM(model="tiny") as llm:
-        models = httpx.get(f"{llm.base_url}/models").json()
-        health = httpx.get(llm.base_url.removesuffix("/v1") + "/health")
-    assert [m["id"] for m in models["data"]] == ["tiny"]
-    assert (health.status_code, health.json()) == (200, {"status": "ok"})
-    assert llm.calls == 0
-
-
 def test_equal_runs_give_equal_bytes() -> None:
     def run() -> list[bytes]:
         with ScriptedLLM(["a", Reply(tool_calls=TWO_CALLS)]) as llm, httpx.Client() as client:
@@ -172,6 +159,11 @@ def test_equal_runs_give_equal_bytes() -> None:
             return [part for a in answers for part in (a.content, str(sorted(a.headers.items())).encode())]
 
     assert run() == run()
+    with ScriptedLLM(model="tiny") as llm:
+        models = httpx.get(f"{llm.base_url}/models").json()
+        health = httpx.get(llm.base_url.removesuffix("/v1") + "/health")
+    assert [m["id"] for m in models["data"]] == ["tiny"]
+    assert (health.status_code, health.json(), llm.calls) == (200, {"status": "ok"}, 0)
 
 
 @pytest.mark.parametrize(

@@ -43,20 +43,6 @@ def test_a_set_is_counted() -> None:
     assert DatasetStats.model_validate_json(found.model_dump_json()) == found
 
 
-def test_yield_counts_tool_faults_and_no_natural_failures() -> None:
-    dataset = labelled_set(1)
-    item = dataset.labeled[0]
-    verification = {**item.verification, "strategy": "tool fault"}
-    kept = item.model_copy(
-        update={"decisive": item.decisive.model_copy(update={"error_mode": None}), "verification": verification}
-    )
-    discarded = ({"mode": None, "strategy": "tool fault"}, {"mode": None, "strategy": None, "reason": "none found"})
-    found = stats(LabeledSet(labeled=(kept,), discarded=discarded))
-    assert [(one.mode, one.strategy, one.verified.successes, one.verified.trials) for one in found.yields] == [
-        ("-", "tool fault", 1, 2)
-    ]
-
-
 def test_replay_labels_have_their_own_rates_and_no_yield() -> None:
     dataset = labelled_set(3, source=LabelSource.COUNTERFACTUAL)
     counts = {"trials": 4, "flips": 3, "controls": 4, "control_flips": 0, "random_trials": 2, "random_flips": 1}
@@ -87,13 +73,6 @@ def test_a_run_whose_step_is_not_known_counts_by_its_faults() -> None:
     assert set(found.counts["position"].values()) == {0}
 
 
-def test_of_many_values_the_most_common_are_shown_and_the_rest_counted() -> None:
-    rows = [item.model_copy(update={"verification": {"suite": f"suite {number}"}})
-            for number, item in enumerate(labelled_set(20).labeled)]  # fmt: skip
-    text = stats_markdown(stats(LabeledSet(labeled=tuple(rows))))
-    assert re.search(r"\| \d+ more \| \d+ \| \d+\.\d% \|", text)
-
-
 def test_what_is_not_recorded_has_no_table() -> None:
     items = tuple(item.model_copy(update={"verification": {}}) for item in labelled_set(2).labeled)
     text = stats_markdown(stats(LabeledSet(labeled=items)))
@@ -103,6 +82,21 @@ def test_what_is_not_recorded_has_no_table() -> None:
     assert (empty.labeled, empty.questions, empty.lengths) == (0, 0, {})
     assert "labelled runs" in stats_markdown(empty)
     assert "### Verification" not in stats_markdown(empty)
+    many = enumerate(labelled_set(20).labeled)
+    rows = tuple(item.model_copy(update={"verification": {"suite": f"suite {number}"}}) for number, item in many)
+    shown = stats_markdown(stats(LabeledSet(labeled=rows)))
+    assert re.search(r"\| \d+ more \| \d+ \| \d+\.\d% \|", shown), "of many values the most common are shown"
+
+
+def test_yield_counts_tool_faults_and_no_natural_failures() -> None:
+    item = labelled_set(1).labeled[0]
+    decisive = item.decisive.model_copy(update={"error_mode": None})
+    kept = item.model_copy(
+        update={"decisive": decisive, "verification": item.verification | {"strategy": "tool fault"}}
+    )
+    discarded = ({"mode": None, "strategy": "tool fault"}, {"mode": None, "strategy": None, "reason": "none found"})
+    (one,) = stats(LabeledSet(labeled=(kept,), discarded=discarded)).yields
+    assert (one.mode, one.strategy, one.verified.successes, one.verified.trials) == ("-", "tool fault", 1, 2)
 
 
 def test_terminal_and_card_show_the_same_figures() -> None:

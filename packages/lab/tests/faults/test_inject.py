@@ -82,7 +82,6 @@ def instruction(step: int) -> FaultSpec:
     return FaultSpec(strategy=FaultStrategy.PROMPT_INJECTION, mode=ErrorMode.FM_2_3, step=step)
 
 
-# --- what is fixed, and what is not -----------------------------------------------------------------------------------
 def test_steps_before_the_fault_are_those_of_the_clean_run_and_ask_no_model() -> None:
     team = Chain()
     injector = team.injector()
@@ -117,7 +116,6 @@ def test_every_step_can_be_injected_the_first_ones_too(step: int) -> None:
     assert label.trajectory.agent_names == names
 
 
-# --- verification -----------------------------------------------------------------------------------------------------
 def test_a_team_that_fails_without_the_fault_is_discarded() -> None:
     team = Chain()
     injector = team.injector()
@@ -220,7 +218,6 @@ def test_a_cap_breaks_off() -> None:
     assert spending.runs == 3
 
 
-# --- places and writers -----------------------------------------------------------------------------------------------
 def test_a_step_or_agent_that_is_not_there_and_a_run_that_failed_are_errors() -> None:
     injector = Chain().injector()
     with pytest.raises(FaultError, match="no step 9, expected 0 to 2"):

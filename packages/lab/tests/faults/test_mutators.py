@@ -113,7 +113,6 @@ def test_the_kinds_that_fit_are_those_that_change_the_reply() -> None:
         register_mutator(ErrorMode.FM_2_6, "other_conclusion")(lambda text, context, rng: text)
 
 
-# --- single mutators -------------------------------------------------------------------------------------------------
 def test_a_wrong_given_is_carried_through_to_the_result() -> None:
     text = "Each of the 4 boxes holds 9 pens, so 4 boxes hold 36 pens.\nANSWER: 36"
     reply = mutated(ErrorMode.FM_1_1, "changed_given", text, task="There are 4 boxes. How many pens are there?")
@@ -204,17 +203,18 @@ def test_a_premature_end_keeps_the_word_that_stops_the_team() -> None:
     assert re.search(r"ANSWER: (75\.00|7\.50)\nTERMINATE$", done.reply.content)
 
 
-def test_a_repeated_call_has_the_arguments_of_an_earlier_one() -> None:
-    done = corrupt(context_of_step(DEBATE, 3), ErrorMode.FM_1_3, kind="repeats_a_call")
-    assert done.reply.tool_calls[0].arguments == {"a": 16, "b": 13, "who": "Ben Miller"}
-
-
 def test_changed_arguments_keep_keys_types_and_the_other_values() -> None:
     done = corrupt(context_of_step(DEBATE, 3), ErrorMode.FM_2_6, kind="calls_with_another_value")
     arguments = done.reply.tool_calls[0].arguments
     before = {"a": 16, "b": 12, "who": "Anna"}
     assert {key: type(value) for key, value in arguments.items()} == {"a": int, "b": int, "who": str}
     assert sum(arguments[key] != before[key] for key in before) == 1
+    done = corrupt(context_of_step(DEBATE, 3), ErrorMode.FM_1_3, kind="repeats_a_call")
+    assert done.reply.tool_calls[0].arguments == {"a": 16, "b": 13, "who": "Ben Miller"}, "those of an earlier call"
+    before_it = ChatReply(content="It is 6 x 7 = 42. ANSWER: 42", chunks=("It is 6 x 7", " = 42.", " ANSWER: 42"))
+    done = corrupt(FaultContext(agent="a", reply=before_it), ErrorMode.FM_2_6, kind="other_conclusion")
+    assert len(done.reply.chunks) == 3, "it is still streamed in as many pieces"
+    assert "".join(done.reply.chunks) == done.reply.content
 
 
 def test_a_mutator_of_ones_own_that_drops_the_calls_ends_the_turn_as_a_model_would(monkeypatch) -> None:
@@ -229,14 +229,6 @@ def test_a_mutator_of_ones_own_that_drops_the_calls_ends_the_turn_as_a_model_wou
     assert done.reply.finish_reason == "stop"
 
 
-def test_a_streamed_reply_is_still_streamed_in_as_many_pieces() -> None:
-    before = ChatReply(content="It is 6 x 7 = 42. ANSWER: 42", chunks=("It is 6 x 7", " = 42.", " ANSWER: 42"))
-    done = corrupt(FaultContext(agent="a", reply=before), ErrorMode.FM_2_6, kind="other_conclusion")
-    assert len(done.reply.chunks) == 3
-    assert "".join(done.reply.chunks) == done.reply.content
-
-
-# --- words that would give it away -----------------------------------------------------------------------------------
 @pytest.mark.parametrize("mode", ErrorMode)
 def test_instructions_have_several_wordings_and_do_not_name_the_mode(mode: ErrorMode) -> None:
     texts = instructions_for(mode)

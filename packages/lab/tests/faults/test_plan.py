@@ -139,6 +139,10 @@ def test_a_step_that_cannot_carry_the_fault_gives_way_to_one_that_can() -> None:
         [CODING] * 20, modes=[ErrorMode.FM_2_2], strategies=[FaultStrategy.RESPONSE_CORRUPTION], per_trajectory=1
     )
     assert {spec.step for _, spec in plan} == {1}  # the only one with code
+    failed = Step(index=0, agent="a", kind=StepKind.ERROR, error="HTTP 500")
+    run = recorded("r", "Say hello.", [failed, Step(index=1, agent="a", content="Hello there, all of you.")])
+    assert {spec.step for _, spec in plan_faults([run] * 8)} == {1}, "a step without a reply is passed over"
+    assert plan_faults([recorded("r", "x", [failed])]) == []
 
 
 def test_modes_without_mutators_are_left_to_prompts_and_writers() -> None:
@@ -149,14 +153,6 @@ def test_modes_without_mutators_are_left_to_prompts_and_writers() -> None:
     written = plan_faults(RUNS * 3, modes=modes, strategies=[FaultStrategy.RESPONSE_CORRUPTION], writer="llm")
     assert {spec.mode for _, spec in written} == set(modes)
     assert all(spec.writer == "llm" and spec.kind is None for _, spec in written)
-
-
-def test_steps_that_gave_no_reply_are_passed_over() -> None:
-    failed = Step(index=0, agent="a", kind=StepKind.ERROR, error="HTTP 500")
-    run = recorded("r", "Say hello.", [failed, Step(index=1, agent="a", content="Hello there, all of you.")])
-    plan = plan_faults([run] * 8)
-    assert {spec.step for _, spec in plan} == {1}
-    assert plan_faults([recorded("r", "x", [failed])]) == []
 
 
 @pytest.mark.parametrize(

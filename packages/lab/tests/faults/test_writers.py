@@ -122,13 +122,6 @@ def test_what_cannot_be_written_is_a_fault_error(call: Callable[[], object]) -> 
         call()
 
 
-def test_ready_made_instructions_are_chosen_by_the_seed() -> None:
-    writer = ProgrammaticWriter()
-    chosen = {writer.instruct(PROMPT.model_copy(update={"seed": seed}), SOLVER) for seed in range(20)}
-    assert chosen == set(instructions_for(ErrorMode.FM_2_4))
-    assert writer.instruct(PROMPT, SOLVER) == writer.instruct(PROMPT, SOLVER)
-
-
 def test_a_writer_is_asked_once_for_each_fault() -> None:
     chat = Chat("ANSWER: 1", "ANSWER: 2", "Be vague.")
     writer = WriteOnce(LLMWriter(chat))
@@ -137,6 +130,9 @@ def test_a_writer_is_asked_once_for_each_fault() -> None:
     assert texts == ["ANSWER: 1", "ANSWER: 2", "ANSWER: 1", "ANSWER: 2"]
     assert writer.instruct(PROMPT, SOLVER) == writer.instruct(PROMPT, SOLVER) == "Be vague."
     assert isinstance(writer, FaultWriter)
+    ready = ProgrammaticWriter()
+    chosen = {ready.instruct(PROMPT.model_copy(update={"seed": seed}), SOLVER) for seed in range(20)}
+    assert chosen == set(instructions_for(ErrorMode.FM_2_4)), "ready-made ones are chosen by the seed"
 
 
 def test_a_writer_behind_an_endpoint() -> None:

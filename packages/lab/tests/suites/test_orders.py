@@ -54,7 +54,6 @@ def test_the_right_writes_pass_and_missing_doubled_or_further_ones_fail(kind: st
     extra = verdict(task, environment)
     assert (extra.passed, extra.score) == (False, 0.0)
     assert "1 EUR of O-102" in str(extra.reason)
-
     against_the_policy = task_of(kind, refused=True)
     assert against_the_policy.reference == "0"
     environment = ORDERS.environment(against_the_policy)
@@ -78,16 +77,6 @@ def test_a_wrong_write_is_named_and_the_right_one_is_not_given_away() -> None:
     assert verdict(task, without).reason == "paid back: nothing, which is wrong"
 
 
-def test_hard_tasks_have_two_requests_and_their_amounts_add_up() -> None:
-    tasks = ORDERS.tasks(40, seed=2, difficulty="hard")
-    assert all(len(typing.cast(list[str], task.data["requests"])) == 2 for task in tasks)
-    assert any(len(typing.cast(list[Any], task.data["solution"])) >= 3 for task in tasks)
-    for task in tasks:
-        environment = ORDERS.environment(task)
-        solve(task, environment)
-        assert verdict(task, environment).passed
-
-
 def test_every_request_is_met_and_refused_about_as_often_as_it_should() -> None:
     tasks = ORDERS.tasks(200, seed=0)
     kinds = Counter(str(task.data["requests"]) for task in tasks)
@@ -95,6 +84,13 @@ def test_every_request_is_met_and_refused_about_as_often_as_it_should() -> None:
     assert min(kinds.values()) >= 15
     refused = sum(not task.data["solution"] for task in tasks)
     assert 40 <= refused <= 90
+    hard = ORDERS.tasks(40, seed=2, difficulty="hard")
+    assert all(len(typing.cast(list[str], task.data["requests"])) == 2 for task in hard)
+    assert any(len(typing.cast(list[Any], task.data["solution"])) >= 3 for task in hard)
+    for task in hard:
+        environment = ORDERS.environment(task)
+        solve(task, environment)
+        assert verdict(task, environment).passed, "its amounts add up"
 
 
 def test_larger_worlds_have_two_customers_of_one_name_told_apart_by_their_city() -> None:

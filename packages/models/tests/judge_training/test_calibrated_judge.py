@@ -76,7 +76,7 @@ def weights_in(folder):
 
 
 @pytest.mark.slow  # the whole way
-def test_a_judge_is_trained_and_compared_on_tasks_left_out(calibrator_of, collected, here):
+def test_a_judge_is_trained_and_compared_on_tasks_left_out(calibrator_of, collected, here, monkeypatch):
     _, before = collected
     found = calibrator_of().train_judge(before)
     assert found.judge.folder == here / "data" / "judge"
@@ -100,14 +100,8 @@ def test_a_judge_is_trained_and_compared_on_tasks_left_out(calibrator_of, collec
     sources = [Path(record.source.rpartition(":")[0]).relative_to(here / "data") for record in load(here / "data")]
     assert sources
     assert not [one for one in sources if one.parts[0] == "judge"], "nothing of the judge is taken for a run"
-
-
-@pytest.mark.slow  # trains several judges
-def test_the_same_call_again_trains_nothing(calibrator_of, collected, monkeypatch):
-    first = calibrator_of().train_judge(collected[1]).judge
     monkeypatch.setattr(module, "train_sft", lambda *_: pytest.fail("it is done"))
-    again = calibrator_of().train_judge(collected[1]).judge
-    assert again == first
+    assert calibrator_of().train_judge(before).judge == found.judge, "the same call again trains nothing"
 
 
 @pytest.mark.slow  # trains several judges

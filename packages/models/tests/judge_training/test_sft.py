@@ -105,7 +105,6 @@ def test_no_logits_are_made_of_the_prompt_and_the_loss_is_that_of_trl(config_of,
     labelled = int((batch["labels"] != -100).sum())
     scored = []
     trainer.model.get_output_embeddings().register_forward_hook(lambda _, given, made: scored.append(made.shape[1]))
-
     found = []
     for compute in (trainer.compute_loss, super(SFTTrainer, trainer).compute_loss, _of_trl(trainer)):
         trainer.model.zero_grad()

@@ -75,14 +75,6 @@ def test_attention_is_that_of_the_last_layers_averaged_over_heads(any_model, mak
     np.testing.assert_allclose(reading.attention.sum(axis=1), 1, atol=1e-4)
 
 
-def test_even_attention_gives_each_step_its_share_of_the_tokens_in_view(counting_model, make_run) -> None:
-    transcript = transcript_of(counting_model, make_run(*CONTENTS))
-    reading = read(counting_model, transcript, chunk=16)
-    places = np.flatnonzero(transcript.owner == 3)
-    share = np.mean([(transcript.owner[: place + 1] == 1).sum() / (place + 1) for place in places])
-    assert reading.attention[3, 1] == pytest.approx(share, abs=1e-6)
-
-
 def test_hidden_states_are_the_mean_and_the_last_of_each_step(random_model, make_run) -> None:
     transcript = transcript_of(random_model, make_run(*CONTENTS))
     reading = read(random_model, transcript, chunk=16)

@@ -158,19 +158,6 @@ def test_the_logit_finds_the_weights_that_made_the_choices_unless_its_prior_is_s
     np.testing.assert_allclose(held, [0.5, 0.5, 0.5], atol=1e-5)
 
 
-def test_a_label_that_allows_several_steps_is_learnt_from() -> None:
-    rng = np.random.default_rng(2)
-    choices = []
-    for _ in range(200):
-        features = rng.normal(size=(6, 2))
-        right = np.zeros(6, dtype=bool)
-        right[[int(features[:, 0].argmax()), int(rng.integers(6))]] = True
-        choices.append(StepChoice(features, right))
-    found = fit_logit(choices, prior=np.array([0.1, 0.0]), strength=0.1)
-    assert found[0] > 1
-    assert abs(found[1]) < found[0] / 3
-
-
 def test_components_are_relative_to_the_other_steps_and_ordered() -> None:
     rng = np.random.default_rng(3)
     states = [rng.normal(size=(1, 5)) * 50 + rng.normal(size=(8, 5)) * [9, 1, 1, 1, 1] for _ in range(20)]

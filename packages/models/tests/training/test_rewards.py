@@ -68,6 +68,8 @@ def test_a_label_without_a_step_is_rewarded_by_its_pairs_and_one_with_a_step_by_
 def test_a_set_is_rewarded_by_hand_counted_points(named, gold, expected):
     assert set_reward(named, gold) == pytest.approx(expected)
     assert set_reward(named[::-1], gold) == pytest.approx(expected)
+    assert set_reward([("A", M2)], [("A", M1)], SetPoints(agent=0.5, readable=0.0)) == pytest.approx(0.5)
+    assert set_reward(None, [("A", M1)], SetPoints(malformed=-2.0)) == -2.0
 
 
 @pytest.mark.parametrize(
@@ -91,8 +93,3 @@ def test_nothing_is_better_than_the_perfect_answer():
     best = max(answers, key=lambda answer: set_reward(answer, gold))
     assert sorted(best) == sorted(gold)
     assert set_reward(best, gold) == pytest.approx(1.0)
-
-
-def test_other_points_can_be_given():
-    assert set_reward([("A", M2)], [("A", M1)], SetPoints(agent=0.5, readable=0.0)) == pytest.approx(0.5)
-    assert set_reward(None, [("A", M1)], SetPoints(malformed=-2.0)) == -2.0

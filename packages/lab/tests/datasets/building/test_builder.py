@@ -26,7 +26,6 @@ def journal_units(folder: Path) -> Counter[str]:
     return Counter(json.loads(line)["unit"] for line in (folder / "journal.jsonl").read_text().splitlines())
 
 
-# --- what a build makes -----------------------------------------------------------------------------------------------
 def test_a_build_gives_labelled_and_clean_runs_and_counts_what_it_discards(tmp_path: Path) -> None:
     found = builder(tmp_path, count=6).build()
     assert len(found.clean) == 6
@@ -116,19 +115,6 @@ def test_the_order_of_the_set_is_that_of_the_plan_whatever_the_workers(tmp_path:
     assert [item.question_id for item in one.clean] == [item.question_id for item in four.clean]
 
 
-def test_progress_tells_each_phase_and_what_was_done_before(tmp_path: Path) -> None:
-    seen: list[BuildObserver] = []
-    builder(tmp_path, count=3, on_progress=seen.append).build()
-    assert list(dict.fromkeys(one.phase for one in seen)) == ["runs", "faults", "failures"]
-    last = [one for one in seen if one.phase == "runs"][-1]
-    assert (last.done, last.total, last.kept, last.resumed) == (3, 3, 3, 0)
-    seen.clear()
-    builder(tmp_path, count=5, on_progress=seen.append).build()
-    runs = [one for one in seen if one.phase == "runs"]
-    assert (runs[0].done, runs[0].resumed, runs[-1].done, runs[-1].total) == (3, 3, 5, 5)
-
-
-# --- going on ---------------------------------------------------------------------------------------------------------
 def test_a_build_that_is_killed_goes_on_and_loses_and_doubles_nothing(tmp_path: Path) -> None:
     whole = builder(tmp_path / "whole").build()
     folder = tmp_path / "killed"
@@ -151,6 +137,20 @@ def test_more_faults_a_run_are_planned_beside_the_earlier_ones(tmp_path: Path) -
     assert {item.fault_id for item in first.labeled} <= {item.fault_id for item in more.labeled}
 
 
+def test_progress_tells_each_phase_and_what_was_done_before_and_what_is_wanted_ends_a_phase(tmp_path: Path) -> None:
+    seen: list[BuildObserver] = []
+    found = builder(tmp_path, count=3, on_progress=seen.append, wanted_injected=2).build()
+    assert len(found.labeled) == 2
+    assert list(dict.fromkeys(one.phase for one in seen)) == ["runs", "faults", "failures"]
+    last = [one for one in seen if one.phase == "runs"][-1]
+    assert (last.done, last.total, last.kept, last.resumed) == (3, 3, 3, 0)
+    seen.clear()
+    found = builder(tmp_path, count=5, on_progress=seen.append, wanted_injected=2).build()
+    assert len(found.labeled) == 2, "what is wanted is not passed"
+    runs = [one for one in seen if one.phase == "runs"]
+    assert (runs[0].done, runs[0].resumed, runs[-1].done, runs[-1].total) == (3, 3, 5, 5)
+
+
 def test_a_cap_ends_a_session_and_the_next_one_goes_on(tmp_path: Path) -> None:
     whole = builder(tmp_path / "whole").build()
     sessions = 0
@@ -166,15 +166,6 @@ def test_a_cap_ends_a_session_and_the_next_one_goes_on(tmp_path: Path) -> None:
     assert len(found.labeled) + len(found.discarded) == len(whole.labeled) + len(whole.discarded)
 
 
-def test_what_is_wanted_ends_a_phase_and_is_not_passed(tmp_path: Path) -> None:
-    found = builder(tmp_path, count=6, wanted_injected=2).build()
-    assert len(found.labeled) == 2
-    team = Chain()
-    assert len(builder(tmp_path, team, count=6, wanted_injected=2).build().labeled) == 2
-    assert team.runs == []
-
-
-# --- what goes wrong --------------------------------------------------------------------------------------------------
 def gone(name: str, shown: str) -> str:
     raise ConnectionError("connection refused")
 
@@ -189,9 +180,7 @@ def test_a_model_that_is_gone_ends_the_build_and_its_runs_are_made_again(tmp_pat
 
 
 @pytest.mark.parametrize(("phase", "done", "errs"), [("faults", 2, False), ("failures", None, True)])
-def test_a_model_that_goes_meanwhile_takes_no_fault_along_and_explains_no_failure(
-    tmp_path: Path, phase: str, done: int | None, errs: bool
-) -> None:
+def test_a_model_that_goes_meanwhile_takes_no_fault_along_and_explains_no_failure(tmp_path, phase, done, errs) -> None:
     team = Chain(before=lambda name, shown: "The sum in the end is 3." if errs and name == "writer" else None)
 
     def leave(progress: BuildObserver) -> None:
