@@ -44,7 +44,7 @@ INSTRUMENTORS = {
     "crewai": ("crewai", "CrewAIInstrumentor"),
     "langgraph": ("langchain", "LangChainInstrumentor"),
 }
-PATCHED = {
+PATCHED: dict[str, dict[str, tuple[str, ...]]] = {
     "autogen": {
         "autogen_agentchat.agents": ("AssistantAgent", "BaseChatAgent"),
         "autogen_agentchat.teams": ("BaseGroupChat",),

@@ -40,7 +40,7 @@ def test_two_processes_that_add_at_once_lose_nothing(tmp_path: Path) -> None:
     for who in range(2):
         own = tmp_path / f"own{who}.jsonl"
         own.write_text("".join(to_json(labelled(n)) + "\n" for n in range(who * EACH, who * EACH + EACH)))
-        command = [sys.executable, "-c", WRITER, out, own]
+        command = [sys.executable, "-c", WRITER, str(out), str(own)]
         writers.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
     for writer in writers:
         assert writer.stdout.readline() == "ready\n"

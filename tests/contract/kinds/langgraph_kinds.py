@@ -170,7 +170,7 @@ class RetryPolicyKind(LangGraphKind):
     requests = 3
 
     @property
-    def rules(self):  # new ones for each stage, for one of them counts
+    def rules(self):  # type: ignore[override]  # new ones for each stage, for one of them counts
         return (
             When(agent="writer").then(RefusesFirst("Six times seven is 42 in <case>.")),
             When(agent="reviewer").then("Approved: 42 in <case>."),

@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from typing import Any
-from urllib import error, request
 
 import httpx
 import pytest
@@ -125,15 +124,11 @@ def test_a_malformed_request_is_refused_and_not_counted(content, message) -> Non
 
 def test_an_unknown_path_names_those_that_are_served_and_a_body_without_length_is_refused() -> None:
     with ScriptedLLM(default="ok") as llm:
-        with pytest.raises(error.HTTPError) as failure:
-            request.urlopen(f"{llm.base_url}/embeddings", data=b"{}")
-        with failure.value:
-            message = json.loads(failure.value.read())["error"]["message"]
+        unknown = httpx.post(f"{llm.base_url}/embeddings", json={})
         unsized = httpx.post(f"{llm.base_url}/chat/completions", content=iter([b"{}"]))
-    assert failure.value.code == 404
-    assert "POST /v1/chat/completions" in message
-    assert unsized.status_code == 411
-    assert "Content-Length" in unsized.json()["error"]["message"]
+    for response, code, said in ((unknown, 404, "POST /v1/chat/completions"), (unsized, 411, "Content-Length")):
+        assert response.status_code == code
+        assert said in response.json()["error"]["message"]
 
 
 def test_close_frees_port_and_threads_and_may_be_called_again() -> None:

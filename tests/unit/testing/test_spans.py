@@ -1,5 +1,5 @@
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -15,13 +15,9 @@ def test_ids_count_from_one_and_are_given_out_once() -> None:
     assert [ids.generate_span_id() for _ in range(3)] == [1, 2, 3]
     assert ids.generate_trace_id() == 1
     given: list[int] = []
-    threads = [
-        threading.Thread(target=lambda: given.extend(ids.generate_span_id() for _ in range(200))) for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(4):
+            pool.submit(lambda: given.extend(ids.generate_span_id() for _ in range(200)))
     assert sorted(given) == list(range(4, 804))
 
 

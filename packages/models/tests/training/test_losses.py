@@ -7,11 +7,9 @@ torch = pytest.importorskip("torch")
 from tracer_hooks_models.encoder import HeadOutput  # noqa: E402
 from tracer_hooks_models.training._contrastive_model import LossWeights, Targets, loss_of  # noqa: E402
 
-NOTHING = {"agents": 0.0, "ranking": 0.0, "pointer": 0.0, "modes": 0.0}
-
 
 def only(part) -> LossWeights:
-    return LossWeights(**{**NOTHING, part: 1.0})
+    return LossWeights(**{**dict.fromkeys(("agents", "ranking", "pointer", "modes"), 0.0), part: 1.0})
 
 
 def output(steps, agents) -> HeadOutput:
