@@ -1,7 +1,5 @@
 """A kind of team on its stage, for the tests that are parametrised by a kind's ``name``."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 

@@ -1,10 +1,13 @@
 """OpenInference's instrumentation is on at the same time: both see the run, once each, and both can be taken off."""
 
-from __future__ import annotations
-
+import importlib
 import itertools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 
 import tracer_hooks
 from tracer_hooks import semconv
@@ -14,25 +17,16 @@ from tracer_hooks_testing._base import attribute
 from tracer_hooks_testing._isolation import attributes, changes
 
 from .kinds._kind import in_order
-from .kinds._openinference import instrumented, instrumentor, ours, patched_classes, theirs
+from .kinds._load import fail_for_missing
 from .kinds._stage import Spans, Stage, acts
 
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # clients that live as long as their team
 
 BESIDE = (
-    "autogen_agents_as_tools",
-    "autogen_graph_flow",
-    "autogen_society_of_mind",
-    "crewai_flow_with_router",
-    "crewai_guardrail_retry",
-    "crewai_kickoff_for_each",
-    "crewai_single_agent",
-    "langgraph_astream_events",
-    "langgraph_batch",
-    "langgraph_functional",
-    "langgraph_subgraph_interrupt",
-    "langgraph_supervisor",
-)
+    "autogen_agents_as_tools", "autogen_graph_flow", "autogen_society_of_mind", "crewai_flow_with_router",
+    "crewai_guardrail_retry", "crewai_kickoff_for_each", "crewai_single_agent", "langgraph_astream_events",
+    "langgraph_batch", "langgraph_functional", "langgraph_subgraph_interrupt", "langgraph_supervisor",
+)  # fmt: skip
 ONE_EACH = ("autogen_society_of_mind", "crewai_flow_with_router", "langgraph_supervisor")
 """One kind of each framework, for what the framework alone decides."""
 
@@ -45,6 +39,59 @@ ORDERS = {
 }
 
 
+INSTRUMENTORS = {
+    "autogen": ("autogen_agentchat", "AutogenAgentChatInstrumentor"),
+    "crewai": ("crewai", "CrewAIInstrumentor"),
+    "langgraph": ("langchain", "LangChainInstrumentor"),
+}
+PATCHED: dict[str, dict[str, tuple[str, ...]]] = {
+    "autogen": {
+        "autogen_agentchat.agents": ("AssistantAgent", "BaseChatAgent"),
+        "autogen_agentchat.teams": ("BaseGroupChat",),
+        "autogen_ext.models.openai": ("BaseOpenAIChatCompletionClient",),
+    },
+    "crewai": {"crewai": ("Task", "Crew", "Flow", "Agent"), "crewai.tools.base_tool": ("BaseTool", "Tool")},
+    "langgraph": {"langchain_core.callbacks": ("BaseCallbackManager",)},
+}
+"""The framework's classes that OpenInference changes."""
+
+
+def instrumentor(framework: str) -> Any:
+    """OpenInference's instrumentor of a framework; there is one in the process."""
+    package, name = INSTRUMENTORS[framework]
+    try:
+        return getattr(importlib.import_module(f"openinference.instrumentation.{package}"), name)()
+    except ImportError as error:
+        fail_for_missing(error)
+
+
+def patched_classes(framework: str) -> list[type]:
+    return [getattr(importlib.import_module(name), one) for name, ones in PATCHED[framework].items() for one in ones]
+
+
+@contextmanager
+def instrumented(framework: str, provider: TracerProvider) -> Iterator[None]:
+    other = instrumentor(framework)
+    other.instrument(tracer_provider=provider)
+    assert other.is_instrumented_by_opentelemetry
+    try:
+        yield
+    finally:
+        other.uninstrument()
+
+
+def theirs(spans: Sequence[ReadableSpan]) -> list[ReadableSpan]:
+    return [span for span in spans if _scope(span).startswith("openinference.")]
+
+
+def ours(spans: Sequence[ReadableSpan]) -> list[ReadableSpan]:
+    return [span for span in spans if _scope(span).startswith("tracer_hooks")]
+
+
+def _scope(span: ReadableSpan) -> str:
+    return span.instrumentation_scope.name if span.instrumentation_scope is not None else ""
+
+
 @pytest.mark.parametrize("name", BESIDE)
 def test_both_see_every_run_once_and_its_result_is_the_same(on_stage: Stage) -> None:
     kind, spans = on_stage.kind, Spans()
@@ -52,7 +99,6 @@ def test_both_see_every_run_once_and_its_result_is_the_same(on_stage: Stage) -> 
     with instrumented(kind.teams.adapter, spans.provider):
         both = on_stage.ended(on_stage.hook(on_stage.build(), spans))
     assert both == bare
-
     assert theirs(spans.ended) != []
     mine = ours(spans.ended)
     assert len([span for span in mine if attribute(span, semconv.OPERATION_NAME) == semconv.OP_CHAT]) == kind.requests
@@ -62,8 +108,7 @@ def test_both_see_every_run_once_and_its_result_is_the_same(on_stage: Stage) -> 
         expected, happened = in_order(course, acts(run))
         assert happened == expected
         assert run.outcome == outcome
-    assert spans.open == []
-    assert spans.orphans == []
+    assert (spans.open, spans.orphans) == ([], [])
 
 
 class Both:

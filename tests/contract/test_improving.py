@@ -1,7 +1,5 @@
 """Improving prompts on every framework: a factory that takes prompts, and a team object that knows nothing of them."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import re
@@ -32,7 +30,6 @@ NEW = PROMPTS["writer"].replace(". Put", ". Do not forget the carry. Put")
 
 def parts(request: ScriptedRequest) -> tuple[int, int]:
     found = re.search(r"What is (\d+) plus (\d+)", request.text)
-    assert found is not None
     return int(found[1]), int(found[2])
 
 
@@ -104,13 +101,11 @@ def test_prompts_are_improved(name: str, is_factory: bool, llm: ScriptedLLM, tmp
     assert {agent: result.old[agent] for agent in ("researcher", "writer", "reviewer")} == {
         agent: PROMPTS[agent] for agent in ("researcher", "writer", "reviewer")
     }
-    assert result.unused is not None
     assert (result.unused.before.rate, result.unused.after.rate) == (0.0, 1.0)
     asked = {request.system for request in llm.requests if request.is_from("researcher")}
     assert not any("carry" in one for one in asked), "nobody else is told it"
     with PromptStore(tmp_path / "runs.sqlite") as store:
         version = store.current(result.team)
-    assert version is not None
     assert version.own == {"writer": PROMPTS["writer"]}
 
     # The version is what a hooked team uses from its first call on, as in a new process.

@@ -1,6 +1,4 @@
-"""The same contract for many kinds of team: one file each in ``kinds``. One alone: ``pytest ... -k graph_flow``."""
-
-from __future__ import annotations
+"""The same contract for many kinds of team, which stand in ``kinds``. One alone: ``pytest ... -k graph_flow``."""
 
 import pytest
 
@@ -23,8 +21,7 @@ every_kind_without_state = pytest.mark.parametrize("name", [name for name in NAM
 def check_runs(kind: Kind, spans: Spans, calls: int = 1) -> None:
     """The runs that were seen are those of ``calls`` calls, each as the kind says."""
     runs = spans.trajectories()
-    assert spans.open == []
-    assert spans.orphans == []
+    assert (spans.open, spans.orphans) == ([], [])
     assert len(runs) == calls * len(kind.courses)
     for at, run in enumerate(runs):
         expected, happened = in_order(kind.courses[at % len(kind.courses)], acts(run))
@@ -48,9 +45,7 @@ def test_the_trajectory_is_what_the_framework_says_happens(on_stage: Stage) -> N
     on_stage.run(team)
     on_stage.in_script()
     check_runs(kind, spans)
-
     newest = tracer_hooks.last_run(team)
-    assert newest is not None
     assert newest.outcome == kind.outcomes[-1]
     assert in_order(kind.courses[-1], acts(newest.trajectory))[1] == in_order(kind.courses[-1], [])[0]
     assert set(newest.trajectory.agent_names) == kind.agents
@@ -78,7 +73,6 @@ def test_two_teams_at_once_are_kept_apart(name: str) -> None:
         check_apart(kind, spans)
         for team, case in zip(teams, "AB", strict=True):
             newest = tracer_hooks.last_run(team)
-            assert newest is not None
             assert cases_in(text_of(newest.trajectory)) == {case}
 
 
@@ -95,8 +89,7 @@ def test_one_team_twice_at_once_is_kept_apart(name: str) -> None:
 def check_apart(kind: Kind, spans: Spans) -> None:
     """The runs of cases A and B are complete, and say nothing of each other."""
     runs = spans.trajectories()
-    assert spans.open == []
-    assert spans.orphans == []
+    assert (spans.open, spans.orphans) == ([], [])
     for case in "AB":
         mine = [run for run in runs if cases_in(text_of(run)) == {case}]
         assert len(mine) == len(kind.courses), [cases_in(text_of(run)) for run in runs]
@@ -113,11 +106,9 @@ def test_unhooking_puts_everything_back(on_stage: Stage) -> None:
     before = attributes(*kind.owners(team))
     tracer_hooks.unhook(on_stage.hook(team, spans))
     assert changes(before, attributes(*kind.owners(team))) == []
-
     bare = on_stage.ended(team)
     assert on_stage.ended(on_stage.hook(team, spans), case="A").asked == bare.asked
     seen, newest = len(spans.ended), tracer_hooks.last_run(team)
-    assert newest is not None
     attempts = len(newest.attempts)
     tracer_hooks.unhook(team)
     on_stage.ended(team)

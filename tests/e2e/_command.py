@@ -1,15 +1,20 @@
 """The command line as users call it: a process of its own, in a folder of its own."""
 
-from __future__ import annotations
-
+import importlib
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
+
+import pytest
+
+from tracer_hooks.cli.app import run_app
 
 from ._warm import WarmPython, can_fork
 
@@ -58,3 +63,39 @@ class Command:
             result = Done(code, _said(out), _said(err))
         assert "Traceback" not in result.err + result.out
         return result
+
+
+class InProcess:
+    """The command in this process: there are many ways to call it wrongly, and a process for each takes its time."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder = folder
+        self._monkeypatch = monkeypatch
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str | Path, **environment: str) -> Done:
+        with self.clean(environment) as patch:
+            patch.setattr(sys, "argv", ["tracer-hooks", *map(str, arguments)])
+            code = run_app()
+        said = self._capsys.readouterr()
+        assert "Traceback" not in said.err + said.out
+        return Done(code, said.out, said.err)
+
+    def printed(self) -> str:
+        """What was printed since the last command."""
+        return self._capsys.readouterr().out
+
+    @contextmanager
+    def clean(self, environment: dict[str, str]) -> Iterator[pytest.MonkeyPatch]:
+        """In the command's folder, with its variables, and without the user's modules, before and after."""
+        known = set(sys.modules)
+        with self._monkeypatch.context() as patch:
+            patch.chdir(self.folder)
+            patch.setattr(sys, "path", [str(self.folder), *sys.path])
+            importlib.invalidate_caches()
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            yield patch
+        for name in sys.modules.keys() - known:
+            if str(self.folder) in str(getattr(sys.modules[name], "__file__", "")):
+                del sys.modules[name]

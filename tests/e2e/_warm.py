@@ -1,7 +1,5 @@
 """A process that has the library imported and forks for every command: as apart as a new one, without its imports."""
 
-from __future__ import annotations
-
 import atexit
 import gc
 import importlib
@@ -20,14 +18,9 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 _USED_LATER = (
-    "jinja2",
-    "numpy",
-    "scipy.optimize",
-    "sklearn.tree",
-    "sqlalchemy.dialects.sqlite",
-    "tracer_hooks.evaluation",
+    "jinja2", "numpy", "scipy.optimize", "sklearn.tree", "sqlalchemy.dialects.sqlite", "tracer_hooks.evaluation",
     "tracer_hooks.report",
-)
+)  # fmt: skip
 """What commands import when they need it, and what starts no threads and reads no settings: no framework."""
 
 _SERVER = "import sys; sys.path.insert(0, {folder!r}); import _warm; _warm._serve(socket_of={number})"

@@ -1,19 +1,23 @@
 """The command, and runs to look at."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
 import tracer_hooks
 
-from ._command import Command
+from ._command import Command, InProcess
 
 
 @pytest.fixture
 def command(tmp_path: Path) -> Command:
     return Command(tmp_path)
+
+
+@pytest.fixture
+def in_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> InProcess:
+    monkeypatch.delenv("TRACER_HOOKS_STORE", raising=False)
+    return InProcess(tmp_path, monkeypatch, capsys)
 
 
 @tracer_hooks.agent(instructions="You look it up.")

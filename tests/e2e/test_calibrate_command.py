@@ -1,7 +1,5 @@
 """``tracer-hooks calibrate``: estimate, build, fit, report; and what it says when that cannot be done."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -28,6 +26,13 @@ def calibrate(team: Command, *more: str | Path, check: str = "my_team:check") ->
 
 
 def test_a_team_is_calibrated(team: Command) -> None:
+    dry = team(*calibrate(team, "--injected", "30", "--faults", "8", "--dry-run", "--json"))
+    assert dry.code == 0, dry.err
+    assert dry.json["runs"] > 12
+    assert dry.json["seconds"] >= 0
+    assert not (team.folder / ".tracer_hooks" / "attributors").exists()
+    journal = team.folder / ".tracer_hooks" / "calibration" / "my_team" / "journal.jsonl"
+    assert len(journal.read_text().splitlines()) == 1, "a dry run makes one run"
     done = team(*calibrate(team, "--injected", "30", "--faults", "8", "--json"))
     assert done.code == 0, done.err
     assert "Estimate: about" in done.err
@@ -53,45 +58,22 @@ def test_a_team_is_calibrated(team: Command) -> None:
         assert said in again.out
 
 
-def test_a_dry_run_makes_one_run_and_fits_nothing(team: Command) -> None:
-    done = team(*calibrate(team, "--dry-run", "--json"))
-    assert done.code == 0, done.err
-    assert done.json["runs"] > 12
-    assert done.json["seconds"] >= 0
-    assert not (team.folder / ".tracer_hooks" / "attributors").exists()
-    journal = team.folder / ".tracer_hooks" / "calibration" / "my_team" / "journal.jsonl"
-    assert len(journal.read_text().splitlines()) == 1
-
-
-def test_a_check_that_raises_stops_the_build(team: Command) -> None:
-    done = team(*calibrate(team, check="my_team:broken"))
-    assert done.code == 1
-    assert "the check raised KeyError" in done.err
-
-
-def test_too_few_labels_say_what_to_do(team: Command) -> None:
-    done = team(*calibrate(team, "--faults", "0", "--natural", "0"))
-    assert done.code == 1
-    assert "0 labelled failures" in done.err
-    assert "give the same command again" in done.err
-
-
-@pytest.mark.parametrize(
-    ("target", "said"),
-    [
-        ("my_team:nobody", "has no 'nobody'"),
-        ("no_such_module:build_team", "there is no module 'no_such_module'"),
-        ("build_team", "expected MODULE:NAME"),
-    ],
-)
-def test_a_team_that_cannot_be_found(team: Command, target: str, said: str) -> None:
-    done = team("calibrate", target, "--tasks", "tasks.jsonl", "--check", "my_team:check")
-    assert done.code == 2
-    assert said in done.err
-
-
-def test_a_tasks_file_that_holds_no_task(team: Command) -> None:
+def test_what_cannot_be_calibrated_is_said(team: Command) -> None:
+    others = ("--tasks", "tasks.jsonl", "--check", "my_team:check")
+    for arguments, code, said in (
+        (("calibrate", "my_team:nobody", *others), 2, "has no 'nobody'"),
+        (("calibrate", "no_such_module:build_team", *others), 2, "there is no module 'no_such_module'"),
+        (("calibrate", "build_team", *others), 2, "expected MODULE:NAME"),
+        (calibrate(team, check="my_team:broken"), 1, "the check raised KeyError"),
+    ):
+        done = team(*arguments)
+        assert done.code == code
+        assert said in done.err
+    few = team(*calibrate(team, "--faults", "0", "--natural", "0"))
+    assert few.code == 1
+    assert "0 labelled failures" in few.err
+    assert "give the same command again" in few.err
     (team.folder / "tasks.jsonl").write_text('{"question": "?"}\n')
-    done = team(*calibrate(team))
-    assert done.code == 1
-    assert "line 1" in done.err
+    none = team(*calibrate(team))
+    assert none.code == 1
+    assert "line 1" in none.err

@@ -1,7 +1,3 @@
-"""``tracer-hooks dataset build | stats | audit | export``."""
-
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -28,9 +24,7 @@ def build(tmp_path: Path) -> tuple[str | Path, ...]:
     )  # fmt: skip
 
 
-def test_a_set_is_built_counted_audited_exported_and_goes_on(
-    command: Command, build: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_a_set_is_built_counted_audited_exported_and_goes_on(command, build, tmp_path) -> None:
     done = command(*build, "--json")
     assert done.code == 0, done.err
     assert "6 runs (teams 1 x tasks 6 x repeats 1); up to 12 faults" in done.err
@@ -71,9 +65,7 @@ def test_a_set_is_built_counted_audited_exported_and_goes_on(
     assert len(questions[0] | questions[1]) == 6
 
 
-def test_an_interrupt_leaves_a_set_and_says_how_to_go_on(
-    command: Command, build: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_an_interrupt_leaves_a_set_and_says_how_to_go_on(command, build, tmp_path) -> None:
     at_its_fifth_call = (
         "calls.append(1); len(calls) == 5 and not once.exists() and (once.touch(), os.kill(os.getpid(), signal.SIGINT))"
     )
@@ -106,18 +98,22 @@ def test_a_suite_is_built_with_the_teams_that_come_with_it(command: Command, tmp
     assert "gives no answer" in gone.err
 
 
+SUITE = ("dataset", "build", "--suite", "word_sums", "--out", "x")
+SERVED = (*SUITE, "--base-url", "http://localhost:9", "--model", "m")
+
+
 def test_mistakes_are_said_in_one_line(command: Command, build: tuple[str, ...]) -> None:
     for arguments, said in (
         (("dataset", "build", "--out", "x"), "expected either your team"),
         (build[:3] + build[5:], "expected --tasks FILE"),
-        (("dataset", "build", "--suite", "word_sums", "--out", "x"), "expected --base-url URL and --model NAME"),
+        (SUITE, "expected --base-url URL and --model NAME"),
+        ((*SERVED, "--tasks", "tasks.jsonl"), "expected neither --tasks nor --check with --suite"),
+        ((*SERVED, "--architecture", "ring"), "unknown architecture 'ring', expected one of"),
+        (("dataset", "stats", "nowhere"), "nowhere"),
     ):
         done = command(*arguments)
         assert done.code in (1, 2)
         assert said in done.err
-    missing = command("dataset", "stats", "nowhere")
-    assert missing.code == 1
-    assert "nowhere" in missing.err
 
 
 @pytest.fixture
@@ -126,16 +122,9 @@ def labelled_set(tmp_path: Path) -> Path:
     return tmp_path / "set"
 
 
-def test_counts_and_audit_are_shown_to_people(command: Command, labelled_set: Path) -> None:
-    counted = command("dataset", "stats", "set")
-    assert counted.code == 0
-    assert "Labelled runs by agent" in counted.out
-    audited = command("dataset", "audit", "set", "--folds", "2")
-    assert audited.code == 0, "natural failures inform and never fail"
-    assert "position" in audited.out
-
-
-def test_a_set_is_exported_as_parquet_and_what_cannot_be_held_is_said(command: Command, labelled_set: Path) -> None:
+def test_a_set_is_exported_as_parquet_counted_and_audited_and_what_cannot_be_held_is_said(
+    command: Command, labelled_set: Path
+) -> None:
     pytest.importorskip("pyarrow")
     done = command("dataset", "export", "set", "--format", "parquet", "--balanced", "--out", "new/set.parquet")
     assert (done.code, done.out) == (0, "new/set.parquet: 8 runs\n")
@@ -146,38 +135,26 @@ def test_a_set_is_exported_as_parquet_and_what_cannot_be_held_is_said(command: C
     part = command("dataset", "export", "set", "--format", "whowhen", "--out", "ww")
     assert (part.code, part.out) == (1, "ww: 7 runs\n")
     assert "left out: r0: no decisive step" in part.err
+    counted = command("dataset", "stats", "set")
+    assert counted.code == 0
+    assert "Labelled runs by agent" in counted.out
+    audited = command("dataset", "audit", "set", "--folds", "2")
+    assert audited.code == 0, "natural failures inform and never fail"
+    assert "position" in audited.out
 
 
 @pytest.mark.parametrize("format", ["parquet", "jsonl"])
-def test_an_export_to_where_nothing_can_be_written(command: Command, labelled_set: Path, format: str) -> None:
+def test_an_export_that_cannot_be_made_is_said(command: Command, labelled_set: Path, format: str) -> None:
     (command.folder / "file").write_text("")
-    done = command("dataset", "export", "set", "--format", format, "--out", f"file/set.{format}")
+    export = ("dataset", "export", "set", "--format", format, "--out")
+    done = command(*export, f"file/set.{format}")
     assert done.code == 1
     assert "cannot write" in done.err
-    folder = command("dataset", "export", "set", "--format", format, "--out", "set")
+    folder = command(*export, "set")
     assert folder.code == 1
     assert f"'set' is a folder: expected the name of a .{format} file" in folder.err
-
-
-@pytest.mark.parametrize("split", ["train", "train=x", "=1", "a/b=1", "train=0.5,", "train=nan,test=0.5"])
-def test_a_split_that_is_none_is_refused(command: Command, labelled_set: Path, split: str) -> None:
-    done = command("dataset", "export", "set", "--format", "jsonl", "--split", split, "--out", "parts")
-    assert done.code in (1, 2)
-    assert "expected parts and shares" in done.err or "expected positive shares that sum to 1" in done.err
-    assert not (command.folder / "parts").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--tasks", "tasks.jsonl"), "expected neither --tasks nor --check with --suite"),
-        (("--architecture", "ring"), "unknown architecture 'ring', expected one of"),
-    ],
-)
-def test_a_suite_that_cannot_be_built_so(command: Command, options: tuple[str, str], said: str) -> None:
-    done = command(
-        "dataset", "build", "--suite", "word_sums", "--base-url", "http://localhost:9", "--model", "m", "--out", "x",
-        *options,
-    )  # fmt: skip
-    assert done.code == 2
-    assert said in done.err
+    for split in ("train", "train=x", "=1", "a/b=1", "train=0.5,", "train=nan,test=0.5"):
+        done = command(*export, "parts", "--split", split)
+        assert done.code in (1, 2)
+        assert "expected parts and shares" in done.err or "expected positive shares that sum to 1" in done.err
+        assert not (command.folder / "parts").exists()

@@ -1,7 +1,5 @@
 """``tracer-hooks diagnose``: its contract with scripts."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -57,7 +55,11 @@ def test_json_has_exactly_the_promised_keys_in_order(command: Command) -> None:
     assert all(list(fault) == ["agent", "error_mode", "score"] for fault in result["faults"])
     assert [list(link) for link in result["provenance"]] == [["value", "step", "origin", "source"]] * 2
     assert result["provenance"][1] == {"value": "75.00 EUR", "step": 2, "origin": "copied", "source": 1}
+    assert result["lacks"] == ["inputs"]
     assert done.out.isascii()
+    (again,) = command("diagnose", "run.json", "--json", "--format", "trajectory").json["results"]
+    assert again | {"elapsed_s": 0} == result | {"elapsed_s": 0}, "the same input gives the same answer"
+    assert command("diagnose", "run.json", "--format", "whowhen").code == 1, "a format is taken at its word"
 
 
 def test_one_result_a_trajectory_in_input_order_and_the_rest_after_a_bad_one(command: Command) -> None:
@@ -68,14 +70,16 @@ def test_one_result_a_trajectory_in_input_order_and_the_rest_after_a_bad_one(com
     with open(folder / "b.jsonl", "a", encoding="utf-8") as file:
         file.write('{"run_id": "cut off", "ste')
     (folder / "bad.json").write_text("no JSON at all")
-    done = command("diagnose", "missing.json", "a", "bad.json", "b.jsonl", "--json")
+    done = command("diagnose", "missing.json", "a", "bad.json", "b.jsonl", "x" * 5000, "--json")
     assert done.code == 1
     results = done.json["results"]
-    assert [result.get("run_id") for result in results] == [None, "second", "third", None, "fourth", "fifth", None]
-    for result in (results[0], results[3], results[6]):
+    ids = [result.get("run_id") for result in results]
+    assert ids == [None, "second", "third", None, "fourth", "fifth", None, None]
+    for result in (results[0], results[3], *results[6:]):
         assert list(result) == ["source", "error"]
     assert "missing.json" in results[0]["error"]
     assert results[6]["source"].startswith("b.jsonl")
+    assert "File name too long" in results[7]["error"]
 
 
 @pytest.mark.parametrize(
@@ -100,33 +104,27 @@ def test_bad_files_are_errors_of_their_own(command: Command, content: str, error
     assert error in result["error"]
 
 
-def test_a_run_without_steps_or_with_one_agent_is_no_error(command: Command) -> None:
-    write(
-        command.folder / "runs.jsonl",
-        Trajectory(run_id="empty"),
-        Trajectory(run_id="one", steps=(Step(index=0, agent="solo", content="x"),), outcome=RunOutcome.FAILED),
-    )
-    done = command("diagnose", "runs.jsonl", "--json")
-    assert done.code == 0
-    empty, one = done.json["results"]
-    assert (empty["abstained"], empty["agent"], empty["step"]) == (True, None, None)
-    assert one["run_id"] == "one"
-
-
-def test_an_empty_folder_and_an_unreadable_file(command: Command) -> None:
-    (command.folder / "empty").mkdir()
-    done = command("diagnose", "empty")
-    assert done.code == 1
-    assert "holds no file" in done.out
-    assert "1 input: 0 attributed, 0 abstained, 1 not diagnosed" in done.err
-
-
 def test_people_see_the_diagnosis_on_stdout(command: Command) -> None:
     write(command.folder / "run.json", failed_run())
     done = command("diagnose", "run.json")
     assert done.code == 0
     assert "step 2" in done.out
+    assert "This trace lacks inputs: expect lower accuracy." in done.out
     assert done.err.splitlines()[-1] == "1 input: 1 attributed, 0 abstained, 0 not diagnosed"
+    (command.folder / "empty").mkdir()
+    done = command("diagnose", "empty")
+    assert done.code == 1
+    assert "holds no file" in done.out
+    assert "1 input: 0 attributed, 0 abstained, 1 not diagnosed" in done.err
+    solo = (Step(index=0, agent="solo", content="x"),)
+    write(
+        command.folder / "odd.jsonl",
+        Trajectory(run_id="empty"), Trajectory(run_id="one", steps=solo, outcome=RunOutcome.FAILED),
+    )  # fmt: skip
+    done = command("diagnose", "odd.jsonl", "--json")
+    empty, one = done.json["results"]
+    assert (done.code, empty["abstained"], empty["agent"], empty["step"]) == (0, True, None, None)
+    assert one["run_id"] == "one"
 
 
 @pytest.mark.parametrize(
@@ -138,6 +136,11 @@ def test_people_see_the_diagnosis_on_stdout(command: Command) -> None:
         (["diagnose", "run.json", "--engine", "ray"], 3, "pip install 'tracer-hooks[ray]'"),
         (["diagnose", "missing", "--engine", "ray", "--json"], 3, "pip install 'tracer-hooks[ray]'"),
         (["nonsense"], 2, "nonsense"),
+        (["diagnose", "run.json", "--failed", "--outcome", "succeeded"], 2, "contradict each other"),
+        (["diagnose", "run.json", "--reason", "x"], 2, "Next: add --failed"),
+        (["diagnose", "run.json", "--reason", "x", "--outcome", "unknown"], 2, "leave the reason out"),
+        (["diagnose", "run.json", "--expected", " "], 2, "--expected is empty"),
+        (["diagnose", "run.json", "--outcome", "good"], 2, "good"),
     ],
 )
 def test_exit_codes_of_wrong_calls(command: Command, arguments: list[str], code: int, said: str) -> None:
@@ -152,12 +155,6 @@ def test_exit_codes_of_wrong_calls(command: Command, arguments: list[str], code:
     assert done.out == ""
 
 
-def test_format_is_taken_at_its_word(command: Command) -> None:
-    write(command.folder / "run.json", failed_run())
-    assert command("diagnose", "run.json", "--format", "trajectory").code == 0
-    assert command("diagnose", "run.json", "--format", "whowhen").code == 1
-
-
 def test_reports_of_one_and_of_many(command: Command) -> None:
     write(command.folder / "one.json", failed_run())
     write(command.folder / "two.jsonl", failed_run("a"), failed_run("b"))
@@ -170,39 +167,14 @@ def test_reports_of_one_and_of_many(command: Command) -> None:
     for number in (1, 2):
         assert f"two_files/{number}.html" in index
         assert "75.00" in (command.folder / "two_files" / f"{number}.html").read_text(encoding="utf-8")
-
-
-def test_a_report_has_no_page_for_what_could_not_be_diagnosed(command: Command) -> None:
-    write(command.folder / "one.json", failed_run("a"))
     done = command("diagnose", "one.json", "missing.json", "--report", "both.html")
     assert done.code == 1
     assert "missing.json" in (command.folder / "both.html").read_text(encoding="utf-8")
-    (page,) = (command.folder / "both_files").iterdir()
+    (page,) = (command.folder / "both_files").iterdir()  # none for what could not be diagnosed
     assert "75.00" in page.read_text(encoding="utf-8")
-
-
-def test_a_name_that_no_file_can_have_is_an_error_of_its_own(command: Command) -> None:
-    write(command.folder / "run.json", failed_run())
-    done = command("diagnose", "x" * 5000, "run.json", "--json")
-    assert done.code == 1
-    first, second = done.json["results"]
-    assert "File name too long" in first["error"]
-    assert second["run_id"] == "r1"
-
-
-def test_a_report_that_cannot_be_written_is_said(command: Command) -> None:
-    write(command.folder / "run.json", failed_run())
-    done = command("diagnose", "run.json", "--report", "run.json/report.html")
+    done = command("diagnose", "one.json", "--report", "one.json/report.html")
     assert done.code in (1, 2)
     assert "cannot write" in done.err
-
-
-def test_the_same_input_gives_the_same_answer(command: Command) -> None:
-    write(command.folder / "run.json", failed_run())
-    answers = [command("diagnose", "run.json", "--json").json["results"][0] for _ in range(2)]
-    for answer in answers:
-        del answer["elapsed_s"]
-    assert answers[0] == answers[1]
 
 
 @pytest.mark.parametrize(("as_json", "count"), [(True, 200), (False, 200), (True, 1)])
@@ -215,8 +187,6 @@ def test_a_reader_that_goes_away_is_no_error_message(command: Command, as_json: 
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    assert process.stdout is not None
-    assert process.stderr is not None
     process.stdout.close()
     with process.stderr:
         said = process.stderr.read().decode()
@@ -246,9 +216,7 @@ def unknown_run() -> Trajectory:
         ),
     ],
 )
-def test_what_is_said_of_a_run_decides_its_outcome(
-    command: Command, options: list[str], outcome: str, reason: str | None, source: str
-) -> None:
+def test_what_is_said_of_a_run_decides_its_outcome(command, options, outcome, reason, source) -> None:
     write(command.folder / "run.json", unknown_run())
     (result,) = command("diagnose", "run.json", "--json", *options).json["results"]
     assert (result["outcome"], result["outcome_reason"]) == (outcome, reason)
@@ -264,37 +232,11 @@ def test_the_outcome_that_is_said_holds_for_all_runs_and_counts_more_than_their_
     assert "The trace itself says that it succeeded; what you say counts." in done.out
     assert "2 inputs: 2 attributed" in done.err
     assert "as you say" not in command("diagnose", "runs.jsonl").out
-
-
-def test_who_decided_the_outcome_stands_in_the_report(command: Command) -> None:
     write(command.folder / "run.json", unknown_run())
     assert command("diagnose", "run.json", "--failed", "--report", "r.html", "--json").code == 0
     page = (command.folder / "r.html").read_text(encoding="utf-8")
     assert "Outcome: failed, as you say." in page
     assert "This trace lacks inputs" in page
-
-
-def test_what_a_trace_lacks_is_said(command: Command) -> None:
-    write(command.folder / "run.json", failed_run())
-    assert "This trace lacks inputs: expect lower accuracy." in command("diagnose", "run.json").out
-    assert command("diagnose", "run.json", "--json").json["results"][0]["lacks"] == ["inputs"]
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--failed", "--outcome", "succeeded"], "contradict each other"),
-        (["--reason", "x"], "Next: add --failed"),
-        (["--reason", "x", "--outcome", "unknown"], "leave the reason out"),
-        (["--expected", " "], "--expected is empty"),
-        (["--outcome", "good"], "good"),
-    ],
-)
-def test_options_that_contradict_each_other(command: Command, options: list[str], said: str) -> None:
-    write(command.folder / "run.json", failed_run())
-    done = command("diagnose", "run.json", *options)
-    assert (done.code, done.out) == (2, "")
-    assert said in done.err
 
 
 def test_a_stored_run_is_diagnosed_by_its_id(command: Command, stored: tracer_hooks.TeamRun) -> None:
@@ -324,14 +266,9 @@ def test_results_go_to_stdout_also_when_stderr_is_a_terminal(command: Command) -
     master, slave = pty.openpty()
     try:
         done = subprocess.run(
-            [*command.argv, "diagnose", "run.json"],
-            cwd=command.folder,
-            env={**command.environment, "TERM": "xterm"},
-            stdout=subprocess.PIPE,
-            stderr=slave,
-            timeout=60,
-            check=False,
-        )
+            [*command.argv, "diagnose", "run.json"], cwd=command.folder, env={**command.environment, "TERM": "xterm"},
+            stdout=subprocess.PIPE, stderr=slave, timeout=60, check=False,
+        )  # fmt: skip
     finally:
         os.close(slave)
         os.close(master)

@@ -1,7 +1,3 @@
-"""``tracer-hooks fit``, and what it wrote in use."""
-
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path
@@ -52,13 +48,16 @@ def test_a_fit_is_saved_reported_and_used(command: Command, labels, tmp_path: Pa
     assert report["gain"] == pytest.approx(report["fitted_step"] - report["shipped_step"])
     assert json.loads((out / "fit.json").read_text())["chosen"] == report["chosen"]
     assert "secret" not in (out / "structural.json").read_text()
-
     run = tmp_path / "run.json"
     run.write_text(to_json(labelled(77).trajectory))
     diagnosed = command("diagnose", run, "--attributor", out, "--json")
     answer = diagnosed.json["results"][0]
     assert answer["attributor"] == "structural/2+fit"
     assert answer["step"] == labelled(77).decisive.step
+    shown = command("fit", "--labels", labels, "--out", tmp_path / "again")
+    assert "12 labelled trajectories, 12 questions" in shown.out
+    assert "fitted, on questions left out" in shown.out
+    assert f"--attributor {tmp_path / 'again'}" in shown.out.replace("\n", "")
 
 
 def test_several_files_are_fitted_to_together(command: Command, labels, tmp_path: Path) -> None:
@@ -74,53 +73,33 @@ def test_several_files_are_fitted_to_together(command: Command, labels, tmp_path
     assert again.json["fitted_step"] == done.json["fitted_step"]
 
 
-def test_the_table_says_what_it_gained_and_how_to_use_it(command: Command, labels, tmp_path: Path) -> None:
-    done = command("fit", "--labels", labels, "--out", tmp_path / "mine")
-    assert "12 labelled trajectories, 12 questions" in done.out
-    assert "fitted, on questions left out" in done.out
-    assert f"--attributor {tmp_path / 'mine'}" in done.out.replace("\n", "")
-
-
-def test_a_damaged_line_is_left_out_and_said(command: Command, labels, tmp_path: Path) -> None:
+def test_a_damaged_line_is_left_out_and_said_and_another_file_is_passed_over(command, labels, tmp_path) -> None:
+    (tmp_path / "second_labels.json").write_text('[{"whowhen_file": "1.json", "agent": "a"}]')
+    done = command("fit", "--labels", tmp_path, "--out", tmp_path / "out" / "mine", "--json")
+    assert (done.code, done.json["left_out"]) == (0, 0), done.err
+    assert "second_labels.json" in done.err
     with labels.open("a") as file:
         file.write("{broken\n")
     done = command("fit", "--labels", labels, "--out", tmp_path / "mine", "--json")
-    assert done.code == 1
-    assert done.json["left_out"] == 1
+    assert (done.code, done.json["left_out"]) == (1, 1)
     assert "left out" in done.err
     assert (tmp_path / "mine" / "structural.json").exists()
 
 
-def test_a_file_of_something_else_beside_the_runs_is_passed_over(command: Command, labels, tmp_path: Path) -> None:
-    (tmp_path / "second_labels.json").write_text('[{"whowhen_file": "1.json", "agent": "a"}]')
-    done = command("fit", "--labels", tmp_path, "--out", tmp_path / "out" / "mine", "--json")
-    assert done.code == 0, done.err
-    assert done.json["left_out"] == 0
-    assert "second_labels.json" in done.err
-
-
-def test_too_few_labels(command: Command, tmp_path: Path) -> None:
-    path = tmp_path / "labels.jsonl"
-    path.write_text(to_json(labelled(1)) + "\n")
-    done = command("fit", "--labels", path, "--out", tmp_path / "mine")
-    assert done.code == 1
-    assert "expected at least 5" in done.err
-    assert not (tmp_path / "mine").exists()
-
-
-def test_a_place_that_cannot_be_written_is_said(command: Command, labels, tmp_path: Path) -> None:
+def test_what_cannot_be_fitted_is_said(command: Command, labels, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for out in ("file", "file/folder"):
         done = command("fit", "--labels", labels, "--out", tmp_path / out)
         assert done.code == 1
         assert "cannot write" in done.err
         assert "expected a directory for --out" in done.err
-
-
-@pytest.mark.parametrize("name", ["rules", "nobody"])
-def test_attributors_that_cannot_be_fitted(command: Command, labels, tmp_path: Path, name: str) -> None:
-    done = command("fit", "--labels", labels, "--out", tmp_path / "mine", "--attributor", name)
-    assert done.code == 2
+    for name in ("rules", "nobody"):
+        assert command("fit", "--labels", labels, "--out", tmp_path / "mine", "--attributor", name).code == 2
+    labels.write_text(to_json(labelled(1)) + "\n")
+    done = command("fit", "--labels", labels, "--out", tmp_path / "mine")
+    assert done.code == 1
+    assert "expected at least 5" in done.err
+    assert not (tmp_path / "mine").exists()
 
 
 def test_passing_runs_join_the_diagnosis(command: Command, tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Every command is shown a store, files and folders of a stranger who wants to steer the terminal."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator
@@ -99,42 +97,22 @@ def trajectory(run_id: str = "f" * 32) -> Trajectory:
         Step(index=3, agent="\x00", kind=StepKind.ERROR, error=HOSTILE),
     )
     return Trajectory(
-        run_id=run_id,
-        team=HOSTILE,
-        framework=HOSTILE,
-        task=HOSTILE,
-        agents=agents,
-        steps=steps,
-        outcome=RunOutcome.FAILED,
-        outcome_reason=HOSTILE,
-        final_output=HOSTILE,
-        reference=HOSTILE,
-    )
+        run_id=run_id, team=HOSTILE, framework=HOSTILE, task=HOSTILE, agents=agents, steps=steps,
+        outcome=RunOutcome.FAILED, outcome_reason=HOSTILE, final_output=HOSTILE, reference=HOSTILE,
+    )  # fmt: skip
 
 
 def stored(run: Trajectory) -> StoredRun:
     found = Attribution(
-        run_id=run.run_id,
-        agent=HOSTILE,
-        step=1,
-        confidence=0.5,
+        run_id=run.run_id, agent=HOSTILE, step=1, confidence=0.5,
         candidates=(Candidate(agent=HOSTILE, step=1, score=0.5),),
-        evidence=(Evidence(step=1, quote=HOSTILE, why=HOSTILE),),
-        attributor=HOSTILE,
-    )
+        evidence=(Evidence(step=1, quote=HOSTILE, why=HOSTILE),), attributor=HOSTILE,
+    )  # fmt: skip
     now = datetime.now(UTC)
     return StoredRun(
-        run_id=run.run_id,
-        team=run.team,
-        framework=run.framework,
-        task=run.task,
-        outcome=run.outcome,
-        outcome_reason=run.outcome_reason,
-        started_at=now,
-        session_id=HOSTILE,
-        trajectory=run,
-        attribution=found,
-    )
+        run_id=run.run_id, team=run.team, framework=run.framework, task=run.task, outcome=run.outcome,
+        outcome_reason=run.outcome_reason, started_at=now, session_id=HOSTILE, trajectory=run, attribution=found,
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -164,14 +142,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("command", "arguments"), [(name, one) for name, calls in COMMANDS.items() for one in calls or ()]
 )
-def test_nothing_steers_the_terminal(
-    command: str,
-    arguments: list[str],
-    width: str | None,
-    planted: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_nothing_steers_the_terminal(command, arguments, width, planted, monkeypatch, capfd) -> None:
     monkeypatch.chdir(planted)
     monkeypatch.setenv("TRACER_HOOKS_STORE", str(planted / "runs.sqlite"))
     monkeypatch.delenv("TRACER_HOOKS_STRICT", raising=False)

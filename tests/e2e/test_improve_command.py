@@ -1,7 +1,5 @@
 """``tracer-hooks improve``: estimate, improve, report; and what it says when that cannot be done."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -104,11 +102,8 @@ def test_a_team_is_improved_and_the_prompts_are_there(team: Command) -> None:
     shown = team("prompts", "show", "1", "--json")
     assert shown.json["state"] == "accepted"
     assert shown.json["evidence"]["decision"] == "accept"
-
-
-def test_the_result_in_words(team: Command) -> None:
-    done = team(*given())
-    assert done.code == 0, done.err
+    again = team(*given())
+    assert again.code == 0, again.err
     for said in (
         "The new prompts are accepted, as version 1.",
         "The new prompts are better: +",
@@ -119,9 +114,7 @@ def test_the_result_in_words(team: Command) -> None:
         'Use them: hook(prompts="accepted") in your code. Without it nothing changes.',
         "Take them back: tracer-hooks prompts rollback 1",
     ):
-        assert said in done.out, done.out
-    again = team(*given())
-    assert again.out.splitlines()[:4] == done.out.splitlines()[:4]
+        assert said in again.out, again.out
 
 
 def test_a_dry_run_makes_two_runs_and_decides_nothing(team: Command) -> None:
@@ -175,9 +168,8 @@ def test_a_model_that_is_gone_is_a_failure(team: Command) -> None:
 
 
 def ends(done: Done, code: int, said: str) -> None:
-    assert done.code == code, done.err
+    assert (done.code, done.out) == (code, ""), done.err
     assert said in done.err
-    assert done.out == ""
 
 
 def test_bad_input(team: Command) -> None:

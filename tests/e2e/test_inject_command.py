@@ -1,8 +1,3 @@
-"""``tracer-hooks inject``."""
-
-from __future__ import annotations
-
-import json
 from pathlib import Path
 
 import pytest
@@ -66,9 +61,6 @@ def test_a_fault_without_effect_is_discarded(command: Command, team: None, tmp_p
     assert done.code == 1
     assert "discarded: the run succeeds with the fault" in done.out
     assert not out.exists()
-
-
-def test_a_file_that_cannot_be_written_is_said(command: Command, team: None, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = command(*INJECT, "--expected", "7", "--out", "file/faults.jsonl")
     assert done.code == 1
@@ -88,10 +80,7 @@ def test_mistakes_are_said_in_one_line(command: Command, team: None) -> None:
     ):
         done = command(*arguments)
         assert (done.code, said in done.err) == (code, True), done.err
-        assert json.dumps(done.out) == '""' or "the team talks" not in done.out
-
-
-def test_a_mode_that_takes_new_text_is_refused_with_the_command_that_writes_it(command: Command, team: None) -> None:
+        assert "the team talks" not in done.out
     done = command(*INJECT[:-1], "FM-2.1", "--expected", "7")
     assert done.code == 1
     assert "no mutator can make a reply err by FM-2.1" in done.err

@@ -1,7 +1,5 @@
 """``tracer-hooks label``: by hand and from a table, and ``fit`` on what it wrote."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path
@@ -72,6 +70,11 @@ def test_a_step_of_another_agent_is_asked_again_and_back_takes_a_label_back(comm
     assert "'FM-9' is no error mode" in done.err
     assert steps_of(command.folder) == {"r0": (first.steps[3].agent, 3, None)}
     assert done.json["labels"] == 1
+    runs(command.folder, 3)
+    (command.folder / "labels.jsonl").unlink()
+    done = typed(command, "1\n\n-\n1\ns\n1\n\nq\n")  # an agent by its number, and an end at any question
+    assert (done.json["labelled"], done.json["skipped"], done.json["labels"]) == (1, 1, 1)
+    assert set(steps_of(command.folder)) == {"r0"}
 
 
 def test_a_table_gives_labels_and_its_bad_rows_are_told_by_line(command: Command) -> None:
@@ -116,7 +119,6 @@ def test_fit_and_eval_read_the_labels(command: Command) -> None:
     rows = ["run,agent,step"]
     for number in range(12):
         found = labelled(number).decisive
-        assert found is not None
         rows.append(f"r{number},{found.agent},{found.step}")
     (command.folder / "table.csv").write_text("\n".join(rows) + "\n")
     assert command("label", "runs.jsonl", "--from-csv", "table.csv", "--out", "labels.jsonl").code == 0
@@ -149,24 +151,6 @@ def test_back_asks_the_question_before_and_a_step_is_shown_whole(command: Comman
     assert steps_of(command.folder) == {"r": ("writer", 1, "FM-1.1")}
 
 
-def test_an_agent_is_named_by_its_number_and_any_question_can_end_it(command: Command) -> None:
-    runs(command.folder, 3)
-    done = typed(command, "1\n\n-\n1\ns\n1\n\nq\n")
-    assert (done.json["labelled"], done.json["skipped"], done.json["labels"]) == (1, 1, 1)
-    assert set(steps_of(command.folder)) == {"r0"}
-
-
-def test_runs_that_nobody_can_label_are_left_out(command: Command) -> None:
-    empty = Trajectory(run_id="empty")
-    passed = labelled(1).trajectory.model_copy(update={"outcome": RunOutcome.SUCCEEDED})
-    (command.folder / "runs.jsonl").write_text(to_json(empty) + "\n" + to_json(passed) + "\n")
-    done = typed(command, "")
-    assert done.code == 1
-    without, succeeded = done.json["left_out"]
-    assert "has no step that could be labelled" in without
-    assert "succeeded, so that no step made it fail. Else: --failed" in succeeded
-
-
 def test_a_label_that_stands_is_not_overwritten_by_a_table(command: Command) -> None:
     runs(command.folder, 1)
     run = labelled(0).trajectory
@@ -178,3 +162,13 @@ def test_a_label_that_stands_is_not_overwritten_by_a_table(command: Command) -> 
         assert len(done.json["left_out"]) == left_out, done.err
         assert steps_of(command.folder) == {"r0": (run.steps[2].agent, 2, None)}
     assert "labels the run otherwise already; left as it is" in done.json["left_out"][0]
+
+
+def test_runs_that_nobody_can_label_are_left_out(command: Command) -> None:
+    passed = labelled(1).trajectory.model_copy(update={"outcome": RunOutcome.SUCCEEDED})
+    (command.folder / "runs.jsonl").write_text(to_json(Trajectory(run_id="empty")) + "\n" + to_json(passed) + "\n")
+    done = typed(command, "")
+    assert done.code == 1
+    without, succeeded = done.json["left_out"]
+    assert "has no step that could be labelled" in without
+    assert "succeeded, so that no step made it fail. Else: --failed" in succeeded

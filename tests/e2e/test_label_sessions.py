@@ -1,7 +1,5 @@
 """Several sessions of ``tracer-hooks label`` on one file: no label is lost, and none is put in another's place."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -42,16 +40,11 @@ def test_two_processes_that_add_at_once_lose_nothing(tmp_path: Path) -> None:
     for who in range(2):
         own = tmp_path / f"own{who}.jsonl"
         own.write_text("".join(to_json(labelled(n)) + "\n" for n in range(who * EACH, who * EACH + EACH)))
-        writers.append(
-            subprocess.Popen(
-                [sys.executable, "-c", WRITER, out, own], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-            )
-        )
+        command = [sys.executable, "-c", WRITER, str(out), str(own)]
+        writers.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
     for writer in writers:
-        assert writer.stdout is not None
         assert writer.stdout.readline() == "ready\n"
     for writer in writers:
-        assert writer.stdin is not None
         writer.stdin.write("go\n")
         writer.stdin.flush()
     assert [writer.wait(timeout=100) for writer in writers] == [0, 0]
@@ -104,7 +97,6 @@ def test_ctrl_c_keeps_what_was_answered(command: Command) -> None:
     runs(command.folder)
     first = labelled(0).trajectory
     session = started(command)
-    assert session.stdin is not None
     session.stdin.write(f"{place(first, 2)}FM-2.6\n")
     session.stdin.flush()
     asked(session, "2 of 3: ")
@@ -136,12 +128,9 @@ def test_the_lock_is_one_at_a_time_and_goes_with_its_holder(tmp_path: Path) -> N
     subprocess.run([sys.executable, "-c", program], check=False, timeout=100)
     with locked(path):
         pass
-
-
-def test_a_folder_that_cannot_be_used_is_said(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
+    path.write_text("")
     with pytest.raises(DatasetError, match=r"cannot lock .*labels.jsonl.*--out"):
-        LabelFile(tmp_path / "file" / "labels.jsonl").add(labelled(0))
+        LabelFile(path / "labels.jsonl").add(labelled(0))
 
 
 def started(command: Command) -> subprocess.Popen[str]:
@@ -154,7 +143,6 @@ def started(command: Command) -> subprocess.Popen[str]:
 
 def asked(session: subprocess.Popen[str], words: str) -> None:
     """Wait until the session has asked about the run that these words name."""
-    assert session.stderr is not None
     seen = ""
     while words not in seen:
         read = session.stderr.readline()

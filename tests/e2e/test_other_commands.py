@@ -1,7 +1,3 @@
-"""``--help``, ``--version``, ``doctor`` and the demo in plain Python."""
-
-from __future__ import annotations
-
 import re
 import sys
 import time
@@ -33,20 +29,24 @@ def test_help(command: Command, arguments: list[str]) -> None:
     assert "Usage" in done.out
 
 
+def test_version_and_mistakes(command: Command) -> None:
+    done = command("--version")
+    assert (done.code, done.out, done.err) == (0, f"{tracer_hooks.__version__}\n", "")
+    done = command()
+    assert done.code == 2
+    assert "diagnose" in done.out + done.err, "without a command the help is shown"
+    done = command("demo", "--framework", "nonsense")
+    assert (done.code, done.out) == (2, "")
+    assert "--framework is 'nonsense', expected one of: python" in done.err
+    (command.folder / "file").write_text("")
+    done = command("demo", "--framework", "python", "--out", "file")
+    assert done.code == 2
+    assert "cannot write 'file/python.html'" in done.err
+
+
 def sandbox() -> DoctorFinding:
     (found,) = sandbox_findings()
     return found
-
-
-def test_version(command: Command) -> None:
-    done = command("--version")
-    assert (done.code, done.out, done.err) == (0, f"{tracer_hooks.__version__}\n", "")
-
-
-def test_without_a_command_the_help_is_shown(command: Command) -> None:
-    done = command()
-    assert done.code == 2
-    assert "diagnose" in done.out + done.err
 
 
 def test_doctor(command: Command) -> None:
@@ -65,6 +65,12 @@ def test_doctor(command: Command) -> None:
     shown = command("doctor")
     assert shown.code == 0
     assert "structural" in shown.out
+    (command.folder / "file").write_text("x" * 5_000)
+    for store, works in (("off", True), ("file", False), ("file/runs.sqlite", None)):
+        done = command("doctor", "--json", TRACER_HOOKS_STORE=store)
+        assert done.code == 0
+        (finding,) = [finding for finding in done.json["findings"] if finding["kind"] == "store"]
+        assert works is None or finding["works"] is works
 
 
 def test_doctor_says_what_holds_the_code_of_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,15 +87,6 @@ def test_doctor_says_what_holds_the_code_of_answers(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("tracer_hooks_lab.suites._sandbox._bubblewrap._known", [])
     assert not sandbox().works
     assert sandbox().advice.startswith("apt-get install bubblewrap" if _ON_LINUX else "run it on Linux")
-
-
-def test_doctor_looks_at_a_broken_store_without_failing(command: Command) -> None:
-    (command.folder / "file").write_text("x" * 5_000)
-    for store, works in (("off", True), ("file", False), ("file/runs.sqlite", None)):
-        done = command("doctor", "--json", TRACER_HOOKS_STORE=store)
-        assert done.code == 0
-        (finding,) = [finding for finding in done.json["findings"] if finding["kind"] == "store"]
-        assert works is None or finding["works"] is works
 
 
 def test_the_demo_in_plain_python(command: Command) -> None:
@@ -140,16 +137,3 @@ def test_a_second_demo_tries_the_same_and_leaves_no_counts(command: Command) -> 
     with RunStore(command.folder / ".tracer_hooks" / "runs.sqlite") as store:
         team = team_of(store.get(store.list()[0].run_id).trajectory)
         assert not store.repair_counts(team), "a script teaches nothing about a real team of that name"
-
-
-def test_the_demo_of_an_unknown_framework(command: Command) -> None:
-    done = command("demo", "--framework", "nonsense")
-    assert (done.code, done.out) == (2, "")
-    assert "--framework is 'nonsense', expected one of: python" in done.err
-
-
-def test_the_demo_says_when_its_reports_cannot_be_written(command: Command) -> None:
-    (command.folder / "file").write_text("")
-    done = command("demo", "--framework", "python", "--out", "file")
-    assert done.code == 2
-    assert "cannot write 'file/python.html'" in done.err

@@ -1,48 +1,18 @@
 """``tracer-hooks prompts``: the versions of a team's prompts in every state that they can be in."""
 
-from __future__ import annotations
-
 import json
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from tracer_hooks.cli import main
 from tracer_hooks.store import PromptArm, PromptOutcome, PromptPhase, PromptState, PromptStore, fingerprint
 
-from ._command import Command, Done
+from ._command import Command, InProcess
 
 TEAM = fingerprint("autogen", "Ticket desk")
 OWN = {"solver": "Add up.\nBe right.", "checker": "Check."}
 FIRST = "Add up.\nBe right.\nSay EUR."
-
-
-class Here:
-    """``tracer-hooks`` in ``folder`` and in this process: a hundred new ones would take minutes."""
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self.folder = folder
-        self._monkeypatch, self._capsys = monkeypatch, capsys
-        monkeypatch.chdir(folder)
-        monkeypatch.delenv("TRACER_HOOKS_STORE", raising=False)
-
-    def __call__(self, *arguments: str | Path, **environment: str) -> Done:
-        with self._monkeypatch.context() as patch:
-            patch.setattr(sys, "argv", ["tracer-hooks", *map(str, arguments)])
-            for name, value in environment.items():
-                patch.setenv(name, value)
-            with pytest.raises(SystemExit) as ended:
-                main()
-        said = self._capsys.readouterr()
-        assert isinstance(ended.value.code, int)
-        return Done(ended.value.code, said.out, said.err)
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Here:
-    return Here(tmp_path, monkeypatch, capsys)
 
 
 @pytest.fixture
@@ -99,6 +69,13 @@ def test_list(command: Command, versions: PromptStore, monkeypatch: pytest.Monke
         assert caption.strip() == "passed: new prompts vs old ones"
         assert "proposed" in second
         assert "solver, checker" in second
+    (team,) = command("prompts", "list", "--json").json["teams"]
+    assert (team["team"], team["team_name"], team["framework"], team["current"]) == (TEAM, "Ticket desk", "autogen", 1)
+    one, two = team["versions"]
+    assert (one["number"], one["state"], one["is_current"], one["agents"]) == (1, "accepted", True, ["solver"])
+    assert (one["trial"]["new_rate"], one["trial"]["old_rate"], one["live"]["old_rate"]) == (0.9, 0.6, None)
+    assert (two["parent"], two["state"], two["is_current"]) == (1, "proposed", False)
+    assert "texts" not in one
     versions.pin(TEAM, 1)
     assert " accepted, pinned " in command("prompts").out.splitlines()[2]
     monkeypatch.setenv("COLUMNS", "80")
@@ -107,18 +84,8 @@ def test_list(command: Command, versions: PromptStore, monkeypatch: pytest.Monke
         assert "…" not in line
 
 
-def test_list_as_json(here: Here, versions: PromptStore) -> None:
-    (team,) = here("prompts", "list", "--json").json["teams"]
-    assert (team["team"], team["team_name"], team["framework"], team["current"]) == (TEAM, "Ticket desk", "autogen", 1)
-    first, second = team["versions"]
-    assert (first["number"], first["state"], first["is_current"], first["agents"]) == (1, "accepted", True, ["solver"])
-    assert (first["trial"]["new_rate"], first["trial"]["old_rate"], first["live"]["old_rate"]) == (0.9, 0.6, None)
-    assert (second["parent"], second["state"], second["is_current"]) == (1, "proposed", False)
-    assert "texts" not in first
-
-
-def test_show(here: Here, versions: PromptStore) -> None:
-    done = here("prompts", "show", "1")
+def test_show(in_process: InProcess, versions: PromptStore) -> None:
+    done = in_process("prompts", "show", "1")
     assert (done.code, done.err) == (0, "")
     for said in (
         "accepted, in use",
@@ -132,136 +99,128 @@ def test_show(here: Here, versions: PromptStore) -> None:
         f"the whole text\n{FIRST}\n",
     ):
         assert said in done.out
-    data = here("prompts", "show", "1", "--json").json
+    data = in_process("prompts", "show", "1", "--json").json
     version = versions.get(TEAM, 1)
     assert (data["texts"], data["own"], data["evidence"]) == (version.texts, version.own, version.evidence)
     assert [event["what"] for event in data["events"]] == ["proposed", "put on trial", "accepted"]
     assert data["diffs"]["solver"].endswith(" Be right.\n+Say EUR.")
-
-
-def test_show_one_agent(here: Here, versions: PromptStore) -> None:
-    done = here("prompts", "show", "2", "--agent", "checker")
+    done = in_process("prompts", "show", "2", "--agent", "checker")
     assert "Check \N{SYMBOL FOR ESCAPE}[31mit with ```." in done.out, "what could steer a terminal is not sent to it"
     assert "Add up twice." not in done.out
-    assert list(here("prompts", "show", "2", "--agent", "checker", "--json").json["diffs"]) == ["checker"]
-    other = here("prompts", "show", "1", "--agent", "checker")
+    assert list(in_process("prompts", "show", "2", "--agent", "checker", "--json").json["diffs"]) == ["checker"]
+    other = in_process("prompts", "show", "1", "--agent", "checker")
     assert other.code == 1
     assert "version 1 changes no prompt of 'checker', only of: 'solver'" in other.err
+    for arguments in (("show",), ("show", "x"), ("show", "0"), ("pin", "-1"), ("diff", "1", "2", "3")):
+        assert in_process("prompts", *arguments).code == 2
 
 
-def test_diff(here: Here, versions: PromptStore) -> None:
-    assert here("prompts", "diff").out == here("prompts", "diff", "0", "1").out
-    assert "+Say EUR." in here("prompts", "diff").out
-    assert here("prompts", "diff", "1", "--json").json["before"] == 0
-    between = here("prompts", "diff", "2", "--json").json
+def test_diff(in_process: InProcess, versions: PromptStore) -> None:
+    assert in_process("prompts", "diff").out == in_process("prompts", "diff", "0", "1").out
+    assert "+Say EUR." in in_process("prompts", "diff").out
+    assert in_process("prompts", "diff", "1", "--json").json["before"] == 0
+    between = in_process("prompts", "diff", "2", "--json").json
     assert (between["team"], between["before"], between["after"]) == (TEAM, 1, 2)
-    assert between == here("prompts", "diff", "1", "2", "--json").json
+    assert between == in_process("prompts", "diff", "1", "2", "--json").json
     assert between["diffs"]["solver"].splitlines()[3:] == ["-Add up.", "-Be right.", "-Say EUR.", "+Add up twice."]
     assert "-Check." in between["diffs"]["checker"].splitlines(), "version 1 has the team's own there"
-    back = here("prompts", "diff", "2", "0", "--json").json["diffs"]
+    back = in_process("prompts", "diff", "2", "0", "--json").json["diffs"]
     assert "+Check." in back["checker"].splitlines()
-    same = here("prompts", "diff", "1", "1")
+    same = in_process("prompts", "diff", "1", "1")
     assert (same.code, same.out) == (0, "")
     assert "the same prompts" in same.err
-    assert here("prompts", "diff", "1", "9").code == 1
+    assert in_process("prompts", "diff", "1", "9").code == 1
 
 
-def test_rollback_pin_and_unpin(here: Here, versions: PromptStore) -> None:
+def test_rollback_pin_and_unpin(in_process: InProcess, versions: PromptStore) -> None:
     versions.start_trial(TEAM, 2)
     versions.accept(TEAM, 2)
-    pinned = here("prompts", "pin", "1", "--json").json
+    pinned = in_process("prompts", "pin", "1", "--json").json
     assert (pinned["number"], pinned["is_pinned"], pinned["current"]) == (1, True, 1)
-    refused = here("prompts", "rollback", "1")
+    refused = in_process("prompts", "rollback", "1")
     assert refused.code == 1
     assert f"tracer-hooks prompts unpin 1 --team {TEAM}" in refused.err
-    assert here("prompts", "unpin", "1").out.endswith("version 2 is used\n")
-    done = here("prompts", "rollback", "2", "--reason", "too long")
+    assert in_process("prompts", "unpin", "1").out.endswith("version 2 is used\n")
+    done = in_process("prompts", "rollback", "2", "--reason", "too long")
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines()[0].endswith(": rolled back")
     assert done.out.splitlines()[1] == "version 1 is used"
     assert versions.get(TEAM, 2).reason == "too long"
-    here("prompts", "pin", "1")
-    last = here("prompts", "rollback", "1", "--force").out
+    in_process("prompts", "pin", "1")
+    last = in_process("prompts", "rollback", "1", "--force").out
     assert last.endswith("the team's own prompts are used\n")
     assert versions.current(TEAM) is None
     for arguments in (("rollback", "1"), ("pin", "1"), ("unpin", "1"), ("pin", "7")):
-        done = here("prompts", *arguments)
+        done = in_process("prompts", *arguments)
         assert (done.code, done.out) == (1, "")
         assert "Run: tracer-hooks prompts list" in done.err
     assert [version.state for version in versions.versions()] == [PromptState.ROLLED_BACK] * 2
 
 
-def test_export_to_review(here: Here, versions: PromptStore) -> None:
-    page = here("prompts", "export").out
+def test_export_to_review(in_process: InProcess, versions: PromptStore) -> None:
+    page = in_process("prompts", "export").out
     assert "In use: version 1." in page
     assert page.index("## Version 2: proposed") < page.index("## Version 1: accepted, in use")
     assert "```diff\n--- the team's own\n+++ version 1\n" in page
     assert f"```text\n{FIRST}\n```\n" in page
     assert "````text\nCheck \N{SYMBOL FOR ESCAPE}[31mit with ```.\n````\n" in page, "backticks end no block"
-    done = here("prompts", "export", "--out", "review.MD", "--json")
+    done = in_process("prompts", "export", "--out", "review.MD", "--json")
     assert done.json == {"team": TEAM, "written": "review.MD"}
-    assert (here.folder / "review.MD").read_text(encoding="utf-8") == page
-    assert here("prompts", "export", "--out", "p.json").out == ""
-    data = json.loads((here.folder / "p.json").read_text(encoding="utf-8"))
-    assert data == here("prompts", "export", "--json").json
+    assert (in_process.folder / "review.MD").read_text(encoding="utf-8") == page
+    assert in_process("prompts", "export", "--out", "p.json").out == ""
+    data = json.loads((in_process.folder / "p.json").read_text(encoding="utf-8"))
+    assert data == in_process("prompts", "export", "--json").json
     assert [version["texts"] for version in data["versions"]] == [version.texts for version in versions.versions()]
+    for name, code, said in (
+        ("missing/prompts.md", 1, "cannot write 'missing/prompts.md'"),
+        ("prompts.txt", 2, "'prompts.txt', expected a name that ends in .json or .md"),
+    ):
+        done = in_process("prompts", "export", "--out", name)
+        assert done.code == code
+        assert said in done.err
 
 
-def test_export_to_where_nothing_can_be_written(here: Here, versions: PromptStore) -> None:
-    done = here("prompts", "export", "--out", "missing/prompts.md")
-    assert done.code == 1
-    assert "cannot write 'missing/prompts.md'" in done.err
-    wrong = here("prompts", "export", "--out", "prompts.txt")
-    assert wrong.code == 2
-    assert "'prompts.txt', expected a name that ends in .json or .md" in wrong.err
-
-
-def test_several_teams(here: Here, versions: PromptStore) -> None:
+def test_several_teams(in_process: InProcess, versions: PromptStore) -> None:
     propose(versions, "Ticket office", solver="Sell.")
     propose(versions, "Ticket [b]office", solver="Sell.")
-    listed = here("prompts").out
+    listed = in_process("prompts").out
     assert "Ticket desk (autogen)" in listed
     assert "Ticket [b]office (autogen)" in listed
-    unsaid = here("prompts", "show", "1")
+    unsaid = in_process("prompts", "show", "1")
     assert unsaid.code == 2
     assert "prompts of several teams" in unsaid.err
     for wanted in (TEAM, TEAM[:-2], "Ticket desk"):
-        assert here("prompts", "show", "1", "--team", wanted, "--json").json["team"] == TEAM
-    assert here("prompts", "show", "1", "--team", "autogen-ticket").code == 2
-    unknown = here("prompts", "list", "--team", "nobody")
+        assert in_process("prompts", "show", "1", "--team", wanted, "--json").json["team"] == TEAM
+    assert in_process("prompts", "show", "1", "--team", "autogen-ticket").code == 2
+    unknown = in_process("prompts", "list", "--team", "nobody")
     assert unknown.code == 1
     assert "--team is 'nobody', expected one of: " in unknown.err
     assert repr(TEAM) in unknown.err
 
 
 @pytest.mark.parametrize("state", ["missing", "empty"])
-def test_no_prompts_yet(here: Here, store: PromptStore, state: str) -> None:
+def test_no_prompts_yet(in_process: InProcess, store: PromptStore, state: str) -> None:
     if state == "empty":
         store.teams()
-    done = here("prompts")
+    done = in_process("prompts")
     assert (done.code, done.out) == (0, "")
     assert "no prompts yet; run: tracer-hooks improve" in done.err
-    assert here("prompts", "list", "--json").json == {"teams": []}
+    assert in_process("prompts", "list", "--json").json == {"teams": []}
     for arguments in (("show", "1"), ("diff",), ("rollback", "1"), ("pin", "1"), ("unpin", "1"), ("export",)):
-        done = here("prompts", *arguments)
+        done = in_process("prompts", *arguments)
         assert (done.code, done.out) == (1, "")
         assert "Run: tracer-hooks improve" in done.err
     assert store.path.exists() == (state == "empty"), "looking makes no file"
 
 
-def test_a_damaged_store_and_one_that_is_switched_off(here: Here) -> None:
-    path = here.folder / "runs.sqlite"
+def test_a_damaged_store_and_one_that_is_switched_off(in_process: InProcess) -> None:
+    path = in_process.folder / "runs.sqlite"
     path.write_text("not a database")
     for arguments in (("list",), ("show", "1"), ("diff",), ("rollback", "1"), ("pin", "1"), ("export",)):
-        done = here("prompts", *arguments, "--store", path)
+        done = in_process("prompts", *arguments, "--store", path)
         assert (done.code, done.out) == (1, "")
         assert "runs.sqlite" in done.err
-        off = here("prompts", *arguments, TRACER_HOOKS_STORE="off")
+        off = in_process("prompts", *arguments, TRACER_HOOKS_STORE="off")
         assert (off.code, off.out) == (2, "")
         assert "switched off" in off.err
     assert path.read_text() == "not a database"
-
-
-@pytest.mark.parametrize("arguments", [("show",), ("show", "x"), ("show", "0"), ("pin", "-1"), ("diff", "1", "2", "3")])
-def test_wrong_use(here: Here, arguments: tuple[str, ...]) -> None:
-    assert here("prompts", *arguments).code == 2

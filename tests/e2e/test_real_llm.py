@@ -3,8 +3,6 @@
 TRACER_HOOKS_TEST_BASE_URL=http://127.0.0.1:8088/v1 TRACER_HOOKS_TEST_MODEL=qwen pytest -m real_llm
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 from collections.abc import Mapping
@@ -40,7 +38,6 @@ def test_a_real_run_is_observed_judged_and_diagnosed(framework: str) -> None:
         return build(endpoint, prompts)
 
     run = tracer_hooks.run(team, TASK, check=lambda result: ANSWER in result.text, retries=1, store="off")
-
     first = run.attempts[0].trajectory
     assert run.error is None, run.error
     assert {"researcher", "calculator", "writer"} <= {step.agent for step in first.steps}
@@ -48,5 +45,4 @@ def test_a_real_run_is_observed_judged_and_diagnosed(framework: str) -> None:
     assert all(step.content or step.tool_calls for step in first.steps if step.kind is not StepKind.ERROR)
     if run.attempts[0].outcome is RunOutcome.FAILED:
         attribution = run.attempts[0].attribution
-        assert attribution is not None
         assert attribution.abstained or first.steps[attribution.step or 0].agent == attribution.agent

@@ -1,21 +1,14 @@
 """``tracer-hooks replay``: whole runs, one step, the search, and everything that a user can get wrong."""
 
-from __future__ import annotations
-
-import importlib
 import sqlite3
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import tracer_hooks
-from tracer_hooks.cli.app import run_app
 from tracer_hooks.testing import ScriptedLLM
 
-from ._command import Command, Done
+from ._command import Command, Done, InProcess
 
 TEAM = """
 import os
@@ -78,59 +71,28 @@ print(run.trajectory.run_id)
 """
 
 
-class InProcess:
-    """The command in this process: there are many ways to call it wrongly, and a process for each takes its time."""
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self.folder = folder
-        self._monkeypatch = monkeypatch
-        self._capsys = capsys
-
-    def __call__(self, *arguments: str | Path, **environment: str) -> Done:
-        with self._clean(environment) as patch:
-            patch.setattr(sys, "argv", ["tracer-hooks", *map(str, arguments)])
-            code = run_app()
-        said = self._capsys.readouterr()
-        assert "Traceback" not in said.err + said.out
-        return Done(code, said.out, said.err)
-
-    def record(self, **environment: str) -> str:
-        """Record a run, and give its id."""
-        with self._clean({"BAD": "1", **environment}):
-            exec(RECORD, {})
-        return self._capsys.readouterr().out.split()[-1]
-
-    @contextmanager
-    def _clean(self, environment: dict[str, str]) -> Iterator[pytest.MonkeyPatch]:
-        with self._monkeypatch.context() as patch:
-            patch.chdir(self.folder)
-            patch.setattr(sys, "path", [str(self.folder), *sys.path])
-            for name in ("office", "mine", "parrot", "needs", "raises"):
-                patch.delitem(sys.modules, name, raising=False)
-            importlib.invalidate_caches()
-            for name, value in environment.items():
-                patch.setenv(name, value)
-            yield patch
-            for name in ("office", "mine", "parrot"):
-                sys.modules.pop(name, None)
-
-
 @pytest.fixture
-def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> InProcess:
-    return InProcess(tmp_path, monkeypatch, capsys)
+def command(in_process: InProcess) -> InProcess:
+    (in_process.folder / "office.py").write_text(TEAM)
+    return in_process
+
+
+def record(command: InProcess, **environment: str) -> str:
+    """Record a run, and give its id."""
+    with command.clean({"BAD": "1", **environment}):
+        exec(RECORD, {})
+    return command.printed().split()[-1]
 
 
 @pytest.fixture
 def run_id(command: InProcess) -> str:
-    (command.folder / "office.py").write_text(TEAM)
-    return command.record()
+    return record(command)
 
 
 def replay(command: InProcess, *arguments: str | Path, team: str = "office:build_team", **environment: str) -> Done:
     return command("replay", *arguments, "--team", team, **environment)
 
 
-# --- the whole run ---------------------------------------------------------------------------------------------------
 def test_a_run_is_reproduced_from_its_tape_in_a_process_of_its_own(command: InProcess, run_id: str) -> None:
     done = Command(command.folder)("replay", run_id[:8], "--team", "office:build_team")
     assert (done.code, done.out) == (0, "reproduced: 2 model calls from the tape, 0 live calls\n")
@@ -148,12 +110,6 @@ def test_a_run_is_reproduced_from_its_tape_in_a_process_of_its_own(command: InPr
     }
 
 
-def test_a_team_given_as_a_file(command: InProcess, run_id: str) -> None:
-    (command.folder / "teams").mkdir()
-    (command.folder / "office.py").rename(command.folder / "teams" / "mine.py")
-    assert replay(command, run_id, team="teams/mine.py:build_team").code == 0
-
-
 def test_a_run_that_is_not_reproduced_says_where(command: InProcess, run_id: str) -> None:
     done = replay(command, run_id, DAY=" It is Tuesday.")
     assert (done.code, done.out) == (1, "")
@@ -163,22 +119,17 @@ def test_a_run_that_is_not_reproduced_says_where(command: InProcess, run_id: str
     assert document.code == 1
     assert document.json["reproduced"] is False
     assert "step 0, agent 'adder'" in document.json["reason"]
+    lenient = replay(command, run_id, "--lenient", DAY=" It is Tuesday.")
+    assert lenient.code == 1
+    assert "not reproduced: 2 model calls from the tape, 0 live calls" in lenient.out
+    assert "step 0, agent 'adder'" in lenient.out
+    other = replay(command, run_id, "--task", "4 4")
+    assert other.code == 1
+    assert "step 0, agent 'adder': message 1 (user) differs: recorded '2 3', now '4 4'" in other.err
+    done = replay(command, run_id, "--find", "--check", "office:check", DAY=" It is Tuesday.")
+    refused(done, 1, "step 0, agent 'adder'", "mode='lenient'")
 
 
-def test_a_lenient_replay_goes_on_and_lists_what_differs(command: InProcess, run_id: str) -> None:
-    done = replay(command, run_id, "--lenient", DAY=" It is Tuesday.")
-    assert done.code == 1
-    assert "not reproduced: 2 model calls from the tape, 0 live calls" in done.out
-    assert "step 0, agent 'adder'" in done.out
-
-
-def test_another_task_leaves_the_tape(command: InProcess, run_id: str) -> None:
-    done = replay(command, run_id, "--task", "4 4")
-    assert done.code == 1
-    assert "step 0, agent 'adder': message 1 (user) differs: recorded '2 3', now '4 4'" in done.err
-
-
-# --- one step --------------------------------------------------------------------------------------------------------
 def test_a_step_that_matters(command: InProcess, run_id: str) -> None:
     arguments = (run_id, "--from", "0", "--check", "office:check")
     done = replay(command, *arguments, "--correction", "5", BAD="1")
@@ -195,6 +146,9 @@ def test_a_step_that_matters(command: InProcess, run_id: str) -> None:
     document = replay(command, *arguments, "--correction", "5", "--json", BAD="1").json
     assert (document["is_significant"], document["effect"]) == (True, 1.0)
     assert document["correction"]["content"] == "5"
+    done = replay(command, run_id, "--from", "1", "--check", "office:check", "--trials", "4")
+    assert done.code == 0
+    assert "no effect of step 1 is shown" in done.out
 
 
 def test_a_correction_from_a_file_and_one_by_guidance(command: InProcess, run_id: str) -> None:
@@ -203,12 +157,6 @@ def test_a_correction_from_a_file_and_one_by_guidance(command: InProcess, run_id
         done = replay(command, run_id, "--from", "0", "--expected", "10", "--json", *given, BAD="1")
         assert done.code == 0
         assert done.json["is_significant"] is True
-
-
-def test_a_step_that_does_not_matter(command: InProcess, run_id: str) -> None:
-    done = replay(command, run_id, "--from", "1", "--check", "office:check", "--trials", "4")
-    assert done.code == 0
-    assert "no effect of step 1 is shown" in done.out
 
 
 def test_a_correction_that_gives_the_answer_away_is_called_one(command: InProcess, run_id: str) -> None:
@@ -220,7 +168,6 @@ def test_a_correction_that_gives_the_answer_away_is_called_one(command: InProces
     assert "may give the answer away" in " ".join(done.out.split())
 
 
-# --- the search ------------------------------------------------------------------------------------------------------
 def test_the_search_finds_the_step(command: InProcess, run_id: str) -> None:
     done = replay(command, run_id, "--find", "--check", "office:check")
     assert done.code == 0
@@ -231,13 +178,9 @@ def test_the_search_finds_the_step(command: InProcess, run_id: str) -> None:
     document = replay(command, run_id, "--find", "--check", "office:check", "--json").json
     assert document["decisive"]["step"] == 0
     assert document["run_id"] == run_id
-
-
-def test_none_found_is_an_answer(command: InProcess, run_id: str) -> None:
-    done = replay(command, run_id, "--find", "--check", "office:never", "--proposer", "template")
-    assert done.code == 0
-    assert "no decisive step found" in done.out
-    assert replay(command, run_id, "--find", "--check", "office:never", "--json").json["decisive"] is None
+    none = replay(command, run_id, "--find", "--check", "office:never", "--proposer", "template")
+    assert none.code == 0
+    assert "no decisive step found" in none.out
 
 
 def test_several_proposers_are_tried_one_after_the_other(command: InProcess, run_id: str) -> None:
@@ -268,9 +211,8 @@ def test_the_cap_is_kept_and_said(command: InProcess, run_id: str) -> None:
     assert "the cap of 0 seconds is reached" in replay(command, *arguments, "--max-seconds", "0").json["reason"]
 
 
-# --- tools -----------------------------------------------------------------------------------------------------------
 def test_tools_are_declared(command: InProcess, run_id: str) -> None:
-    noted = command.record(NOTES="1")
+    noted = record(command, NOTES="1")
     notes = command.folder / "notes.txt"
     notes.unlink()
     arguments = (noted, "--from", "0", "--correction", "5", "--check", "office:check")
@@ -285,7 +227,6 @@ def test_tools_are_declared(command: InProcess, run_id: str) -> None:
     assert set(notes.read_text().split()) == {"5", "7"}
 
 
-# --- what can go wrong -----------------------------------------------------------------------------------------------
 def refused(done: Done, code: int, *said: str) -> None:
     assert done.code == code, done.err
     assert done.out == ""
@@ -293,10 +234,6 @@ def refused(done: Done, code: int, *said: str) -> None:
     assert len(ours) == 1, done.err
     for part in said:
         assert part in ours[0]
-
-
-def test_the_team_is_needed(command: InProcess, run_id: str) -> None:
-    refused(command("replay", run_id), 2, f"Run: tracer-hooks replay {run_id} --team MODULE:build_team")
 
 
 @pytest.mark.parametrize(
@@ -314,13 +251,13 @@ def test_a_team_that_is_not_there(command: InProcess, run_id: str, team: str, sa
     (command.folder / "needs.py").write_text("import no_such_package")
     (command.folder / "raises.py").write_text("raise ValueError('not today')")
     refused(replay(command, run_id, team=team), 2, "--team", said)
-
-
-def test_a_team_that_cannot_be_built(command: InProcess, run_id: str) -> None:
-    said = "the team 'office:build_team' could not be built again: RuntimeError: no such endpoint"
-    refused(replay(command, run_id, BUILD="raises"), 1, said, "--team MODULE:NAME")
-    refused(replay(command, run_id, "--find", "--check", "office:check", BUILD="raises"), 1, said)
+    unbuilt = "the team 'office:build_team' could not be built again: RuntimeError: no such endpoint"
+    refused(replay(command, run_id, BUILD="raises"), 1, unbuilt, "--team MODULE:NAME")
+    refused(replay(command, run_id, "--find", "--check", "office:check", BUILD="raises"), 1, unbuilt)
     assert replay(command, run_id, team="office:number").code == 1
+    (command.folder / "teams").mkdir()
+    (command.folder / "office.py").rename(command.folder / "teams" / "mine.py")
+    assert replay(command, run_id, team="teams/mine.py:build_team").code == 0, "a team may be given as a file"
 
 
 def test_a_check_that_is_missing_wrong_or_raises(command: InProcess, run_id: str) -> None:
@@ -334,6 +271,7 @@ def test_an_unknown_step_run_tool_or_choice(command: InProcess, run_id: str) -> 
     check = ("--check", "office:check")
     refused(replay(command, run_id, "--from", "9", *check), 1, "step 9", "expected one of the steps [0, 1]")
     refused(replay(command, "zzz", *check), 1, "no run 'zzz'", "tracer-hooks runs list")
+    refused(command("replay", run_id), 2, f"Run: tracer-hooks replay {run_id} --team MODULE:build_team")
     refused(replay(command, run_id, "--tool", "note", *check), 2, "expected NAME=USE")
     refused(replay(command, run_id, "--tool", "note=often", *check), 2, "'often' is unknown")
     refused(replay(command, run_id, "--find", "--from", "1"), 2, "not both")
@@ -344,23 +282,15 @@ def test_an_unknown_step_run_tool_or_choice(command: InProcess, run_id: str) -> 
     assert replay(command, run_id, "--from", "-1").code == 2
 
 
-def test_a_run_that_succeeded_has_nothing_to_correct(command: InProcess, run_id: str) -> None:
-    passed = command.record(BAD="")
+def test_a_run_that_succeeded_and_one_without_a_tape(command: InProcess, run_id: str) -> None:
+    passed = record(command, BAD="")
     refused(replay(command, passed, "--find", "--check", "office:check"), 1, "ended as 'succeeded'")
     assert replay(command, passed).code == 0
-
-
-def test_a_run_without_a_tape(command: InProcess, run_id: str) -> None:
-    bare = command.record(TRACER_HOOKS_RECORD="off")
+    bare = record(command, TRACER_HOOKS_RECORD="off")
     refused(replay(command, bare), 1, "has no tape", "TRACER_HOOKS_RECORD=full")
     with sqlite3.connect(command.folder / ".tracer_hooks" / "runs.sqlite") as connection:
         connection.execute("update runs set tape = ?", (b"zgarbage",))
     refused(replay(command, run_id), 1, "is damaged")
-
-
-def test_a_team_that_does_not_repeat_itself(command: InProcess, run_id: str) -> None:
-    done = replay(command, run_id, "--find", "--check", "office:check", DAY=" It is Tuesday.")
-    refused(done, 1, "step 0, agent 'adder'", "mode='lenient'")
 
 
 def test_a_store_that_is_off_missing_or_elsewhere(command: InProcess, run_id: str) -> None:

@@ -1,7 +1,5 @@
 """``tracer-hooks runs import``: traces of others in the run store."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -39,13 +37,11 @@ def test_what_is_said_later_holds_for_a_run_that_is_there(command: Command) -> N
     assert (shown["outcome"], shown["outcome_reason"], shown["kind"]) == ("failed", "too low", "imported")
     assert command("runs", "import", "run.json", "--json").json["updated"] == [], "nothing said, nothing changed"
     assert command("runs", "list", "--json").json["runs"][0]["outcome"] == "failed"
-
-
-def test_what_was_imported_is_said_to_people(command: Command) -> None:
-    write(command.folder / "run.json", unknown_run())
-    first = command("runs", "import", "run.json")
-    assert first.out == "1 imported, 0 already there, 0 could not be read\ndiagnose one: tracer-hooks diagnose r1\n"
-    again = command("runs", "import", "run.json", "--failed")
+    other = unknown_run().model_copy(update={"run_id": "r2"})
+    write(command.folder / "other.json", other)
+    first = command("runs", "import", "other.json")
+    assert first.out == "1 imported, 0 already there, 0 could not be read\ndiagnose one: tracer-hooks diagnose r2\n"
+    again = command("runs", "import", "other.json", "--failed")
     assert "of those already there, 1 now have the outcome that you say" in again.out
     none = command("runs", "import", "missing.json")
     assert (none.code, none.out) == (1, "0 imported, 0 already there, 1 could not be read\n")

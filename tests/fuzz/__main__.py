@@ -1,7 +1,5 @@
 """``python -m tests.fuzz``: damaged inputs for hours, counted; what fails is kept in the corpus."""
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

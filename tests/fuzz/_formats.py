@@ -1,7 +1,5 @@
 """What is fuzzed: for each format how a damaged input is made, and what must hold when it is read."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

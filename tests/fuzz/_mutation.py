@@ -1,7 +1,5 @@
 """Small changes to valid data: of its structure, so that readers are reached deep inside, and of its bytes."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from random import Random

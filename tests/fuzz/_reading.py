@@ -1,7 +1,5 @@
 """What must hold when a damaged input is read: an answer or a reason, and never anything else."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

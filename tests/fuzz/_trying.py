@@ -1,7 +1,5 @@
 """One input after another, made from a number, so that whatever fails can be made again."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import traceback

@@ -3,11 +3,7 @@
 The recordings are made by ``scripts/record_foreign``; what each must give is in ``tests/golden/foreign.json``.
 """
 
-from __future__ import annotations
-
-import importlib.util
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +14,9 @@ from tracer_hooks.datasets import lacks, load
 from tracer_hooks.frameworks import get_adapter
 from tracer_hooks.schema import RunOutcome, Step, Trajectory, from_json, to_json
 from tracer_hooks.testing import ScriptedLLM, observed
-from tracer_hooks_testing import TASK, ContractTeams, Scenario
+from tracer_hooks_testing import TASK, Scenario
+
+from .test_pipeline import load_teams, normalised_step
 
 HERE = Path(__file__).parent
 RECORDINGS = HERE.parent / "fixtures" / "otlp"
@@ -49,18 +47,8 @@ def expected_steps(name: str, *, wrong: bool) -> list[dict[str, Any]]:
 def read_step(step: Step) -> dict[str, Any]:
     assert (step.recipient, step.attempts, step.error) == (None, 1, None)
     assert [call.attempts for call in step.tool_calls] == [1] * len(step.tool_calls)
-    calls = [
-        {"name": call.name, "arguments": call.arguments, "result": call.result, "error": call.error}
-        for call in step.tool_calls
-    ]
-    return {
-        "index": step.index,
-        "agent": step.agent,
-        "kind": step.kind.value,
-        "content": step.content,
-        "tool_calls": calls,
-        "received": sorted({item.step for item in step.inputs if item.step is not None}),
-    }
+    read = normalised_step(step)
+    return {key: value for key, value in read.items() if key not in ("recipient", "attempts", "error")}
 
 
 def test_every_recording_has_its_expectation() -> None:
@@ -138,14 +126,7 @@ def planted(run: Trajectory, *changes: tuple[str, str]) -> Trajectory:
 @pytest.fixture(scope="module")
 def native() -> Trajectory:
     """The scenario as our own hooks record it."""
-    path = HERE.parent / "contract" / "teams" / "plain_teams.py"
-    spec = importlib.util.spec_from_file_location("golden_teams_of_foreign", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    teams: ContractTeams = module.Teams()
+    teams = load_teams("plain")
     with ScriptedLLM(rules=teams.script(Scenario.PIPELINE)) as llm:
         team = teams.pipeline(llm)
         with observed(team, adapter=get_adapter(teams.adapter)) as observer:

@@ -1,7 +1,5 @@
 """Teams of the frameworks, every text of which holds something planted: triage looks something up and hands over."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -82,15 +80,11 @@ class AutoGenTeam(PlantedTeam):
 
         handing = Handoff(target="billing", description=plant("handoff description"), message=plant("handoff message"))
         triage = AssistantAgent(
-            "triage",
-            client(play, "triage"),
-            description=plant("agent description"),
+            "triage", client(play, "triage"), description=plant("agent description"),
             system_message=f"told {plant('instructions')}",
-            tools=[FunctionTool(lookup, description=plant("tool description"), name=LOOKUP)],
-            handoffs=[handing],
-            max_tool_iterations=3,
-            model_client_stream=play.raises == "nothing",
-        )
+            tools=[FunctionTool(lookup, description=plant("tool description"), name=LOOKUP)], handoffs=[handing],
+            max_tool_iterations=3, model_client_stream=play.raises == "nothing",
+        )  # fmt: skip
         billing = AssistantAgent("billing", client(play, "billing"), system_message=plant("more instructions"))
         return Swarm([triage, billing], name="desk", max_turns=3)
 
@@ -281,23 +275,14 @@ class CrewAITeam(PlantedTeam):
                 return play.lookup(query, options)
 
         triage: Any = Agent(
-            role="triage",
-            goal=plant("goal"),
-            backstory=f"told {plant('instructions')}",
-            llm=model(play, "triage"),
-            tools=[Lookup(description=plant("tool description"))],
-            allow_delegation=True,
-            verbose=False,
+            role="triage", goal=plant("goal"), backstory=f"told {plant('instructions')}", llm=model(play, "triage"),
+            tools=[Lookup(description=plant("tool description"))], allow_delegation=True, verbose=False,
             max_retry_limit=0,
-        )
+        )  # fmt: skip
         billing: Any = Agent(
-            role="billing",
-            goal=plant("goal"),
-            backstory=plant("more instructions"),
-            llm=model(play, "billing"),
-            verbose=False,
-            max_retry_limit=0,
-        )
+            role="billing", goal=plant("goal"), backstory=plant("more instructions"), llm=model(play, "billing"),
+            verbose=False, max_retry_limit=0,
+        )  # fmt: skip
         first = Task(description="{task} for {customer}", expected_output=plant("expected output"), agent=triage)
         second = Task(description=plant("description"), expected_output="text", agent=billing, context=[first])
 
@@ -342,11 +327,7 @@ def _crewai_model() -> Callable[[Play, str], Any]:
             if self.agent == "triage" and self.calls == 1:
                 return [_crewai_call("c1", LOOKUP, self.play.arguments())]
             if self.agent == "triage" and self.calls == 2:
-                work = {
-                    "task": plant("delegated work"),
-                    "context": plant("delegated context"),
-                    "coworker": "billing",
-                }
+                work = {"task": plant("delegated work"), "context": plant("delegated context"), "coworker": "billing"}
                 return [_crewai_call("c2", "delegate_work_to_coworker", work)]
             return f"no {plant('reply')}"
 

@@ -1,7 +1,5 @@
 """Texts that nobody may find again, and everything that is written or sent while a team runs."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import logging

@@ -1,7 +1,5 @@
 """The secrets of :mod:`test_privacy`, in teams of the frameworks: prompts, tools, hand-offs, streams and exceptions."""
 
-from __future__ import annotations
-
 import io
 import tempfile
 from contextlib import suppress
@@ -49,15 +47,11 @@ class Way:
 def ways_of(framework: str) -> st.SearchStrategy[Way]:
     modes = st.sampled_from([(REDACTED, OFF), (REDACTED, REDACTED), (OFF, OFF)])
     return st.builds(
-        lambda modes, **rest: Way(framework, modes[0], modes[1], **rest),
-        modes,
+        lambda modes, **rest: Way(framework, modes[0], modes[1], **rest), modes,
         raises=st.sampled_from(["nothing", "tool", "model", "agent", "check", "expected"]),
-        how=st.sampled_from(["run", "arun", "astream"]),
-        retries=st.sampled_from([0, 1]),
-        kind=st.sampled_from(sorted(SECRETS)),
-        openinference=st.booleans(),
-        is_global=st.booleans(),
-    )
+        how=st.sampled_from(["run", "arun", "astream"]), retries=st.sampled_from([0, 1]),
+        kind=st.sampled_from(sorted(SECRETS)), openinference=st.booleans(), is_global=st.booleans(),
+    )  # fmt: skip
 
 
 @dataclass

@@ -50,25 +50,26 @@ def identifier(size: int) -> st.SearchStrategy[str]:
     return st.binary(min_size=size, max_size=size).filter(any).map(bytes.hex)
 
 
+def at_most_two(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.lists(strategy, max_size=2).map(tuple)
+
+
+links = st.builds(SpanLink, trace_id=identifier(16), span_id=identifier(8), attributes=attributes)
 spans = st.builds(
-    SpanRecord,
-    trace_id=identifier(16),
-    span_id=identifier(8),
-    parent_id=st.none() | identifier(8),
-    name=text,
-    kind=st.sampled_from(SPAN_KINDS[1:]),
-    start_ns=uint64,
-    end_ns=uint64,
-    attributes=attributes,
-    status=st.sampled_from(SpanStatus),
-    status_message=text,
-    events=st.lists(st.builds(SpanEvent, name=text, time_ns=uint64, attributes=attributes), max_size=2).map(tuple),
-    links=st.lists(
-        st.builds(SpanLink, trace_id=identifier(16), span_id=identifier(8), attributes=attributes), max_size=2
-    ).map(tuple),
-    resource=attributes,
-    scope=text,
-)
+    SpanRecord, trace_id=identifier(16), span_id=identifier(8), parent_id=st.none() | identifier(8), name=text,
+    kind=st.sampled_from(SPAN_KINDS[1:]), start_ns=uint64, end_ns=uint64, attributes=attributes,
+    status=st.sampled_from(SpanStatus), status_message=text, links=at_most_two(links), resource=attributes, scope=text,
+    events=at_most_two(st.builds(SpanEvent, name=text, time_ns=uint64, attributes=attributes)),
+)  # fmt: skip
+
+
+def json_like(leaves: st.SearchStrategy[Any], keys: str, most: int) -> st.SearchStrategy[Any]:
+    named = st.sampled_from(keys.split())
+
+    def nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+        return st.lists(inner, max_size=3) | st.dictionaries(named, inner, max_size=4)
+
+    return st.recursive(leaves, nested, max_leaves=most)
 
 
 def sorted_reprs(records: list[SpanRecord]) -> list[str]:
@@ -100,22 +101,11 @@ def test_both_encodings_say_the_same(tmp_path_factory: Any, values: dict[str, An
     assert repr(read_otlp(folder / "x.json")) == repr(read_otlp(folder / "x.pb"))
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(FILE_KEYS.split()),
-            inner,
-            max_size=4,
-        )
-    ),
-    max_leaves=12,
-)
+scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
 
 
 @settings(deadline=None, max_examples=150)
-@given(value=json_values)
+@given(value=json_like(scalars | st.floats(), FILE_KEYS, 12))
 def test_any_json_is_read_or_refused_with_an_error(tmp_path_factory: Any, value: object) -> None:
     path: Path = tmp_path_factory.mktemp("any") / "x.json"
     path.write_text(json.dumps(value))
@@ -161,18 +151,7 @@ foreign_keys = st.sampled_from(
         *("llm.invocation_parameters", "gen_ai.prompt", "tool_call.id"),
     ]
 ).filter(lambda key: not key.startswith("tracer_hooks."))
-message_like = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(ROLES.split()),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(MESSAGE_KEYS.split()),
-            inner,
-            max_size=4,
-        )
-    ),
-    max_leaves=10,
-)
+message_like = json_like(scalars | st.sampled_from(ROLES.split()), MESSAGE_KEYS, 10)
 foreign_values = message_like | message_like.map(json.dumps) | st.sampled_from(KINDS.split())
 foreign_attributes = st.dictionaries(foreign_keys, foreign_values, max_size=6)
 event_names = st.sampled_from(

@@ -1,7 +1,5 @@
 """Secrets are planted wherever a run can hold one, and looked for in everything that is written or sent."""
 
-from __future__ import annotations
-
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
@@ -154,9 +152,7 @@ def test_nothing_that_was_planted_is_written_or_sent(way: Setting) -> None:
 
 
 @pytest.mark.parametrize("record", [REDACTED, OFF])
-def test_no_command_shows_what_was_planted(
-    record: ContentCapture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_no_command_shows_what_was_planted(record: ContentCapture, monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("TRACER_HOOKS_STRICT", "0")
     way = Setting(record=record, export=OFF, raises="cause", retries=1, kind="key", openinference=False)
     plant, provider = Planted("key", are_secrets=record is REDACTED), TracerProvider()

@@ -49,103 +49,49 @@ plain = st.recursive(
     max_leaves=8,
 )
 usage = st.none() | st.builds(Usage, input_tokens=position, output_tokens=position)
+attempts = st.integers(1, 9)
+
+
+def some(strategy: st.SearchStrategy[Any], most: int = 2) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.lists(strategy, max_size=most).map(tuple)
+
+
+def numbered(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    return tuple(step.model_copy(update={"index": index}) for index, step in enumerate(steps))
+
+
 tool_call = st.builds(
-    ToolCall,
-    name=text,
-    arguments=plain,
-    result=optional,
-    error=optional,
-    call_id=optional,
-    attempts=st.integers(1, 9),
+    ToolCall, name=text, arguments=plain, result=optional, error=optional, call_id=optional, attempts=attempts
 )
-step_input = st.builds(StepInput, source=text, step=st.none() | position, text=optional)
-
-
-@st.composite
-def steps(draw: st.DrawFn) -> tuple[Step, ...]:
-    def one(index: int) -> Step:
-        return draw(
-            st.builds(
-                Step,
-                index=st.just(index),
-                agent=text,
-                kind=st.sampled_from(StepKind),
-                content=text,
-                inputs=st.lists(step_input, max_size=2).map(tuple),
-                tool_calls=st.lists(tool_call, max_size=2).map(tuple),
-                recipient=optional,
-                model=optional,
-                usage=usage,
-                started_at=moment,
-                ended_at=moment,
-                error=optional,
-                attempts=st.integers(1, 9),
-                span_id=optional,
-            )
-        )
-
-    return tuple(one(index) for index in range(draw(st.integers(0, 3))))
-
-
+step = st.builds(
+    Step, index=st.just(0), agent=text, kind=st.sampled_from(StepKind), content=text, tool_calls=some(tool_call),
+    inputs=some(st.builds(StepInput, source=text, step=st.none() | position, text=optional)), recipient=optional,
+    model=optional, usage=usage, started_at=moment, ended_at=moment, error=optional, attempts=attempts,
+    span_id=optional,
+)  # fmt: skip
 trajectories = st.builds(
-    Trajectory,
-    run_id=text,
-    team=text,
-    framework=text,
-    task=text,
-    agents=st.lists(
-        st.builds(AgentSpec, name=text, instructions=optional, tools=st.lists(text, max_size=2).map(tuple)), max_size=2
-    ).map(tuple),
-    steps=steps(),
-    outcome=st.sampled_from(RunOutcome),
-    outcome_reason=optional,
-    final_output=optional,
-    reference=optional,
+    Trajectory, run_id=text, team=text, framework=text, task=text, steps=some(step, 3).map(numbered),
+    agents=some(st.builds(AgentSpec, name=text, instructions=optional, tools=some(text))),
+    outcome=st.sampled_from(RunOutcome), outcome_reason=optional, final_output=optional, reference=optional,
     trace_id=optional,
-)
+)  # fmt: skip
 modes = st.none() | st.sampled_from(ErrorMode)
-faults = st.lists(st.builds(AgentFault, agent=text, error_mode=modes, score=share), max_size=2).map(tuple)
-evidence = st.lists(st.builds(Evidence, step=position, quote=text, why=text), max_size=2).map(tuple)
-links = st.lists(
-    st.builds(
-        ValueLink,
-        value=text,
-        step=position,
-        origin=st.sampled_from(ValueOrigin),
-        source=st.none() | position,
-        note=text,
-    ),
-    max_size=2,
-).map(tuple)
+faults = some(st.builds(AgentFault, agent=text, error_mode=modes, score=share))
+evidence = some(st.builds(Evidence, step=position, quote=text, why=text))
+origins, source = st.sampled_from(ValueOrigin), st.none() | position
+links = some(st.builds(ValueLink, value=text, step=position, origin=origins, source=source, note=text))
 attributions = st.builds(
-    Attribution,
-    run_id=text,
-    agent=optional,
-    step=st.none() | position,
-    error_mode=modes,
-    confidence=share,
-    candidates=st.lists(st.builds(Candidate, agent=text, step=position, score=share), max_size=2).map(tuple),
-    faults=faults,
-    evidence=evidence,
-    spread=evidence,
-    provenance=links,
-    abstained=st.booleans(),
-    abstained_reason=optional,
-    attributor=text,
-    elapsed_s=st.floats(0, 1e6),
-    usage=usage,
-)
+    Attribution, run_id=text, agent=optional, step=st.none() | position, error_mode=modes, confidence=share,
+    candidates=some(st.builds(Candidate, agent=text, step=position, score=share)), faults=faults, evidence=evidence,
+    spread=evidence, provenance=links, abstained=st.booleans(), abstained_reason=optional, attributor=text,
+    elapsed_s=st.floats(0, 1e6), usage=usage,
+)  # fmt: skip
 labeled = st.builds(
-    LabeledTrajectory,
-    trajectory=trajectories,
+    LabeledTrajectory, trajectory=trajectories, faults=faults, label_source=st.sampled_from(LabelSource),
     decisive=st.none() | st.builds(DecisiveStep, agent=text, step=position, error_mode=modes, reason=optional),
-    faults=faults,
-    label_source=st.sampled_from(LabelSource),
-    question_id=optional,
-    seed=st.none() | st.integers(),
-    fault_id=optional,
+    question_id=optional, seed=st.none() | st.integers(), fault_id=optional,
     verification=st.dictionaries(text, plain, max_size=2),
-)
+)  # fmt: skip
 
 
 @settings(deadline=None)

@@ -321,10 +321,7 @@ def _print_markdown(result: Diagnosed) -> None:
     from tracer_hooks.schema import ExplanationLine, explanation
 
     if result.attribution is None or result.trajectory is None:
-        lines = [
-            ExplanationLine("heading", f"{result.source}: cannot be diagnosed"),
-            ExplanationLine("way", result.error or ""),
-        ]
+        lines = [ExplanationLine("heading", f"{result.source}: cannot be diagnosed: {result.error}")]
     else:
         lines = [*explanation(result.attribution)]
         told = suggestion(result.attribution, result.trajectory)

@@ -10,8 +10,8 @@ from tracer_hooks.diagnosis.findings import find_in, kind_of, proving
 from tracer_hooks.schema import LIKELY_FROM, Attribution, ErrorMode, Evidence, EvidenceKind, Finding, FindingKind
 
 _UNPROVED = LIKELY_FROM - 0.01
-"""The most that a rank alone is worth on a team that it was not fitted to: on logs of teams never seen its first step is
-the right one in a third to a half (docs/benchmarks.md)."""
+"""The most that a rank alone is worth on a team that it was not fitted to: on logs of teams never seen its first
+step is the right one in a third to a half (docs/benchmarks.md)."""
 _EVIDENCE: dict[FindingKind, EvidenceKind] = {
     FindingKind.ENDING: "error",
     FindingKind.IGNORED_ERROR: "error",

@@ -1,14 +1,12 @@
 """Cases: a name in the task that every scripted reply repeats, so that runs which are mixed up can be seen."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from tracer_hooks.testing import Reply, Rule, ScriptedRequest, ToolCallReply
+from tracer_hooks.testing import Reply, Rule, ScriptedRequest, ToolCallReply, When
 
 CASE = "<case>"
 """In a scripted reply: stands for the case of the request."""
@@ -72,3 +70,11 @@ def _with_case(reply: Any, case: str) -> Any:
 
 def _call_with_case(call: ToolCallReply, case: str) -> ToolCallReply:
     return replace(call, arguments=call.arguments_json.replace(CASE, case))
+
+
+def looks_up(agent: str, text: str) -> list[Rule]:
+    """The model of ``agent`` calls the tool "lookup", and says ``text`` once it has seen the result."""
+    return [
+        When(agent=agent, tool_result="according to the table").then(text),
+        When(agent=agent).then(Reply(tool_calls=[ToolCallReply("lookup", {"query": "six times seven, in <case>"})])),
+    ]

@@ -1,7 +1,5 @@
 """A kind of team, as each file here describes one: how it is built and run, and what must be seen of a run."""
 
-from __future__ import annotations
-
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -79,12 +77,10 @@ class Kind(ABC):
     """What happens in each run that one call makes; checked against the framework's documentation."""
     outcomes: ClassVar[Sequence[RunOutcome]] = (RunOutcome.SUCCEEDED,)
     """What the runs come to by :meth:`check`, in the order of :attr:`courses`."""
+    rules: ClassVar[Sequence[Rule]]
+    """What the models answer; ``<case>`` stands for the case of the task."""
     requests: ClassVar[int]
     """How many requests to a model one call makes."""
-
-    @abstractmethod
-    def rules(self) -> Sequence[Rule]:
-        """What the models answer; ``<case>`` stands for the case of the task."""
 
     @abstractmethod
     def build(self, llm: ScriptedLLM) -> Any:

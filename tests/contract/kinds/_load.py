@@ -1,24 +1,44 @@
-"""The kinds by name, which is that of their file; a kind's framework is loaded when a test first asks for the kind."""
-
-from __future__ import annotations
+"""The kinds by name; a kind's framework is loaded when a test first asks for one of its kinds."""
 
 import importlib
-from pathlib import Path
 
 import pytest
 
 from ._kind import Kind
 
-NAMES = sorted(path.stem for path in Path(__file__).parent.glob("[a-z]*.py"))
+KINDS = {
+    "autogen": ("agents_as_tools", "graph_flow", "saved_state", "society_of_mind"),
+    "crewai": (
+        "conditional_task",
+        "flow_with_router",
+        "guardrail_retry",
+        "kickoff_for_each",
+        "planning",
+        "single_agent",
+    ),
+    "langgraph": (
+        "astream_events",
+        "batch",
+        "functional",
+        "retry_policy",
+        "send",
+        "subgraph_interrupt",
+        "supervisor",
+        "swarm",
+    ),
+}
+NAMES = [f"{framework}_{kind}" for framework, kinds in KINDS.items() for kind in kinds]
 
 
 def load(name: str) -> Kind:
-    """The kind in the file ``name``; the test fails where a package is missing."""
+    """The kind of this name; the test fails where a package is missing."""
+    framework = name.partition("_")[0]
     try:
-        module = importlib.import_module(f".{name}", __package__)
+        module = importlib.import_module(f".{framework}_kinds", __package__)
     except ImportError as error:
         fail_for_missing(error)
-    kind: Kind = module.KIND
+    assert [*module.KINDS] == [name for name in NAMES if name.startswith(framework)], "a kind that is not listed"
+    kind: Kind = module.KINDS[name]
     return kind
 
 

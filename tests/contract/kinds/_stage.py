@@ -1,7 +1,5 @@
 """Running a kind, bare and hooked, and looking at what was seen of it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -118,7 +116,7 @@ class Stage:
 @contextmanager
 def stage(kind: Kind, *, meeting: Meeting | None = None) -> Iterator[Stage]:
     """A kind with a scripted model of its own."""
-    with ScriptedLLM(rules=scripted(kind.rules(), meeting)) as llm, asyncio.Runner() as runner:
+    with ScriptedLLM(rules=scripted(kind.rules, meeting)) as llm, asyncio.Runner() as runner:
         built = Stage(kind, llm, runner)
         try:
             yield built

@@ -65,8 +65,7 @@ class EchoClient(ChatCompletionClient):
     def actual_usage(self) -> RequestUsage:
         return RequestUsage(0, 0)
 
-    def total_usage(self) -> RequestUsage:
-        return RequestUsage(0, 0)
+    total_usage = actual_usage
 
     def count_tokens(self, messages: Any, **options: Any) -> int:
         return 0
@@ -75,12 +74,10 @@ class EchoClient(ChatCompletionClient):
         return 1000
 
     @property
-    def capabilities(self) -> Any:
-        return INFO
-
-    @property
     def model_info(self) -> Any:
         return INFO
+
+    capabilities = model_info
 
 
 def client(llm: ScriptedLLM, **options: Any) -> OpenAIChatCompletionClient:
@@ -105,51 +102,32 @@ class Teams(ContractTeams):
 
     adapter = "autogen"
 
-    def single(
-        self,
-        llm: ScriptedLLM,
-        *,
-        tools: Sequence[Tool] = (),
-        prompts: Mapping[str, str] | None = None,
-        streaming: bool = False,
-        max_calls: int = 100,
-    ) -> Any:
-        """A round robin of one."""
+    def single(self, llm, *, tools=(), prompts=None, streaming=False, max_calls=100) -> Any:
         options = {"stream_options": {"include_usage": True}} if streaming else {}
         solo = assistant(
-            client(llm, **options),
-            "solo",
-            prompts=prompts,
-            tools=[*tools],
-            max_tool_iterations=max_calls,
+            client(llm, **options), "solo", prompts=prompts, tools=[*tools], max_tool_iterations=max_calls,
             model_client_stream=streaming,
-        )
+        )  # fmt: skip
         return RoundRobinGroupChat([solo], name="single", max_turns=1)
 
-    def pipeline(
-        self, llm: ScriptedLLM, *, tools: Sequence[Tool] = (lookup,), prompts: Mapping[str, str] | None = None
-    ) -> Any:
-        """A round robin of three, one turn each, on one model client."""
+    def pipeline(self, llm: ScriptedLLM, *, tools: Sequence[Tool] = (lookup,), prompts=None) -> Any:
         model = client(llm)
         researcher = assistant(model, "researcher", prompts=prompts, tools=[*tools], max_tool_iterations=10)
         writer, reviewer = (assistant(model, name, prompts=prompts) for name in ("writer", "reviewer"))
         return RoundRobinGroupChat([researcher, writer, reviewer], name="pipeline", max_turns=3)
 
     def handoff(self, llm: ScriptedLLM) -> Any:
-        """A swarm."""
         model = client(llm)
         agents = [assistant(model, "triage", handoffs=["billing"]), assistant(model, "billing")]
         return Swarm(agents, name="handoff", max_turns=2)  # type: ignore[arg-type]
 
     def manager(self, llm: ScriptedLLM) -> Any:
-        """A selector."""
         model = client(llm)
         prompt = PROMPTS["manager"] + " Roles: {roles} Choices: {participants} So far: {history}"
         agents = [assistant(model, "alpha"), assistant(model, "beta")]
         return SelectorGroupChat(agents, model, name="manager", selector_prompt=prompt, max_turns=1)  # type: ignore[arg-type]
 
     def parallel(self, llm: ScriptedLLM) -> Any:
-        """A graph with two first nodes."""
         model = client(llm)
         builder = DiGraphBuilder()
         for name in ("left", "right"):
@@ -157,13 +135,11 @@ class Teams(ContractTeams):
         return GraphFlow(builder.get_participants(), graph=builder.build(), name="parallel")
 
     def nested(self, llm: ScriptedLLM) -> Any:
-        """A round robin with a round robin in it."""
         model = client(llm)
         inner = RoundRobinGroupChat([assistant(model, "expert")], name="inner", max_turns=1)
         return RoundRobinGroupChat([inner, assistant(model, "lead")], name="nested", max_turns=2)
 
     def custom_model(self, texts: Sequence[str]) -> Any:
-        """An assistant on a client of our own."""
         return RoundRobinGroupChat([assistant(EchoClient(texts), "solo")], name="single", max_turns=1)
 
     def interrupting(self, llm: ScriptedLLM) -> Any:
@@ -181,7 +157,6 @@ class Teams(ContractTeams):
         return await team.run(task=task)
 
     async def arun(self, team: Any, task: str) -> Any:
-        """``team.run(...)``, from the start."""
         await _start_anew(team)
         token = CancellationToken()
         running = asyncio.ensure_future(team.run(task=task, cancellation_token=token))
@@ -193,7 +168,6 @@ class Teams(ContractTeams):
             return await running
 
     async def astream(self, team: Any, task: str) -> AsyncIterator[Any]:
-        """``team.run_stream(...)``, from the start."""
         await _start_anew(team)
         stream = team.run_stream(task=task)
         try:

@@ -29,12 +29,10 @@ class EchoLLM(BaseLLM):
     said: int = 0
 
     def call(self, messages: Any, *args: Any, **kwargs: Any) -> str:
-        """The next text."""
         self.said += 1
         return self.texts[(self.said - 1) % len(self.texts)]
 
     async def acall(self, messages: Any, *args: Any, **kwargs: Any) -> str:
-        """The next text."""
         return self.call(messages)
 
 
@@ -84,44 +82,29 @@ class Teams(ContractTeams):
             return (*calls_then_says("manager", [delegation("beta")], answer), says("beta", answer))
         return SCRIPTS[scenario]
 
-    def single(
-        self,
-        llm: ScriptedLLM,
-        *,
-        tools: Sequence[Tool] = (),
-        prompts: Mapping[str, str] | None = None,
-        streaming: bool = False,
-        max_calls: int = 100,
-    ) -> Any:
-        """A crew of one agent."""
+    def single(self, llm, *, tools=(), prompts=None, streaming=False, max_calls=100) -> Any:
         model = chat_model(llm, streaming=streaming)
         # Else CrewAI has the model sum up what is longer than its context before it asks it: calls of no scenario.
         options = {"max_iter": max_calls + 5, "respect_context_window": False}
         return crew("single", agent(model, "solo", tools=tools, prompts=prompts, **options))
 
-    def pipeline(
-        self, llm: ScriptedLLM, *, tools: Sequence[Tool] = (lookup,), prompts: Mapping[str, str] | None = None
-    ) -> Any:
-        """A sequential crew whose agents share one model."""
+    def pipeline(self, llm: ScriptedLLM, *, tools: Sequence[Tool] = (lookup,), prompts=None) -> Any:
         model = chat_model(llm)
         researcher = agent(model, "researcher", tools=tools, prompts=prompts)
         return crew("pipeline", researcher, *(agent(model, name, prompts=prompts) for name in ("writer", "reviewer")))
 
     def handoff(self, llm: ScriptedLLM) -> Any:
-        """The first agent has the task and may delegate."""
         model = chat_model(llm)
         triage = agent(model, "triage", allow_delegation=True)
         return crew("handoff", triage, agent(model, "billing"), tasks=[part(triage)])
 
     def manager(self, llm: ScriptedLLM) -> Any:
-        """The hierarchical process."""
         model = chat_model(llm)
         workers = agent(model, "alpha"), agent(model, "beta")
         boss = agent(model, "manager")
         return crew("manager", *workers, manager_agent=boss, process=Process.hierarchical, tasks=[part(None)])
 
     def parallel(self, llm: ScriptedLLM) -> Any:
-        """A flow with two beginnings."""
         model = chat_model(llm)
 
         class Parallel(Flow[Any]):
@@ -139,7 +122,6 @@ class Teams(ContractTeams):
         return Parallel()
 
     def nested(self, llm: ScriptedLLM) -> Any:
-        """A flow that runs one crew, then an agent."""
         model = chat_model(llm)
 
         class Nested(Flow[Any]):
@@ -157,7 +139,6 @@ class Teams(ContractTeams):
         return Nested()
 
     def custom_model(self, texts: Sequence[str]) -> Any:
-        """A crew whose model is not one of CrewAI's."""
         return crew("single", agent(EchoLLM(model="echo", texts=list(texts)), "solo"))
 
     def interrupting(self, llm: ScriptedLLM) -> Any:
@@ -187,11 +168,9 @@ class Teams(ContractTeams):
 
     # --- running ---------------------------------------------------------------------------------------------------
     def run(self, team: Any, task: str) -> Any:
-        """``crew.kickoff(inputs=...)``."""
         return team.kickoff(inputs={"task": task})
 
     async def arun(self, team: Any, task: str) -> Any:
-        """``await crew.akickoff(inputs=...)``."""
         return await team.akickoff(inputs={"task": task})
 
     def stream(self, team: Any, task: str) -> Iterator[Any]:

@@ -47,13 +47,9 @@ class EchoModel(BaseChatModel):
 def chat_model(llm: ScriptedLLM, *, streaming: bool = False) -> ChatOpenAI:
     """LangChain's client for OpenAI's API, pointed at the script."""
     return ChatOpenAI(
-        model="scripted",
-        base_url=llm.base_url,
-        api_key=SecretStr(llm.api_key),
-        max_retries=0,
-        streaming=streaming,
+        model="scripted", base_url=llm.base_url, api_key=SecretStr(llm.api_key), max_retries=0, streaming=streaming,
         stream_usage=streaming,
-    )
+    )  # fmt: skip
 
 
 def as_tool(function: Tool) -> BaseTool:
@@ -61,27 +57,20 @@ def as_tool(function: Tool) -> BaseTool:
     return tool(function)
 
 
-def agent(
-    llm: ScriptedLLM,
-    name: str,
-    *,
-    tools: Sequence[Any] = (),
-    prompts: Mapping[str, str] | None = None,
-    streaming: bool = False,
-) -> Any:
+def agent(llm: ScriptedLLM, name: str, *, tools: Sequence[Any] = (), prompts=None, streaming: bool = False) -> Any:
     """An agent of ``create_agent``."""
     told = {**PROMPTS, **(prompts or {})}[name]
     return create_agent(chat_model(llm, streaming=streaming), [*tools], system_prompt=told, name=name)
 
 
-def chain(name: str, **nodes: Any) -> Any:
+def chain(name: str, *, checkpointer: Any = None, **nodes: Any) -> Any:
     """A graph whose nodes run one after the other."""
     graph = StateGraph(MessagesState)
     for key, node in nodes.items():
         graph.add_node(key, node)
     for before, after in itertools.pairwise([START, *nodes, END]):
         graph.add_edge(before, after)
-    return graph.compile(name=name)
+    return graph.compile(name=name, checkpointer=checkpointer)
 
 
 def last_message(state: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,23 +91,11 @@ class Teams(ContractTeams):
     adapter = "langgraph"
     runs_at_once = True
 
-    def single(
-        self,
-        llm: ScriptedLLM,
-        *,
-        tools: Sequence[Tool] = (),
-        prompts: Mapping[str, str] | None = None,
-        streaming: bool = False,
-        max_calls: int = 100,
-    ) -> Any:
-        """One agent as the node of a graph."""
+    def single(self, llm, *, tools=(), prompts=None, streaming=False, max_calls=100) -> Any:
         solo = agent(llm, "solo", tools=[as_tool(one) for one in tools], prompts=prompts, streaming=streaming)
         return chain("single", solo=solo).with_config({"recursion_limit": 2 * max_calls + 10})
 
-    def pipeline(
-        self, llm: ScriptedLLM, *, tools: Sequence[Tool] = (lookup,), prompts: Mapping[str, str] | None = None
-    ) -> Any:
-        """Three agents, one after the other, on a common list of what they said."""
+    def pipeline(self, llm: ScriptedLLM, *, tools: Sequence[Tool] = (lookup,), prompts=None) -> Any:
         researcher = agent(llm, "researcher", tools=[as_tool(one) for one in tools], prompts=prompts)
         writer, reviewer = agent(llm, "writer", prompts=prompts), agent(llm, "reviewer", prompts=prompts)
         # The graphs of the agents give the whole conversation; the others are to see what each one said in the end.
@@ -126,7 +103,6 @@ class Teams(ContractTeams):
         return chain("pipeline", **{name: one | last_message for name, one in agents.items()})
 
     def handoff(self, llm: ScriptedLLM) -> Any:
-        """Triage's tool answers with a command to the graph around it."""
         graph = StateGraph(MessagesState)
         graph.add_node("triage", agent(llm, "triage", tools=[transfer_to_billing]), destinations=("billing", END))
         graph.add_node("billing", agent(llm, "billing"))
@@ -135,7 +111,6 @@ class Teams(ContractTeams):
         return graph.compile(name="handoff")
 
     def manager(self, llm: ScriptedLLM) -> Any:
-        """A node that asks a model where to go, and two workers."""
         model = chat_model(llm)
 
         def manager(state: MessagesState) -> Command[str]:
@@ -151,7 +126,6 @@ class Teams(ContractTeams):
         return graph.compile(name="manager")
 
     def parallel(self, llm: ScriptedLLM) -> Any:
-        """Two nodes in one super-step."""
         graph = StateGraph(MessagesState)
         for name in ("left", "right"):
             graph.add_node(name, agent(llm, name))
@@ -160,11 +134,9 @@ class Teams(ContractTeams):
         return graph.compile(name="parallel")
 
     def nested(self, llm: ScriptedLLM) -> Any:
-        """A graph as a node of another."""
         return chain("nested", inner=chain("inner", expert=agent(llm, "expert")), lead=agent(llm, "lead"))
 
     def custom_model(self, texts: Sequence[str]) -> Any:
-        """A node that calls a model class of its own."""
         model = EchoModel(texts=list(texts))
 
         def solo(state: MessagesState) -> dict[str, Any]:
@@ -179,13 +151,7 @@ class Teams(ContractTeams):
             interrupt("Is this right?")
             return {}
 
-        graph = StateGraph(MessagesState)
-        graph.add_node("solo", agent(llm, "solo"))
-        graph.add_node("ask", ask)
-        graph.add_edge(START, "solo")
-        graph.add_edge("solo", "ask")
-        graph.add_edge("ask", END)
-        return graph.compile(name="interrupting", checkpointer=InMemorySaver())
+        return chain("interrupting", checkpointer=InMemorySaver(), solo=agent(llm, "solo"), ask=ask)
 
     # --- running ---------------------------------------------------------------------------------------------------
     @staticmethod
@@ -194,19 +160,15 @@ class Teams(ContractTeams):
         return {"messages": [{"role": "user", "content": task}]}, config
 
     def run(self, team: Any, task: str) -> Any:
-        """``graph.invoke(...)``."""
         return team.invoke(*self._call(team, task))
 
     async def arun(self, team: Any, task: str) -> Any:
-        """``graph.ainvoke(...)``."""
         return await team.ainvoke(*self._call(team, task))
 
     def stream(self, team: Any, task: str) -> Iterator[Any]:
-        """``graph.stream(...)`` in its default mode."""
         return team.stream(*self._call(team, task))
 
     def astream(self, team: Any, task: str) -> AsyncIterator[Any]:
-        """``graph.astream(...)`` in its default mode."""
         return team.astream(*self._call(team, task))
 
     def tokens(self, team: Any, task: str) -> Iterator[Any]:

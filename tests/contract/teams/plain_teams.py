@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -22,16 +22,7 @@ Reply = dict[str, Any]
 class Agent:
     """An agent as a user might write it: asks its model, calls the tools that the reply names, and asks again."""
 
-    def __init__(
-        self,
-        llm: ScriptedLLM,
-        name: str,
-        *,
-        tools: Sequence[Tool] = (),
-        prompts: Mapping[str, str] | None = None,
-        streaming: bool = False,
-        max_calls: int = 100,
-    ) -> None:
+    def __init__(self, llm, name, *, tools: Sequence[Tool] = (), prompts=None, streaming=False, max_calls=100) -> None:
         self.name = name
         self.told = {**PROMPTS, **(prompts or {})}[name]
         self.max_calls = max_calls
@@ -76,13 +67,9 @@ class Agent:
             for call in message.tool_calls or ()
         ]
         return {
-            "role": "assistant",
-            "content": message.content or "",
-            "tool_calls": calls,
-            "usage": done.usage.model_dump(),
-            "finish_reason": done.choices[0].finish_reason,
-            "model": done.model,
-        }
+            "role": "assistant", "content": message.content or "", "tool_calls": calls,
+            "usage": done.usage.model_dump(), "finish_reason": done.choices[0].finish_reason, "model": done.model,
+        }  # fmt: skip
 
     def _call(self, call: Reply) -> Reply:
         function = call["function"]
@@ -101,23 +88,11 @@ class Teams(ContractTeams):
     tested_elsewhere = frozenset({Capability.ASYNC, Capability.STREAM})  # tests/unit/adapters/test_plain.py
     tools_know_their_call = False  # a function is not told which call of the model it carries out
 
-    def single(
-        self,
-        llm: ScriptedLLM,
-        *,
-        tools: Sequence[Tool] = (),
-        prompts: Mapping[str, str] | None = None,
-        streaming: bool = False,
-        max_calls: int = 100,
-    ) -> PlainTeam:
-        """One agent."""
+    def single(self, llm, *, tools=(), prompts=None, streaming=False, max_calls=100) -> PlainTeam:
         solo = Agent(llm, "solo", tools=tools, prompts=prompts, streaming=streaming, max_calls=max_calls)
         return PlainTeam(lambda task: solo.turn(task), "single")
 
-    def pipeline(
-        self, llm: ScriptedLLM, *, tools: Sequence[Tool] = (lookup,), prompts: Mapping[str, str] | None = None
-    ) -> PlainTeam:
-        """Three agents; each is shown what was said before it."""
+    def pipeline(self, llm: ScriptedLLM, *, tools: Sequence[Tool] = (lookup,), prompts=None) -> PlainTeam:
         researcher = Agent(llm, "researcher", tools=tools, prompts=prompts)
         others = [Agent(llm, name, prompts=prompts) for name in ("writer", "reviewer")]
 
@@ -130,8 +105,6 @@ class Teams(ContractTeams):
         return PlainTeam(run, "pipeline")
 
     def handoff(self, llm: ScriptedLLM) -> PlainTeam:
-        """Triage's tool says who takes over."""
-
         def transfer_to_billing() -> str:
             """Hand the question over to billing."""
             hand_off("billing")
@@ -154,7 +127,6 @@ class Teams(ContractTeams):
         return PlainTeam(run, "handoff")
 
     def manager(self, llm: ScriptedLLM) -> PlainTeam:
-        """A turn that asks a model who is to answer."""
         chief = Agent(llm, "manager")
         workers = {name: Agent(llm, name) for name in ("alpha", "beta")}
 
@@ -167,7 +139,6 @@ class Teams(ContractTeams):
         return PlainTeam(lambda task: workers[turn(task)].turn(task), "manager")
 
     def parallel(self, llm: ScriptedLLM) -> PlainTeam:
-        """Two threads."""
         agents = [Agent(llm, name) for name in ("left", "right")]
 
         def run(task: str) -> str:
@@ -178,7 +149,6 @@ class Teams(ContractTeams):
         return PlainTeam(run, "parallel")
 
     def nested(self, llm: ScriptedLLM) -> PlainTeam:
-        """A function that calls another."""
         expert, lead = Agent(llm, "expert"), Agent(llm, "lead")
 
         def inner(task: str) -> str:
@@ -187,7 +157,6 @@ class Teams(ContractTeams):
         return PlainTeam(lambda task: lead.turn(task, inner(task)), "nested")
 
     def custom_model(self, texts: Sequence[str]) -> PlainTeam:
-        """A model that is a function."""
         left = list(texts)
 
         @model(name="own")
@@ -197,15 +166,12 @@ class Teams(ContractTeams):
         return PlainTeam(agent(name="solo")(lambda task: ask(task)), "single")
 
     def run(self, team: Any, task: str) -> Any:
-        """Call the function."""
         return team.run(task)
 
     def plain(self, result: Any) -> Any:
-        """The function's value."""
         return result
 
     def parts(self, team: Any) -> Sequence[Any]:
-        """The team is a single function."""
         return [openai.OpenAI]
 
 

@@ -1,7 +1,5 @@
 """Small teams of each framework that answer without a model or a network, and count how often they were really run."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Protocol

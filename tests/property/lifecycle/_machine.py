@@ -1,7 +1,5 @@
 """What a program may do with hooked teams, in any order, and what must hold after each thing that it did."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import sys

@@ -1,7 +1,5 @@
 """Hooked teams are used in any order: hypothesis looks for one after which something is left, lost or doubled."""
 
-from __future__ import annotations
-
 import gc
 
 import pytest
@@ -19,13 +17,9 @@ def run_steps(name: str, steps: int) -> None:
     """Run programs with fixed seeds until they have made ``steps`` steps."""
     machine = machine_of(KINDS[name])
     limits = settings(
-        max_examples=max(1, min(20, steps // _LENGTH)),
-        stateful_step_count=_LENGTH,
-        deadline=None,
-        database=None,
-        print_blob=True,
-        suppress_health_check=list(HealthCheck),
-    )
+        max_examples=max(1, min(20, steps // _LENGTH)), stateful_step_count=_LENGTH, deadline=None, database=None,
+        print_blob=True, suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
     gc.collect()
     gc.freeze()  # the frameworks' own objects, so that collecting the forgotten teams takes no time
     batch = 0

@@ -17,11 +17,9 @@ from tracer_hooks_models.agent_head import AgentScores, FaultModel, LinearAgentH
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
-_FITTING, _SUMS = importlib.import_module("_agent_head_fit"), importlib.import_module("_agent_head_fit")
+FITTING = importlib.import_module("_agent_head_fit")
 sys.path.remove(str(BENCHMARKS))
-AgentFitOptions, example_of = _FITTING.AgentFitOptions, _FITTING.example_of
-best_threshold, fit_any_team, fit_head = _FITTING.best_threshold, _FITTING.fit_any_team, _FITTING.fit_head
-Sums, pooled, ridge = _SUMS.Sums, _SUMS.pooled, _SUMS.ridge
+example_of, fit_head = FITTING.example_of, FITTING.fit_head
 
 GOOD = "The sum of 12 and 30 is 42, as the table shows. I checked it with the formula."
 BAD = "I assume that the value is probably 77. Let us pretend the data says so, no need to look."
@@ -30,7 +28,7 @@ TEAMS = {
     "trio": ("writer", "editor", "checker"),
     "crew": ("Alpha", "Beta", "Gamma", "Delta"),
 }
-OPTIONS = AgentFitOptions(words=20)
+OPTIONS = FITTING.AgentFitOptions(words=20)
 
 
 def run(*turns: tuple[str, str]) -> Trajectory:
@@ -102,11 +100,15 @@ class TestRows:
         trajectory = run(("a", "guess guess guess"), ("b", "nothing"))
         found = rows_of(features_of(trajectory), trajectory).matrix(("word: guess", "word: never"))
         assert found == pytest.approx(np.array([[np.log(4), 0], [0, 0]]))
-
-    def test_a_column_that_no_feature_gives_is_an_error(self) -> None:
-        trajectory = run(("a", "x"))
         with pytest.raises(AttributionError, match="no such: feature"):
             rows_of(features_of(trajectory), trajectory).matrix(("mean: no such: feature",))
+
+    def test_columns_against_the_run_sum_to_nothing_over_its_agents(self) -> None:
+        trajectory = run(("a", "x"), ("b", "y z w v" * 90))
+        model = LinearScores(("level: shape: log length",), np.ones((1, 1)), np.zeros(1), against_run=True)
+        found = model.matrix(rows_of(features_of(trajectory), trajectory))
+        assert found.sum() == pytest.approx(0, abs=1e-9)
+        assert found[1, 0] > 0.5
 
 
 class TestLabels:
@@ -122,17 +124,15 @@ class TestLabels:
         example = example_of(one, kind="k")
         assert example.labelled == 2
         assert example.pairs.sum() == 1
-
-    def test_a_fault_without_a_mode_is_a_fault(self) -> None:
         example = example_of(labeled(run(("a", BAD), ("b", GOOD)), ("a", None)), kind="k")
-        assert example.at_fault.tolist() == [True, False]
+        assert example.at_fault.tolist() == [True, False], "a fault without a mode is a fault"
         assert not example.pairs.any()
 
 
 class TestFit:
     @pytest.mark.parametrize("unseen", TEAMS)
     def test_it_finds_the_faulty_agent_of_a_team_it_has_not_seen(self, unseen) -> None:
-        model = fit_any_team(examples(*(kind for kind in TEAMS if kind != unseen)), OPTIONS)
+        model = FITTING.fit_any_team(examples(*(kind for kind in TEAMS if kind != unseen)), OPTIONS)
         head = LinearAgentHead(model)
         for faulty in TEAMS[unseen]:
             trajectory = told(TEAMS[unseen], faulty, 50)
@@ -160,10 +160,10 @@ class TestFit:
     def test_the_threshold_is_the_best_one(self) -> None:
         odds = np.array([[3.0, 1.0], [2.0, 0.0]])
         gold = np.array([[True, False], [True, False]])
-        assert best_threshold(odds, gold, 2) == 2.0
-        assert best_threshold(odds, np.array([[True, True], [False, False]]), 2) == 1.0
+        assert FITTING.best_threshold(odds, gold, 2) == 2.0
+        assert FITTING.best_threshold(odds, np.array([[True, True], [False, False]]), 2) == 1.0
         # three labels of silent agents make it worth naming no more than before: 2·1/(1+4) beats 2·1/(2+4)
-        assert best_threshold(odds, np.array([[True, False], [False, False]]), 4) == 3.0
+        assert FITTING.best_threshold(odds, np.array([[True, False], [False, False]]), 4) == 3.0
 
 
 class TestSums:
@@ -171,14 +171,12 @@ class TestSums:
         chance = np.random.default_rng(0)
         x = chance.normal(size=(60, 3)).astype(np.float32)
         y = (x @ np.array([[1.0], [-2.0], [0.0]]) + 0.5).astype(float)
-        parts = [Sums.of(x[:20], y[:20]), Sums.of(x[20:], y[20:])]
-        assert ridge(pooled(parts), 1e-9).ravel() == pytest.approx([1, -2, 0, 0.5], abs=1e-3)
-
-    def test_groups_can_count_the_same_whatever_their_size(self) -> None:
+        parts = [FITTING.Sums.of(x[:20], y[:20]), FITTING.Sums.of(x[20:], y[20:])]
+        assert FITTING.ridge(FITTING.pooled(parts), 1e-9).ravel() == pytest.approx([1, -2, 0, 0.5], abs=1e-3)
         big, small = np.ones((90, 1), dtype=np.float32), np.zeros((10, 1), dtype=np.float32)
-        parts = [Sums.of(big, np.ones((90, 1))), Sums.of(small, np.zeros((10, 1)))]
-        assert pooled(parts).y[0] == pytest.approx(0.9)
-        assert pooled(parts, equal=True).y[0] == pytest.approx(0.5)
+        parts = [FITTING.Sums.of(big, np.ones((90, 1))), FITTING.Sums.of(small, np.zeros((10, 1)))]
+        assert FITTING.pooled(parts).y[0] == pytest.approx(0.9)
+        assert FITTING.pooled(parts, equal=True).y[0] == pytest.approx(0.5), "groups count the same whatever their size"
 
 
 class TestHead:
@@ -188,6 +186,12 @@ class TestHead:
         assert set(scores.agents) == set(TEAMS["crew"])
         assert set(scores.modes) == {(name, mode) for name in TEAMS["crew"] for mode in ErrorMode}
         assert {fault.agent for fault in head.faults(scores)} <= set(TEAMS["crew"])
+        terms = [value for _, value in scores.contributions["Beta"]]
+        assert terms, "what speaks against an agent is named"
+        assert terms == sorted(terms, reverse=True)
+        nobody = run(("user", "Hello?"))
+        scores = head.score(features_of(nobody), nobody)
+        assert (scores.agents, scores.modes, head.faults(scores)) == ({}, {}, ())
 
     def test_a_roster_in_another_case_is_known_and_another_roster_is_not(self, head: LinearAgentHead) -> None:
         known, other = told(("PLANNER", "Solver"), "Solver"), told(("planner", "solver", "helper"), "solver")
@@ -201,24 +205,9 @@ class TestHead:
         named = [(fault.agent, fault.error_mode) for fault in head.faults(scores)]
         assert named == [("a", ErrorMode.FM_1_2), ("a", ErrorMode.FM_1_1), ("b", None)]
         assert head.faults(scores)[0].score == pytest.approx(0.7109, abs=1e-4)
-
-    def test_somebody_is_named_when_nothing_passes_a_threshold(self) -> None:
         head = LinearAgentHead(FaultModel(LinearScores((), np.zeros((0, 15)), np.zeros(15)), 9.0, agent_threshold=9.0))
-        modes = {("a", ErrorMode.FM_1_1): -3.0, ("b", ErrorMode.FM_2_1): -1.0}
-        scores = AgentScores(agents={"a": 0.0, "b": -1.0}, modes=modes, contributions={})
-        assert [(fault.agent, fault.error_mode) for fault in head.faults(scores)] == [("b", ErrorMode.FM_2_1)]
-
-    def test_what_speaks_against_an_agent_is_named(self, head: LinearAgentHead) -> None:
-        trajectory = told(TEAMS["crew"], "Beta")
-        table = features_of(trajectory)
-        terms = head.score(table, trajectory).contributions["Beta"]
-        assert terms
-        assert [value for _, value in terms] == sorted((value for _, value in terms), reverse=True)
-
-    def test_a_trajectory_without_agents_has_no_scores(self, head: LinearAgentHead) -> None:
-        trajectory = run(("user", "Hello?"))
-        scores = head.score(features_of(trajectory), trajectory)
-        assert (scores.agents, scores.modes, head.faults(scores)) == ({}, {}, ())
+        named = [(fault.agent, fault.error_mode) for fault in head.faults(scores)]
+        assert named == [("a", ErrorMode.FM_1_2)], "somebody is named when nothing passes a threshold"
 
     def test_json_keeps_the_scores(self, head: LinearAgentHead) -> None:
         again = LinearAgentHead.from_json(json.loads(json.dumps(head.to_json())))
@@ -233,13 +222,6 @@ class TestHead:
     def test_other_json_is_an_error_that_says_what_to_do(self, broken) -> None:
         with pytest.raises(AttributionError, match="--write-weights"):
             LinearAgentHead.from_json(broken)
-
-    def test_columns_against_the_run_sum_to_nothing_over_its_agents(self) -> None:
-        trajectory = run(("a", "x"), ("b", "y z w v" * 90))
-        model = LinearScores(("level: shape: log length",), np.ones((1, 1)), np.zeros(1), against_run=True)
-        found = model.matrix(rows_of(features_of(trajectory), trajectory))
-        assert found.sum() == pytest.approx(0, abs=1e-9)
-        assert found[1, 0] > 0.5
 
 
 class TestShipped:
@@ -256,8 +238,7 @@ class TestShipped:
         assert sum(provenance["trajectories"].values()) > 2000
 
     @pytest.mark.parametrize(
-        ("names", "team"),
-        [(("Assistant1", "Assistant2", "Assistant3"), "debate"), (("Ada", "Grace", "Alan"), None)],
+        ("names", "team"), [(("Assistant1", "Assistant2", "Assistant3"), "debate"), (("Ada", "Grace", "Alan"), None)]
     )
     def test_the_one_who_disagrees_with_all_others_is_suspected_most(self, text: str, names, team) -> None:
         head = LinearAgentHead.from_json(json.loads(text))

@@ -1,7 +1,5 @@
 """The audit of diagnoses: true claims pass, false ones are found, and what it cannot read is counted apart."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from fractions import Fraction
@@ -68,51 +66,28 @@ def diagnosis(*evidence: Evidence, confidence: float = 0.2) -> Attribution:
     return Attribution(run_id="r", agent=agent, step=2, confidence=confidence, candidates=candidates, evidence=evidence)
 
 
+FIRST = "is the first of the team to say '430 EUR'; it stands in the rejected answer."
+RETURNED = "'scout' says '210', but 'prices' returned '{}' in step 0."
+NEW = "'accountant' is the first to say '{}'; nothing before it in the run gives this value."
+LEFT_OUT = "'writer' leaves out '{}', which step 1 lists with the others."
+AFTER = "After the code that 'accountant' writes here, '{}' reports an error in step {}: 'NameError: no name'."
+PLACE = "Its place in the run speaks for it: it is the team's {} act after the task was given"
 TRUE_AND_FALSE = [
     (2, "3 * 120 EUR + 2 * 55 EUR is 470 EUR, not 430 EUR.", "3 * 120 EUR + 2 * 55 EUR is 480 EUR, not 430 EUR."),
-    (
-        1,
-        "'scout' says '210', but 'prices' returned '120' in step 0.",
-        "'scout' says '210', but 'prices' returned '121' in step 0.",
-    ),
-    (
-        1,
-        "'scout' says '210', but 'prices' returned '120' in step 0.",
-        "'scout' says '210', but 'prices' returned '55' in step 0.",
-    ),
-    (
-        2,
-        "'accountant' is the first to say '430 EUR'; nothing before it in the run gives this value.",
-        "'accountant' is the first to say '120 EUR'; nothing before it in the run gives this value.",
-    ),
-    (
-        4,
-        "'writer' leaves out 'taxes', which step 1 lists with the others.",
-        "'writer' leaves out 'tips', which step 1 lists with the others.",
-    ),
+    (1, RETURNED.format(120), RETURNED.format(121)),
+    (1, RETURNED.format(120), RETURNED.format(55)),
+    (2, NEW.format("430 EUR"), NEW.format("120 EUR")),
+    (4, LEFT_OUT.format("taxes"), LEFT_OUT.format("tips")),
     (2, "'accountant' works '430 EUR' out here.", "'accountant' works '431 EUR' out here."),
     (2, "It hedges: 'might'.", "It hedges: 'perhaps'."),
-    (
-        2,
-        "This is the first step of the run that contains code.",
-        "This is the last step of the run that contains code. It calls 'prices'.",
-    ),
-    (
-        2,
-        "After the code that 'accountant' writes here, 'Computer_terminal' reports an error in step 3: "
-        "'NameError: no name'.",
-        "After the code that 'accountant' writes here, 'writer' reports an error in step 4: 'NameError: no name'.",
-    ),
+    (2, "This is the first step of the run that contains code.",
+     "This is the last step of the run that contains code. It calls 'prices'."),
+    (2, AFTER.format("Computer_terminal", 3), AFTER.format("writer", 4)),
     (2, "It was shown what step 1 says.", "It was shown what step 0 says."),
     (4, "It repeats 430 of step 2.", "It repeats 470 of step 2."),
-    (
-        0,
-        "Its place in the run speaks for it: it is the team's first act after the task was given, and it says what "
-        "comes next ('I will').",
-        "Its place in the run speaks for it: it is the team's second act after the task was given.",
-    ),
+    (0, PLACE.format("first") + ", and it says what comes next ('I will').", PLACE.format("second") + "."),
     (0, "It calls 'prices'.", "The tool 'prices' that it calls fails."),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("step", "true", "false"), TRUE_AND_FALSE)
@@ -121,35 +96,28 @@ def test_true_claims_pass_and_false_ones_are_found(step, true, false) -> None:
     assert verdict(step, false) in (Verdict.FALSE, Verdict.UNCHECKED)
 
 
-def test_who_was_first_is_looked_up() -> None:
-    claim = "{!r} is the first of the team to say '430 EUR'; it stands in the rejected answer."
-    assert verdict(2, claim.format("accountant")) is Verdict.TRUE
-    assert verdict(4, claim.format("writer")) is Verdict.FALSE
-
-
-def test_a_sentence_of_no_known_form_is_not_checked() -> None:
-    assert verdict(2, "The moon is full.") is Verdict.UNCHECKED
-
-
-def test_each_of_several_sentences_is_checked() -> None:
-    assert verdict(2, "It hedges: 'might'. It hedges: 'perhaps'.") is Verdict.FALSE
-
-
 @pytest.mark.parametrize("quote", ["430 USD", "```", "= ", "```python"])
 def test_a_quote_stands_in_the_step_and_can_be_read(quote: str) -> None:
     expected = Verdict.FALSE
     assert verdict(2, "It hedges: 'might'.", quote) is expected
     assert verdict(2, "It hedges: 'might'.", "It might be less.") is Verdict.TRUE
-
-
-def test_the_same_quote_twice_is_a_fault() -> None:
     twice = [Evidence(step=2, why="It hedges: 'might'.", quote="It might be less.")] * 2
     assert [one.fault for one in audit(RUN, diagnosis(*twice)) if one.fault] == ["the same quote twice"]
 
 
-def test_internal_names_are_a_fault() -> None:
+@pytest.mark.parametrize(
+    ("step", "why", "expected"),
+    [
+        (2, "The moon is full.", Verdict.UNCHECKED),
+        (2, "It hedges: 'might'. It hedges: 'perhaps'.", Verdict.FALSE),
+        (2, f"'accountant' {FIRST}", Verdict.TRUE),
+        (4, f"'writer' {FIRST}", Verdict.FALSE),
+    ],
+)
+def test_sentences_are_judged_one_by_one(step: int, why: str, expected: object) -> None:
+    assert verdict(step, why) is expected
     told = Evidence(step=2, why="It calls language: hedges (+0.45 log-odds).")
-    assert any(one.verdict is not Verdict.TRUE for one in audit(RUN, diagnosis(told)))
+    assert any(one.verdict is not Verdict.TRUE for one in audit(RUN, diagnosis(told))), "an internal name"
 
 
 @pytest.mark.parametrize("advice", ["Have 'stranger' count again.", "If it is step 1: Have 'accountant' count again."])
@@ -186,30 +154,20 @@ PLANNED = Trajectory(
 )
 
 
+ASKED = "'planner' asks for '(4 * 6) + (3)'"
+WORKED_OUT = ASKED + ", and that gives the rejected answer, 27; '{}' works it out without an error in step 1."
+
+
 @pytest.mark.parametrize(
-    ("step", "true", "false"),
+    ("step", "claim", "true", "false"),
     [
-        (
-            0,
-            "'planner' asks for '(4 * 6) + (3)', and that gives the rejected answer, 27.",
-            "'planner' asks for '(4 * 6) + (3)', and that gives the rejected answer, 28.",
-        ),
-        (
-            0,
-            "'planner' asks for '(4 * 6) + (3)', and that gives the rejected answer, 27; "
-            "'solver' works it out without an error in step 1.",
-            "'planner' asks for '(4 * 6) + (3)', and that gives the rejected answer, 27; "
-            "'checker' works it out without an error in step 1.",
-        ),
-        (1, "It says 27, which is what step 0 asks for.", "It says 24, which is what step 0 asks for."),
-        (
-            1,
-            "'planner' asks for '(4 * 6) + (3)' in step 0; 'solver' works out '24' instead.",
-            "'planner' asks for '(4 * 6) + (3)' in step 0; 'solver' works out '24 + 3' instead.",
-        ),
+        (0, ASKED + ", and that gives the rejected answer, {}.", "27", "28"),
+        (0, WORKED_OUT, "solver", "checker"),
+        (1, "It says {}, which is what step 0 asks for.", "27", "24"),
+        (1, ASKED + " in step 0; 'solver' works out '{}' instead.", "24", "24 + 3"),
     ],
 )
-def test_claims_of_planned_calculations(step, true, false) -> None:
+def test_claims_of_planned_calculations(step, claim, true, false) -> None:
     def worst(why):
         answer = Attribution(
             run_id="planned",
@@ -221,5 +179,5 @@ def test_claims_of_planned_calculations(step, true, false) -> None:
         )
         return {one.verdict for one in audit(PLANNED, answer)}
 
-    assert worst(true) == {Verdict.TRUE}
-    assert Verdict.FALSE in worst(false)
+    assert worst(claim.format(true)) == {Verdict.TRUE}
+    assert Verdict.FALSE in worst(claim.format(false))

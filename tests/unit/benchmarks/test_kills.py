@@ -1,7 +1,5 @@
 """The kills of the benchmark, a few of each kind; and that it would see a loss."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

@@ -1,9 +1,5 @@
 """The local engine gives what the model alone would give, to many requests at once, in OpenAI's form."""
 
-from __future__ import annotations
-
-import http.client
-import importlib
 import json
 import random
 import signal
@@ -11,25 +7,16 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 WEATHER = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
-
-
-@pytest.fixture(scope="module")
-def load() -> Iterator[Any]:
-    """Import a module that lies beside the command."""
-    sys.path.insert(0, str(BENCHMARKS))
-    yield importlib.import_module
-    sys.path.remove(str(BENCHMARKS))
 
 
 def tiny_tokenizer() -> Any:
@@ -46,18 +33,9 @@ def tiny_tokenizer() -> Any:
 def tiny_network(family: str) -> Any:
     torch.manual_seed(0)
     config = transformers.AutoConfig.for_model(
-        family,
-        vocab_size=260,
-        hidden_size=64,
-        intermediate_size=96,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        initializer_range=0.3,
-        eos_token_id=258,
-        bos_token_id=None,
-        pad_token_id=None,
-    )
+        family, vocab_size=260, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, initializer_range=0.3, eos_token_id=258, bos_token_id=None, pad_token_id=None,
+    )  # fmt: skip
     return transformers.AutoModelForCausalLM.from_config(config).eval()
 
 
@@ -100,17 +78,11 @@ def test_requests_of_different_lengths_get_what_generate_gives(load: Any, pair: 
         assert ticket.failure is None
         assert (out, ticket.reason) == (greedy(network, prompt, 12), "length")
     assert [ticket.cached for ticket, _ in tickets][-2:] == [29, 29]
-
-
-def test_growing_conversation_reads_only_what_is_new(load: Any, pair: Any) -> None:
-    network, engine = pair
-    prompt = [random.Random(2).randrange(256) for _ in range(40)]
-    ticket, out = start(load, engine, prompt)
-    assert ticket.done.wait(60)
-    longer = [*prompt, *out, 7, 8, 9]
+    said = tickets[0][1]
+    longer = [*prompts[0], *said, 7, 8, 9]
     again, more = start(load, engine, longer)
     assert again.done.wait(60)
-    assert again.cached == len(prompt) + len(out) - 1
+    assert again.cached == len(prompts[0]) + len(said) - 1, "of a conversation that grows only what is new is read"
     assert more == greedy(network, longer, 12)
 
 
@@ -134,11 +106,11 @@ def test_nucleus_draws_only_its_tokens_in_proportion(load: Any) -> None:
 
 
 def test_eight_bits_are_near_the_full_product(load: Any) -> None:
+    if "onednn" not in torch.backends.quantized.supported_engines:
+        pytest.skip("this build of torch has no oneDNN quantisation")
     torch.manual_seed(0)
     rows, weight, bias = torch.randn(5, 64), torch.randn(32, 64), torch.randn(32)
     exact = rows @ weight.T + bias
-    if "onednn" not in torch.backends.quantized.supported_engines:
-        pytest.skip("this build of torch has no oneDNN quantisation")
     found = load("_engine_network").linear(weight, bias, "int8")(rows)
     assert float((found - exact).norm() / exact.norm()) < 0.03
 
@@ -191,24 +163,10 @@ def port(load: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     sys.setswitchinterval(interval)
 
 
-@pytest.fixture
-def process_settings() -> Iterator[None]:
-    """Put back what the command sets for the whole process."""
-    interval, numbers = sys.getswitchinterval(), (signal.SIGTERM, signal.SIGINT)
-    handlers = [signal.getsignal(number) for number in numbers]
-    yield
-    for number, handler in zip(numbers, handlers, strict=True):
-        signal.signal(number, handler)
-    sys.setswitchinterval(interval)
-
-
 def ask(port: int, body: Any, path: str = "/v1/chat/completions") -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    connection.request("GET" if body is None else "POST", path, body=None if body is None else json.dumps(body))
-    response = connection.getresponse()
-    text = response.read().decode()
-    connection.close()
-    return response.status, text
+    url = f"http://127.0.0.1:{port}{path}"
+    response = httpx.get(url, timeout=60) if body is None else httpx.post(url, json=body, timeout=60)
+    return response.status_code, response.text
 
 
 def chat(text: str, **more: Any) -> dict[str, Any]:
@@ -273,15 +231,14 @@ def test_refusals_have_the_shape_of_openai(port: int, body: Any, param: str | No
     assert error["message"]
 
 
-@pytest.mark.usefixtures("process_settings")
-def test_idle_server_stops_by_itself(load: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_idle_server_stops_by_itself_and_a_missing_model_is_named(load, tmp_path, monkeypatch, capsys) -> None:
+    # What the command sets for the whole process.
+    monkeypatch.setattr(sys, "setswitchinterval", lambda seconds: None)
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
+    assert load("local_engine").main([str(tmp_path / "none")]) == 2
+    assert "expected a folder" in capsys.readouterr().err
     tiny_network("llama").save_pretrained(tmp_path)
     tiny_tokenizer().save_pretrained(tmp_path)
     sizes = ["--slots", "2", "--kept", "2", "--max-context", "64"]
     assert load("local_engine").main([str(tmp_path), "--port", "0", "--idle-stop", "0.05", *sizes]) == 0
     assert "http://127.0.0.1:" in capsys.readouterr().out
-
-
-def test_missing_model_is_named(load: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert load("local_engine").main([str(tmp_path / "none")]) == 2
-    assert "expected a folder" in capsys.readouterr().err

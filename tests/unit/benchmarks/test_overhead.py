@@ -1,8 +1,3 @@
-"""The overhead benchmark runs, and its statistics are right."""
-
-from __future__ import annotations
-
-import importlib
 import json
 import subprocess
 import sys
@@ -12,25 +7,14 @@ from typing import Any
 
 import pytest
 
-BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
+from .conftest import BENCHMARKS
 
-
-@pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Import a module that lies beside the benchmark's script."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-
-    def importing(name: str) -> ModuleType:
-        pytest.importorskip("psutil")
-        return importlib.import_module(name)
-
-    return importing
+pytest.importorskip("psutil")
 
 
 @pytest.mark.slow
 def test_quick_run_measures_ours_and_says_which_peers_are_missing(tmp_path: Path) -> None:
     pytest.importorskip("autogen_agentchat")
-    pytest.importorskip("psutil")
     result = tmp_path / "overhead.json"
     arguments = ["--quick", "--framework", "autogen", "--pairs", "2", "--memory-runs", "8", "--json", str(result)]
     done = subprocess.run(
@@ -63,19 +47,14 @@ def test_added_share_is_taken_pair_by_pair_since_the_machine_changes_its_speed(l
     assert (row["bare_ms"], row["added_ms"], row["added_percent"], row["us_per_span"]) == (10.0, 2.0, 20.0, 500)
     assert row["added_ms_95"] == [2.0, 4.0]
     assert row["added_percent_95"] == [20.0, 20.0]
-
-
-def test_one_slow_run_does_not_move_the_result(load: Any) -> None:
     row = load("_overhead_report").summarise([10.0] * 9, [11.0] * 8 + [500.0], spans=1)
-    assert (row["added_ms"], row["added_percent"]) == (1.0, 10.0)
-
-
-def test_interval_is_wider_where_the_pairs_disagree(load: Any) -> None:
-    summarise = load("_overhead_report").summarise
-    bare = [10.0] * 40
-    steady = summarise(bare, [11.0 + 0.01 * (i % 3) for i in range(40)], 1)["added_ms_95"]
-    noisy = summarise(bare, [11.0 + 2.0 * (i % 3) for i in range(40)], 1)["added_ms_95"]
-    assert steady[1] - steady[0] < noisy[1] - noisy[0]
+    assert (row["added_ms"], row["added_percent"]) == (1.0, 10.0), "one slow run does not move the result"
+    apart = []
+    for noise in (0.01, 2.0):
+        slower = [11.0 + noise * (i % 3) for i in range(40)]
+        low, high = load("_overhead_report").summarise([10.0] * 40, slower, 1)["added_ms_95"]
+        apart.append(high - low)
+    assert apart[0] < apart[1], "the interval is wider where the pairs disagree"
 
 
 def test_census_counts_the_bytes_of_spans_and_of_their_events(load: Any) -> None:

@@ -1,17 +1,11 @@
 """The experiments on repairs go on where they stopped, keep what they promise of each arm, and count rightly."""
 
-from __future__ import annotations
-
-import importlib
 import json
 import lzma
 import random
-import sys
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -20,21 +14,8 @@ from tracer_hooks.endpoint import Endpoint
 from tracer_hooks_lab.suites import run_python
 from tracer_hooks_lab.teams import plain
 
-BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
+USAGE = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
 PLACE = Endpoint(base_url="http://127.0.0.1:1/v1", model="scripted")
-
-
-@pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Import a module that lies beside the benchmark's script."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-
-    def importing(name: str) -> ModuleType:
-        return importlib.import_module(name)
-
-    yield importing
-    for name in [name for name in sys.modules if name.startswith("_self_correction")]:
-        del sys.modules[name]
 
 
 class Model:
@@ -47,7 +28,7 @@ class Model:
     def complete(self, messages: Any, tools: Any = ()) -> dict[str, Any]:
         self.seen.append([dict(one) for one in messages])
         told, shown = messages[0]["content"], messages[1]["content"]
-        return {"role": "assistant", "content": self._said(told, shown), "usage": self._usage(shown)}
+        return {"role": "assistant", "content": self._said(told, shown), "usage": USAGE}
 
     def _said(self, told: str, shown: str) -> str:
         if "You are the planner" in told:
@@ -56,9 +37,6 @@ class Model:
         if "You are the solver" in told:
             return "6 * 7 = 42" if "6 * 7" in shown else "1 + 1 = 2"
         return "ANSWER: 42" if "= 42" in shown else "ANSWER: 2"
-
-    def _usage(self, shown: str) -> dict[str, int]:
-        return {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
 
 
 @pytest.fixture
@@ -90,24 +68,17 @@ def run_all(load: Any, path: Path, wanted: int = 2, workers: int = 1) -> Any:
     return journal
 
 
-def test_a_second_start_asks_for_nothing_that_was_run(load: Any, model: Model, tmp_path: Path) -> None:
-    first = run_all(load, tmp_path / "journal.jsonl")
-    assert len(first.failures("word_sums")) == 2
-    asked, text = len(model.seen), (tmp_path / "journal.jsonl").read_text()
-    again = run_all(load, tmp_path / "journal.jsonl")
-    assert len(model.seen) == asked
-    assert (tmp_path / "journal.jsonl").read_text() == text
-    assert again.trials == first.trials
-
-
-def test_a_line_that_a_crash_cut_off_is_run_again(load: Any, model: Model, tmp_path: Path) -> None:
+def test_a_second_start_asks_for_nothing_but_what_a_crash_cut_off(load: Any, model: Model, tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    whole = run_all(load, path)
-    lines = path.read_text().splitlines()
+    first = run_all(load, path)
+    assert len(first.failures("word_sums")) == 2
+    asked, text = len(model.seen), path.read_text()
+    again = run_all(load, path)
+    assert (len(model.seen), path.read_text(), again.trials) == (asked, text, first.trials)
+    lines = text.splitlines()
     path.write_text("\n".join(lines[:-1]) + "\n" + lines[-1][:20])
     mended = run_all(load, path)
-    assert set(mended.trials) == set(whole.trials)
-    assert mended.finished == whole.finished
+    assert (set(mended.trials), mended.finished) == (set(first.trials), first.finished)
     assert all(json.loads(line) for line in path.read_text().splitlines() if line != lines[-1][:20])
 
 
@@ -137,9 +108,8 @@ def test_a_resumed_run_asks_only_from_its_step_on(load: Any, model: Model, tmp_p
 
 
 def test_a_retry_asks_word_for_word_what_the_recorded_run_asked(load: Any, model: Model) -> None:
-    teams, run = load("_self_correction_tasks"), load("_self_correction_run")
-    one = experiment(load)
-    run.first_attempt(one, one.tasks[0], 0)
+    teams, one = load("_self_correction_tasks"), experiment(load)
+    load("_self_correction_run").first_attempt(one, one.tasks[0], 0)
     recorded = list(model.seen)
     model._plans = 0
     model.seen.clear()
@@ -172,26 +142,26 @@ def test_feedback_reaches_whom_it_is_for_and_never_tells_the_answer(load: Any, m
     ],
 )
 def test_the_first_wrong_step_is_found_by_arithmetic(load: Any, turns: tuple[str, ...], step: int) -> None:
-    tasks, teams = load("_self_correction_tasks"), load("_self_correction_tasks")
+    tasks = load("_self_correction_tasks")
     task = tasks.SuiteTask(id="one", text="6 boxes of 7 pens", reference="42")
-    said = [teams.Turn(agent, text) for agent, text in zip(("planner", "solver", "checker"), turns, strict=True)]
+    said = [tasks.Turn(agent, text) for agent, text in zip(("planner", "solver", "checker"), turns, strict=True)]
     assert tasks.decisive_step("word_sums", task, said) == step
 
 
-def test_feedback_on_code_hides_what_was_expected(load: Any) -> None:
+def test_feedback_on_code_hides_what_was_expected_and_the_tasks_can_be_solved(load: Any) -> None:
     tasks = load("_self_correction_tasks")
-    task = tasks.SuiteTask(
-        id="double",
-        suite="code",
-        text="Double",
-        data={"function": "f", "tests": ["assert f(2) == 4", "assert f(7) == 14"]},
-    )
+    data = {"function": "f", "tests": ["assert f(2) == 4", "assert f(7) == 14"]}
+    task = tasks.SuiteTask(id="double", suite="code", text="Double", data=data)
     said = tasks.judge("code", task, "```python\ndef f(x):\n    return x * x\n```")
-    assert not said.passed
-    assert said.score == 0.5
+    assert (said.passed, said.score) == (False, 0.5)
     assert "f(7) == [hidden]" in said.feedback
     assert "49" in said.feedback
     assert "14" not in said.feedback
+    converted = tasks.human_eval_tasks()
+    assert len(converted) == 155
+    for task in converted[::31]:
+        assert run_python(str(task.reference), tests=[str(test) for test in task.data["tests"]]).passed
+    assert all("== " in str(test) and "candidate" not in str(test) for one in converted for test in one.data["tests"])
 
 
 def test_the_intervals_and_the_difference_are_paired_and_by_task(load: Any) -> None:
@@ -216,22 +186,16 @@ def test_the_intervals_and_the_difference_are_paired_and_by_task(load: Any) -> N
     assert same["difference"] == (0.0, 0.0, 0.0)
     twins = statistics.interval([float(at // 100) for at in range(200)], [str(at // 100) for at in range(200)])
     assert twins[2] - twins[1] == 1.0  # two tasks only: nothing is known, however many failures there are
-
-
-def test_equal_tokens_compare_what_each_solved_within_the_budget(load: Any) -> None:
-    statistics, outcomes = load("_self_correction_report"), load("_self_correction_journal")
     cheap = {"a": outcomes.Course("a", "t", True, [40, 40], [1, 1], 1, 100)}
-    plain = {"a": outcomes.Course("a", "t", True, [100], [1], 0, 100)}
-    assert statistics.at_equal_tokens(cheap, plain, 0.8)["difference"][0] == 1.0
-    assert statistics.at_equal_tokens(cheap, plain, 1.0)["difference"][0] == 0.0
+    dear = {"a": outcomes.Course("a", "t", True, [100], [1], 0, 100)}
+    for budget, gained in ((0.8, 1.0), (1.0, 0.0)):
+        assert statistics.at_equal_tokens(cheap, dear, budget)["difference"][0] == gained
     assert statistics.failures_needed(0.38, 0.1) == 296
 
 
 def test_later_rounds_count_only_where_all_of_them_were_run(load: Any, tmp_path: Path) -> None:
-    outcomes, journal = (
-        load("_self_correction_journal"),
-        load("_self_correction_journal").Journal(tmp_path / "j.jsonl"),
-    )
+    outcomes = load("_self_correction_journal")
+    journal = outcomes.Journal(tmp_path / "j.jsonl")
     blame = {"step": 0, "agent": "planner", "confidence": 0.5}
     failures = [
         {"id": name, "task": name, "blame": blame, "truth": 0, "tokens_in": 90, "tokens_out": 10, "turns": []}
@@ -245,14 +209,6 @@ def test_later_rounds_count_only_where_all_of_them_were_run(load: Any, tmp_path:
     journal.add({"kind": "finished", "failure": "a", "arms": ["plain"], "rounds": 3})
     assert list(outcomes.courses(journal, failures, "plain", 2)) == ["a"]
     journal.close()
-
-
-def test_the_converted_tasks_can_be_solved_and_hide_what_is_expected(load: Any) -> None:
-    tasks = load("_self_correction_tasks").human_eval_tasks()
-    assert len(tasks) == 155
-    for task in tasks[::31]:
-        assert run_python(str(task.reference), tests=[str(test) for test in task.data["tests"]]).passed
-    assert all("== " in str(test) and "candidate" not in str(test) for task in tasks for test in task.data["tests"])
 
 
 def test_the_search_runs_real_trials_and_takes_the_same_way_again(load: Any, model: Model, tmp_path: Path) -> None:

@@ -1,7 +1,3 @@
-"""The soak's verdict, and that a small soak works in every framework."""
-
-from __future__ import annotations
-
 import importlib
 import json
 import random

@@ -1,7 +1,5 @@
 """The contract kit finds faults: each faulty adapter fails the test that is about its fault, and a good one passes."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -123,14 +121,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
     (folder / "test_faulty.py").write_text(MODULE.format(teams=str(TEAMS)), encoding="utf-8")
     tests = sorted({f"::Test{kind}::{test}" for test in FAULTS.values() for kind in ("Good", *FAULTS)})
     command = [sys.executable, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "--rootdir", str(folder)]
-    done = subprocess.run(
-        [*command, *(f"test_faulty.py{test}" for test in tests)],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
-    return done.stdout
+    command += [f"test_faulty.py{test}" for test in tests]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100).stdout
 
 
 @pytest.mark.parametrize("kind", FAULTS)

@@ -1,7 +1,5 @@
 """`observed` hooks a team for one block, and notes every run in it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 
@@ -24,49 +22,48 @@ def solo(task: str) -> str:
     return ask(task)
 
 
-def test_a_call_is_observed_and_given_as_it_is() -> None:
-    team = PlainTeam(solo, "team")
+@pytest.fixture
+def team() -> PlainTeam:
+    return PlainTeam(solo, "team")
+
+
+def test_a_call_is_observed_and_given_as_it_is_and_afterwards_the_team_is_as_it_was(team: PlainTeam) -> None:
     with observed(team, adapter=PlainAdapter()) as observer:
         assert team.run("abc") == "cba"
     assert [step.content for step in observer.trajectory.steps] == ["cba"]
     assert observer.results[0].text == "cba"
     assert span_tree(observer.spans) == "invoke_workflow team\n  invoke_agent solo\n    chat m [0]"
     assert observer.trajectory.outcome is RunOutcome.UNKNOWN, "nobody judged it"
-
-
-def test_afterwards_the_team_is_as_it_was() -> None:
-    team = PlainTeam(solo, "team")
-    with observed(team, adapter=PlainAdapter()) as observer:
-        pass
     assert team.run is solo
     team.run("abc")
-    assert observer.runs == []
+    assert len(observer.runs) == 1
 
 
-def test_the_adapter_is_found_by_itself() -> None:
-    team = PlainTeam(solo, "team")
-    with observed(team) as observer:
+def test_the_adapter_is_found_and_the_capture_can_be_chosen(team: PlainTeam) -> None:
+    with observed(team, capture=CaptureConfig()) as observer:
         team.run("abc")
-    assert observer.trajectory.framework == "python"
+        assert observer.trajectory.framework == "python"
+        team.run("xyz")
+    assert "cba" not in repr([dict(span.attributes or {}) for span in observer.spans])
+    with pytest.raises(AssertionError, match="saw 2"):
+        _ = observer.trajectory
+    assert len(observer.trajectories) == 2
 
 
-async def test_coroutines_are_observed() -> None:
+async def test_coroutines_and_generators_are_observed() -> None:
     async def work(task: str) -> str:
         await asyncio.sleep(0)
         return solo(task)
+
+    def pieces(task: str) -> Iterator[str]:
+        yield "first "
+        yield solo(task)
 
     team = PlainTeam(work, "team")
     with observed(team) as observer:
         assert await team.run("abc") == "cba"
     assert len(observer.trajectory.steps) == 1
-
-
-def test_generators_are_observed() -> None:
-    def work(task: str) -> Iterator[str]:
-        yield "first "
-        yield solo(task)
-
-    team = PlainTeam(work, "team")
+    team = PlainTeam(pieces, "team")
     with observed(team) as observer:
         assert list(team.run("abc")) == ["first ", "cba"]
     assert observer.results[0].text == "first cba"
@@ -101,9 +98,8 @@ def test_an_exception_passes_and_the_run_has_failed() -> None:
     assert observer.trajectory.outcome is RunOutcome.FAILED
 
 
-def test_the_intervention_may_be_set_between_runs() -> None:
+def test_the_intervention_may_be_set_between_runs(team: PlainTeam) -> None:
     record = RecordReplies()
-    team = PlainTeam(solo, "team")
     with observed(team) as observer:
         team.run("abc")
         observer.intervention = record
@@ -111,20 +107,4 @@ def test_the_intervention_may_be_set_between_runs() -> None:
     ((request, reply),) = record.models
     assert isinstance(request, ModelRequest)
     assert (request.agent, reply.content) == ("solo", "zyx")
-
-
-def test_the_capture_can_be_chosen() -> None:
-    team = PlainTeam(solo, "team")
-    with observed(team, capture=CaptureConfig()) as observer:
-        team.run("abc")
-    assert "cba" not in repr([dict(span.attributes or {}) for span in observer.spans])
-
-
-def test_one_trajectory_is_asked_for_only_when_there_was_one_run() -> None:
-    team = PlainTeam(solo, "team")
-    with observed(team) as observer:
-        team.run("abc")
-        team.run("xyz")
-    with pytest.raises(AssertionError, match="saw 2"):
-        _ = observer.trajectory
     assert [trajectory.task for trajectory in observer.trajectories] == ["abc", "xyz"]

@@ -1,7 +1,5 @@
 """Which reply goes to which request, and what the server remembers of it."""
 
-from __future__ import annotations
-
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -35,34 +33,34 @@ def result(text: Any) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": "c", "content": text}
 
 
-def test_ordered_replies_are_given_once_each() -> None:
-    with ScriptedLLM(["a", Reply("b")]) as llm:
-        assert [ask(llm, ("user", "x")) for _ in range(2)] == ["a", "b"]
-        refused = post(llm, ("user", "x"))
-    assert refused.status_code == 400
-    assert "1 that match have no reply left" in refused.json()["error"]["message"]
+def echo(request: ScriptedRequest) -> str:
+    return f"{request.index}:{request.last}"
 
 
-def test_a_single_text_is_one_reply_not_its_letters() -> None:
-    with ScriptedLLM("ab") as llm:
-        assert ask(llm, ("user", "x")) == "ab"
-
-
-def test_a_rule_repeats_its_last_reply() -> None:
-    with ScriptedLLM(rules=[When().then("a", "b")]) as llm:
-        assert [ask(llm, ("user", "x")) for _ in range(4)] == ["a", "b", "b", "b"]
-
-
-def test_a_used_up_rule_lets_the_next_one_answer() -> None:
-    first = When(last="x").then("a", repeat_last=False)
-    with ScriptedLLM(["ordered"], rules=[first], default="default") as llm:
-        assert [ask(llm, ("user", "x")) for _ in range(4)] == ["a", "ordered", "default", "default"]
-
-
-def test_the_first_matching_rule_answers() -> None:
-    with ScriptedLLM(rules=[When(last="sum").then("first"), When(contains="sum").then("second")]) as llm:
-        assert ask(llm, ("user", "the sum")) == "first"
-        assert ask(llm, ("user", "the sum"), ("user", "go on")) == "second"
+@pytest.mark.parametrize(
+    ("script", "replies"),
+    [
+        ({"replies": ["a", Reply("b")]}, ["a", "b", None]),
+        ({"replies": "ab"}, ["ab", None]),  # one reply, not its letters
+        ({"rules": [When().then("a", "b")]}, ["a", "b", "b", "b"]),
+        (
+            {"replies": ["ordered"], "rules": [When(last="x").then("a", repeat_last=False)], "default": "default"},
+            ["a", "ordered", "default", "default"],
+        ),
+        ({"rules": [When(last="x").then("first"), When(contains="x").then("second")]}, ["first", "first"]),
+        ({"rules": [When().then(echo)]}, ["0:x", "1:x"]),
+    ],
+    ids=["ordered", "single text", "rule", "used up", "first that matches", "computed"],
+)
+def test_which_reply_comes_when(script: dict[str, Any], replies: list[str | None]) -> None:
+    with ScriptedLLM(script.pop("replies", ()), **script) as llm:
+        for reply in replies:
+            if reply is not None:
+                assert ask(llm, ("user", "x")) == reply
+            else:
+                refused = post(llm, ("user", "x"))
+                assert refused.status_code == 400
+                assert "that match have no reply left" in refused.json()["error"]["message"]
 
 
 MATCHES = [
@@ -71,11 +69,7 @@ MATCHES = [
     (When(system="terse"), [("user", "Be terse")], False),
     (When(last=re.compile("SEVEN", re.IGNORECASE)), [("user", "six"), ("user", "seven")], True),
     (When(last="six"), [("user", "six"), ("user", "seven")], False),
-    (
-        When(last="seven"),
-        [("user", [{"type": "text", "text": "six"}, {"type": "text", "text": "seven"}])],
-        True,
-    ),
+    (When(last="seven"), [("user", [{"type": "text", "text": "six"}, {"type": "text", "text": "seven"}])], True),
     (When(contains=r"add\(.*6"), [("user", "x"), call("add", '{"a": 6}'), result("13")], True),
     (When(tool_result="13"), [("user", "x"), call("add"), result("13")], True),
     (When(tool_result="13"), [("user", "x"), call("add"), result("13"), ("user", "Analyze it.")], True),
@@ -92,12 +86,8 @@ MATCHES = [
 def test_conditions(when, messages, matches) -> None:
     with ScriptedLLM(rules=[when.then("matched")], default="default") as llm:
         assert ask(llm, *messages) == ("matched" if matches else "default")
-
-
-def test_the_model_asked_for_is_a_condition() -> None:
     with ScriptedLLM(rules=[When(model="^big$").then("big")], default="default") as llm:
-        assert ask(llm, ("user", "x"), model="big") == "big"
-        assert ask(llm, ("user", "x"), model="bigger") == "default"
+        assert [ask(llm, *messages, model=model) for model in ("big", "bigger")] == ["big", "default"]
 
 
 @pytest.mark.parametrize(
@@ -115,21 +105,8 @@ def test_the_model_asked_for_is_a_condition() -> None:
 def test_an_agent_is_told_by_the_opening_of_its_system_text(system, is_planner) -> None:
     with ScriptedLLM(rules=[When(agent="planner").then("mine")], default="other") as llm:
         assert ask(llm, ("system", system), ("user", "x")) == ("mine" if is_planner else "other")
-
-
-def test_the_agent_header_decides_over_the_system_text() -> None:
-    with ScriptedLLM(rules=[When(agent="planner").then("mine")], default="other") as llm:
-        system = ("system", "You are the planner.")
-        assert ask(llm, system, ("user", "x"), headers={"X-Scripted-Agent": "coder"}) == "other"
-        assert ask(llm, ("user", "x"), headers={"X-Scripted-Agent": "Planner"}) == "mine"
-
-
-def test_a_reply_may_be_computed_from_the_request() -> None:
-    def echo(request: ScriptedRequest) -> str:
-        return f"{request.index}:{request.last}"
-
-    with ScriptedLLM(rules=[When().then(echo)]) as llm:
-        assert [ask(llm, ("user", t)) for t in "ab"] == ["0:a", "1:b"]
+        for header, said in (("coder", "other"), ("Planner", "mine")):  # which decides over the system text
+            assert ask(llm, ("system", system), ("user", "x"), headers={"X-Scripted-Agent": header}) == said
 
 
 def test_a_failing_script_function_reaches_client_and_test_without_retry() -> None:
@@ -144,7 +121,7 @@ def test_a_failing_script_function_reaches_client_and_test_without_retry() -> No
     assert llm.unmatched == []
 
 
-def test_an_unmatched_request_is_refused_named_and_kept() -> None:
+def test_an_unmatched_request_is_refused_named_and_kept_until_a_reset() -> None:
     with ScriptedLLM(rules=[When(last="never").then("a")]) as llm:
         response = post(llm, ("system", "Be terse"), ("user", "What now?"), stream=True)
     error = response.json()["error"]
@@ -153,6 +130,13 @@ def test_an_unmatched_request_is_refused_named_and_kept() -> None:
     assert "(user): 'What now?'" in error["message"]
     assert "'Be terse'" in error["message"]
     assert [r.last for r in llm.unmatched] == ["What now?"]
+    with ScriptedLLM(["a"]) as llm:
+        url = llm.base_url
+        for _ in range(2):
+            assert (ask(llm, ("user", "x")), llm.base_url, llm.requests[0].index) == ("a", url, 0)
+            post(llm, ("user", "x"))
+            llm.reset()
+            assert (llm.calls, llm.requests, llm.unmatched) == (0, [], [])
 
 
 def test_requests_are_kept_as_they_were_sent() -> None:
@@ -184,17 +168,6 @@ def test_responses_input_is_read_as_chat_messages() -> None:
     assert (request.endpoint, request.tools) == ("responses", ("mul",))
 
 
-def test_reset_starts_the_script_again_on_the_same_port() -> None:
-    with ScriptedLLM(["a"]) as llm:
-        url = llm.base_url
-        ask(llm, ("user", "x"))
-        post(llm, ("user", "x"))
-        llm.reset()
-        assert (llm.calls, llm.requests, llm.unmatched) == (0, [], [])
-        assert (ask(llm, ("user", "x")), llm.base_url) == ("a", url)
-        assert llm.requests[0].index == 0
-
-
 def test_parallel_requests_get_each_reply_of_their_rule_once() -> None:
     agents = ["alpha", "beta", "gamma", "delta"]
     n = 12
@@ -219,26 +192,17 @@ def test_parallel_requests_get_each_reply_of_their_rule_once() -> None:
     assert [r.index for r in llm.requests] == list(range(len(agents) * n))
 
 
-class YieldingReplies(list[str]):
-    """Lets another thread run between the reading of a rule's counter and its increment."""
-
-    def __len__(self) -> int:
-        threading.Event().wait(0.002)
-        return super().__len__()
-
-
 def test_a_reply_is_taken_by_one_request_only() -> None:
+    class YieldingReplies(list[str]):
+        """Lets another thread run between the reading of a rule's counter and its increment."""
+
+        def __len__(self) -> int:
+            threading.Event().wait(0.002)
+            return super().__len__()
+
     texts = [str(i) for i in range(8)]
-    rule = Rule(When(), YieldingReplies(texts))
-    with ScriptedLLM(rules=[rule]) as llm, ThreadPoolExecutor(8) as pool:
-        got = list(pool.map(lambda _: ask(llm, ("user", "x")), texts))
-    assert sorted(got) == texts
-
-
-def test_parallel_requests_on_one_rule_lose_and_repeat_nothing() -> None:
-    with ScriptedLLM([str(i) for i in range(40)]) as llm, ThreadPoolExecutor(8) as pool:
-        got = list(pool.map(lambda _: ask(llm, ("user", "x")), range(40)))
-    assert sorted(got, key=int) == [str(i) for i in range(40)]
+    with ScriptedLLM(rules=[Rule(When(), YieldingReplies(texts))]) as llm, ThreadPoolExecutor(8) as pool:
+        assert sorted(pool.map(lambda _: ask(llm, ("user", "x")), texts)) == texts
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Scripted failures on the wire, and the life of the server."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket
@@ -11,7 +9,6 @@ import sys
 import threading
 import time
 from typing import Any
-from urllib import error, request
 
 import httpx
 import pytest
@@ -27,32 +24,26 @@ def post(llm: ScriptedLLM, *, stream: bool = False, timeout: float = 20.0) -> ht
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_an_error_reply_has_openais_form(stream: bool) -> None:
-    with ScriptedLLM([ErrorReply(429, message="slow down", retry_after=1.5)]) as llm:
-        response = post(llm, stream=stream)
+def test_an_error_reply_has_openais_form_and_its_type_and_code_can_be_scripted(stream: bool) -> None:
+    scripted = ErrorReply(400, type="t", code="content_filter")
+    with ScriptedLLM([ErrorReply(429, message="slow down", retry_after=1.5), scripted, ErrorReply()]) as llm:
+        response, filtered, default = (post(llm, stream=stream) for _ in range(3))
     assert response.status_code == 429
     expected = {"message": "slow down", "type": "rate_limit_error", "param": None, "code": None}
     assert response.json()["error"] == expected
     assert (response.headers["retry-after"], response.headers["retry-after-ms"]) == ("2", "1500")
-
-
-def test_type_and_code_of_an_error_can_be_scripted() -> None:
-    with ScriptedLLM([ErrorReply(400, type="t", code="content_filter"), ErrorReply()]) as llm:
-        scripted, default = post(llm), post(llm)
-    assert (scripted.json()["error"]["type"], scripted.json()["error"]["code"]) == ("t", "content_filter")
+    assert (filtered.json()["error"]["type"], filtered.json()["error"]["code"]) == ("t", "content_filter")
     assert (default.status_code, default.json()["error"]["type"]) == (500, "server_error")
     assert "retry-after" not in default.headers
 
 
 def test_a_dropped_reply_stops_in_the_middle_of_its_body() -> None:
-    with ScriptedLLM([Drop()]) as llm:
+    with ScriptedLLM([Drop(), Drop(sent=0)]) as llm:
         with pytest.raises(httpx.RemoteProtocolError, match="complete message body"):
             post(llm)
-        assert post_status(llm) == 400, "the server must live on"
-
-
-def post_status(llm: ScriptedLLM) -> int:
-    return post(llm).status_code
+        with pytest.raises(httpx.RemoteProtocolError, match="without sending"):
+            post(llm)
+        assert post(llm).status_code == 400, "the server must live on"
 
 
 def test_a_dropped_stream_delivers_its_beginning() -> None:
@@ -70,48 +61,30 @@ def test_a_dropped_stream_delivers_its_beginning() -> None:
     assert "[DONE]" not in text
 
 
-def test_a_drop_may_leave_the_request_without_any_answer() -> None:
-    with (
-        ScriptedLLM([Drop(sent=0)]) as llm,
-        pytest.raises(httpx.RemoteProtocolError, match="without sending"),
-    ):
-        post(llm)
-
-
 def test_garbage_is_sent_as_it_is() -> None:
-    with ScriptedLLM([Garbage('{"choices": ['), Garbage("<h1>Bad gateway</h1>", content_type="text/html")]) as llm:
+    page_reply = Garbage("<h1>Bad gateway</h1>", content_type="text/html")
+    with ScriptedLLM([Garbage('{"choices": ['), page_reply, Garbage("{half")]) as llm:
         broken, page = post(llm), post(llm)
+        assert post(llm, stream=True).text == "data: {half\n\ndata: [DONE]\n\n", "in a stream it is one event"
         with pytest.raises(json.JSONDecodeError):
             broken.json()
     assert broken.text == '{"choices": ['
     assert (page.text, page.headers["content-type"]) == ("<h1>Bad gateway</h1>", "text/html")
 
 
-def test_garbage_in_a_stream_is_one_event() -> None:
-    with ScriptedLLM([Garbage("{half")]) as llm:
-        assert post(llm, stream=True).text == "data: {half\n\ndata: [DONE]\n\n"
-
-
-def test_a_delay_holds_the_reply_back() -> None:
-    with ScriptedLLM([Reply("a", delay_s=0.1)]) as llm:
-        begin = time.perf_counter()
-        assert post(llm).status_code == 200
-        assert time.perf_counter() - begin >= 0.1
-
-
-def test_a_pause_comes_between_the_pieces_of_a_stream_alone() -> None:
-    with ScriptedLLM([Reply("a b", pause_s=0.1), Reply("a b", pause_s=600)]) as llm:
-        begin = time.perf_counter()
-        assert post(llm, stream=True).status_code == 200
-        assert time.perf_counter() - begin >= 0.2
-        assert post(llm).status_code == 200
+def test_a_delay_holds_the_reply_back_and_a_pause_comes_between_the_pieces_of_a_stream_alone() -> None:
+    with ScriptedLLM([Reply("a", delay_s=0.1), Reply("a b", pause_s=0.1), Reply("a b", pause_s=600)]) as llm:
+        for stream, seconds in ((False, 0.1), (True, 0.2), (False, 0.0)):
+            begin = time.perf_counter()
+            assert post(llm, stream=stream).status_code == 200
+            assert time.perf_counter() - begin >= seconds
 
 
 def test_a_client_that_gives_up_leaves_the_server_working_and_close_ends_the_wait() -> None:
     with ScriptedLLM([Reply("late", delay_s=600), "next"]) as llm:
         with pytest.raises(httpx.ReadTimeout):
             post(llm, timeout=0.2)
-        assert post_status(llm) == 200
+        assert post(llm).status_code == 200
         threads = [t for t in threading.enumerate() if "process_request_thread" in t.name]
         assert threads, "the delayed reply is still waiting"
     assert not any(t.is_alive() for t in threads)
@@ -146,74 +119,52 @@ def test_a_malformed_request_is_refused_and_not_counted(content, message) -> Non
         response = httpx.post(f"{llm.base_url}/chat/completions", content=content)
         assert response.status_code == 400
         assert message in response.json()["error"]["message"]
-        assert (llm.calls, post_status(llm), llm.requests[0].index) == (0, 200, 0)
+        assert (llm.calls, post(llm).status_code, llm.requests[0].index) == (0, 200, 0)
 
 
-def test_an_unknown_path_names_those_that_are_served() -> None:
+def test_an_unknown_path_names_those_that_are_served_and_a_body_without_length_is_refused() -> None:
     with ScriptedLLM(default="ok") as llm:
-        with pytest.raises(error.HTTPError) as failure:
-            request.urlopen(f"{llm.base_url}/embeddings", data=b"{}")
-        with failure.value:
-            message = json.loads(failure.value.read())["error"]["message"]
-    assert failure.value.code == 404
-    assert "POST /v1/chat/completions" in message
-
-
-def test_a_body_without_length_is_refused() -> None:
-    with ScriptedLLM(default="ok") as llm:
-        response = httpx.post(f"{llm.base_url}/chat/completions", content=iter([b"{}"]))
-    assert response.status_code == 411
-    assert "Content-Length" in response.json()["error"]["message"]
-
-
-def test_one_connection_serves_many_requests() -> None:
-    with ScriptedLLM(default="ok") as llm, httpx.Client() as client:
-        peers = set()
-        for stream in (False, True, False):
-            response = client.post(f"{llm.base_url}/chat/completions", json={**BODY, "stream": stream})
-            peers.add(response.extensions["network_stream"].get_extra_info("client_addr"))
-    assert len(peers) == 1
-
-
-def test_the_server_listens_on_loopback_only_and_offers_its_environment() -> None:
-    with ScriptedLLM() as llm:
-        assert llm.base_url.startswith("http://127.0.0.1:")
-        assert llm.base_url.endswith("/v1")
-        url = llm.base_url
-        assert llm.env() == {"OPENAI_BASE_URL": url, "OPENAI_API_BASE": url, "OPENAI_API_KEY": llm.api_key}
+        unknown = httpx.post(f"{llm.base_url}/embeddings", json={})
+        unsized = httpx.post(f"{llm.base_url}/chat/completions", content=iter([b"{}"]))
+    for response, code, said in ((unknown, 404, "POST /v1/chat/completions"), (unsized, 411, "Content-Length")):
+        assert response.status_code == code
+        assert said in response.json()["error"]["message"]
 
 
 def test_close_frees_port_and_threads_and_may_be_called_again() -> None:
     before = set(threading.enumerate())
-    llm = ScriptedLLM(default="ok")
-    client = httpx.Client()
-    assert client.post(f"{llm.base_url}/chat/completions", json=BODY).status_code == 200
-    port = int(llm.base_url.split(":")[2].removesuffix("/v1"))
-    llm.close()
-    llm.close()
-    client.close()
+    llm, other = ScriptedLLM(default="ok"), ScriptedLLM(["b"])
+    url = llm.base_url
+    assert url.startswith("http://127.0.0.1:"), "on loopback only"
+    assert url.endswith("/v1")
+    assert llm.env() == {"OPENAI_BASE_URL": url, "OPENAI_API_BASE": url, "OPENAI_API_KEY": llm.api_key}
+    peers = set()
+    with httpx.Client() as client:
+        for stream in (False, True, False):
+            response = client.post(f"{url}/chat/completions", json={**BODY, "stream": stream})
+            peers.add(response.extensions["network_stream"].get_extra_info("client_addr"))
+        assert len(peers) == 1, "one connection serves many requests"
+        llm.close()
+        llm.close()
+    assert "b" in post(other).json()["choices"][0]["message"]["content"], "two servers do not mix"
+    other.close()
     assert set(threading.enumerate()) <= before
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", port), timeout=5)
-    assert llm.calls == 1, "the record of requests outlives the server"
-
-
-def test_two_servers_do_not_mix() -> None:
-    with ScriptedLLM(["a"]) as one, ScriptedLLM(["b"]) as two:
-        assert one.base_url != two.base_url
-        assert "b" in post(two).json()["choices"][0]["message"]["content"]
-        assert (one.calls, two.calls) == (0, 1)
+        socket.create_connection(("127.0.0.1", int(url.split(":")[2].removesuffix("/v1"))), timeout=5)
+    assert (llm.calls, other.calls) == (3, 1), "the record of requests outlives the server"
 
 
 def run_python(program: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
 
 
-def test_a_program_that_forgets_to_close_ends_silently() -> None:
+def test_a_program_that_forgets_to_close_ends_silently_and_loads_no_framework() -> None:
     done = run_python(
         """
-import http.client, json
+import http.client, json, sys
 from tracer_hooks.testing import Drop, Reply, ScriptedLLM
+heavy = ("torch", "numpy", "openai", "httpx", "autogen_core", "crewai", "langgraph", "langchain_core")
+assert not [name for name in heavy if name in sys.modules]
 llm = ScriptedLLM([Reply("late", delay_s=600), Drop()], default="ok")
 host = llm.base_url.removeprefix("http://").removesuffix("/v1")
 for _ in range(3):
@@ -242,18 +193,6 @@ print(status, urllib.request.urlopen(llm.base_url + "/models", timeout=10).statu
 """
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "0 200\n", "")
-
-
-def test_importing_the_double_loads_no_framework() -> None:
-    done = run_python(
-        """
-import sys
-import tracer_hooks.testing
-heavy = ("torch", "numpy", "openai", "httpx", "autogen_core", "crewai", "langgraph", "langchain_core")
-print([name for name in heavy if name in sys.modules])
-"""
-    )
-    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
 
 
 def test_a_port_is_not_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,5 @@
 """What a scripted reply looks like on the wire, in both APIs, whole and streamed."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -40,7 +38,7 @@ def responses_stream(llm: ScriptedLLM, **body: Any) -> list[dict[str, Any]]:
     return events
 
 
-def test_text_reply_has_the_shape_of_a_chat_completion() -> None:
+def test_text_reply_has_the_shape_of_a_chat_completion_with_what_is_scripted() -> None:
     with ScriptedLLM(["forty-two"]) as llm:
         body = chat(llm)
     assert body["object"] == "chat.completion"
@@ -53,6 +51,15 @@ def test_text_reply_has_the_shape_of_a_chat_completion() -> None:
     # 24 characters of request, 9 of reply, four characters a token, rounded up.
     assert (body["usage"]["prompt_tokens"], body["usage"]["completion_tokens"]) == (6, 3)
     assert body["usage"]["total_tokens"] == 9
+    wanted = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
+    with ScriptedLLM([Reply("cut", usage=(100, 5), model="other", finish_reason="length")] * 2) as llm:
+        body = chat(llm, response_format=wanted)
+        last = responses_stream(llm)[-1]
+    assert (body["usage"]["prompt_tokens"], body["usage"]["completion_tokens"]) == (100, 5)
+    assert (body["model"], body["choices"][0]["finish_reason"]) == ("other", "length")
+    assert body["choices"][0]["message"]["content"] == "cut", "whatever response_format asks for"
+    assert last["type"] == "response.incomplete"
+    assert last["response"]["incomplete_details"] == {"reason": "max_output_tokens"}
 
 
 @pytest.mark.parametrize("text", ["", "Zürich 東京 🙂", "half a pair \ud83d", 'quote " and \\ and\nline'])
@@ -64,30 +71,17 @@ def test_any_text_survives_the_wire(text: str) -> None:
     assert "".join(d.get("content", "") for d in deltas) == text
 
 
-def test_scripted_usage_model_and_finish_reason_are_sent() -> None:
-    with ScriptedLLM([Reply("cut", usage=(100, 5), model="other", finish_reason="length")]) as llm:
-        body = chat(llm)
-    assert (body["usage"]["prompt_tokens"], body["usage"]["completion_tokens"]) == (100, 5)
-    assert body["model"] == "other"
-    assert body["choices"][0]["finish_reason"] == "length"
-
-
 def test_parallel_tool_calls_keep_order_ids_and_malformed_arguments() -> None:
-    with ScriptedLLM([Reply(tool_calls=TWO_CALLS)]) as llm:
+    with ScriptedLLM([Reply(tool_calls=TWO_CALLS), Reply("Let me add.", tool_calls=TWO_CALLS[:1])]) as llm:
         (choice,) = chat(llm)["choices"]
+        beside = chat(llm)["choices"][0]["message"]
+    assert (beside["content"], len(beside["tool_calls"])) == ("Let me add.", 1)
     assert choice["finish_reason"] == "tool_calls"
     assert choice["message"]["content"] is None
     first, second = choice["message"]["tool_calls"]
     assert json.loads(first["function"]["arguments"]) == {"a": 6, "b": 7}
     assert (first["id"], first["type"], first["function"]["name"]) == ("call_1-1", "function", "add")
     assert (second["id"], second["function"]["arguments"]) == ("mine", "{not json")
-
-
-def test_text_may_stand_beside_tool_calls() -> None:
-    with ScriptedLLM([Reply("Let me add.", tool_calls=TWO_CALLS[:1])]) as llm:
-        message = chat(llm)["choices"][0]["message"]
-    assert message["content"] == "Let me add."
-    assert len(message["tool_calls"]) == 1
 
 
 def test_streamed_text_joins_to_the_reply_and_ends_with_its_reason() -> None:
@@ -105,19 +99,14 @@ def test_streamed_text_joins_to_the_reply_and_ends_with_its_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("chunks", "expected"),
-    [(3, ["ab", "cd", "efg"]), (["a", "bcdefg"], ["a", "bcdefg"]), (None, ["abcdefg"])],
+    ("chunks", "expected"), [(3, ["ab", "cd", "efg"]), (["a", "bcdefg"], ["a", "bcdefg"]), (None, ["abcdefg"])]
 )
 def test_chunks_say_how_a_stream_is_split(chunks, expected) -> None:
-    with ScriptedLLM([Reply("abcdefg", chunks=chunks)]) as llm:
+    with ScriptedLLM([Reply("abcdefg", chunks=chunks, usage=(7, 2))] * 2) as llm:
         deltas = [chunk["choices"][0]["delta"] for chunk in chat_stream(llm)]
-    assert [d["content"] for d in deltas if d.get("content")] == expected
-
-
-def test_usage_is_streamed_last_and_only_when_asked_for() -> None:
-    with ScriptedLLM([Reply("42", usage=(7, 2))]) as llm:
         *before, last = chat_stream(llm, stream_options={"include_usage": True})
-    assert last["choices"] == []
+    assert [d["content"] for d in deltas if d.get("content")] == expected
+    assert last["choices"] == [], "usage is streamed last and only when asked for"
     assert (last["usage"]["prompt_tokens"], last["usage"]["completion_tokens"]) == (7, 2)
     assert all(chunk["usage"] is None for chunk in before)
 
@@ -126,22 +115,12 @@ def test_streamed_tool_calls_come_in_pieces_that_join() -> None:
     with ScriptedLLM([Reply(tool_calls=TWO_CALLS)]) as llm:
         chunks = chat_stream(llm)
     calls = [c for chunk in chunks for c in chunk["choices"][0]["delta"].get("tool_calls", [])]
-    for index, name, id_, arguments in [
-        (0, "add", "call_1-1", '{"a": 6, "b": 7}'),
-        (1, "stop", "mine", "{not json"),
-    ]:
+    for index, name, id_, arguments in [(0, "add", "call_1-1", '{"a": 6, "b": 7}'), (1, "stop", "mine", "{not json")]:
         pieces = [c for c in calls if c["index"] == index]
         assert (pieces[0]["function"]["name"], pieces[0]["id"]) == (name, id_)
         assert "".join(p["function"]["arguments"] for p in pieces) == arguments
         assert len(pieces) == 3
     assert chunks[-1]["choices"][0]["finish_reason"] == "tool_calls"
-
-
-def test_response_format_does_not_change_the_scripted_text() -> None:
-    with ScriptedLLM(['{"answer": 42}', "not json"]) as llm:
-        wanted = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
-        texts = [chat(llm, response_format=wanted)["choices"][0]["message"]["content"] for _ in range(2)]
-    assert texts == ['{"answer": 42}', "not json"]
 
 
 def test_responses_body_holds_message_and_function_calls() -> None:
@@ -150,11 +129,7 @@ def test_responses_body_holds_message_and_function_calls() -> None:
     message, add, stop = body["output"]
     assert (body["object"], body["status"], body["id"]) == ("response", "completed", "resp_1")
     assert message["content"][0]["text"] == "Adding."
-    assert (add["type"], add["call_id"], add["arguments"]) == (
-        "function_call",
-        "call_1-1",
-        '{"a": 6, "b": 7}',
-    )
+    assert (add["type"], add["call_id"], add["arguments"]) == ("function_call", "call_1-1", '{"a": 6, "b": 7}')
     assert (stop["call_id"], stop["arguments"]) == ("mine", "{not json")
     assert (body["usage"]["input_tokens"], body["usage"]["output_tokens"]) == (3, 4)
 
@@ -175,22 +150,6 @@ def test_responses_stream_counts_its_events_and_ends_with_the_whole_body() -> No
     assert events[-1]["response"] == whole
 
 
-def test_responses_cut_for_length_are_incomplete() -> None:
-    with ScriptedLLM([Reply("cut", finish_reason="length")]) as llm:
-        last = responses_stream(llm)[-1]
-    assert last["type"] == "response.incomplete"
-    assert last["response"]["incomplete_details"] == {"reason": "max_output_tokens"}
-
-
-def test_models_and_health_are_served() -> None:
-    with ScriptedLLM(model="tiny") as llm:
-        models = httpx.get(f"{llm.base_url}/models").json()
-        health = httpx.get(llm.base_url.removesuffix("/v1") + "/health")
-    assert [m["id"] for m in models["data"]] == ["tiny"]
-    assert (health.status_code, health.json()) == (200, {"status": "ok"})
-    assert llm.calls == 0
-
-
 def test_equal_runs_give_equal_bytes() -> None:
     def run() -> list[bytes]:
         with ScriptedLLM(["a", Reply(tool_calls=TWO_CALLS)]) as llm, httpx.Client() as client:
@@ -200,6 +159,11 @@ def test_equal_runs_give_equal_bytes() -> None:
             return [part for a in answers for part in (a.content, str(sorted(a.headers.items())).encode())]
 
     assert run() == run()
+    with ScriptedLLM(model="tiny") as llm:
+        models = httpx.get(f"{llm.base_url}/models").json()
+        health = httpx.get(llm.base_url.removesuffix("/v1") + "/health")
+    assert [m["id"] for m in models["data"]] == ["tiny"]
+    assert (health.status_code, health.json(), llm.calls) == (200, {"status": "ok"}, 0)
 
 
 @pytest.mark.parametrize(

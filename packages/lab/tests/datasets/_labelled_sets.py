@@ -1,7 +1,5 @@
 """Synthetic labelled sets: teams that talk at random, with one step of each faulty run changed."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

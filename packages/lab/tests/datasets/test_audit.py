@@ -1,7 +1,5 @@
 """Leaks that are planted must be found, and a set without any must pass."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 from collections.abc import Callable
@@ -21,26 +19,39 @@ from ._labelled_sets import Change, anywhere, labelled_set
 pytest.importorskip("sklearn")
 
 
+RunChange = Callable[[LabeledTrajectory], dict[str, Any]]
+
+
 def failures(result: DatasetAudit) -> set[tuple[str, str]]:
     return {(finding.kind, finding.name) for finding in result.findings if finding.severity == "fail"}
 
 
-def with_runs(dataset: LabeledSet, change: Callable[[LabeledTrajectory], dict[str, Any]]) -> LabeledSet:
-    """Every labelled run with other fields of its trajectory."""
-    items = [
-        item.model_copy(update={"trajectory": item.trajectory.model_copy(update=change(item))})
-        for item in dataset.labeled
-    ]
-    return dataclasses.replace(dataset, labeled=tuple(items))
+def changed(items: tuple[LabeledTrajectory, ...], change: RunChange) -> tuple[LabeledTrajectory, ...]:
+    """Runs with other fields of their trajectories."""
+    return tuple(
+        item.model_copy(update={"trajectory": item.trajectory.model_copy(update=change(item))}) for item in items
+    )
+
+
+def with_runs(dataset: LabeledSet, change: RunChange) -> LabeledSet:
+    return dataclasses.replace(dataset, labeled=changed(dataset.labeled, change))
 
 
 def with_steps(dataset: LabeledSet, change: Callable[[Step, int], dict[str, Any]]) -> LabeledSet:
     def steps(item: LabeledTrajectory) -> dict[str, Any]:
-        assert item.decisive is not None
         at = item.decisive.step
         return {"steps": tuple(step.model_copy(update=change(step, at)) for step in item.trajectory.steps)}
 
     return with_runs(dataset, steps)
+
+
+def in_every_run(dataset: LabeledSet, change: Callable[[Step], dict[str, Any]]) -> LabeledSet:
+    """Steps with other fields, in the passing runs, too."""
+
+    def steps(item: LabeledTrajectory) -> dict[str, Any]:
+        return {"steps": tuple(step.model_copy(update=change(step)) for step in item.trajectory.steps)}
+
+    return dataclasses.replace(dataset, labeled=changed(dataset.labeled, steps), clean=changed(dataset.clean, steps))
 
 
 @pytest.fixture(scope="module")
@@ -63,10 +74,7 @@ def test_a_balanced_set_passes(clean_audit: DatasetAudit) -> None:
     assert by_name["position"].uniform == pytest.approx(uniform)
     assert by_name["position"].null == pytest.approx(uniform, abs=0.01)
     assert by_name["bag of words"].placement is not None
-
-
-def test_the_same_seed_gives_the_same_audit(clean_audit: DatasetAudit) -> None:
-    assert audit(labelled_set()) == clean_audit
+    assert audit(labelled_set()) == clean_audit, "one seed, one audit"
     assert DatasetAudit.model_validate_json(clean_audit.model_dump_json()) == clean_audit
 
 
@@ -74,31 +82,19 @@ def a_solver_step(rng: random.Random, agents: list[str]) -> int:
     return rng.choice([k for k, agent in enumerate(agents) if agent == "Solver"] or [0])
 
 
-def test_a_fixed_step_is_found() -> None:
+def test_a_fixed_step_and_a_fixed_agent_are_found() -> None:
     assert failures(audit(labelled_set(place=lambda rng, agents: 2))) >= {("classifier", "position")}
-
-
-def test_a_fixed_agent_is_found() -> None:
     found = failures(audit(labelled_set(place=a_solver_step)))
     assert ("classifier", "agent name") in found
     assert ("classifier", "position") not in found
 
 
-def test_a_word_in_every_fault_is_found() -> None:
+def test_a_word_in_every_fault_or_in_some_is_found() -> None:
     result = audit(labelled_set(change=lambda step: {"content": f"{step.content} deliberately"}))
-    assert failures(result) == {
-        ("classifier", "bag of words"),
-        ("classifier", "few words"),
-        ("leak word", "deliberately"),
-    }
-    assert (result.leak_words[0].words, result.leak_words[0].faulty, result.leak_words[0].clean) == (
-        "deliberately",
-        80,
-        0,
-    )
-
-
-def test_a_word_in_some_faults_is_found() -> None:
+    classifiers = {("classifier", "bag of words"), ("classifier", "few words")}
+    assert failures(result) == {*classifiers, ("leak word", "deliberately")}
+    leak = result.leak_words[0]
+    assert (leak.words, leak.faulty, leak.clean) == ("deliberately", 80, 0)
     rng = random.Random(5)
     result = audit(labelled_set(change=lambda step: {"content": step.content + rng.choice([" sneaky", "", ""])}))
     assert ("leak word", "sneaky") in failures(result)
@@ -106,23 +102,8 @@ def test_a_word_in_some_faults_is_found() -> None:
 
 def test_words_of_the_place_are_no_leak() -> None:
     """Each agent says its name, faults are put into solver steps: words find what the name finds, and no more."""
-    dataset = with_steps(labelled_set(place=a_solver_step), lambda step, _: {"content": f"{step.agent} {step.content}"})
-    clean = [
-        item.model_copy(
-            update={
-                "trajectory": item.trajectory.model_copy(
-                    update={
-                        "steps": tuple(
-                            step.model_copy(update={"content": f"{step.agent} {step.content}"})
-                            for step in item.trajectory.steps
-                        )
-                    }
-                )
-            }
-        )
-        for item in dataset.clean
-    ]
-    result = audit(dataclasses.replace(dataset, clean=tuple(clean)))
+    dataset = labelled_set(place=a_solver_step)
+    result = audit(in_every_run(dataset, lambda step: {"content": f"{step.agent} {step.content}"}))
     words = next(check for check in result.checks if check.name == "bag of words")
     assert words.value > words.uniform + 0.15
     assert words.placement == pytest.approx(words.value, abs=0.15)
@@ -161,18 +142,10 @@ def test_a_replayed_beginning_is_found() -> None:
 
 
 def test_another_model_at_the_same_place_of_the_passing_run_is_no_leak() -> None:
-    def mixed(run: Trajectory) -> Trajectory:
-        steps = [step.model_copy(update={"model": "large"}) if step.agent == "Solver" else step for step in run.steps]
-        return run.model_copy(update={"steps": tuple(steps)})
-
     dataset = labelled_set(place=a_solver_step)
-    every = {
-        side: tuple(item.model_copy(update={"trajectory": mixed(item.trajectory)}) for item in items)
-        for side, items in (("labeled", dataset.labeled), ("clean", dataset.clean))
-    }
-    result = audit(dataclasses.replace(dataset, **every))  # type: ignore[arg-type]
-    assert ("structure", "model name") not in failures(result)
-    assert ("classifier", "agent name") in failures(result)
+    found = failures(audit(in_every_run(dataset, lambda step: {"model": "large"} if step.agent == "Solver" else {})))
+    assert ("structure", "model name") not in found
+    assert ("classifier", "agent name") in found
 
 
 def test_forbidden_words_are_searched_everywhere() -> None:
@@ -187,30 +160,19 @@ def test_forbidden_words_are_searched_everywhere() -> None:
 
 
 def test_forbidden_words_of_the_task_are_notes() -> None:
-    def about(item: LabeledTrajectory) -> dict[str, Any]:
-        steps = tuple(
-            step.model_copy(update={"content": f"{step.content} the default attack"}) for step in item.trajectory.steps
-        )
-        return {"task": f"{item.trajectory.task}: describe the attack", "steps": steps}
-
-    result = audit(with_runs(labelled_set(12), about))
+    dataset = with_steps(labelled_set(12), lambda step, _: {"content": f"{step.content} the default attack"})
+    result = audit(with_runs(dataset, lambda item: {"task": f"{item.trajectory.task}: describe the attack"}))
     found = [one for one in result.findings if one.kind == "forbidden word"]
     assert [(one.name, one.severity) for one in found] == [("attack", "note")]
 
 
-def test_a_fault_id_in_the_run_is_found() -> None:
-    assert ("verification", "fault_id") in failures(
-        audit(with_runs(labelled_set(12), lambda item: {"outcome_reason": f"check: {item.fault_id}"}))
-    )
-
-
-def test_the_strategy_in_the_run_is_found() -> None:
-    dataset = with_steps(
+def test_a_fault_id_and_the_strategy_in_the_run_are_found() -> None:
+    named = with_runs(labelled_set(12), lambda item: {"outcome_reason": f"check: {item.fault_id}"})
+    assert ("verification", "fault_id") in failures(audit(named))
+    told = with_steps(
         labelled_set(12), lambda step, at: {"recipient": None, "error": "corruption" if step.index == at else None}
     )
-    found = failures(audit(dataset))
-    assert ("verification", "verification['strategy']") in found
-    assert ("forbidden word", "corrupt") in found
+    assert failures(audit(told)) >= {("verification", "verification['strategy']"), ("forbidden word", "corrupt")}
 
 
 def test_faults_cut_from_one_pattern_are_found() -> None:
@@ -254,17 +216,16 @@ def test_what_an_audit_leaves_out_is_noted() -> None:
         "1 injected runs have no passing run with the same agent at the same step",
     }
     assert {check.source for check in result.checks} == {"injected"}
+    few = audit(labelled_set(5, place=anywhere))
+    assert "unclear" in {check.verdict for check in few.checks}
+    assert "Too few runs to tell" in audit_markdown(few)
+    names = {check.name for check in audit(LabeledSet(labeled=injected.labeled)).checks}
+    assert "position" in names
+    assert not names & {"few words", "all words"}, "there are no passing runs to compare with"
 
 
 def first_step_of(item: LabeledTrajectory) -> Trajectory:
     return item.trajectory.model_copy(update={"steps": item.trajectory.steps[:1]})
-
-
-def test_faults_without_their_passing_runs_are_audited_without_comparing_them() -> None:
-    result = audit(LabeledSet(labeled=labelled_set(20).labeled))
-    names = {check.name for check in result.checks}
-    assert "position" in names
-    assert not names & {"few words", "all words"}
 
 
 def test_steps_that_no_fault_can_be_put_into_belong_to_the_prior() -> None:
@@ -282,13 +243,7 @@ def test_steps_that_no_fault_can_be_put_into_belong_to_the_prior() -> None:
     assert result.checks[0].uniform == pytest.approx(0.5)
 
 
-def test_few_runs_are_unclear_and_not_passed_off_as_clean() -> None:
-    result = audit(labelled_set(5, place=anywhere))
-    assert "unclear" in {check.verdict for check in result.checks}
-    assert "Too few runs to tell" in audit_markdown(result)
-
-
-def test_margins_can_be_changed() -> None:
+def test_margins_can_be_changed_and_what_cannot_be_audited_is_an_error() -> None:
     def mostly_third(rng: random.Random, agents: list[str]) -> int:
         return 2 if rng.random() < 0.4 else rng.randrange(len(agents))
 
@@ -299,9 +254,6 @@ def test_margins_can_be_changed() -> None:
         AuditOptions(place_margin=2)
     with pytest.raises(ConfigError, match="permutations is 5, expected at least 200"):
         AuditOptions(permutations=5)
-
-
-def test_what_cannot_be_audited_is_an_error() -> None:
     with pytest.raises(DatasetError, match="there is nothing to audit"):
         audit(LabeledSet())
     with pytest.raises(DatasetError, match="cannot audit 3 questions in 5 folds"):

@@ -1,9 +1,8 @@
 """Exports are read back by our own readers with the same labels."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,11 +32,9 @@ def test_whowhen_keeps_agent_step_and_question(tmp_path: Path) -> None:
     assert {(one.run_id, one.reason) for one in report.skipped} == {
         (item.trajectory.run_id, "a passing run: Who&When holds failed runs only") for item in dataset.clean
     }
-    found = [labels(record) for record in load(tmp_path / "out", format="whowhen")]
+    found = [labels(record) for record in load(tmp_path / "out")]
     assert len(found) == 12
     for item, back in zip(dataset.labeled, found, strict=True):
-        assert item.decisive is not None
-        assert back.decisive is not None
         assert (back.decisive.agent, back.decisive.step) == (item.decisive.agent, item.decisive.step)
         assert (back.question_id, back.trajectory.run_id) == (item.question_id, item.trajectory.run_id)
         assert [step.agent for step in back.trajectory.steps] == [step.agent for step in item.trajectory.steps]
@@ -55,7 +52,6 @@ def test_whowhen_files_have_the_fields_of_the_original(tmp_path: Path) -> None:
         "mistake_reason", "system_prompt",
     }  # fmt: skip
     decisive, step = dataset.labeled[0].decisive, dataset.labeled[0].trajectory.steps[1]
-    assert decisive is not None
     assert data["mistake_step"] == str(decisive.step)
     assert data["mistake_reason"].startswith("FM-1.1 disobey task specification: The agent departs")
     assert data["history"][1]["name"] == step.agent
@@ -65,18 +61,21 @@ def test_whowhen_files_have_the_fields_of_the_original(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("update", "reason"),
+    ("form", "update", "reason"),
     [
-        ({"decisive": None, "faults": (AgentFault(agent="Solver"),)}, "no decisive step"),
-        ({"decisive": DecisiveStep(agent="Solver", step=99)}, "outside"),
-        ({"decisive": DecisiveStep(agent="", step=0)}, "an agent without a name"),
+        ("whowhen", {"decisive": None, "faults": (AgentFault(agent="Solver"),)}, "no decisive step"),
+        ("whowhen", {"decisive": DecisiveStep(agent="Solver", step=99)}, "outside"),
+        ("whowhen", {"decisive": DecisiveStep(agent="", step=0)}, "an agent without a name"),
+        ("aegis", {"faults": (AgentFault(agent=""),), "decisive": None}, "an agent without a name"),
+        ("aegis", {"trajectory": Trajectory(run_id="empty", outcome=RunOutcome.FAILED)}, "no steps"),
     ],
 )
-def test_what_whowhen_cannot_hold_is_reported(update: dict[str, object], reason: str, tmp_path: Path) -> None:
+def test_what_a_format_cannot_hold_is_reported(form: Any, update: dict[str, object], reason: str, tmp_path) -> None:
     held, other = labelled_set(1).labeled
-    report = export(LabeledSet(labeled=(held, other.model_copy(update=update))), tmp_path, "whowhen")
+    left = other.model_copy(update=update)
+    report = export(LabeledSet(labeled=(held, left)), tmp_path / "new", form)
     assert report.written == 1
-    assert [one.run_id for one in report.skipped] == [other.trajectory.run_id]
+    assert [one.run_id for one in report.skipped] == [left.trajectory.run_id]
     assert reason in report.skipped[0].reason
 
 
@@ -88,20 +87,21 @@ def test_first_and_last_step_keep_their_place(step: int, tmp_path: Path) -> None
     export(LabeledSet(labeled=(item,)), tmp_path, "whowhen")
     (record,) = load(tmp_path)
     back = labels(record).decisive
-    assert back is not None
     assert (back.step, back.reason) == (at, "it is wrong")
 
 
 def test_aegis_keeps_the_sets_of_agents_and_modes(tmp_path: Path) -> None:
     dataset = labelled_set(6)
     several = first_labelled(
-        decisive=None,
-        faults=(AgentFault(agent="Solver", error_mode=ErrorMode.FM_2_3), AgentFault(agent="Writer")),
+        decisive=None, faults=(AgentFault(agent="Solver", error_mode=ErrorMode.FM_2_3), AgentFault(agent="Writer"))
     )
     dataset = LabeledSet(labeled=(several, *dataset.labeled[1:]), clean=dataset.clean)
     report = export(dataset, tmp_path / "set.jsonl", "aegis")
     assert (report.written, report.skipped) == (24, ())
-    found = [labels(record) for record in load(tmp_path / "set.jsonl", format="aegis")]
+    data = json.loads((tmp_path / "set.jsonl").read_text().splitlines()[0])
+    assert [turn["step"] for turn in data["trajectory"]] == list(range(1, len(data["trajectory"]) + 1)), "from one"
+    found = [labels(record) for record in load(tmp_path / "set.jsonl")]
+    assert all(item.trajectory.framework == "aegis" for item in found), "the format is told by itself"
     pairs = [{(fault.agent, fault.error_mode) for fault in item.faults} for item in found]
     assert pairs[0] == {("Solver", ErrorMode.FM_2_3), ("Writer", None)}
     assert pairs[1:12] == [
@@ -115,47 +115,16 @@ def test_aegis_keeps_the_sets_of_agents_and_modes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("update", "reason"),
+    ("form", "dataset", "message"),
     [
-        ({"faults": (AgentFault(agent=""),), "decisive": None}, "an agent without a name"),
-        ({"trajectory": Trajectory(run_id="empty", outcome=RunOutcome.FAILED)}, "no steps"),
+        ("whowhen", labelled_set(1), "expected a new or empty folder"),
+        ("aegis", labelled_set(1), r"expected the name of a \.jsonl file"),
+        ("csv", labelled_set(1), "format is 'csv', expected one of whowhen, aegis"),
+        ("whowhen", LabeledSet(clean=labelled_set(1).clean), "can be written as 'whowhen'; the first: 'run-0000a'"),
     ],
 )
-def test_what_aegis_cannot_hold_is_reported(update: dict[str, object], reason: str, tmp_path: Path) -> None:
-    held, other = labelled_set(1).labeled
-    left = other.model_copy(update=update)
-    report = export(LabeledSet(labeled=(held, left)), tmp_path / "set.jsonl", "aegis")
-    assert report.written == 1
-    assert [one.run_id for one in report.skipped] == [left.trajectory.run_id]
-    assert reason in report.skipped[0].reason
-
-
-def test_aegis_counts_turns_from_one(tmp_path: Path) -> None:
-    export(LabeledSet(labeled=(first_labelled(),)), tmp_path / "set.jsonl", "aegis")
-    data = json.loads((tmp_path / "set.jsonl").read_text())
-    assert [turn["step"] for turn in data["trajectory"]] == list(range(1, len(data["trajectory"]) + 1))
-
-
-def test_auto_tells_the_formats_apart(tmp_path: Path) -> None:
-    dataset = labelled_set(2)
-    export(dataset, tmp_path / "w", "whowhen")
-    export(dataset, tmp_path / "a.jsonl", "aegis")
-    assert all(labels(record).decisive is not None for record in load(tmp_path / "w"))
-    assert all(record.trajectory and record.trajectory.framework == "aegis" for record in load(tmp_path / "a.jsonl"))
-
-
-def test_an_export_never_mixes_with_other_files(tmp_path: Path) -> None:
-    (tmp_path / "1.json").write_text("{}")
-    with pytest.raises(DatasetError, match="expected a new or empty folder"):
-        export(labelled_set(1), tmp_path, "whowhen")
-    with pytest.raises(DatasetError, match=r"expected the name of a \.jsonl file"):
-        export(labelled_set(1), tmp_path, "aegis")
-
-
-def test_nothing_to_export_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(
-        DatasetError, match="no run of 'the data set' can be written as 'whowhen'; the first: 'run-0000a'"
-    ):
-        export(LabeledSet(clean=labelled_set(1).clean), tmp_path, "whowhen")
-    with pytest.raises(ConfigError, match="format is 'csv', expected one of whowhen, aegis"):
-        export(labelled_set(1), tmp_path, "csv")  # type: ignore[arg-type]
+def test_what_cannot_be_exported_is_an_error(form: Any, dataset: LabeledSet, message: str, tmp_path: Path) -> None:
+    if dataset.labeled:
+        (tmp_path / "1.json").write_text("{}")  # an export never mixes with other files
+    with pytest.raises((ConfigError, DatasetError), match=message):
+        export(dataset, tmp_path, form)

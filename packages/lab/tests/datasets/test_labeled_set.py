@@ -1,7 +1,3 @@
-"""Reading, writing, pairing and splitting labelled sets."""
-
-from __future__ import annotations
-
 import json
 import math
 import resource
@@ -14,7 +10,7 @@ import pytest
 from tracer_hooks.datasets._labeled import LabeledSet, read_parquet, write_parquet
 from tracer_hooks.errors import DatasetError, MissingExtraError
 from tracer_hooks.journal import write_atomically
-from tracer_hooks.schema import LabeledTrajectory, save_jsonl
+from tracer_hooks.schema import LabeledTrajectory, save_jsonl, to_json
 
 from ._labelled_sets import labelled_set
 
@@ -25,40 +21,29 @@ def test_a_saved_set_loads_as_it_was(tmp_path: Path) -> None:
     loaded = LabeledSet.load(tmp_path / "set")
     assert (loaded.labeled, loaded.clean, loaded.discarded) == (dataset.labeled, dataset.clean, dataset.discarded)
     assert loaded.path == tmp_path / "set"
-    assert sorted(path.name for path in (tmp_path / "set").iterdir()) == [
-        "clean.jsonl",
-        "discarded.jsonl",
-        "labeled.jsonl",
-    ]
-
-
-def test_one_file_gives_its_clean_runs_apart(tmp_path: Path) -> None:
-    dataset = labelled_set(3)
+    names = sorted(path.name for path in (tmp_path / "set").iterdir())
+    assert names == ["clean.jsonl", "discarded.jsonl", "labeled.jsonl"]
     save_jsonl(tmp_path / "all.jsonl", [*dataset.clean, *dataset.labeled])
-    loaded = LabeledSet.load(tmp_path / "all.jsonl")
-    assert (loaded.labeled, loaded.clean) == (dataset.labeled, dataset.clean)
+    mixed = LabeledSet.load(tmp_path / "all.jsonl")
+    assert (mixed.labeled, mixed.clean) == (dataset.labeled, dataset.clean), "one file gives its clean runs apart"
 
 
-def test_a_damaged_line_is_named(tmp_path: Path) -> None:
-    labelled_set(2).save(tmp_path)
-    lines = (tmp_path / "labeled.jsonl").read_text().splitlines()
-    (tmp_path / "labeled.jsonl").write_text("\n".join([lines[0], lines[1][:200]]))
-    with pytest.raises(DatasetError, match=r"labeled\.jsonl', line 2: not valid JSON"):
-        LabeledSet.load(tmp_path)
-
-
-def test_a_record_of_the_wrong_file_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("labeled.jsonl", "line 2: not valid JSON"),
+        ("clean.jsonl", "line 2: run 'run-0000b' must have no decisive step"),
+        ("discarded.jsonl", "line 2: expected a JSON object, got int"),
+    ],
+)
+def test_a_line_that_is_damaged_or_of_the_wrong_file_is_named(tmp_path: Path, file: str, message: str) -> None:
     dataset = labelled_set(2)
     dataset.save(tmp_path)
-    save_jsonl(tmp_path / "clean.jsonl", [dataset.clean[0], dataset.labeled[0]])
-    with pytest.raises(DatasetError, match=r"clean\.jsonl', line 2: run 'run-0000b' must have no decisive step"):
-        LabeledSet.load(tmp_path)
-
-
-def test_a_discarded_attempt_must_be_an_object(tmp_path: Path) -> None:
-    labelled_set(2).save(tmp_path)
-    (tmp_path / "discarded.jsonl").write_text('{"unit": "a"}\n7\n')
-    with pytest.raises(DatasetError, match=r"discarded\.jsonl', line 2: expected a JSON object, got int"):
+    faulty, clean = to_json(dataset.labeled[0]), to_json(dataset.clean[0])
+    second = {"labeled.jsonl": faulty[:200], "clean.jsonl": faulty, "discarded.jsonl": "7"}[file]
+    first = {"labeled.jsonl": faulty, "clean.jsonl": clean, "discarded.jsonl": '{"unit": "a"}'}[file]
+    (tmp_path / file).write_text(f"{first}\n{second}\n")
+    with pytest.raises(DatasetError, match=f"{file}', {message}"):
         LabeledSet.load(tmp_path)
 
 
@@ -74,9 +59,7 @@ def test_a_full_disk_leaves_the_old_files(tmp_path: Path) -> None:
     old = labelled_set(2)
     old.save(tmp_path)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(
-        resource.RLIMIT_FSIZE, (100_000, hard)
-    )  # each file that grows beyond it fails, as on a full disk
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))  # a file that grows beyond it fails, as on a full disk
     try:
         with pytest.raises(DatasetError, match="The old files are as they were"):
             labelled_set(40).save(tmp_path)
@@ -84,15 +67,10 @@ def test_a_full_disk_leaves_the_old_files(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert LabeledSet.load(tmp_path).labeled == old.labeled
     assert len(list(tmp_path.iterdir())) == 3
-
-
-def test_writing_keeps_the_mode_of_a_file(tmp_path: Path) -> None:
-    place = tmp_path / "a.txt"
-    place.write_text("old")
+    place = tmp_path / "labeled.jsonl"
     place.chmod(0o640)
     write_atomically({place: b"new"})
-    assert place.read_text() == "new"
-    assert place.stat().st_mode & 0o777 == 0o640
+    assert (place.read_text(), place.stat().st_mode & 0o777) == ("new", 0o640), "the mode of a file is kept"
 
 
 def test_pairs_join_a_faulty_run_and_its_passing_one() -> None:
@@ -135,20 +113,14 @@ def test_a_split_depends_on_the_seed_alone() -> None:
 
     assert test_runs(dataset, 0) == test_runs(shuffled, 0)
     assert test_runs(dataset, 0) != test_runs(dataset, 1)
-
-
-def test_no_part_of_a_split_is_empty() -> None:
-    parts = labelled_set(3).split({"train": 0.9, "dev": 0.05, "test": 0.05})
-    assert Counter(len(part.labeled) for part in parts.values()) == {2: 3}
+    few = labelled_set(3).split({"train": 0.9, "dev": 0.05, "test": 0.05})
+    assert Counter(len(part.labeled) for part in few.values()) == {2: 3}, "no part is empty"
 
 
 @pytest.mark.parametrize("shares", [{}, {"a": 0.5}, {"a": 1.2, "b": -0.2}, {"a": math.nan, "b": 0.5}])
 def test_shares_that_are_none_are_refused(shares: dict[str, float]) -> None:
     with pytest.raises(DatasetError, match="expected positive shares that sum to 1"):
         labelled_set(4).split(shares)
-
-
-def test_fewer_questions_than_parts_are_refused() -> None:
     with pytest.raises(DatasetError, match="cannot split 1 questions into 2 parts"):
         labelled_set(1).split({"a": 0.5, "b": 0.5})
 
@@ -162,7 +134,6 @@ def test_parquet_round_trip_is_exact(tmp_path: Path) -> None:
     assert read_parquet(tmp_path / "set.parquet") == items
     rows = pq.read_table(tmp_path / "set.parquet").to_pylist()
     second, item = rows[1], items[1]
-    assert item.decisive is not None
     assert second["run_id"] == "run-0001b"
     assert (second["agent"], second["step"], second["n_steps"]) == (
         item.decisive.agent,
@@ -175,21 +146,18 @@ def test_parquet_round_trip_is_exact(tmp_path: Path) -> None:
     assert loaded.labeled == tuple(items[1 : len(dataset.labeled)])
 
 
-def test_parquet_that_is_none_is_an_error(tmp_path: Path) -> None:
+def test_parquet_that_is_none_or_cannot_be_read_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
-    (tmp_path / "text.parquet").write_text("hello")
-    with pytest.raises(DatasetError, match="as Parquet"):
-        read_parquet(tmp_path / "text.parquet")
-    pq.write_table(pa.table({"a": [1]}), tmp_path / "other.parquet")
-    with pytest.raises(DatasetError, match="has no column 'record'"):
-        read_parquet(tmp_path / "other.parquet")
-    pq.write_table(pa.table({"record": ["{}"]}), tmp_path / "empty.parquet")
-    with pytest.raises(DatasetError, match="row 1: not a valid LabeledTrajectory"):
-        read_parquet(tmp_path / "empty.parquet")
-
-
-def test_parquet_without_its_extra_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "set.parquet"
+    for content, message in (
+        (None, "as Parquet"),
+        ({"a": [1]}, "has no column 'record'"),
+        ({"record": ["{}"]}, "row 1: not a valid LabeledTrajectory"),
+    ):
+        path.write_text("hello") if content is None else pq.write_table(pa.table(content), path)
+        with pytest.raises(DatasetError, match=message):
+            read_parquet(path)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'tracer-hooks\[parquet\]'"):
-        write_parquet(tmp_path / "a.parquet", [])
+        write_parquet(path, [])

@@ -1,7 +1,3 @@
-"""Near-duplicates by MinHash agree with a comparison of all with all."""
-
-from __future__ import annotations
-
 import random
 
 from tracer_hooks.datasets._near_duplicates import clusters
@@ -26,7 +22,4 @@ def test_texts_with_one_word_changed_are_found() -> None:
 def test_copies_are_found_whatever_their_case_and_signs() -> None:
     found = clusters(["One two, three four.", "unrelated words in here", "one two three FOUR"], similarity=1.0)
     assert [cluster.members for cluster in found] == [(0, 2)]
-
-
-def test_short_texts_have_nothing_to_compare() -> None:
-    assert clusters(["yes", "yes", "", ""], similarity=0.8) == []
+    assert clusters(["yes", "yes", "", ""], similarity=0.8) == [], "short texts have nothing to compare"

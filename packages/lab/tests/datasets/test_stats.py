@@ -1,7 +1,3 @@
-"""Counts, yields and cost of a labelled set."""
-
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -37,36 +33,14 @@ def test_a_set_is_counted() -> None:
     assert 5 <= found.lengths["labeled"].low <= found.lengths["labeled"].median <= found.lengths["labeled"].high <= 8
     assert (found.verified_failures.successes, found.verified_failures.trials) == (84, 84)
     assert (found.control_passes.successes, found.control_passes.trials) == (56, 56)
-
-
-def test_yield_counts_what_was_discarded() -> None:
-    found = stats(labelled_set(14))
     first = found.yields[0]
     assert (first.mode, first.strategy) == ("FM-1.1", "corruption")
-    assert (first.verified.successes, first.verified.trials) == (2, 6)
+    assert (first.verified.successes, first.verified.trials) == (2, 6), "with what was discarded"
     assert (found.injection_yield.successes, found.injection_yield.trials) == (28, 32)
-
-
-def test_yield_counts_tool_faults_and_no_natural_failures() -> None:
-    dataset = labelled_set(1)
-    item = dataset.labeled[0]
-    assert item.decisive is not None
-    verification = {**item.verification, "strategy": "tool fault"}
-    kept = item.model_copy(
-        update={"decisive": item.decisive.model_copy(update={"error_mode": None}), "verification": verification}
-    )
-    discarded = ({"mode": None, "strategy": "tool fault"}, {"mode": None, "strategy": None, "reason": "none found"})
-    found = stats(LabeledSet(labeled=(kept,), discarded=discarded))
-    assert [(one.mode, one.strategy, one.verified.successes, one.verified.trials) for one in found.yields] == [
-        ("-", "tool fault", 1, 2)
-    ]
-
-
-def test_cost_of_a_labelled_run_includes_the_discarded_attempts() -> None:
-    cost = stats(labelled_set(14)).cost
-    assert cost.runs == pytest.approx((28 * 6 + 4 * 2) / 28)
-    assert cost.tokens == pytest.approx((28 * 1000 + 4 * 100) / 28)
-    assert cost.seconds == pytest.approx(2.5)
+    assert found.cost.runs == pytest.approx((28 * 6 + 4 * 2) / 28)
+    assert found.cost.tokens == pytest.approx((28 * 1000 + 4 * 100) / 28)
+    assert found.cost.seconds == pytest.approx(2.5)
+    assert DatasetStats.model_validate_json(found.model_dump_json()) == found
 
 
 def test_replay_labels_have_their_own_rates_and_no_yield() -> None:
@@ -99,35 +73,35 @@ def test_a_run_whose_step_is_not_known_counts_by_its_faults() -> None:
     assert set(found.counts["position"].values()) == {0}
 
 
-def test_of_many_values_the_most_common_are_shown_and_the_rest_counted() -> None:
-    rows = [item.model_copy(update={"verification": {"suite": f"suite {number}"}})
-            for number, item in enumerate(labelled_set(20).labeled)]  # fmt: skip
-    text = stats_markdown(stats(LabeledSet(labeled=tuple(rows))))
-    assert re.search(r"\| \d+ more \| \d+ \| \d+\.\d% \|", text)
-
-
-def test_an_empty_set_has_statistics() -> None:
-    found = stats(LabeledSet())
-    assert (found.labeled, found.questions, found.lengths) == (0, 0, {})
-    assert "labelled runs" in stats_markdown(found)
-
-
 def test_what_is_not_recorded_has_no_table() -> None:
     items = tuple(item.model_copy(update={"verification": {}}) for item in labelled_set(2).labeled)
     text = stats_markdown(stats(LabeledSet(labeled=items)))
     assert "Labelled runs by framework" in text
     assert "Labelled runs by writer" not in text
-    assert "### Verification" not in stats_markdown(stats(LabeledSet()))
+    empty = stats(LabeledSet())
+    assert (empty.labeled, empty.questions, empty.lengths) == (0, 0, {})
+    assert "labelled runs" in stats_markdown(empty)
+    assert "### Verification" not in stats_markdown(empty)
+    many = enumerate(labelled_set(20).labeled)
+    rows = tuple(item.model_copy(update={"verification": {"suite": f"suite {number}"}}) for number, item in many)
+    shown = stats_markdown(stats(LabeledSet(labeled=rows)))
+    assert re.search(r"\| \d+ more \| \d+ \| \d+\.\d% \|", shown), "of many values the most common are shown"
 
 
-def test_statistics_survive_json() -> None:
-    found = stats(labelled_set(5))
-    assert DatasetStats.model_validate_json(found.model_dump_json()) == found
+def test_yield_counts_tool_faults_and_no_natural_failures() -> None:
+    item = labelled_set(1).labeled[0]
+    decisive = item.decisive.model_copy(update={"error_mode": None})
+    kept = item.model_copy(
+        update={"decisive": decisive, "verification": item.verification | {"strategy": "tool fault"}}
+    )
+    discarded = ({"mode": None, "strategy": "tool fault"}, {"mode": None, "strategy": None, "reason": "none found"})
+    (one,) = stats(LabeledSet(labeled=(kept,), discarded=discarded)).yields
+    assert (one.mode, one.strategy, one.verified.successes, one.verified.trials) == ("-", "tool fault", 1, 2)
 
 
 def test_terminal_and_card_show_the_same_figures() -> None:
     found = stats(labelled_set(14))
-    console = Console(width=100, record=True, file=None, quiet=False)
+    console = Console(width=100)
     with console.capture() as shown:
         console.print(stats_tables(found))
     for text in (shown.get(), stats_markdown(found)):

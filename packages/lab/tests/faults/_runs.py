@@ -1,7 +1,5 @@
 """Recorded runs of small teams, for the tests of faults."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from pydantic import JsonValue
@@ -39,12 +37,7 @@ def roster(*names: str) -> tuple[AgentSpec, ...]:
 def recorded(run_id: str, task: str, steps: Sequence[Step], *, team: str = "team") -> Trajectory:
     names = dict.fromkeys(step.agent for step in steps)
     return Trajectory(
-        run_id=run_id,
-        team=team,
-        task=task,
-        agents=roster(*names),
-        steps=tuple(steps),
-        outcome=RunOutcome.SUCCEEDED,
+        run_id=run_id, team=team, task=task, agents=roster(*names), steps=tuple(steps), outcome=RunOutcome.SUCCEEDED
     )
 
 

@@ -1,7 +1,5 @@
 """A team in plain Python over the scripted model: a planner, a solver with a tool, and a checker."""
 
-from __future__ import annotations
-
 import json
 import urllib.request
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Mutators, tool faults and channel faults on whatever a model may write: they never raise and never leave a marker."""
 
-from __future__ import annotations
-
 from random import Random
 
 from hypothesis import given, settings
@@ -26,22 +24,8 @@ PIECES = st.sampled_from(
     [
         *("ANSWER: 42", "The answer is 7.50 EUR.", "\\boxed{12}", "- 3 apples", "1. First", "**Result:** yes", "Paris"),
         *("```python\n", "x = [1, 2][0]\n", "```", "def f(n):\n    return n + 1\n", "\n", " ", "{", "}", "\\1", "\x0c"),
-        *(
-            "not",
-            "is",
-            "TERMINATE",
-            "3 km",
-            "(a) b",
-            "50%",
-            "1e9",
-            "0",
-            "00",
-            "1,234.5",
-            "-7",
-            "\N{EN DASH}3",
-            "½",
-            "é",
-        ),
+        *("not", "is", "TERMINATE", "3 km", "(a) b", "50%", "1e9", "0", "00", "1,234.5", "-7"),
+        *("\N{EN DASH}3", "½", "é"),
     ]
 )
 TEXTS = st.one_of(st.text(max_size=80), st.lists(PIECES, max_size=12).map(" ".join), st.lists(PIECES).map("".join))

@@ -1,7 +1,3 @@
-"""Mutated code: it parses, and it does something else."""
-
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Callable
 from typing import Any
@@ -11,8 +7,6 @@ import pytest
 from tracer_hooks.schema import ErrorMode
 from tracer_hooks.telemetry import ChatReply
 from tracer_hooks_lab.faults import FaultContext, corrupt
-
-from ._runs import CODE
 
 KINDS = [
     (ErrorMode.FM_1_1, "code_off_by_one"),
@@ -54,13 +48,7 @@ def outcome(source: str, name: str, *args: Any) -> object:
 
 
 def behaviour(source: str) -> list[object]:
-    tries = [
-        ["B ", "eee", "aa", "aa", "ccc", "Dd"],
-        [],
-        ["x", "yy"],
-        ["Zz", " zz ", "a", "cc"],
-        ["bb"],
-    ]
+    tries = [["B ", "eee", "aa", "aa", "ccc", "Dd"], [], ["x", "yy"], ["Zz", " zz ", "a", "cc"], ["bb"]]
     return [outcome(source, "clean", words) for words in tries] + [outcome(source, "clean", None)]
 
 
@@ -69,20 +57,14 @@ def test_a_mutant_parses_and_behaves_differently(mode: ErrorMode, kind: str) -> 
     mutants = {mutant(mode, kind, f"Code:\n```python\n{SOURCE}\n```\nDone.", seed) for seed in range(12)}
     changed = 0
     for text in mutants:
-        assert text is not None
         head, rest = text.split("```python\n")
         code, tail = rest.split("\n```")
         assert (head, tail) == ("Code:\n", "\nDone.")
         assert code != SOURCE
         changed += behaviour(code) != behaviour(SOURCE)
     assert changed >= 0.8 * len(mutants)
-
-
-@pytest.mark.parametrize(("mode", "kind"), KINDS)
-def test_code_without_a_fence_is_found_too(mode: ErrorMode, kind: str) -> None:
-    text = mutant(mode, kind, SOURCE, 0)
-    assert text is not None
-    compile(text, "mutant", "exec")
+    bare = mutant(mode, kind, SOURCE, 0)  # without a fence
+    compile(bare, "mutant", "exec")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("mode", "kind"), KINDS)
@@ -91,19 +73,6 @@ def test_code_without_a_fence_is_found_too(mode: ErrorMode, kind: str) -> None:
 )
 def test_there_is_nothing_to_change_in_prose_broken_or_plain_code(mode: ErrorMode, kind: str, text: str) -> None:
     assert mutant(mode, kind, text, 0) is None
-
-
-def test_the_edit_lands_in_its_place_behind_characters_of_several_bytes() -> None:
-    text = mutant(ErrorMode.FM_1_1, "code_off_by_one", "def f(s):\n    return 'é€' + s[0]", 0)
-    assert text == "def f(s):\n    return 'é€' + s[1]"
-
-
-def test_the_words_around_the_code_stay() -> None:
-    for seed in range(10):
-        text = mutant(ErrorMode.FM_2_6, "code_against_its_description", CODE, seed)
-        assert text is not None
-        assert text.startswith("Here is the function.\n\n```python\n")
-        assert text.endswith("```\nIt counts the even items below the limit.")
 
 
 @pytest.mark.parametrize(
@@ -123,6 +92,12 @@ def test_the_words_around_the_code_stay() -> None:
             {f"for i in range({bounds}):\n    pass" for bounds in ("1, n", "1, n - 1 - 1", "2, n - 1")},
         ),
         (ErrorMode.FM_1_1, "code_off_by_one", "last = row[-1]", {"last = row[0]"}),
+        (
+            ErrorMode.FM_1_1,
+            "code_off_by_one",
+            "def f(s):\n    return 'é€' + s[0]",
+            {"def f(s):\n    return 'é€' + s[1]"},
+        ),
         (ErrorMode.FM_2_6, "code_against_its_description", "low = min(a, b)", {"low = max(a, b)"}),
         (ErrorMode.FM_2_2, "code_with_assumed_value", "open = True", {"open = False"}),
     ],

@@ -1,12 +1,9 @@
 """Injection with a fixed prefix, controls and verification; each gap of the literature's code is a test here."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
@@ -15,7 +12,7 @@ from tracer_hooks.budget import CostCap, Spending
 from tracer_hooks.errors import ConfigError, FaultError
 from tracer_hooks.replay import ToolRules
 from tracer_hooks.rerun._targets import rerunner
-from tracer_hooks.schema import ErrorMode, LabelSource, RunOutcome, StepKind, Trajectory
+from tracer_hooks.schema import ErrorMode, LabelSource, RunOutcome, StepKind
 from tracer_hooks_lab.faults import (
     FaultSpec,
     FaultStrategy,
@@ -85,91 +82,40 @@ def instruction(step: int) -> FaultSpec:
     return FaultSpec(strategy=FaultStrategy.PROMPT_INJECTION, mode=ErrorMode.FM_2_3, step=step)
 
 
-def _both(found: Injection) -> tuple[Trajectory, Trajectory]:
-    assert found.faulty is not None
-    return found.faulty, found.clean
-
-
-# --- what is fixed, and what is not -----------------------------------------------------------------------------------
 def test_steps_before_the_fault_are_those_of_the_clean_run_and_ask_no_model() -> None:
     team = Chain()
     injector = team.injector()
     team.asked.clear()
     found = injector.inject(corruption(1))
     assert found.is_verified, found.discarded
-    assert found.faulty is not None
-    first, clean = (run.steps[0].model_dump(exclude={"span_id", "started_at", "ended_at"}) for run in _both(found))
+    first, clean = (
+        run.steps[0].model_dump(exclude={"span_id", "started_at", "ended_at"}) for run in (found.faulty, found.clean)
+    )
     assert first == clean
-    assert set(team.asked) == {"writer"}  # two runs with the fault and three controls
-    assert len(team.asked) == 5
-
-
-@pytest.mark.parametrize("step", [0, 1, 2])
-def test_every_step_can_be_injected_the_first_ones_too(step: int) -> None:
-    found = Chain().injector().inject(corruption(step))
-    assert found.is_verified, found.discarded
-    label = found.labeled(question_id="q1", reference=ANSWER)
-    assert label.decisive is not None
-    assert (label.decisive.step, label.decisive.agent) == (step, ("adder", "doubler", "writer")[step])
-    assert label.decisive.error_mode is ErrorMode.FM_2_6
-    assert label.label_source is LabelSource.INJECTED
-    assert (label.question_id, label.trajectory.reference) == ("q1", ANSWER)
-    assert label.trajectory.outcome is RunOutcome.FAILED
-
-
-def test_the_label_is_at_the_turn_that_acts_with_the_corrupted_text_word_for_word() -> None:
-    found = Chain().injector().inject(corruption(1))
-    assert found.faulty is not None
-    assert found.applied is not None
+    assert team.asked == ["writer"] * 5  # two runs with the fault and three controls
+    for step, before in zip(found.faulty.steps[:2], found.clean.steps, strict=False):
+        assert step.ended_at - step.started_at == before.ended_at - before.started_at, "a step that takes no time shows"
     step = found.faulty.steps[found.applied.step]
     assert step.kind is StepKind.MESSAGE
     assert step.content == found.applied.after != found.applied.before
     assert found.applied.after in found.faulty.steps[2].inputs[-1].text
+    assert Chain().injector().inject(corruption(1)).applied == found.applied, "one seed, one fault"
 
 
-def test_only_one_call_of_the_agent_is_corrupted() -> None:
-    @tracer_hooks.model(name="rules")
-    def ask(messages: list[dict[str, str]]) -> str:
-        return f"The sum of all the numbers is {int(re.findall(r'[0-9]+', messages[-1]['content'])[-1]) + 1}."
-
-    @tracer_hooks.agent(name="counter", instructions="Count.")
-    def count(shown: str) -> str:
-        return ask([{"role": "user", "content": shown}])
-
-    runner = rerunner(lambda: lambda task: count(count(count(task))), "Begin at 5.", expected="8")
-    found = Injector(runner, clean_run(runner)).inject(corruption(1))
-    assert found.is_verified, found.discarded
-    assert found.faulty is not None
-    numbers = [int(re.findall(r"\d+", step.content)[-1]) for step in found.faulty.steps]
-    assert numbers[0] == 6
-    assert numbers[1] != 7
-    assert numbers[2] == numbers[1] + 1  # the third call works with what it is shown
-
-
-def test_agents_keep_the_names_that_the_team_gave_them() -> None:
+@pytest.mark.parametrize("step", [0, 1, 2])
+def test_every_step_can_be_injected_the_first_ones_too(step: int) -> None:
     names = ("Zoë's planner №1", "assistant", "assistant (2)")
-    found = Chain(names=names).injector().inject(corruption(0))
-    assert found.labeled().decisive.agent == names[0]
-    assert found.labeled().trajectory.agent_names == names
+    found = Chain(names=names).injector().inject(corruption(step))
+    assert found.is_verified, found.discarded
+    label = found.labeled(question_id="q1", reference=ANSWER)
+    assert (label.decisive.step, label.decisive.agent) == (step, names[step])
+    assert label.decisive.error_mode is ErrorMode.FM_2_6
+    assert label.label_source is LabelSource.INJECTED
+    assert (label.question_id, label.trajectory.reference) == ("q1", ANSWER)
+    assert label.trajectory.outcome is RunOutcome.FAILED
+    assert label.trajectory.agent_names == names
 
 
-def test_no_step_of_the_faulty_run_takes_no_time_where_the_clean_one_did() -> None:
-    found = Chain().injector().inject(corruption(2))
-    assert found.faulty is not None
-    for step, clean in zip(found.faulty.steps, found.clean.steps, strict=True):
-        assert step.ended_at is not None
-        assert step.started_at is not None
-        assert clean.ended_at is not None
-        assert clean.started_at is not None
-        assert step.ended_at - step.started_at == clean.ended_at - clean.started_at
-
-
-def test_the_same_seed_gives_the_same_fault() -> None:
-    first, again = (Chain().injector().inject(corruption(0, seed=5)) for _ in range(2))
-    assert first.applied == again.applied
-
-
-# --- verification -----------------------------------------------------------------------------------------------------
 def test_a_team_that_fails_without_the_fault_is_discarded() -> None:
     team = Chain()
     injector = team.injector()
@@ -190,12 +136,6 @@ def test_a_fault_without_effect_is_discarded_without_controls() -> None:
     assert found.applied is not None
 
 
-def test_the_rule_says_how_many_runs_there_are() -> None:
-    rule = VerificationRule(trials=5, failures=4, controls=1)
-    found = Chain().injector(InjectOptions(rule=rule)).inject(corruption(0))
-    assert (found.verification.faulty_failures, found.verification.control_runs) == (4, 1)
-
-
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
@@ -205,9 +145,12 @@ def test_the_rule_says_how_many_runs_there_are() -> None:
         ({"tries": 3}, r"VerificationRule: .*'tries'"),
     ],
 )
-def test_a_rule_that_says_nothing_is_refused(fields: dict[str, Any], message: str) -> None:
+def test_the_rule_says_how_many_runs_there_are_and_one_that_says_nothing_is_refused(fields, message) -> None:
     with pytest.raises(ConfigError, match=message):
         VerificationRule(**fields)
+    rule = VerificationRule(trials=5, failures=4, controls=1)
+    found = Chain().injector(InjectOptions(rule=rule)).inject(corruption(0))
+    assert (found.verification.faulty_failures, found.verification.control_runs) == (4, 1)
 
 
 def test_a_model_that_follows_the_instruction_gives_a_label_and_no_trace_of_it() -> None:
@@ -223,7 +166,6 @@ def test_a_model_that_follows_the_instruction_gives_a_label_and_no_trace_of_it()
     runner = rerunner(lambda: act, "There are 7.", expected=ANSWER)
     found = Injector(runner, clean_run(runner)).inject(instruction(0))
     assert found.is_verified, found.discarded
-    assert found.applied is not None
     said = found.applied.after.removeprefix(found.applied.before).strip()
     assert said
     assert said not in found.labeled().trajectory.model_dump_json()
@@ -247,46 +189,25 @@ def test_a_team_that_never_asks_the_same_twice_is_a_counted_discard() -> None:
     assert found.verification.runs == 0 or found.faulty is None
 
 
-def test_a_check_that_raises_is_a_counted_discard() -> None:
-    calls = []
-
-    def check(result: object) -> bool:
-        calls.append(result)
-        if len(calls) > 1:
-            raise ValueError("cannot read that")
-        return True
-
-    runner = rerunner(Chain().build, TASK, check=check)
-    found = Injector(runner, clean_run(runner)).inject(corruption(0))
-    assert found.discarded is not None
-    assert "the check raised ValueError: cannot read that" in found.discarded
-
-
-def test_a_model_that_goes_away_says_nothing_of_the_fault() -> None:
-    team = Chain()
-    injector = team.injector()
-
-    def gone(name: str, shown: str) -> str:
-        raise ConnectionError("refused")
-
-    team.before = gone
-    found = injector.inject(corruption(0))
-    assert found.is_broken_off
-    assert found.discarded is not None
-    assert "ConnectionError: refused" in found.discarded
-
-
-def test_a_model_call_that_fails_only_with_the_fault_is_a_discard() -> None:
+def test_a_model_call_that_fails_only_with_the_fault_is_a_discard_and_a_model_that_is_gone_breaks_off() -> None:
     def strict(name: str, shown: str) -> str | None:
         if name == "doubler" and "is 7." not in shown:
             raise ValueError("bad request")
         return None
 
-    team = Chain(before=strict)
-    found = team.injector().inject(corruption(0))
-    assert found.discarded is not None
+    found = Chain(before=strict).injector().inject(corruption(0))
     assert found.discarded.startswith("with the fault, and not without it, a model call of step 1 failed")
     assert not found.is_broken_off
+
+    def gone(name: str, shown: str) -> str:
+        raise ConnectionError("refused")
+
+    team = Chain()
+    injector = team.injector()
+    team.before = gone
+    found = injector.inject(corruption(0))
+    assert found.is_broken_off
+    assert "ConnectionError: refused" in found.discarded
 
 
 def test_a_cap_breaks_off() -> None:
@@ -297,48 +218,35 @@ def test_a_cap_breaks_off() -> None:
     assert spending.runs == 3
 
 
-# --- places and writers -----------------------------------------------------------------------------------------------
-def test_a_step_or_agent_that_is_not_there_is_an_error() -> None:
+def test_a_step_or_agent_that_is_not_there_and_a_run_that_failed_are_errors() -> None:
     injector = Chain().injector()
     with pytest.raises(FaultError, match="no step 9, expected 0 to 2"):
         injector.inject(corruption(9))
     with pytest.raises(FaultError, match=r"step 1 is one of 'doubler', not of 'writer'.*'adder', 'doubler', 'writer'"):
         injector.inject(corruption(1, agent="writer"))
-
-
-def test_a_run_that_failed_takes_no_fault() -> None:
     runner = rerunner(Chain().build, TASK, expected="another answer")
     with pytest.raises(FaultError, match="expected one that succeeded"):
         Injector(runner, runner.run())
 
 
-@pytest.mark.parametrize(("said", "why"), [("I'm sorry, but I can't help with that.", "declines"), ("", "empty")])
-def test_a_writer_that_refuses_is_a_counted_discard(said: str, why: str) -> None:
-    asked: list[object] = []
-
-    def refuse(messages: list[dict[str, str]]) -> str:
-        asked.append(messages)
-        return said
-
-    options = InjectOptions(writer=LLMWriter(refuse, attempts=2))
-    found = Chain().injector(options).inject(corruption(0, writer="llm"))
-    assert found.discarded is not None
-    assert why in found.discarded
-    assert len(asked) == 2
-    assert found.verification.faulty_runs == 1
-
-
-def test_all_runs_of_one_fault_have_the_text_that_was_written_first() -> None:
+@pytest.mark.parametrize(
+    ("said", "why"), [("I'm sorry, but I can't help with that.", "declines"), ("", "empty"), ("The sum is 71.", None)]
+)
+def test_a_writer_writes_once_for_all_runs_or_its_refusal_is_a_counted_discard(said: str, why: str | None) -> None:
     asked: list[object] = []
 
     def write(messages: list[dict[str, str]]) -> str:
         asked.append(messages)
-        return f"The sum of all the numbers is {70 + len(asked)}."
+        return said
 
-    found = Chain().injector(InjectOptions(writer=LLMWriter(write))).inject(corruption(0, writer="llm"))
-    assert found.is_verified, found.discarded
-    assert len(asked) == 1
-    assert found.labeled().verification["writer"] == "llm"
+    options = InjectOptions(writer=LLMWriter(write, attempts=2))
+    found = Chain().injector(options).inject(corruption(0, writer="llm"))
+    if why is None:
+        assert found.labeled().verification["writer"] == "llm"
+        assert len(asked) == 1
+    else:
+        assert why in found.discarded
+        assert (len(asked), found.verification.faulty_runs) == (2, 1)
 
 
 def with_tool(rules: str) -> tuple[Injection, list[str]]:
@@ -371,13 +279,9 @@ def with_tool(rules: str) -> tuple[Injection, list[str]]:
 def test_a_wrong_tool_result_is_a_fault_of_its_step() -> None:
     found, calls = with_tool("replayable")
     assert found.is_verified, found.discarded
-    assert found.applied is not None
     assert found.applied.before == "There are 7 in stock." != found.applied.after
     assert found.applied.after in found.labeled().trajectory.model_dump_json()
     assert calls == []  # it came from the tape
-
-
-def test_a_tool_that_is_rebuilt_runs_for_its_effect() -> None:
     found, calls = with_tool("rebuilt")
     assert found.is_verified, found.discarded
-    assert len(calls) == found.verification.runs
+    assert len(calls) == found.verification.runs, "it runs for its effect"

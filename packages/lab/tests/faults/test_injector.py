@@ -1,7 +1,5 @@
 """One fault goes into one step of one run, once, at the agent's act, whatever supplies the reply."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,14 +12,7 @@ from tracer_hooks.frameworks import Intervention, Interventions, ModelRequest, R
 from tracer_hooks.schema import ErrorMode
 from tracer_hooks.telemetry import ChatReply, message_text, text_message
 from tracer_hooks.testing import ScriptedLLM
-from tracer_hooks_lab.faults import (
-    Corruption,
-    FaultContext,
-    FaultInjector,
-    FaultSpec,
-    FaultStrategy,
-    instructions_for,
-)
+from tracer_hooks_lab.faults import Corruption, FaultContext, FaultInjector, FaultSpec, FaultStrategy, instructions_for
 
 from ._runs import PIPELINE, SOLVED, TICKETS
 from ._team import CHECK, NOTE, PLAN, RULES, run
@@ -49,7 +40,6 @@ def request(agent: str, step: int | None, *texts: str) -> ModelRequest:
     return ModelRequest(agent=agent, messages=tuple(messages), step=step)
 
 
-# --- response corruption ---------------------------------------------------------------------------------------------
 def test_one_reply_of_one_agent_is_changed_and_the_rest_left(llm: ScriptedLLM) -> None:
     injector = FaultInjector(corruption(agent="solver"))
     trajectory = run(llm, injector).trajectory
@@ -58,7 +48,6 @@ def test_one_reply_of_one_agent_is_changed_and_the_rest_left(llm: ScriptedLLM) -
     assert contents[3] != SOLVED
     assert contents[3].rpartition("ANSWER: ")[0] == SOLVED.rpartition("ANSWER: ")[0]
     applied = injector.applied
-    assert applied is not None
     assert (applied.step, applied.agent, applied.mode, applied.kind) == (3, "solver", MODE, "other_conclusion")
     assert (applied.before, applied.after) == (SOLVED, contents[3])
     assert contents[3] in llm.requests[-1].text  # the checker was shown it
@@ -72,11 +61,15 @@ def test_every_position_can_be_hit_the_first_one_included(llm: ScriptedLLM, step
         spec = corruption(step=step, kind="calls_with_another_value")
     injector = FaultInjector(spec, trajectory=clean, writer=CountingWriter())
     faulty = run(llm, injector).trajectory
-    assert injector.applied is not None
     assert injector.applied.step == step
     assert injector.applied.agent == clean.steps[step].agent == faulty.steps[step].agent
     assert [s.content for s in faulty.steps[:step]] == [s.content for s in clean.steps[:step]]
-    assert faulty.steps[step].content != clean.steps[step].content or step == 2
+    if step == 2:
+        (call,) = faulty.steps[step].tool_calls
+        assert call.arguments["count"] != 3  # type: ignore[call-overload]
+        assert call.result.endswith(f" for {call.arguments['count']}"), "the tool got what was changed"  # type: ignore[call-overload]
+    else:
+        assert faulty.steps[step].content != clean.steps[step].content
 
 
 @pytest.mark.parametrize("strategy", FaultStrategy)
@@ -86,26 +79,18 @@ def test_only_a_corrupted_reply_holds_streams_back(strategy: FaultStrategy) -> N
     assert FaultInjector(spec).changes_replies == (strategy is FaultStrategy.RESPONSE_CORRUPTION)
 
 
-def test_changed_arguments_reach_the_tool(llm: ScriptedLLM) -> None:
-    spec = corruption(step=2, kind="calls_with_another_value")
-    steps = run(llm, FaultInjector(spec)).trajectory.steps
-    call = steps[2].tool_calls[0]
-    assert call.arguments["count"] != 3  # type: ignore[call-overload]
-    assert call.result == f"25.00 EUR a ticket, {25 * call.arguments['count']}.00 EUR for {call.arguments['count']}"  # type: ignore[call-overload]
-
-
-def test_the_agent_must_be_the_one_of_the_spec(llm: ScriptedLLM) -> None:
-    injector = FaultInjector(corruption(agent="checker"))
-    assert run(llm, injector).trajectory.steps[3].content == SOLVED
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"step": 0}, "no mutator 'other_conclusion' of FM-2.6 fits the reply of 'planner' at step 0"),
+        ({"agent": "checker"}, "None"),  # step 3 is the solver's
+    ],
+)
+def test_a_fault_that_does_not_fit_leaves_the_run_alone_and_says_why(llm, fields: dict[str, Any], problem: str) -> None:
+    injector = FaultInjector(corruption(**fields))
+    assert [step.content for step in run(llm, injector).trajectory.steps] == [PLAN, NOTE, "", SOLVED, CHECK]
     assert injector.applied is None
-    assert injector.problem is None
-
-
-def test_a_fault_that_does_not_fit_leaves_the_run_alone_and_says_why(llm: ScriptedLLM) -> None:
-    injector = FaultInjector(corruption(step=0))
-    assert run(llm, injector).trajectory.steps[0].content == PLAN
-    assert injector.applied is None
-    assert "no mutator 'other_conclusion' of FM-2.6 fits the reply of 'planner' at step 0" in str(injector.problem)
+    assert problem in str(injector.problem)
 
 
 def test_a_reply_that_another_intervention_supplies_is_changed_too(llm: ScriptedLLM) -> None:
@@ -125,11 +110,10 @@ def test_a_step_asked_again_gets_the_same_reply_and_no_second_fault() -> None:
     writer = CountingWriter()
     injector = FaultInjector(FaultSpec(strategy="response_corruption", mode=MODE, step=3, writer="llm"), writer=writer)  # type: ignore[arg-type]
     asked = request("solver", 3, TICKETS)
-    first = injector.after_model(asked, ChatReply(content="one"))
+    first = injector.after_model(asked, ChatReply(content="one", response_id="r-1", model="m"))
     again = injector.after_model(asked, ChatReply(content="another"))
-    assert first is not None
-    assert again is not None
     assert first.content == again.content
+    assert (first.response_id, first.model) == ("r-1", "m"), "those of the call that was made"
     assert injector.after_model(request("solver", 4, TICKETS), ChatReply(content="one")) is None
     assert writer.calls == 1
 
@@ -148,16 +132,7 @@ def test_parallel_branches_get_one_fault_between_them() -> None:
         replies = list(pool.map(branch, range(16)))
     changed = [index for index, reply in enumerate(replies) if reply is not None]
     assert len(changed) == writer.calls == 1
-    assert injector.applied is not None
-    assert injector.applied.step == changed[0]
-
-
-def test_a_caller_who_knows_better_decides_in_place_of_the_step(llm: ScriptedLLM) -> None:
-    spec = corruption(step=0, agent="planner")
-    injector = FaultInjector(spec, matches=lambda asked: asked.agent == "checker")
-    assert run(llm, injector).trajectory.steps[4].content != CHECK
-    assert injector.applied is not None
-    assert (injector.applied.step, injector.applied.agent) == (4, "checker")
+    assert injector.applied.step == changed[0], "a caller's ``matches`` decides in place of the step"
 
 
 def test_the_writer_sees_what_was_really_said_before() -> None:
@@ -175,14 +150,9 @@ def test_the_writer_sees_what_was_really_said_before() -> None:
     assert context.instructions == "You are the solver."
     assert [spec.name for spec in context.roster] == ["planner", "solver", "checker"]
     assert context.reply.content == "42"
-
-
-def test_usage_and_ids_stay_those_of_the_call_that_was_made() -> None:
-    injector = FaultInjector(corruption())
-    reply = ChatReply(content=SOLVED, response_id="r-1", model="m")
-    changed = injector.after_model(request("solver", 3, TICKETS), reply)
-    assert changed is not None
-    assert (changed.response_id, changed.model) == ("r-1", "m")
+    instruct = FaultSpec(strategy="prompt_injection", mode=MODE, step=2, writer="llm")  # type: ignore[arg-type]
+    FaultInjector(instruct, trajectory=PIPELINE, writer=writer).before_model(request("solver", 2, TICKETS))
+    assert writer.contexts[-1].reply.content == SOLVED, "that of the recorded run"
 
 
 @pytest.mark.parametrize(
@@ -198,7 +168,6 @@ def test_a_spec_that_leaves_open_where_or_who_is_refused(spec: FaultSpec, messag
         FaultInjector(spec)
 
 
-# --- prompt injection ------------------------------------------------------------------------------------------------
 def test_an_instruction_goes_into_one_request_and_not_into_the_record(llm: ScriptedLLM) -> None:
     record = RecordReplies()
     injector = FaultInjector(prompt())
@@ -209,7 +178,6 @@ def test_an_instruction_goes_into_one_request_and_not_into_the_record(llm: Scrip
     said = told[0].removeprefix("You are the solver.\n\n")
     assert said in instructions_for(MODE)
     assert systems.index(told[0]) == 3
-    assert injector.applied is not None
     assert (injector.applied.kind, injector.applied.agent) == ("instruction", "solver")
     assert (injector.applied.before, injector.applied.after) == ("You are the solver.", told[0])
     assert said not in trajectory.model_dump_json()
@@ -219,18 +187,10 @@ def test_a_changed_request_is_covert_and_a_model_without_system_message_gets_it_
     injector = FaultInjector(prompt(step=0))
     asked = ModelRequest(agent="solo", messages=(text_message("user", "What?"),), step=0)
     changed = injector.before_model(asked)
-    assert changed is not None
     assert changed.covert
     assert message_text(changed.messages[0]).startswith("What?\n\n")
     assert injector.before_model(asked) == changed  # asked again
     assert injector.before_model(request("solo", 1, "What?")) is None
-
-
-def test_an_instruction_is_written_with_the_reply_of_the_recorded_run_in_view() -> None:
-    writer = CountingWriter()
-    spec = FaultSpec(strategy="prompt_injection", mode=MODE, step=2, writer="llm")  # type: ignore[arg-type]
-    FaultInjector(spec, trajectory=PIPELINE, writer=writer).before_model(request("solver", 2, TICKETS))
-    assert writer.contexts[0].reply.content == SOLVED
 
 
 class CountingWriter:

@@ -1,7 +1,5 @@
 """Every mutator of every mode: it changes a fitting reply, leaves no marker, keeps the format, and knows its limits."""
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 from random import Random
@@ -50,11 +48,6 @@ def mutated(mode: ErrorMode, kind: str, text: str, **known: object) -> str | Non
     return None if done is None else done.reply.content
 
 
-def test_only_modes_that_take_new_text_have_no_mutator() -> None:
-    without = {mode for mode in ErrorMode if not mutators_of(mode)}
-    assert without == {ErrorMode.FM_1_2, ErrorMode.FM_1_5, ErrorMode.FM_2_1}
-
-
 @pytest.mark.parametrize("mode", [mode for mode in ErrorMode if not mutators_of(mode)])
 def test_a_mode_without_mutators_names_what_makes_it(mode: ErrorMode) -> None:
     spec = FaultSpec(strategy=FaultStrategy.RESPONSE_CORRUPTION, mode=mode)
@@ -65,22 +58,16 @@ def test_a_mode_without_mutators_names_what_makes_it(mode: ErrorMode) -> None:
     ):
         with pytest.raises(FaultError, match=rf"err by {mode.value}: .*Run with: --writer llm .*prompt_injection"):
             refused()
+    assert {one for one in ErrorMode if not mutators_of(one)} == {"FM-1.2", "FM-1.5", "FM-2.1"}
     check_can_be_made(spec.model_copy(update={"writer": "llm"}))
     check_can_be_made(spec.model_copy(update={"strategy": FaultStrategy.PROMPT_INJECTION}))
     assert corrupt(context_of_step(PIPELINE, 2), mode) is None
 
 
 @pytest.mark.parametrize("mutator", EVERY, ids=IDS)
-def test_a_mutator_writes_no_sentence_of_its_own(mutator: Mutator) -> None:
-    for context, reply in (change for seed in range(4) for change in fits(mutator, seed)):
-        known = " ".join([context.task, context.reply.content, *(said.text for said in context.history)])
-        new = set(re.findall(r"[a-z]{3,}", reply.content.lower())) - set(re.findall(r"[a-z]{3,}", known.lower()))
-        assert len(new) <= 3, new  # words turned into their opposites, such as "incorrect" and "fails"
-
-
-@pytest.mark.parametrize("mutator", EVERY, ids=IDS)
 def test_a_mutator_changes_a_fitting_reply_without_a_trace_of_it(mutator: Mutator) -> None:
     changes = [change for seed in range(4) for change in fits(mutator, seed)]
+    assert changes == [change for seed in range(4) for change in fits(mutator, seed)], "one seed, one change"
     assert changes
     for context, reply in changes:
         before = context.reply
@@ -93,11 +80,9 @@ def test_a_mutator_changes_a_fitting_reply_without_a_trace_of_it(mutator: Mutato
         for line in re.findall(r"(?m)^ANSWER:.*$", reply.content):
             assert re.fullmatch(r"ANSWER: \d+\.\d\d", line)
         assert reply.content.count("```") % 2 == 0
-
-
-@pytest.mark.parametrize("mutator", EVERY, ids=IDS)
-def test_a_mutator_gives_the_same_for_the_same_seed(mutator: Mutator) -> None:
-    assert fits(mutator, 3) == fits(mutator, 3)
+        known = " ".join([context.task, before.content, *(said.text for said in context.history)])
+        new = set(re.findall(r"[a-z]{3,}", reply.content.lower())) - set(re.findall(r"[a-z]{3,}", known.lower()))
+        assert len(new) <= 3, new  # words turned into their opposites, such as "incorrect" and "fails"
 
 
 @pytest.mark.parametrize("mutator", EVERY, ids=IDS)
@@ -122,19 +107,10 @@ def test_the_kinds_that_fit_are_those_that_change_the_reply() -> None:
     assert set(fitting_kinds(context, ErrorMode.FM_2_6)) == {"calls_with_another_value"}
     assert fitting_kinds(context, ErrorMode.FM_3_3) == ()
     assert corrupt(context, ErrorMode.FM_3_3) is None
-
-
-def test_an_unknown_mutator_is_refused_with_the_known_ones() -> None:
     with pytest.raises(FaultError, match=r"FM-2.6 has no mutator 'nonsense', expected one of other_conclusion"):
         get_mutator(ErrorMode.FM_2_6, "nonsense")
-
-
-# --- single mutators -------------------------------------------------------------------------------------------------
-def test_a_contradicted_reasoning_changes_the_conclusion_alone() -> None:
-    reply = mutated(ErrorMode.FM_2_6, "other_conclusion", "We have 6 x 7, and 6 x 7 = 42.\nANSWER: 42")
-    assert reply is not None
-    assert reply.startswith("We have 6 x 7, and 6 x 7 = 42.\nANSWER: ")
-    assert not reply.endswith("ANSWER: 42")
+    with pytest.raises(FaultError, match="has a mutator 'other_conclusion' already"):
+        register_mutator(ErrorMode.FM_2_6, "other_conclusion")(lambda text, context, rng: text)
 
 
 def test_a_wrong_given_is_carried_through_to_the_result() -> None:
@@ -148,23 +124,41 @@ def test_a_wrong_given_is_carried_through_to_the_result() -> None:
     assert re.findall(r"hold (\d+) pens", reply) == re.findall(r"ANSWER: (\d+)$", reply)
 
 
-def test_a_number_from_a_teammate_gives_way_to_the_tasks_own() -> None:
-    reply = mutated(
-        ErrorMode.FM_2_5,
-        "own_number_for_theirs",
-        "With the corrected price of 31 it is 62.",
-        task="Two books at 30 each.",
-        history=(Utterance(agent="clerk", text="The price is 31 now.", step=0),),
-    )
-    assert reply == "With the corrected price of 30 it is 62."
+@pytest.mark.parametrize(
+    ("mode", "kind", "text", "known", "expected"),
+    [
+        (
+            ErrorMode.FM_2_5,
+            "own_number_for_theirs",
+            "With the corrected price of 31 it is 62.",
+            {"task": "Two books at 30 each.", "history": (Utterance(agent="clerk", text="It is 31 now.", step=0),)},
+            "With the corrected price of 30 it is 62.",
+        ),
+        (
+            ErrorMode.FM_2_4,
+            "leaves_a_fact_out",
+            "The flight leaves on time. It costs 340 EUR. Have a look.",
+            {},
+            "The flight leaves on time. Have a look.",
+        ),
+        (
+            ErrorMode.FM_3_3,
+            "wrong_verdict",
+            "Yes, this is correct.\nVERDICT: PASS",
+            {},
+            "No, this is incorrect.\nVERDICT: FAIL",
+        ),
+    ],
+)
+def test_what_becomes_of_a_reply(mode, kind, text, known, expected) -> None:
+    assert mutated(mode, kind, text, **known) == expected
 
 
-def test_a_withheld_figure_is_not_in_the_reply_any_more() -> None:
-    reply = mutated(ErrorMode.FM_2_4, "leaves_a_fact_out", "The flight leaves on time. It costs 340 EUR. Have a look.")
-    assert reply == "The flight leaves on time. Have a look."
-
-
-def test_separators_and_decimals_stay_as_they_are() -> None:
+def test_separators_and_decimals_stay_as_they_are_and_the_reasoning_does() -> None:
+    reply = mutated(ErrorMode.FM_2_6, "other_conclusion", "We have 6 x 7, and 6 x 7 = 42.\nANSWER: 42")
+    assert reply.startswith("We have 6 x 7, and 6 x 7 = 42.\nANSWER: ")
+    assert not reply.endswith("ANSWER: 42")
+    assert near("-5", Random(0), avoid=[Decimal(-n) for n in range(200)]) == "-200"
     reply = mutated(ErrorMode.FM_2_6, "other_conclusion", "It was 1,200.50 and went up by a little. ANSWER: 1,250.75")
     assert reply is not None
     assert re.search(r"ANSWER: 1?\d?,?\d{3}\.\d\d$", reply)
@@ -192,19 +186,9 @@ def test_a_conclusion_in_words_is_changed_for_another_of_its_kind(said: str, cha
     assert {None if done is None else done.reply.content.removeprefix(before) for done in found} == changed
 
 
-def test_a_changed_number_keeps_its_sign_and_is_none_of_those_that_are_taken() -> None:
-    taken = [Decimal(-n) for n in range(200)]
-    assert near("-5", Random(0), avoid=taken) == "-200"
-
-
 def test_numbers_that_only_count_are_left_alone() -> None:
     found = numbers_in("1. In step 3 there are 7 boxes, item #4 holds 9.\n2) Part 12: 8 lids.")
     assert [number.text for number in found] == ["7", "9", "8"]
-
-
-def test_a_mutator_of_a_name_that_is_taken_is_refused() -> None:
-    with pytest.raises(FaultError, match="has a mutator 'other_conclusion' already"):
-        register_mutator(ErrorMode.FM_2_6, "other_conclusion")(lambda text, context, rng: text)
 
 
 def test_a_step_that_the_run_has_not_is_named_with_the_command_that_shows_them() -> None:
@@ -214,35 +198,26 @@ def test_a_step_that_the_run_has_not_is_named_with_the_command_that_shows_them()
         context_of_step(PIPELINE, 99)
 
 
-def test_the_verdict_is_turned_round_throughout() -> None:
-    reply = mutated(ErrorMode.FM_3_3, "wrong_verdict", "Yes, this is correct.\nVERDICT: PASS")
-    assert reply == "No, this is incorrect.\nVERDICT: FAIL"
-
-
 def test_a_premature_end_keeps_the_word_that_stops_the_team() -> None:
     done = corrupt(context_of_step(PIPELINE, 3), ErrorMode.FM_3_1, kind="first_number_as_result")
-    assert done is not None
     assert re.search(r"ANSWER: (75\.00|7\.50)\nTERMINATE$", done.reply.content)
-
-
-def test_a_repeated_call_has_the_arguments_of_an_earlier_one() -> None:
-    done = corrupt(context_of_step(DEBATE, 3), ErrorMode.FM_1_3, kind="repeats_a_call")
-    assert done is not None
-    assert done.reply.tool_calls[0].arguments == {"a": 16, "b": 13, "who": "Ben Miller"}
 
 
 def test_changed_arguments_keep_keys_types_and_the_other_values() -> None:
     done = corrupt(context_of_step(DEBATE, 3), ErrorMode.FM_2_6, kind="calls_with_another_value")
-    assert done is not None
     arguments = done.reply.tool_calls[0].arguments
     before = {"a": 16, "b": 12, "who": "Anna"}
     assert {key: type(value) for key, value in arguments.items()} == {"a": int, "b": int, "who": str}
     assert sum(arguments[key] != before[key] for key in before) == 1
+    done = corrupt(context_of_step(DEBATE, 3), ErrorMode.FM_1_3, kind="repeats_a_call")
+    assert done.reply.tool_calls[0].arguments == {"a": 16, "b": 13, "who": "Ben Miller"}, "those of an earlier call"
+    before_it = ChatReply(content="It is 6 x 7 = 42. ANSWER: 42", chunks=("It is 6 x 7", " = 42.", " ANSWER: 42"))
+    done = corrupt(FaultContext(agent="a", reply=before_it), ErrorMode.FM_2_6, kind="other_conclusion")
+    assert len(done.reply.chunks) == 3, "it is still streamed in as many pieces"
+    assert "".join(done.reply.chunks) == done.reply.content
 
 
-def test_a_mutator_of_ones_own_that_drops_the_calls_ends_the_turn_as_a_model_would(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_mutator_of_ones_own_that_drops_the_calls_ends_the_turn_as_a_model_would(monkeypatch) -> None:
     monkeypatch.setattr(_mutators, "_MUTATORS", {mode: {} for mode in ErrorMode})
     mode = ErrorMode.FM_1_2
     register_mutator(mode, "leaves_it", target=Target.TURN)(lambda text, context, rng: context.teammates[0])
@@ -250,24 +225,8 @@ def test_a_mutator_of_ones_own_that_drops_the_calls_ends_the_turn_as_a_model_wou
     before = ChatReply(tool_calls=(RequestedTool(name="price"),), finish_reason="tool_calls")
     said = (Utterance(agent="clerk", text="Your turn.", step=0),)
     done = corrupt(FaultContext(agent="a", reply=before, history=said), mode)
-    assert done is not None
     assert (done.kind, done.reply.content, done.reply.tool_calls) == ("leaves_it", "clerk", ())
     assert done.reply.finish_reason == "stop"
-
-
-def test_a_streamed_reply_is_still_streamed_in_as_many_pieces() -> None:
-    before = ChatReply(content="It is 6 x 7 = 42. ANSWER: 42", chunks=("It is 6 x 7", " = 42.", " ANSWER: 42"))
-    done = corrupt(FaultContext(agent="a", reply=before), ErrorMode.FM_2_6, kind="other_conclusion")
-    assert done is not None
-    assert len(done.reply.chunks) == 3
-    assert "".join(done.reply.chunks) == done.reply.content
-
-
-# --- words that would give it away -----------------------------------------------------------------------------------
-def test_no_text_of_ours_holds_a_leak_word() -> None:
-    texts = [text for mode in ErrorMode for text in instructions_for(mode)]
-    assert [text for text in texts if leaked_words(text)] == []
-    assert [text for text in texts if re.search(r"(?i)\b(?:error|mistake|wrong|MAST)\b", text)] == []
 
 
 @pytest.mark.parametrize("mode", ErrorMode)
@@ -275,6 +234,8 @@ def test_instructions_have_several_wordings_and_do_not_name_the_mode(mode: Error
     texts = instructions_for(mode)
     assert len(set(texts)) >= 3
     assert not any(mode.title in text.lower() or mode.value in text for text in texts)
+    assert [text for text in texts if leaked_words(text)] == []
+    assert [text for text in texts if re.search(r"(?i)\b(?:error|mistake|wrong|MAST)\b", text)] == []
 
 
 @pytest.mark.parametrize("word", LEAK_WORDS)
@@ -298,6 +259,5 @@ def test_numbers_of_any_length_do_no_harm() -> None:
     assert reply is None or reply.startswith(f"The key is {'7' * 5000}")
     call = RequestedTool(name="t", arguments={"big": 10**40, "small": -0.0})
     done = corrupt(FaultContext(agent="a", reply=ChatReply(tool_calls=(call,))), ErrorMode.FM_2_6)
-    assert done is not None
     assert done.reply.tool_calls[0].arguments["big"] == 10**40
     assert done.reply.tool_calls[0].arguments["small"] != 0

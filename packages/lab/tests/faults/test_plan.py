@@ -1,8 +1,7 @@
 """Plans are balanced over agents, positions, modes and strategies, and hold only faults that fit."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
+from typing import Any
 
 import pytest
 
@@ -58,11 +57,8 @@ def plan() -> list[PlannedFault]:
     return plan_faults(runs(60), seed=5)
 
 
-def test_every_run_gets_its_fault(plan: list[PlannedFault]) -> None:
-    assert len(plan) == 60 * len(SHAPES)
-
-
 def test_agents_and_positions_tell_nothing_beyond_the_shape_of_the_team(plan: list[PlannedFault]) -> None:
+    assert len(plan) == 60 * len(SHAPES), "every run gets its fault"
     places: dict[str, Counter[tuple[str | None, int | None]]] = defaultdict(Counter)
     for run, spec in plan:
         places[run.team][spec.agent, spec.step] += 1
@@ -128,16 +124,12 @@ def test_a_mapping_says_which_mutators_a_mode_may_use() -> None:
     assert kinds <= {"other_conclusion", "wrong_working", "wrong_recount"}
 
 
-def test_a_plan_is_the_same_for_the_same_seed_and_another_for_another() -> None:
-    some = runs(4)
-    assert plan_faults(some, seed=1) == plan_faults(some, seed=1)
-    assert plan_faults(some, seed=1) != plan_faults(some, seed=2)
-
-
 def test_several_faults_of_one_run_are_at_steps_of_their_own() -> None:
     plan = plan_faults([PIPELINE], per_trajectory=4, strategies=[FaultStrategy.PROMPT_INJECTION])
     assert {spec.step for _, spec in plan} == {0, 1, 2, 3}
     assert len({spec.fault_id for _, spec in plan_faults([PIPELINE], per_trajectory=12)}) == 12
+    some = runs(4)
+    assert plan_faults(some, seed=1) == plan_faults(some, seed=1) != plan_faults(some, seed=2)
 
 
 def test_a_step_that_cannot_carry_the_fault_gives_way_to_one_that_can() -> None:
@@ -147,6 +139,10 @@ def test_a_step_that_cannot_carry_the_fault_gives_way_to_one_that_can() -> None:
         [CODING] * 20, modes=[ErrorMode.FM_2_2], strategies=[FaultStrategy.RESPONSE_CORRUPTION], per_trajectory=1
     )
     assert {spec.step for _, spec in plan} == {1}  # the only one with code
+    failed = Step(index=0, agent="a", kind=StepKind.ERROR, error="HTTP 500")
+    run = recorded("r", "Say hello.", [failed, Step(index=1, agent="a", content="Hello there, all of you.")])
+    assert {spec.step for _, spec in plan_faults([run] * 8)} == {1}, "a step without a reply is passed over"
+    assert plan_faults([recorded("r", "x", [failed])]) == []
 
 
 def test_modes_without_mutators_are_left_to_prompts_and_writers() -> None:
@@ -156,31 +152,7 @@ def test_modes_without_mutators_are_left_to_prompts_and_writers() -> None:
     assert {spec.strategy for _, spec in prompted if spec.mode is not None} == {FaultStrategy.PROMPT_INJECTION}
     written = plan_faults(RUNS * 3, modes=modes, strategies=[FaultStrategy.RESPONSE_CORRUPTION], writer="llm")
     assert {spec.mode for _, spec in written} == set(modes)
-
-
-def test_steps_that_gave_no_reply_are_passed_over() -> None:
-    failed = Step(index=0, agent="a", kind=StepKind.ERROR, error="HTTP 500")
-    run = recorded("r", "Say hello.", [failed, Step(index=1, agent="a", content="Hello there, all of you.")])
-    plan = plan_faults([run] * 8)
-    assert {spec.step for _, spec in plan} == {1}
-    assert plan_faults([recorded("r", "x", [failed])]) == []
-
-
-def test_a_plan_for_a_language_model_names_no_mutator() -> None:
-    plan = plan_faults(RUNS, strategies=[FaultStrategy.RESPONSE_CORRUPTION], writer="llm", per_trajectory=2)
-    assert len(plan) == 6
-    assert all(spec.writer == "llm" and spec.kind is None for _, spec in plan)
-
-
-@pytest.mark.parametrize("options", [{"per_trajectory": 0}, {"modes": []}, {"strategies": []}])
-def test_a_plan_of_nothing_is_refused(options: dict[str, object]) -> None:
-    with pytest.raises(FaultError, match="at least one mode and one strategy"):
-        plan_faults(RUNS, **options)  # type: ignore[arg-type]
-
-
-def test_a_fault_that_says_step_and_kind_gets_the_agent_of_the_step() -> None:
-    spec = FaultSpec(strategy=FaultStrategy.TOOL, kind="error", step=2)
-    assert place_fault(PIPELINE, spec).agent == PIPELINE.steps[2].agent
+    assert all(spec.writer == "llm" and spec.kind is None for _, spec in written)
 
 
 @pytest.mark.parametrize(
@@ -193,3 +165,9 @@ def test_a_fault_that_says_step_and_kind_gets_the_agent_of_the_step() -> None:
 def test_a_run_that_can_carry_no_such_fault_is_refused(run: Trajectory, spec: FaultSpec, message: str) -> None:
     with pytest.raises(FaultError, match=message):
         place_fault(run, spec)
+    placed = place_fault(PIPELINE, FaultSpec(strategy=FaultStrategy.TOOL, kind="error", step=1))
+    assert placed.agent == PIPELINE.steps[1].agent
+    nothing: tuple[dict[str, Any], ...] = ({"per_trajectory": 0}, {"modes": []}, {"strategies": []})
+    for options in nothing:
+        with pytest.raises(FaultError, match="at least one mode and one strategy"):
+            plan_faults(RUNS, **options)

@@ -1,7 +1,5 @@
 """Tool results and messages between agents that are changed or lost in a real run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from random import Random
@@ -40,14 +38,12 @@ def changed(kind: ToolFault, text: str, *, earlier: tuple[str, ...] = (), seed: 
     return faulty_tool_reply(kind, "price", reply, earlier=earlier, known=[TICKETS], rng=Random(seed))
 
 
-# --- tools -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", ToolFault)
 def test_the_agent_gets_the_faulty_result_and_no_other_step_is_touched(llm: ScriptedLLM, kind: ToolFault) -> None:
     injector = FaultInjector(FaultSpec(strategy=FaultStrategy.TOOL, kind=kind.value, step=2, agent="solver"))
     steps = run(llm, injector).trajectory.steps
     call = steps[2].tool_calls[0]
     applied = injector.applied
-    assert applied is not None
     assert (applied.step, applied.agent, applied.kind, applied.mode) == (2, "solver", kind.value, None)
     assert applied.before == PRICE
     assert applied.after != PRICE
@@ -63,7 +59,6 @@ def test_the_seed_chooses_a_kind_when_none_is_named() -> None:
     for seed in range(30):
         injector = FaultInjector(FaultSpec(strategy=FaultStrategy.TOOL, step=0, seed=seed))
         injector.after_tool(ToolRequest(agent="a", name="price", step=0), ToolReply(content=PRICE))
-        assert injector.applied is not None
         kinds.add(injector.applied.kind)
     assert kinds == {kind.value for kind in ToolFault}
 
@@ -108,34 +103,21 @@ def test_a_stale_result_is_the_one_before_of_the_same_tool() -> None:
 def test_what_becomes_of_a_result(kind: ToolFault, before: str, after: str | None) -> None:
     got = changed(kind, before)
     assert (got.content if got is not None else None) == after
-
-
-@pytest.mark.parametrize("kind", [kind for kind in ToolFault if kind not in (ToolFault.TIME_OUT, ToolFault.ERROR)])
-def test_a_call_that_failed_has_no_result_to_change(kind: ToolFault) -> None:
     failed = ToolReply(content=PRICE, is_error=True)
     assert faulty_tool_reply(kind, "price", failed, earlier=["5 EUR"], known=[TICKETS], rng=Random(0)) is None
 
 
-def test_a_wrong_result_differs_in_one_value_and_keeps_its_form() -> None:
+def test_a_wrong_result_differs_in_one_value_and_a_stale_one_in_all_numbers() -> None:
     got = changed(ToolFault.WRONG_RESULT, '{"origin": "Lisbon", "count": 3, "total": 75.00}')
-    assert got is not None
     assert re.fullmatch(r'\{"origin": "Lisbon", "count": \d, "total": \d\d\.\d\d\}', got.content)
-
-
-def test_a_stale_result_without_an_earlier_one_has_all_its_numbers_changed() -> None:
+    for kind in (ToolFault.TIME_OUT, ToolFault.ERROR):  # errors read like real ones
+        texts = {got.content for seed in range(40) if (got := changed(kind, PRICE, seed=seed)) is not None}
+        assert len(texts) >= 4
+        assert not any("{" in text or leaked_words(text) for text in texts)
     got = changed(ToolFault.STALE_RESULT, PRICE)
-    assert got is not None
     assert not {"25.00", "75.00"} & set(re.findall(r"\d+\.\d\d", got.content))
 
 
-@pytest.mark.parametrize("kind", [ToolFault.TIME_OUT, ToolFault.ERROR])
-def test_tool_errors_read_like_real_ones(kind: ToolFault) -> None:
-    texts = {got.content for seed in range(40) if (got := changed(kind, PRICE, seed=seed)) is not None}
-    assert len(texts) >= 4
-    assert not any("{" in text or leaked_words(text) for text in texts)
-
-
-# --- channels --------------------------------------------------------------------------------------------------------
 def channel(kind: str, step: int = 3) -> FaultInjector:
     return FaultInjector(FaultSpec(strategy=FaultStrategy.CHANNEL, kind=kind, step=step))
 
@@ -158,17 +140,16 @@ def test_the_agent_sees_other_messages_and_the_record_does_not(llm: ScriptedLLM,
     assert [given.text for given in trajectory.steps[2].inputs] == [
         given.text for given in run(llm).trajectory.steps[2].inputs
     ]
-    assert injector.applied is not None
     assert (injector.applied.agent, injector.applied.kind) == ("solver", kind)
     assert injector.applied.after == "\n".join(shown)
 
 
 def test_a_truncated_message_is_the_beginning_of_the_newest(llm: ScriptedLLM) -> None:
     run(llm, channel("truncated", step=2))
-    users = [m["content"] for m in llm.requests[2].raw["messages"] if m["role"] == "user"]
-    assert users[:2] == [TICKETS, PLAN]
-    assert NOTE.startswith(users[2])
-    assert 0.25 * len(NOTE) < len(users[2]) < 0.65 * len(NOTE)
+    first, second, newest = (m["content"] for m in llm.requests[2].raw["messages"] if m["role"] == "user")
+    assert [first, second] == [TICKETS, PLAN]
+    assert NOTE.startswith(newest)
+    assert 0.25 * len(NOTE) < len(newest) < 0.65 * len(NOTE)
 
 
 def test_the_first_agent_hears_nobody_and_is_left_alone(llm: ScriptedLLM) -> None:
@@ -179,17 +160,14 @@ def test_the_first_agent_hears_nobody_and_is_left_alone(llm: ScriptedLLM) -> Non
 
 
 def test_a_changed_request_is_covert_and_as_long_as_before() -> None:
-    injector = channel("dropped", step=1)
-    asked = ModelRequest(agent="a", step=0, messages=(text_message("user", "Start."),))
-    injector.after_model(asked, ChatReply(content="The gate opens at 9 sharp."))
-    next_one = ModelRequest(
-        agent="b", step=1, messages=(text_message("user", "Start."), text_message("user", "The gate opens at 9 sharp."))
-    )
-    changed_request = injector.before_model(next_one)
-    assert changed_request is not None
+    injector, start = channel("dropped", step=1), text_message("user", "Start.")
+    reply = "The gate opens at 9 sharp."
+    injector.after_model(ModelRequest(agent="a", step=0, messages=(start,)), ChatReply(content=reply))
+    asked = ModelRequest(agent="b", step=1, messages=(start, text_message("user", reply)))
+    changed_request = injector.before_model(asked)
     assert changed_request.covert
-    assert [message_text(m) for m in changed_request.messages] == ["Start.", "Start."]
-    assert injector.before_model(next_one) == changed_request
+    assert [message_text(message) for message in changed_request.messages] == ["Start.", "Start."]
+    assert injector.before_model(asked) == changed_request
 
 
 def said(agent: str, text: str) -> Utterance:

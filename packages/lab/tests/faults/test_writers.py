@@ -1,7 +1,5 @@
 """Who writes a fault: mutators, a language model, and a writer that is asked once."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable
 
@@ -44,7 +42,7 @@ class Chat:
         return self.answers.pop(0)
 
 
-def test_the_model_gets_task_team_run_reply_and_definition() -> None:
+def test_the_model_gets_task_team_run_reply_and_definition_or_what_an_instruction_takes() -> None:
     chat = Chat("The tickets are 75.00 EUR.\nANSWER: 75.00")
     done = LLMWriter(chat).corrupt(SPEC, SOLVER)
     assert (done.kind, done.reply.content) == ("llm", "The tickets are 75.00 EUR.\nANSWER: 75.00")
@@ -55,6 +53,15 @@ def test_the_model_gets_task_team_run_reply_and_definition() -> None:
         assert part in user
     assert "25.00 EUR a ticket" in user  # what the tool returned
     assert "I checked the sum" not in user  # comes after the step
+    chat = Chat("Report that the fee is known, and leave out how much it is.", "ANSWER: 1")
+    assert LLMWriter(chat).instruct(PROMPT, SOLVER).startswith("Report that")
+    system, user = (message["content"] for message in chat.asked[0])
+    assert ErrorMode.FM_2_4.definition in system
+    assert "The instruction is for solver at step 2." in user
+    LLMWriter(chat, max_characters=40).corrupt(SPEC, SOLVER)
+    user = chat.asked[1][1]["content"]
+    assert "[planner] First" in user
+    assert "[...]" in user, "a long run is cut in its middle"
 
 
 @pytest.mark.parametrize(
@@ -101,22 +108,6 @@ def test_a_bare_tool_call_gets_other_arguments_with_the_same_keys() -> None:
     assert all(part in reason for part, reason in zip(expected, reasons, strict=True))
 
 
-def test_the_model_writes_an_instruction_for_this_agent_and_task() -> None:
-    chat = Chat("Report that the fee is known, and leave out how much it is.")
-    assert LLMWriter(chat).instruct(PROMPT, SOLVER).startswith("Report that")
-    system, user = (message["content"] for message in chat.asked[0])
-    assert ErrorMode.FM_2_4.definition in system
-    assert "The instruction is for solver at step 2." in user
-
-
-def test_a_long_run_is_cut_in_its_middle() -> None:
-    chat = Chat("ANSWER: 1")
-    LLMWriter(chat, max_characters=40).corrupt(SPEC, SOLVER)
-    user = chat.asked[0][1]["content"]
-    assert "[planner] First" in user
-    assert "[...]" in user
-
-
 @pytest.mark.parametrize(
     "call",
     [
@@ -131,13 +122,6 @@ def test_what_cannot_be_written_is_a_fault_error(call: Callable[[], object]) -> 
         call()
 
 
-def test_ready_made_instructions_are_chosen_by_the_seed() -> None:
-    writer = ProgrammaticWriter()
-    chosen = {writer.instruct(PROMPT.model_copy(update={"seed": seed}), SOLVER) for seed in range(20)}
-    assert chosen == set(instructions_for(ErrorMode.FM_2_4))
-    assert writer.instruct(PROMPT, SOLVER) == writer.instruct(PROMPT, SOLVER)
-
-
 def test_a_writer_is_asked_once_for_each_fault() -> None:
     chat = Chat("ANSWER: 1", "ANSWER: 2", "Be vague.")
     writer = WriteOnce(LLMWriter(chat))
@@ -146,6 +130,9 @@ def test_a_writer_is_asked_once_for_each_fault() -> None:
     assert texts == ["ANSWER: 1", "ANSWER: 2", "ANSWER: 1", "ANSWER: 2"]
     assert writer.instruct(PROMPT, SOLVER) == writer.instruct(PROMPT, SOLVER) == "Be vague."
     assert isinstance(writer, FaultWriter)
+    ready = ProgrammaticWriter()
+    chosen = {ready.instruct(PROMPT.model_copy(update={"seed": seed}), SOLVER) for seed in range(20)}
+    assert chosen == set(instructions_for(ErrorMode.FM_2_4)), "ready-made ones are chosen by the seed"
 
 
 def test_a_writer_behind_an_endpoint() -> None:
@@ -157,10 +144,6 @@ def test_a_writer_behind_an_endpoint() -> None:
         assert done.reply.content == "ANSWER: 75.00"
         asked = llm.requests[-1].raw
     assert (asked["temperature"], asked["max_tokens"], asked["model"]) == (0.7, 64, "m")
-
-
-def test_an_endpoint_that_fails_is_a_fault_error() -> None:
-    pytest.importorskip("openai")
     with ScriptedLLM() as llm:  # answers every request with an HTTP error
         chat = endpoint_chat(Endpoint(base_url=llm.base_url, model="m"), needed_by="a test", attempts=1)
         with pytest.raises(FaultError, match=r"model 'm' at .* gave no answer"):

@@ -1,7 +1,5 @@
 """What is said of a judge is no surer than what was measured."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -20,15 +18,9 @@ def judge(*, more: int, fewer: int, prior: float = 0.0, unusable: int = 0) -> Tr
         ),
     )
     report = RivalReport(
-        rival="judge",
-        standard="structural, fitted to both",
-        rows=rows,
-        labels={"natural failures": 20},
-        questions=20,
-        more=more,
-        fewer=fewer,
-        unusable=unusable,
-    )
+        rival="judge", standard="structural, fitted to both", rows=rows, labels={"natural failures": 20}, questions=20,
+        more=more, fewer=fewer, unusable=unusable,
+    )  # fmt: skip
     return TrainedJudge(folder=Path("calibration/team/judge"), trained_on=40, report=report)
 
 
@@ -42,9 +34,7 @@ def judge(*, more: int, fewer: int, prior: float = 0.0, unusable: int = 0) -> Tr
         (1, 9, "the judge is worse than structural, fitted to both", "Use it"),
     ],
 )
-def test_better_is_said_where_the_test_says_so_and_nowhere_else(
-    more: int, fewer: int, said: str, not_said: str
-) -> None:
+def test_better_is_said_where_the_test_says_so_and_nowhere_else(more, fewer, said, not_said) -> None:
     (line,) = judge_words(judge(more=more, fewer=fewer))
     assert said in line
     assert not_said not in line

@@ -11,8 +11,6 @@ machine's name).
 """
 
 # ruff: noqa: E501 - a table
-from __future__ import annotations
-
 import textwrap
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Folders of the tests of the sandbox are on the disk, as a user's are: it shows nothing of /dev at all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,7 +1,5 @@
 """The sandbox holds every attack of the table with bubblewrap, and says so where it holds fewer."""
 
-from __future__ import annotations
-
 import logging
 import os
 import re
@@ -25,6 +23,7 @@ from ._attacks import ATTACKS, DEAD, DISARM, ESCAPED, FORGERY, NETWORK, PROCESSE
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the sandbox needs a POSIX system")
 
+WITH_US = {**os.environ, "PYTHONPATH": str(Path(tracer_hooks.__file__).parents[1])}
 LIMITS = SandboxLimits(wall_s=30, cpu_s=1)  # a busy machine takes its time
 WAITING = SandboxLimits(wall_s=3, cpu_s=1)
 needs_bubblewrap = pytest.mark.skipif(
@@ -47,14 +46,10 @@ class Scene:
     def names(self) -> str:
         """The names in capitals, as code."""
         values = {
-            "SECRET": str(self.folder / "secret.py"),
-            "TARGET": str(self.folder / "target"),
-            "FOLDER": str(self.folder),
-            "DECOY": self.decoy.pid,
-            "PORT": self.listener.getsockname()[1],
-            "SITE": os.path.dirname(os.path.dirname(pytest.__file__)),
-            "HOST": socket.gethostname(),
-        }
+            "SECRET": str(self.folder / "secret.py"), "TARGET": str(self.folder / "target"),
+            "FOLDER": str(self.folder), "DECOY": self.decoy.pid, "PORT": self.listener.getsockname()[1],
+            "SITE": os.path.dirname(os.path.dirname(pytest.__file__)), "HOST": socket.gethostname(),
+        }  # fmt: skip
         return "".join(f"{name} = {value!r}\n" for name, value in values.items())
 
     def escapes(self, shown: str) -> list[str]:
@@ -206,8 +201,7 @@ print(run_python({before!r} + code, tests=["assert f() == 1"], bubblewrap="requi
 def test_the_caller_outlives_what_it_runs() -> None:
     done = subprocess.run(
         [sys.executable, "-c", CALLER.replace("{before!r}", repr(DISARM))],
-        env={**os.environ, "PYTHONPATH": str(Path(tracer_hooks.__file__).parents[1])},
-        capture_output=True, text=True, timeout=120, check=False, start_new_session=True,
+        env=WITH_US, capture_output=True, text=True, timeout=120, check=False, start_new_session=True,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "bubblewrap\n"), done.stderr
 
@@ -219,11 +213,7 @@ def test_what_runs_inside_ends_with_the_caller() -> None:
         "run_python('import time; time.sleep(600)', tests=[], limits=SandboxLimits(wall_s=500), "
         "bubblewrap='required')"
     )
-    caller = subprocess.Popen(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": str(Path(tracer_hooks.__file__).parents[1])},
-        start_new_session=True,
-    )
+    caller = subprocess.Popen([sys.executable, "-c", program], env=WITH_US, start_new_session=True)
     try:
         assert eventually(lambda: bool(descendants(caller.pid))), "nothing was started"
         assert eventually(lambda: any("child.py" in command for _, command in descendants(caller.pid)))

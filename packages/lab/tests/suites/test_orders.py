@@ -1,7 +1,5 @@
 """The order desk: its tools, and what its grader holds against a run."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import typing
@@ -49,20 +47,20 @@ def test_the_right_writes_pass_and_missing_doubled_or_further_ones_fail(kind: st
     environment = ORDERS.environment(task)
     solve(task, environment)
     assert verdict(task, environment) == Verdict(passed=True, score=1.0)
+    wrong = verdict(task, environment, "I do not know")
+    assert (wrong.passed, wrong.score) == (False, 0.5)
+    assert "is not the right amount" in str(wrong.reason)
     tool(environment, "refund")("O-102", 1)
     extra = verdict(task, environment)
     assert (extra.passed, extra.score) == (False, 0.0)
     assert "1 EUR of O-102" in str(extra.reason)
-
-
-@pytest.mark.parametrize("kind", ["move", "cancel", "broken", "voucher", "again"])
-def test_a_request_against_the_policy_passes_only_when_nothing_is_written(kind: str) -> None:
-    task = task_of(kind, refused=True)
-    assert task.reference == "0"
-    environment = ORDERS.environment(task)
-    assert verdict(task, environment).passed
+    against_the_policy = task_of(kind, refused=True)
+    assert against_the_policy.reference == "0"
+    environment = ORDERS.environment(against_the_policy)
+    assert verdict(against_the_policy, environment).passed
     tool(environment, "change_address")("O-101", "1 Elsewhere")
-    assert "address of O-101 is '1 Elsewhere', which is wrong" in str(verdict(task, environment).reason)
+    said = verdict(against_the_policy, environment).reason
+    assert "address of O-101 is '1 Elsewhere', which is wrong" in str(said)
 
 
 def test_a_wrong_write_is_named_and_the_right_one_is_not_given_away() -> None:
@@ -79,25 +77,6 @@ def test_a_wrong_write_is_named_and_the_right_one_is_not_given_away() -> None:
     assert verdict(task, without).reason == "paid back: nothing, which is wrong"
 
 
-def test_the_right_state_with_a_wrong_amount_fails_with_half_the_score() -> None:
-    task = task_of("again")
-    environment = ORDERS.environment(task)
-    solve(task, environment)
-    wrong = verdict(task, environment, "I do not know")
-    assert (wrong.passed, wrong.score) == (False, 0.5)
-    assert "is not the right amount" in str(wrong.reason)
-
-
-def test_hard_tasks_have_two_requests_and_their_amounts_add_up() -> None:
-    tasks = ORDERS.tasks(40, seed=2, difficulty="hard")
-    assert all(len(typing.cast(list[str], task.data["requests"])) == 2 for task in tasks)
-    assert any(len(typing.cast(list[Any], task.data["solution"])) >= 3 for task in tasks)
-    for task in tasks:
-        environment = ORDERS.environment(task)
-        solve(task, environment)
-        assert verdict(task, environment).passed
-
-
 def test_every_request_is_met_and_refused_about_as_often_as_it_should() -> None:
     tasks = ORDERS.tasks(200, seed=0)
     kinds = Counter(str(task.data["requests"]) for task in tasks)
@@ -105,6 +84,13 @@ def test_every_request_is_met_and_refused_about_as_often_as_it_should() -> None:
     assert min(kinds.values()) >= 15
     refused = sum(not task.data["solution"] for task in tasks)
     assert 40 <= refused <= 90
+    hard = ORDERS.tasks(40, seed=2, difficulty="hard")
+    assert all(len(typing.cast(list[str], task.data["requests"])) == 2 for task in hard)
+    assert any(len(typing.cast(list[Any], task.data["solution"])) >= 3 for task in hard)
+    for task in hard:
+        environment = ORDERS.environment(task)
+        solve(task, environment)
+        assert verdict(task, environment).passed, "its amounts add up"
 
 
 def test_larger_worlds_have_two_customers_of_one_name_told_apart_by_their_city() -> None:
@@ -118,7 +104,7 @@ def test_larger_worlds_have_two_customers_of_one_name_told_apart_by_their_city()
         assert sum(f"{row['name']} from {row['city']} writes" in task.text for row in found) == 1
 
 
-def test_each_run_has_an_environment_of_its_own() -> None:
+def test_each_run_has_an_environment_of_its_own_and_the_same_calls_give_the_same_in_each() -> None:
     task = task_of("move")
     one, other = ORDERS.environment(task), ORDERS.environment(task)
     solve(task, one)
@@ -127,16 +113,9 @@ def test_each_run_has_an_environment_of_its_own() -> None:
     assert one.state.writes
     assert other.state.writes == []
     assert ORDERS.environment(task).state.world == task.data["world"]
-
-
-def test_the_same_calls_give_the_same_results_in_every_environment() -> None:
-    task = task_of("cancel")
-    outcomes = []
-    for _ in range(2):
-        environment = ORDERS.environment(task)
-        solve(task, environment)
-        outcomes.append((tool(environment, "get_order")("O-101"), environment.state.world, environment.state.writes))
-    assert outcomes[0] == outcomes[1]
+    solve(task, other)
+    assert tool(one, "get_order")("O-101") == tool(other, "get_order")("O-101")
+    assert (one.state.world, one.state.writes) == (other.state.world, other.state.writes)
 
 
 def test_frameworks_can_build_schemas_from_the_tools() -> None:
@@ -148,8 +127,7 @@ def test_frameworks_can_build_schemas_from_the_tools() -> None:
         assert hints.pop("return") is str
         assert set(hints) == set(inspect.signature(one).parameters)
         assert set(hints.values()) <= {str, int}
-        assert all(f"        {name}: " in str(inspect.getdoc(one)).replace("    ", "        ", 1) or
-                   f"    {name}: " in str(inspect.getdoc(one)) for name in hints)  # fmt: skip
+        assert all(f"    {name}: " in str(inspect.getdoc(one)) for name in hints)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +155,7 @@ def test_what_cannot_be_done_is_told_and_changes_nothing(name: str, arguments: t
     assert environment.state.writes == []
 
 
-def test_what_was_done_is_not_done_twice() -> None:
+def test_what_was_done_is_not_done_twice_and_a_customer_s_orders_are_listed() -> None:
     environment = ORDERS.environment(task_of("voucher"))
     world = environment.state.world
     order = next(key for key, row in world["orders"].items() if not row["voucher"])
@@ -190,21 +168,12 @@ def test_what_was_done_is_not_done_twice() -> None:
     stock = world["products"][product]["stock"]
     assert tool(environment, "cancel_order")(order) == f"error: {order} is cancelled already"
     assert world["products"][product]["stock"] == stock
-
-
-def test_a_customer_s_orders_are_listed_and_nobody_else_s() -> None:
-    environment = ORDERS.environment(task_of("move"))
-    orders = environment.state.world["orders"]
-    customer = next(iter(orders.values()))["customer"]
-    listed = json.loads(tool(environment, "list_orders")(customer))
-    assert [row["id"] for row in listed] == [key for key, row in orders.items() if row["customer"] == customer]
-    assert len(listed) < len(orders)
-
-
-def test_whole_numbers_are_read_as_models_write_them() -> None:
-    environment = ORDERS.environment(task_of("move"))
-    for amount in (5, 5.0, "5", "5.0"):
+    for amount in (5, 5.0, "5", "5.0"):  # as models write whole numbers
         assert tool(environment, "refund")("O-101", amount) == "5 EUR of O-101 are paid back"
+    customer = world["orders"][order]["customer"]
+    listed = json.loads(tool(environment, "list_orders")(customer))
+    assert [row["id"] for row in listed] == [key for key, row in world["orders"].items() if row["customer"] == customer]
+    assert len(listed) < len(world["orders"]), "nobody else's"
 
 
 def test_a_task_without_its_world_or_environment_is_refused() -> None:

@@ -1,7 +1,3 @@
-"""Problems have the answer that they say."""
-
-from __future__ import annotations
-
 import itertools
 import re
 

@@ -1,8 +1,7 @@
 """The sandbox holds what runs in it, and no code passes without giving the values."""
 
-from __future__ import annotations
-
 import os
+import re
 import socket
 import sys
 from pathlib import Path
@@ -65,14 +64,15 @@ def test_errors_of_the_code_are_told_with_their_line(code: str, error: str) -> N
 
 def test_the_standard_library_and_the_own_folder_can_be_used() -> None:
     result = run(
-        "import asyncio, collections, dataclasses, datetime, decimal, heapq, itertools, json, math, re, typing\n"
-        "def f(x):\n"
-        "    with open('note.txt', 'w') as file:\n"
-        "        file.write(str(x * x))\n"
-        "    with open('./folder/../note.txt') as file:\n"
-        "        return int(file.read())\n"
-        "import os\n"
-        "os.mkdir('folder')"
+        """
+import asyncio, collections, dataclasses, datetime, decimal, heapq, itertools, json, math, os, re, typing
+def f(x):
+    with open('note.txt', 'w') as file:
+        file.write(str(x * x))
+    with open('./folder/../note.txt') as file:
+        return int(file.read())
+os.mkdir('folder')
+"""
     )
     assert result.passed, result.error
 
@@ -117,31 +117,29 @@ def test_what_the_tests_expect_is_nowhere_inside() -> None:
     assert [outcome.passed for outcome in result.outcomes] == [False, True], result
 
 
-@pytest.mark.parametrize("code", ["while True: pass", "def f(x):\n    return 10 ** (10 ** 9)"])
-def test_an_endless_loop_ends_with_its_processor_time(code: str) -> None:
+CPU = "killed after 1 s of processor time"
+SIGNALLED = "the process (died of signal 9|ended with exit status 137, which stands for signal 9)"
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("while True: pass", CPU),
+        ("def f(x):\n    return 10 ** (10 ** 9)", CPU),
+        ("import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True: pass", SIGNALLED),
+        ("def f(x): return len('x' * 2_000_000_000)", "MemoryError"),
+    ],
+)
+def test_what_takes_too_much_time_or_memory_ends(code: str, error: str) -> None:
     result = run(code)
     assert not result.passed
-    assert result.error == "killed after 1 s of processor time"
+    assert re.match(error, str(result.error))
     assert not result.timed_out
-
-
-def test_a_loop_that_ignores_the_signal_ends_all_the_same() -> None:
-    result = run("import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True: pass")
-    assert result.error in (
-        "the process died of signal 9",
-        "the process ended with exit status 137, which stands for signal 9",
-    )
 
 
 def test_waiting_ends_with_the_wall_clock() -> None:
     result = run("import time\nprint('on', flush=True)\ntime.sleep(60)", SandboxLimits(wall_s=2))
     assert (result.timed_out, result.error, result.output) == (True, "killed after 2 s", "on\n")
-
-
-def test_memory_is_limited() -> None:
-    result = run("def f(x): return len('x' * 2_000_000_000)")
-    assert result.error is not None
-    assert result.error.startswith("MemoryError")
 
 
 def test_what_is_printed_and_written_is_limited() -> None:
@@ -159,32 +157,25 @@ FORBIDDEN = {
     "fork and hide": "import os\nif os.fork() == 0:\n    os.setsid()",
     "spawn": "import os\nos.posix_spawn('/bin/sh', ['sh'], {})",
     "subprocess": "import subprocess\nsubprocess.run(['ls'])",
-    "raw fork": "import _posixsubprocess\n_posixsubprocess.fork_exec()",
-    "system": "import os\nos.system('ls')",
-    "exec": "import os\nos.execv('/bin/ls', ['ls'])",
-    "ctypes": "import ctypes",
+    "raw fork": "import _posixsubprocess\n_posixsubprocess.fork_exec()", "system": "import os\nos.system('ls')",
+    "exec": "import os\nos.execv('/bin/ls', ['ls'])", "ctypes": "import ctypes",
     "multiprocessing": "import multiprocessing\nmultiprocessing.Process(target=print).start()",
     "kill": "import os\nos.kill(os.getppid(), 9)",
     "limits": "import resource\nresource.setrlimit(resource.RLIMIT_CPU, (-1, -1))",
-    "socket": "import socket\nsocket.socket()",
-    "lookup": "import socket\nsocket.getaddrinfo('localhost', 80)",
-    "parent folder": "open('../out', 'w')",
-    "append": "open('/tmp/out', 'a')",
-    "update": "open('/proc/self/mem', 'r+b')",
-    "bytes path": "open(b'/tmp/out', 'wb')",
+    "socket": "import socket\nsocket.socket()", "lookup": "import socket\nsocket.getaddrinfo('localhost', 80)",
+    "parent folder": "open('../out', 'w')", "append": "open('/tmp/out', 'a')",
+    "update": "open('/proc/self/mem', 'r+b')", "bytes path": "open(b'/tmp/out', 'wb')",
     "os.open": "import os\nos.open('/tmp/out', os.O_CREAT | os.O_WRONLY)",
-    "relative to a folder": "import os\nos.open('/', os.O_RDONLY)",
-    "link": "import os\nos.symlink('/tmp', 'tmp')",
-    "leave": "import os\nos.chdir('/tmp')",
-    "remove": "import os\nos.remove('/etc/hostname')",
+    "relative to a folder": "import os\nos.open('/', os.O_RDONLY)", "link": "import os\nos.symlink('/tmp', 'tmp')",
+    "leave": "import os\nos.chdir('/tmp')", "remove": "import os\nos.remove('/etc/hostname')",
     "rename": "import os\nopen('a', 'w').close()\nos.rename('a', '/tmp/a')",
     "tree": "import shutil\nshutil.rmtree('/tmp')",
     "stateful path": "import os, io\nclass P:\n    def __fspath__(self): return 'a'\nimport _io\n_io.FileIO(P(), 'w')",
     "blind guard": "import os, posixpath\nos.getcwd = os.stat = posixpath.realpath = None\nopen('/tmp/out', 'w')",
-}
+}  # fmt: skip
 
 
-def test_what_reaches_out_is_refused() -> None:
+def test_what_reaches_out_is_refused(tmp_path: Path) -> None:
     code = (
         f"ATTEMPTS = {FORBIDDEN!r}\n"
         "def attempt(name):\n"
@@ -195,21 +186,13 @@ def test_what_reaches_out_is_refused() -> None:
     tests = [f"assert attempt({name!r}) == 'PermissionError: the sandbox refuses'" for name in FORBIDDEN]
     result = run_python(code, tests=tests)
     assert [outcome.error for outcome in result.outcomes if not outcome.passed] == []
-
-
-@pytest.mark.parametrize("name", ["fork bomb", "socket", "append"])
-def test_refusals_reach_the_caller(name: str) -> None:
-    result = run(f"def f(x): return x * x\n{FORBIDDEN[name]}\n")
-    assert not result.passed
-    assert result.error is not None
-    assert result.error.startswith("PermissionError: the sandbox refuses"), result.error
-
-
-def test_a_write_outside_leaves_nothing(tmp_path: Path) -> None:
     target = tmp_path / "out"
-    code = f"def f(x):\n    try: open({str(target)!r}, 'w').write('x')\n    except OSError: pass\n    return x * x"
-    assert run(code).passed
+    caught = f"def f(x):\n    try: open({str(target)!r}, 'w').write('x')\n    except OSError: pass\n    return x * x"
+    assert run(caught).passed
     assert not target.exists()
+    said = run(f"def f(x): return x * x\n{FORBIDDEN['socket']}\n")
+    assert not said.passed
+    assert said.error.startswith("PermissionError: the sandbox refuses"), said.error
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="network namespaces are Linux's")
@@ -228,12 +211,9 @@ def test_nothing_of_the_callers_environment_is_inside(monkeypatch: pytest.Monkey
     code = "import os\ndef f(x): return sorted(set(os.environ) - {'LC_CTYPE', '__CF_USER_TEXT_ENCODING'})"
     assert run_python(code, tests=["assert f(1) == ['PYTHONHASHSEED']"]).passed
     assert run_python("import pydantic", tests=["assert 1 == 1"]).error is not None
-
-
-def test_the_same_code_gives_the_same_values_every_time() -> None:
     code = "def f(x): return list({'ada', 'bob', 'cleo', 'dan', 'eve', 'finn'})"
     first, second = (run_python(code, tests=["assert f(1) == []"]).outcomes[0].value for _ in range(2))
-    assert first == second
+    assert first == second, "the same code gives the same values every time"
 
 
 def test_plain_values_of_every_type_are_compared() -> None:

@@ -23,35 +23,13 @@ from tracer_hooks.schema import (
 )
 
 WORDS = [
-    "solve",
-    "the",
-    "sum",
-    "of",
-    "two",
-    "and",
-    "three",
-    "answer",
-    "is",
-    "five",
-    "check",
-    "it",
-    "again",
-    "wrong",
-    "nonsense",
-    "banana",
-    "user",
-    "asks",
-]
+    "solve", "the", "sum", "of", "two", "and", "three", "answer", "is", "five", "check", "it", "again", "wrong",
+    "nonsense", "banana", "user", "asks",
+]  # fmt: skip
 SHAPE = {
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 32,
-    "max_position_embeddings": 128,
-    "type_vocab_size": 2,
-    "layer_norm_eps": 1e-12,
-    "hidden_act": "gelu",
-}
+    "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32,
+    "max_position_embeddings": 128, "type_vocab_size": 2, "layer_norm_eps": 1e-12, "hidden_act": "gelu",
+}  # fmt: skip
 
 
 def write_base(directory):

@@ -19,20 +19,13 @@ def encoder(trained) -> EncoderAttributor:
     return EncoderAttributor(trained[0])
 
 
-def accuracy(encoder, labeled, numbers):
-    runs = [labeled(k, step_label=True) for k in numbers]
-    answers = [encoder.attribute(run.trajectory) for run in runs]
-    return sum(answer.agent == run.decisive.agent for answer, run in zip(answers, runs, strict=True)) / len(runs)
-
-
-def test_it_is_an_attributor_a_scorer_and_fittable(encoder) -> None:
+def test_it_names_the_faulty_agent_of_runs_it_has_not_seen(encoder, labeled) -> None:
     assert isinstance(encoder, Attributor)
     assert isinstance(encoder, Scorer)
     assert isinstance(encoder, Fittable)
-
-
-def test_it_names_the_faulty_agent_of_runs_it_has_not_seen(encoder, labeled) -> None:
-    assert accuracy(encoder, labeled, range(500, 540)) > 0.8
+    runs = [labeled(number, step_label=True) for number in range(500, 540)]
+    right = [encoder.attribute(run.trajectory).agent == run.decisive.agent for run in runs]
+    assert sum(right) / len(right) > 0.8
 
 
 def test_scores_cover_every_step_agent_and_mode(encoder, labeled) -> None:
@@ -63,33 +56,24 @@ def test_a_person_is_never_blamed(encoder) -> None:
 
 
 @pytest.mark.parametrize(
-    "steps",
-    [(), (Step(index=0, agent="user", content="solve the sum"),), (Step(index=0, agent="Solver", content="  "),)],
+    ("steps", "outcome", "reason"),
+    [
+        ((), RunOutcome.UNKNOWN, "trace too incomplete"),
+        ((Step(index=0, agent="user", content="solve the sum"),), RunOutcome.UNKNOWN, "trace too incomplete"),
+        ((Step(index=0, agent="Solver", content="  "),), RunOutcome.UNKNOWN, "trace too incomplete"),
+        ((Step(index=0, agent="Solver", content="solve"),), RunOutcome.SUCCEEDED, "no fault found"),
+    ],
 )
-def test_a_run_with_nothing_to_read_gives_an_abstention(encoder, steps) -> None:
-    answer = encoder.attribute(Trajectory(run_id="r", steps=steps))
-    assert answer.abstained
-    assert answer.abstained_reason == "trace too incomplete"
+def test_a_run_with_nothing_to_read_or_to_blame_gives_an_abstention(encoder, steps, outcome, reason: str) -> None:
+    answer = encoder.attribute(Trajectory(run_id="r", steps=steps, outcome=outcome))
+    assert (answer.abstained, answer.abstained_reason) == (True, reason)
 
 
-def test_a_run_that_is_known_to_have_succeeded_gives_an_abstention(encoder, labeled) -> None:
-    trajectory = labeled(5).trajectory.model_copy(update={"outcome": RunOutcome.SUCCEEDED})
-    answer = encoder.attribute(trajectory)
-    assert answer.abstained
-    assert answer.abstained_reason == "no fault found"
-
-
-def test_the_reference_in_the_trajectory_is_not_read(encoder, labeled) -> None:
-    trajectory = labeled(6).trajectory
-    other = trajectory.model_copy(update={"reference": "banana"})
-    assert encoder.score(trajectory) == encoder.score(other)
-
-
-def test_names_do_not_count(encoder, labeled) -> None:
+def test_names_and_the_reference_do_not_count(encoder, labeled) -> None:
     trajectory = labeled(7).trajectory
     renamed = {"Solver": "Alpha", "Critic": "Beta", "Evaluator": "Gamma"}
     steps = tuple(step.model_copy(update={"agent": renamed[step.agent]}) for step in trajectory.steps)
-    found = encoder.score(trajectory.model_copy(update={"steps": steps}))
+    found = encoder.score(trajectory.model_copy(update={"steps": steps, "reference": "banana"}))
     assert found.steps == encoder.score(trajectory).steps
 
 
@@ -115,25 +99,12 @@ def test_fitting_moves_the_pointer_to_the_labelled_steps_and_leaves_the_encoder_
     assert again.attribute(runs[1].trajectory).step == fitted.attribute(runs[1].trajectory).step
 
 
-def test_fitting_to_labels_without_sense_keeps_the_shipped_pointer(encoder, labeled) -> None:
+def test_fitting_to_labels_without_sense_or_to_few_keeps_the_shipped_pointer(encoder, labeled) -> None:
     runs = [labeled(k, step_label=True) for k in range(30)]
     _, report = encoder.fit(runs)
     assert report.fitted_step >= report.shipped_step
-
-
-def test_too_few_labels_are_refused(encoder, labeled) -> None:
     with pytest.raises(AttributionError, match="at least 5"):
-        encoder.fit([labeled(k, step_label=True) for k in range(3)])
-
-
-def test_damaged_weights_are_refused(trained, labeled, tmp_path: Path) -> None:
-    shutil.copytree(trained[0], tmp_path / "copy")
-    weights = tmp_path / "copy" / "encoder.safetensors"
-    data = bytearray(weights.read_bytes())
-    data[-1] ^= 1
-    weights.write_bytes(data)
-    with pytest.raises(AttributionError, match="SHA-256"):
-        EncoderAttributor(tmp_path / "copy").score(labeled(1).trajectory)
+        encoder.fit(runs[:3])
 
 
 def tampered(folder: Path, copy: Path, *, fields: dict[str, Any] | None = None, weights: bytes | None = None) -> Path:
@@ -151,6 +122,30 @@ def tampered(folder: Path, copy: Path, *, fields: dict[str, Any] | None = None, 
 
 
 @pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("encoder.safetensors", None, "SHA-256"),
+        ("tokenizer.json", "{}", "tokenizer"),
+        ("tokenizer.json", "no tokenizer", "tokenizer"),
+        ("tokenizer.json", '{"model": {"type": "WordLevel", "vocab": {"a": 0}}}', "tokenizer"),
+        ("encoder.json", "", "tracer-hooks train contrastive"),
+    ],
+)
+def test_a_damaged_file_is_refused(trained, labeled, tmp_path: Path, file: str, text: str | None, said: str) -> None:
+    folder = tampered(trained[0], tmp_path / "copy")
+    if text:
+        (folder / file).write_text(text)
+    elif text is None:
+        data = bytearray((folder / file).read_bytes())
+        data[-1] ^= 1
+        (folder / file).write_bytes(data)
+    else:
+        (folder / file).unlink()
+    with pytest.raises(AttributionError, match=said):
+        EncoderAttributor(folder).score(labeled(1).trajectory)
+
+
+@pytest.mark.parametrize(
     ("fields", "said"),
     [
         ({"backbone.vocab_size": 900_000}, "a network of .* numbers is described, and its weights are"),
@@ -158,9 +153,7 @@ def tampered(folder: Path, copy: Path, *, fields: dict[str, Any] | None = None, 
         ({"backbone.num_hidden_layers": 3}, "do not fit encoder.json beside them|a network of"),
     ],
 )
-def test_a_configuration_that_does_not_fit_the_weights_is_refused(
-    trained, labeled, tmp_path: Path, fields: dict[str, Any], said: str
-) -> None:
+def test_a_configuration_that_does_not_fit_the_weights_is_refused(trained, labeled, tmp_path, fields, said) -> None:
     folder = tampered(trained[0], tmp_path / "copy", fields=fields)
     with pytest.raises(AttributionError, match=said):
         EncoderAttributor(folder).score(labeled(1).trajectory)
@@ -179,14 +172,6 @@ def test_weights_that_fit_their_sum_and_hold_no_numbers_are_refused(trained, lab
             EncoderAttributor(folder).score(labeled(1).trajectory)
 
 
-def test_a_tokenizer_that_is_none_is_refused(trained, labeled, tmp_path: Path) -> None:
-    for number, text in enumerate(("{}", "no tokenizer", '{"model": {"type": "WordLevel", "vocab": {"a": 0}}}')):
-        folder = tampered(trained[0], tmp_path / str(number))
-        (folder / "tokenizer.json").write_text(text)
-        with pytest.raises(AttributionError, match="tokenizer"):
-            EncoderAttributor(folder).score(labeled(1).trajectory)
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -196,16 +181,9 @@ def test_a_tokenizer_that_is_none_is_refused(trained, labeled, tmp_path: Path) -
         ({}, "the fitted pointer reads 1 numbers a step"),
     ],
 )
-def test_a_pointer_that_was_tampered_with_is_refused(
-    trained, labeled, tmp_path: Path, change: dict[str, Any], said: str
-) -> None:
+def test_a_pointer_that_was_tampered_with_is_refused(trained, labeled, tmp_path, change, said) -> None:
     folder = tampered(trained[0], tmp_path / "copy")
     pointer = {"slope": 1.0, "weights": [0.5], "spread": [1.0], "features": [], **change}
     (folder / POINTER).write_text(json.dumps(pointer))
     with pytest.raises(AttributionError, match=said):
         EncoderAttributor(folder).score(labeled(1).trajectory)
-
-
-def test_a_folder_without_weights_is_named(labeled, tmp_path: Path) -> None:
-    with pytest.raises(AttributionError, match="tracer-hooks train contrastive"):
-        EncoderAttributor(tmp_path).score(labeled(1).trajectory)

@@ -29,23 +29,22 @@ def test_a_step_is_read_beside_what_it_answers_and_the_reply() -> None:
     assert (third.before, third.after) == ("two and three", "")
 
 
+@pytest.mark.parametrize(
+    ("content", "read_as"),
+    [
+        ("[{'type': 'text', 'text': 'the answer\\nis five'}]", "the answer\nis five"),  # parts, logged as source
+        ("[{'text' is not closed", "[{'text' is not closed"),
+    ],
+)
+def test_content_parts_are_read_as_text(content: str, read_as: str) -> None:
+    assert text_of(trajectory({"agent": "A", "content": content})).steps[0].own == read_as
+
+
 def test_tools_and_errors_are_part_of_a_step() -> None:
     call = ToolCall(name="add", arguments={"a": 2}, error="timeout")
     own = text_of(trajectory({"agent": "A", "content": "adding", "tool_calls": (call,), "error": "stopped"})).steps[0]
-    assert "adding" in own.own
-    assert "add(" in own.own
-    assert "error: timeout" in own.own
-    assert "error: stopped" in own.own
-
-
-def test_content_parts_that_were_logged_as_source_are_read_as_text() -> None:
-    own = text_of(trajectory({"agent": "A", "content": "[{'type': 'text', 'text': 'the answer\\nis five'}]"})).steps[0]
-    assert own.own == "the answer\nis five"
-
-
-def test_text_that_only_looks_like_content_parts_is_kept() -> None:
-    content = "[{'text' is not closed"
-    assert text_of(trajectory({"agent": "A", "content": content})).steps[0].own == content
+    for part in ("adding", "add(", "error: timeout", "error: stopped"):
+        assert part in own.own
 
 
 def test_people_and_system_prompts_are_no_candidates() -> None:
@@ -78,12 +77,6 @@ def test_long_words_are_cut_in_the_middle_and_every_part_keeps_its_budget(base) 
     assert " ".join(words[found.own[0] : found.own[1]]) == "solve the sum of [SEP] three wrong"  # type: ignore[arg-type]
 
 
-def test_a_feature_that_is_not_computed_is_named(base) -> None:
-    run = trajectory({"agent": "A", "content": "five"})
-    with pytest.raises(AttributionError, match="'position: phase of the moon'"):
-        read(run, StepTokenizer(base), ("position: phase of the moon",))
-
-
 def test_features_stand_in_the_order_that_is_asked_for(base) -> None:
     run = trajectory({"agent": "user", "content": "solve"}, {"agent": "A", "content": "five"}, {"agent": "B"})
     names = ("position: fraction of the run", "position: step 1")
@@ -92,3 +85,5 @@ def test_features_stand_in_the_order_that_is_asked_for(base) -> None:
     assert found.steps.tolist() == [1, 2]
     assert found.features.tolist() == [row[::-1] for row in swapped.features.tolist()]
     assert found.features.any()
+    with pytest.raises(AttributionError, match="'position: phase of the moon'"):
+        read(run, StepTokenizer(base), ("position: phase of the moon",))

@@ -1,5 +1,3 @@
-"""The weights that come with the encoder."""
-
 import shutil
 from pathlib import Path
 
@@ -38,20 +36,13 @@ def test_the_weights_are_those_that_the_code_names_and_fit_the_wheel() -> None:
     assert sha256(SHIPPED / "encoder.safetensors") == pinned
     assert load_config(SHIPPED)["weights_sha256"] == pinned
     assert sum(path.stat().st_size for path in SHIPPED.iterdir() if path.is_file()) < 35e6
-
-
-def test_the_features_that_they_read_are_computed() -> None:
-    names = features_of(run(WORK)).names
-    assert set(load_config(SHIPPED)["head"]["features"]) <= set(names)
+    assert set(load_config(SHIPPED)["head"]["features"]) <= set(features_of(run(WORK)).names), "they are computed"
 
 
 def test_they_find_the_agent_that_talks_nonsense(shipped) -> None:
     scores = shipped.score(run(WORK))
     assert max(scores.agents, key=scores.agents.get) == "Poet"
     assert shipped.attribute(run(WORK)).agent == "Poet"
-
-
-def test_the_registry_gives_them() -> None:
     assert isinstance(get_attributor("encoder"), EncoderAttributor)
 
 

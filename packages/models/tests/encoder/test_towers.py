@@ -29,20 +29,22 @@ def finite(tensor):
     return tensor[torch.isfinite(tensor)]
 
 
-def test_both_towers_count_by_their_share() -> None:
+def test_both_towers_count_by_their_share_and_a_frozen_one_is_not_trained() -> None:
     mine = head(share=0.25)
     words, signs = mine.trained(given())
     both = mine(given())
     assert torch.allclose(both.agents, 0.25 * words.agents + 0.75 * signs.agents)
     assert torch.equal(both.steps == -torch.inf, torch.tensor(SPEAKERS) < 0)
-
-
-def test_without_features_there_is_one_tower() -> None:
-    mine = head(features=())
-    assert len(mine.towers) == 1
-    before = given()
+    states, output = mine.states(given())
+    assert states.shape == (2, 4, 32)
+    assert torch.equal(output.agents, both.agents)
+    mine.words.requires_grad_(False)
+    assert not mine.reads_anew
+    assert len(mine.trained(given())) == 1
+    alone, before = head(features=()), given()
+    assert len(alone.towers) == 1, "without features there is one tower"
     after = before._replace(features=torch.zeros_like(before.features))
-    assert torch.equal(mine(before).agents, mine(after).agents)
+    assert torch.equal(alone(before).agents, alone(after).agents)
 
 
 def test_the_towers_do_not_see_what_the_other_reads() -> None:
@@ -51,13 +53,6 @@ def test_the_towers_do_not_see_what_the_other_reads() -> None:
     other_words, same_signs = mine.trained(before._replace(vectors=given(5).vectors))
     assert torch.equal(signs.agents, same_signs.agents)
     assert not torch.allclose(words.agents, other_words.agents)
-
-
-def test_a_frozen_tower_is_not_trained() -> None:
-    mine = head()
-    mine.words.requires_grad_(False)
-    assert not mine.reads_anew
-    assert len(mine.trained(given())) == 1
 
 
 def test_padding_does_not_change_a_trajectory() -> None:
@@ -76,23 +71,10 @@ def test_which_agent_is_called_first_does_not_matter() -> None:
         one, other = mine(before), mine(swapped)
     assert torch.allclose(one.agents[0, [0, 1, 2]], other.agents[0, [2, 1, 0]], atol=1e-5)
     assert torch.allclose(finite(one.steps), finite(other.steps), atol=1e-5)
-
-
-def test_the_order_of_the_steps_does_matter() -> None:
-    mine, before = head(), given()
-    turned = HeadInput(*(tensor[:1].flip(1) for tensor in before))._replace(positions=before.positions[:1])
+    single = HeadInput(*(tensor[:1] for tensor in before))
+    turned = HeadInput(*(tensor.flip(1) for tensor in single))._replace(positions=single.positions)
     with torch.inference_mode():
-        assert not torch.allclose(
-            mine(turned).steps.flip(1), mine(HeadInput(*(t[:1] for t in before))).steps, atol=1e-4
-        )
-
-
-def test_states_go_with_the_logits() -> None:
-    mine = head()
-    with torch.inference_mode():
-        states, output = mine.states(given())
-        assert states.shape == (2, 4, 32)
-        assert torch.equal(output.agents, mine(given()).agents)
+        assert not torch.allclose(mine(turned).steps.flip(1), mine(single).steps, atol=1e-4), "the order of steps does"
 
 
 @pytest.mark.parametrize("features", [(), ("a", "b", "c")])

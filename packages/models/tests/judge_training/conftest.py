@@ -77,21 +77,12 @@ def save_tiny_model(directory, *, template=None, seed=3):
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<end>", pad_token="<pad>")
     tokenizer.chat_template = template
     torch.manual_seed(seed)
-    model = transformers.LlamaForCausalLM(
-        transformers.LlamaConfig(
-            vocab_size=len(tokenizer),
-            hidden_size=32,
-            intermediate_size=48,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            num_key_value_heads=2,
-            max_position_embeddings=4096,
-            eos_token_id=tokenizer.eos_token_id,
-            pad_token_id=tokenizer.pad_token_id,
-            bos_token_id=None,
-            tie_word_embeddings=False,
-        )
-    )
+    config = transformers.LlamaConfig(
+        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=2,
+        num_key_value_heads=2, max_position_embeddings=4096, eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id, bos_token_id=None, tie_word_embeddings=False,
+    )  # fmt: skip
+    model = transformers.LlamaForCausalLM(config)
     model.save_pretrained(directory)
     tokenizer.save_pretrained(directory)
     return directory
@@ -127,13 +118,6 @@ def labels(tmp_path_factory):
 def shared(tiny, labels, tmp_path):
     """The options of a run of a few seconds."""
     return {
-        "data": (labels,),
-        "model": tiny,
-        "out": tmp_path / "out",
-        "task": "shortlist",
-        "context_tokens": 3072,
-        "precision": "float32",
-        "valid_share": 0.0,
-        "accumulation": 1,
-        "tensorboard": False,
-    }
+        "data": (labels,), "model": tiny, "out": tmp_path / "out", "task": "shortlist", "context_tokens": 3072,
+        "precision": "float32", "valid_share": 0.0, "accumulation": 1, "tensorboard": False,
+    }  # fmt: skip

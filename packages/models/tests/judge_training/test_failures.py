@@ -13,6 +13,8 @@ from tracer_hooks_models.training import SFTConfig, train_sft
 from tracer_hooks_models.training import sft as module
 from tracer_hooks_models.training._run import is_whole, last_whole
 
+from ._weights import same
+
 
 @pytest.fixture
 def config_of(shared):
@@ -21,21 +23,15 @@ def config_of(shared):
 
 
 @pytest.fixture
-def third_step(monkeypatch):
-    """Has something happen in the loss of the third step."""
+def trainer_with(monkeypatch):
+    """Has what is given change every trainer that is made."""
 
-    def installed(happens):
+    def installed(change):
         made = module._trainer
 
         def trainer(*arguments):
             found = made(*arguments)
-            compute = found.compute_loss
-
-            def loss(*given, **named):
-                value = compute(*given, **named)
-                return happens(value) if found.state.global_step == 2 else value
-
-            found.compute_loss = loss
+            change(found)
             return found
 
         monkeypatch.setattr(module, "_trainer", trainer)
@@ -43,12 +39,36 @@ def third_step(monkeypatch):
     return installed
 
 
+@pytest.fixture
+def third_step(trainer_with):
+    """Has something happen in the loss of the third step."""
+
+    def installed(happens):
+        def change(trainer):
+            compute = trainer.compute_loss
+
+            def loss(*given, **named):
+                value = compute(*given, **named)
+                return happens(value) if trainer.state.global_step == 2 else value
+
+            trainer.compute_loss = loss
+
+        trainer_with(change)
+
+    return installed
+
+
+def raising(error):
+    def fail(*_):
+        raise error
+
+    return fail
+
+
 def test_a_loss_that_is_no_number_stops_the_run(config_of, third_step):
     third_step(lambda loss: loss * float("nan"))
     config = config_of()
-    with pytest.raises(
-        TrainingError, match=r"step 3 of 4: the loss is nan. The last good checkpoint is .*checkpoint-2"
-    ):
+    with pytest.raises(TrainingError, match=r"step 3 of 4: the loss is nan. The last good .*checkpoint-2"):
         train_sft(config)
     assert last_whole(config.out).name == "checkpoint-2"
 
@@ -59,44 +79,33 @@ def test_a_loss_that_is_no_number_stops_the_run(config_of, third_step):
      RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")],
 )  # fmt: skip
 def test_a_device_without_memory_stops_the_run_and_says_what_helps(config_of, third_step, error):
-    def fail(_):
-        raise error
-
-    third_step(fail)
+    third_step(raising(error))
     with pytest.raises(TrainingError, match=r"step 3 of 4: the device has no memory.*checkpoint-2.*Halve batch"):
         train_sft(config_of())
 
 
 def test_another_error_is_not_called_one_of_memory(config_of, third_step):
-    def fail(_):
-        raise RuntimeError("shapes do not match")
-
-    third_step(fail)
+    third_step(raising(RuntimeError("shapes do not match")))
     with pytest.raises(RuntimeError, match="shapes do not match"):
         train_sft(config_of())
 
 
-def test_weights_that_are_no_numbers_are_never_a_checkpoint(config_of, third_step, monkeypatch):
-    made = module._trainer
-
-    def trainer(*arguments):
-        found = made(*arguments)
-        step = found.training_step
+def test_weights_that_are_no_numbers_are_never_a_checkpoint(config_of, trainer_with):
+    def change(trainer):
+        step = trainer.training_step
 
         def broken(*given, **named):
             value = step(*given, **named)
-            if found.state.global_step == 1:
-                next(found.model.parameters()).data[0, 0] = float("inf")
+            if trainer.state.global_step == 1:
+                next(trainer.model.parameters()).data[0, 0] = float("inf")
             return value
 
-        found.training_step = broken
-        return found
+        trainer.training_step = broken
 
-    monkeypatch.setattr(module, "_trainer", trainer)
+    trainer_with(change)
     config = config_of()
-    with pytest.raises(
-        TrainingError, match=r"after step 2 of 4: the weight '.*' is no number any more. The last good .*checkpoint-1"
-    ):
+    said = r"after step 2 of 4: the weight '.*' is no number any more. The last good .*checkpoint-1"
+    with pytest.raises(TrainingError, match=said):
         train_sft(config)
     assert last_whole(config.out).name == "checkpoint-1"
 
@@ -124,16 +133,7 @@ def test_a_checkpoint_that_is_broken_off_is_not_gone_on_from(config_of, monkeypa
     assert not is_whole(broken)
     monkeypatch.undo()
     train_sft(config_of(resume=True))
-    one, other = (load_file(out / "model.safetensors") for out in (tmp_path / "straight", config.out))
-    assert all(torch.equal(one[name], other[name]) for name in one)
-
-
-def test_a_model_that_is_none_is_named(config_of, tmp_path):
-    with pytest.raises(ConfigError, match=r"'model' is '.*nowhere'"):
-        train_sft(config_of(model=tmp_path / "nowhere"))
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(ConfigError, match=r"'model' = '.*empty' cannot be loaded"):
-        train_sft(config_of(model=tmp_path / "empty"))
+    assert same(*(load_file(out / "model.safetensors") for out in (tmp_path / "straight", config.out)))
 
 
 def test_an_adapter_whose_base_is_gone_is_named(config_of, tmp_path, tiny):
@@ -144,11 +144,19 @@ def test_an_adapter_whose_base_is_gone_is_named(config_of, tmp_path, tiny):
         train_sft(config_of(model=tmp_path / "adapter", out=tmp_path / "more"))
 
 
-def test_options_that_contradict_each_other_are_refused(config_of):
-    with pytest.raises(ConfigError, match="'context_tokens' is 9000, but the model reads 4096"):
-        train_sft(config_of(context_tokens=9000))
-    with pytest.raises(ConfigError, match="would have no base"):
-        train_sft(config_of(init="random", lora_rank=2))
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"model": "nowhere"}, r"'model' is '.*nowhere'"),
+        ({"model": "."}, r"'model' = '.*' cannot be loaded"),
+        ({"context_tokens": 9000}, "'context_tokens' is 9000, but the model reads 4096"),
+        ({"init": "random", "lora_rank": 2}, "would have no base"),
+    ],
+)
+def test_options_that_cannot_work_are_refused(config_of, tmp_path, monkeypatch, options, message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=message):
+        train_sft(config_of(**options))
 
 
 def test_a_model_can_begin_with_random_weights_of_the_same_shape(config_of, tiny):

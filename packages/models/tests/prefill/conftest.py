@@ -1,7 +1,5 @@
 """Tiny language models, built here: one with random weights, and one whose reading can be worked out by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,16 +43,10 @@ def write_tokenizer(directory: Path):
 
 def _config(vocabulary: int, **changed: Any):
     settings = {
-        "vocab_size": vocabulary,
-        "hidden_size": 32,
-        "intermediate_size": 48,
-        "num_hidden_layers": 3,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "max_position_embeddings": 4096,
-        "bos_token_id": 0,
+        "vocab_size": vocabulary, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 4096, "bos_token_id": 0,
         "eos_token_id": 1,
-    }
+    }  # fmt: skip
     return transformers.LlamaConfig(**{**settings, **changed})
 
 

@@ -1,7 +1,5 @@
 """What a reading measures, compared with the model's own numbers and with numbers worked out by hand."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 from typing import Any
@@ -18,14 +16,9 @@ from tracer_hooks_models.prefill._reader import extract, read, read_alone, windo
 from tracer_hooks_models.prefill._render import shorten, step_text, transcribe
 
 SHAPE = (
-    "vocab_size",
-    "hidden_size",
-    "intermediate_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "num_key_value_heads",
+    "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
     "max_position_embeddings",
-)
+)  # fmt: skip
 CONTENTS = ("the clerk adds the apples", "alpha beta gamma delta", "the sum is river stone zebra", "an error, a result")
 
 
@@ -45,20 +38,14 @@ def plain_forward(model, tokens, **more: Any):
 
 def test_surprise_is_the_negative_log_likelihood_of_each_token(random_model, make_run) -> None:
     transcript = transcript_of(random_model, make_run(*CONTENTS))
-
     reading = read(random_model, transcript, chunk=16)
-
     logits = plain_forward(random_model, transcript.tokens).logits[0].double()
     expected = -torch.log_softmax(logits, -1)[np.arange(len(transcript.tokens) - 1), transcript.tokens[1:]]
     np.testing.assert_allclose(reading.surprise[1:], expected.numpy(), atol=1e-4)
     assert np.isnan(reading.surprise[0])
 
 
-OTHER_KINDS = {
-    "qwen2": {},
-    "qwen3": {"head_dim": 8},
-    "mistral": {"sliding_window": 24},
-}
+OTHER_KINDS = {"qwen2": {}, "qwen3": {"head_dim": 8}, "mistral": {"sliding_window": 24}}
 
 
 @pytest.fixture(params=["llama", *OTHER_KINDS])
@@ -76,9 +63,7 @@ def any_model(request: pytest.FixtureRequest, random_model):
 
 def test_attention_is_that_of_the_last_layers_averaged_over_heads(any_model, make_run) -> None:
     transcript = transcript_of(any_model, make_run(*CONTENTS))
-
     reading = read(any_model, transcript, chunk=16)
-
     eager = copy.deepcopy(any_model.network)
     eager.set_attn_implementation("eager")
     output = plain_forward(dataclasses.replace(any_model, network=eager), transcript.tokens, output_attentions=True)
@@ -90,65 +75,32 @@ def test_attention_is_that_of_the_last_layers_averaged_over_heads(any_model, mak
     np.testing.assert_allclose(reading.attention.sum(axis=1), 1, atol=1e-4)
 
 
-@pytest.mark.parametrize("window", [4096, 180])
-def test_attention_rows_sum_to_one_and_look_back_only(random_model, make_run, window: int) -> None:
-    transcript = transcript_of(random_model, make_run(*CONTENTS * 4))
-
-    reading = read(with_window(random_model, window), transcript, chunk=50)
-
-    np.testing.assert_allclose(reading.attention.sum(axis=1), 1, atol=1e-4)
-    assert np.triu(reading.attention[:, :-1], k=1).max() == 0
-
-
-def test_even_attention_gives_each_step_its_share_of_the_tokens_in_view(counting_model, make_run) -> None:
-    transcript = transcript_of(counting_model, make_run(*CONTENTS))
-
-    reading = read(counting_model, transcript, chunk=16)
-
-    places = np.flatnonzero(transcript.owner == 3)
-    share = np.mean([(transcript.owner[: place + 1] == 1).sum() / (place + 1) for place in places])
-    assert reading.attention[3, 1] == pytest.approx(share, abs=1e-6)
-
-
 def test_hidden_states_are_the_mean_and_the_last_of_each_step(random_model, make_run) -> None:
     transcript = transcript_of(random_model, make_run(*CONTENTS))
-
     reading = read(random_model, transcript, chunk=16)
-
     output = plain_forward(random_model, transcript.tokens, output_hidden_states=True)
     states = torch.cat([output.hidden_states[layer][0] for layer in random_model.hidden_layers], dim=-1).numpy()
     own = states[transcript.owner == 2]
     np.testing.assert_allclose(reading.hidden[2], np.concatenate([own.mean(axis=0), own[-1]]), atol=1e-4)
 
 
-def test_the_size_of_the_chunks_changes_nothing(random_model, make_run) -> None:
+def test_the_size_of_the_chunks_and_a_window_that_holds_all_change_nothing(random_model, make_run) -> None:
     transcript = transcript_of(random_model, make_run(*CONTENTS))
-
     small, large = read(random_model, transcript, chunk=7), read(random_model, transcript, chunk=4096)
-
     np.testing.assert_allclose(small.surprise, large.surprise, atol=1e-4)
     np.testing.assert_allclose(small.attention, large.attention, atol=1e-5)
     np.testing.assert_allclose(small.hidden, large.hidden, atol=1e-4)
-
-
-def test_a_window_that_holds_all_gives_the_full_result(random_model, make_run) -> None:
-    transcript = transcript_of(random_model, make_run(*CONTENTS))
-    size = len(transcript.tokens)
-
-    full, exact = read(random_model, transcript, chunk=64), read(with_window(random_model, size), transcript, chunk=64)
-
-    np.testing.assert_array_equal(full.surprise, exact.surprise)
-    np.testing.assert_array_equal(full.attention, exact.attention)
-    assert exact.tokens == size
+    whole = read(with_window(random_model, len(transcript.tokens)), transcript, chunk=4096)
+    np.testing.assert_array_equal(large.surprise, whole.surprise)
+    np.testing.assert_array_equal(large.attention, whole.attention)
+    assert whole.tokens == len(transcript.tokens)
 
 
 def test_in_windows_every_token_is_read_with_the_task_and_half_a_window_before_it(random_model, make_run) -> None:
     transcript = transcript_of(random_model, make_run(*CONTENTS * 5))
     window = 2 * transcript.kept + 40
-
     full = read(random_model, transcript, chunk=64)
     reading = read(with_window(random_model, window), transcript, chunk=64)
-
     np.testing.assert_allclose(reading.surprise[:window], full.surprise[:window], atol=1e-4)
     overlap = (window - transcript.kept) // 2
     second = np.concatenate([np.arange(transcript.kept), np.arange(window - overlap, window + 1)])
@@ -156,6 +108,9 @@ def test_in_windows_every_token_is_read_with_the_task_and_half_a_window_before_i
     expected = -torch.log_softmax(logits, -1)[-2, transcript.tokens[window]]
     assert reading.surprise[window] == pytest.approx(float(expected), abs=1e-4)
     assert np.isfinite(reading.surprise[1:]).all()
+    for read_so in (full, reading):
+        np.testing.assert_allclose(read_so.attention.sum(axis=1), 1, atol=1e-4)
+        assert np.triu(read_so.attention[:, :-1], k=1).max() == 0, "attention looks back only"
 
 
 @pytest.mark.parametrize(("length", "kept", "window"), [(10, 3, 20), (20, 3, 20), (21, 3, 20), (500, 40, 101)])
@@ -165,31 +120,24 @@ def test_windows_hold_each_token_once_as_new(length, kept, window) -> None:
         assert len(places) <= window
         assert list(places[:kept]) == list(range(kept))
         new += list(places[known:])
-
     assert new == list(range(length))
 
 
-def test_a_preamble_that_fills_the_window_is_refused(random_model, make_run) -> None:
+def test_a_preamble_that_fills_the_window_and_values_that_are_no_numbers_are_errors(random_model, make_run) -> None:
     transcript = transcript_of(random_model, make_run(*CONTENTS))
-
     with pytest.raises(ConfigError, match="twice the preamble"):
         read(with_window(random_model, transcript.kept + 30), transcript, chunk=64)
-
-
-def test_values_that_are_no_numbers_are_an_error(random_model, make_run) -> None:
     broken = copy.deepcopy(random_model.network)
     with torch.no_grad():
         broken.lm_head.weight.fill_(float("nan"))
-
     with pytest.raises(AttributionError, match="float32"):
-        read(dataclasses.replace(random_model, network=broken), transcript_of(random_model, make_run("a")), chunk=64)
+        read(dataclasses.replace(random_model, network=broken), transcript, chunk=64)
 
 
 def test_words_that_were_said_before_surprise_less_in_context_than_alone(counting_model, make_run) -> None:
     fresh, again = "alpha beta gamma river stone zebra", "the clerk adds the apples"
     options = PrefillOptions(model=".", task_tokens=40)
     features = extract(counting_model, make_run(*[again] * 6, fresh, again), options)
-
     gain = features.alone[:, 0] - features.surprise[:, 0]
     assert gain[7] > 0.1
     assert gain[7] > gain[6] + 0.1
@@ -201,9 +149,7 @@ def test_words_that_were_said_before_surprise_less_in_context_than_alone(countin
 @pytest.mark.parametrize("batch_tokens", [1, 60, 4096])
 def test_alone_means_with_nothing_but_the_task_before_it(random_model, make_run, batch_tokens: int) -> None:
     transcript = transcript_of(random_model, make_run(*CONTENTS))
-
     surprise, tokens = read_alone(random_model, transcript, batch_tokens=batch_tokens)
-
     for step, (start, end) in enumerate(transcript.pieces):
         own = np.concatenate([transcript.tokens[: transcript.kept], transcript.tokens[start:end]])
         logits = plain_forward(random_model, own).logits[0].double()
@@ -234,10 +180,8 @@ def test_a_run_of_130_steps_and_300_000_characters_needs_no_square_of_its_length
     assert sum(len(step.content) for step in trajectory.steps) > 300_000
     window, chunk = 2048, 128
     model = with_window(random_model, window)
-
     with Largest() as largest:
         features = extract(model, trajectory, PrefillOptions(model=".", task_tokens=40, step_tokens=60, chunk=chunk))
-
     length = int(features.counts.sum())
     vocabulary, heads = len(model.tokenizer), 4
     assert length == 130 * 60

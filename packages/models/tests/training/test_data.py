@@ -1,5 +1,3 @@
-"""Labelled trajectories as rows."""
-
 import json
 
 import pytest
@@ -41,11 +39,7 @@ def run(number=0, *, steps=4, text="looks for figure", team="shop", task=None, o
         for k in range(steps)
     )
     return Trajectory(
-        run_id=run_id or f"run-{number}",
-        team=team,
-        task=task or f"add up column {number}",
-        steps=said,
-        outcome=outcome,
+        run_id=run_id or f"run-{number}", team=team, task=task or f"add up column {number}", steps=said, outcome=outcome
     )
 
 
@@ -74,14 +68,6 @@ def words(text):
     return len(text.split())
 
 
-def test_labels_are_given_in_the_spelling_of_the_log(file_of):
-    fault = AgentFault(agent="planner", error_mode=MODE)
-    found = read_labeled([file_of(labeled(agent="CODER", faults=(fault,)))])
-    gold = found.rows[0].gold
-    assert (gold.agent, gold.step) == ("Coder", 1)
-    assert gold.pairs == (("Coder", MODE), ("Planner", MODE))
-
-
 @pytest.mark.parametrize(
     ("item", "message"),
     [
@@ -101,29 +87,19 @@ def test_a_row_that_cannot_be_used_is_named_or_counted(file_of, item, message):
     assert found.left_out.total() == 1
 
 
-def test_a_line_that_is_no_json_is_named(file_of):
-    path = file_of(labeled(1))
-    path.write_text(path.read_text() + "{broken\n")
-    with pytest.raises(TrainingError, match=r"labels.jsonl:2: "):
-        read_labeled([path])
-    assert read_labeled([path], bad_rows="skip").left_out == {"cannot be read": 1}
-
-
 def test_files_without_any_label_are_refused(file_of, tmp_path):
     with pytest.raises(TrainingError, match="nowhere"):
         read_labeled([tmp_path / "nowhere"])
     (tmp_path / "empty.jsonl").write_text("")
     with pytest.raises(TrainingError, match="the file is empty"):
         read_labeled([tmp_path / "empty.jsonl"])
+    path = file_of(labeled(1))
+    path.write_text(path.read_text() + "{broken\n")
+    with pytest.raises(TrainingError, match=r"labels.jsonl:2: "):
+        read_labeled([path])
+    assert read_labeled([path], bad_rows="skip").left_out == {"cannot be read": 1}
     with pytest.raises(TrainingError, match=r"no labelled trajectory with a fault.*1 x no label"):
         read_labeled([file_of(labeled(step=None))], bad_rows="skip")
-
-
-def test_labels_of_agents_that_never_act_are_dropped_and_counted_when_rows_may_be_skipped(file_of):
-    faults = (AgentFault(agent="Tester"), AgentFault(agent="Coder", error_mode=MODE))
-    found = read_labeled([file_of(labeled(step=None, faults=faults))], bad_rows="skip")
-    assert found.rows[0].gold.pairs == (("Coder", MODE),)
-    assert found.left_out == {"label of an agent that never acts": 1}
 
 
 def test_no_question_stands_on_two_sides(file_of):
@@ -147,6 +123,9 @@ def test_teams_that_are_left_out_are_not_trained_on(file_of):
         split_rows(found, SplitOptions(leave_out_teams=("swarm",)))
     with pytest.raises(TrainingError, match="left to train on"):
         split_rows(found, SplitOptions(leave_out_teams=("bank", "shop")))
+    one = read_labeled([file_of(labeled(0), labeled(1, question="q0", task="add up column 0"))])
+    with pytest.raises(TrainingError, match="valid_share = 0"):
+        split_rows(one, SplitOptions())
 
 
 def test_runs_that_another_side_nearly_has_are_taken_out_of_training_and_counted(file_of):
@@ -155,18 +134,10 @@ def test_runs_that_another_side_nearly_has_are_taken_out_of_training_and_counted
     items = [labeled(k, text=f"has {k} {k} {k} things of kind {k}", team="a", task=f"task {k} {k}") for k in range(4)]
     twins = [labeled(k, text=alike, team=team, task=f"job {k}") for k, team in ((8, "a"), (9, "b"))]
     splits = split_rows(
-        read_labeled([file_of(*items, *twins)]),
-        SplitOptions(valid_share=0, leave_out_teams=("b",), similarity=0.5),
+        read_labeled([file_of(*items, *twins)]), SplitOptions(valid_share=0, leave_out_teams=("b",), similarity=0.5)
     )
     assert splits.near_duplicates == 1
     assert [row.trajectory.run_id for row in splits.train] == [f"run-{k}" for k in range(4)]
-
-
-def test_one_question_cannot_be_split(file_of):
-    with pytest.raises(TrainingError, match="valid_share = 0"):
-        split_rows(
-            read_labeled([file_of(labeled(0), labeled(1, question="q0", task="add up column 0"))]), SplitOptions()
-        )
 
 
 def test_the_reply_that_is_taught_is_one_that_the_judge_accepts(file_of):
@@ -229,18 +200,14 @@ def test_a_long_run_is_cut_around_the_candidates_of_structural(file_of):
     assert sft_rows(rows, options, words).left_out == {"the labelled step is not in the window": 1}
 
 
-def test_a_context_that_holds_no_question_is_an_error_that_names_the_row(file_of):
-    rows = read_labeled([file_of(labeled())]).rows
-    with pytest.raises(TrainingError, match=r"labels.jsonl.*1024 tokens is too small.*Set context_tokens higher"):
-        sft_rows(rows, JudgeTaskOptions(context_tokens=1024, reply_tokens=500), len)
-
-
 @pytest.mark.parametrize("build", [sft_rows, prompt_rows])
-def test_such_a_row_may_be_left_out_and_is_counted(file_of, build):
+def test_a_row_whose_question_is_too_long_is_named_or_left_out_and_counted(file_of, build):
     rows = read_labeled([file_of(labeled(), labeled(run_id="long", task="words " * 9000))]).rows
     options = JudgeTaskOptions(context_tokens=6500, reply_tokens=500)
     with pytest.raises(TrainingError, match=r"labels.jsonl:2: .*bad_rows = 'skip'"):
         build(rows, options, len)
+    with pytest.raises(TrainingError, match=r"labels.jsonl.*1024 tokens is too small.*Set context_tokens higher"):
+        build(rows, JudgeTaskOptions(context_tokens=1024, reply_tokens=500), len)
     found = build(rows, options, len, bad_rows="skip")
     assert {row.source for row in found.rows} == {rows[0].source}
     assert found.left_out == {"the question alone is too long": 1}
@@ -260,14 +227,20 @@ def test_pairs_name_the_passing_run_of_a_bag(file_of):
 def test_a_label_is_given_in_the_spelling_of_the_log_and_the_fuller_of_two_counts() -> None:
     faults = (AgentFault(agent="coder", error_mode=None), AgentFault(agent="CODER", error_mode=MODE))
     gold, silent = gold_of(labeled(step=None, faults=faults))
-    assert gold is not None
     assert (list(gold.pairs), silent) == ([("Coder", MODE)], 0)
+    gold, _ = gold_of(labeled(agent="CODER", faults=(AgentFault(agent="planner", error_mode=MODE),)))
+    assert (gold.agent, gold.step) == ("Coder", 1)
+    assert gold.pairs == (("Coder", MODE), ("Planner", MODE))
 
 
-def test_a_label_that_does_not_fit_its_run_is_refused_or_left_out() -> None:
+def test_a_label_that_does_not_fit_its_run_is_refused_or_left_out(file_of) -> None:
     with pytest.raises(TrainingError, match="step 9"):
         gold_of(labeled(step=9))
     silent = labeled(step=None, faults=(AgentFault(agent="Ghost", error_mode=MODE),))
     with pytest.raises(TrainingError, match="'Ghost'"):
         gold_of(silent)
     assert gold_of(silent, strict=False) == (None, 1)
+    faults = (AgentFault(agent="Tester"), AgentFault(agent="Coder", error_mode=MODE))
+    found = read_labeled([file_of(labeled(step=None, faults=faults))], bad_rows="skip")
+    assert found.rows[0].gold.pairs == (("Coder", MODE),)
+    assert found.left_out == {"label of an agent that never acts": 1}

@@ -42,24 +42,17 @@ def test_a_label_finds_its_agent_in_other_spellings_but_no_other_agent(label, ro
     assert find_agent(label, roster) == position
 
 
-def test_labels_of_agents_mark_all_their_steps() -> None:
+def test_labels_of_agents_mark_all_their_steps_and_one_of_a_step_that_step_alone() -> None:
     found = labels(
-        ["user", "A", "B", "A"],
-        faults=(AgentFault(agent="a", error_mode=ErrorMode.FM_1_1), AgentFault(agent="silent")),
+        ["user", "A", "B", "A"], faults=(AgentFault(agent="a", error_mode=ErrorMode.FM_1_1), AgentFault(agent="silent"))
     )
     assert found.agents.tolist() == [1, 0]
     assert found.bag.tolist() == [1, 0, 1]  # of the three steps that are not the user's
     assert np.argwhere(found.modes).tolist() == [[0, 0]]
     assert found.useful
-
-
-def test_a_step_label_marks_that_step_alone() -> None:
     found = labels(["A", "B", "A"], decisive=DecisiveStep(agent="A", step=2))
     assert found.agents.tolist() == [1, 0]
     assert found.bag.tolist() == [0, 0, 1]
-
-
-def test_a_run_whose_faulty_agent_never_acts_is_of_no_use() -> None:
     assert not labels(["A", "B"], faults=(AgentFault(agent="silent"),)).useful
 
 

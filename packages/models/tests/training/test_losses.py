@@ -7,11 +7,9 @@ torch = pytest.importorskip("torch")
 from tracer_hooks_models.encoder import HeadOutput  # noqa: E402
 from tracer_hooks_models.training._contrastive_model import LossWeights, Targets, loss_of  # noqa: E402
 
-NOTHING = {"agents": 0.0, "ranking": 0.0, "pointer": 0.0, "modes": 0.0}
-
 
 def only(part) -> LossWeights:
-    return LossWeights(**{**NOTHING, part: 1.0})
+    return LossWeights(**{**dict.fromkeys(("agents", "ranking", "pointer", "modes"), 0.0), part: 1.0})
 
 
 def output(steps, agents) -> HeadOutput:
@@ -28,14 +26,11 @@ def test_the_pointer_loss_is_the_belief_that_misses_the_bag() -> None:
     given = output([[0.0, 0.0, 0.0, -math.inf]], [[0.0]])
     found = loss_of(given, targets([[1.0]], [[1.0, 1.0, 0.0, 0.0]]), only("pointer"))
     assert float(found) == pytest.approx(-math.log(2 / 3), abs=1e-5)
-
-
-def test_which_step_of_the_bag_has_the_belief_does_not_matter() -> None:
     bag = targets([[1.0]], [[1.0, 1.0, 0.0]])
-    first, second = ([[2.0, 0.0, 1.0]], [[0.0]]), ([[0.0, 2.0, 1.0]], [[0.0]])
-    assert float(loss_of(output(*first), bag, only("pointer"))) == pytest.approx(
-        float(loss_of(output(*second), bag, only("pointer")))
+    first, second = (
+        loss_of(output([steps], [[0.0]]), bag, only("pointer")) for steps in ([2.0, 0.0, 1.0], [0.0, 2.0, 1.0])
     )
+    assert float(first) == pytest.approx(float(second)), "which step of the bag has the belief does not matter"
 
 
 def test_the_ranking_loss_compares_faulty_agents_with_the_others_of_the_same_trajectory() -> None:
@@ -60,9 +55,6 @@ def test_padding_counts_nowhere() -> None:
     short = loss_of(output([[0.5]], [[0.3]]), targets([[1.0]], [[1.0]]))
     padded = loss_of(output([[0.5, -math.inf]], [[0.3, 5.0]]), targets([[1.0, -1.0]], [[1.0, 0.0]]))
     assert float(short) == pytest.approx(float(padded), abs=1e-5)
-
-
-def test_gradients_are_finite_where_steps_are_padding() -> None:
     steps = torch.tensor([[0.1, -math.inf]], requires_grad=True)
     loss_of(HeadOutput(steps, torch.zeros(1, 1), torch.zeros(1, 1, 14)), targets([[1.0]], [[1.0, 0.0]])).backward()
     assert torch.isfinite(steps.grad).all()

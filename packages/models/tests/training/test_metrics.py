@@ -14,14 +14,8 @@ def test_the_area_is_the_mean_over_trajectories_with_both_kinds_of_agent() -> No
     scores = arrays([3, 1, 2], [0, 1], [5, 5], [1, 2])
     faulty = arrays([1, 0, 1], [1, 0], [1, 0], [1, 1])  # right, wrong, tie, nothing to compare
     assert area_within(scores, faulty) == pytest.approx((1 + 0 + 0.5) / 3)
-
-
-def test_there_is_no_area_without_anything_to_compare() -> None:
     assert area_within(arrays([1, 2]), arrays([1, 1])) is None
-
-
-def test_scores_of_different_trajectories_are_never_compared() -> None:
-    assert area_within(arrays([100, 99], [1, 0]), arrays([1, 0], [1, 0])) == 1
+    assert area_within(arrays([100, 99], [1, 0]), arrays([1, 0], [1, 0])) == 1, "different runs are never compared"
 
 
 def test_pair_f1_counts_pairs_over_all_trajectories() -> None:
@@ -29,7 +23,4 @@ def test_pair_f1_counts_pairs_over_all_trajectories() -> None:
     truth = arrays([[1, 0], [0, 1]], [[0, 1]])
     # three named, two of them right, three wanted
     assert pair_f1(scores, truth, 0.0) == pytest.approx(2 * 2 / 6)
-
-
-def test_pair_f1_of_nothing_is_nothing() -> None:
     assert pair_f1(arrays([[-1.0]]), arrays([[0.0]]), 0.0) == 0

@@ -1,7 +1,5 @@
 """A build in a process of its own, which kills itself after so many units."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

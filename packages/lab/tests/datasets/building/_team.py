@@ -1,7 +1,5 @@
 """A team that calculates with what it is shown, and tasks for it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -65,13 +63,8 @@ def tasks(count: int) -> list[SuiteTask]:
 
 
 def options(**changes: object) -> BuildOptions:
-    fields = {
-        "strategies": (FaultStrategy.RESPONSE_CORRUPTION,),
-        "workers": 1,
-        "faults_per_run": 2,
-        "replay": REPLAY,
-        **changes,
-    }
+    strategies = (FaultStrategy.RESPONSE_CORRUPTION,)
+    fields = {"strategies": strategies, "workers": 1, "faults_per_run": 2, "replay": REPLAY, **changes}
     return BuildOptions(**fields)  # type: ignore[arg-type]  # the fields of the class
 
 

@@ -1,10 +1,5 @@
 """Builds: what they make, how they go on, and what ends them."""
 
-from __future__ import annotations
-
-import errno
-import os
-import random
 import signal
 import subprocess
 import sys
@@ -19,7 +14,7 @@ from tracer_hooks.datasets import LabeledSet
 from tracer_hooks.errors import AdapterError, ConfigError, DatasetError
 from tracer_hooks.schema import LabelSource, RunOutcome
 from tracer_hooks_lab.datasets import AuditOptions, BuildObserver, DatasetBuilder, audit
-from tracer_hooks_lab.faults import FaultStrategy, InjectOptions, LLMWriter
+from tracer_hooks_lab.faults import FaultStrategy
 from tracer_hooks_lab.subjects import OwnTeam
 
 from ._team import Chain, builder, comparable, options, tasks
@@ -31,7 +26,6 @@ def journal_units(folder: Path) -> Counter[str]:
     return Counter(json.loads(line)["unit"] for line in (folder / "journal.jsonl").read_text().splitlines())
 
 
-# --- what a build makes -----------------------------------------------------------------------------------------------
 def test_a_build_gives_labelled_and_clean_runs_and_counts_what_it_discards(tmp_path: Path) -> None:
     found = builder(tmp_path, count=6).build()
     assert len(found.clean) == 6
@@ -42,11 +36,13 @@ def test_a_build_gives_labelled_and_clean_runs_and_counts_what_it_discards(tmp_p
         assert item.label_source is LabelSource.INJECTED
         assert item.trajectory.outcome is RunOutcome.FAILED
         assert item.trajectory.reference is not None
-        assert item.decisive is not None
         assert item.trajectory.steps[item.decisive.step].agent == item.decisive.agent
         assert item.verification["control_passes"] == item.verification["control_runs"] == 3
     assert all(one["reason"] and one["mode"] and one["strategy"] for one in found.discarded)
     assert comparable(LabeledSet.load(tmp_path).labeled) == comparable(found.labeled)
+    team = Chain()
+    assert comparable(builder(tmp_path, team, count=6).build().labeled) == comparable(found.labeled)
+    assert team.runs == [], "a build that is done does nothing again"
 
 
 def test_nothing_but_the_words_of_a_step_tells_where_the_fault_is(tmp_path: Path) -> None:
@@ -77,15 +73,14 @@ def test_failures_of_the_team_are_labelled_by_replay(tmp_path: Path) -> None:
     natural = [item for item in found.labeled if item.label_source is LabelSource.COUNTERFACTUAL]
     assert [(item.decisive.step, item.decisive.agent) for item in natural if item.decisive] == [(1, "doubler")]
     assert len(found.clean) == 2
+    unexplained = builder(
+        tmp_path / "all", Chain(before=lambda name, shown: "The sum in the end is 3."), count=1
+    ).build()
+    assert unexplained.labeled == ()
+    assert "no step was found" in unexplained.discarded[0]["reason"]
+    assert unexplained.discarded[0]["runs"] > 0
     assert natural[0].verification["flips"] == natural[0].verification["trials"]
     assert natural[0].verification["control_flips"] == 0
-
-
-def test_a_failure_that_no_step_explains_is_discarded_with_its_cost(tmp_path: Path) -> None:
-    found = builder(tmp_path, Chain(before=lambda name, shown: "The sum in the end is 3."), count=1).build()
-    assert found.labeled == ()
-    assert "no step was found" in found.discarded[0]["reason"]
-    assert found.discarded[0]["runs"] > 0
 
 
 def always_three(name: str, shown: str) -> str | None:
@@ -99,9 +94,7 @@ def test_a_search_that_ends_undecided_gives_a_weak_label(tmp_path: Path) -> None
     found = builder(tmp_path, team, 3, seen.append, faults_per_run=0, weak_from=0.2).build()
     (weak,) = found.labeled
     assert weak.is_weak
-    assert weak.decisive is not None
     assert weak.weight == pytest.approx(weak.verification["probability"])
-    assert weak.decisive.reason is not None
     assert weak.decisive.reason.startswith("replays do not prove it; after ")
     assert weak.label_source is LabelSource.COUNTERFACTUAL
     assert weak.trajectory.steps[weak.decisive.step].agent == weak.decisive.agent
@@ -109,19 +102,10 @@ def test_a_search_that_ends_undecided_gives_a_weak_label(tmp_path: Path) -> None
     assert comparable(LabeledSet.load(tmp_path).labeled) == comparable(found.labeled)
     again = builder(tmp_path, Chain(before=always_three), count=3, faults_per_run=0, weak_from=0.2).build()
     assert comparable(again.labeled) == comparable(found.labeled)
-
-
-@pytest.mark.parametrize("weak_from", [None, 0.999])
-def test_without_a_likely_step_there_is_no_weak_label(tmp_path: Path, weak_from: float | None) -> None:
-    work = builder(tmp_path, Chain(before=always_three), count=3, faults_per_run=0, weak_from=weak_from)
-    found = work.build()
-    assert found.labeled == ()
-    assert len(found.discarded) == 1
-
-
-def test_a_probability_that_is_none_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"weak_from is 1\.5, expected a probability between 0 and 1"):
-        options(weak_from=1.5)
+    for weak_from in (None, 0.999):  # without a likely step there is none
+        folder = tmp_path / str(weak_from)
+        none = builder(folder, Chain(before=always_three), count=3, faults_per_run=0, weak_from=weak_from).build()
+        assert (none.labeled, len(none.discarded)) == ((), 1)
 
 
 def test_the_order_of_the_set_is_that_of_the_plan_whatever_the_workers(tmp_path: Path) -> None:
@@ -131,19 +115,6 @@ def test_the_order_of_the_set_is_that_of_the_plan_whatever_the_workers(tmp_path:
     assert [item.question_id for item in one.clean] == [item.question_id for item in four.clean]
 
 
-def test_progress_tells_each_phase_and_what_was_done_before(tmp_path: Path) -> None:
-    seen: list[BuildObserver] = []
-    builder(tmp_path, count=3, on_progress=seen.append).build()
-    assert list(dict.fromkeys(one.phase for one in seen)) == ["runs", "faults", "failures"]
-    last = [one for one in seen if one.phase == "runs"][-1]
-    assert (last.done, last.total, last.kept, last.resumed) == (3, 3, 3, 0)
-    seen.clear()
-    builder(tmp_path, count=5, on_progress=seen.append).build()
-    runs = [one for one in seen if one.phase == "runs"]
-    assert (runs[0].done, runs[0].resumed, runs[-1].done, runs[-1].total) == (3, 3, 5, 5)
-
-
-# --- going on ---------------------------------------------------------------------------------------------------------
 def test_a_build_that_is_killed_goes_on_and_loses_and_doubles_nothing(tmp_path: Path) -> None:
     whole = builder(tmp_path / "whole").build()
     folder = tmp_path / "killed"
@@ -159,19 +130,25 @@ def test_a_build_that_is_killed_goes_on_and_loses_and_doubles_nothing(tmp_path: 
     assert set(journal_units(folder).values()) == {1}
 
 
-def test_a_build_that_is_done_does_nothing_again(tmp_path: Path) -> None:
-    first = builder(tmp_path).build()
-    team = Chain()
-    again = builder(tmp_path, team).build()
-    assert team.runs == []
-    assert comparable(again.labeled) == comparable(first.labeled)
-
-
 def test_more_faults_a_run_are_planned_beside_the_earlier_ones(tmp_path: Path) -> None:
     first = builder(tmp_path, faults_per_run=1).build()
     more = builder(tmp_path, faults_per_run=3).build()
     assert len(more.labeled) + len(more.discarded) == 3 * (len(first.labeled) + len(first.discarded))
     assert {item.fault_id for item in first.labeled} <= {item.fault_id for item in more.labeled}
+
+
+def test_progress_tells_each_phase_and_what_was_done_before_and_what_is_wanted_ends_a_phase(tmp_path: Path) -> None:
+    seen: list[BuildObserver] = []
+    found = builder(tmp_path, count=3, on_progress=seen.append, wanted_injected=2).build()
+    assert len(found.labeled) == 2
+    assert list(dict.fromkeys(one.phase for one in seen)) == ["runs", "faults", "failures"]
+    last = [one for one in seen if one.phase == "runs"][-1]
+    assert (last.done, last.total, last.kept, last.resumed) == (3, 3, 3, 0)
+    seen.clear()
+    found = builder(tmp_path, count=5, on_progress=seen.append, wanted_injected=2).build()
+    assert len(found.labeled) == 2, "what is wanted is not passed"
+    runs = [one for one in seen if one.phase == "runs"]
+    assert (runs[0].done, runs[0].resumed, runs[-1].done, runs[-1].total) == (3, 3, 5, 5)
 
 
 def test_a_cap_ends_a_session_and_the_next_one_goes_on(tmp_path: Path) -> None:
@@ -189,47 +166,6 @@ def test_a_cap_ends_a_session_and_the_next_one_goes_on(tmp_path: Path) -> None:
     assert len(found.labeled) + len(found.discarded) == len(whole.labeled) + len(whole.discarded)
 
 
-def test_what_is_wanted_ends_a_phase_and_is_not_passed(tmp_path: Path) -> None:
-    found = builder(tmp_path, count=6, wanted_injected=2).build()
-    assert len(found.labeled) == 2
-    team = Chain()
-    assert len(builder(tmp_path, team, count=6, wanted_injected=2).build().labeled) == 2
-    assert team.runs == []
-
-
-def test_an_interrupt_keeps_what_was_done_and_leaves_a_set_that_loads(tmp_path: Path) -> None:
-    def interrupt(progress: BuildObserver) -> None:
-        if progress.phase == "faults" and progress.done == 5:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        builder(tmp_path, on_progress=interrupt).build()
-    left = LabeledSet.load(tmp_path)
-    assert len(left.clean) == 4
-    assert len(left.labeled) + len(left.discarded) == 5
-    assert comparable(builder(tmp_path).build().labeled) == comparable(builder(tmp_path / "whole").build().labeled)
-
-
-def test_a_disk_that_fills_ends_the_build_with_nothing_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, writes = os.fsync, []
-
-    def filling(descriptor: int) -> None:
-        writes.append(descriptor)
-        if len(writes) > 6:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        real(descriptor)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", filling)
-        with pytest.raises(DatasetError, match="No space left on device"):
-            builder(tmp_path / "full").build()
-    assert len(journal_units(tmp_path / "full")) == 6
-    found = builder(tmp_path / "full").build()
-    assert comparable(found.labeled) == comparable(builder(tmp_path / "whole").build().labeled)
-    assert set(journal_units(tmp_path / "full").values()) == {1}
-
-
-# --- what goes wrong --------------------------------------------------------------------------------------------------
 def gone(name: str, shown: str) -> str:
     raise ConnectionError("connection refused")
 
@@ -243,37 +179,22 @@ def test_a_model_that_is_gone_ends_the_build_and_its_runs_are_made_again(tmp_pat
     assert not any("refused" in one["reason"] for one in found.discarded)
 
 
-def test_a_model_that_goes_while_faults_are_tried_takes_none_of_them_along(tmp_path: Path) -> None:
-    team = Chain()
+@pytest.mark.parametrize(("phase", "done", "errs"), [("faults", 2, False), ("failures", None, True)])
+def test_a_model_that_goes_meanwhile_takes_no_fault_along_and_explains_no_failure(tmp_path, phase, done, errs) -> None:
+    team = Chain(before=lambda name, shown: "The sum in the end is 3." if errs and name == "writer" else None)
 
     def leave(progress: BuildObserver) -> None:
-        if progress.phase == "faults" and progress.done == 2:
+        if progress.phase == phase and done in (None, progress.done):
             team.before = gone
 
     with pytest.raises(DatasetError, match="connection refused"):
-        builder(tmp_path, team, count=8, faults_per_run=4, on_progress=leave).build()
-    found = builder(tmp_path, count=8, faults_per_run=4).build()
-    assert len(found.labeled) + len(found.discarded) == 32
+        builder(tmp_path, team, count=9, faults_per_run=4, on_progress=leave).build()
+    found = builder(tmp_path, count=9, faults_per_run=4).build()  # the team is well now
     assert not any("refused" in one["reason"] for one in found.discarded)
-
-
-def test_a_model_that_goes_while_failures_are_replayed_explains_none_of_them(tmp_path: Path) -> None:
-    team = Chain(before=lambda name, shown: "The sum in the end is 3." if name == "writer" else None)
-
-    def leave(progress: BuildObserver) -> None:
-        if progress.phase == "failures":
-            team.before = gone
-
-    with pytest.raises(DatasetError, match="connection refused"):
-        builder(tmp_path, team, count=9, on_progress=leave).build()
-    found = builder(tmp_path, count=9).build()  # the writer is well now: asked again, it saves each run
-    assert {item.decisive.step for item in found.labeled if item.decisive} == {2}
-    assert len(found.labeled) == 9
-
-
-def test_few_runs_that_are_all_broken_are_an_error_as_well(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="no run could be made"):
-        builder(tmp_path, Chain(before=gone), count=2).build()
+    if errs:  # asked again, the writer saves each run
+        assert [item.decisive.step for item in found.labeled if item.decisive] == [2] * 9
+    else:
+        assert len(found.labeled) + len(found.discarded) == 36
 
 
 def test_a_check_that_raises_is_counted_and_judged_again_in_the_next_session(tmp_path: Path) -> None:
@@ -304,27 +225,18 @@ def test_a_check_that_raises_on_most_tasks_leaves_the_others(tmp_path: Path, cap
     assert "Shelf 1 has" in said[0]
 
 
-def test_a_check_that_raises_on_every_task_ends_the_build_early(tmp_path: Path) -> None:
-    def broken(result: object, task: str) -> bool:
-        raise ValueError("cannot read that")
-
-    team = Chain()
-    with pytest.raises(DatasetError, match="the check raised ValueError: cannot read that"):
-        builder(tmp_path, team, check=broken, count=30, faults_per_run=0).build()
-    assert len(team.runs) < 12
-
-
-def test_a_check_that_breaks_down_for_good_ends_the_build(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("well", "fewer_than"), [(0, 12), (3, 33)])
+def test_a_check_that_raises_from_some_task_on_ends_the_build(tmp_path: Path, well: int, fewer_than: int) -> None:
     team = Chain()
 
     def breaks_down(result: object, task: str) -> bool:
-        if len(team.runs) > 3:
+        if len(team.runs) > well:
             raise ConnectionError("the judge is gone")
         return True
 
-    with pytest.raises(DatasetError, match="the judge is gone"):
+    with pytest.raises(DatasetError, match="the check raised ConnectionError: the judge is gone"):
         builder(tmp_path, team, check=breaks_down, count=60, faults_per_run=0).build()
-    assert len(team.runs) < 33
+    assert len(team.runs) < fewer_than
     assert len(builder(tmp_path, check=lambda result: True, count=60, faults_per_run=0).build().clean) == 60
 
 
@@ -343,41 +255,13 @@ def test_a_factory_that_raises_now_and_then_is_counted(tmp_path: Path) -> None:
     assert len(builder(tmp_path, build_team, faults_per_run=0).build().clean) == 4
 
 
-def test_what_is_no_team_is_an_error_at_once(tmp_path: Path) -> None:
-    with pytest.raises(AdapterError, match="expected a team"):
-        builder(tmp_path, lambda: 42).build()
-
-
-def test_a_team_that_never_asks_the_same_is_discarded_fault_by_fault(tmp_path: Path) -> None:
-    def vary(name: str, shown: str) -> str | None:
-        return None
-
-    class Moody(Chain):
-        def __call__(self, prompts: object = None) -> Callable[[str], str]:
-            team = super().__call__()
-            return lambda task: team(f"{task} Hint: {random.choice('abcdefgh')}{random.random():.9f}".replace(".", "z"))
-
-    found = builder(tmp_path, Moody(before=vary), check=lambda result: True, count=2).build()
-    assert found.labeled == ()
-    assert len(found.discarded) == 4
-    assert all(one["reason"] for one in found.discarded)
-
-
-def test_a_writer_that_refuses_is_a_counted_discard(tmp_path: Path) -> None:
-    writer = LLMWriter(lambda messages: "I'm sorry, I cannot help with that.", attempts=1)
-    found = builder(tmp_path, writer="llm", inject=InjectOptions(writer=writer), count=2).build()
-    assert found.labeled == ()
-    assert len(found.discarded) == 4
-    assert all("nothing usable" in one["reason"] for one in found.discarded)
-
-
-def test_options_that_cannot_work_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="writer is 'llm'"):
-        options(writer="llm")
-    with pytest.raises(ConfigError, match="no mode"):
-        options(modes=())
+def test_what_cannot_be_built_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="nothing to run"):
         builder(tmp_path, count=0)
     subjects = [OwnTeam(target=Chain(), name="chain")] * 2
     with pytest.raises(ConfigError, match="two runs would be called 'chain/user/t0/0'"):
         DatasetBuilder(tmp_path, subjects, lambda _: tasks(1), options(strategies=(FaultStrategy.CHANNEL,)))
+    with pytest.raises(AdapterError, match="expected a team"):
+        builder(tmp_path, lambda: 42).build()
+    with pytest.raises(DatasetError, match="no run could be made"):
+        builder(tmp_path, Chain(before=gone), count=2).build()

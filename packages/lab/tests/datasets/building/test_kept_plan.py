@@ -1,7 +1,3 @@
-"""What a folder was begun with."""
-
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -16,27 +12,15 @@ def plan(count: int = 3, teams: tuple[str, ...] = ("chain",), model: str = "m", 
     return BuildPlan.of({name: {"model": model} for name in teams}, tasks(count), options(**changes).described())
 
 
-def test_the_same_plan_goes_on(tmp_path: Path) -> None:
-    plan().keep(tmp_path)
-    plan().keep(tmp_path)
-    assert BuildPlan.model_validate_json((tmp_path / "build.json").read_bytes()) == plan()
-
-
 @pytest.mark.parametrize(
     "more", [plan(count=5), plan(teams=("chain", "other")), plan(repeats=2), plan(faults_per_run=6)]
 )
 def test_a_plan_may_grow_and_not_shrink(tmp_path: Path, more: BuildPlan) -> None:
     plan().keep(tmp_path)
+    plan().keep(tmp_path)  # the same goes on
     more.keep(tmp_path)
     with pytest.raises(ConfigError, match="was begun with other options"):
         plan().keep(tmp_path)
-
-
-def test_replays_of_failures_may_be_added(tmp_path: Path) -> None:
-    plan(natural=False).keep(tmp_path)
-    plan(natural=True).keep(tmp_path)
-    with pytest.raises(ConfigError, match="natural was true and is false"):
-        plan(natural=False).keep(tmp_path)
 
 
 def test_another_plan_is_refused_with_what_differs(tmp_path: Path) -> None:
@@ -49,9 +33,10 @@ def test_another_plan_is_refused_with_what_differs(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="the task 'user/t0' is another one"):
         BuildPlan.of({"chain": {"model": "m"}}, changed, options().described()).keep(tmp_path)
     assert BuildPlan.model_validate_json((tmp_path / "build.json").read_bytes()) == plan()
-
-
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    plan(natural=False).keep(tmp_path / "natural")
+    plan(natural=True).keep(tmp_path / "natural")
+    with pytest.raises(ConfigError, match="natural was true and is false"):
+        plan(natural=False).keep(tmp_path / "natural")
     (tmp_path / "build.json").write_text("{half")
     with pytest.raises(DatasetError, match=r"build\.json"):
         plan().keep(tmp_path)

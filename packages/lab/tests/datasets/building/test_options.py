@@ -1,7 +1,3 @@
-"""What may be asked of a build."""
-
-from __future__ import annotations
-
 import pytest
 
 from tracer_hooks.errors import ConfigError
@@ -10,21 +6,30 @@ from tracer_hooks_lab.datasets import BuildOptions
 from tracer_hooks_lab.faults import FaultStrategy, InjectOptions, LLMWriter, mutators_of
 
 
-def test_every_mutator_of_the_modes_may_be_used() -> None:
-    options = BuildOptions(modes=(ErrorMode.FM_2_6,))
-    assert options.mutators == {ErrorMode.FM_2_6: tuple(one.kind for one in mutators_of(ErrorMode.FM_2_6))}
-
-
 def test_named_mutators_leave_out_the_modes_without_any() -> None:
     options = BuildOptions(kinds=("other_conclusion", "wrong_working"))
     assert options.mutators == {ErrorMode.FM_2_6: ("other_conclusion",), ErrorMode.FM_3_3: ("wrong_working",)}
     assert options.described()["kinds"] == ["other_conclusion", "wrong_working"]
     assert "kinds" not in BuildOptions().described()
+    every = BuildOptions(modes=(ErrorMode.FM_2_6,))
+    assert every.mutators == {ErrorMode.FM_2_6: tuple(one.kind for one in mutators_of(ErrorMode.FM_2_6))}
 
 
-def test_a_mutator_that_is_not_there_is_noticed_at_once() -> None:
-    with pytest.raises(ConfigError, match="no mutator 'wrong_working' of these modes"):
-        BuildOptions(modes=(ErrorMode.FM_2_6,), kinds=("wrong_working",))
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"modes": (ErrorMode.FM_2_6,), "kinds": ("wrong_working",)}, "no mutator 'wrong_working' of these modes"),
+        ({"repeats": 0}, "expected"),
+        ({"faults_per_run": -1}, "expected"),
+        ({"workers": 0}, "expected"),
+        ({"modes": ()}, "no mode"),
+        ({"writer": "llm"}, "writer is 'llm'"),
+        ({"weak_from": 1.5}, r"weak_from is 1\.5, expected a probability between 0 and 1"),
+    ],
+)
+def test_options_that_cannot_work_are_refused(wrong: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        BuildOptions(**wrong)  # type: ignore[arg-type]  # options of any type
 
 
 def test_modes_that_only_new_text_shows_are_skipped_unless_something_writes_it() -> None:
@@ -43,9 +48,3 @@ def test_a_build_of_nothing_but_such_modes_is_refused_with_what_makes_them() -> 
         BuildOptions(modes=(ErrorMode.FM_1_2, ErrorMode.FM_2_1), strategies=replies)
     BuildOptions(modes=(ErrorMode.FM_1_2,), strategies=(*replies, FaultStrategy.CHANNEL))
     BuildOptions(modes=(), strategies=replies, faults_per_run=0)
-
-
-@pytest.mark.parametrize("wrong", [{"repeats": 0}, {"faults_per_run": -1}, {"workers": 0}, {"modes": ()}])
-def test_numbers_out_of_range_are_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(ConfigError, match="expected"):
-        BuildOptions(**wrong)  # type: ignore[arg-type]  # options of any type
