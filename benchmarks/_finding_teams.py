@@ -81,11 +81,11 @@ ORDER_DESK = {
 ARTICLES = {"desk lamp": 24.5, "binder": 3.2, "whiteboard": 58.0, "paper box": 21.9, "stapler": 8.75, "chair mat": 37.4}
 
 
-def order_task(rng: random.Random) -> FindingTask:
+def order_task(rng: random.Random, easy: bool = False) -> FindingTask:
     """An order of two or three articles with a fee for shipping, and sometimes a voucher on the goods."""
     order = f"{rng.choice('KRTV')}-{rng.randrange(1200, 9800)}"
-    chosen = {name: rng.randrange(2, 9) for name in rng.sample(sorted(ARTICLES), rng.choice([2, 3]))}
-    discount, shipping = rng.choice([0, 0, 10, 20]), rng.choice([4.9, 6.5, 12.0])
+    chosen = {name: rng.randrange(2, 9) for name in rng.sample(sorted(ARTICLES), 1 if easy else rng.choice([2, 3]))}
+    discount, shipping = 0 if easy else rng.choice([0, 0, 10, 20]), rng.choice([4.9, 6.5, 12.0])
 
     def get_order(order_id: str) -> Any:
         """The record of an order: its lines, and the shipping fee."""
@@ -119,10 +119,10 @@ MEETING = {
 PEOPLE = ("Amira", "Bruno", "Chen", "Dalia", "Edvard", "Farah")
 
 
-def meeting_task(rng: random.Random) -> FindingTask:
+def meeting_task(rng: random.Random, easy: bool = False) -> FindingTask:
     """The first common free hour of two people, on a day that is named or told by its distance from today."""
     today = datetime.date(2026, rng.randrange(2, 11), rng.randrange(1, 28))
-    ahead = rng.choice([0, 0, 1, 3])
+    ahead = 0 if easy else rng.choice([0, 0, 1, 3])
     day = today + datetime.timedelta(days=ahead)
     people = rng.sample(PEOPLE, 2)
     common = sorted(rng.sample(range(9, 17), 2))
@@ -162,9 +162,9 @@ FUNCTIONS = json.loads((Path(__file__).parent / "data" / "findings" / "code_task
 """Each with a task, its example call, and hidden tests."""
 
 
-def code_task(rng: random.Random) -> FindingTask:
+def code_task(rng: random.Random, easy: bool = False) -> FindingTask:
     """One of :data:`FUNCTIONS`."""
-    chosen = rng.choice(FUNCTIONS)
+    chosen = rng.choice([function for function in FUNCTIONS if function["easy"] == easy])
 
     def run_python(code: str) -> Any:
         """Run the code and the task's example; give back what is printed."""
@@ -215,13 +215,13 @@ ITEMS = (
 )
 
 
-def report_task(rng: random.Random) -> FindingTask:
+def report_task(rng: random.Random, easy: bool = False) -> FindingTask:
     """Notes of expenses in prose: how much a department spent in all."""
     departments = rng.sample(("Sales", "Design", "Legal", "Support", "Research"), 2)
     lines, total = [], 0
-    for place, item in enumerate(rng.sample(ITEMS, rng.choice([4, 5, 5]))):
-        department, amount = departments[place % 2], rng.randrange(35, 480)
-        form = rng.choice(("paid", "paid", "paid", "paid", "refund", "cancelled"))
+    for place, item in enumerate(rng.sample(ITEMS, rng.choice([2, 3]) if easy else rng.choice([4, 5, 5]))):
+        department, amount = departments[0 if easy else place % 2], rng.randrange(35, 480)
+        form = "paid" if easy else rng.choice(("paid", "paid", "paid", "paid", "refund", "cancelled"))
         if department == departments[0]:
             total += {"paid": amount, "refund": -amount, "cancelled": 0}[form]
         lines.append(
@@ -254,7 +254,7 @@ TRAVEL = {
 }
 
 
-def travel_task(rng: random.Random) -> FindingTask:
+def travel_task(rng: random.Random, easy: bool = False) -> FindingTask:
     """A train, a wait and a bus: when does the traveller arrive?"""
     start, train, wait = rng.randrange(7 * 60, 15 * 60, 5), rng.randrange(20, 95, 5), rng.choice([5, 10, 15, 20])
     speed, minutes = rng.choice([(60, 20), (60, 24), (40, 30), (80, 45), (60, 30)])

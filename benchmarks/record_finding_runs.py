@@ -34,6 +34,7 @@ class Recorder:
     base_url: str
     model: str
     seed: int
+    temperature: float
     task: FindingTask
     members: Mapping[str, Member]
     steps: list[Step] = field(default_factory=list)
@@ -46,7 +47,8 @@ class Recorder:
         member = self.members[agent]
         given = tuple(self._input(source) for source in sources)
         shown = "\n\n".join(f"{'Task' if item.source == 'user' else item.source}: {item.text}" for item in given)
-        first, later = ("\n\nWrite the tool call.", "\nDo the rest of your work now.") if member.tools else ("", "")
+        first = f"\n\nWrite the tool call, in one line such as CALL {_form(self.task, member)}" if member.tools else ""
+        later = "\nDo the rest of your work now."
         messages = [{"role": "system", "content": member.instructions}, {"role": "user", "content": shown + first}]
         for _ in range(MOST_TOOL_ROUNDS):
             reply, usage = self._ask(messages)
@@ -99,13 +101,12 @@ class Recorder:
         body = {
             "model": self.model,
             "messages": messages,
-            "temperature": 0.7,
-            "max_tokens": 180,
+            "temperature": self.temperature,
+            "max_tokens": 160,
             "seed": self.seed + len(self.steps),
         }
-        request = urllib.request.Request(
-            f"{self.base_url}/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"}
-        )
+        url, headers = f"{self.base_url}/chat/completions", {"Content-Type": "application/json"}
+        request = urllib.request.Request(url, json.dumps(body).encode(), headers)
         with urllib.request.urlopen(request, timeout=900) as answer:
             data = json.load(answer)
         used = data["usage"]
@@ -115,19 +116,24 @@ class Recorder:
 
     def _call(self, member: Member, name: str, written: str) -> ToolCall:
         given = written.strip().strip("`").rstrip(".")
-        arguments: dict[str, str] | str = given
         try:
             tool = self.task.tools[name]
             names = tool.__code__.co_varnames[: tool.__code__.co_argcount]
-            arguments = dict(zip(names, (part.strip() for part in given.split(",")), strict=True))
-            return ToolCall(name=name, arguments=arguments, result=teams.shown(tool(**arguments)))
+            named = dict(zip(names, (part.strip() for part in given.split(",")), strict=True))
+            return ToolCall(name=name, arguments=dict(named), result=teams.shown(tool(**named)))
         except Exception as error:  # a tool of a team may raise anything, and the agent is told what
-            return ToolCall(name=name, arguments=arguments, error=f"{type(error).__name__}: {error}")
+            return ToolCall(name=name, arguments=given, error=f"{type(error).__name__}: {error}")
+
+
+def _form(task: FindingTask, member: Member) -> str:
+    tool = task.tools[member.tools[0]]
+    return f"{member.tools[0]}: {', '.join(tool.__code__.co_varnames[: tool.__code__.co_argcount])}"
 
 
 def code_of(text: str) -> str:
     """The last block of code of a reply; the whole of it where it has none."""
-    return (re.findall(r"```(?:python)?\n(.*?)```", text, re.DOTALL) or [text])[-1].strip()
+    blocks: list[str] = re.findall(r"```(?:python)?\n(.*?)```", text, re.DOTALL)
+    return blocks[-1].strip() if blocks else text.strip()
 
 
 def in_line(team: Recorder) -> str:
@@ -162,7 +168,7 @@ def delegated(team: Recorder) -> str:
     return team.steps[-1].content
 
 
-Kind = tuple[Mapping[str, Member], Callable[[random.Random], FindingTask], Callable[[Recorder], str]]
+Kind = tuple[Mapping[str, Member], Callable[[random.Random, bool], FindingTask], Callable[[Recorder], str]]
 KINDS: Mapping[str, Kind] = {
     "order_desk": (teams.ORDER_DESK, teams.order_task, in_line),
     "meeting": (teams.MEETING, teams.meeting_task, in_line),
@@ -176,8 +182,8 @@ def record(kind: str, number: int, asked: argparse.Namespace) -> Trajectory:
     """One run of one kind of team; every third failure carries no more than that the check said no."""
     members, make_task, flow = KINDS[kind]
     seed = asked.seed + 1000 * list(KINDS).index(kind) + number
-    task = make_task(random.Random(seed))
-    team = Recorder(asked.base_url, asked.model, 100 * seed, task, members)
+    task = make_task(random.Random(seed), asked.easy)
+    team = Recorder(asked.base_url, asked.model, 100 * seed, asked.temperature, task, members)
     answer = flow(team)
     reason = task.check(answer)
     if reason is not None and number % 3 == 0:
@@ -204,7 +210,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--runs", type=int, default=24, help="of each kind of team")
-    parser.add_argument("--seed", type=int, default=20261124)
+    parser.add_argument("--seed", type=int, default=20261125)
+    parser.add_argument("--temperature", type=float, default=0.3)
+    parser.add_argument("--easy", action="store_true", help="tasks that most runs pass")
     parser.add_argument("--workers", type=int, default=48)
     asked = parser.parse_args()
     jobs = [(kind, number) for number in range(asked.runs) for kind in asked.kinds]
