@@ -1,0 +1,71 @@
+"""The runs on which diagnoses are read and graded: recorded, scripted, and public ones by their ids."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from _contrast_tau2 import read_tasks
+
+from tracer_hooks.datasets import load
+from tracer_hooks.schema import RunOutcome, Trajectory, load_jsonl
+
+FINDINGS = Path(__file__).parent / "data" / "findings"
+HALVES = ("dev", "held_out")
+
+
+def load_runs(public: Path | None, half: str) -> list[Trajectory]:
+    """Load the runs of one half.
+
+    Args:
+        public: The folder of ``whowhen-dev``, ``aegis`` and ``tau2``; None leaves the public rows out.
+        half: ``"dev"`` or ``"held_out"``.
+    """
+    if half not in HALVES:
+        raise ValueError(f"half is {half!r}, expected one of {', '.join(HALVES)}")
+    halves = json.loads((FINDINGS / "halves.json").read_text(encoding="utf-8"))
+    own = [run for run in load_jsonl(FINDINGS / "runs.jsonl", Trajectory) if halves[run.run_id] == half]
+    return own if public is None else [*own, *_public_runs(public, half)]
+
+
+def _public_runs(public: Path, half: str) -> Iterator[Trajectory]:
+    rows = json.loads((FINDINGS / "public_rows.json").read_text(encoding="utf-8"))
+    chosen = {part: [row["id"] for row in listed if row["half"] == half] for part, listed in rows.items()}
+    for part in ("Hand-Crafted", "Algorithm-Generated"):
+        for name in chosen[f"whowhen {part}"]:
+            run = _only(public / "whowhen-dev" / part / f"{name}.json")
+            yield run.model_copy(update={"run_id": f"whowhen-{part}-{name}"})
+    yield from _aegis(public / "aegis" / "train.jsonl.xz", set(chosen["aegis"]))
+    yield from _tau2(public / "tau2" / "runs.jsonl.xz", set(chosen["tau2 failures"]) | set(chosen["tau2 passes"]))
+
+
+def _aegis(path: Path, ids: set[str]) -> Iterator[Trajectory]:
+    for row in _rows(path):
+        if row["id"] in ids:
+            with tempfile.TemporaryDirectory() as folder:
+                (single := Path(folder) / "run.json").write_text(json.dumps(row), encoding="utf-8")
+                yield _only(single).model_copy(update={"outcome": RunOutcome.FAILED})
+
+
+def _tau2(path: Path, ids: set[str]) -> Iterator[Trajectory]:
+    questions = {f"tau2-{number}": row["question"] for number, row in enumerate(_rows(path))}
+    for task in read_tasks(path, merged=True):
+        for run in (*task.failing, *task.passing):
+            if run.run_id in ids:
+                yield run.model_copy(update={"task": questions[run.run_id]})
+
+
+def _only(path: Path) -> Trajectory:
+    record = next(load(path))
+    if record.trajectory is None:
+        raise record.error or ValueError(f"{path} holds no run")
+    return record.trajectory
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    with lzma.open(path, "rt", encoding="utf-8") as file:
+        yield from map(json.loads, file)
