@@ -82,7 +82,7 @@ def attribution_of(trace: RunReading, answer: AttributorAnswer, *, attributor: s
     named = blame(trace, answer.belief, is_own_fit=answer.is_own_fit)
     step = named.step
     agent = trajectory.steps[step].agent
-    return with_findings(
+    answered = with_findings(
         Attribution(
             run_id=trajectory.run_id,
             attributor=attributor,
@@ -99,6 +99,8 @@ def attribution_of(trace: RunReading, answer: AttributorAnswer, *, attributor: s
         ),
         trace,
     )
+    # What a rank alone says of the mode is a guess.
+    return answered if answered.certainty != "weak" else answered.model_copy(update={"error_mode": None})
 
 
 def abstention(run: RunReading, refused: Refusal, *, attributor: str, belief: Sequence[float] = ()) -> Attribution:

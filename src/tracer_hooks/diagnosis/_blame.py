@@ -67,7 +67,7 @@ def _sure(finding: Finding) -> float:
 def with_findings(answer: Attribution, run: RunReading) -> Attribution:
     """The answer of any attributor with what was found in the run: findings, evidence, advice, expected and got.
 
-    A mode is kept where somebody is blamed; it is the one that the finding at the step shows, where that shows one.
+    Where a finding carries the blame and shows a mode, that is the mode.
     """
     found = find_in(run)
     outcome = read_outcome(run)
@@ -84,8 +84,7 @@ def with_findings(answer: Attribution, run: RunReading) -> Attribution:
     mode = _mode(carrying) or told.error_mode
     return told.model_copy(
         update={
-            "error_mode": mode if is_blamed else None,
-            "faults": told.faults if is_blamed or len(told.faults) > 1 else (),
+            "error_mode": mode,
             "advice": _advice(carrying or told.heading_finding),
         }
     )

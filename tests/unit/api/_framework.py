@@ -158,7 +158,7 @@ class Blame:
         steps = {step.agent: step.index for step in reversed(trajectory.steps)}
         named = [agent for agent in self.agents if agent in steps]
         if not named:
-            return Attribution(run_id=trajectory.run_id, abstained=True, abstained_reason="no fault found")
+            return Attribution(run_id=trajectory.run_id, abstained=True, abstained_reason="no sign of failure")
         candidates = tuple(
             Candidate(agent=agent, step=steps[agent], score=0.5 / (place + 1)) for place, agent in enumerate(named)
         )

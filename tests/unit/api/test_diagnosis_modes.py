@@ -138,7 +138,7 @@ def test_an_abstention_is_said_too_without_a_link_in_the_runs_trace() -> None:
     assert span.get_span_context().trace_id == seen.root.get_span_context().trace_id
     assert attributes(span)[semconv.DIAGNOSIS_ABSTAINED] is True
     (event,) = span.events
-    assert dict(event.attributes or {})["gen_ai.evaluation.score.label"] == "no fault found"
+    assert dict(event.attributes or {})["gen_ai.evaluation.score.label"] == "no sign of failure"
 
 
 def test_what_the_attributor_does_is_not_traced_as_the_users() -> None:

@@ -32,7 +32,7 @@ def test_a_weak_sign_is_enough_only_for_a_run_that_failed() -> None:
     assert (found.agent, found.step) == ("clerk", 0)
     assert "placeholder" in found.evidence[0].why
     for outcome in (RunOutcome.UNKNOWN, RunOutcome.SUCCEEDED):
-        assert judged(outcome, *ASSUMED).abstained_reason == "no fault found"
+        assert judged(outcome, *ASSUMED).abstained_reason == "no sign of failure"
 
 
 def test_a_failed_run_without_any_sign_gets_its_last_speaker_and_is_told_that_nothing_stands_out() -> None:

@@ -251,7 +251,7 @@ class TestErrorsAndTools:
             outcome=RunOutcome.UNKNOWN,
             outcome_reason="cancelled",
         )
-        assert judge(trajectory).abstained_reason == "no fault found"
+        assert judge(trajectory).abstained_reason == "no sign of failure"
 
     @pytest.mark.parametrize("terminal", ["Computer_terminal", "ComputerTerminal", "code_executor", "environment"])
     def test_the_messenger_of_an_error_is_not_blamed(self, terminal: str) -> None:
@@ -420,7 +420,7 @@ class TestAbstention:
         trajectory = run(say("a", "6 * 7 = 42"), say("b", "It is 42."), outcome=RunOutcome.SUCCEEDED)
         answer = judge(trajectory)
         assert answer.abstained
-        assert answer.abstained_reason == "no fault found"
+        assert answer.abstained_reason == "no sign of failure"
         assert (answer.agent, answer.step, answer.error_mode, answer.confidence) == (None, None, None, 0.0)
 
     @pytest.mark.parametrize("steps", [(), (say("a", "  "),)])

@@ -70,7 +70,7 @@ def answer(
 
 
 def abstention(**fields: Any) -> Attribution:
-    return Attribution(run_id="r", abstained=True, abstained_reason="no fault found", **fields)
+    return Attribution(run_id="r", abstained=True, abstained_reason="no sign of failure", **fields)
 
 
 class Scripted:

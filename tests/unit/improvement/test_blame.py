@@ -19,7 +19,7 @@ def failed(*candidates: tuple[str, float], agent: str | None = None, abstained: 
         run_id="r",
         agent=agent,
         abstained=abstained,
-        abstained_reason="no fault found" if abstained else None,
+        abstained_reason="no sign of failure" if abstained else None,
         candidates=tuple(Candidate(agent=name, step=0, score=score) for name, score in candidates),
     )
     return judged(task(1)).model_copy(update={"attribution": found})

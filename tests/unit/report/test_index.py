@@ -18,7 +18,7 @@ def _run(**answer: object) -> ReportRun:
 
 ENTRIES = (
     IndexEntry(source="a.json", run=_run(agent="writer", step=2, error_mode=ErrorMode.FM_2_6, confidence=0.7)),
-    IndexEntry(source="b & c.json", run=_run(abstained=True, abstained_reason="no fault found")),
+    IndexEntry(source="b & c.json", run=_run(abstained=True, abstained_reason="no sign of failure")),
     IndexEntry(source="<d>.json", problem="line 3 is no JSON"),
     IndexEntry(source="e.json", run=_run()),
 )
@@ -33,7 +33,7 @@ def test_each_run_has_a_row_and_those_that_were_read_a_page(tmp_path: Path) -> N
     page = parse(written.read_text(encoding="utf-8"))
     assert _rows(page) == [
         ["a.json", "writer", "2", f"FM-2.6 {ErrorMode.FM_2_6.title}", "70%, likely"],
-        ["b & c.json", "no fault found"],
+        ["b & c.json", "no sign of failure"],
         ["<d>.json", "line 3 is no JSON"],
         ["e.json", "no diagnosis"],
     ]

@@ -135,7 +135,7 @@ def test_a_step_shows_what_was_received_called_and_handed_over(page: Element) ->
     assert "2 model calls" in page.by_id("a1-s3").text
 
 
-@pytest.mark.parametrize("reason", ["no fault found", "environment fault", "trace too incomplete"])
+@pytest.mark.parametrize("reason", ["no sign of failure", "environment fault", "trace too incomplete"])
 def test_an_abstention_names_nobody(reason: str) -> None:
     abstained = Attribution(run_id="run-1", abstained=True, abstained_reason=reason, attributor="x")
     page = page_of(ReportAttempt(number=1, trajectory=failed_run(), attribution=abstained))

@@ -200,6 +200,6 @@ def test_every_mode_and_every_abstention_has_a_suggestion() -> None:
     assert len(named) == len(ErrorMode)
     assert suggestion(Attribution(run_id="r", agent="a", step=0, confidence=0.5)) not in named
     assert suggestion(Attribution(run_id="r", agent="a", step=0)) not in named
-    reasons = ("no fault found", "environment fault", "trace too incomplete")
+    reasons = ("no sign of failure", "environment fault", "trace too incomplete")
     told = {suggestion(Attribution(run_id="r", abstained=True, abstained_reason=each)) for each in reasons}
     assert len(told) == 3

@@ -149,7 +149,7 @@ def test_a_foreign_trace_without_texts_is_told_the_switch_of_its_own_library(
 
 
 def test_a_run_that_nobody_says_to_have_failed_is_answered_with_how_to_say_it() -> None:
-    nothing = Attribution(run_id="r", abstained=True, abstained_reason="no fault found")
+    nothing = Attribution(run_id="r", abstained=True, abstained_reason="no sign of failure")
     unknown = run().model_copy(update={"outcome": RunOutcome.UNKNOWN})
     assert "--failed" in suggestion(nothing, unknown)
     assert "--failed" not in suggestion(nothing, unknown.model_copy(update={"outcome": RunOutcome.FAILED}))

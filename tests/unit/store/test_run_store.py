@@ -122,7 +122,7 @@ def test_a_summary_tells_the_diagnosis_without_the_trajectory(store: RunStore) -
 
 def test_a_summary_of_an_undiagnosed_and_of_an_abstained_run(store: RunStore) -> None:
     store.save(make_run("plain"))
-    abstained = Attribution(run_id="none", abstained=True, abstained_reason="no fault found")
+    abstained = Attribution(run_id="none", abstained=True, abstained_reason="no sign of failure")
     store.save(make_run("none", attribution=abstained))
     plain, none = (next(run for run in store.list() if run.run_id == name) for name in ("plain", "none"))
     assert (plain.confidence, plain.abstained) == (None, False)

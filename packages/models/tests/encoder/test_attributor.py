@@ -61,7 +61,7 @@ def test_a_person_is_never_blamed(encoder) -> None:
         ((), RunOutcome.UNKNOWN, "trace too incomplete"),
         ((Step(index=0, agent="user", content="solve the sum"),), RunOutcome.UNKNOWN, "trace too incomplete"),
         ((Step(index=0, agent="Solver", content="  "),), RunOutcome.UNKNOWN, "trace too incomplete"),
-        ((Step(index=0, agent="Solver", content="solve"),), RunOutcome.SUCCEEDED, "no fault found"),
+        ((Step(index=0, agent="Solver", content="solve"),), RunOutcome.SUCCEEDED, "no sign of failure"),
     ],
 )
 def test_a_run_with_nothing_to_read_or_to_blame_gives_an_abstention(encoder, steps, outcome, reason: str) -> None:

@@ -66,7 +66,7 @@ def test_scores_are_one_for_each_step_and_persons_and_terminals_cannot_be_it(
     [
         ((), RunOutcome.FAILED, "trace too incomplete"),
         (("", "  "), RunOutcome.FAILED, "trace too incomplete"),
-        (CONTENTS, RunOutcome.SUCCEEDED, "no fault found"),
+        (CONTENTS, RunOutcome.SUCCEEDED, "no sign of failure"),
     ],
 )
 def test_a_run_without_text_or_fault_is_an_abstention(

@@ -140,21 +140,21 @@ def test_branches_in_another_order_are_no_divergence() -> None:
     passing = [run(f"p{k}", [*ends[0], *branches, *ends[1]]) for k in range(2)]
     for order in ([2, 0, 1], [1, 0, 2], [2, 1, 0]):
         turns = [*ends[0], *(branches[k] for k in order), *ends[1]]
-        assert judged(turns, passing=passing).abstained_reason == "no fault found"
+        assert judged(turns, passing=passing).abstained_reason == "no sign of failure"
 
 
 def test_the_same_run_has_no_fault() -> None:
     for outcome in RunOutcome:
         same = run("again", PASSED, outcome=outcome)
         answer = ContrastAttributor(passed(1)).attribute(same)
-        assert (answer.abstained, answer.abstained_reason) == (True, "no fault found")
+        assert (answer.abstained, answer.abstained_reason) == (True, "no sign of failure")
         assert answer.evidence == ()
 
 
 def test_what_one_of_several_passing_runs_does_is_no_divergence() -> None:
     other_way = [*PASSED[:1], ("solver", "12 * 17 = 204; as a check, 10 * 17 + 34 = 204."), *PASSED[2:]]
     passing = [*passed(), run("other-way", other_way)]
-    assert judged(other_way, passing=passing).abstained_reason == "no fault found"
+    assert judged(other_way, passing=passing).abstained_reason == "no sign of failure"
     assert judged(other_way).step == 1
 
 

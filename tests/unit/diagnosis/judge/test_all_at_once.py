@@ -127,7 +127,7 @@ def test_a_run_that_may_be_good_can_be_called_faultless(outcome: RunOutcome) -> 
         answer = judge(llm).attribute(shop_run(outcome=outcome, outcome_reason=None))
         schema = llm.requests[0].raw["response_format"]["json_schema"]["schema"]
     assert "no fault" in schema["properties"]["verdict"]["enum"]
-    assert (answer.abstained, answer.abstained_reason) == (True, "no fault found")
+    assert (answer.abstained, answer.abstained_reason) == (True, "no sign of failure")
     assert (answer.agent, answer.step, answer.confidence, answer.faults) == (None, None, 0.0, ())
     assert answer.candidates[0].step == 3
 

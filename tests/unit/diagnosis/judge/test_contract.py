@@ -122,7 +122,7 @@ def check(answer: Any, run: Trajectory) -> None:
     assert {fault.agent for fault in answer.faults} <= {step.agent for step in run.steps}
     if answer.abstained:
         assert (answer.agent, answer.step, answer.confidence) == (None, None, 0.0)
-        assert answer.abstained_reason in ("no fault found", "environment fault", "trace too incomplete")
+        assert answer.abstained_reason in ("no sign of failure", "environment fault", "trace too incomplete")
     else:
         assert (answer.agent, answer.step) == (answer.candidates[0].agent, answer.candidates[0].step)
         assert 0 < answer.confidence <= 0.5

@@ -61,7 +61,7 @@ def test_step_by_step_without_a_yes_names_the_most_suspicious_step_of_a_failed_r
 def test_step_by_step_without_a_yes_finds_no_fault_in_a_run_that_may_be_good() -> None:
     with ScriptedLLM(default=step_reply(False, 0.1)) as llm:
         answer = judge(llm, protocol="step-by-step").attribute(shop_run(outcome=RunOutcome.SUCCEEDED))
-    assert answer.abstained_reason == "no fault found"
+    assert answer.abstained_reason == "no sign of failure"
 
 
 # --- binary search
@@ -98,7 +98,7 @@ def test_the_last_question_may_still_find_no_fault() -> None:
     replies = [half_reply("first")] * 3 + [explanation(verdict="no fault")]
     with ScriptedLLM(replies) as llm:
         answer = judge(llm, protocol="binary-search").attribute(shop_run(outcome=RunOutcome.UNKNOWN))
-    assert (answer.abstained_reason, answer.candidates[0].step) == ("no fault found", 1)
+    assert (answer.abstained_reason, answer.candidates[0].step) == ("no sign of failure", 1)
 
 
 # --- windows

@@ -122,7 +122,7 @@ def test_a_run_that_may_have_gone_well_has_one_more_option() -> None:
     with ScriptedLLM(default=picks("no agent made a decisive error")) as llm:
         answer = judge(llm, protocol="shortlist").attribute(unknown, candidates=CANDIDATES)
     assert answer.abstained
-    assert answer.abstained_reason == "no fault found"
+    assert answer.abstained_reason == "no sign of failure"
     assert answer.candidates[0].step == 4
 
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tracer_hooks.diagnosis._features import FeatureTable
 from tracer_hooks.diagnosis._structural._logit import ConditionalLogit, KindLogits, fit_logits
 
 NAMES = ("group: a", "group: b")
@@ -61,15 +60,6 @@ def test_a_kind_departs_from_what_all_share_and_one_with_few_labels_borrows() ->
     common, with_two = fitted(2)
     assert with_two["few"][0] > 0.5, "two labels are not enough to go another way"
     assert common[0] > 0.5
-
-
-def test_logits_and_contributions_agree() -> None:
-    table = FeatureTable(NAMES, np.array([[1.0, 0.0], [3.0, 1.0], [2.0, 5.0]]))
-    logit = ConditionalLogit({"group: a": 2.0, "group: b": -1.0}, 1.0)
-    logits = logit.logits(table, np.zeros(3))
-    for step in range(3):
-        assert sum(odds for _, odds in logit.contributions(table, step)) == pytest.approx(logits[step])
-    assert logit.contributions(table, 1)[0][0] == "group: a"
 
 
 def test_json_round_trip() -> None:

@@ -144,7 +144,7 @@ def test_by_cost_the_cheaper_of_like_repairs_is_taken_while_there_are_trials_lef
 
 
 def test_without_a_diagnosis_nothing_is_kept_until_a_trial_says_so() -> None:
-    for found in (None, Attribution(run_id="failed", abstained=True, abstained_reason="no fault found")):
+    for found in (None, Attribution(run_id="failed", abstained=True, abstained_reason="no sign of failure")):
         failure = failure_of(8, found)
         assert first_choices(failure, PLAIN, RESAMPLE) == {"plain": 60}
         assert all(
