@@ -155,7 +155,6 @@ ENVIRONMENT_FAULT = "environment fault"
 """The run ended on something outside the team, such as a model endpoint that could not be reached."""
 INCOMPLETE = "trace too incomplete"
 """There is no step with anything in it to judge."""
-_MOST = 2
 _STOPPED = (ABANDONED, CANCELLED, INTERRUPTED)
 
 

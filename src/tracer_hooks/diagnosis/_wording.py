@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from tracer_hooks.schema import Evidence, EvidenceKind
 
@@ -29,12 +29,6 @@ def one_line(text: str, longest: int = _SHORT) -> str:
     """The beginning of ``text`` on one line."""
     line = " ".join(text[: 4 * longest].split())
     return line if len(line) <= longest else f"{line[: longest - 1].rstrip()}…"
-
-
-def words_listed(words: Sequence[str], most: int = 4) -> str:
-    """The first of ``words`` in quotation marks: ``"'a', 'b' and 2 more"``."""
-    shown = ", ".join(repr(word) for word in words[:most])
-    return shown if len(words) <= most else f"{shown} and {len(words) - most} more"
 
 
 _SUREST: tuple[EvidenceKind, ...] = ("value", "error", "contradiction", "sign")

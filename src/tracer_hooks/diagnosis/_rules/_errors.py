@@ -98,15 +98,6 @@ def outage(trace: RunReading) -> Signal | None:
     )
 
 
-def report_of_error(trace: RunReading, author: int) -> tuple[int, str] | None:
-    """The first report of an error about a step, with a quotation of it."""
-    for index in range(author + 1, min(author + 4, len(trace.steps))):
-        if trace.roles[index] is Role.REPORTER:
-            quote = marker_in(trace, index)
-            return (index, quote) if quote else None
-    return None
-
-
 def marker_in(trace: RunReading, index: int) -> str | None:
     """The line of a step that tells of an error."""
     for passage in trace.passages(index, "content", "result", "tool error"):

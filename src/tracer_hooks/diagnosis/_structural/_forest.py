@@ -15,8 +15,6 @@ from tracer_hooks.diagnosis._features import FeatureTable
 TREES = 200
 _FLOOR = 1e-3
 _LEAF = -1
-_NO_MOVE = 1e-9
-"""Difference of chances that is none."""
 
 
 @dataclass(frozen=True, slots=True)

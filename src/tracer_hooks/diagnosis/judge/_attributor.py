@@ -61,8 +61,9 @@ class JudgeAttributor:
     What the judge is told is governed by ``TRACER_HOOKS_RECORD``: with ``redacted`` secrets in it are blanked, with
     ``off`` nobody is asked.
 
-    An endpoint that fails and a reply that stays unusable are errors, never "no sign of failure". A run without anything in
-    it, and a budget that is spent before there is any answer, give an abstention. The judge's calls are not traced.
+    An endpoint that fails and a reply that stays unusable are errors, never "no sign of failure". A run without
+    anything in it, and a budget that is spent before there is any answer, give an abstention. The judge's calls are not
+    traced.
 
     ``confidence`` is half of the probability that the judge states, or less; it is not calibrated.
 
