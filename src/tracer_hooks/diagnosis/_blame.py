@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tracer_hooks.diagnosis._reading._run import RunReading, read_outcome
+from tracer_hooks.diagnosis._reading._text import canonical, numbers_in
 from tracer_hooks.diagnosis.findings import find_in, kind_of, proving
 from tracer_hooks.schema import LIKELY_FROM, Attribution, ErrorMode, Evidence, EvidenceKind, Finding, FindingKind
 
@@ -49,8 +50,9 @@ def blame(run: RunReading, belief: Sequence[float], *, is_own_fit: bool = False)
     """
     proofs = [each for each in find_in(run) if proving(each)]
     if proofs:
-        proof = max(proofs, key=lambda each: (_sure(each), belief[each.step or 0], -(each.step or 0)))
-        step, sure = proof.step or 0, _sure(proof)
+        expected = read_outcome(run).expected
+        proof = max(proofs, key=lambda each: (_sure(each, expected), belief[each.step or 0], -(each.step or 0)))
+        step, sure = proof.step or 0, _sure(proof, expected)
         others = sum(own for index, own in enumerate(belief) if index != step)
         scale = min(1.0, (1.0 - sure) / others) if others > 0 else 0.0
         return Blame(tuple(sure if index == step else own * scale for index, own in enumerate(belief)), proof)
@@ -59,9 +61,24 @@ def blame(run: RunReading, belief: Sequence[float], *, is_own_fit: bool = False)
     return Blame(tuple(own * scale for own in belief))
 
 
-def _sure(finding: Finding) -> float:
+_CORRECTED = 0.95
+"""Of a proof whose right value is the very answer that was expected."""
+
+
+def _sure(finding: Finding, expected: Sequence[str]) -> float:
     kind = kind_of(finding)
-    return 0.0 if kind is None else kind.blame
+    right = None if finding.values is None else finding.values.right
+    if right is not None and any(_is_same(right, answer) for answer in expected):
+        return _CORRECTED
+    return 0.0 if kind is None else kind.blame.get(finding.detail, 0.0)
+
+
+def _is_same(value: str, answer: str) -> bool:
+    """Tell whether two short texts are the same value, whatever unit or words one of them has around its number."""
+    numbers = [[canonical(match.group()) for match in numbers_in(text)] for text in (value, answer)]
+    if all(len(found) == 1 for found in numbers):
+        return numbers[0] == numbers[1]
+    return canonical(value) == canonical(answer)
 
 
 def with_findings(answer: Attribution, run: RunReading) -> Attribution:

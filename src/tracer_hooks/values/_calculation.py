@@ -35,10 +35,15 @@ class Calculation:
     @property
     def correction(self) -> str:
         """What is wrong, as a sentence without a full stop: "3 × 120 EUR is 360 EUR, not 430 EUR"."""
-        right = f"{self.left} is {written_result(self.value, self._like)}"
+        right = f"{self.left} is {self.right}"
         if self.said_value is not None:
             return f"{right}, and {self.said} is {written_result(self.said_value, self.stated)}"
         return f"{right}, not {self.stated.text.strip()}"
+
+    @property
+    def right(self) -> str:
+        """The right result, written like the stated one."""
+        return written_result(self.value, self._like)
 
     @property
     def _like(self) -> Quantity:

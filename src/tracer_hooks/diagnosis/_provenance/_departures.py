@@ -44,6 +44,8 @@ class Departure:
     quote: str | None
     value: str | None
     """The wrong value as the step writes it; None where something is missing."""
+    right: str | None = None
+    """What it should be, as it can be worked out or as the source writes it; None where that is not known."""
     missing: str | None = None
     """What is left out, as its source writes it."""
     sources: tuple[int, ...] = ()

@@ -135,6 +135,7 @@ def _miscalculations(ledger: Ledger) -> Iterator[Departure]:
                 why=wrong.correction,
                 quote=passage.quote_at(wrong.start, wrong.end),
                 value=wrong.stated.text.strip(),
+                right=wrong.right,
             )
             continue
         date = next((one for one in ledger.date_calculations(step) if not one.holds), None)

@@ -31,6 +31,7 @@ def contradiction(ledger: Ledger, entry: Entry, source: Entry, kind: DepartureKi
         why=says(ledger, entry, source),
         quote=entry.quote,
         value=entry.value.text.strip(),
+        right=source.value.text.strip(),
         sources=() if source.step < 0 else (source.step,),
         strength=strength,
     )

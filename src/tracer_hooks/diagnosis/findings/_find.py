@@ -7,10 +7,21 @@ from weakref import WeakKeyDictionary
 
 from tracer_hooks._guard import guard
 from tracer_hooks.diagnosis._reading._run import RunReading
+from tracer_hooks.diagnosis.findings import (
+    dropped_item,
+    record_contradicted,
+    wrong_calculation,
+    wrong_request,
+)
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding
 from tracer_hooks.schema import Finding, FindingKind
 
-_ALL: tuple[KindOfFinding, ...] = ()
+_ALL: tuple[KindOfFinding, ...] = (
+    wrong_calculation.KIND,
+    record_contradicted.KIND,
+    dropped_item.KIND,
+    wrong_request.KIND,
+)
 KINDS: Mapping[FindingKind, KindOfFinding] = {each.kind: each for each in _ALL}
 """The kinds by name, in the order in which findings of equal weight are told."""
 MOST = 12

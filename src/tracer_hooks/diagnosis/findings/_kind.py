@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.schema import MAX_FINDING_QUOTE, ErrorMode, Finding, FindingKind, FindingValues
@@ -35,8 +35,8 @@ class KindOfFinding:
     """The MAST mode that it shows; None where none fits, or where it depends."""
     proves: bool = False
     """A step where it stands is to blame, when the rejected answer rests on it."""
-    blame: float = 0.0
-    """Of a kind that proves: how often the step that it stands at was the decisive one, on runs that were labelled."""
+    blame: Mapping[str, float] = field(default_factory=dict)
+    """Of a kind that proves: how often the step that it stands at was the decisive one, on labelled runs, by detail."""
     advice: Advise | None = None
     """What to try, in one sentence; None, or an empty text, where nothing specific can be said."""
     precision: Precision | None = None

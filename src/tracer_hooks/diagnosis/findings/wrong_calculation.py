@@ -1,0 +1,44 @@
+"""``wrong_calculation``: a calculation that does not come out, or one that was asked for and gives the wrong answer.
+
+Recomputed are sums, products, differences, quotients, shares, terms between dates, chains of equations and units, as
+they are written in words or signs. Silent where a number stands for something else than it seems, or may be rounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracer_hooks.diagnosis._provenance import DepartureKind, provenance_of
+from tracer_hooks.diagnosis._reading._run import RunReading
+from tracer_hooks.diagnosis.findings._departures import from_departure, sure_departures
+from tracer_hooks.diagnosis.findings._kind import KindOfFinding
+from tracer_hooks.schema import ErrorMode, Finding, FindingKind
+
+_KIND = FindingKind.WRONG_CALCULATION
+ASKED_FOR = "asked_for"
+"""Detail: the calculation comes out; it is the wrong one, and another agent asked for it."""
+
+
+def find(run: RunReading) -> Iterator[Finding]:
+    """Calculations that do not come out, and those asked for that give the rejected answer."""
+    for departure in sure_departures(run, DepartureKind.MISCALCULATED):
+        yield from_departure(run, _KIND, departure)
+    for planned in provenance_of(run).planned:
+        yield from_departure(run, _KIND, planned, detail=ASKED_FOR)
+
+
+def _advice(found: Finding) -> str:
+    if found.detail == ASKED_FOR:
+        return f"Have {found.agent!r} say what each number of its calculation stands for before it hands it on."
+    return f"Give {found.agent!r} a calculator tool, or have a second agent work the calculation out again."
+
+
+KIND = KindOfFinding(
+    kind=_KIND,
+    definition="A calculation in the run does not come out, or one that was asked for gives the rejected answer.",
+    find=find,
+    mode=ErrorMode.FM_2_6,
+    proves=True,
+    blame={"": 0.78, ASKED_FOR: 0.9},
+    advice=_advice,
+)
