@@ -22,7 +22,7 @@ _BAD_ARGUMENTS = re.compile(
     r"|not (?:a )?valid|must be|unknown|no such|not found|does not exist|cannot parse|malformed",
     re.IGNORECASE,
 )
-_ADMITS = re.compile(
+ADMITS = re.compile(
     r"\b(?:fail|error|unable|could ?n[o']t|can ?not|can't|not (?:available|able|found|possible)"
     r"|unavailable|sorry|apolog"
     r"|did(?: not|n't)|issue|problem|retry|try again|unknown|without (?:the|that|a)|went wrong|timed? ?out)",
@@ -42,7 +42,7 @@ def failure_text(call: ToolCall) -> str | None:
 
 def failed_tools(trace: RunReading) -> Iterator[Signal]:
     """Failed tool calls; the caller answers for them, less so when a later call of the same tool went well."""
-    succeeded = _last_successes(trace)
+    succeeded = last_successes(trace)
     for index in trace.acts:
         for call in trace.steps[index].tool_calls:
             failure = failure_text(call)
@@ -63,13 +63,13 @@ def failed_tools(trace: RunReading) -> Iterator[Signal]:
 
 def claims_after_failure(trace: RunReading) -> Iterator[Signal]:
     """Replies that go on after a failed tool as if it had answered."""
-    succeeded = _last_successes(trace)
+    succeeded = last_successes(trace)
     for index in trace.acts:
         failed = [call for call in trace.steps[index].tool_calls if failure_text(call) is not None]
         if not failed or succeeded.get(failed[0].name, -1) > index:
             continue
-        claim = _reply_after(trace, index)
-        if claim is None or _ADMITS.search(trace.prose(claim)):
+        claim = reply_after(trace, index)
+        if claim is None or ADMITS.search(trace.prose(claim)):
             continue
         speaker, tool = trace.steps[claim].agent, failed[0].name
         yield Signal(
@@ -88,7 +88,7 @@ def _mode(trace: RunReading, index: int, *, bad_arguments: bool) -> ErrorMode:
     return ErrorMode.FM_3_1 if trace.next_act(index) is None else ErrorMode.FM_2_2
 
 
-def _reply_after(trace: RunReading, index: int) -> int | None:
+def reply_after(trace: RunReading, index: int) -> int | None:
     """The caller's next text, or the next agent's when the caller says nothing more."""
     caller = trace.next_act(index, agent=trace.steps[index].agent)
     for candidate in (caller, trace.next_act(index)):
@@ -101,7 +101,7 @@ def _reply_after(trace: RunReading, index: int) -> int | None:
     return None
 
 
-def _last_successes(trace: RunReading) -> dict[str, int]:
+def last_successes(trace: RunReading) -> dict[str, int]:
     """The last step in which a call of each tool went well."""
     found: dict[str, int] = {}
     for step in reversed(trace.steps):

@@ -9,6 +9,9 @@ from tracer_hooks._guard import guard
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis.findings import (
     dropped_item,
+    ending,
+    ignored_error,
+    loop,
     record_contradicted,
     wrong_calculation,
     wrong_request,
@@ -21,6 +24,9 @@ _ALL: tuple[KindOfFinding, ...] = (
     record_contradicted.KIND,
     dropped_item.KIND,
     wrong_request.KIND,
+    ignored_error.KIND,
+    ending.KIND,
+    loop.KIND,
 )
 KINDS: Mapping[FindingKind, KindOfFinding] = {each.kind: each for each in _ALL}
 """The kinds by name, in the order in which findings of equal weight are told."""

@@ -1,0 +1,95 @@
+"""``ignored_error``: a tool failed, no later call of it went well, and the run went on.
+
+``asserted``: a reply after it states a value or a success as if the tool had answered. ``not_overcome``: the run failed
+with the tool's error standing. Silent where a later call overcame the error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tracer_hooks.diagnosis._reading._run import RunReading
+from tracer_hooks.diagnosis._reading._text import canonical, find_value, numbers_in
+from tracer_hooks.diagnosis._rules._tools import ADMITS, failure_text, last_successes, reply_after
+from tracer_hooks.diagnosis._wording import one_line
+from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
+from tracer_hooks.schema import ErrorMode, Finding, FindingKind, RunOutcome
+
+_KIND = FindingKind.IGNORED_ERROR
+ASSERTED, NOT_OVERCOME = "asserted", "not_overcome"
+_SHOWN = 80
+_DONE = re.compile(
+    r"\b(?:has|have|was|were|is|are) (?:now |been |successfully )*(?:booked|sent|paid|refunded|confirmed|created"
+    r"|updated|saved|reserved|scheduled|cancelled|delivered|submitted)\b",
+    re.IGNORECASE,
+)
+
+
+def find(run: RunReading) -> Iterator[Finding]:
+    """Failed tools whose error stood, with the claim that followed where there is one."""
+    succeeded = last_successes(run)
+    told: set[str] = set()
+    for index in run.acts:
+        for call in run.steps[index].tool_calls:
+            failure = failure_text(call)
+            if failure is None or call.name in told or succeeded.get(call.name, -1) > index:
+                continue
+            told.add(call.name)
+            yield from _finding(run, index, call.name, one_line(failure, _SHOWN))
+
+
+def _finding(run: RunReading, index: int, tool: str, failure: str) -> Iterator[Finding]:
+    failed = run.trajectory.outcome is RunOutcome.FAILED
+    reply = reply_after(run, index)
+    claim = None if reply is None else _claim(run, index, reply)
+    if reply is not None and claim is not None:
+        text = (
+            f"{tool!r} failed in step {index} with {failure!r}; {run.steps[reply].agent!r} says {claim!r} all the same"
+        )
+        rests = failed and find_value(run.final_text, claim) >= 0
+        quote = run.locate(reply, claim, "content")
+        yield finding(
+            run, _KIND, text, step=reply, detail=ASSERTED, quote=quote, claimed=claim, source=index, subject=tool,
+            leads_to_answer=rests,
+        )  # fmt: skip
+    elif failed:
+        text = f"{tool!r} failed with {failure!r}, and no later call of it went well"
+        quote = next((one_line(p.raw, 300) for p in run.passages(index, "tool error", "result") if p.raw.strip()), "")
+        quote = quote if quote and quote in "".join(p.raw for p in run.passages(index)) else ""
+        yield finding(
+            run, _KIND, text, step=index, detail=NOT_OVERCOME, quote=quote, subject=tool, leads_to_answer=True
+        )
+
+
+def _claim(run: RunReading, failed: int, reply: int) -> str | None:
+    """A value or a success that the reply states, which nothing before it gives."""
+    prose = run.prose(reply)
+    if not prose.strip() or ADMITS.search(prose):
+        return None
+    for match in numbers_in(prose):
+        number = match.group()
+        if canonical(number) in run.task_numbers or len(canonical(number)) < 2:
+            continue
+        if not any(run.locate(step, number) for step in range(reply)):
+            return number
+    done = _DONE.search(prose)
+    return done.group() if done is not None else None
+
+
+def _advice(found: Finding) -> str:
+    tool = found.values.subject if found.values is not None else None
+    if found.detail == ASSERTED:
+        return f"Tell {found.agent!r} to say so when {tool!r} fails, and not to go on as if it had answered."
+    return f"Make {tool!r} retry, or tell {found.agent!r} what to do without it."
+
+
+KIND = KindOfFinding(
+    kind=_KIND,
+    definition="A tool failed, no later call of it went well, and the run went on or ended with the error standing.",
+    find=find,
+    mode=ErrorMode.FM_2_6,
+    proves=True,
+    blame={ASSERTED: 0.7, NOT_OVERCOME: 0.7},
+    advice=_advice,
+)
