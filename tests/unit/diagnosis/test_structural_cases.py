@@ -9,9 +9,9 @@ from tracer_hooks.schema import (
     AgentSpec,
     Attribution,
     ErrorMode,
+    FindingKind,
     RunOutcome,
     Step,
-    StepInput,
     StepKind,
     ToolCall,
     Trajectory,
@@ -68,8 +68,7 @@ class TestWrongValue:
         )
         answer = judge(trajectory)
         assert (answer.agent, answer.step) == ("solver", 1)
-        assert answer.evidence[0].quote == "The product is 41."
-        assert [one.step for one in answer.spread] == [2]
+        assert answer.certainty == "weak"
         assert answer.confidence > 0.4
 
     @pytest.mark.parametrize(
@@ -264,7 +263,6 @@ class TestErrorsAndTools:
         )
         answer = judge(trajectory)
         assert (answer.agent, answer.step) == ("coder", 1)
-        assert any(one.step == 2 and "NameError" in one.quote for one in answer.spread)
 
     def test_a_model_agent_named_executor_is_an_agent(self) -> None:
         trajectory = run(
@@ -285,9 +283,8 @@ class TestErrorsAndTools:
             outcome_reason="check: bad advice",
         )
         answer = judge(trajectory)
-        assert (answer.agent, answer.step, answer.error_mode) == ("weather", 1, ErrorMode.FM_2_6)
+        assert (answer.agent, answer.step, answer.certainty) == ("weather", 1, "likely")
         assert "21 degrees" in answer.evidence[0].quote
-        assert [one.step for one in answer.spread] == [2]
 
     def test_an_unreachable_model_is_an_environment_fault(self) -> None:
         trajectory = run(
@@ -354,7 +351,6 @@ class TestHandoffs:
         )
         answer = judge(trajectory)
         assert (answer.agent, answer.step) == ("a", 0)
-        assert answer.error_mode in (ErrorMode.FM_2_3, ErrorMode.FM_1_3)
 
     def test_an_orchestrator_that_delegates_often_is_not_in_a_loop(self) -> None:
         steps = []
@@ -376,7 +372,7 @@ class TestHandoffs:
         )
         answer = judge(trajectory)
         assert (answer.agent, answer.step) == ("searcher", 2)
-        assert answer.error_mode in (ErrorMode.FM_1_3, ErrorMode.FM_1_5)
+        assert FindingKind.LOOP in [each.kind for each in answer.findings]
 
 
 class TestWords:
@@ -388,7 +384,7 @@ class TestWords:
             outcome_reason="check: wrong day",
         )
         answer = judge(trajectory)
-        assert (answer.agent, answer.step, answer.error_mode) == ("writer", 2, ErrorMode.FM_2_5)
+        assert (answer.agent, answer.step) == ("writer", 2)
 
     def test_made_up_data(self) -> None:
         trajectory = run(
@@ -398,7 +394,7 @@ class TestWords:
             outcome_reason="check: returned False",
         )
         answer = judge(trajectory)
-        assert (answer.agent, answer.step, answer.error_mode) == ("analyst", 1, ErrorMode.FM_2_2)
+        assert (answer.agent, answer.step) == ("analyst", 1)
 
     def test_words_inside_json_keys_mean_nothing(self) -> None:
         ledger = '{"is_in_loop": {"answer": false}, "placeholder": 1, "Error: fatal": null}'
@@ -432,7 +428,7 @@ class TestAbstention:
     def test_one_agent_is_enough(self) -> None:
         answer = judge(run(say("solo", "I think it is a lamp."), outcome_reason="check: returned False"))
         assert (answer.agent, answer.step) == ("solo", 0)
-        assert answer.error_mode is not None
+        assert answer.certainty == "weak"
         assert answer.confidence < 0.5
 
     def test_a_person_is_not_to_blame(self) -> None:
@@ -443,16 +439,6 @@ class TestAbstention:
             outcome_reason="check: got 41",
         )
         assert blamed(trajectory)[0] == "assistant"
-
-    def test_inputs_show_how_the_error_spread(self) -> None:
-        trajectory = run(
-            {"agent": "worker", "kind": StepKind.TOOL_CALL, "tool_calls": (ToolCall(name="t", error="boom"),)},
-            say("writer", "All is well with the order.", inputs=(StepInput(source="worker", step=0),)),
-            outcome_reason="check: returned False",
-        )
-        answer = judge(trajectory)
-        assert answer.step == 0
-        assert [(one.step, one.quote, one.why) for one in answer.spread] == [(1, "", "It was shown what step 0 says.")]
 
 
 class TestAnswerWithoutReason:

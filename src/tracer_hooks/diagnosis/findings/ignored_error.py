@@ -44,22 +44,36 @@ def _finding(run: RunReading, index: int, tool: str, failure: str) -> Iterator[F
     reply = reply_after(run, index)
     claim = None if reply is None else _claim(run, index, reply)
     if reply is not None and claim is not None:
+        agent, rests = run.steps[reply].agent, failed and find_value(run.final_text, claim) >= 0
+        own = agent == run.steps[index].agent  # the earlier step is the one to mend: the call, where its caller claims
         text = (
-            f"{tool!r} failed in step {index} with {failure!r}; {run.steps[reply].agent!r} says {claim!r} all the same"
+            f"{tool!r} failed in step {index} with {failure!r}; {agent!r} says {claim!r} in step {reply} all the same"
         )
-        rests = failed and find_value(run.final_text, claim) >= 0
-        quote = run.locate(reply, claim, "content")
         yield finding(
-            run, _KIND, text, step=reply, detail=ASSERTED, quote=quote, claimed=claim, source=index, subject=tool,
+            run,
+            _KIND,
+            text,
+            step=index if own else reply,
+            detail=ASSERTED,
+            quote=_error_line(run, index) if own else run.locate(reply, claim, "content"),
+            claimed=claim,
+            source=index,
+            subject=tool,
             leads_to_answer=rests,
-        )  # fmt: skip
+        )
     elif failed:
         text = f"{tool!r} failed with {failure!r}, and no later call of it went well"
-        quote = next((one_line(p.raw, 300) for p in run.passages(index, "tool error", "result") if p.raw.strip()), "")
-        quote = quote if quote and quote in "".join(p.raw for p in run.passages(index)) else ""
+        quote = _error_line(run, index)
         yield finding(
             run, _KIND, text, step=index, detail=NOT_OVERCOME, quote=quote, subject=tool, leads_to_answer=True
         )
+
+
+def _error_line(run: RunReading, index: int) -> str:
+    """The first line of the error, as it stands there."""
+    texts = (passage.raw for passage in run.passages(index, "tool error", "result"))
+    lines = (line.strip() for text in texts for line in text[:4_000].splitlines() if line.strip())
+    return next(lines, "")[:300]
 
 
 def _claim(run: RunReading, failed: int, reply: int) -> str | None:

@@ -66,7 +66,7 @@ def test_it_keeps_the_contract() -> None:
     ensemble = EnsembleAttributor(members, shares={"a": 0.5, "b": 0.5})
     answer = ensemble.attribute(run())
     assert isinstance(ensemble, Attributor)
-    assert (answer.agent, answer.step, answer.error_mode) == ("agent1", 1, ErrorMode.FM_2_6)
+    assert (answer.agent, answer.step) == ("agent1", 1)
     assert sum(one.score for one in answer.candidates) <= 1.0
     assert answer.usage == Usage(input_tokens=5)
     assert answer.attributor == "ensemble/1(a+b)+fit"

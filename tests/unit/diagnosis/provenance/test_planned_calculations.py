@@ -77,11 +77,6 @@ def test_a_value_that_nobody_wrote_a_calculation_for_is_not_said_to_be_worked_ou
     assert "works it out" not in why
 
 
-def test_later_steps_are_said_to_say_what_the_plan_asks_for() -> None:
-    spread = diagnosis(*PLANNED["brackets"]).spread
-    assert [(one.step, one.why) for one in spread] == [(1, "It says 27, which is what step 0 asks for.")]
-
-
 NOT_PLANNED = {
     "a slip of the solver": (SAVINGS, "4 * 6 - 3", "4 * 6 - 3 = 24", "24"),
     "a slip in the head": (SAVINGS, "4 * 6 - 3", "24 - 3 = 27", "27"),
@@ -114,10 +109,8 @@ def test_who_does_not_do_what_was_asked_for_is_named(case: str) -> None:
     assert diagnosis(*NOT_PLANNED[case]).step == 1
 
 
-def test_a_right_calculation_of_other_numbers_than_the_plans_is_told() -> None:
-    found = diagnosis(SAVINGS, "3 * 6 + 3", "30 + 3 = 33", "33")
-    assert found.step == 1
-    assert "'planner' asks for '3 * 6 + 3' in step 0; 'solver' works out '30 + 3' instead." in found.evidence[0].why
+def test_who_works_out_other_numbers_than_the_plans_is_where_to_start() -> None:
+    assert diagnosis(SAVINGS, "3 * 6 + 3", "30 + 3 = 33", "33").step == 1
 
 
 @pytest.mark.parametrize("solved", ["3 * 6 = 18, 18 + 3 = 21", "3 * 6 = 18", "3 * 6 + 3 = 18 + 3 = 20"])
