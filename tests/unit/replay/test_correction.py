@@ -19,13 +19,13 @@ from tracer_hooks.replay import (
 )
 from tracer_hooks.telemetry import assistant_message, text_message
 
+from .._known import known
 from ._sums import Sums
 
 
 def replay_of(team: Sums, faults: dict[int, str]) -> StepReplay:
     run = team.record(faults)
-    assert run.again is not None
-    return StepReplay(run.again(), Trial(trajectory=run.trajectory, tape=run.tape), ReplayOptions())
+    return StepReplay(known(run.again)(), Trial(trajectory=run.trajectory, tape=run.tape), ReplayOptions())
 
 
 def test_of_takes_a_text_a_mapping_and_itself() -> None:
@@ -133,9 +133,7 @@ def test_guidance_without_a_system_message_ends_the_last_message() -> None:
 def test_a_message_is_added_for_whom_the_model_answers_else_to_the_instructions() -> None:
     system, user = text_message("system", "You add."), text_message("user", "2 3")
     both = with_message(ModelRequest(agent="a", messages=(system, user)), "Mind the sign.")
-    alone = with_message(ModelRequest(agent="a", messages=(system, assistant_message("5"))), "Mind the sign.")
-    assert both is not None
-    assert alone is not None
-    assert both.messages == (system, text_message("user", "2 3\n\nMind the sign."))
+    alone = known(with_message(ModelRequest(agent="a", messages=(system, assistant_message("5"))), "Mind the sign."))
+    assert known(both).messages == (system, text_message("user", "2 3\n\nMind the sign."))
     assert alone.messages[0] == text_message("system", "You add.\n\nMind the sign.")
     assert with_message(ModelRequest(agent="a", messages=(assistant_message("5"),)), "Mind the sign.") is None

@@ -22,6 +22,7 @@ from tracer_hooks.replay import (
 )
 from tracer_hooks.schema import Usage
 
+from .._known import known
 from ._sums import Sums, right
 
 FAULT = {1: "I get 11"}
@@ -29,8 +30,7 @@ FAULT = {1: "I get 11"}
 
 def replay_of(team: Sums, faults: dict[int, str] | None = None, **options: Any) -> StepReplay:
     run = team.record(FAULT if faults is None else faults)
-    assert run.again is not None
-    return StepReplay(run.again(), Trial(trajectory=run.trajectory, tape=run.tape), ReplayOptions(**options))
+    return StepReplay(known(run.again)(), Trial(trajectory=run.trajectory, tape=run.tape), ReplayOptions(**options))
 
 
 def examine(replay: StepReplay, step: int, correction: Correction | None = None) -> Counterfactual:
@@ -169,8 +169,7 @@ def test_pairs_that_the_check_cannot_judge_are_counted_and_left_out() -> None:
         return " 9 " in result.text
 
     run = Sums().record(FAULT, check=check)
-    assert run.again is not None
-    replay = StepReplay(run.again(), Trial(trajectory=run.trajectory, tape=run.tape), ReplayOptions())
+    replay = StepReplay(known(run.again)(), Trial(trajectory=run.trajectory, tape=run.tape), ReplayOptions())
     result = examine(replay, 1)
     assert result.is_significant
     assert result.unjudged > 0
@@ -188,9 +187,8 @@ def test_a_check_that_raises_ever_more_often_ends_the_trials_with_what_is_known(
         return False
 
     run = Sums().record(FAULT, check=check)
-    assert run.again is not None
     options = ReplayOptions(trials=4, early_stop=False)
-    replay = StepReplay(run.again(), Trial(trajectory=run.trajectory, tape=run.tape), options)
+    replay = StepReplay(known(run.again)(), Trial(trajectory=run.trajectory, tape=run.tape), options)
     result = examine(replay, 1)
     assert (result.corrected.trials, result.unjudged) == (1, 4)
     assert result.stopped.startswith("the check could not judge 4 pairs of runs: ")
@@ -206,8 +204,7 @@ def test_a_check_that_always_raises_stops_the_replay() -> None:
         return False
 
     run = team.record(FAULT, check=check)
-    assert run.again is not None
-    replay = StepReplay(run.again(), Trial(trajectory=run.trajectory, tape=run.tape), ReplayOptions())
+    replay = StepReplay(known(run.again)(), Trial(trajectory=run.trajectory, tape=run.tape), ReplayOptions())
     with pytest.raises(ReplayError, match="the check raised KeyError"):
         examine(replay, 1)
 
@@ -220,9 +217,8 @@ def test_options_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
 
 def test_on_trial_hears_of_every_run() -> None:
     run = Sums().record(FAULT)
-    assert run.again is not None
     heard: list[Trial] = []
     trial = Trial(trajectory=run.trajectory, tape=run.tape)
-    result = examine(StepReplay(run.again(), trial, ReplayOptions(), on_trial=heard.append), 1)
+    result = examine(StepReplay(known(run.again)(), trial, ReplayOptions(), on_trial=heard.append), 1)
     assert len(heard) == result.runs == 9
     assert sum(one.passed for one in heard) == 3

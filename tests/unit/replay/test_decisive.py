@@ -14,14 +14,14 @@ from tracer_hooks.repairs import Failure, Repair, RepairTarget
 from tracer_hooks.replay import Counterfactual, DecisiveSearch, ReplayOptions, StepReplay, Trial, find_decisive_step
 from tracer_hooks.schema import Attribution, Candidate
 
+from .._known import known
 from ._sums import Sums, right
 
 
 def replay_of(team: Sums, faults: dict[int, str], **options: Any) -> StepReplay:
     run = team.record(faults)
-    assert run.again is not None
     options = {"placebo": False, **options}
-    return StepReplay(run.again(), Trial(trajectory=run.trajectory, tape=run.tape), ReplayOptions(**options))
+    return StepReplay(known(run.again)(), Trial(trajectory=run.trajectory, tape=run.tape), ReplayOptions(**options))
 
 
 def find(team: Sums, faults: dict[int, str], attribution: Attribution | None = None, **options: Any) -> DecisiveSearch:
@@ -65,8 +65,7 @@ def test_without_a_suspicion_the_steps_are_halved() -> None:
 def test_the_earliest_of_two_faults_that_must_both_be_absent_is_not_found_alone() -> None:
     """Two faults, each of which fails the run: after the first one everything is live, so it is the decisive one."""
     found = find(Sums(), {0: FAULTS[0], 2: FAULTS[2]})
-    assert found.decisive is not None
-    assert found.decisive.step == 0
+    assert known(found.decisive).step == 0
 
 
 def reply(name: str, failure: Failure, step: int, text: str) -> Repair:
@@ -89,8 +88,7 @@ def test_where_later_corrections_save_the_run_too_the_earliest_counts(planted: i
     heard: list[Counterfactual] = []
     replay = replay_of(Sums(), {planted: FAULTS[planted]})
     found = find_decisive_step(replay, proposer=Given(), attribution=suspecting(3), on_test=heard.append)
-    assert found.decisive is not None
-    assert found.decisive.step == planted
+    assert known(found.decisive).step == planted
     assert tuple(heard) == found.tested
     assert found.tested[0].is_significant == (found.tested[0].step >= planted)
 
@@ -112,8 +110,7 @@ def test_a_failure_that_does_not_happen_again_is_not_blamed_on_a_step() -> None:
     team = Sums()
     verdicts = iter([False])
     run = team.record({}, check=lambda result: next(verdicts, True))
-    assert run.again is not None
-    replay = StepReplay(run.again(), Trial(trajectory=run.trajectory, tape=run.tape), ReplayOptions())
+    replay = StepReplay(known(run.again)(), Trial(trajectory=run.trajectory, tape=run.tape), ReplayOptions())
     found = find_decisive_step(replay)
     assert found.decisive is None
     assert "succeeds with every step as it was recorded" in found.reason

@@ -19,6 +19,8 @@ from tracer_hooks.replay import (
 )
 from tracer_hooks.telemetry import ChatReply, Message, assistant_message, text_message
 
+from .._known import known
+
 
 def asks(agent: str, text: str, step: int | None = None) -> ModelRequest:
     return ModelRequest(agent=agent, messages=tuple(shown(text)), step=step)
@@ -202,8 +204,7 @@ def test_a_rebuilt_tool_runs_and_has_to_give_the_same() -> None:
     player = TapePlayer(TAPE, tools=ToolRules.of({"look": "rebuilt"}))
     request = uses("look", {"at": 1}, 0)
     assert player.before_tool(request) is None
-    served = player.after_tool(request, ToolReply(content="seen"))
-    assert served is not None
+    served = known(player.after_tool(request, ToolReply(content="seen")))
     assert served.content == "seen"
 
     other = TapePlayer(TAPE, tools=ToolRules.of({"look": "rebuilt"}))

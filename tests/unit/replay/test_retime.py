@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from tracer_hooks.replay import retimed
 from tracer_hooks.schema import Step, Trajectory
 
+from .._known import known
+
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
@@ -27,9 +29,7 @@ def run(*times: tuple[float, float]) -> Trajectory:
 def seconds(trajectory: Trajectory) -> list[tuple[float, float]]:
     found = []
     for step in trajectory.steps:
-        assert step.started_at is not None
-        assert step.ended_at is not None
-        found.append(((step.started_at - NOON).total_seconds(), (step.ended_at - NOON).total_seconds()))
+        found.append(((known(step.started_at) - NOON).total_seconds(), (known(step.ended_at) - NOON).total_seconds()))
     return found
 
 

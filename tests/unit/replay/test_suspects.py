@@ -14,6 +14,7 @@ from tracer_hooks.replay import Counterfactual, DecisiveSearch, ReplayOptions, T
 from tracer_hooks.replay import StepReplay as Replay
 from tracer_hooks.schema import Attribution, Candidate
 
+from .._known import known
 from ._sums import Sums, right
 
 
@@ -31,9 +32,8 @@ def find(
     reply: Callable[[str, str], str], attribution: Attribution | None = None, heard: Any = None, **options: Any
 ) -> DecisiveSearch:
     run = Sums(reply).record({1: "I get 77"})
-    assert run.again is not None
     trial = Trial(trajectory=run.trajectory, tape=run.tape)
-    replay = Replay(run.again(), trial, ReplayOptions(placebo=False, **options))
+    replay = Replay(known(run.again)(), trial, ReplayOptions(placebo=False, **options))
     return find_decisive_step(replay, attribution=attribution, on_test=heard)
 
 
@@ -79,8 +79,7 @@ def test_a_wrong_suspicion_does_not_outweigh_the_runs() -> None:
     wrong = Candidate(agent="writer", step=3, score=0.6)
     suspected = Attribution(run_id="r", agent="writer", step=3, confidence=0.6, candidates=(wrong,))
     found = find(doubler(), suspected, trials=4, suspect_trials=20)
-    assert found.decisive is not None
-    assert found.decisive.step == 1
+    assert known(found.decisive).step == 1
 
 
 def test_the_cap_ends_the_runs_for_the_suspect() -> None:

@@ -7,6 +7,7 @@ import pytest
 from tracer_hooks.errors import ConfigError, ReplayError
 from tracer_hooks.replay import ReplayOptions, StepReplay, ToolRules, ToolUse, Trial
 
+from .._known import known
 from ._sums import Sums
 
 
@@ -40,9 +41,8 @@ def replayed(team: Sums, rule: str | None, correction_at: int = 1) -> list[int]:
     from tracer_hooks.replay import Correction
 
     run = team.record({1: "I get 11"})
-    assert run.again is not None
     trial = Trial(trajectory=run.trajectory, tape=run.tape)
-    StepReplay(run.again(), trial, ReplayOptions(tools=ToolRules.of(rule))).corrected(
+    StepReplay(known(run.again)(), trial, ReplayOptions(tools=ToolRules.of(rule))).corrected(
         correction_at, Correction(content="I get 10")
     )
     return team.notes

@@ -19,6 +19,7 @@ from tracer_hooks.runtime import _archive
 from tracer_hooks.schema import Trajectory
 from tracer_hooks.store import PromptStore, RunStore, StoredRun
 
+from .._known import known
 from ._prompts import outcome, proposed
 from ._runs import alter
 
@@ -207,13 +208,11 @@ def test_retention_is_looked_at_once_an_hour(file: Path, monkeypatch: pytest.Mon
     saved(RunStore(file), "one")
     monkeypatch.setattr(_archive, "_next_retention", {})
     first, second = (_archive.retain(file, Retention(keep=5)) for _ in range(2))
-    assert first is not None
-    first.join(60)
+    known(first).join(60)
     assert second is None
     later = time.monotonic() + 4000
     monkeypatch.setattr(_archive.time, "monotonic", lambda: later)  # type: ignore[attr-defined]
-    third = _archive.retain(file, Retention(keep=5))
-    assert third is not None
+    third = known(_archive.retain(file, Retention(keep=5)))
     third.join(60)
 
 

@@ -15,6 +15,7 @@ from tracer_hooks.repairs import RepairLog
 from tracer_hooks.schema import Attribution, RunKind, RunOutcome, Step, ToolCall, Trajectory, Usage
 from tracer_hooks.store import RunStore, default_path
 
+from .._known import known
 from ._runs import NOON, make_attribution, make_run
 
 
@@ -203,8 +204,7 @@ def test_a_rewrite_of_an_older_version_is_read_as_a_repair(store: RunStore) -> N
     older = {"agent": "solver", "before": "Be right.", "after": "Be right. Check."}
     older |= {"kept": True, "decision": "it helped"}  # type: ignore[dict-item]
     store.save(make_run(repair=older))
-    found = store.get("run-1").repair
-    assert found is not None
+    found = known(store.get("run-1").repair)
     log = RepairLog.model_validate(found)
     assert (log.trials[0].repair.agent, log.trials[0].repair.text) == ("solver", "Be right. Check.")
     assert (log.recovered, log.stopped) == (True, "it helped")
