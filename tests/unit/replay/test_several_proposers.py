@@ -14,10 +14,8 @@ from tracer_hooks.repairs import Failure, Repair, RepairTarget
 from tracer_hooks.replay import (
     FeedbackProposer,
     GuidanceProposer,
-    ReplayOptions,
     ResampleProposer,
     StepReplay,
-    Trial,
     corrections_by,
     examine_step,
     find_decisive_step,
@@ -38,9 +36,7 @@ def heeding(agent: str, word: str) -> Callable[[str, str], str]:
 
 
 def replay_of(team: Sums, faults: dict[int, str] | None = None, **options: Any) -> StepReplay:
-    run = team.record(faults or {}, check=judged)
-    trajectory = run.trajectory.model_copy(update={"reference": "The answer is 9 ."})
-    return StepReplay(known(run.again)(), Trial(trajectory=trajectory, tape=run.tape), ReplayOptions(**options))
+    return team.replay(faults, check=judged, reference="The answer is 9 .", **options)
 
 
 class Model:

@@ -10,8 +10,7 @@ import pytest
 
 from tracer_hooks.budget import CostCap
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.replay import Counterfactual, DecisiveSearch, ReplayOptions, Trial, find_decisive_step
-from tracer_hooks.replay import StepReplay as Replay
+from tracer_hooks.replay import Counterfactual, DecisiveSearch, ReplayOptions, find_decisive_step
 from tracer_hooks.schema import Attribution, Candidate
 
 from .._known import known
@@ -31,9 +30,7 @@ def slipping(agent: str, *pattern: bool) -> Callable[[str, str], str]:
 def find(
     reply: Callable[[str, str], str], attribution: Attribution | None = None, heard: Any = None, **options: Any
 ) -> DecisiveSearch:
-    run = Sums(reply).record({1: "I get 77"})
-    trial = Trial(trajectory=run.trajectory, tape=run.tape)
-    replay = Replay(known(run.again)(), trial, ReplayOptions(placebo=False, **options))
+    replay = Sums(reply).replay({1: "I get 77"}, placebo=False, **options)
     return find_decisive_step(replay, attribution=attribution, on_test=heard)
 
 
