@@ -6,6 +6,8 @@ from tracer_hooks.datasets._whowhen import read_aegis
 from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.schema import ErrorMode, LabelSource, RunOutcome
 
+from .._known import known
+
 TURNS = [
     {"step": 1, "agent_name": "Solver", "content": "4"},
     {"step": 10, "agent_name": "Critic", "content": "no"},
@@ -45,24 +47,19 @@ def test_both_shapes_give_the_same_steps_and_faults(data: dict[str, Any]) -> Non
 
 
 def test_the_nested_shape_tells_team_output_and_reference() -> None:
-    run = read_aegis(NESTED, "s").trajectory
-    assert run is not None
+    run = known(read_aegis(NESTED, "s").trajectory)
     assert (run.team, run.final_output, run.reference) == ("macnet", "5", "4")
 
 
 def test_one_question_is_one_group() -> None:
     flat, nested = read_aegis(FLAT, "s").labeled, read_aegis(NESTED, "s").labeled
-    other = read_aegis({**FLAT, "question": "3+3?"}, "s").labeled
-    assert flat is not None
-    assert nested is not None
-    assert other is not None
-    assert flat.question_id == nested.question_id != other.question_id
+    other = known(read_aegis({**FLAT, "question": "3+3?"}, "s").labeled)
+    assert known(flat).question_id == known(nested).question_id != other.question_id
 
 
 @pytest.mark.parametrize("spelling", ["FM-1.1", "1.1", "FM-1.1: Task specification deviation", "fm-1.1"])
 def test_modes_are_read_in_every_spelling(spelling: str) -> None:
-    labeled = read_aegis({**FLAT, "faulty_agents": [{"agent_name": "A", "error_type": spelling}]}, "s").labeled
-    assert labeled is not None
+    labeled = known(read_aegis({**FLAT, "faulty_agents": [{"agent_name": "A", "error_type": spelling}]}, "s").labeled)
     assert labeled.faults[0].error_mode is ErrorMode.FM_1_1
 
 

@@ -9,6 +9,8 @@ from tracer_hooks.datasets._agentrx import mode_of, read_agentrx
 from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.schema import AgentFault, ErrorMode, LabelSource, RunOutcome, StepKind
 
+from .._known import known
+
 
 def part(role: str, content: str, **fields: Any) -> dict[str, Any]:
     return {"sub_index": 1, "role": role, "content": content, **fields}
@@ -51,8 +53,7 @@ def read(note: dict[str, Any] | None = None, run: dict[str, Any] = RUN) -> Loade
 
 
 def test_a_step_for_each_entry_so_that_the_numbers_fit() -> None:
-    run = read().trajectory
-    assert run is not None
+    run = known(read().trajectory)
     assert [(one.agent, one.kind, one.recipient) for one in run.steps] == [
         ("human", StepKind.MESSAGE, None),
         ("Orchestrator", StepKind.HANDOFF, "WebSurfer"),
@@ -67,8 +68,7 @@ def test_a_step_for_each_entry_so_that_the_numbers_fit() -> None:
 
 
 def test_the_root_cause_is_decisive_and_every_failure_a_fault() -> None:
-    labeled = read(NOTE).labeled
-    assert labeled is not None
+    labeled = known(read(NOTE).labeled)
     assert labeled.decisive is not None
     assert (labeled.decisive.agent, labeled.decisive.step) == ("Websurfer", 2)  # 3, counted from 1
     assert labeled.decisive.error_mode is ErrorMode.FM_1_1
@@ -83,10 +83,8 @@ def test_the_root_cause_is_decisive_and_every_failure_a_fault() -> None:
 
 @pytest.mark.parametrize(("number", "step"), [(1, 0), (4, 3), ("2", 1)])
 def test_step_numbers_count_from_one_at_both_ends(number: object, step: int) -> None:
-    labeled = read({"failures": [failure(7, number)], "root_cause_failure_id": "7"}).labeled
-    assert labeled is not None
-    assert labeled.decisive is not None
-    assert labeled.decisive.step == step
+    labeled = known(read({"failures": [failure(7, number)], "root_cause_failure_id": "7"}).labeled)
+    assert known(labeled.decisive).step == step
 
 
 @pytest.mark.parametrize(
@@ -100,8 +98,7 @@ def test_step_numbers_count_from_one_at_both_ends(number: object, step: int) -> 
     ],
 )
 def test_no_decisive_step_without_a_root_cause_inside_the_run(note: dict[str, Any]) -> None:
-    labeled = read(note).labeled
-    assert labeled is not None
+    labeled = known(read(note).labeled)
     assert labeled.decisive is None
     assert labeled.faults == (AgentFault(agent="Orchestrator"),)
 
@@ -140,17 +137,14 @@ def test_flat_messages_with_their_failures_in_one_record() -> None:
     snippet = [{"content": "a", "role": "human", "index": 1}, {"content": "b", "role": "Assistant", "index": 2}]
     record = read(run={"task_instruction": "x", "trajectory_snippet": snippet, "failures": [failure(1, 2)],
                        "root_cause": {"failure_id": 1}})  # fmt: skip
-    assert record.labeled is not None
-    assert record.labeled.decisive is not None
-    assert record.labeled.decisive.step == 1
+    assert known(known(record.labeled).decisive).step == 1
 
 
 def test_flat_messages_are_seen_for_what_they_are(tmp_path: Path) -> None:
     snippet = [{"content": "a", "role": "human", "index": 1}, {"content": "b", "role": "Assistant", "index": 2}]
     rows = {"task_instruction": "x", "trajectory_id": "t-9", "trajectory_snippet": snippet}
     (record,) = load(write(tmp_path / "x.json", rows))
-    assert record.trajectory is not None
-    assert [step.agent for step in record.trajectory.steps] == ["human", "Assistant"]
+    assert [step.agent for step in known(record.trajectory).steps] == ["human", "Assistant"]
 
 
 # --- files ---
@@ -177,8 +171,7 @@ def test_whole_records_are_seen_for_what_they_are(tmp_path: Path) -> None:
     path = write(tmp_path / "x.json", {**RUN, **NOTE})
     for format in ("auto", "agentrx"):
         (record,) = load(path, format=format)
-        assert record.trajectory is not None
-        assert record.trajectory.framework == "agentrx"
+        assert known(record.trajectory).framework == "agentrx"
         assert record.labeled is not None
 
 

@@ -9,6 +9,8 @@ from tracer_hooks.datasets._trail import read_spans, read_trail
 from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.schema import ErrorMode, RunOutcome, StepKind
 
+from .._known import known
+
 TRACE_ID = "ab" * 16
 
 
@@ -67,15 +69,13 @@ def read(*errors: dict[str, Any]) -> LoadedRecord:
 
 
 def decisive(*errors: dict[str, Any]) -> tuple[str, int, ErrorMode | None] | None:
-    labeled = read(*errors).labeled
-    assert labeled is not None
+    labeled = known(read(*errors).labeled)
     found = labeled.decisive
     return None if found is None else (found.agent, found.step, found.error_mode)
 
 
 def test_model_calls_with_their_tools_are_the_steps() -> None:
-    run = read_trail(TRACE, "s").trajectory
-    assert run is not None
+    run = known(read_trail(TRACE, "s").trajectory)
     assert [(one.agent, one.kind, one.content) for one in run.steps] == [
         ("CodeAgent", StepKind.MESSAGE, "Plan: search."),
         ("CodeAgent", StepKind.TOOL_CALL, "Let me search."),
@@ -127,8 +127,9 @@ def test_the_earliest_error_of_the_highest_impact_is_decisive() -> None:
 
 
 def test_every_error_is_a_fault_of_whoever_acted() -> None:
-    labeled = read(error(5), error(8, "Instruction Non-compliance"), error(8, "Timeout Issues"), error("x")).labeled
-    assert labeled is not None
+    labeled = known(
+        read(error(5), error(8, "Instruction Non-compliance"), error(8, "Timeout Issues"), error("x")).labeled
+    )
     assert [(one.agent, one.error_mode) for one in labeled.faults] == [
         ("CodeAgent", ErrorMode.FM_2_3),
         ("ToolCallingAgent", ErrorMode.FM_1_1),
@@ -144,9 +145,7 @@ def test_resource_abuse_stands_at_the_end_of_its_span() -> None:
 
 def test_errors_make_a_failed_run() -> None:
     failed, clean = read(error("x")).trajectory, read().trajectory
-    assert failed is not None
-    assert clean is not None
-    assert (failed.outcome, clean.outcome) == (RunOutcome.FAILED, RunOutcome.UNKNOWN)
+    assert (known(failed).outcome, known(clean).outcome) == (RunOutcome.FAILED, RunOutcome.UNKNOWN)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ import pytest
 from tracer_hooks.datasets._whowhen import read_whowhen
 from tracer_hooks.schema import LabelSource, RunOutcome, StepKind, Trajectory
 
+from .._known import known
+
 HAND_CRAFTED: dict[str, Any] = {
     "question": "Where?",
     "question_ID": "q-1",
@@ -36,8 +38,7 @@ GENERATED: dict[str, Any] = {
 
 
 def trajectory(data: dict[str, Any]) -> Trajectory:
-    found = read_whowhen(data, "s").trajectory
-    assert found is not None
+    found = known(read_whowhen(data, "s").trajectory)
     return found
 
 
@@ -83,10 +84,8 @@ def test_a_step_outside_the_history_leaves_the_agent(step: object) -> None:
 
 
 def test_a_number_is_accepted_as_the_step() -> None:
-    labeled = read_whowhen({**HAND_CRAFTED, "mistake_step": 3}, "s").labeled
-    assert labeled is not None
-    assert labeled.decisive is not None
-    assert labeled.decisive.step == 3
+    labeled = known(read_whowhen({**HAND_CRAFTED, "mistake_step": 3}, "s").labeled)
+    assert known(labeled.decisive).step == 3
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,8 @@ from tracer_hooks.schema import (
     Trajectory,
 )
 
+from .._known import known
+
 AGENTS = ("planner", "solver", "checker")
 
 
@@ -114,12 +116,10 @@ def test_every_failure_is_judged_by_what_was_learnt_from_other_questions() -> No
 
 def test_the_gain_is_over_the_attributor_as_shipped() -> None:
     report = adaptation(labels(), Learner(1), folds=4, draws=200)
-    row = report.row(ON_NATURAL, NATURAL)
-    assert row is not None
+    row = known(report.row(ON_NATURAL, NATURAL))
     assert row.step_gain is not None
     assert (row.step_gain.value, row.step_gain.low, row.step_gain.high) == (1.0, 1.0, 1.0)
-    shipped = report.row(SHIPPED, NATURAL)
-    assert shipped is not None
+    shipped = known(report.row(SHIPPED, NATURAL))
     assert shipped.step_gain is None
 
 

@@ -6,6 +6,7 @@ from tracer_hooks.evaluation import baselines
 from tracer_hooks.evaluation._scores import STEP_METRICS, Guess
 from tracer_hooks.schema import Step, ToolCall, Trajectory
 
+from .._known import known
 from ._runs import case, labeled, run
 
 TEAM = run("Human", "Planner", "Computer_terminal", "Coder", "Computer_terminal", "Coder", "Computer_terminal")
@@ -33,8 +34,7 @@ def test_a_run_of_one_step_and_a_run_of_none() -> None:
 
 def test_rankings_hold_every_step_once() -> None:
     for rule in (baselines.first_speaker, baselines.last_step, baselines.step_one, baselines.busiest_speaker):
-        guess = rule(TEAM)
-        assert guess is not None
+        guess = known(rule(TEAM))
         assert sorted(guess.ranking) == list(range(7))
 
 
@@ -49,8 +49,7 @@ def test_rankings_hold_every_step_once() -> None:
     ],
 )
 def test_the_message_before_the_first_error_marker_else_step_one(speakers: tuple[str, ...], step: int) -> None:
-    guess = baselines.before_error_marker(run(*speakers))
-    assert guess is not None
+    guess = known(baselines.before_error_marker(run(*speakers)))
     assert guess.step == step
 
 

@@ -7,6 +7,7 @@ from tracer_hooks.evaluation._scores import DetectedRuns
 from tracer_hooks.evaluation._sections import detection_section, separation
 from tracer_hooks.schema import Attribution, RunOutcome
 
+from .._known import known
 from ._runs import abstention, answer, case, run
 
 PASS, FAIL, UNKNOWN = RunOutcome.SUCCEEDED, RunOutcome.FAILED, RunOutcome.UNKNOWN
@@ -45,9 +46,6 @@ def test_runs_of_unknown_outcome_give_no_section() -> None:
 def test_separation_by_hand() -> None:
     failed = np.array([True, True, False, False])
     confidences = np.array([0.9, 0.3, 0.3, 0.0])
-    found = separation(confidences, failed, ~failed, Resampling(list("abcd"), draws=100, seed=0))
-    assert found is not None
+    found = known(separation(confidences, failed, ~failed, Resampling(list("abcd"), draws=100, seed=0)))
     assert found.value == (1 + 1 + 0.5 + 1) / 4
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low <= found.value <= found.high
+    assert known(found.low) <= found.value <= known(found.high)

@@ -25,6 +25,7 @@ from tracer_hooks.schema import (
     Usage,
 )
 
+from .._known import known
 from ._runs import M11, Scripted, abstention, answer, blames, case, labeled, run
 
 QUICK = EvaluationOptions(draws=20)
@@ -41,8 +42,7 @@ def data(count: int = 6, **fields: Any) -> EvaluationData:
 
 
 def row(report: EvaluationReport, name: str = "scripted", group: int = 0, *, told: bool = False) -> StepRow:
-    steps = report.groups[group].steps
-    assert steps is not None
+    steps = known(report.groups[group].steps)
     (found,) = [one for one in steps.rows if one.name == name and one.told_reference is told]
     return found
 
@@ -57,8 +57,7 @@ def test_figures_of_an_attributor_and_of_every_row_that_reads_nothing() -> None:
     assert [value(report, metric) for metric in ("agent", "step", "joint", "within_1")] == [0.5, 0.5, 0.5, 1]
     assert value(report, "step", name="always step 1") == 0.5
     assert value(report, "step", name="random, exact expectation") == 0.25
-    steps = report.groups[0].steps
-    assert steps is not None
+    steps = known(report.groups[0].steps)
     assert [one.is_baseline for one in steps.rows] == [False] + [True] * 9
     assert all(one.cost is None and one.calibration is None for one in steps.rows[1:])
 
@@ -100,8 +99,7 @@ def test_the_outcome_is_told_for_accuracy_and_withheld_for_detection() -> None:
     assert value(report, "step") == 1
     withheld = [trajectory for trajectory, _ in scripted.seen if trajectory.outcome is RunOutcome.UNKNOWN]
     assert [(one.run_id, one.outcome_reason) for one in withheld] == [("f", None), ("p", None)]
-    found = report.groups[0].detection
-    assert found is not None
+    found = known(report.groups[0].detection)
     assert [(one.outcome_told, one.attributed and one.attributed.value) for one in found.rows] == [
         (False, 0),
         (True, 1),
@@ -130,8 +128,7 @@ def test_several_groups_and_all_together() -> None:
 
 def test_the_comparison_is_with_the_best_row_that_reads_nothing() -> None:
     report = evaluate(data(), blames(0), QUICK)
-    steps = report.groups[0].steps
-    assert steps is not None
+    steps = known(report.groups[0].steps)
     (found,) = [one for one in steps.comparisons if one.metric == "step"]
     best = max(one.measures["step"].value for one in steps.rows if one.is_baseline)
     assert found.difference.value == pytest.approx(0 - best)
@@ -152,8 +149,7 @@ def test_length_buckets_calibration_and_cost() -> None:
     assert [(one.low, one.high, one.measures["step"].runs) for one in found.by_length] == [
         (1, 4, 1), (5, 10, 2), (11, 17, 2), (18, 30, 1), (51, 92, 1), (93, None, 1),
     ]  # fmt: skip
-    assert found.calibration is not None
-    assert found.calibration.ece == pytest.approx(0.15)
+    assert known(found.calibration).ece == pytest.approx(0.15)
     assert found.cost is not None
     assert (found.cost.input_tokens, found.cost.output_tokens) == (10, 2)
     assert 0 <= found.cost.seconds_median <= found.cost.seconds_p95 < 5
@@ -260,6 +256,4 @@ def test_intervals_come_from_the_draws_asked_for() -> None:
     without = row(evaluate(data(), blames(1), EvaluationOptions(draws=0))).measures["step"]
     assert (without.low, without.high) == (None, None)
     found = row(evaluate(data(), blames(1), EvaluationOptions(draws=200))).measures["step"]
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < found.value < found.high
+    assert known(found.low) < found.value < known(found.high)

@@ -9,6 +9,7 @@ from tracer_hooks.evaluation._methods import Answer
 from tracer_hooks.evaluation._scores import FaultGuess, FaultScores, fault_guess_of, score_faults, within_run_auc
 from tracer_hooks.schema import AgentFault, Attribution, Candidate, ErrorMode
 
+from .._known import known
 from ._runs import M11, M12, M13, M23, abstention, case, labeled, run
 
 
@@ -30,9 +31,7 @@ def micro(scores: FaultScores, level: str, naming: str) -> float:
 
 
 def macro(scores: FaultScores, level: str, naming: str) -> float:
-    assert scores.labels is not None
-    found = macro_f1(scores.labels[level, naming], Resampling(["q"], draws=0, seed=0), runs=1)
-    assert found is not None
+    found = known(macro_f1(known(scores.labels)[level, naming], Resampling(["q"], draws=0, seed=0), runs=1))
     return found.value
 
 

@@ -8,8 +8,11 @@ from typing import Any
 import tracer_hooks
 from tracer_hooks.frameworks import Intervention, ReplaceModelReply
 from tracer_hooks.frameworks import Interventions as Several
+from tracer_hooks.replay import ReplayOptions, StepReplay, Trial
 from tracer_hooks.schema import Usage
 from tracer_hooks.telemetry import ChatReply
+
+from .._known import known
 
 TASK = "2 3"
 """Two numbers: the team adds them, doubles the sum, and takes one away. The answer is 9."""
@@ -87,3 +90,17 @@ class Sums:
         self.asked.clear()
         self.notes.clear()
         return run
+
+    def replay(
+        self,
+        faults: Mapping[int, str] | None = None,
+        *,
+        check: Any = passes,
+        reference: str | None = None,
+        on_trial: Callable[[Trial], None] | None = None,
+        **options: Any,
+    ) -> StepReplay:
+        """What makes a recorded run with these faults again; ``options`` are those of the replay."""
+        run = self.record(faults, check=check)
+        recorded = Trial(trajectory=run.trajectory.model_copy(update={"reference": reference}), tape=run.tape)
+        return StepReplay(known(run.again)(), recorded, ReplayOptions(**options), on_trial=on_trial)

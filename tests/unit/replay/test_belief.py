@@ -41,16 +41,11 @@ def test_a_failure_from_a_step_says_to_look_before_it_and_a_pass_at_it_or_later(
     assert belief.holds(1) == pytest.approx(0.5)
 
 
-def test_a_run_from_scratch_says_nothing() -> None:
+def test_a_run_from_scratch_and_what_was_held_impossible_leave_the_belief_as_it_was() -> None:
     belief = StepBelief({0: 0.3, 1: 0.7})
     belief.learn(0, False)
-    assert (belief.probability(0), belief.probability(1)) == pytest.approx((0.3, 0.7))
-
-
-def test_what_was_held_impossible_leaves_the_belief_as_it_was() -> None:
-    belief = StepBelief({0: 1.0, 1: 1.0})
     belief.learn(1, True, if_held=0.0, if_lost=0.0)
-    assert belief.holds(1) == pytest.approx(0.5)
+    assert (belief.probability(0), belief.probability(1)) == pytest.approx((0.3, 0.7))
 
 
 def test_no_steps_no_belief() -> None:

@@ -9,23 +9,17 @@ from tracer_hooks.frameworks import ModelRequest, ToolRequest
 from tracer_hooks.repairs import Repair, RepairTarget
 from tracer_hooks.replay import (
     Correction,
-    ReplayOptions,
-    StepReplay,
     TapedRequest,
     TapedToolRequest,
-    Trial,
     with_guidance,
     with_message,
 )
 from tracer_hooks.telemetry import assistant_message, text_message
 
+from .._known import known
 from ._sums import Sums
 
-
-def replay_of(team: Sums, faults: dict[int, str]) -> StepReplay:
-    run = team.record(faults)
-    assert run.again is not None
-    return StepReplay(run.again(), Trial(trajectory=run.trajectory, tape=run.tape), ReplayOptions())
+FAULT = {1: "I get 11"}
 
 
 def test_of_takes_a_text_a_mapping_and_itself() -> None:
@@ -54,12 +48,23 @@ def test_of_takes_a_repair(target: RepairTarget, correction: Correction) -> None
     assert Correction.of(Repair(strategy="own")).is_resample
 
 
-def test_a_message_reaches_the_model_at_its_step_only_and_stays_out_of_the_record() -> None:
+@pytest.mark.parametrize(
+    ("correction", "place"),
+    [(Correction(message="Be careful."), 1), (Correction(guidance="Be careful."), 0), (Correction(), None)],
+    ids=["message", "guidance", "asked again"],
+)
+def test_words_reach_the_model_at_their_step_only_and_stay_out_of_the_record(
+    correction: Correction, place: int | None
+) -> None:
     team = Sums()
-    trial = replay_of(team, {1: "I get 11"}).corrected(1, Correction(message="Be careful."))
+    trial = team.replay(FAULT).corrected(1, correction)
     assert trial.passed
-    told = {name: messages[1]["content"] for name, messages in team.asked}
-    assert told == {"doubler": "I get 5\n\nBe careful.", "taker": "I get 10", "writer": "I get 9"}
+    told = {name: [message["content"] for message in messages] for name, messages in team.asked}
+    expected = {"doubler": "I get 5", "taker": "I get 10", "writer": "I get 9"}
+    shown = {name: [f"You are the {name}.", said] for name, said in expected.items()}
+    if place is not None:
+        shown["doubler"][place] += "\n\nBe careful."
+    assert told == shown
     assert "Be careful" not in trial.trajectory.model_dump_json()
     assert "Be careful" not in trial.tape.model_dump_json()
 
@@ -72,7 +77,7 @@ def test_anything_else_is_refused(wrong: object) -> None:
 
 def test_a_given_reply_stands_at_the_step_and_all_after_it_is_live() -> None:
     team = Sums()
-    trial = replay_of(team, {1: "I get 11"}).corrected(1, Correction(content="I get 21"))
+    trial = team.replay(FAULT).corrected(1, Correction(content="I get 21"))
     assert [step.content for step in trial.trajectory.steps] == [
         "I get 5",
         "I get 21",
@@ -82,28 +87,8 @@ def test_a_given_reply_stands_at_the_step_and_all_after_it_is_live() -> None:
     assert [name for name, _ in team.asked] == ["taker", "writer"]
 
 
-def test_guidance_reaches_the_model_at_its_step_only_and_stays_out_of_the_record() -> None:
-    team = Sums()
-    trial = replay_of(team, {1: "I get 11"}).corrected(1, Correction(guidance="Be careful."))
-    assert trial.passed
-    told = {name: messages[0]["content"] for name, messages in team.asked}
-    assert told == {
-        "doubler": "You are the doubler.\n\nBe careful.",
-        "taker": "You are the taker.",
-        "writer": "You are the writer.",
-    }
-    assert "Be careful" not in trial.trajectory.model_dump_json()
-    assert "Be careful" not in trial.tape.model_dump_json()
-
-
-def test_an_empty_correction_asks_the_very_same_again() -> None:
-    team = Sums()
-    assert replay_of(team, {1: "I get 11"}).corrected(1, Correction()).passed
-    assert [name for name, _ in team.asked] == ["doubler", "taker", "writer"]
-
-
 def test_an_unknown_step_is_refused_with_the_known_ones() -> None:
-    replay = replay_of(Sums(), {1: "I get 11"})
+    replay = Sums().replay(FAULT)
     expected = r"step 7 .* expected one of the steps \[0, 1, 2, 3\]\. Run: tracer-hooks runs show"
     with pytest.raises(ReplayError, match=expected):
         replay.corrected(7, Correction())
@@ -133,9 +118,7 @@ def test_guidance_without_a_system_message_ends_the_last_message() -> None:
 def test_a_message_is_added_for_whom_the_model_answers_else_to_the_instructions() -> None:
     system, user = text_message("system", "You add."), text_message("user", "2 3")
     both = with_message(ModelRequest(agent="a", messages=(system, user)), "Mind the sign.")
-    alone = with_message(ModelRequest(agent="a", messages=(system, assistant_message("5"))), "Mind the sign.")
-    assert both is not None
-    assert alone is not None
-    assert both.messages == (system, text_message("user", "2 3\n\nMind the sign."))
+    alone = known(with_message(ModelRequest(agent="a", messages=(system, assistant_message("5"))), "Mind the sign."))
+    assert known(both).messages == (system, text_message("user", "2 3\n\nMind the sign."))
     assert alone.messages[0] == text_message("system", "You add.\n\nMind the sign.")
     assert with_message(ModelRequest(agent="a", messages=(assistant_message("5"),)), "Mind the sign.") is None

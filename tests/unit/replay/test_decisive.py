@@ -11,17 +11,16 @@ import pytest
 from tracer_hooks.budget import CostCap
 from tracer_hooks.errors import ReplayError, TapeMismatchError
 from tracer_hooks.repairs import Failure, Repair, RepairTarget
-from tracer_hooks.replay import Counterfactual, DecisiveSearch, ReplayOptions, StepReplay, Trial, find_decisive_step
+from tracer_hooks.replay import Counterfactual, DecisiveSearch, StepReplay, find_decisive_step
+from tracer_hooks.rerun._targets import rerunner
 from tracer_hooks.schema import Attribution, Candidate
 
-from ._sums import Sums, right
+from .._known import known
+from ._sums import TASK, Sums, right
 
 
 def replay_of(team: Sums, faults: dict[int, str], **options: Any) -> StepReplay:
-    run = team.record(faults)
-    assert run.again is not None
-    options = {"placebo": False, **options}
-    return StepReplay(run.again(), Trial(trajectory=run.trajectory, tape=run.tape), ReplayOptions(**options))
+    return team.replay(faults, **{"placebo": False, **options})
 
 
 def find(team: Sums, faults: dict[int, str], attribution: Attribution | None = None, **options: Any) -> DecisiveSearch:
@@ -51,22 +50,19 @@ def test_the_planted_step_is_found_whoever_is_suspected(planted: int, suspected:
     assert found.reason.endswith(f"3 of 3 runs succeed with step {planted} corrected, 0 of 3 without")
 
 
-def test_a_right_suspicion_costs_one_test() -> None:
-    found = find(Sums(), {1: FAULTS[1]}, suspecting(1))
-    assert [test.step for test in found.tested] == [1]
-    assert found.runs == 6
-
-
-def test_without_a_suspicion_the_steps_are_halved() -> None:
-    found = find(Sums(), {2: FAULTS[2]})
-    assert [test.step for test in found.tested] == [1, 2]
+@pytest.mark.parametrize(("fault", "suspected", "tested"), [(1, suspecting(1), [1]), (2, None, [1, 2])])
+def test_a_right_suspicion_costs_one_test_and_without_one_the_steps_are_halved(
+    fault: int, suspected: Attribution | None, tested: list[int]
+) -> None:
+    found = find(Sums(), {fault: FAULTS[fault]}, suspected)
+    assert [test.step for test in found.tested] == tested
+    assert suspected is None or found.runs == 6
 
 
 def test_the_earliest_of_two_faults_that_must_both_be_absent_is_not_found_alone() -> None:
     """Two faults, each of which fails the run: after the first one everything is live, so it is the decisive one."""
     found = find(Sums(), {0: FAULTS[0], 2: FAULTS[2]})
-    assert found.decisive is not None
-    assert found.decisive.step == 0
+    assert known(found.decisive).step == 0
 
 
 def reply(name: str, failure: Failure, step: int, text: str) -> Repair:
@@ -89,8 +85,7 @@ def test_where_later_corrections_save_the_run_too_the_earliest_counts(planted: i
     heard: list[Counterfactual] = []
     replay = replay_of(Sums(), {planted: FAULTS[planted]})
     found = find_decisive_step(replay, proposer=Given(), attribution=suspecting(3), on_test=heard.append)
-    assert found.decisive is not None
-    assert found.decisive.step == planted
+    assert known(found.decisive).step == planted
     assert tuple(heard) == found.tested
     assert found.tested[0].is_significant == (found.tested[0].step >= planted)
 
@@ -109,12 +104,8 @@ def test_an_agent_that_is_wrong_every_time_is_no_decisive_step_for_another_try(a
 
 
 def test_a_failure_that_does_not_happen_again_is_not_blamed_on_a_step() -> None:
-    team = Sums()
     verdicts = iter([False])
-    run = team.record({}, check=lambda result: next(verdicts, True))
-    assert run.again is not None
-    replay = StepReplay(run.again(), Trial(trajectory=run.trajectory, tape=run.tape), ReplayOptions())
-    found = find_decisive_step(replay)
+    found = find_decisive_step(Sums().replay(check=lambda _: next(verdicts, True)))
     assert found.decisive is None
     assert "succeeds with every step as it was recorded" in found.reason
 
@@ -160,19 +151,10 @@ def test_when_no_step_can_be_tested_the_first_reason_is_raised() -> None:
 
 
 def test_a_team_that_does_not_repeat_itself() -> None:
-    team = Sums()
+    team, days = Sums(), itertools.count()
     replay = replay_of(team, {1: FAULTS[1]})
-    days = itertools.count()
     built = team.build_team
-
-    class Anew:
-        task = "2 3"
-
-        def run(self, intervention: Any = None, **kind: Any) -> Trial:
-            from tracer_hooks.rerun._targets import rerunner
-
-            told = {"adder": f"You are the adder. Today is {next(days)}."}
-            return rerunner(lambda prompts=None: built(told), "2 3", check=bool).run(intervention)
-
+    team.build_team = lambda prompts=None: built({"adder": f"You are the adder. Today is {next(days)}."})  # type: ignore[method-assign]
+    replay._runner = rerunner(team.build_team, TASK, check=bool)
     with pytest.raises(TapeMismatchError, match="step 0, agent 'adder': message 0"):
-        find_decisive_step(StepReplay(Anew(), replay.recorded, ReplayOptions()))
+        find_decisive_step(replay)

@@ -22,6 +22,8 @@ from tracer_hooks.replay import (
 )
 from tracer_hooks.schema import AgentSpec, Attribution, ErrorMode, Evidence, RunOutcome, Step, ToolCall, Trajectory
 
+from .._known import known
+
 ANSWER = "82.50 EUR"
 RUN = Trajectory(
     run_id="r",
@@ -58,8 +60,7 @@ def failure(attribution: Attribution | None = None, *, reference: str | None = N
 
 
 def proposed(proposer: Proposer, given: Failure, step: int = 1) -> Repair:
-    repair = proposer.propose(given, step)
-    assert repair is not None
+    repair = known(proposer.propose(given, step))
     assert repair.strategy == proposer.name
     return repair
 

@@ -34,22 +34,19 @@ def conduct(work: Work, tape: Tape | None = None, capture: CaptureConfig | None 
     return value, observer
 
 
-def again(build: Callable[[], tuple[Work, list[Any]]]) -> tuple[Any, Any, Tape]:
+def again(build: Callable[[list[Any]], Work]) -> tuple[Any, Any, Tape]:
     """What a run gave, what its replay gives, and the tape; nothing may be called in the replay."""
-    work, _ = build()
-    first, observer = conduct(work)
+    first, observer = conduct(build([]))
     tape = Tape.model_validate_json(tape_of(observer.runs[0]).model_dump_json())
-    work, called = build()
-    second, _ = conduct(work, tape)
+    called: list[Any] = []
+    second, _ = conduct(build(called), tape)
     assert called == []
     return first, second, tape
 
 
 # --- what is on the tape --------------------------------------------------------------------------------------------
 def test_each_message_is_kept_once() -> None:
-    def build() -> tuple[Work, list[Any]]:
-        called: list[Any] = []
-
+    def build(called: list[Any]) -> Work:
         @tracer_hooks.model
         def ask(messages: list[dict[str, str]]) -> str:
             called.append(messages)
@@ -60,7 +57,7 @@ def test_each_message_is_kept_once() -> None:
             messages.append({"role": "user", "content": ask(messages)})
             return ask(messages)
 
-        return work, called
+        return work
 
     first, second, tape = again(build)
     assert (first, second) == ("reply 3", "reply 3")
@@ -78,9 +75,7 @@ def test_a_run_without_content_has_no_tape(record: ContentCapture) -> None:
 # --- models ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 def test_a_streamed_reply_is_streamed_again_in_its_pieces(asynchronous: bool) -> None:
-    def build() -> tuple[Work, list[Any]]:
-        called: list[Any] = []
-
+    def build(called: list[Any]) -> Work:
         @tracer_hooks.model
         def ask(prompt: str) -> Iterator[str]:
             called.append(prompt)
@@ -95,7 +90,7 @@ def test_a_streamed_reply_is_streamed_again_in_its_pieces(asynchronous: bool) ->
         async def awork(task: str) -> str:
             return "|".join([piece async for piece in aask(task)])
 
-        return awork if asynchronous else lambda task: "|".join(ask(task)), called
+        return awork if asynchronous else lambda task: "|".join(ask(task))
 
     first, second, tape = again(build)
     assert (first, second) == ("It |is| 42", "It |is| 42")
@@ -126,9 +121,7 @@ def test_what_a_live_stream_gives_is_untouched_by_a_recording_intervention() -> 
 
 
 def test_a_model_that_failed_fails_again() -> None:
-    def build() -> tuple[Work, list[Any]]:
-        called: list[Any] = []
-
+    def build(called: list[Any]) -> Work:
         @tracer_hooks.model
         def ask(prompt: str) -> str:
             called.append(prompt)
@@ -140,7 +133,7 @@ def test_a_model_that_failed_fails_again() -> None:
             except TimeoutError as error:
                 return f"given up: {error!r}"
 
-        return work, called
+        return work
 
     first, second, tape = again(build)
     assert first == second == "given up: TimeoutError('no answer')"
@@ -159,15 +152,13 @@ def give_mapping(content: str) -> Mapping[str, Any]:
 
 
 def test_a_mapping_comes_with_what_was_said_beside_it() -> None:
-    def build() -> tuple[Work, list[Any]]:
-        called: list[Any] = []
-
+    def build(called: list[Any]) -> Work:
         @tracer_hooks.model
         def ask(prompt: str) -> Mapping[str, Any]:
             called.append(prompt)
             return give_mapping("42")
 
-        return lambda task: dict(ask(task)), called
+        return lambda task: dict(ask(task))
 
     first, second, _ = again(build)
     assert first == second == give_mapping("42")
@@ -186,31 +177,27 @@ def test_a_client_s_completion_is_made_again_as_its_class() -> None:
     }
     real = chat.ChatCompletion.model_validate(data)
 
-    def build() -> tuple[Work, list[Any]]:
-        called: list[Any] = []
-
+    def build(called: list[Any]) -> Work:
         def ask(prompt: str) -> Any:
             called.append(prompt)
             return real
 
         ask.__annotations__["return"] = chat.ChatCompletion
         asked = tracer_hooks.model(ask)
-        return lambda task: asked(task).choices[0].message.tool_calls[0].function.name, called
+        return lambda task: asked(task).choices[0].message.tool_calls[0].function.name
 
     first, second, _ = again(build)
     assert first == second == "look"
 
 
 def test_without_annotation_a_reply_with_tools_is_a_mapping() -> None:
-    def build() -> tuple[Work, list[Any]]:
-        called: list[Any] = []
-
+    def build(called: list[Any]) -> Work:
         def unannotated(prompt):
             called.append(prompt)
             return {"content": "", "tool_calls": [{"id": "c1", "function": {"name": "look", "arguments": "{}"}}]}
 
         ask: Callable[[str], Any] = tracer_hooks.model(unannotated)
-        return lambda task: ask(task)["tool_calls"][0]["function"]["name"], called
+        return lambda task: ask(task)["tool_calls"][0]["function"]["name"]
 
     first, second, _ = again(build)
     assert first == second == "look"
@@ -220,9 +207,7 @@ def test_without_annotation_a_reply_with_tools_is_a_mapping() -> None:
 @pytest.mark.parametrize("value", [None, "", "text", 7, 0, False, [1, "x"], {"a": None}], ids=repr)
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 def test_a_tool_gives_what_it_gave(value: Any, asynchronous: bool) -> None:
-    def build() -> tuple[Work, list[Any]]:
-        called: list[Any] = []
-
+    def build(called: list[Any]) -> Work:
         @tracer_hooks.tool
         def look(at: int) -> Any:
             called.append(at)
@@ -236,7 +221,7 @@ def test_a_tool_gives_what_it_gave(value: Any, asynchronous: bool) -> None:
         async def awork(task: str) -> Any:
             return [await alook(1)]
 
-        return awork if asynchronous else lambda task: [look(1)], called
+        return awork if asynchronous else lambda task: [look(1)]
 
     first, second, _ = again(build)
     assert first == second == [value]
@@ -244,15 +229,13 @@ def test_a_tool_gives_what_it_gave(value: Any, asynchronous: bool) -> None:
 
 
 def test_a_tool_that_failed_fails_again() -> None:
-    def build() -> tuple[Work, list[Any]]:
-        called: list[Any] = []
-
+    def build(called: list[Any]) -> Work:
         @tracer_hooks.tool
         def look(at: int) -> str:
             called.append(at)
             raise LookupError("nothing there")
 
-        return lambda task: look(1), called
+        return lambda task: look(1)
 
     first, second, tape = again(build)
     assert first == second == ("LookupError", "nothing there")

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from tracer_hooks.replay import retimed
 from tracer_hooks.schema import Step, Trajectory
 
+from .._known import known
+
+Times = list[tuple[float, float]]
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
@@ -24,37 +29,28 @@ def run(*times: tuple[float, float]) -> Trajectory:
     return Trajectory(run_id="run", steps=steps)
 
 
-def seconds(trajectory: Trajectory) -> list[tuple[float, float]]:
-    found = []
-    for step in trajectory.steps:
-        assert step.started_at is not None
-        assert step.ended_at is not None
-        found.append(((step.started_at - NOON).total_seconds(), (step.ended_at - NOON).total_seconds()))
-    return found
+def seconds(trajectory: Trajectory) -> Times:
+    moments = [(known(step.started_at), known(step.ended_at)) for step in trajectory.steps]
+    return [((began - NOON).total_seconds(), (ended - NOON).total_seconds()) for began, ended in moments]
 
 
-def test_replayed_steps_take_as_long_as_they_took() -> None:
-    recorded = run((0, 4), (5, 7), (8, 9))
-    replayed = run((100, 100), (100, 100), (100, 103))
-    assert seconds(retimed(replayed, recorded, until=2)) == [(100, 104), (105, 107), (107, 110)]
-
-
-def test_live_steps_keep_their_own_times() -> None:
-    recorded = run((0, 4), (5, 7))
-    live = run((100, 101), (102, 105))
-    assert seconds(retimed(live, recorded, until=0)) == [(100, 101), (102, 105)]
-
-
-def test_branches_that_overlap_still_do() -> None:
-    recorded = run((0, 4), (1, 5))
-    replayed = run((100, 100), (100, 100))
-    assert seconds(retimed(replayed, recorded, until=2)) == [(100, 104), (101, 105)]
-
-
-def test_a_run_that_became_longer_keeps_its_last_steps() -> None:
-    recorded = run((0, 2))
-    longer = run((10, 10), (10, 11), (12, 13))
-    assert seconds(retimed(longer, recorded, until=5)) == [(10, 12), (12, 13), (14, 15)]
+@pytest.mark.parametrize(
+    ("recorded", "replayed", "until", "expected"),
+    [
+        (
+            [(0, 4), (5, 7), (8, 9)],
+            [(100, 100), (100, 100), (100, 103)],
+            2,
+            [(100, 104), (105, 107), (107, 110)],
+        ),
+        ([(0, 4), (5, 7)], [(100, 101), (102, 105)], 0, [(100, 101), (102, 105)]),
+        ([(0, 4), (1, 5)], [(100, 100), (100, 100)], 2, [(100, 104), (101, 105)]),
+        ([(0, 2)], [(10, 10), (10, 11), (12, 13)], 5, [(10, 12), (12, 13), (14, 15)]),
+    ],
+    ids=["replayed steps take as long as they took", "live ones keep their own", "branches overlap", "a longer run"],
+)
+def test_times_of_a_replay(recorded: Times, replayed: Times, until: int, expected: Times) -> None:
+    assert seconds(retimed(run(*replayed), run(*recorded), until=until)) == expected
 
 
 def test_steps_without_times_are_left_as_they_are() -> None:

@@ -14,16 +14,15 @@ from tracer_hooks.repairs import Failure, Repair, RepairTarget
 from tracer_hooks.replay import (
     FeedbackProposer,
     GuidanceProposer,
-    ReplayOptions,
     ResampleProposer,
     StepReplay,
-    Trial,
     corrections_by,
     examine_step,
     find_decisive_step,
 )
 from tracer_hooks.schema import Usage
 
+from .._known import known
 from ._sums import Sums, right
 
 
@@ -37,10 +36,7 @@ def heeding(agent: str, word: str) -> Callable[[str, str], str]:
 
 
 def replay_of(team: Sums, faults: dict[int, str] | None = None, **options: Any) -> StepReplay:
-    run = team.record(faults or {}, check=judged)
-    assert run.again is not None
-    trajectory = run.trajectory.model_copy(update={"reference": "The answer is 9 ."})
-    return StepReplay(run.again(), Trial(trajectory=trajectory, tape=run.tape), ReplayOptions(**options))
+    return team.replay(faults, check=judged, reference="The answer is 9 .", **options)
 
 
 class Model:
@@ -91,28 +87,23 @@ def test_where_asking_again_shows_the_step_nobody_else_is_asked() -> None:
     found = find_decisive_step(
         replay_of(Sums(), {1: "I get 11"}), proposer=(ResampleProposer(), GuidanceProposer(model))
     )
-    assert found.decisive is not None
-    assert found.decisive.step == 1
+    assert known(found.decisive).step == 1
     assert model.asked == 0
 
 
 def test_several_ways_share_the_false_alarms_of_a_step() -> None:
     found = find_decisive_step(replay_of(Sums(), {1: "I get 11"}), proposer=[ResampleProposer(), FeedbackProposer()])
-    assert found.evidence is not None
-    assert found.evidence.e_value >= 2 / 0.05
+    assert known(found.evidence).e_value >= 2 / 0.05
     alone = find_decisive_step(replay_of(Sums(), {1: "I get 11"}))
-    assert alone.evidence is not None
-    assert 1 / 0.05 <= alone.evidence.e_value < 2 / 0.05
+    assert 1 / 0.05 <= known(alone.evidence).e_value < 2 / 0.05
 
 
 def test_what_is_paid_for_guidance_is_counted_and_capped() -> None:
     team, model = Sums(heeding("doubler", "Mind")), Model("Mind the factor. Keep calm.")
     replay = replay_of(team)
     found = find_decisive_step(replay, proposer=GuidanceProposer(model))
-    assert found.decisive is not None
-    assert found.decisive.step == 1
-    assert found.evidence is not None
-    assert found.evidence.correction.message == "Mind the factor. Keep calm."
+    assert known(found.decisive).step == 1
+    assert known(found.evidence).correction.message == "Mind the factor. Keep calm."
     live = found.usage.input_tokens - 100 * model.asked
     assert live > 0
     assert live % 10 == 0
@@ -129,8 +120,7 @@ def test_a_text_that_tells_the_answer_is_not_run(target: RepairTarget) -> None:
         find_decisive_step(replay_of(team), proposer=Telling(target))
     assert team.asked == []
     found = find_decisive_step(replay_of(team), proposer=[Telling(target), FeedbackProposer()])
-    assert found.decisive is not None
-    assert found.decisive.step == 2
+    assert known(found.decisive).step == 2
     assert sorted(item.step for item in found.untested) == [0, 1, 2, 3]
     assert all("gives the expected answer away" in item.reason for item in found.untested)
     assert "could not be tested" not in found.reason, "feedback has tested these steps"
@@ -149,8 +139,7 @@ def test_an_answer_that_the_caller_shows_may_be_told() -> None:
 
     team = Sums(heeding("writer", "never"))
     found = find_decisive_step(replay_of(team), proposer=Knowing(), reference="The answer is 9 .")
-    assert found.decisive is not None
-    assert found.decisive.step == 3
+    assert known(found.decisive).step == 3
 
 
 class Odd:

@@ -23,12 +23,8 @@ def test_the_interval_of_a_difference_is_newcombes() -> None:
     assert difference_interval((56, 70), (48, 80)) == pytest.approx((0.0524, 0.3339), abs=1e-4)
     assert difference_interval((9, 10), (3, 10)) == pytest.approx((0.1705, 0.8090), abs=1e-4)
     assert difference_interval((10, 10), (0, 10)) == pytest.approx((0.6075, 1.0), abs=1e-4)
-
-
-def test_the_interval_without_trials_says_nothing() -> None:
-    low, high = difference_interval((0, 0), (0, 0))
-    assert low < -0.6
-    assert high > 0.6
+    low, high = difference_interval((0, 0), (0, 0))  # without trials it says nothing
+    assert (low < -0.6, high > 0.6) == (True, True)
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.1, 0.5, 0.9, 1.0])

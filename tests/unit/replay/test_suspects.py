@@ -10,10 +10,10 @@ import pytest
 
 from tracer_hooks.budget import CostCap
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.replay import Counterfactual, DecisiveSearch, ReplayOptions, Trial, find_decisive_step
-from tracer_hooks.replay import StepReplay as Replay
+from tracer_hooks.replay import Counterfactual, DecisiveSearch, ReplayOptions, find_decisive_step
 from tracer_hooks.schema import Attribution, Candidate
 
+from .._known import known
 from ._sums import Sums, right
 
 
@@ -30,10 +30,7 @@ def slipping(agent: str, *pattern: bool) -> Callable[[str, str], str]:
 def find(
     reply: Callable[[str, str], str], attribution: Attribution | None = None, heard: Any = None, **options: Any
 ) -> DecisiveSearch:
-    run = Sums(reply).record({1: "I get 77"})
-    assert run.again is not None
-    trial = Trial(trajectory=run.trajectory, tape=run.tape)
-    replay = Replay(run.again(), trial, ReplayOptions(placebo=False, **options))
+    replay = Sums(reply).replay({1: "I get 77"}, placebo=False, **options)
     return find_decisive_step(replay, attribution=attribution, on_test=heard)
 
 
@@ -79,8 +76,7 @@ def test_a_wrong_suspicion_does_not_outweigh_the_runs() -> None:
     wrong = Candidate(agent="writer", step=3, score=0.6)
     suspected = Attribution(run_id="r", agent="writer", step=3, confidence=0.6, candidates=(wrong,))
     found = find(doubler(), suspected, trials=4, suspect_trials=20)
-    assert found.decisive is not None
-    assert found.decisive.step == 1
+    assert known(found.decisive).step == 1
 
 
 def test_the_cap_ends_the_runs_for_the_suspect() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tracer_hooks.errors import ConfigError, ReplayError
-from tracer_hooks.replay import ReplayOptions, StepReplay, ToolRules, ToolUse, Trial
+from tracer_hooks.replay import Correction, ToolRules, ToolUse
 
 from ._sums import Sums
 
@@ -37,32 +37,23 @@ def test_an_unknown_word_is_refused_with_the_known_ones(rules: str | dict[str, s
 
 def replayed(team: Sums, rule: str | None, correction_at: int = 1) -> list[int]:
     """The notes that the tool takes while step 1 is corrected, so that a new number reaches it."""
-    from tracer_hooks.replay import Correction
-
-    run = team.record({1: "I get 11"})
-    assert run.again is not None
-    trial = Trial(trajectory=run.trajectory, tape=run.tape)
-    StepReplay(run.again(), trial, ReplayOptions(tools=ToolRules.of(rule))).corrected(
-        correction_at, Correction(content="I get 10")
-    )
+    replay = team.replay({1: "I get 11"}, tools=ToolRules.of(rule))
+    replay.corrected(correction_at, Correction(content="I get 10"))
     return team.notes
 
 
-def test_a_live_tool_runs_after_the_step_and_never_before_it() -> None:
-    assert replayed(Sums(noted=True), "live") == [9]
-    assert replayed(Sums(noted=True), "live", correction_at=3) == []
-
-
-def test_a_blocked_tool_never_runs() -> None:
-    assert replayed(Sums(noted=True), "blocked") == []
-
-
-def test_a_replayable_tool_runs_only_for_what_is_not_on_the_tape() -> None:
-    assert replayed(Sums(noted=True), "replayable") == [9]
-
-
-def test_a_rebuilt_tool_runs_for_its_effect_before_the_step_as_well() -> None:
-    assert replayed(Sums(noted=True), "rebuilt", correction_at=3) == [10]
+@pytest.mark.parametrize(
+    ("rule", "at", "notes"),
+    [
+        ("live", 1, [9]),
+        ("live", 3, []),  # never before the step
+        ("blocked", 1, []),
+        ("replayable", 1, [9]),  # only for what is not on the tape
+        ("rebuilt", 3, [10]),  # for its effect before the step as well
+    ],
+)
+def test_when_a_tool_runs(rule: str, at: int, notes: list[int]) -> None:
+    assert replayed(Sums(noted=True), rule, correction_at=at) == notes
 
 
 def test_an_undeclared_tool_stops_the_replay_before_it_runs() -> None:

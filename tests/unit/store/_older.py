@@ -11,8 +11,25 @@ from tracer_hooks.store import RunStore
 from tracer_hooks.store._tables import ADDED_IN
 
 from ._runs import make_run
-from .test_tapes import version_1
 
+VERSION_1 = """
+CREATE TABLE schema_version (version INTEGER NOT NULL);
+INSERT INTO schema_version VALUES (1);
+CREATE TABLE runs (
+    run_id TEXT NOT NULL PRIMARY KEY, session_id TEXT NOT NULL, attempt BIGINT NOT NULL, kind TEXT NOT NULL,
+    team TEXT NOT NULL, framework TEXT NOT NULL, task TEXT NOT NULL, outcome TEXT NOT NULL, outcome_reason TEXT,
+    started_us BIGINT NOT NULL, ended_us BIGINT, steps BIGINT NOT NULL, input_tokens BIGINT NOT NULL,
+    output_tokens BIGINT NOT NULL, agent TEXT, step BIGINT, error_mode TEXT, confidence FLOAT,
+    abstained BOOLEAN NOT NULL, trajectory BLOB NOT NULL, attribution BLOB, rewrite BLOB
+);
+CREATE INDEX ix_runs_session_id ON runs (session_id);
+INSERT INTO runs VALUES (
+    'old-1', 's', 1, 'live', 'maths', 'plain', 'what?', 'failed', 'check: no', 1000000, 2000000, 1, 7, 3,
+    NULL, NULL, NULL, NULL, 0,
+    CAST('{"run_id": "old-1", "team": "maths", "steps": [' ||
+         '{"index": 0, "agent": "solver", "content": "six"}]}' AS BLOB), NULL, NULL
+);
+"""
 PROMPT_TABLES = ("prompt_versions", "prompt_teams", "prompt_outcomes", "prompt_tallies", "prompt_events")
 LESSON_TABLES = ("lessons", "lesson_failures", "lesson_outcomes")
 _TO_VERSION_5 = (
@@ -42,7 +59,9 @@ def older(folder: Path, version: int) -> Path:
     """A file of an older version with one run."""
     path = folder / f"version{version}.sqlite"
     if version == 1:
-        return version_1(path)
+        with closing(sqlite3.connect(path)) as connection:
+            connection.executescript(VERSION_1)
+        return path
     with RunStore(path) as store:
         store.save(make_run("old-1"))
     with closing(sqlite3.connect(path)) as connection, connection:

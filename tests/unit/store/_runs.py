@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tracer_hooks.schema import Attribution, Candidate, ErrorMode, RunOutcome, Step, Trajectory, Usage
-from tracer_hooks.store import RunStore, StoredRun
+from tracer_hooks.store import PromptStore, RunStore, StoredRun
 
 NOON = datetime(2026, 3, 4, 12, 0, 0, 123457, tzinfo=UTC)
 
@@ -38,6 +40,12 @@ def make_attribution(run_id: str = "run-1") -> Attribution:
         confidence=0.625,
         candidates=(Candidate(agent="solver", step=0, score=0.625),),
     )
+
+
+def alter(store: RunStore | PromptStore, statement: str, *values: object) -> None:
+    """Change the file behind the store's back."""
+    with closing(sqlite3.connect(store.path)) as connection, connection:
+        connection.execute(statement, values)
 
 
 if __name__ == "__main__":  # one of several processes that fill the same store

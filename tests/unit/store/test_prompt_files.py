@@ -1,10 +1,9 @@
-"""Prompts in files of older versions, in files that may not be changed, and with several users at once."""
+"""Prompts in files that may not be changed, and with several users at once."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
-import sqlite3
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,52 +12,9 @@ from pathlib import Path
 import pytest
 
 from tracer_hooks.errors import StoreError
-from tracer_hooks.store import PromptState, PromptStore, PromptVersion, RunStore
+from tracer_hooks.store import PromptState, PromptStore, PromptVersion
 
-from ._older import PROMPT_TABLES, older
 from ._prompts import TEAM, accepted, outcome, prompt_store, proposed
-
-
-def shape(path: Path) -> dict[str, object]:
-    """Columns and indexes of the tables of prompts."""
-    with sqlite3.connect(path) as connection:
-        return {
-            table: (
-                [row[1:] for row in connection.execute(f"PRAGMA table_info({table})")],
-                sorted(
-                    (row[2:4], [each[2] for each in connection.execute(f"PRAGMA index_info({row[1]})")])
-                    for row in connection.execute(f"PRAGMA index_list({table})")
-                ),
-            )
-            for table in PROMPT_TABLES
-        }
-
-
-@pytest.mark.parametrize("version", [1, 2, 3])
-def test_a_file_of_an_older_version_is_migrated_to_the_tables_of_a_new_one(tmp_path: Path, version: int) -> None:
-    path = older(tmp_path, version)
-    new = accepted(prompt_store(tmp_path))
-    for _ in range(2):
-        store = PromptStore(path)
-        assert store.current(TEAM) == (store.versions() or (None,))[0]
-        store.close()
-    assert shape(path) == shape(prompt_store(tmp_path).path)
-    made = accepted(PromptStore(path))
-    assert (made.number, made.texts) == (new.number, new.texts)
-    assert RunStore(path).get("old-1").trajectory.steps[0].content == "six"
-
-
-@pytest.mark.parametrize("version", [1, 2, 3])
-def test_a_file_of_an_older_version_that_may_not_be_changed_has_no_prompts(tmp_path: Path, version: int) -> None:
-    path = older(tmp_path, version)
-    before = path.read_bytes()
-    store = PromptStore(path, read_only=True)
-    assert (store.current(TEAM), store.versions(), store.events(TEAM), store.teams()) == (None, (), (), ())
-    assert store.outcomes(TEAM, 1) == ()
-    with pytest.raises(StoreError, match="no prompts are stored"):
-        store.get(TEAM, 1)
-    assert path.read_bytes() == before
-
 
 CHANGES: list[Callable[[PromptStore], object]] = [
     lambda store: proposed(store, "new"),
@@ -82,13 +38,6 @@ def test_a_read_only_store_reads_and_refuses_every_change(
         change(store)
     assert store.versions() == versions
     assert store.current(TEAM) == versions[0]
-
-
-def test_looking_for_prompts_where_there_is_no_file_makes_none(tmp_path: Path) -> None:
-    store = PromptStore(tmp_path / ".tracer_hooks" / "runs.sqlite", read_only=True)
-    with pytest.raises(StoreError, match="there is no run store"):
-        store.current(TEAM)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_threads_that_propose_and_count_at_once(tmp_path: Path) -> None:

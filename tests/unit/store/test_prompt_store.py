@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +20,7 @@ from tracer_hooks.store import (
 )
 
 from ._prompts import OWN, TEAM, accepted, outcome, prompt_store, proposed
+from ._runs import alter
 
 
 @pytest.fixture
@@ -53,8 +53,9 @@ def test_from_proposed_to_accepted(store: PromptStore) -> None:
     proposed(store)
     on_trial = store.start_trial(TEAM, 1)
     assert (on_trial.state, current(store)) == (PromptState.ON_TRIAL, None)
-    version = store.accept(TEAM, 1, reason="18 of 20", evidence={"pairs": 20})
-    assert (version.state, version.reason, version.evidence) == (PromptState.ACCEPTED, "18 of 20", {"pairs": 20})
+    evidence = {"pairs": 20, "e": 40.5}
+    version = store.accept(TEAM, 1, reason="18 of 20", evidence=evidence)
+    assert (version.state, version.reason, version.evidence) == (PromptState.ACCEPTED, "18 of 20", evidence)
     assert version.accepted_at == version.changed_at >= on_trial.changed_at
     assert PromptStore(store.path).current(TEAM) == version
     assert [(event.number, event.what, event.reason) for event in store.events(TEAM)] == [
@@ -62,6 +63,8 @@ def test_from_proposed_to_accepted(store: PromptStore) -> None:
         (1, "put on trial", ""),
         (1, "accepted", "18 of 20"),
     ]
+    version = store.roll_back(TEAM, 1, reason="got worse", evidence={"watch": {"runs": 17}, "e": 2})
+    assert version.evidence == {"pairs": 20, "e": 2, "watch": {"runs": 17}}, "it is added to what is there"
 
 
 def test_teams_have_versions_of_their_own(store: PromptStore) -> None:
@@ -183,14 +186,6 @@ def test_a_parent_that_was_rolled_back_does_not_come_back(store: PromptStore) ->
     assert accepted(store, "d").parent is None
 
 
-def test_evidence_is_added_to_what_is_there(store: PromptStore) -> None:
-    proposed(store)
-    store.start_trial(TEAM, 1)
-    store.accept(TEAM, 1, evidence={"pairs": 20, "e": 40.5})
-    version = store.roll_back(TEAM, 1, reason="got worse", evidence={"watch": {"runs": 17}, "e": 2})
-    assert version.evidence == {"pairs": 20, "e": 2, "watch": {"runs": 17}}
-
-
 def test_a_version_is_accepted_only_over_what_it_was_compared_with(store: PromptStore) -> None:
     slow = proposed(store, "slow")
     store.start_trial(TEAM, slow.number)
@@ -216,7 +211,11 @@ def test_a_pinned_version_is_used_whatever_comes(store: PromptStore) -> None:
     assert store.unpin(TEAM, 1).is_pinned is False
     store.accept(TEAM, waiting.number)
     assert current(store) == 2
-    assert [event.what for event in store.events(TEAM)][-3:] == ["pinned", "unpinned", "accepted"]
+    store.pin(TEAM, 2)
+    version = store.roll_back(TEAM, 2, reason="by hand", force=True)
+    assert (version.state, version.is_pinned, current(store)) == (PromptState.ROLLED_BACK, False, 1)
+    events = [event.what for event in store.events(TEAM)]
+    assert events[-6:] == ["pinned", "unpinned", "accepted", "pinned", "unpinned", "rolled back"]
 
 
 def test_an_older_version_may_be_pinned_and_let_go(store: PromptStore) -> None:
@@ -236,15 +235,6 @@ def test_an_older_version_may_be_pinned_and_let_go(store: PromptStore) -> None:
     assert current(store) == 2, "the parent of version 3"
     with pytest.raises(StoreError, match="is not pinned, and no other is"):
         store.unpin(TEAM, 1)
-
-
-def test_a_pinned_version_is_rolled_back_by_force(store: PromptStore) -> None:
-    for text in "ab":
-        accepted(store, text)
-    store.pin(TEAM, 2)
-    version = store.roll_back(TEAM, 2, reason="by hand", force=True)
-    assert (version.state, version.is_pinned, current(store)) == (PromptState.ROLLED_BACK, False, 1)
-    assert [event.what for event in store.events(TEAM)][-2:] == ["unpinned", "rolled back"]
 
 
 def test_runs_are_counted_once_for_each_version(store: PromptStore) -> None:
@@ -281,8 +271,7 @@ def test_outcomes_and_their_sums(store: PromptStore) -> None:
 def test_damaged_texts_are_named_and_can_be_taken_back(store: PromptStore) -> None:
     accepted(store, "a")
     accepted(store, "b")
-    with sqlite3.connect(store.path) as connection:
-        connection.execute("update prompt_versions set content = ? where number = 2", (b"zgarbage",))
+    alter(store, "update prompt_versions set content = ? where number = 2", b"zgarbage")
     said = rf"version 2 of the prompts of .* is damaged.*tracer-hooks prompts rollback 2 --team {TEAM}"
     with pytest.raises(StoreError, match=said):
         store.current(TEAM)
@@ -307,8 +296,6 @@ def test_a_diff_names_both_sides_and_is_empty_for_the_same_text() -> None:
 @pytest.mark.parametrize(("column", "value"), [("evidence", b"zgarbage"), ("created_us", 10**18), ("state", "odd")])
 def test_a_version_with_a_damaged_column_is_named(store: PromptStore, column: str, value: object) -> None:
     accepted(store, "a")
-    with sqlite3.connect(store.path) as connection:
-        connection.execute(f"update prompt_versions set {column} = ?", (value,))
-    connection.close()
+    alter(store, f"update prompt_versions set {column} = ?", value)
     with pytest.raises(StoreError, match=r"version 1 of the prompts of .* is damaged"):
         store.get(TEAM, 1)

@@ -1,12 +1,9 @@
-"""Counts of repairs in the store, and files of versions that had none."""
+"""Counts of repairs in the store."""
 
 from __future__ import annotations
 
-import sqlite3
 import subprocess
 import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,10 +11,6 @@ from sqlalchemy.exc import IntegrityError
 
 from tracer_hooks.errors import StoreError
 from tracer_hooks.store import RunStore
-
-from ._older import older
-from ._runs import make_run
-from .test_tapes import version_1
 
 ROW = ("feedback_in_task", 0, 4, "FM-3.2", 3, 1)
 WRITER = """
@@ -52,59 +45,9 @@ def test_processes_that_add_at_once_lose_nothing(tmp_path: Path) -> None:
     assert found == (("from_scratch", 0, 4, "", 160, 80), ("resample", 1, 3, "", 80, 80))
 
 
-def test_threads_that_add_at_once_lose_nothing(tmp_path: Path) -> None:
-    store = RunStore(tmp_path / "runs.sqlite", busy_timeout_s=60)
-    together = threading.Barrier(4)
-
-    def work(_: int) -> None:
-        together.wait()
-        for _ in range(10):
-            store.add_repair_counts("team", [ROW])
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(work, range(4)))
-    assert store.repair_counts("team") == ((*ROW[:4], 120, 40),)
-
-
 def test_of_rows_that_cannot_all_be_added_none_is(tmp_path: Path) -> None:
     store = RunStore(tmp_path / "runs.sqlite")
     with pytest.raises(StoreError, match="cannot save which repairs helped") as caught:
         store.add_repair_counts("team", [ROW, (None, 0, 4, "", 1, 0)])  # type: ignore[list-item]
     assert isinstance(caught.value.__cause__, IntegrityError)
     assert store.repair_counts("team") == ()
-
-
-def test_a_file_of_version_1_is_migrated_and_keeps_its_runs(tmp_path: Path) -> None:
-    path = version_1(tmp_path / "runs.sqlite")
-    for times in (1, 2):
-        store = RunStore(path)
-        store.add_repair_counts("team", [ROW])
-        assert store.repair_counts("team") == ((*ROW[:4], 3 * times, times),)
-        assert store.get("old-1").trajectory.steps[0].content == "six"
-
-
-def test_a_file_of_version_2_is_migrated_to_the_tables_of_a_new_one(tmp_path: Path) -> None:
-    store = RunStore(tmp_path / "new.sqlite")
-    store.save(make_run())
-    store.close()
-    old = older(tmp_path, 2)
-    migrated = RunStore(old)
-    migrated.add_repair_counts("team", [ROW])
-    assert migrated.repair_counts("team") == (ROW,)
-    assert migrated.get("old-1") == make_run("old-1")
-    assert _columns(old) == _columns(store.path)
-
-
-def test_a_file_of_version_1_that_may_not_be_changed_has_no_counts(tmp_path: Path) -> None:
-    path = version_1(tmp_path / "runs.sqlite")
-    store = RunStore(path, read_only=True)
-    assert store.repair_counts("team") == ()
-    with pytest.raises(StoreError, match="opened read-only"):
-        store.add_repair_counts("team", [ROW])
-    assert _columns(path) == []
-
-
-def _columns(path: Path) -> list[tuple[str, str, int, int]]:
-    with sqlite3.connect(path) as connection:
-        rows = connection.execute("PRAGMA table_info(repair_counts)").fetchall()
-    return [(name, kind, needed, key) for _, name, kind, needed, _, key in rows]

@@ -6,14 +6,13 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 from tracer_hooks.cli.app import app
 from tracer_hooks.config import Retention
 from tracer_hooks.store import PromptStore, RunStore
 
-from ._older import LESSON_TABLES, lessons_in, older, with_lessons
+from ._older import LESSON_TABLES, lessons_in, with_lessons
 from ._prompts import accepted
 from ._runs import make_attribution, make_run
 
@@ -22,11 +21,6 @@ def version_of(path: Path) -> int:
     with closing(sqlite3.connect(path)) as connection:
         (version,) = connection.execute("select version from schema_version").fetchone()
     return int(version)
-
-
-def tables_of(path: Path) -> set[str]:
-    with closing(sqlite3.connect(path)) as connection:
-        return {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
 
 
 def test_runs_and_prompts_are_written_and_the_lessons_stay(tmp_path: Path) -> None:
@@ -69,13 +63,3 @@ def test_its_runs_are_deleted_and_what_was_learnt_stays(tmp_path: Path) -> None:
         assert runs.wipe()
         assert runs.list() == ()
     assert lessons_in(path) == {**tables, "runs": []}
-
-
-@pytest.mark.parametrize("version", [1, 2, 3, 4])
-def test_new_and_migrated_stores_have_no_tables_of_lessons(tmp_path: Path, version: int) -> None:
-    path = older(tmp_path, version)
-    for file in (path, tmp_path / "new.sqlite"):
-        with RunStore(file) as runs:
-            runs.save(make_run("new-1"))
-        assert not tables_of(file) & set(LESSON_TABLES)
-        assert version_of(file) == 4

@@ -39,16 +39,10 @@ def recorded() -> Recorded:
 
 
 def test_a_turn_with_a_tool_call_is_two_steps(recorded: Recorded) -> None:
-    run = recorded.start()
-    with run.active():
-        turn = AgentInvocation(run, AgentSpec(name="a"))
-        with turn.active():
-            ChatInvocation(run, "m").stop(ChatReply(tool_calls=[CALL]))
-            ToolInvocation(run, "lookup", arguments={"query": "x"}, call_id="c1").stop("42")
-            ChatInvocation(run, "m").stop(ChatReply(content="It is 42."))
-        turn.stop("It is 42.")
-    run.finish(output="It is 42.")
-
+    with recorded.turn() as run:
+        ChatInvocation(run, "m").stop(ChatReply(tool_calls=[CALL]))
+        ToolInvocation(run, "lookup", arguments={"query": "x"}, call_id="c1").stop("42")
+        ChatInvocation(run, "m").stop(ChatReply(content="It is 42."))
     assert span_tree(recorded.spans).splitlines() == [
         "invoke_workflow team",
         "  invoke_agent a",
@@ -82,20 +76,13 @@ def test_a_turn_that_only_hands_on_its_members_words_is_no_step(recorded: Record
 
 
 def test_a_failed_call_and_its_repetition_are_attempts_at_one_step(recorded: Recorded) -> None:
-    run = recorded.start()
-    with run.active():
-        turn = AgentInvocation(run, AgentSpec(name="a"))
-        with turn.active():
-            ChatInvocation(run, "m").fail(ValueError("first"))
-            ChatInvocation(run, "m").stop(ChatReply(content="at last"))
-        turn.stop("at last")
-    run.finish()
+    with recorded.turn() as run:
+        ChatInvocation(run, "m").fail(ValueError("first"))
+        ChatInvocation(run, "m").stop(ChatReply(content="at last"))
     (step,) = run.trajectory().steps
     assert (step.attempts, step.error, step.content) == (2, None, "at last")
-    assert [dict(s.attributes or {}).get(semconv.STEP_ATTEMPT) for s in recorded.spans if s.name == "chat m"] == [
-        None,
-        2,
-    ]
+    chats = [span for span in recorded.spans if span.name == "chat m"]
+    assert [(span.attributes or {}).get(semconv.STEP_ATTEMPT) for span in chats] == [None, 2]
 
 
 def test_a_turn_that_is_started_over_goes_on_at_the_failed_step(recorded: Recorded) -> None:
@@ -127,51 +114,46 @@ def test_an_error_is_recorded_once_where_it_happened(recorded: Recorded) -> None
     assert [span.status.status_code for span in recorded.spans] == [StatusCode.ERROR] * 3
     events = {span.name: [event.name for event in span.events] for span in recorded.spans}
     assert events == {"chat m": ["exception"], "invoke_agent a": [], "invoke_workflow team": []}
-    assert [s.kind for s in run.trajectory().steps] == [StepKind.ERROR]
+    assert [(s.kind, s.error) for s in run.trajectory().steps] == [(StepKind.ERROR, "model is down")]
     assert recorded.span("chat m").attributes[semconv.ERROR_TYPE] == "ValueError"
 
 
-def test_equal_texts_of_different_failures_are_two_failures(recorded: Recorded) -> None:
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(ValueError("boom"), ValueError("boom")), (KeyError(1), ValueError("11 of 12 rows are bad"))],
+    ids=["equal texts", "a text within the other"],
+)
+def test_different_failures_are_two_failures(recorded: Recorded, first: Exception, second: Exception) -> None:
     run = recorded.start()
     with run.active():
-        for name in ("a", "b"):
-            AgentInvocation(run, AgentSpec(name=name)).fail(ValueError("boom"))
+        for name, error in (("a", first), ("b", second)):
+            AgentInvocation(run, AgentSpec(name=name)).fail(error)
     run.finish()
-    assert [(s.agent, s.error) for s in run.trajectory().steps] == [("a", "boom"), ("b", "boom")]
+    assert [(s.agent, s.error) for s in run.trajectory().steps] == [("a", str(first)), ("b", str(second))]
     assert all(len(recorded.span(f"invoke_agent {name}").events) == 1 for name in "ab")
 
 
-def test_a_short_error_text_hides_no_later_failure(recorded: Recorded) -> None:
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def circular() -> Exception:
+    """One of two exceptions that refer to each other."""
+    one, two = ValueError("one"), ValueError("two")
+    one.__context__, two.__context__ = two, one
+    return one
+
+
+@pytest.mark.parametrize("error", [Mute(), circular()], ids=["that cannot be printed", "circular"])
+def test_an_odd_exception_is_an_error_all_the_same(recorded: Recorded, error: Exception) -> None:
     run = recorded.start()
     with run.active():
-        AgentInvocation(run, AgentSpec(name="a")).fail(KeyError(1))
-        AgentInvocation(run, AgentSpec(name="b")).fail(ValueError("11 of 12 rows are bad"))
-    run.finish()
-    assert [s.error for s in run.trajectory().steps] == ["1", "11 of 12 rows are bad"]
-
-
-def test_an_exception_that_cannot_be_printed_is_an_error_all_the_same(recorded: Recorded) -> None:
-    class Mute(Exception):
-        def __str__(self) -> str:
-            raise RuntimeError("no text")
-
-    run = recorded.start()
-    with run.active():
-        AgentInvocation(run, AgentSpec(name="a")).fail(Mute())
+        AgentInvocation(run, AgentSpec(name="a")).fail(error)
     run.finish()
     span = recorded.span("invoke_agent a")
     assert span.status.status_code is StatusCode.ERROR
-    assert span.attributes[semconv.ERROR_TYPE].endswith("Mute")
-
-
-def test_exceptions_that_refer_to_each_other_are_followed_once(recorded: Recorded) -> None:
-    run = recorded.start()
-    one, two = ValueError("one"), ValueError("two")
-    one.__context__, two.__context__ = two, one
-    with run.active():
-        AgentInvocation(run, AgentSpec(name="a")).fail(one)
-    run.finish()
-    assert recorded.span("invoke_agent a").status.status_code is StatusCode.ERROR
+    assert span.attributes[semconv.ERROR_TYPE].endswith(type(error).__name__)
 
 
 @pytest.mark.parametrize(
@@ -260,20 +242,13 @@ def test_a_model_call_outside_any_turn_is_the_teams_own(recorded: Recorded) -> N
 
 
 def test_a_model_call_inside_a_tool_nests_below_the_tool(recorded: Recorded) -> None:
-    run = recorded.start()
-    with run.active():
-        turn = AgentInvocation(run, AgentSpec(name="a"))
-        with turn.active():
-            tool = ToolInvocation(run, "summarise")
-            with tool.active():
-                ChatInvocation(run, "m").stop(ChatReply(content="short"))
-            tool.stop("short")
-        turn.stop("short")
-    run.finish()
-    assert span_tree(recorded.spans, with_steps=False).splitlines()[2:] == [
-        "    execute_tool summarise",
-        "      chat m",
-    ]
+    with recorded.turn() as run:
+        tool = ToolInvocation(run, "summarise")
+        with tool.active():
+            ChatInvocation(run, "m").stop(ChatReply(content="short"))
+        tool.stop("short")
+    tree = span_tree(recorded.spans, with_steps=False).splitlines()
+    assert tree[2:] == ["    execute_tool summarise", "      chat m"]
 
 
 def test_a_run_inside_a_run_counts_its_own_steps(recorded: Recorded) -> None:

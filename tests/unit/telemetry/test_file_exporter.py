@@ -86,22 +86,16 @@ def test_the_run_that_is_read_back_is_the_run(tmp_path: Path) -> None:
     assert [call.error for call in record.trajectory.steps[0].tool_calls] == [None, "no fee known"]
 
 
-def test_retries_are_runs_of_their_own_in_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "traces.jsonl"
-    run = traced(path, capture="full", retries=1, repair="plain")
-    records = list(load(path))
-    assert [essentials(record.trajectory) for record in records if record.trajectory] == [
-        essentials(attempt.trajectory) for attempt in run.attempts
-    ]
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_repairs_are_runs_of_their_own_in_the_file(tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [{"retries": 1, "repair": "plain"}, *({"retries": RetryPolicy(max_retries=1, seed=seed)} for seed in range(6))],
+    ids=["plain", *(f"repair, seed {seed}" for seed in range(6))],
+)
+def test_retries_and_repairs_are_runs_of_their_own_in_the_file(tmp_path: Path, options: dict[str, Any]) -> None:
     """What is resumed takes its first steps' times from the run before; the spans have those of the replay."""
     path = tmp_path / "traces.jsonl"
-    run = traced(path, capture="full", retries=RetryPolicy(max_retries=1, seed=seed))
-    records = list(load(path))
-    assert [untimed(record.trajectory) for record in records if record.trajectory] == [
+    run = traced(path, capture="full", **options)
+    assert [untimed(record.trajectory) for record in load(path) if record.trajectory] == [
         untimed(attempt.trajectory) for attempt in run.attempts
     ]
 
