@@ -133,13 +133,15 @@ def explanation(attribution: Attribution) -> Iterator[ExplanationLine]:
     yield ExplanationLine("heading", attribution.headline)
     if heading is not None and heading.quote:
         yield ExplanationLine("quote", _cut(heading.quote))
-    shown = [each for each in attribution.findings if each is not heading]
+    shown = [(each.step, each.agent, each.text, each.quote) for each in attribution.findings if each is not heading]
+    told = {each.text for each in attribution.findings}
+    shown += [(each.step, None, each.why, each.quote) for each in attribution.evidence if each.why not in told]
     if is_blamed:
-        shown.sort(key=lambda each: each.step != attribution.step)
-    for each in shown[: _MAX_FINDINGS if is_blamed else _MAX_FINDINGS - 1 - (heading is not None)]:
-        yield ExplanationLine("finding", _placed(each))
-        if each.quote and (is_blamed or heading is None):
-            yield ExplanationLine("quote", _cut(each.quote))
+        shown.sort(key=lambda each: each[0] != attribution.step)
+    for step, agent, text, quote in shown[: _MAX_FINDINGS if is_blamed else _MAX_FINDINGS - 1 - (heading is not None)]:
+        yield ExplanationLine("finding", _placed(step, agent, text))
+        if quote and (is_blamed or heading is None):
+            yield ExplanationLine("quote", _cut(quote))
     if is_blamed and (way := _way(attribution)):
         yield ExplanationLine("way", way)
     elif attribution.certainty == "weak" and attribution.places:
@@ -151,8 +153,8 @@ def explanation(attribution: Attribution) -> Iterator[ExplanationLine]:
         yield ExplanationLine("advice", attribution.advice)
 
 
-def _placed(found: Finding) -> str:
-    return found.text if found.step is None else f"Step {found.step}, {found.agent}: {found.text}"
+def _placed(step: int | None, agent: str | None, text: str) -> str:
+    return text if step is None else f"Step {step}{'' if agent is None else f', {agent}'}: {text}"
 
 
 def _cut(quote: str) -> str:

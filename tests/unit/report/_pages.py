@@ -13,7 +13,8 @@ from tracer_hooks.schema import (
     Attribution,
     Candidate,
     ErrorMode,
-    Evidence,
+    Finding,
+    FindingKind,
     RunOutcome,
     Step,
     StepInput,
@@ -141,19 +142,28 @@ def failed_run(**fields: Any) -> Trajectory:
     return Trajectory(**{**values, **fields})
 
 
+def found(**fields: Any) -> Finding:
+    values: dict[str, Any] = {
+        "kind": FindingKind.RECORD_CONTRADICTED,
+        "step": 2,
+        "agent": "writer",
+        "text": "The tool said rain.",
+        "quote": "It is sunny",
+        "leads_to_answer": True,
+    }
+    return Finding(**{**values, **fields})
+
+
 def diagnosis(**fields: Any) -> Attribution:
     values: dict[str, Any] = {
         "run_id": "run-1",
         "agent": "writer",
         "step": 2,
         "error_mode": ErrorMode.FM_2_5,
-        "confidence": 0.62,
-        "candidates": (Candidate(agent="writer", step=2, score=0.62), Candidate(agent="scout", step=1, score=0.2)),
-        "evidence": (
-            Evidence(step=2, quote="It is sunny", why="The tool said rain.", weight=1.5, kind="contradiction"),
-            Evidence(step=1, quote="rain, 7 degrees", why="It was shown this."),
-        ),
-        "spread": (Evidence(step=3, quote="RuntimeError", why="It went on from it."),),
+        "confidence": 0.92,
+        "candidates": (Candidate(agent="writer", step=2, score=0.92), Candidate(agent="scout", step=1, score=0.04)),
+        "findings": (found(), found(step=1, agent="scout", text="It was shown this.", quote="rain, 7 degrees")),
+        "advice": "Have 'writer' copy values word for word.",
         "attributor": "structural 1.0",
         "elapsed_s": 0.004,
     }

@@ -163,7 +163,7 @@ def test_short_texts_stay_whole_beside_huge_ones() -> None:
 
 def test_a_run_of_thousands_of_steps_shows_what_matters_and_counts_the_rest() -> None:
     steps = [Step(index=i, agent=f"agent {i % 3}", content=f"number {i}") for i in range(5000)]
-    attribution = diagnosis(agent="agent 0", step=3000, evidence=(), spread=(), candidates=())
+    attribution = diagnosis(agent="agent 0", step=3000, findings=(), candidates=())
     page = page_of(ReportAttempt(number=1, trajectory=run_of(steps), attribution=attribution))
     shown = [int(article.attributes["id"].removeprefix("a1-s")) for article in page.all("article")]
     assert len(shown) == 400

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tracer_hooks.report import ReportAttempt, ReportRun, render_html, write_html
-from tracer_hooks.schema import Attribution, Evidence, RunOutcome, Step, StepKind, Trajectory
+from tracer_hooks.schema import Attribution, RunOutcome, Step, StepKind, Trajectory
 
-from ._pages import NOON, Element, diagnosis, failed_run, page_of, parse
+from ._pages import NOON, Element, diagnosis, failed_run, found, page_of, parse
 
 
 @pytest.fixture(scope="module")
@@ -52,22 +52,16 @@ def test_the_header_tells_the_outcome_of_the_last_attempt(page: Element) -> None
 def test_the_diagnosis_names_agent_step_mode_and_confidence(page: Element) -> None:
     card = page.one("div", "diagnosis")
     text = " ".join(card.text.split())
-    assert "writer went wrong at step 2: ignored other agent's input." in text
-    assert "FM-2.5" in text
-    assert "The agent disregards what another agent or a tool told it." in text
-    assert "62%" in text
-    assert "clear: the step holds a wrong value, an error or a contradiction" in text
-    assert card.one("div", "confidence").one("div", "bar").one("span").attributes["style"] == "width:62.0%"
+    assert "writer went wrong at step 2." in text
+    assert "ignored other agent's input (FM-2.5)" in text
+    assert "confidence 92%" in text
     assert "structural 1.0, 4 ms" in text
     assert [quote.text for quote in card.all("blockquote")] == ["It is sunny", "rain, 7 degrees"]
-    assert "It went on from it." in card.one("ol", "spread").text
-    assert [row.all("td")[0].text for row in card.one("tbody").all("tr")] == ["step 2", "step 1"]
 
 
 def test_evidence_is_marked_where_it_stands(page: Element) -> None:
     assert [mark.text for mark in page.by_id("a1-s2").all("mark")] == ["It is sunny"]
     assert [mark.text for mark in page.by_id("a1-s1").all("mark")] == ["rain, 7 degrees"]
-    assert [mark.text for mark in page.by_id("a1-s3").all("mark")] == ["RuntimeError"]
     assert page.by_id("a2-s2").all("mark") == [], "the second attempt has no diagnosis"
 
 
@@ -82,7 +76,7 @@ def test_exactly_one_decisive_mark_stands_in_the_timeline_and_leads_to_the_step(
 
 def test_a_weak_diagnosis_names_places_to_start_and_nothing_decisive() -> None:
     page = page_of(ReportAttempt(number=1, trajectory=failed_run(), attribution=diagnosis(confidence=0.1)))
-    assert "No clear sign. Places to start: step 2 (writer), step 1 (scout)." in " ".join(page.text.split())
+    assert "The tool said rain." in " ".join(page.text.split())
     assert page.all("", "decisive") == []
     assert "went wrong at" not in page.text
     assert page.one("text", "flag").text == "place to start, step 2"
@@ -90,17 +84,9 @@ def test_a_weak_diagnosis_names_places_to_start_and_nothing_decisive() -> None:
     assert "weak" in page.one("div", "diagnosis").classes
 
 
-def test_numbers_stand_behind_a_fold_and_beliefs_are_explained(page: Element) -> None:
-    card = page.one("div", "diagnosis")
-    fold = card.one("details", "numbers")
-    assert "+1.50" in fold.text
-    assert "log-odds" not in card.text.replace(fold.text, "")
-    assert "These beliefs add up to 82%" in card.text
-
-
-def test_evidence_without_a_passage_has_no_quotation() -> None:
-    said = (Evidence(step=2, why="It is empty."), Evidence(step=2, quote="It is sunny", why="It says so."))
-    page = page_of(ReportAttempt(number=1, trajectory=failed_run(), attribution=diagnosis(evidence=said)))
+def test_a_finding_without_a_passage_has_no_quotation() -> None:
+    said = (found(step=2, text="It is empty.", quote=""), found(step=2, text="It says so."))
+    page = page_of(ReportAttempt(number=1, trajectory=failed_run(), attribution=diagnosis(findings=said)))
     card = page.one("div", "diagnosis")
     assert [quote.text for quote in card.all("blockquote")] == ["It is sunny"]
     assert "It is empty." in card.text

@@ -12,9 +12,6 @@ from tracer_hooks.report._wording import (
     LONGEST,
     NO_LIMIT,
     SHORTEST,
-    agent_words,
-    belief_note,
-    certainty_words,
     clean,
     diff_lines,
     excerpt,
@@ -23,9 +20,9 @@ from tracer_hooks.report._wording import (
     in_seconds,
     one_line,
 )
-from tracer_hooks.schema import Attribution, Candidate, ErrorMode, Evidence, EvidenceKind
+from tracer_hooks.schema import Attribution, Candidate, explanation
 
-from ._pages import diagnosis, failed_run
+from ._pages import diagnosis, failed_run, found
 
 
 @given(st.text(max_size=400), st.lists(st.text(min_size=1, max_size=20), max_size=3))
@@ -135,43 +132,38 @@ def test_one_line_cuts_and_joins() -> None:
 
 
 @pytest.mark.parametrize(
-    ("confidence", "kind", "certainty", "headline"),
+    ("confidence", "leads", "certainty", "headline"),
     [
-        (0.6, "value", "clear", "writer went wrong at step 2: step repetition."),
-        (0.9, "sign", "likely", "Probably: writer at step 2 (step repetition)."),
-        (0.59, "error", "likely", "Probably: writer at step 2 (step repetition)."),
-        (0.3, "contradiction", "likely", "Probably: writer at step 2 (step repetition)."),
-        (0.29, "value", "weak", "No clear sign. Places to start: step 2 (writer), step 0 (scout)."),
+        (0.9, True, "clear", "writer went wrong at step 2."),
+        (0.95, False, "likely", "Probably: writer at step 2."),
+        (0.89, True, "likely", "Probably: writer at step 2."),
+        (0.65, False, "likely", "Probably: writer at step 2."),
+        (0.64, False, "weak", "No step stands out."),
+        (0.64, True, "weak", "It says x."),
     ],
 )
 def test_the_heading_is_no_surer_than_the_diagnosis(
-    confidence: float, kind: EvidenceKind, certainty: str, headline: str
+    confidence: float, leads: bool, certainty: str, headline: str
 ) -> None:
-    attribution = Attribution(
-        run_id="r",
-        agent="writer",
-        step=2,
-        confidence=confidence,
-        error_mode=ErrorMode.FM_1_3,
-        candidates=(Candidate(agent="writer", step=2, score=confidence), Candidate(agent="scout", step=0, score=0.1)),
-        evidence=(Evidence(step=2, quote="x", why="It says x.", kind=kind),),
-    )
+    attribution = diagnosis(confidence=confidence, findings=(found(text="It says x.", leads_to_answer=leads),))
     assert attribution.certainty == certainty
     assert attribution.headline == headline
-    assert certainty_words(attribution).startswith(certainty)
+    assert str(attribution) == attribution.explain()
+    assert attribution.explain().startswith(headline)
 
 
 def test_a_finding_on_another_step_makes_nothing_clear() -> None:
-    elsewhere = Evidence(step=1, quote="x", why="It says x.", kind="error")
-    assert Attribution(run_id="r", agent="a", step=0, confidence=0.9, evidence=(elsewhere,)).certainty == "likely"
-    assert Attribution(run_id="r", abstained=True, confidence=0.9, evidence=(elsewhere,)).certainty is None
+    assert diagnosis(findings=(found(step=1),)).certainty == "likely"
+    assert Attribution(run_id="r", abstained=True, confidence=0.95, findings=(found(),)).certainty is None
 
 
-def test_the_agents_own_confidence_is_said_where_it_differs() -> None:
-    answer = Attribution(run_id="r", agent="writer", step=2, confidence=0.481, agent_confidence=0.63)
-    assert agent_words(answer) == "writer, at this step or another: 63%"
-    for same_or_unknown in (0.484, None):
-        assert agent_words(answer.model_copy(update={"agent_confidence": same_or_unknown})) == ""
+def test_text_of_a_run_is_escaped_in_html_and_markdown() -> None:
+    hostile = diagnosis(findings=(found(text="<b>*x*</b> [a](b).", quote="<script>"),), advice="`rm`")
+    assert "<script" not in hostile._repr_html_()
+    assert "&lt;b&gt;" in hostile._repr_html_()
+    markdown = "\n".join(line.markdown for line in explanation(hostile))
+    assert r"\<b\>\*x\*" in markdown
+    assert r"\`rm\`" in markdown
 
 
 def test_the_page_names_and_marks_the_same_candidates() -> None:
@@ -180,26 +172,12 @@ def test_the_page_names_and_marks_the_same_candidates() -> None:
         Candidate(agent=run.steps[0].agent, step=0, score=0.4),
         Candidate(agent=run.steps[1].agent, step=1, score=0.004),
     ]
-    answer = diagnosis(agent=run.steps[-1].agent, step=run.steps[-1].index, spread=(), candidates=tuple(places))
+    answer = diagnosis(agent=run.steps[-1].agent, step=run.steps[-1].index, findings=(), candidates=tuple(places))
     marked = {mark.index for mark in timeline(run, run.steps, answer).marks if mark.role == "candidate"}
     assert marked == {each.step for each in visible_candidates(answer)} == {0}
 
 
-def test_beliefs_that_do_not_add_up_are_explained() -> None:
-    assert belief_note([0.7, 0.3], steps=2) == ""
-    assert belief_note([0.2, 0.1], steps=2).endswith("is kept back for causes that leave no trace in the run.")
-    assert "30%" in belief_note([0.2, 0.1], steps=9)
-    assert "steps that are not listed" in belief_note([0.2, 0.1], steps=9)
-    assert belief_note([], steps=9) == ""
-
-
-def test_every_mode_and_every_abstention_has_a_suggestion() -> None:
-    named = {
-        suggestion(Attribution(run_id="r", agent="a", step=0, error_mode=mode, confidence=0.5)) for mode in ErrorMode
-    }
-    assert len(named) == len(ErrorMode)
-    assert suggestion(Attribution(run_id="r", agent="a", step=0, confidence=0.5)) not in named
-    assert suggestion(Attribution(run_id="r", agent="a", step=0)) not in named
+def test_every_abstention_has_a_suggestion() -> None:
     reasons = ("no sign of failure", "environment fault", "trace too incomplete")
     told = {suggestion(Attribution(run_id="r", abstained=True, abstained_reason=each)) for each in reasons}
     assert len(told) == 3
