@@ -186,7 +186,6 @@ _NO_RUN_ENDS_IN = {
     "improvement/_team_trials.py",
     "runtime/_rerunner.py",
     "diagnosis/judge/_calls.py",
-    "cli/demo.py",
     "journal.py",
     "replay/_correction.py",
     "budget.py",

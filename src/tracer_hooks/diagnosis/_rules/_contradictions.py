@@ -41,7 +41,17 @@ _COMMON_KEYS = frozenset(
 )
 
 
-def contradicted_results(trace: RunReading) -> Iterator[Signal]:
+class Contradiction(NamedTuple):
+    """A reply that differs from the short result of the tool call that it rests on."""
+
+    call_step: int
+    step: int
+    """The reply."""
+    tool: str
+    found: _Difference
+
+
+def contradictions(trace: RunReading) -> Iterator[Contradiction]:
     """Replies whose number or name differs from the short result of the agent's own tool call."""
     for index in trace.acts:
         reply = _reply_on(trace, index)
@@ -51,20 +61,25 @@ def contradicted_results(trace: RunReading) -> Iterator[Signal]:
             if failure_text(call) is not None or not call.result or len(call.result) > 2_000:
                 continue
             found = _difference(trace, index, reply, call.result)
-            if found is None:
-                continue
-            value, sure = found.value, found.sure
-            used = sure and trace.said_after(reply, value)
-            yield Signal(
-                family=Family.CONTRADICTION,
-                step=reply,
-                weight=(STRONG if sure else MODERATE) + (MODERATE if used else 0.0),
-                mode=ErrorMode.FM_2_6 if trace.steps[reply].agent == trace.steps[index].agent else ErrorMode.FM_2_5,
-                why=found.told(trace.steps[reply].agent, call.name, index),
-                quote=found.quote,
-                value=value if sure else None,
-                kind=None if sure else "sign",
-            )
+            if found is not None:
+                yield Contradiction(index, reply, call.name, found)
+
+
+def contradicted_results(trace: RunReading) -> Iterator[Signal]:
+    """The same as signals."""
+    for index, reply, tool, found in contradictions(trace):
+        value, sure = found.value, found.sure
+        used = sure and trace.said_after(reply, value)
+        yield Signal(
+            family=Family.CONTRADICTION,
+            step=reply,
+            weight=(STRONG if sure else MODERATE) + (MODERATE if used else 0.0),
+            mode=ErrorMode.FM_2_6 if trace.steps[reply].agent == trace.steps[index].agent else ErrorMode.FM_2_5,
+            why=found.told(trace.steps[reply].agent, tool, index),
+            quote=found.quote,
+            value=value if sure else None,
+            kind=None if sure else "sign",
+        )
 
 
 def contradicted_colleagues(trace: RunReading) -> Iterator[Signal]:

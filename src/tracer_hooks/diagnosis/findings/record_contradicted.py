@@ -11,11 +11,14 @@ from collections.abc import Iterator
 from tracer_hooks.diagnosis._provenance import Departure, DepartureKind
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._reading._text import find_value
+from tracer_hooks.diagnosis._rules._contradictions import contradictions
 from tracer_hooks.diagnosis.findings._departures import from_departure, leads, sure_departures
-from tracer_hooks.diagnosis.findings._kind import KindOfFinding
-from tracer_hooks.schema import ErrorMode, Finding, FindingKind
+from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
+from tracer_hooks.schema import ErrorMode, Finding, FindingKind, RunOutcome
 
 _KIND = FindingKind.RECORD_CONTRADICTED
+_BARE = 24
+"""Characters up to which a result is the value alone; in a longer one a number may be of something else."""
 
 
 def find(run: RunReading) -> Iterator[Finding]:
@@ -23,6 +26,22 @@ def find(run: RunReading) -> Iterator[Finding]:
     for departure in sure_departures(run, DepartureKind.MISREAD, DepartureKind.MISCOPIED):
         if leads(run, departure) or not _is_given(run, departure):
             yield from_departure(run, _KIND, departure, subject=_tool(run, departure))
+    for call_step, step, tool, found in contradictions(run):
+        if found.sure and any(len((call.result or "").strip()) <= _BARE for call in run.steps[call_step].tool_calls):
+            agent = run.steps[step].agent
+            yield finding(
+                run,
+                _KIND,
+                f"{agent!r} says {found.value}, but {tool!r} returned {found.expected} in step {call_step}",
+                step=step,
+                quote=found.quote,
+                claimed=found.value,
+                right=found.expected,
+                source=call_step,
+                subject=tool,
+                leads_to_answer=run.trajectory.outcome is RunOutcome.FAILED
+                and find_value(run.final_text, found.value) >= 0,
+            )
 
 
 def _is_given(run: RunReading, departure: Departure) -> bool:

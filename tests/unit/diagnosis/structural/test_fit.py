@@ -55,7 +55,7 @@ def test_a_saved_attributor_gives_the_same_answers(fitted, tmp_path: Path) -> No
         assert (first.step, first.agent) == (second.step, second.agent)
         assert first.confidence == pytest.approx(second.confidence, abs=1e-2)
     answer = diagnose_trajectory(labelled_runs(1)[0].trajectory, attributor=str(tmp_path / "mine"))
-    assert answer.attributor == "structural/2+fit"
+    assert answer.attributor.startswith("structural/2+fit")
 
 
 def test_fits_of_the_same_seed_are_the_same(tmp_path: Path) -> None:
