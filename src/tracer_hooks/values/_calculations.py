@@ -12,8 +12,6 @@ from tracer_hooks.values._doubt import is_doubted, is_negated
 from tracer_hooks.values._listed_totals import listed_totals
 from tracer_hooks.values._paragraph_totals import paragraph_totals
 from tracer_hooks.values._reader import TextReader
-from tracer_hooks.values._records import record_totals
-from tracer_hooks.values._running_totals import running_totals
 from tracer_hooks.values._signed_calculations import signed_calculations
 from tracer_hooks.values._spoken_calculations import spoken_calculations
 from tracer_hooks.values._tables import table_totals
@@ -47,12 +45,8 @@ def calculations_in(text: str, *, reader: TextReader | None = None) -> list[Calc
     quantities = reader.quantities(plain)
     if len(quantities) < 2:
         return []
-    found = [
-        *signed_calculations(plain, reader),
-        *conversions(plain, quantities),
-    ]
+    found = [*signed_calculations(plain, reader), *conversions(plain, quantities)]
     found += [*table_totals(plain, quantities), *listed_totals(plain, quantities)]
-    found += [*record_totals(plain, quantities), *running_totals(plain, quantities)]
     found += spoken_calculations(plain, quantities, [one.stated.start for one in found])
     right = {one.left for one in found if one.holds and not is_negated(plain, one)}
     found += paragraph_totals(plain, quantities, found)

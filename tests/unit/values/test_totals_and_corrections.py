@@ -18,11 +18,6 @@ def _right(text: str) -> int:
 @pytest.mark.parametrize(
     ("text", "correction"),
     [
-        ('{"prices": [1, 2, 3], "total": 7}', "1 + 2 + 3 is 6, not 7"),
-        ('{"prices": [1.5, 2.25], "note": "net", "total_cost": 3.95}', "1.5 + 2.25 is 3.75, not 3.95"),
-        ('{"qty": 12, "unit_price": 1.5, "amount": 19.0}', "12 × 1.5 is 18.0, not 19.0"),
-        ('{"items": [{"amount": 18.0}, {"amount": 2.0}], "total": 21.0}', "18.0 + 2.0 is 20.0, not 21.0"),
-        ("Balance: 100 EUR\n+20 EUR → 120 EUR\n-30 EUR → 95 EUR", "120 EUR - 30 EUR is 90 EUR, not 95 EUR"),
         ("Rent: 500 EUR\nFood: 200 EUR\nTotal: 750 EUR", "500 EUR + 200 EUR is 700 EUR, not 750 EUR"),
         (
             "| item | year | eur |\n|---|---|---|\n| a | 2001 | 3 |\n| b | 2002 | 5 |\n| Total | 4003 | 9 |",
@@ -41,9 +36,6 @@ def test_a_wrong_total_is_corrected(text: str, correction: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        '{"prices": [1, 2, 3], "total": 6}',
-        '{"qty": 12, "unit_price": 1.5, "amount": 18.0}',
-        '{"quantity": 2, "price": 30, "total": 60.0, "tax": 0}',
         "Rent: 500 EUR\nSubtotal: 500 EUR\nFood: 200 EUR\nTotal: 700 EUR",
         "Lamp: 2 × 30 EUR = 60 EUR\nDesk: 100 EUR\nTotal: 160 EUR",
     ],

@@ -11,8 +11,6 @@ from tracer_hooks.diagnosis._provenance._derivation import derivation_of
 from tracer_hooks.diagnosis._provenance._entries import Entry, Place
 from tracer_hooks.diagnosis._provenance._ledger import Ledger
 from tracer_hooks.diagnosis._provenance._misfields import misread_field
-from tracer_hooks.diagnosis._provenance._mispairings import mispaired, renamed
-from tracer_hooks.diagnosis._provenance._misreadings import mislabelled
 from tracer_hooks.diagnosis._provenance._omissions import left_out_of_sum, left_out_of_total
 from tracer_hooks.diagnosis._provenance._plans import Planned, plans_of
 from tracer_hooks.diagnosis._provenance._sameness import is_same
@@ -220,11 +218,10 @@ class Trail:
             one for one in self._ledger.occurrences(entry.value) if one.place is Place.SAID and one.step >= entry.step
         ]
         for claim in claims[:_MOST_CLAIMS]:
-            for check in (mislabelled, misread_field, renamed, mispaired):
-                wrong = check(self._ledger, claim)
-                if wrong is not None:
-                    self.departures.append(replace(wrong, leads_to_answer=True))
-                    return
+            wrong = misread_field(self._ledger, claim)
+            if wrong is not None:
+                self.departures.append(replace(wrong, leads_to_answer=True))
+                return
 
     def _depart(
         self, kind: DepartureKind, entry: Entry, why: str, strength: float, *, calculation: Calculation | None = None

@@ -9,20 +9,15 @@ from weakref import WeakKeyDictionary
 
 from tracer_hooks.diagnosis._provenance._departures import Departure, DepartureKind, Link
 from tracer_hooks.diagnosis._provenance._dropped import dropped_items
-from tracer_hooks.diagnosis._provenance._ends import exchanged_ends
 from tracer_hooks.diagnosis._provenance._entries import is_read
 from tracer_hooks.diagnosis._provenance._fallbacks import fallbacks, planned_value
 from tracer_hooks.diagnosis._provenance._following import Trail, answers_of
 from tracer_hooks.diagnosis._provenance._ledger import Ledger
 from tracer_hooks.diagnosis._provenance._misfields import misread_fields
-from tracer_hooks.diagnosis._provenance._overnight import overnight_ends
-from tracer_hooks.diagnosis._provenance._ranks import misranked
 from tracer_hooks.diagnosis._provenance._records import mixed_up_values
 from tracer_hooks.diagnosis._provenance._replies import contradicted_calls
-from tracer_hooks.diagnosis._provenance._terms import dates_off
 from tracer_hooks.diagnosis._provenance._unsupported import unsupported_values
 from tracer_hooks.diagnosis._provenance._way import way_of
-from tracer_hooks.diagnosis._provenance._weekdays import misnamed_weekdays
 from tracer_hooks.diagnosis._reading._run import RunReading, read_outcome
 from tracer_hooks.diagnosis._reading._text import StepPassage
 from tracer_hooks.schema import RunOutcome
@@ -71,11 +66,6 @@ def _read(trace: RunReading) -> Provenance:
     found += (one for one in _miscalculations(ledger) if one.step not in known)
     found += misread_fields(ledger)
     found += contradicted_calls(trace)
-    found += dates_off(ledger)
-    found += overnight_ends(ledger)
-    found += exchanged_ends(ledger)
-    found += misranked(ledger)
-    found += misnamed_weekdays(ledger)
     found += unsupported_values(ledger)
     found += mixed_up_values(ledger)
     if trace.trajectory.outcome is RunOutcome.FAILED:

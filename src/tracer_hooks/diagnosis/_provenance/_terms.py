@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, timedelta
 
 from tracer_hooks._lazy import cached_property
@@ -54,31 +54,6 @@ def off_by_one(ledger: Ledger, entry: Entry) -> Departure | None:
 def is_due(ledger: Ledger, entry: Entry) -> bool:
     """Tell whether a date is what a term of the run leads to."""
     return entry.value.kind is Kind.DATE and _Term(ledger, entry).is_right()
-
-
-def dates_off(ledger: Ledger) -> Iterator[Departure]:
-    """The steps that bring in a date one off from a term, whether or not the answer was followed back to it."""
-    if ledger.is_conversation or len(ledger.trace.steps) > _MOST_STEPS:
-        return
-    for step in ledger.trace.acts:
-        for entry in ledger.of_step(step, Place.USED, Place.SAID):
-            if entry.value.kind is not Kind.DATE or _is_known(ledger, entry) or is_free_day(entry):
-                continue
-            found = off_by_one(ledger, entry)
-            if found is not None:
-                yield replace(found, leads_to_answer=_leads(ledger, entry))
-                break
-
-
-def _leads(ledger: Ledger, entry: Entry) -> bool:
-    """Tell whether a later step says the date, too."""
-    return any(one.step > entry.step and one.place is Place.SAID for one in ledger.occurrences(entry.value))
-
-
-def _is_known(ledger: Ledger, entry: Entry) -> bool:
-    """Tell whether a date stood in the run before, not only in a row of dates as in a calendar."""
-    earlier = [one for one in ledger.occurrences(entry.value) if one.order < (entry.step, entry.place)]
-    return any(_dates_beside(ledger, one) <= _MOST_OF_ANSWER and not is_free_day(one) for one in earlier)
 
 
 def is_free_day(entry: Entry) -> bool:

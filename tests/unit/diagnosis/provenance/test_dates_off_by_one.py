@@ -62,20 +62,6 @@ OFF: dict[str, tuple[str, list[Said], int]] = {
         ["27 May to 2 June.", "It runs for 6 days.", "6 days"],
         1,
     ),
-    "past midnight": (
-        "The night train leaves on 14 October 2025 at 22:40 and runs for 9 h. Enter when it arrives.",
-        [
-            "22:40 plus 9 hours is 07:40.",
-            ("set_arrival", {"date": "2025-10-14", "time": "07:40"}, "saved"),
-            "It arrives on 2025-10-14 at 07:40.",
-        ],
-        1,
-    ),
-    "past midnight in a sentence": (
-        "The ferry leaves on Friday at 23:15 and needs 6 hours. On which weekday does it arrive?",
-        ["23:15 and 6 hours.", "It arrives on Friday at 05:15.", "Friday"],
-        1,
-    ),
     "a call with the day before": (
         "Book the room for the seminar on 18 September 2025.",
         [

@@ -93,7 +93,6 @@ RUNS: dict[str, tuple[str, list[Said], int]] = {
         ["28 days from 20 Feb 2024.", "Due 18 March 2024.", "Due on 18 March 2024."],
         1,
     ),
-    "date 5": ("Which weekday is 17 October 2025?", ["17 October 2025.", "That's a Thursday.", "Thursday"], 1),
     "date 6": (
         "The meeting is the day after 30 April 2025. Enter it.",
         [
@@ -154,16 +153,6 @@ RUNS: dict[str, tuple[str, list[Said], int]] = {
         "When does the museum close on Sunday?",
         [("hours", {}, "Sat: 10:00-18:00\nSun: 11:00-17:00"), "On Sunday it closes at 18:00.", "18:00"],
         1,
-    ),
-    "misread 5": (
-        "What's the blood pressure, systolic?",
-        [
-            ("vitals", {"p": 3}, '{"systolic": 132, "diastolic": 84, "pulse": 71}'),
-            "No fever.",
-            "Systolic pressure 84.",
-            "84",
-        ],
-        2,
     ),
     "misread 6": (
         "Was the room booked? How many persons?",

@@ -15,26 +15,6 @@ COPIED: dict[str, tuple[str, list[Said], int]] = {
         2,
     ),
     "another unit": ("How much flour?", ["We need 850 g of flour.", "Flour: 850 kg", "850 kg of flour"], 1),
-    "the neighbour's name": (
-        "Who won?",
-        [
-            ("race", {}, "1 Karl Lundqvist 9.81\n2 Karl Lindqvist 9.93"),
-            "Karl Lundqvist won in 9.81.",
-            "Winner: Karl Lindqvist (9.81)",
-            "Karl Lindqvist won.",
-        ],
-        2,
-    ),
-    "the second of a ranking": (
-        "Which sample is the purest?",
-        ["K2 > M4 > K9 in purity.", "The highest purity has M4.", "M4"],
-        1,
-    ),
-    "the first of a ranking from below": (
-        "Which bid is the cheapest?",
-        ["Arden < Brook < Corby by price.", "The lowest bid is Brook.", "Brook"],
-        1,
-    ),
     "an id": (
         "Which order?",
         ["Order ORD-55812 is late.", ("track", {"order": "ORD-55821"}, "in transit"), "ORD-55821 is in transit."],
@@ -54,41 +34,9 @@ COPIED: dict[str, tuple[str, list[Said], int]] = {
 }
 
 SWAPPED: dict[str, tuple[str, list[Said], int]] = {
-    "low above high": (
-        "Set the fridge's range to 2 to 7 degrees and name the lower limit.",
-        ["Lowest 2, highest 7.", ("set_range", {"min": 7, "max": 2}, "ok"), "The lower limit is 7 degrees."],
-        1,
-    ),
-    "winner and loser": (
-        "Enter the result of game 12.",
-        [
-            ("game", {"no": 12}, '{"winner": "Adler", "loser": "Falken"}'),
-            ("enter", {"winner": "Falken", "loser": "Adler"}, "stored"),
-            "Stored: Falken won.",
-        ],
-        1,
-    ),
-    "buyer and seller": (
-        "Draft the contract for the boat.",
-        [
-            ("deal", {}, "buyer=Moreau, seller=Haddad, price=4100"),
-            ("contract", {"buyer": "Haddad", "seller": "Moreau"}, "draft 7"),
-            "Buyer: Haddad",
-        ],
-        1,
-    ),
     "from and to of the task": (
         "Convert 40 miles to km.",
         ["40 miles to km.", ("convert", {"value": 40, "from": "km", "to": "miles"}, "24.85"), "24.85 km"],
-        1,
-    ),
-    "a stay that ends before it begins": (
-        "Book from 3 to 9 August 2025.",
-        [
-            "From 2025-08-03 to 2025-08-09.",
-            ("book", {"start_date": "2025-08-09", "end_date": "2025-08-03"}, "booked B-7"),
-            "Booked.",
-        ],
         1,
     ),
 }

@@ -48,15 +48,6 @@ MISREAD: dict[str, tuple[str, list[Said], int]] = {
         ],
         1,
     ),
-    "a pair of keys exchanged": (
-        "Which platform does the train leave from?",
-        [
-            ("train", {"no": "IC 81"}, "platform=4 coach=11 seat=63"),
-            "You leave from platform 11, coach 4.",
-            "Platform 11",
-        ],
-        1,
-    ),
     "digits exchanged": (
         "How many visitors came in May?",
         [("count", {"month": "May"}, "visitors: 4,817"), "We had 4,871 visitors in May.", "4871 visitors"],
