@@ -8,11 +8,16 @@ from weakref import WeakKeyDictionary
 from tracer_hooks._guard import guard
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis.findings import (
+    answer_origin,
+    different_form,
     dropped_item,
     ending,
     ignored_error,
     loop,
+    made_up_data,
+    reason_matched,
     record_contradicted,
+    replaced_value,
     wrong_calculation,
     wrong_request,
 )
@@ -24,9 +29,14 @@ _ALL: tuple[KindOfFinding, ...] = (
     record_contradicted.KIND,
     dropped_item.KIND,
     wrong_request.KIND,
+    replaced_value.KIND,
+    different_form.KIND,
     ignored_error.KIND,
+    reason_matched.KIND,
     ending.KIND,
+    made_up_data.KIND,
     loop.KIND,
+    answer_origin.KIND,
 )
 KINDS: Mapping[FindingKind, KindOfFinding] = {each.kind: each for each in _ALL}
 """The kinds by name, in the order in which findings of equal weight are told."""

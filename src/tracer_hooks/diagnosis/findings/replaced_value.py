@@ -1,0 +1,79 @@
+"""``replaced_value``: a right value was said, and a later agent put another one in its place without ground.
+
+Told where the expected answer is known, so that the earlier value is known to be right. Silent where the later step
+calls a tool or shows how it comes to its value: then that is what is wrong, and another kind tells it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracer_hooks.diagnosis._reading._answer import answer_in
+from tracer_hooks.diagnosis._reading._run import RunReading, read_outcome
+from tracer_hooks.diagnosis._reading._text import canonical, find_value, is_number, numbers_in
+from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
+from tracer_hooks.schema import ErrorMode, Finding, FindingKind, RunOutcome
+
+_KIND = FindingKind.REPLACED_VALUE
+_LONGEST = 60
+
+
+def find(run: RunReading) -> Iterator[Finding]:
+    """The step that replaces the expected value, which another agent had given as the answer."""
+    expected = [value.strip() for value in read_outcome(run).expected if 0 < len(value.strip()) <= _LONGEST]
+    if run.trajectory.outcome is not RunOutcome.FAILED or not expected:
+        return
+    right = expected[0]
+    had = next((index for index in run.acts if _gives(run, index, right)), None)
+    if had is None:
+        return
+    for index in run.acts:
+        if index <= had or run.steps[index].agent == run.steps[had].agent:
+            continue
+        other = _other_value(run, index, right)
+        if other is not None and find_value(run.final_text, other) >= 0:
+            first, second = run.steps[had].agent, run.steps[index].agent
+            yield finding(
+                run,
+                _KIND,
+                f"{first!r} had {right} in step {had}; {second!r} says {other}",
+                step=index,
+                quote=run.locate(index, other, "content"),
+                claimed=other,
+                right=right,
+                source=had,
+                leads_to_answer=True,
+            )
+            return
+
+
+def _gives(run: RunReading, index: int, right: str) -> bool:
+    """Tell whether a step gives the value as its answer, not merely among others."""
+    stated = answer_in(run.steps[index].content).text
+    if is_number(right):
+        numbers = [canonical(match.group()) for match in numbers_in(stated)]
+        return bool(numbers) and numbers[-1] == canonical(right)
+    return len(stated) <= 2 * _LONGEST and find_value(stated, right) >= 0
+
+
+def _other_value(run: RunReading, index: int, right: str) -> str | None:
+    """The value that a step gives instead; None where it has the right one too, or works with tools."""
+    step = run.steps[index]
+    if step.tool_calls or find_value(step.content, right) >= 0:
+        return None
+    stated = answer_in(step.content).text
+    if is_number(right):
+        numbers = [match.group() for match in numbers_in(stated)]
+        return numbers[-1] if numbers else None
+    return stated if 0 < len(stated) <= _LONGEST else None
+
+
+KIND = KindOfFinding(
+    kind=_KIND,
+    definition="The expected value had been given as the answer, and a later agent put another one in its place.",
+    find=find,
+    mode=ErrorMode.FM_2_5,
+    proves=True,
+    blame={"": 0.8},
+    advice=lambda found: f"Have {found.agent!r} keep a value that it was given unless it shows what is wrong with it.",
+)
