@@ -97,6 +97,8 @@ def texts(places):
     for place in places:
         for record in load(place):
             run = record.trajectory
+            if run is None:  # a file of something else among them
+                continue
             case = f"{place.name}/{run.run_id}"
             yield case, run.task[:_MOST_CHARACTERS]
             for step in run.steps:

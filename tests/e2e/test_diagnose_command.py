@@ -16,6 +16,7 @@ KEYS = [
     "source", "run_id", "outcome", "outcome_reason", "outcome_source",
     "agent", "step", "certainty", "error_mode", "confidence", "agent_confidence", "candidates", "faults", "evidence",
     "provenance", "abstained", "abstention_reason", "lacks", "attributor", "elapsed_s",
+    "headline", "findings", "advice", "expected", "got", "final_answer", "team", "trace_id", "span_id",
 ]  # fmt: skip
 
 
@@ -53,6 +54,9 @@ def test_json_has_exactly_the_promised_keys_in_order(command: Command) -> None:
     assert result["agent"] in ("researcher", "writer")
     assert all(list(candidate) == ["agent", "step", "score"] for candidate in result["candidates"])
     assert all(list(fault) == ["agent", "error_mode", "score"] for fault in result["faults"])
+    assert all(
+        list(found) == ["kind", "detail", "step", "agent", "quote", "text", "values"] for found in result["findings"]
+    )
     assert [list(link) for link in result["provenance"]] == [["value", "step", "origin", "source"]] * 2
     assert result["provenance"][1] == {"value": "75.00 EUR", "step": 2, "origin": "copied", "source": 1}
     assert result["lacks"] == ["inputs"]

@@ -164,21 +164,12 @@ class Diagnosed:
 
 _ORDER = (
     "run_id",
-    "team",
-    "trace_id",
-    "span_id",
     "outcome",
     "outcome_reason",
     "outcome_source",
     "agent",
     "step",
     "certainty",
-    "headline",
-    "findings",
-    "advice",
-    "expected",
-    "got",
-    "final_answer",
     "error_mode",
     "confidence",
     "agent_confidence",
@@ -191,6 +182,15 @@ _ORDER = (
     "lacks",
     "attributor",
     "elapsed_s",
+    "headline",
+    "findings",
+    "advice",
+    "expected",
+    "got",
+    "final_answer",
+    "team",
+    "trace_id",
+    "span_id",
 )
 _FINDING = ("kind", "detail", "step", "agent", "quote", "text", "values")
 _LINK = ("value", "step", "origin", "source")

@@ -1,4 +1,4 @@
-"""Which agent, at which step, made the run fail."""
+"""What can be proved of a run, and which agent, at which step, made it fail."""
 
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tracer_hooks.diagnosis._diagnose import diagnose_each as diagnose_each
     from tracer_hooks.diagnosis._diagnose import diagnose_trajectory as diagnose_trajectory
     from tracer_hooks.diagnosis._diagnose import fault_of_answer as fault_of_answer
+    from tracer_hooks.diagnosis._diagnose import findings_of as findings_of
     from tracer_hooks.diagnosis._ensemble import EnsembleAttributor as EnsembleAttributor
     from tracer_hooks.diagnosis._protocol import Attributor as Attributor
     from tracer_hooks.diagnosis._protocol import FitReport as FitReport

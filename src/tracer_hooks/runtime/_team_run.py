@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracer_hooks._background import DualEvent, process_lock
+from tracer_hooks._guard import guard
 from tracer_hooks._lazy import cached_property
 from tracer_hooks.errors import ReplayError, TracerHooksError
 from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.repairs import Repair, RepairLog
 from tracer_hooks.replay import Tape
-from tracer_hooks.schema import Attribution, RunOutcome, Trajectory
+from tracer_hooks.schema import Attribution, Finding, RunOutcome, Trajectory
 from tracer_hooks.telemetry import ContentPolicy
 
 if TYPE_CHECKING:
@@ -140,6 +141,20 @@ class TeamRun:
     def attribution(self) -> Attribution | None:
         """The newest diagnosis among the attempts; None when nothing failed, or it is not ready (see :meth:`wait`)."""
         return next((a.attribution for a in reversed(self.attempts) if a.attribution is not None), None)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What can be proved of the last attempt, judged or not: of its diagnosis, else looked for at the first use."""
+        found = self.attribution
+        return found.findings if found is not None and found.findings else self._looked_for
+
+    @cached_property
+    def _looked_for(self) -> tuple[Finding, ...]:
+        from tracer_hooks.diagnosis import findings_of
+
+        with guard("look for findings in a run"):
+            return findings_of(self.trajectory)
+        return ()
 
     @property
     def prompts(self) -> RunPrompts | None:

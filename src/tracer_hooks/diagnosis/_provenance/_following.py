@@ -233,6 +233,7 @@ class Trail:
                 why=why,
                 quote=entry.quote_of(calculation),
                 value=entry.value.text.strip(),
+                right=calculation.right if calculation is not None and not calculation.holds else None,
                 strength=strength,
                 leads_to_answer=True,
             )

@@ -19,6 +19,8 @@ from tracer_hooks.values import calculations_in
 _KIND = FindingKind.ANSWER_ORIGIN
 TOOL, TASK, DERIVED, MEMORY, TYPED_IN, NOWHERE = "tool", "task", "derived", "memory", "typed_in", "nowhere"
 _LONGEST = 60
+_MOST_WORDS = 5
+"""Words of an answer that nothing marks as one."""
 _SILENT = frozenset(("yes", "no", "true", "false", "none", "unknown", "done", "terminate", "ok", "n/a", "null"))
 
 
@@ -64,7 +66,8 @@ def _main_value(run: RunReading) -> str | None:
         digits = sum(char.isdigit() for char in numbers[0])
         return numbers[0] if digits >= 2 else None
     is_short = len(text) <= _LONGEST and len(text) > 2 and not numbers
-    is_words = is_short and text[0].isalnum() and (run.answer.is_marked or len(run.final_text.strip()) <= _LONGEST)
+    is_alone = len(run.final_text.strip()) <= _LONGEST and len(text.split()) <= _MOST_WORDS
+    is_words = is_short and text[0].isalnum() and (run.answer.is_marked or is_alone)
     return text if is_words else None
 
 

@@ -24,7 +24,8 @@ ENDPOINT_ERROR, LIMIT, GAVE_UP, EMPTY = "endpoint_error", "limit", "gave_up", "e
 EXCEPTION, BROKEN_OFF = "exception", "broken_off"
 _REFUSED = re.compile(r"\bError code: \d{3}\b|content_filter|context[_ ]length|invalid_request_error")
 _LIMIT = re.compile(
-    r"\b(?:max(?:imum|imal)?|limit)\b[^.\n]{0,60}\b(?:turns?|rounds?|steps?|iterations?|messages?|time|reached|exceeded)\b",
+    r"\bmax(?:imum)?\b[^.\n]{0,30}\b(?:turns?|rounds?|steps?|iterations?|messages?)\b"
+    r"|\b(?:turn|round|step|iteration|message|recursion|time) limit\b",
     re.IGNORECASE,
 )
 _GIVES_UP = re.compile(

@@ -1,0 +1,237 @@
+"""Each kind of finding: told in several wordings, silent beside them, and of hostile runs harmless."""
+
+import pytest
+
+from tracer_hooks.diagnosis import diagnose_trajectory, findings_of
+from tracer_hooks.diagnosis.findings import KINDS, kind_of
+from tracer_hooks.schema import Finding, FindingKind, RunOutcome, Step, StepKind, ToolCall, Trajectory
+
+
+def say(agent: str, content: str) -> Step:
+    return Step(index=0, agent=agent, content=content)
+
+
+def call(agent: str, tool: str, arguments: object = None, result: str | None = None, error: str | None = None) -> Step:
+    made = ToolCall(name=tool, arguments=arguments, result=result, error=error)  # type: ignore[arg-type]
+    return Step(index=0, agent=agent, kind=StepKind.TOOL_CALL, tool_calls=(made,))
+
+
+def run_of(*steps: Step, task: str = "Work it out.", reason: str | None = None, **fields: object) -> Trajectory:
+    placed = tuple(step.model_copy(update={"index": index}) for index, step in enumerate(steps))
+    values = {"run_id": "r", "task": task, "outcome": RunOutcome.FAILED, "outcome_reason": reason, **fields}
+    return Trajectory(steps=placed, **values)  # type: ignore[arg-type]
+
+
+def found(run: Trajectory, kind: FindingKind, reference: str | None = None) -> list[Finding]:
+    return [each for each in findings_of(run, reference=reference) if each.kind is kind]
+
+
+REPLIED = "I looked at both reports and will write the summary now."
+ENDINGS = {
+    "endpoint_error": [
+        run_of(say("lead", "Go on."), say("web", "Opening the page.\nError code: 400 - {'error': 'content_filter'}")),
+        run_of(say("lead", "Go on."), Step(index=0, agent="web", kind=StepKind.ERROR, error="APIConnectionError: x")),
+    ],
+    "exception": [
+        run_of(
+            say("a", "Go."), say("b", "I add them.\nTraceback (most recent call last):\n  File x\nKeyError: 'price'")
+        ),
+        run_of(say("a", "Go."), Step(index=0, agent="b", kind=StepKind.ERROR, error="KeyError: 'price'")),
+    ],
+    "limit": [
+        run_of(say("a", "Still searching."), reason="maximum number of turns reached"),
+        run_of(say("a", "Still searching."), say("host", "Max rounds reached. The conversation ends here.")),
+    ],
+    "gave_up": [
+        run_of(say("a", "Go."), say("b", "I am unable to complete this task.")),
+        run_of(say("a", "Go."), say("b", "Sorry, we cannot continue without a key.")),
+    ],
+    "empty": [run_of(say("a", REPLIED), final_output=""), run_of(say("a", REPLIED), say("b", ""))],
+    "broken_off": [run_of(call("a", "look", {}, "3"), call("a", "look", {"at": 2}))],
+}
+
+
+@pytest.mark.parametrize(("detail", "run"), [(detail, run) for detail, runs in ENDINGS.items() for run in runs])
+def test_an_unusual_ending_is_told(detail: str, run: Trajectory) -> None:
+    assert [each.detail for each in found(run, FindingKind.ENDING)] == [detail]
+    assert found(run.model_copy(update={"outcome": RunOutcome.SUCCEEDED}), FindingKind.ENDING) == []
+
+
+@pytest.mark.parametrize(
+    "last",
+    ["The answer is 12.", "FINAL ANSWER: 12", "The limit of 30 kg is not reached, so it may fly.", "Done. TERMINATE"],
+)
+def test_a_run_that_ends_by_itself_has_no_ending(last: str) -> None:
+    assert found(run_of(say("a", "Go."), say("b", last)), FindingKind.ENDING) == []
+
+
+def failing(*after: Step) -> Trajectory:
+    return run_of(call("scout", "price", {"of": "A"}, error="HTTP 503"), *after)
+
+
+def test_a_failed_tool_whose_value_is_asserted_is_told_with_the_claim() -> None:
+    (told,) = found(
+        failing(say("scout", "The fare is 64 EUR."), say("desk", "It costs 64 EUR.")), FindingKind.IGNORED_ERROR
+    )
+    assert (told.detail, told.step, told.leads_to_answer) == ("asserted", 0, True)
+    assert told.text == "'price' failed in step 0 with 'HTTP 503'; 'scout' says '64' in step 1 all the same."
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        (call("scout", "price", {"of": "A"}, "64"), say("scout", "The fare is 64 EUR.")),
+        (call("scout", "price", {"of": "A"}, '{"eur": 64}'), say("desk", "It costs 64 EUR.")),
+    ],
+)
+def test_an_error_that_was_overcome_is_no_finding(after: tuple[Step, ...]) -> None:
+    assert found(failing(*after), FindingKind.IGNORED_ERROR) == []
+
+
+def test_an_admitted_error_is_not_asserted() -> None:
+    (told,) = found(failing(say("scout", "I could not find the fare.")), FindingKind.IGNORED_ERROR)
+    assert told.detail == "not_overcome"
+
+
+ASK = "Please open the annual report of the harbour office and read the table on page 12."
+
+
+def test_the_same_request_again_and_again_is_a_loop() -> None:
+    steps = [
+        step for k in range(4) for step in (say("lead", f"{ASK} Attempt {k}."), say("web", f"Page {k} of a list."))
+    ]
+    (told,) = found(run_of(*steps), FindingKind.LOOP)
+    assert (told.agent, told.step) == ("lead", 2)
+    assert "4 times, in steps 0, 2, 4, 6" in told.text
+    calls = [call("bot", "poll", {"id": 7}, "pending") for _ in range(3)]
+    assert found(run_of(*calls), FindingKind.LOOP)[0].values.subject == "poll"  # type: ignore[union-attr]
+
+
+def test_new_words_and_two_tries_are_no_loop() -> None:
+    talk = [say("a", f"Item {k}: " + " ".join(f"word{k}{n}" for n in range(12))) for k in range(6)]
+    assert found(run_of(*talk), FindingKind.LOOP) == []
+    assert found(run_of(*[call("bot", "poll", {"id": 7}, "pending")] * 2), FindingKind.LOOP) == []
+
+
+@pytest.mark.parametrize(
+    ("steps", "kind", "step"),
+    [
+        ((say("a", "3 x 120 + 2 x 55 = 430"), say("b", "It is 430.")), FindingKind.WRONG_CALCULATION, 0),
+        ((call("a", "stock", {}, "17"), say("a", "We have 12 copies.")), FindingKind.RECORD_CONTRADICTED, 1),
+    ],
+)
+def test_a_wrong_value_carries_the_blame(steps: tuple[Step, ...], kind: FindingKind, step: int) -> None:
+    run = run_of(*steps, reason="check: returned False")
+    assert found(run, kind)[0].step == step
+    answer = diagnose_trajectory(run)
+    assert (answer.step, answer.certainty) == (step, "likely")
+    assert answer.evidence[0].why == answer.findings[0].text
+    assert answer.advice
+
+
+def test_an_expected_answer_that_is_the_corrected_value_makes_it_clear() -> None:
+    run = run_of(say("a", "17 + 25 = 32"), say("b", "It is 32."))
+    assert diagnose_trajectory(run).certainty == "likely"
+    assert diagnose_trajectory(run, reference="42").certainty == "clear"
+
+
+def test_a_right_value_that_is_replaced_is_told_when_it_is_known_to_be_right() -> None:
+    run = run_of(say("solver", "The answer is 25"), say("checker", "I say the answer is 48"))
+    (told,) = found(run, FindingKind.REPLACED_VALUE, reference="25")
+    assert told.text == "'solver' had 25 in step 0; 'checker' says 48."
+    assert found(run, FindingKind.REPLACED_VALUE) == []
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "how"),
+    [
+        ("12", "12000", "times 1,000"),
+        ("0.35", "35", "times 100"),
+        ("90", "1.5", "divided by 60"),
+        ("37", "5 * 8 - 3", "not worked out"),
+    ],
+)
+def test_the_expected_value_in_another_form_is_told(expected: str, got: str, how: str) -> None:
+    (told,) = found(run_of(say("a", got), final_output=got), FindingKind.DIFFERENT_FORM, reference=expected)
+    assert how in told.text
+
+
+@pytest.mark.parametrize(("expected", "got"), [("12", "13"), ("12", "12"), ("Rome", "12")])
+def test_another_value_is_no_other_form(expected: str, got: str) -> None:
+    assert found(run_of(say("a", got), final_output=got), FindingKind.DIFFERENT_FORM, reference=expected) == []
+
+
+ORIGINS = {
+    "tool": (call("a", "census", {}, "population 48213"), say("a", "FINAL ANSWER: 48213")),
+    "derived": (say("a", "120 * 3 = 360"), say("b", "FINAL ANSWER: 360")),
+    "memory": (say("a", "It was Marie Curie."), say("b", "FINAL ANSWER: Marie Curie")),
+    "typed_in": (
+        say("coder", "```python\nprint(48213)\n```"),
+        say("computer_terminal", "exitcode: 0\nCode output: 48213"),
+        say("b", "FINAL ANSWER: 48213"),
+    ),
+}
+
+
+@pytest.mark.parametrize("detail", ORIGINS)
+def test_where_the_answer_comes_from_is_told(detail: str) -> None:
+    assert [each.detail for each in found(run_of(*ORIGINS[detail]), FindingKind.ANSWER_ORIGIN)] == [detail]
+
+
+@pytest.mark.parametrize(
+    "last", ["FINAL ANSWER: yes", "FINAL ANSWER: 7", "That took a while, but we are done with all of it now."]
+)
+def test_answers_that_stand_anywhere_have_no_origin(last: str) -> None:
+    assert found(run_of(say("a", "Let me see."), say("b", last)), FindingKind.ANSWER_ORIGIN) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["Let's assume the fares are 40 and 60.", "```python\nrows = []  # mock data\n```", "I will simulate the reply."],
+)
+def test_made_up_data_is_told_unless_the_task_asks_for_it(words: str) -> None:
+    assert [each.step for each in found(run_of(say("a", words), say("b", "It is 50.")), FindingKind.MADE_UP_DATA)] == [
+        0
+    ]
+    asked = run_of(say("a", words), task="Test the form with mock data.")
+    assert found(asked, FindingKind.MADE_UP_DATA) == []
+
+
+def test_a_reason_is_heard_by_whom_and_what_it_names() -> None:
+    steps = (
+        say("planner", "The limit is 18 t, tolls are 6,300 EUR a month."),
+        say("inspector", "The north cable is corroded; lorries must not cross."),
+        say("editor", "Yes, up to 18 t."),
+    )
+    (told,) = found(run_of(*steps, reason="check: the corroded cable is not mentioned"), FindingKind.REASON_MATCHED)
+    assert (told.detail, told.agent) == ("missing", "editor")
+    assert told.text == "'inspector' speaks of 'corroded' and 'cable' in step 1; the answer of 'editor' does not."
+    (named,) = found(run_of(*steps, reason="check: the planner used an old limit"), FindingKind.REASON_MATCHED)
+    assert (named.detail, named.agent) == ("agent", "planner")
+    assert found(run_of(*steps, reason="check: returned False"), FindingKind.REASON_MATCHED) == []
+
+
+HOSTILE = [
+    run_of(say("a", "<script>alert(1)</script> [link](x) \x1b[31m 3 + 4 = 8")),
+    run_of(say("a", "9" * 1_000_000)),
+    run_of(say("a", "\x00\ufffd" * 500), task=""),
+    run_of(call("a", "t", {"x": [1, {"y": None}]}, "{" * 5_000), reason="check: " + "(" * 3_000),
+    Trajectory(run_id="empty", outcome=RunOutcome.FAILED),
+]
+
+
+@pytest.mark.parametrize("run", HOSTILE)
+def test_of_hostile_runs_only_what_stands_there_is_quoted(run: Trajectory) -> None:
+    for each in findings_of(run, reference="7"):
+        assert kind_of(each) is KINDS[each.kind]
+        assert len(each.quote) <= 400
+        text = run.steps[each.step].model_dump_json() if each.step is not None else ""
+        assert each.step is None or each.quote in run.steps[each.step].content or each.quote[:20] in text
+    diagnose_trajectory(run)
+
+
+def test_every_kind_says_what_it_is_and_what_to_try() -> None:
+    for kind in KINDS.values():
+        assert kind.definition.endswith(".")
+        assert kind.advice is not None
+        assert not kind.proves or kind.blame
