@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tracer_hooks.datasets import LabeledSet, load, write_parquet
 from tracer_hooks.schema import DecisiveStep, LabeledTrajectory, LabelSource, RunOutcome, Step, Trajectory
+
+CORPUS = Path(__file__).parents[2] / "fuzz" / "corpus" / "parquet"
 
 
 def run(number: int, outcome: RunOutcome) -> Trajectory:
@@ -50,8 +54,25 @@ def test_parquet_is_read_with_its_labels(tmp_path: Path) -> None:
     assert first.source.endswith("set.parquet:1")
 
 
-def test_a_damaged_parquet_file_is_set_apart(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
-    (tmp_path / "set.parquet").write_bytes(b"PAR1 but no more")
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (lambda: b"PAR1 but no more", "set.parquet"),
+        (lambda: parquet_of([]), "the file is empty"),
+        ((CORPUS / "seed-41-4029" / "input.parquet").read_bytes, "0 of its 2 rows can be read"),
+    ],
+    ids=["broken off", "no rows", "groups of rows that are gone"],
+)
+def test_a_damaged_parquet_file_is_set_apart(tmp_path: Path, content: Callable[[], bytes], said: str) -> None:
+    (tmp_path / "set.parquet").write_bytes(content())
     (record,) = load(tmp_path)
+    assert record.trajectory is None
+    assert said in str(record.error)
     assert "set.parquet" in str(record.error)
+
+
+def parquet_of(records: list[str]) -> bytes:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    written = io.BytesIO()
+    pq.write_table(pa.table({"record": pa.array(records, pa.string())}), written)
+    return written.getvalue()

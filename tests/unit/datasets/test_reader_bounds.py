@@ -20,6 +20,7 @@ from tracer_hooks.errors import ConfigError, DatasetError, TrajectoryError
 from tracer_hooks.replay import Tape
 from tracer_hooks.schema import Trajectory, load_jsonl
 from tracer_hooks.store._packing import COMPRESS_FROM, pack, unpack
+from tracer_hooks.telemetry import SpanRecord, write_otlp_json
 
 GOOD = {"run_id": "r", "steps": [{"index": 0, "agent": "a", "content": "x"}]}
 TOO_EARLY = {"run_id": "r", "steps": [{"index": 0, "agent": "a", "started_at": "0001-01-01T00:00:00+14:00"}]}
@@ -91,24 +92,18 @@ def test_a_large_document_is_refused_and_a_larger_bound_reads_it(
     assert all(record.error is None for record in between(tmp_path, content))
 
 
+@pytest.mark.parametrize("before", [0, 1], ids=["the first", "a later one"])
 def test_a_long_line_is_refused_and_the_lines_around_it_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int
 ) -> None:
     monkeypatch.setenv(_reading.FILE_VARIABLE, "1")
     long = json.dumps({**GOOD, "task": "x" * 3_500_000})
-    (tmp_path / "x.jsonl").write_text(f"{json.dumps(GOOD)}\n{long}\n{json.dumps(GOOD)}\n")
-    assert "the line is larger than 1 MB" in refused(list(load(tmp_path / "x.jsonl")), "x.jsonl:2")
-
-
-def test_a_long_first_line_is_refused_and_the_lines_after_it_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(_reading.FILE_VARIABLE, "1")
-    long = json.dumps({**GOOD, "task": "x" * 3_500_000})
-    (tmp_path / "x.jsonl").write_text(f"{long}\n{json.dumps(GOOD)}\n")
-    first, second = load(tmp_path / "x.jsonl")
-    assert "the line is larger than 1 MB" in str(first.error)
-    assert second.trajectory is not None
+    lines = [*[json.dumps(GOOD)] * before, long, json.dumps(GOOD)]
+    (tmp_path / "x.jsonl").write_text("\n".join(lines))
+    records = list(load(tmp_path / "x.jsonl"))
+    assert [record.error is None for record in records] == [True] * before + [False, True]
+    assert f"x.jsonl:{before + 1}" in records[before].source
+    assert "the line is larger than 1 MB" in str(records[before].error)
 
 
 def test_a_name_that_no_file_can_have_is_refused() -> None:
@@ -142,20 +137,27 @@ def test_deep_nesting_is_refused(tmp_path: Path, levels: int, brackets: str) -> 
     assert "nested too deeply" in refused(between(tmp_path, content.encode()))
 
 
-def test_more_steps_than_are_read_are_refused(tmp_path: Path) -> None:
-    history = [{"role": "assistant", "name": "a", "content": "x"}] * (_reading.MAX_STEPS + 1)
-    content = json.dumps({"question": "q", "history": history}).encode()
-    assert "10,001 steps, expected at most 10,000" in refused(between(tmp_path, content))
+def history(*names: str) -> dict[str, Any]:
+    return {"question": "q", "history": [{"role": "assistant", "name": name, "content": "x"} for name in names]}
 
 
-@pytest.mark.parametrize("shape", ["whowhen", "trajectory"])
-def test_more_agents_than_are_read_are_refused(tmp_path: Path, shape: str) -> None:
-    names = [f"agent {number}" for number in range(_reading.MAX_AGENTS + 1)]
-    steps = [{"index": index, "agent": name} for index, name in enumerate(names)]
-    history = [{"role": "assistant", "name": name, "content": "x"} for name in names]
-    data = {"question": "q", "history": history} if shape == "whowhen" else {"run_id": "r", "steps": steps}
-    message = refused(between(tmp_path, json.dumps(data).encode()))
-    assert "1,001 agents act in the run, expected at most 1,000" in message
+NAMES = [f"agent {number}" for number in range(_reading.MAX_AGENTS + 1)]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (history(*["a"] * (_reading.MAX_STEPS + 1)), "10,001 steps, expected at most 10,000"),
+        (history(*NAMES), "1,001 agents act in the run, expected at most 1,000"),
+        (
+            {"run_id": "r", "steps": [{"index": index, "agent": name} for index, name in enumerate(NAMES)]},
+            "1,001 agents act in the run, expected at most 1,000",
+        ),
+    ],
+    ids=["steps", "agents", "agents of a trajectory"],
+)
+def test_more_steps_or_agents_than_are_read_are_refused(tmp_path: Path, data: dict[str, Any], said: str) -> None:
+    assert said in refused(between(tmp_path, json.dumps(data).encode()))
 
 
 def test_a_long_message_is_cut_in_its_middle(tmp_path: Path) -> None:
@@ -262,24 +264,21 @@ def test_spans_inside_each_other_have_a_bound(tmp_path: Path) -> None:
 
 def chain(path: Path, count: int, operation: str) -> None:
     """Spans each inside the one before."""
-    made = []
-    for number in range(1, count + 1):
-        said = {"gen_ai.operation.name": operation, "gen_ai.agent.name": f"a{number % 5}"}
-        began = 1_700_000_000_000_000_000 + number * 1000
-        made.append(
-            {
-                "traceId": "1" * 32,
-                "spanId": f"{number:016x}",
-                "parentSpanId": f"{number - 1:016x}" if number > 1 else "",
-                "startTimeUnixNano": str(began),
-                "endTimeUnixNano": str(began + 500),
-                "attributes": [{"key": key, "value": {"stringValue": value}} for key, value in said.items()],
-            }
+    spans = [
+        SpanRecord(
+            trace_id="1" * 32,
+            span_id=f"{number:016x}",
+            parent_id=f"{number - 1:016x}" if number > 1 else None,
+            start_ns=number * 1000,
+            end_ns=number * 1000 + 500,
+            attributes={"gen_ai.operation.name": operation, "gen_ai.agent.name": f"a{number % 5}"},
         )
-    path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": made}]}]}))
+        for number in range(1, count + 1)
+    ]
+    write_otlp_json(path, spans)
 
 
-@pytest.mark.parametrize("operation", ["chat", "invoke_agent"])
+@pytest.mark.parametrize("operation", ["chat", "execute_tool", "invoke_agent"])
 def test_long_chains_of_parents_take_linear_time(
     tmp_path: Path, cpu_seconds: Callable[..., float], operation: str
 ) -> None:

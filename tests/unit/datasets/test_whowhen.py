@@ -63,13 +63,13 @@ def test_generated_speakers_stand_in_the_name() -> None:
     ]
 
 
-def test_the_label_stays_out_of_the_trajectory() -> None:
-    record = read_whowhen(HAND_CRAFTED, "s")
-    assert record.labeled is not None
-    assert record.labeled.decisive is not None
-    assert (record.labeled.decisive.agent, record.labeled.decisive.step) == ("Websurfer", 3)
-    assert record.labeled.decisive.reason == "wrong page"
-    assert (record.labeled.label_source, record.labeled.question_id) == (LabelSource.HUMAN, "q-1")
+@pytest.mark.parametrize("step", ["3", 3])
+def test_the_label_stays_out_of_the_trajectory(step: object) -> None:
+    record = read_whowhen({**HAND_CRAFTED, "mistake_step": step}, "s")
+    labeled = known(record.labeled)
+    decisive = known(labeled.decisive)
+    assert (decisive.agent, decisive.step, decisive.reason) == ("Websurfer", 3, "wrong page")
+    assert (labeled.label_source, labeled.question_id) == (LabelSource.HUMAN, "q-1")
     unlabeled = {k: v for k, v in HAND_CRAFTED.items() if not k.startswith("mistake")}
     assert read_whowhen(unlabeled, "s").trajectory == record.trajectory
     assert read_whowhen(unlabeled, "s").labeled is None
@@ -81,11 +81,6 @@ def test_a_step_outside_the_history_leaves_the_agent(step: object) -> None:
     assert record.labeled is not None
     assert record.labeled.decisive is None
     assert [fault.agent for fault in record.labeled.faults] == ["Websurfer"]
-
-
-def test_a_number_is_accepted_as_the_step() -> None:
-    labeled = known(read_whowhen({**HAND_CRAFTED, "mistake_step": 3}, "s").labeled)
-    assert known(labeled.decisive).step == 3
 
 
 @pytest.mark.parametrize(

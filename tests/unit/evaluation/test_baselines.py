@@ -1,4 +1,5 @@
 import math
+from collections.abc import Callable
 
 import pytest
 
@@ -17,25 +18,20 @@ def named(guess: Guess | None) -> tuple[str, int | None]:
     return guess.agent, guess.step
 
 
-def test_positions() -> None:
-    assert named(baselines.first_speaker(TEAM)) == ("Planner", 1)
-    assert named(baselines.last_step(TEAM)) == ("Computer_terminal", 6)
-    assert named(baselines.step_one(TEAM)) == ("Planner", 1)
-    assert named(baselines.busiest_speaker(TEAM)) == ("Coder", 3)
-
-
-def test_a_run_of_one_step_and_a_run_of_none() -> None:
-    for rule in (baselines.first_speaker, baselines.last_step, baselines.step_one, baselines.busiest_speaker):
-        assert named(rule(run("A"))) == ("A", 0)
-        assert rule(run()) is None
-    assert named(baselines.before_error_marker(run("A"))) == ("A", 0)
-    assert baselines.before_error_marker(run()) is None
-
-
-def test_rankings_hold_every_step_once() -> None:
-    for rule in (baselines.first_speaker, baselines.last_step, baselines.step_one, baselines.busiest_speaker):
-        guess = known(rule(TEAM))
-        assert sorted(guess.ranking) == list(range(7))
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        (baselines.first_speaker, ("Planner", 1)),
+        (baselines.last_step, ("Computer_terminal", 6)),
+        (baselines.step_one, ("Planner", 1)),
+        (baselines.busiest_speaker, ("Coder", 3)),
+    ],
+)
+def test_positions(rule: Callable[[Trajectory], Guess | None], expected: tuple[str, int]) -> None:
+    assert named(rule(TEAM)) == expected
+    assert sorted(known(rule(TEAM)).ranking) == list(range(7)), "every step once"
+    assert named(rule(run("A"))) == ("A", 0)
+    assert rule(run()) is None
 
 
 @pytest.mark.parametrize(
@@ -46,6 +42,7 @@ def test_rankings_hold_every_step_once() -> None:
         (("A", "B", "C", "D", "T: Traceback (most recent call last):"), 3),
         (("A: execution failed", "B", "C", "T: exitcode: 2"), 2),  # nothing stands before the first step
         (("A: execution failed", "B", "C"), 1),
+        (("A",), 0),
     ],
 )
 def test_the_message_before_the_first_error_marker_else_step_one(speakers: tuple[str, ...], step: int) -> None:
@@ -71,11 +68,8 @@ def test_chance_is_the_average_over_all_answers() -> None:
     assert found["official_agent"] == 0  # case counts there
     assert found["official_step"] == 1 / 4
     assert set(found) <= set(STEP_METRICS)
-
-
-def test_chance_where_the_label_blames_another_than_the_speaker() -> None:
-    found = baselines.random_step(case(labeled(run("A", "B"), "B", 0)))
-    assert (found["agent"], found["step"], found["joint"]) == (1 / 2, 1 / 2, 0)
+    other = baselines.random_step(case(labeled(run("A", "B"), "B", 0)))  # the label blames another than the speaker
+    assert (other["agent"], other["step"], other["joint"]) == (1 / 2, 1 / 2, 0)
     assert baselines.random_step(case(labeled(run("A", "B"), "Ghost", 0)))["agent"] == 0
 
 

@@ -24,13 +24,7 @@ def test_a_bin_holds_its_beginning_and_the_last_one_holds_one(confidence: float,
     assert found.bins[place].low <= confidence
 
 
-def test_perfect_and_worst() -> None:
-    perfect, worst = calibrate([1.0, 0.0], [1, 0]), calibrate([1.0, 0.0], [0, 1])
-    assert perfect is not None
-    assert worst is not None
-    assert (perfect.ece, perfect.brier) == (0, 0)
-    assert (worst.ece, worst.brier) == (1, 1)
-
-
-def test_nothing_answered() -> None:
+def test_perfect_and_worst_and_nothing_answered() -> None:
+    perfect, worst = known(calibrate([1.0, 0.0], [1, 0])), known(calibrate([1.0, 0.0], [0, 1]))
+    assert (perfect.ece, perfect.brier, worst.ece, worst.brier) == (0, 0, 1, 1)
     assert calibrate([], []) is None

@@ -29,17 +29,11 @@ def test_rates_by_hand() -> None:
     assert (row.attributed.value, row.attributed.runs) == (0.5, 2)
 
 
-def test_a_failed_attributor_blames_nobody() -> None:
+def test_a_failed_attributor_blames_nobody_and_only_failures_give_no_rate_of_false_alarms() -> None:
     (row,) = section([PASS, FAIL], [None, None]).rows
     assert (row.false_alarms.value, row.attributed.value, row.separation.value) == (0, 0, 0.5)
-
-
-def test_only_failures_give_no_rate_of_false_alarms() -> None:
     (row,) = section([FAIL, FAIL], [answer("A", 0), abstention()]).rows
     assert (row.false_alarms, row.separation, row.attributed.value) == (None, None, 0.5)
-
-
-def test_runs_of_unknown_outcome_give_no_section() -> None:
     assert section([UNKNOWN], [answer("A", 0)]) is None
 
 

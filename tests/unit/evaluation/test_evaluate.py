@@ -27,7 +27,7 @@ from tracer_hooks.schema import (
 )
 
 from .._known import known
-from ._runs import M11, Scripted, abstention, answer, blames, case, labeled, run
+from ._runs import M11, Scripted, abstention, answer, blames, case, fit_report, labeled, run
 
 QUICK = EvaluationOptions(draws=20)
 
@@ -108,11 +108,13 @@ def test_the_outcome_is_told_for_accuracy_and_withheld_for_detection() -> None:
     assert [one.false_alarms and one.false_alarms.value for one in found.rows] == [0, 0]
 
 
-def test_without_detection_every_run_is_diagnosed_once() -> None:
-    scripted = blames(1)
-    report = evaluate(data(), scripted, EvaluationOptions(draws=0, detection=False))
-    assert len(scripted.seen) == 6
+def test_without_detection_every_run_is_diagnosed_once_and_progress_is_told() -> None:
+    scripted, told = blames(1), list[tuple[str, int, int]]()
+    options = EvaluationOptions(draws=0, detection=False)
+    report = evaluate(data(2), scripted, options, progress=lambda *one: told.append(one))
+    assert len(scripted.seen) == 2
     assert report.groups[0].detection is None
+    assert told == [("scripted", 1, 2), ("scripted", 2, 2)]
 
 
 def test_several_groups_and_all_together() -> None:
@@ -214,12 +216,6 @@ def test_the_same_report_twice_and_through_json() -> None:
     assert EvaluationReport.model_validate_json(first.model_dump_json()) == first
 
 
-def test_progress_is_told() -> None:
-    told: list[tuple[str, int, int]] = []
-    evaluate(data(2), blames(1), EvaluationOptions(draws=0, detection=False), progress=lambda *one: told.append(one))
-    assert told == [("scripted", 1, 2), ("scripted", 2, 2)]
-
-
 def test_what_is_missing_stops_everything() -> None:
     def say(trajectory: Trajectory) -> Attribution:
         raise MissingExtraError("the attributor", "tracer-hooks[models]")
@@ -240,9 +236,7 @@ class Learner(Scripted):
     def fit(self, labeled: Sequence[LabeledTrajectory], *, seed: int = 0) -> tuple[Attributor, FitReport]:
         self.fits.append(list(labeled))
         steps = [one.decisive.step for one in labeled if one.decisive is not None]
-        report = FitReport(trajectories=len(labeled), questions=1, shipped_step=0, shipped_agent=0, fitted_step=0,
-                           fitted_agent=0, chosen="")  # fmt: skip
-        return Learner(max(steps, key=steps.count)), report
+        return Learner(max(steps, key=steps.count)), fit_report(len(labeled))
 
     def save(self, directory: Path) -> None:
         raise AssertionError("nobody saves during an evaluation")

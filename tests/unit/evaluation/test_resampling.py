@@ -10,9 +10,17 @@ def array(*values: float) -> np.ndarray:
     return np.array(values, dtype=np.float64)
 
 
-def test_the_mean_is_over_known_values() -> None:
-    found = known(Resampling(["a", "b", "c"], draws=100, seed=0).mean(array(1, np.nan, 0)))
-    assert (found.value, found.runs) == (0.5, 2)
+@pytest.mark.parametrize(
+    ("questions", "draws", "values", "mean"),
+    [("abc", 100, (1, np.nan, 0), (0.5, 2)), ("aaa", 100, (1, 0, 1), (2 / 3, 3)), ("abc", 0, (1, 0, 1), (2 / 3, 3))],
+    ids=["known values", "one question", "no draws"],
+)
+def test_the_mean_is_over_known_values_and_has_an_interval_where_questions_are_drawn(
+    questions: str, draws: int, values: tuple[float, ...], mean: tuple[float, int]
+) -> None:
+    found = known(Resampling(list(questions), draws=draws, seed=0).mean(array(*values)))
+    assert (found.value, found.runs) == (pytest.approx(mean[0]), mean[1])
+    assert (found.low is None) == (found.high is None) == (mean[1] == 3)
     assert Resampling(["a"], draws=10, seed=0).mean(array(np.nan)) is None
 
 
@@ -32,13 +40,6 @@ def test_runs_of_one_question_are_drawn_together() -> None:
     together = known(Resampling(["a"] * 50 + ["b"] * 50, draws=500, seed=0).mean(right))
     assert (together.low, together.high) == (0, 1)
     assert known(known(alone).low) > 0.35
-
-
-@pytest.mark.parametrize(("questions", "draws"), [(["a", "a", "a"], 100), (["a", "b", "c"], 0)])
-def test_no_interval_from_one_question_or_without_draws(questions: list[str], draws: int) -> None:
-    found = known(Resampling(questions, draws=draws, seed=0).mean(array(1, 0, 1)))
-    assert (found.low, found.high) == (None, None)
-    assert found.value == pytest.approx(2 / 3)
 
 
 def test_the_same_seed_draws_the_same() -> None:

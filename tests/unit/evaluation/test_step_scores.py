@@ -14,31 +14,13 @@ def scores(gold: int, *ranking: int, agent: str = "B") -> dict[str, float]:
     return score_guess(case(labeled(RUN, "B", gold)), Guess(agent=agent, ranking=ranking))
 
 
-@pytest.mark.parametrize(
-    ("gold", "said", "near"),
-    [
-        (0, 0, (1, 1, 1)),
-        (0, 1, (1, 1, 1)),
-        (0, 2, (0, 1, 1)),
-        (0, 3, (0, 1, 1)),
-        (0, 4, (0, 0, 1)),
-        (0, 5, (0, 0, 1)),
-        (5, 5, (1, 1, 1)),
-        (5, 4, (1, 1, 1)),
-        (5, 2, (0, 1, 1)),
-        (5, 1, (0, 0, 1)),
-        (5, 0, (0, 0, 1)),
-    ],
-)
-def test_distances_at_both_ends(gold: int, said: int, near: tuple[int, int, int]) -> None:
-    found = scores(gold, said)
-    assert found["step"] == (gold == said)
-    assert (found["within_1"], found["within_3"], found["within_5"]) == near
-
-
-def test_six_steps_off_is_outside_every_tolerance() -> None:
-    long = case(labeled(run(*"ABCDEFG"), "A", 0))
-    assert score_guess(long, Guess(agent="A", ranking=(6,)))["within_5"] == 0
+@pytest.mark.parametrize("distance", range(7))
+@pytest.mark.parametrize("gold", [0, 6], ids=["first", "last"])
+def test_distances_at_both_ends(gold: int, distance: int) -> None:
+    long = case(labeled(run(*"ABCDEFG"), "A", gold))
+    found = score_guess(long, Guess(agent="A", ranking=(abs(gold - distance),)))
+    assert found["step"] == (distance == 0)
+    assert [found[f"within_{most}"] for most in (1, 3, 5)] == [distance <= most for most in (1, 3, 5)]
 
 
 @pytest.mark.parametrize(

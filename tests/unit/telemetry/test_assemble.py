@@ -24,7 +24,6 @@ from tracer_hooks.telemetry import (
     ToolInvocation,
     assemble,
     assistant_message,
-    normalise,
     text_message,
     tool_message,
 )
@@ -209,37 +208,6 @@ def test_lost_and_looping_parents_do_not_stop_the_rest(run: RunInvocation) -> No
     for records in (loop, lost):
         (trajectory,) = assemble(records)
         assert len(trajectory.steps) == 3
-
-
-@pytest.mark.parametrize("operation", [semconv.OP_CHAT, semconv.OP_EXECUTE_TOOL, semconv.OP_INVOKE_AGENT])
-def test_a_long_chain_of_parents_is_not_walked_again_for_every_span(operation: str) -> None:
-    class Counted(dict[str, Any]):
-        asked = 0
-
-        def get(self, key: str, default: Any = None) -> Any:
-            Counted.asked += 1
-            return super().get(key, default)
-
-    def questions(count: int) -> int:
-        Counted.asked = 0
-        operations = [semconv.OP_INVOKE_AGENT, *[operation] * (count - 1)]
-        records = [
-            SpanRecord(
-                trace_id="t",
-                span_id=str(number),
-                parent_id=str(number - 1) if number else None,
-                name=f"span {number}",
-                start_ns=number + 1,
-                end_ns=number + 2,
-                attributes=Counted({semconv.OPERATION_NAME: kind, semconv.OUTPUT_MESSAGES: []}),
-            )
-            for number, kind in enumerate(operations)
-        ]
-        normalise(records)
-        assemble(records)
-        return Counted.asked
-
-    assert questions(800) < 5 * questions(200)
 
 
 def test_an_error_status_without_outcome_is_a_failed_run() -> None:
