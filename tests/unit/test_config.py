@@ -20,7 +20,10 @@ from tracer_hooks.config import (
 from tracer_hooks.errors import ConfigError
 
 
-def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_set", [False, True], ids=["unset", "empty"])
+def test_defaults(is_set: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CAPTURE", "RECORD", "MAX_BYTES", "OPENINFERENCE", "SUPPRESS", "STORE") if is_set else ():
+        monkeypatch.setenv(f"TRACER_HOOKS_{name}", "")
     config = HookConfig.from_env()
     assert config == HookConfig()
     assert (config.capture.export, config.capture.record) == (ContentCapture.OFF, ContentCapture.FULL)
@@ -62,14 +65,7 @@ def test_arguments_win(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_store_can_be_switched_off(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert store_path(value) is None
     monkeypatch.setenv("TRACER_HOOKS_STORE", value)
-    assert store_path() is None
-    assert store_path("mine.sqlite") == Path("mine.sqlite")
-
-
-def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("CAPTURE", "RECORD", "MAX_BYTES", "OPENINFERENCE", "SUPPRESS", "STORE"):
-        monkeypatch.setenv(f"TRACER_HOOKS_{name}", "")
-    assert HookConfig.from_env() == HookConfig()
+    assert (store_path(), store_path("mine.sqlite")) == (None, Path("mine.sqlite"))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +114,9 @@ def test_how_long_runs_are_kept(text: str, kept: Retention) -> None:
     assert Retention.parse(text) == kept
 
 
-@pytest.mark.parametrize("text", ["", "0 runs", "runs", "-5 runs", "1.5 runs", "9999999999999 runs", "30", "soon"])
+@pytest.mark.parametrize(
+    "text", ["", "0 runs", "runs", "-5 runs", "1.5 runs", "9999999999999 runs", "30", "d", "-1d", "1.5d", "soon"]
+)
 def test_what_says_neither_a_time_nor_a_number_of_runs(text: str) -> None:
     with pytest.raises(ConfigError, match=r"(?s)retention.*'1000 runs'"):
         Retention.parse(text)

@@ -11,6 +11,9 @@ from types import ModuleType
 from typing import NamedTuple
 
 import pytest
+from packaging.version import Version
+
+from .test_lock import pins
 
 ROOT = Path(__file__).parents[2]
 MIT_TEXT = "Copyright (c) 2020 Somebody\n\nPermission is hereby granted, free of charge, to any person obtaining a copy"
@@ -34,12 +37,6 @@ def entries() -> dict[str, Entry]:
         name: Entry(version, licence, url, set(parts.split(", ")), gpl)
         for name, version, licence, url, parts, gpl in found
     }
-
-
-def pins() -> dict[str, str]:
-    text = "".join((ROOT / name).read_text() for name in ("constraints.txt", "requirements/lock.txt"))
-    pattern = r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?==([^\s;\\]+)"
-    return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in re.findall(pattern, text, re.MULTILINE)}
 
 
 @pytest.fixture
@@ -81,12 +78,11 @@ def test_all_that_users_install_is_listed_and_nothing_else(scripts: ModuleType) 
 
 
 def test_versions_are_those_of_the_tests() -> None:
-    pinned = pins()
+    pinned = pins(ROOT / "constraints.txt") | pins(ROOT / "requirements" / "lock.txt")
     loose = {name: one for name, one in entries().items() if name not in pinned}
     assert {name for name, one in loose.items() if one.needed_by != {"ray"}} == set()
-    assert {name: one.version for name, one in entries().items() if name in pinned} == {
-        name: pinned[name] for name in entries() if name in pinned
-    }, "run `make licenses`"
+    versions = {name: Version(one.version) for name, one in entries().items() if name in pinned}
+    assert versions == {name: pinned[name] for name in versions}, "run `make licenses`"
 
 
 def test_no_package_is_under_a_gpl_and_what_is_unusual_is_in_the_documentation() -> None:

@@ -28,14 +28,12 @@ AT = "https://forge.example/team/tracer-hooks"
         (".", "```\n[a](b.md)\n```\n", None),
     ],
 )
-def test_links_lead_to_the_repository(folder: str, text: str, shown: str | None) -> None:
+def test_links_lead_to_the_repository_and_are_text_without_its_address(
+    folder: str, text: str, shown: str | None
+) -> None:
     assert _PAGE.with_absolute_links(text, folder, AT, "v1") == (text if shown is None else shown)
-
-
-def test_without_an_address_links_are_text() -> None:
-    assert _PAGE.with_absolute_links("see [a b](c.md), [d](https://d.example)", ".", "", "v1") == (
-        "see a b, [d](https://d.example)"
-    )
+    without = _PAGE.with_absolute_links("see [a b](c.md), [d](https://d.example)", ".", "", "v1")
+    assert without == "see a b, [d](https://d.example)"
 
 
 @pytest.mark.parametrize("folder", _BUILD.FOLDERS)

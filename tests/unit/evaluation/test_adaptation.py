@@ -151,12 +151,6 @@ def test_a_fit_that_harms_half_as_often_as_it_helps_is_not_kept(righted: int, wr
     assert plain.model_copy(update={"rows": tuple(rows)}).best == kept
 
 
-def test_injected_faults_say_where_no_natural_failure_is_judged_otherwise() -> None:
-    plain = table(shipped=(0.5, 0.3), both=(0.5, 0.9))
-    rows = [row.model_copy(update={"righted": 0, "wronged": 0}) if row.group == NATURAL else row for row in plain.rows]
-    assert plain.model_copy(update={"rows": tuple(rows)}).best == ON_BOTH
-
-
 def test_each_method_has_its_labels_and_one_kind_is_not_called_both() -> None:
     counts = [len(training_labels(labels(), method)) for method in (ON_INJECTED, ON_NATURAL, ON_BOTH)]
     assert counts == [12, 10, 22]

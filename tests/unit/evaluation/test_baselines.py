@@ -54,6 +54,7 @@ def test_an_agent_whose_own_tool_failed_is_before_the_marker_itself() -> None:
     failed = ToolCall(name="python", result="exitcode: 1")
     steps = (Step(index=0, agent="A"), Step(index=1, agent="B"), Step(index=2, agent="C", tool_calls=(failed,)))
     assert named(baselines.before_error_marker(Trajectory(run_id="r", steps=steps))) == ("C", 2)
+    assert baselines.before_error_marker(run()) is None
 
 
 def test_chance_is_the_average_over_all_answers() -> None:
