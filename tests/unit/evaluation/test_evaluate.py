@@ -8,23 +8,8 @@ import pytest
 from tracer_hooks.diagnosis import Attributor
 from tracer_hooks.diagnosis._protocol import FitReport
 from tracer_hooks.errors import ConfigError, MissingExtraError
-from tracer_hooks.evaluation import (
-    EvaluationData,
-    EvaluationOptions,
-    EvaluationReport,
-    SecondLabel,
-    StepRow,
-    evaluate,
-)
-from tracer_hooks.schema import (
-    AgentFault,
-    Attribution,
-    ErrorMode,
-    LabeledTrajectory,
-    RunOutcome,
-    Trajectory,
-    Usage,
-)
+from tracer_hooks.evaluation import EvaluationData, EvaluationOptions, EvaluationReport, SecondLabel, StepRow, evaluate
+from tracer_hooks.schema import AgentFault, Attribution, ErrorMode, LabeledTrajectory, RunOutcome, Trajectory, Usage
 
 from .._known import known
 from ._runs import M11, Scripted, abstention, answer, blames, case, fit_report, labeled, run

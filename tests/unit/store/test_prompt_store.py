@@ -9,15 +9,7 @@ from pathlib import Path
 import pytest
 
 from tracer_hooks.errors import StoreError
-from tracer_hooks.store import (
-    PromptArm,
-    PromptPhase,
-    PromptState,
-    PromptStore,
-    PromptTally,
-    fingerprint,
-    prompt_diff,
-)
+from tracer_hooks.store import PromptArm, PromptPhase, PromptState, PromptStore, PromptTally, fingerprint, prompt_diff
 
 from ._prompts import OWN, TEAM, accepted, outcome, prompt_store, proposed
 from ._runs import alter

@@ -12,23 +12,8 @@ from hypothesis import strategies as st
 
 from tracer_hooks import semconv
 from tracer_hooks.datasets import load
-from tracer_hooks.schema import (
-    AgentSpec,
-    RunOutcome,
-    Step,
-    StepInput,
-    StepKind,
-    ToolCall,
-    Trajectory,
-    Usage,
-)
-from tracer_hooks.telemetry import (
-    SpanStatus,
-    assemble,
-    to_spans,
-    write_otlp_json,
-    write_otlp_protobuf,
-)
+from tracer_hooks.schema import AgentSpec, RunOutcome, Step, StepInput, StepKind, ToolCall, Trajectory, Usage
+from tracer_hooks.telemetry import SpanStatus, assemble, to_spans, write_otlp_json, write_otlp_protobuf
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 word = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
