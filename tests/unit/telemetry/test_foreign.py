@@ -111,7 +111,9 @@ def test_normalising_twice_changes_nothing_more() -> None:
     assert [run.steps for run in assemble(normalise(records))] == [run.steps for run in assemble(records)]
 
 
-def test_own_spans_pass_unchanged() -> None:
+def test_own_spans_pass_unchanged_and_a_circle_of_parents_does_not_hang() -> None:
+    kind = {semconv.OI_SPAN_KIND: "CHAIN"}
+    assert len(normalise([span(1, 2, "a", kind), span(2, 1, "b", kind)])) == 2
     own = span(1, None, "chat m", {semconv.RUN_ID: "r", semconv.OPERATION_NAME: "chat", "llm.provider": "x"})
     assert normalise([own])[0] is own
 
@@ -186,17 +188,14 @@ def test_openinference_agents_messages_and_failed_tool() -> None:
     assert (run.task, run.final_output) == ("Add 2 and 2", "5")
 
 
-def test_tokens_on_agent_and_team_spans_are_not_counted_again() -> None:
-    records = openinference()
-    records[0] = span(1, None, "crew", {semconv.OI_SPAN_KIND: "CHAIN", "llm.token_count.prompt": 9})
-    assert only(records).usage.input_tokens == 9
-
-
-def test_a_chain_inside_an_agent_is_plumbing_and_keeps_its_text() -> None:
+def test_a_chain_inside_an_agent_is_plumbing_and_tokens_of_a_team_are_not_counted_again() -> None:
     inner = span(6, 2, "RunnableSequence", {semconv.OI_SPAN_KIND: "CHAIN", "input.value": "a", "output.value": "b"})
     after = normalise([*openinference(), inner])[-1]
     assert operation(after) is None
     assert (after.attributes["input.value"], after.attributes["output.value"]) == ("a", "b")
+    records = openinference()
+    records[0] = span(1, None, "crew", {semconv.OI_SPAN_KIND: "CHAIN", "llm.token_count.prompt": 9})
+    assert only(records).usage.input_tokens == 9
 
 
 # --- built: GenAI of older editions, OpenLLMetry before 0.50 ---
@@ -289,6 +288,14 @@ def test_message_events_of_older_editions() -> None:
     assert sent[2]["parts"] == [{"type": "tool_call_response", "id": "c0", "response": "42"}]
     assert texts(record.attributes[semconv.OUTPUT_MESSAGES]) == [("assistant", "hello")]
     assert record.events == events
+    said = {
+        name: json.dumps([{"role": role, "content": text}])
+        for name, role, text in (("prompt", "user", "hi"), ("completion", "assistant", "hello"))
+    }
+    oldest = tuple(SpanEvent(name=f"gen_ai.content.{n}", attributes={f"gen_ai.{n}": t}) for n, t in said.items())
+    [record] = normalise([span(1, None, "chat gpt", {}, events=oldest)])
+    assert texts(record.attributes[semconv.INPUT_MESSAGES]) == [("user", "hi")]
+    assert texts(record.attributes[semconv.OUTPUT_MESSAGES]) == [("assistant", "hello")]
 
 
 def test_anthropic_blocks_become_tool_calls_and_results() -> None:
@@ -308,19 +315,6 @@ def test_anthropic_blocks_become_tool_calls_and_results() -> None:
         {"type": "text", "content": "I look."},
         {"type": "tool_call", "id": "u1", "name": "look", "arguments": {"a": 1}},
     ]
-
-
-def test_content_events_of_the_oldest_edition() -> None:
-    events = (
-        SpanEvent(name="gen_ai.content.prompt", attributes={"gen_ai.prompt": '[{"role": "user", "content": "hi"}]'}),
-        SpanEvent(
-            name="gen_ai.content.completion",
-            attributes={"gen_ai.completion": '[{"role": "assistant", "content": "hello"}]'},
-        ),
-    )
-    [record] = normalise([span(1, None, "chat gpt", {}, events=events)])
-    assert texts(record.attributes[semconv.INPUT_MESSAGES]) == [("user", "hi")]
-    assert texts(record.attributes[semconv.OUTPUT_MESSAGES]) == [("assistant", "hello")]
 
 
 # --- built: GenAI of today, by someone else ---
@@ -371,8 +365,3 @@ def test_spans_of_a_web_server_around_a_team_are_left_alone() -> None:
     after = normalise(records)
     assert after[0] == server
     assert operation(after[1]) == "invoke_workflow"
-
-
-def test_a_circle_of_parents_does_not_hang() -> None:
-    kind = {semconv.OI_SPAN_KIND: "CHAIN"}
-    assert len(normalise([span(1, 2, "a", kind), span(2, 1, "b", kind)])) == 2
