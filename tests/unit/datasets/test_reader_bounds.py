@@ -106,12 +106,7 @@ def test_a_long_line_is_refused_and_the_lines_around_it_are_read(
     assert "the line is larger than 1 MB" in str(records[before].error)
 
 
-def test_a_name_that_no_file_can_have_is_refused() -> None:
-    with pytest.raises(OSError, match="no file can have this name"):
-        refuse_special("a\0.json")
-
-
-def test_a_file_that_is_read_whole_is_refused_when_it_is_too_large(
+def test_a_file_that_is_read_whole_is_refused_when_it_is_too_large_or_has_no_possible_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "spans.json").write_bytes(b" " * 1_500_000)
@@ -119,6 +114,8 @@ def test_a_file_that_is_read_whole_is_refused_when_it_is_too_large(
     monkeypatch.setenv(_reading.FILE_VARIABLE, "1")
     with pytest.raises(TrajectoryError, match=r"spans\.json.*larger than 1 MB"):
         read_bytes(tmp_path / "spans.json")
+    with pytest.raises(OSError, match="no file can have this name"):
+        refuse_special("a\0.json")
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "x", "1.5"])

@@ -253,15 +253,12 @@ def test_what_cannot_be_cross_validated() -> None:
         EvaluationOptions(draws=-1)
 
 
-def test_error_modes_of_steps() -> None:
-    runs = [labeled(run(*"AB", run_id=str(k)), "A", 0, mode=M11 if k else None, question=str(k)) for k in range(3)]
-    scripted = Scripted(lambda trajectory: answer("B", 1, error_mode=ErrorMode.FM_1_1))
-    found = row(evaluate(EvaluationData.of(runs), scripted, QUICK)).measures["mode"]
-    assert (found.value, found.runs) == (1, 2)
-
-
-def test_intervals_come_from_the_draws_asked_for() -> None:
+def test_intervals_come_from_the_draws_asked_for_and_modes_are_judged_where_one_is_labelled() -> None:
     without = row(evaluate(data(), blames(1), EvaluationOptions(draws=0))).measures["step"]
     assert (without.low, without.high) == (None, None)
     found = row(evaluate(data(), blames(1), EvaluationOptions(draws=200))).measures["step"]
     assert known(found.low) < found.value < known(found.high)
+    runs = [labeled(run(*"AB", run_id=str(k)), "A", 0, mode=M11 if k else None, question=str(k)) for k in range(3)]
+    scripted = Scripted(lambda trajectory: answer("B", 1, error_mode=ErrorMode.FM_1_1))
+    mode = row(evaluate(EvaluationData.of(runs), scripted, QUICK)).measures["mode"]
+    assert (mode.value, mode.runs) == (1, 2)

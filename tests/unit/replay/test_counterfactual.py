@@ -181,7 +181,7 @@ def test_on_trial_hears_of_every_run() -> None:
     assert sum(one.passed for one in heard) == 3
 
 
-@pytest.mark.parametrize("wrong", [{"trials": 0}, {"alpha": 0.0}, {"alpha": 1.0}])
+@pytest.mark.parametrize("wrong", [{"trials": 0}, {"alpha": 0.0}, {"alpha": 1.0}, {"suspect_trials": -1}])
 def test_options_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=next(iter(wrong))):
         ReplayOptions(**wrong)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tracer_hooks.budget import CostCap
-from tracer_hooks.errors import ReplayError, TapeMismatchError
+from tracer_hooks.errors import ReplayError
 from tracer_hooks.repairs import Failure, Repair, RepairTarget
 from tracer_hooks.replay import Counterfactual, DecisiveSearch, StepReplay, find_decisive_step
-from tracer_hooks.rerun._targets import rerunner
 from tracer_hooks.schema import Attribution, Candidate
 
 from .._known import known
-from ._sums import TASK, Sums, right
+from ._sums import Sums, right
 
 
 def replay_of(team: Sums, faults: dict[int, str], **options: Any) -> StepReplay:
@@ -148,13 +146,3 @@ def test_a_step_that_could_not_be_tested_is_named_where_it_matters() -> None:
 def test_when_no_step_can_be_tested_the_first_reason_is_raised() -> None:
     with pytest.raises(ReplayError, match="nothing better comes to mind"):
         find_decisive_step(replay_of(Sums(), {1: FAULTS[1]}), proposer=Refusing(0, 1, 2, 3))
-
-
-def test_a_team_that_does_not_repeat_itself() -> None:
-    team, days = Sums(), itertools.count()
-    replay = replay_of(team, {1: FAULTS[1]})
-    built = team.build_team
-    team.build_team = lambda prompts=None: built({"adder": f"You are the adder. Today is {next(days)}."})  # type: ignore[method-assign]
-    replay._runner = rerunner(team.build_team, TASK, check=bool)
-    with pytest.raises(TapeMismatchError, match="step 0, agent 'adder': message 0"):
-        find_decisive_step(replay)

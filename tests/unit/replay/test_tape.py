@@ -69,30 +69,26 @@ def test_the_calls_of_a_step_are_its_attempts() -> None:
     assert Tape(run_id="r", model_calls=calls).at_step(0) == calls[:2]
 
 
-def test_a_recorded_failure_has_the_name_and_the_text_of_the_real_one() -> None:
-    with pytest.raises(RecordedFailureError) as caught:
-        taped(error="BadRequestError: Error code: 400").reply()
-    assert repr(caught.value) == "BadRequestError('Error code: 400')"
-    assert str(caught.value) == "Error code: 400"
-
-
 @pytest.mark.parametrize(
     ("error", "kind", "text"),
     [
         ("ValueError: out of stock", ValueError, "out of stock"),
         ("KeyError: 'x'", KeyError, "'x'"),
         ("TimeoutError: ", TimeoutError, ""),
+        ("BadRequestError: Error code: 400", RecordedFailureError, "Error code: 400"),
         ("UnicodeDecodeError: bad byte", RecordedFailureError, "bad byte"),
         ("StopIteration: done", RecordedFailureError, "done"),
         ("dict: no error at all", RecordedFailureError, "no error at all"),
     ],
 )
 def test_a_recorded_failure_is_one_of_python_s_own_where_it_can_be(error: str, kind: type, text: str) -> None:
-    with pytest.raises(RecordedFailureError) as caught:
-        taped_tool(error=error).reply()
-    assert isinstance(caught.value, kind)
-    assert not isinstance(caught.value, StopIteration)
-    assert (type(caught.value).__name__, str(caught.value)) == (error.partition(":")[0], text)
+    for call in (taped(error=error), taped_tool(error=error)):
+        with pytest.raises(RecordedFailureError) as caught:
+            call.reply()
+        assert isinstance(caught.value, kind)
+        assert not isinstance(caught.value, StopIteration)
+        assert (type(caught.value).__name__, str(caught.value)) == (error.partition(":")[0], text)
+        assert repr(caught.value) == f"{error.partition(':')[0]}({text!r})"
 
 
 def test_a_tool_s_none_is_not_its_empty_text() -> None:

@@ -42,8 +42,7 @@ def test_threads_that_share_one_store_from_its_first_use(tmp_path: Path) -> None
     assert all(run.agent == "solver" for run in store.list(limit=100))
 
 
-def test_a_reader_sees_the_last_state_while_another_connection_writes(tmp_path: Path) -> None:
-    store = RunStore(tmp_path / "runs.sqlite")
+def test_a_reader_sees_the_last_state_while_another_connection_writes(store: RunStore) -> None:
     store.save(make_run("first"))
     reader = RunStore(store.path, busy_timeout_s=0.01, read_only=True)
     with store._database.write("hold the lock"):

@@ -53,11 +53,6 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "kept" / "runs.sqlite"
 
 
-@pytest.fixture
-def store(file: Path) -> RunStore:
-    return RunStore(file)
-
-
 def test_deleted_runs_are_out_of_the_file_and_the_log(file: Path, store: RunStore) -> None:
     gone, stays = saved(store, "gone"), saved(store, "stays")
     assert gone.encode() in bytes_in(file.parent), "else nothing is shown below"

@@ -22,8 +22,7 @@ with RunStore(sys.argv[1], busy_timeout_s=60) as store:
 """
 
 
-def test_counts_are_added_up_by_kind_and_team(tmp_path: Path) -> None:
-    store = RunStore(tmp_path / "runs.sqlite")
+def test_counts_are_added_up_by_kind_and_team(store: RunStore) -> None:
     assert store.repair_counts("a") == ()
     store.add_repair_counts("a", [ROW, ("from_scratch", 0, 4, "", 2, 0), ROW])
     store.add_repair_counts("a", [("feedback_in_task", 0, 4, "", 1, 1)])
@@ -45,8 +44,7 @@ def test_processes_that_add_at_once_lose_nothing(tmp_path: Path) -> None:
     assert found == (("from_scratch", 0, 4, "", 160, 80), ("resample", 1, 3, "", 80, 80))
 
 
-def test_of_rows_that_cannot_all_be_added_none_is(tmp_path: Path) -> None:
-    store = RunStore(tmp_path / "runs.sqlite")
+def test_of_rows_that_cannot_all_be_added_none_is(store: RunStore) -> None:
     with pytest.raises(StoreError, match="cannot save which repairs helped") as caught:
         store.add_repair_counts("team", [ROW, (None, 0, 4, "", 1, 0)])  # type: ignore[list-item]
     assert isinstance(caught.value.__cause__, IntegrityError)

@@ -17,11 +17,6 @@ from .._known import known
 from ._runs import NOON, make_attribution, make_run
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> RunStore:
-    return RunStore(tmp_path / "runs.sqlite")
-
-
 def test_a_run_comes_back_as_it_was_saved_also_twice(store: RunStore) -> None:
     trial = {"repair": {"strategy": "from_scratch"}, "outcome": "failed"}
     repair = {"trials": [trial], "stopped": "1 of 1 retries used"}

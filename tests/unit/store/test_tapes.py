@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,8 +18,7 @@ TAPE: dict[str, Any] = {
 }
 
 
-def test_a_tape_comes_back_as_it_was_saved(tmp_path: Path) -> None:
-    store = RunStore(tmp_path / "runs.sqlite")
+def test_a_tape_comes_back_as_it_was_saved(store: RunStore) -> None:
     store.save(make_run(tape=TAPE))
     store.save(make_run("without"))
     assert store.get("run-1").tape == TAPE
@@ -30,8 +28,7 @@ def test_a_tape_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     assert {run.run_id: run.has_tape for run in store.list()} == {"run-1": True, "without": False}
 
 
-def test_a_later_save_without_a_tape_keeps_it(tmp_path: Path) -> None:
-    store = RunStore(tmp_path / "runs.sqlite")
+def test_a_later_save_without_a_tape_keeps_it(store: RunStore) -> None:
     store.save(make_run(tape=TAPE))
     store.save(make_run(text="later"))
     found = store.get("run-1")
@@ -39,8 +36,7 @@ def test_a_later_save_without_a_tape_keeps_it(tmp_path: Path) -> None:
     assert found.tape == TAPE
 
 
-def test_a_damaged_tape_names_the_run_and_leaves_the_rest_readable(tmp_path: Path) -> None:
-    store = RunStore(tmp_path / "runs.sqlite")
+def test_a_damaged_tape_names_the_run_and_leaves_the_rest_readable(store: RunStore) -> None:
     store.save(make_run(tape=TAPE))
     alter(store, "update runs set tape = ?", b"zgarbage")
     with pytest.raises(StoreError, match=r"run 'run-1' in the run store is damaged"):
