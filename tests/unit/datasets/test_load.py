@@ -198,13 +198,6 @@ def test_a_bad_line_of_a_trace_file_does_not_stop_the_others(tmp_path: Path) -> 
     assert "line 1" in error_of(bad)
 
 
-def test_an_impossible_value_of_another_instrumentation_counts_as_none(tmp_path: Path) -> None:
-    bad = {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": "many"}
-    write_otlp_json(tmp_path / "x.json", [span("1", **bad)])
-    [record] = whole(tmp_path / "x.json")
-    assert known(record.trajectory).usage.input_tokens == 0
-
-
 def test_one_trace_that_cannot_be_assembled_does_not_hide_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,10 +217,15 @@ def test_one_trace_that_cannot_be_assembled_does_not_hide_the_others(
     assert second.trajectory is not None
 
 
-def test_spans_of_something_else_are_an_error(tmp_path: Path) -> None:
-    write_otlp_json(tmp_path / "x.json", [span("1", **{"http.method": "GET"})])
-    [record] = whole(tmp_path / "x.json")
-    assert "none of an agent, model call or tool" in error_of(record)
+def test_an_impossible_value_of_another_instrumentation_counts_as_none_and_spans_of_something_else_are_an_error(
+    tmp_path: Path,
+) -> None:
+    bad = {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": "many"}
+    write_otlp_json(tmp_path / "1.json", [span("1", **bad)])
+    write_otlp_json(tmp_path / "2.json", [span("1", **{"http.method": "GET"})])
+    odd, other = whole(tmp_path)
+    assert known(odd.trajectory).usage.input_tokens == 0
+    assert "none of an agent, model call or tool" in error_of(other)
 
 
 @pytest.mark.parametrize(

@@ -178,37 +178,28 @@ def broken(*_: object) -> None:
     raise ZeroDivisionError("odd")
 
 
-def test_a_reader_that_fails_does_not_hide_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracer_hooks.datasets._load.read_whowhen", broken)
-    content = json.dumps({"question": "q", "history": [{"role": "a", "content": "x"}]}).encode()
-    with pytest.raises(ZeroDivisionError):
-        between(tmp_path, content)
-    monkeypatch.setenv("TRACER_HOOKS_STRICT", "")
-    assert "ZeroDivisionError: odd" in refused(between(tmp_path, content))
+AGENTRX = {"trajectory_id": "1", "steps": [{"substeps": [{"role": "a", "content": "x"}]}]}
+TRAIL = {"trace_id": "1", "spans": [{"span_id": "s", "span_attributes": {}}]}
 
 
-def test_a_file_that_a_paired_reader_cannot_open_does_not_hide_the_others(tmp_path: Path) -> None:
-    run = {"trajectory_id": "1", "steps": [{"substeps": [{"role": "a", "content": "x"}]}]}
-    (tmp_path / "1.json.gz").write_bytes(b"no gzip")
-    (tmp_path / "2.json").write_text(json.dumps(run))
-    bad, good = sorted(load(tmp_path, format="agentrx"), key=lambda one: one.error is None)
-    assert "1.json.gz" in str(bad.error)
-    assert good.trajectory is not None
-
-
-@pytest.mark.parametrize("format", ["agentrx", "trail"])
+@pytest.mark.parametrize(("format", "run"), [("agentrx", AGENTRX), ("trail", TRAIL)])
 def test_a_paired_reader_that_fails_does_not_hide_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: Any
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: Any, run: dict[str, Any]
 ) -> None:
-    runs = {
-        "agentrx": {"trajectory_id": "1", "steps": [{"substeps": [{"role": "a", "content": "x"}]}]},
-        "trail": {"trace_id": "1", "spans": [{"span_id": "s", "span_attributes": {}}]},
-    }
     monkeypatch.setitem(_load._LAYOUTS, format, replace(_load._LAYOUTS[format], read=broken))  # type: ignore[arg-type]
+    monkeypatch.setattr(_load, "read_whowhen", broken)
     for name in ("1", "2"):
-        (tmp_path / f"{name}.json").write_text(json.dumps(runs[format]))
+        (tmp_path / f"{name}.json").write_text(json.dumps(run))
+    (tmp_path / "3.json.gz").write_bytes(b"no gzip")
+    other = json.dumps({"question": "q", "history": [{"role": "a", "content": "x"}]}).encode()
+    (tmp_path / "whowhen").mkdir()
+    with pytest.raises(ZeroDivisionError):
+        between(tmp_path / "whowhen", other)
     monkeypatch.setenv("TRACER_HOOKS_STRICT", "")
-    assert ["ZeroDivisionError" in str(one.error) for one in load(tmp_path, format=format)] == [True, True]
+    assert "ZeroDivisionError: odd" in refused(between(tmp_path / "whowhen", other))
+    found = [str(record.error) for record in load(tmp_path, format=format)]
+    assert sum("ZeroDivisionError" in error for error in found) == 2
+    assert sum("3.json.gz" in error for error in found) == 1
 
 
 def test_diagnose_answers_for_every_file(

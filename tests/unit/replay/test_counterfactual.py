@@ -80,17 +80,22 @@ def test_the_placebo_corrects_a_later_step_the_same_way() -> None:
     leak = examine(Sums().replay(FAULT), 2, Correction(content="The answer is 9 ."))
     assert leak.placebo_step == 3
     assert leak.placebo == arm(3, 3), "the very words save the run elsewhere as well: they give the answer away"
+    last = examine(Sums().replay({3: "The answer is 8 ."}), 3)
+    assert (last.is_significant, last.placebo, last.placebo_step) == (True, Arm(), None)
 
 
-def test_the_last_step_has_no_placebo() -> None:
-    result = examine(Sums().replay({3: "The answer is 8 ."}), 3)
-    assert result.is_significant
-    assert (result.placebo, result.placebo_step) == (Arm(), None)
-
-
-def test_without_early_stop_all_trials_are_made() -> None:
-    result = examine(Sums().replay(FAULT, early_stop=False, trials=5, placebo=False), 1)
-    assert (result.corrected, result.control, result.stopped) == (arm(5, 5), arm(5, 0), "all trials were made")
+@pytest.mark.parametrize(
+    ("options", "runs", "stopped"),
+    [
+        ({"early_stop": False, "trials": 5, "placebo": False}, 10, "all trials were made"),
+        ({"cap": CostCap(max_runs=4), "trials": 6}, 4, "the cap of 4 runs is reached"),
+    ],
+)
+def test_without_early_stop_all_trials_are_made_up_to_the_cap(options: dict[str, Any], runs: int, stopped: str) -> None:
+    result = examine(Sums().replay(FAULT, **options), 1)
+    assert (result.runs, result.stopped) == (runs, stopped)
+    assert (result.corrected.rate, result.control.rate) == (1.0, 0.0)
+    assert result.is_significant is (runs == 10)
 
 
 def test_a_team_that_succeeds_by_chance_is_no_effect() -> None:
@@ -102,12 +107,6 @@ def test_a_team_that_succeeds_by_chance_is_no_effect() -> None:
     result = examine(Sums(moody).replay({1: "I get 11", 3: "The answer is 10 ."}, trials=12, early_stop=False), 2)
     assert result.corrected.flips > 0
     assert result.control.flips > 0
-    assert not result.is_significant
-
-
-def test_the_cap_ends_the_trials() -> None:
-    result = examine(Sums().replay(FAULT, cap=CostCap(max_runs=4), trials=6), 1)
-    assert (result.runs, result.stopped) == (4, "the cap of 4 runs is reached")
     assert not result.is_significant
 
 

@@ -38,13 +38,10 @@ FAULTS = {0: "I get 6", 1: "I get 11", 2: "I get 8", 3: "The answer is 8 ."}
 @pytest.mark.parametrize("suspected", [None, (0, 1, 2, 3), (3, 2, 1, 0), (2,), (7,)])
 def test_the_planted_step_is_found_whoever_is_suspected(planted: int, suspected: tuple[int, ...] | None) -> None:
     found = find(Sums(), {planted: FAULTS[planted]}, suspecting(*suspected) if suspected else None)
-    assert found.decisive is not None
-    assert found.decisive.step == planted
-    assert found.decisive.agent == ("adder", "doubler", "taker", "writer")[planted]
-    assert found.evidence is not None
-    assert found.evidence.control.flips == 0
-    assert found.evidence.corrected.rate == 1.0
-    assert found.reason == found.decisive.reason
+    decisive, evidence = known(found.decisive), known(found.evidence)
+    assert (decisive.step, decisive.agent) == (planted, ("adder", "doubler", "taker", "writer")[planted])
+    assert (evidence.control.flips, evidence.corrected.rate) == (0, 1.0)
+    assert found.reason == decisive.reason
     assert found.reason.endswith(f"3 of 3 runs succeed with step {planted} corrected, 0 of 3 without")
 
 
@@ -133,16 +130,12 @@ class Refusing:
 
 
 def test_a_step_that_could_not_be_tested_is_named_where_it_matters() -> None:
-    replay = replay_of(Sums(), {1: FAULTS[1]})
-    found = find_decisive_step(replay, proposer=Refusing(1))
+    found = find_decisive_step(replay_of(Sums(), {1: FAULTS[1]}), proposer=Refusing(1))
     assert found.decisive is None
     assert [item.step for item in found.untested] == [1]
     assert "step 1 could not be tested: nothing better comes to mind for step 1" in found.reason
     later = find_decisive_step(replay_of(Sums(), {1: FAULTS[1]}), proposer=Refusing(2))
     assert later.decisive is not None
     assert "could not" not in later.reason
-
-
-def test_when_no_step_can_be_tested_the_first_reason_is_raised() -> None:
     with pytest.raises(ReplayError, match="nothing better comes to mind"):
         find_decisive_step(replay_of(Sums(), {1: FAULTS[1]}), proposer=Refusing(0, 1, 2, 3))

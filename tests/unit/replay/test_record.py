@@ -98,67 +98,53 @@ def test_what_a_live_stream_gives_is_untouched_by_a_recording_intervention() -> 
         assert team.run("What?") == first
 
 
-def give_mapping(content: str) -> Mapping[str, Any]:
-    return {
-        "role": "assistant",
-        "content": content,
-        "tool_calls": [],
-        "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5},
-        "finish_reason": "stop",
-        "model": "m-1",
-    }
+LOOKS = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+SAID = {
+    "role": "assistant",
+    "content": "42",
+    "tool_calls": [],
+    "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5},
+    "finish_reason": "stop",
+    "model": "m-1",
+}
 
 
-def test_a_mapping_comes_with_what_was_said_beside_it() -> None:
-    def build(called: list[Any]) -> Work:
-        @tracer_hooks.model
-        def ask(prompt: str) -> Mapping[str, Any]:
-            called.append(prompt)
-            return give_mapping("42")
-
-        return lambda task: dict(ask(task))
-
-    first, second, _ = again(build)
-    assert first == second == give_mapping("42")
-
-
-def test_a_client_s_completion_is_made_again_as_its_class() -> None:
+def completion() -> Any:
     chat = pytest.importorskip("openai.types.chat")
-    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    message = {"role": "assistant", "content": None, "tool_calls": [call]}
-    data = {
-        "id": "x",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "m-1",
-        "choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}],
-    }
-    real = chat.ChatCompletion.model_validate(data)
+    message = {"role": "assistant", "content": None, "tool_calls": [LOOKS]}
+    choice = {"index": 0, "finish_reason": "tool_calls", "message": message}
+    data = {"id": "x", "object": "chat.completion", "created": 1, "model": "m-1", "choices": [choice]}
+    return chat.ChatCompletion.model_validate(data)
+
+
+@pytest.mark.parametrize(
+    ("reply", "annotated", "read"),
+    [
+        (lambda: SAID, Mapping[str, Any], dict),
+        (
+            lambda: {"content": "", "tool_calls": [LOOKS]},
+            None,
+            lambda given: given["tool_calls"][0]["function"]["name"],
+        ),
+        (completion, type, lambda given: given.choices[0].message.tool_calls[0].function.name),
+    ],
+    ids=["a mapping", "one with tools, without an annotation", "a client's class"],
+)
+def test_a_reply_is_made_again_as_what_it_was(reply: Callable[[], Any], annotated: Any, read: Work) -> None:
+    real = reply()
 
     def build(called: list[Any]) -> Work:
-        def ask(prompt: str) -> Any:
+        def ask(prompt):
             called.append(prompt)
             return real
 
-        ask.__annotations__["return"] = chat.ChatCompletion
-        asked = tracer_hooks.model(ask)
-        return lambda task: asked(task).choices[0].message.tool_calls[0].function.name
+        if annotated is not None:
+            ask.__annotations__["return"] = type(real) if annotated is type else annotated
+        asked: Callable[[str], Any] = tracer_hooks.model(ask)
+        return lambda task: read(asked(task))
 
     first, second, _ = again(build)
-    assert first == second == "look"
-
-
-def test_without_annotation_a_reply_with_tools_is_a_mapping() -> None:
-    def build(called: list[Any]) -> Work:
-        def unannotated(prompt):
-            called.append(prompt)
-            return {"content": "", "tool_calls": [{"id": "c1", "function": {"name": "look", "arguments": "{}"}}]}
-
-        ask: Callable[[str], Any] = tracer_hooks.model(unannotated)
-        return lambda task: ask(task)["tool_calls"][0]["function"]["name"]
-
-    first, second, _ = again(build)
-    assert first == second == "look"
+    assert first == second == read(real)
 
 
 # --- tools ----------------------------------------------------------------------------------------------------------

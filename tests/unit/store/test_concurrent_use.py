@@ -10,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from tracer_hooks.store import RunStore
 
 from ._runs import make_attribution, make_run
@@ -25,8 +27,8 @@ def test_processes_that_all_create_and_fill_the_file(tmp_path: Path) -> None:
         assert store.get("worker2-14") == make_run("worker2-14", text="x" * 5000)
 
 
-def test_threads_that_share_one_store_from_its_first_use(tmp_path: Path) -> None:
-    store = RunStore(tmp_path / "runs.sqlite", busy_timeout_s=60)
+@pytest.mark.parametrize("stays_open", [False, True], ids=["opened for each use", "kept open"])
+def test_threads_that_share_one_store_from_its_first_use(file: Path, stays_open: bool) -> None:
     together = threading.Barrier(6)
 
     def work(number: int) -> None:
@@ -36,10 +38,9 @@ def test_threads_that_share_one_store_from_its_first_use(tmp_path: Path) -> None
             store.set_attribution(f"t{number}-{attempt}", make_attribution())
             assert store.list(limit=1)
 
-    with ThreadPoolExecutor(6) as pool:
+    with RunStore(file, stays_open=stays_open, busy_timeout_s=60) as store, ThreadPoolExecutor(6) as pool:
         list(pool.map(work, range(6)))
-    assert len(store.list(limit=100)) == 30
-    assert all(run.agent == "solver" for run in store.list(limit=100))
+        assert [run.agent for run in store.list(limit=100)] == ["solver"] * 30
 
 
 def test_a_reader_sees_the_last_state_while_another_connection_writes(store: RunStore) -> None:

@@ -109,9 +109,7 @@ def test_several_runs_are_kept_apart() -> None:
         pipeline(run)
     records = [record for run in runs for record in run.records]
     random.Random(0).shuffle(records)
-    found = assemble(records)
-    assert [t.team for t in found] == ["one", "two", "three"]
-    assert [t.run_id for t in found] == [run.run_id for run in runs]
+    assert [(t.team, t.run_id) for t in assemble(records)] == [(run.trajectory().team, run.run_id) for run in runs]
 
 
 def test_without_step_indices_the_steps_go_by_time_and_call_id(run: RunInvocation) -> None:

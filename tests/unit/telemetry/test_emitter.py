@@ -213,25 +213,19 @@ def test_a_failed_check_makes_the_run_an_error_and_an_interrupt_leaves_it_open(
     assert (trajectory.outcome, trajectory.outcome_reason) == (outcome, reason)
 
 
-def test_tokens_are_on_chat_spans_and_totals_elsewhere(recorded: Recorded) -> None:
-    run = recorded.start()
+def test_model_calls_outside_any_turn_are_the_teams_own_and_tokens_are_on_them_alone(recorded: Recorded) -> None:
+    run = recorded.start("crew")
     with run.active():
         for tokens in (3, 4):
             ChatInvocation(run, "m").stop(ChatReply(content="x", usage=Usage(input_tokens=tokens, output_tokens=1)))
     run.finish()
+    chats = ["    chat m [0]", "    chat m [1]"]
+    assert span_tree(recorded.spans).splitlines() == ["invoke_workflow crew", "  invoke_agent crew", *chats]
     with_usage = [s.name for s in recorded.spans if semconv.USAGE_INPUT_TOKENS in (s.attributes or {})]
     assert with_usage == ["chat m", "chat m"]
-    root = recorded.span("invoke_workflow team").attributes or {}
+    root = recorded.span("invoke_workflow crew").attributes or {}
     assert (root[semconv.RUN_USAGE_INPUT_TOKENS], root[semconv.RUN_USAGE_OUTPUT_TOKENS]) == (7, 2)
     assert run.trajectory().usage == Usage(input_tokens=7, output_tokens=2)
-
-
-def test_a_model_call_outside_any_turn_is_the_teams_own(recorded: Recorded) -> None:
-    run = recorded.start("crew")
-    with run.active():
-        ChatInvocation(run, "m").stop(ChatReply(content="beta"))
-    run.finish()
-    assert span_tree(recorded.spans).splitlines() == ["invoke_workflow crew", "  invoke_agent crew", "    chat m [0]"]
 
 
 def test_a_model_call_inside_a_tool_nests_below_the_tool(recorded: Recorded) -> None:
