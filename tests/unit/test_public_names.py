@@ -85,7 +85,7 @@ def test_former_modules_warn_and_hand_on() -> None:
                 assert getattr(before, name) is getattr(now, name)
     with pytest.warns(DeprecationWarning, match=r"tracer_hooks\.frameworks\.plain\.PlainAdapter"):
         from tracer_hooks.adapters.plain import PlainAdapter  # type: ignore[import-not-found]
-    assert PlainAdapter is importlib.import_module("tracer_hooks.frameworks.plain").PlainAdapter, "submodules are found, too"
+    assert PlainAdapter is importlib.import_module("tracer_hooks.frameworks.plain").PlainAdapter, "submodules, too"
 
 
 @pytest.mark.parametrize(
