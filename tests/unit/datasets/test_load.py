@@ -150,6 +150,7 @@ def test_a_link_back_up_is_not_followed(tmp_path: Path) -> None:
         (b'{"history": [{"content": "x"}]}', "history[0] names no speaker"),
         (b'{"trajectory": []}', "no steps"),
         (b'{"trajectory": [{"content": "x"}]}', "turn 0 names no speaker"),
+        (json.dumps({**AEGIS, "trajectory": "x"}).encode(), "the trajectory must be a list of turns, got str"),
         (json.dumps({**AEGIS, "faulty_agents": "x"}).encode(), "'faulty_agents' must be a list, got str"),
         (json.dumps({**AEGIS, "faulty_agents": [{}]}).encode(), "a faulty agent must be an object with 'agent_name'"),
         (b'{"run_id": "r", "steps": [{"index": 3, "agent": "A"}]}', "expected 0"),

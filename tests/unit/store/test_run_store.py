@@ -1,9 +1,10 @@
-"""The store through its public methods: what is saved comes back, in full and in short."""
+"""The store through its public methods: what is saved comes back, in full and in short, with its tape."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -14,7 +15,7 @@ from tracer_hooks.schema import Attribution, RunKind, RunOutcome, Step, ToolCall
 from tracer_hooks.store import RunStore, default_path
 
 from .._known import known
-from ._runs import NOON, make_attribution, make_run
+from ._runs import NOON, alter, make_attribution, make_run
 
 
 def test_a_run_comes_back_as_it_was_saved_also_twice(store: RunStore) -> None:
@@ -196,3 +197,37 @@ def test_a_rewrite_of_an_older_version_is_read_as_a_repair(store: RunStore) -> N
     log = RepairLog.model_validate(found)
     assert (log.trials[0].repair.agent, log.trials[0].repair.text) == ("solver", "Be right. Check.")
     assert (log.recovered, log.stopped) == (True, "it helped")
+
+
+TAPE: dict[str, Any] = {
+    "run_id": "run-1",
+    "messages": [{"role": "user", "content": "größe ✓ " * 500}],
+    "model_calls": [{"agent": "solver", "step": 0, "messages": [0], "content": "\ud800", "latency_s": 0.25}],
+}
+
+
+def test_a_tape_comes_back_as_it_was_saved(store: RunStore) -> None:
+    store.save(make_run(tape=TAPE))
+    store.save(make_run("without"))
+    assert store.get("run-1").tape == TAPE
+    assert store.get("run-1", with_tape=False) == make_run()
+    assert store.get("without").tape is None
+    assert store.attempts("session-1")[0].tape == TAPE
+    assert {run.run_id: run.has_tape for run in store.list()} == {"run-1": True, "without": False}
+
+
+def test_a_later_save_without_a_tape_keeps_it(store: RunStore) -> None:
+    store.save(make_run(tape=TAPE))
+    store.save(make_run(text="later"))
+    found = store.get("run-1")
+    assert found.trajectory.steps[0].content == "later"
+    assert found.tape == TAPE
+
+
+def test_a_damaged_tape_names_the_run_and_leaves_the_rest_readable(store: RunStore) -> None:
+    store.save(make_run(tape=TAPE))
+    alter(store, "update runs set tape = ?", b"zgarbage")
+    with pytest.raises(StoreError, match=r"run 'run-1' in the run store is damaged"):
+        store.get("run-1")
+    assert store.get("run-1", with_tape=False) == make_run()
+    assert store.list()[0].has_tape
