@@ -9,6 +9,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -83,7 +84,7 @@ with replaced_folder(target) as new:
     assert [path.name for path in tmp_path.iterdir()] == ["model"], "nothing of the dead process stays"
 
 
-def test_what_is_removed_by_half_is_not_taken_for_an_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_removed_by_half_is_not_taken_for_an_old_one(tmp_path: Path) -> None:
     target = tmp_path / "model"
     put(target, "first")
 
@@ -91,10 +92,8 @@ def test_what_is_removed_by_half_is_not_taken_for_an_old_one(tmp_path: Path, mon
         (Path(folder) / "one").unlink()
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch:
-        patch.setattr(shutil, "rmtree", breaks_off)
-        with pytest.raises(KeyboardInterrupt):
-            remove_folder(target)
+    with patch.object(shutil, "rmtree", breaks_off), pytest.raises(KeyboardInterrupt):
+        remove_folder(target)
     assert read(target) == []
     put(target, "second")
     assert read(target) == ["second", "second"]

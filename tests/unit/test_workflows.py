@@ -48,11 +48,8 @@ def test_only_the_job_that_publishes_may_more_than_read() -> None:
     assert "secrets." not in "".join(path.read_text(encoding="utf-8") for path in FILES)
 
 
-def test_every_action_is_one_of_few_and_pinned() -> None:
-    assert [used for _, used in steps("uses") if not _ACTION.fullmatch(used)] == []
-
-
-def test_no_job_runs_for_hours_and_no_checkout_leaves_a_token() -> None:
+def test_every_action_is_pinned_no_job_runs_for_hours_and_no_checkout_leaves_a_token() -> None:
+    assert [used for _, used in steps("uses") if not _ACTION.fullmatch(used)] == [], "one of few, and pinned"
     assert [job for job, table in jobs().items() if not 0 < table["timeout-minutes"] <= 120] == []
     for table in jobs().values():
         for step in table["steps"]:

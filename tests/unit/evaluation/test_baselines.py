@@ -90,21 +90,14 @@ def test_priors_learn_from_other_questions_alone() -> None:
     assert [named(guess) for guess in baselines.agent_prior(runs)] == [("C", 2), ("C", 2), ("B", 1)]
 
 
-def test_priors_on_runs_without_a_known_position_or_agent() -> None:
-    runs = [
-        case(labeled(run("A", "B", "C", "D"), "D", 3, question="q1")),
-        case(labeled(run("X", "Y"), "Y", 1, question="q2")),
-    ]
-    assert named(baselines.position_prior(runs)[1]) == ("X", 0)  # position 3 is not there: the earliest
-    assert named(baselines.agent_prior(runs)[1]) == ("X", 0)
-
-
-def test_agent_prior_takes_other_spellings_for_the_same_agent() -> None:
-    runs = [
-        case(labeled(run("O", "WebSurfer"), "Websurfer", 1, question="q1")),
-        case(labeled(run("O", "O", "Web Surfer"), "O", 1, question="q2")),
-    ]
-    assert named(baselines.agent_prior(runs)[1]) == ("Web Surfer", 2)
+def test_priors_on_runs_without_a_known_position_or_agent_and_with_other_spellings_of_it() -> None:
+    four = case(labeled(run("A", "B", "C", "D"), "D", 3, question="q1"))
+    two = case(labeled(run("X", "Y"), "Y", 1, question="q2"))
+    assert named(baselines.position_prior([four, two])[1]) == ("X", 0)  # position 3 is not there: the earliest
+    assert named(baselines.agent_prior([four, two])[1]) == ("X", 0)
+    spelt = case(labeled(run("O", "WebSurfer"), "Websurfer", 1, question="q1"))
+    other = case(labeled(run("O", "O", "Web Surfer"), "O", 1, question="q2"))
+    assert named(baselines.agent_prior([spelt, other])[1]) == ("Web Surfer", 2)
 
 
 def test_the_best_constant_is_chosen_on_the_runs_themselves() -> None:

@@ -13,6 +13,8 @@ def test_questions_stay_together_and_folds_are_even() -> None:
     folds = grouped_folds(questions, 5, seed=1)
     assert len({(question, fold) for question, fold in zip(questions, folds, strict=True)}) == 10
     assert sorted(folds) == sorted(list(range(5)) * 8)
+    own = [f"q{k % 6}" for k in range(12)]
+    assert grouped_folds(own, 3, shuffle=list.reverse) == [2, 1, 0, 2, 1, 0] * 2, "an order of one's own is dealt out"
 
 
 def test_every_fold_gets_its_share_of_every_stratum_and_the_seed_decides() -> None:
@@ -22,11 +24,6 @@ def test_every_fold_gets_its_share_of_every_stratum_and_the_seed_decides() -> No
     assert [sorted(folds[:10]), sorted(folds[10:])] == [sorted(list(range(5)) * 2)] * 2
     assert folds == grouped_folds(questions, 5, seed=3, strata=strata)
     assert folds != grouped_folds(questions, 5, seed=4, strata=strata)
-
-
-def test_an_order_of_ones_own_is_dealt_out_in_turn() -> None:
-    questions = [f"q{k % 6}" for k in range(12)]
-    assert grouped_folds(questions, 3, shuffle=list.reverse) == [2, 1, 0, 2, 1, 0] * 2
 
 
 @pytest.mark.parametrize("folds", [1, 4])

@@ -53,12 +53,9 @@ def test_a_list_of_labels_beside_the_logs_is_no_problem_but_a_damaged_log_is(tmp
     assert [Path(problem.source).name for problem in data.problems] == ["2.json", "3.json"]
     assert "no label" in data.problems[1].reason
     assert any("'labels.json' holds labels and no runs" in note for note in data.notes)
-
-
-def test_a_label_outside_the_log_stays_with_its_agent(tmp_path: Path) -> None:
-    write(tmp_path / "1.json", whowhen(step="9"))
-    data = read_data("whowhen", tmp_path)
-    assert (data.cases[0].gold_agent, data.cases[0].gold_step) == ("A", None)
+    write(tmp_path / "outside" / "1.json", whowhen(step="9"))
+    data = read_data("whowhen", tmp_path / "outside")
+    assert (data.cases[0].gold_agent, data.cases[0].gold_step) == ("A", None), "a label outside stays with its agent"
     assert any("1 labelled steps lie outside" in note for note in data.notes)
 
 

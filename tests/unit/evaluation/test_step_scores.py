@@ -56,17 +56,14 @@ def test_an_abstention_is_wrong_everywhere_and_left_out_where_answered() -> None
     assert all(value == 0 for name, value in found.items() if name not in left_out)
 
 
-def test_modes_count_where_one_is_labelled() -> None:
+def test_modes_and_any_of_several_faulty_steps_count_where_they_are_labelled() -> None:
     right = Guess(agent="B", ranking=(1,), mode=M11)
-    assert score_guess(case(labeled(RUN, "B", 1, mode=M11)), right)["mode"] == 1
-    assert score_guess(case(labeled(RUN, "B", 1, mode=M12)), right)["mode"] == 0
-    assert math.isnan(score_guess(case(labeled(RUN, "B", 1)), right)["mode"])
-
-
-def test_any_of_several_faulty_steps() -> None:
+    found = [score_guess(case(labeled(RUN, "B", 1, mode=mode)), right)["mode"] for mode in (M11, M12, None)]
+    assert found[:2] == [1, 0]
+    assert math.isnan(found[2])
     several = case(labeled(RUN, "B", 1, faulty_steps=[1, 4]))
-    assert score_guess(several, Guess(agent="A", ranking=(4,)))["any_faulty_step"] == 1
-    assert score_guess(several, Guess(agent="A", ranking=(3, 4)))["any_faulty_step"] == 0
+    rankings = ((4,), (3, 4))
+    assert [score_guess(several, Guess(agent="A", ranking=r))["any_faulty_step"] for r in rankings] == [1, 0]
 
 
 def test_a_label_outside_the_run_cannot_be_hit() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracer_hooks.errors import ConfigError, ReplayError
+from tracer_hooks.errors import ConfigError
 from tracer_hooks.frameworks import ModelRequest, ToolRequest
 from tracer_hooks.repairs import Repair, RepairTarget
 from tracer_hooks.replay import Correction, TapedRequest, TapedToolRequest, with_guidance, with_message
@@ -75,15 +75,6 @@ def test_a_given_reply_stands_at_the_step_and_all_after_it_is_live() -> None:
         "The answer is 20 .",
     ]
     assert [name for name, _ in team.asked] == ["taker", "writer"]
-
-
-def test_an_unknown_step_is_refused_with_the_known_ones() -> None:
-    replay = Sums().replay(FAULT)
-    expected = r"step 7 .* expected one of the steps \[0, 1, 2, 3\]\. Run: tracer-hooks runs show"
-    with pytest.raises(ReplayError, match=expected):
-        replay.corrected(7, Correction())
-    with pytest.raises(ReplayError, match=expected):
-        replay.control(7)
 
 
 def test_a_taped_request_is_known_by_agent_and_messages() -> None:

@@ -19,7 +19,6 @@ from tracer_hooks.replay import (
     ReplayOptions,
     StepReplay,
     TapeMode,
-    Trial,
     examine_step,
 )
 from tracer_hooks.rerun._targets import rerunner
@@ -113,8 +112,11 @@ def test_a_team_that_succeeds_by_chance_is_no_effect() -> None:
 def test_an_unknown_step_is_refused_before_the_proposer_is_asked() -> None:
     replay = Sums().replay(FAULT)
     proposer = Mock()
-    with pytest.raises(ReplayError, match="step 9"):
+    expected = r"step 9 .* expected one of the steps \[0, 1, 2, 3\]\. Run: tracer-hooks runs show"
+    with pytest.raises(ReplayError, match=expected):
         examine_step(replay, 9, proposer)
+    with pytest.raises(ReplayError, match=expected):
+        replay.control(9)
     assert (proposer.call_count, replay.spending.runs) == (0, 0)
 
 
@@ -172,13 +174,6 @@ def test_a_check_that_raises_ever_more_often_ends_the_trials_with_what_is_known(
 def test_a_check_that_always_raises_stops_the_replay() -> None:
     with pytest.raises(ReplayError, match="the check raised KeyError"):
         examine(Sums().replay(FAULT, check=unable(lambda _, passed: passed)), 1)
-
-
-def test_on_trial_hears_of_every_run() -> None:
-    heard: list[Trial] = []
-    result = examine(Sums().replay(FAULT, on_trial=heard.append), 1)
-    assert len(heard) == result.runs == 9
-    assert sum(one.passed for one in heard) == 3
 
 
 @pytest.mark.parametrize("wrong", [{"trials": 0}, {"alpha": 0.0}, {"alpha": 1.0}, {"suspect_trials": -1}])

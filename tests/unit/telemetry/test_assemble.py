@@ -28,7 +28,7 @@ from tracer_hooks.telemetry import (
     tool_message,
 )
 
-from ._runs import Recorded
+from ._runs import Recorded, span
 
 CALL = RequestedTool(name="lookup", arguments={"query": "six times seven"}, id="c1")
 USER = text_message("user", "What is six times seven?")
@@ -209,27 +209,15 @@ def test_lost_and_looping_parents_do_not_stop_the_rest(run: RunInvocation) -> No
 
 
 def test_an_error_status_without_outcome_is_a_failed_run() -> None:
-    root = SpanRecord(
-        trace_id="1" * 32,
-        span_id="1" * 16,
-        attributes={semconv.OPERATION_NAME: semconv.OP_INVOKE_WORKFLOW},
-        status=SpanStatus.ERROR,
-        status_message="boom",
-    )
-    (trajectory,) = assemble([root])
+    root = span(1, None, "", {semconv.OPERATION_NAME: semconv.OP_INVOKE_WORKFLOW})
+    (trajectory,) = assemble([replace(root, status=SpanStatus.ERROR, status_message="boom")])
     assert (trajectory.outcome, trajectory.outcome_reason) == (RunOutcome.FAILED, "boom")
 
 
 def _foreign(number: int, operation: str, attributes: dict[str, Any] | None = None, **fields: Any) -> SpanRecord:
     """A span of another instrumentation, inside the first one."""
-    values = {"start_ns": number * 10**9, "end_ns": number * 10**9 + 5, **fields}
-    return SpanRecord(
-        trace_id="1" * 32,
-        span_id=f"{number:016x}",
-        parent_id=f"{1:016x}" if number > 1 else None,
-        attributes={semconv.OPERATION_NAME: operation, **(attributes or {})},
-        **values,
-    )
+    values = {semconv.OPERATION_NAME: operation, **(attributes or {})}
+    return span(number, 1 if number > 1 else None, "", values, **fields)
 
 
 def test_an_exception_that_was_recorded_names_a_failure_without_a_message() -> None:

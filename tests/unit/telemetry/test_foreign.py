@@ -23,8 +23,7 @@ def texts(messages: Any) -> list[tuple[str, str]]:
 # --- recorded: openinference-instrumentation-langchain 0.1.80, -autogen-agentchat 0.1.22, and
 # opentelemetry-instrumentation-langchain 0.62.4, each with a two-agent team on a scripted model ---
 @pytest.mark.parametrize(
-    "name",
-    ["openinference_langgraph.pb.xz", "openinference_langgraph_console.json.xz", "openllmetry_langgraph.pb.xz"],
+    "name", ["openinference_langgraph.pb.xz", "openinference_langgraph_console.json.xz", "openllmetry_langgraph.pb.xz"]
 )
 def test_recorded_langgraph_trace_keeps_agents_text_tools_and_errors(name: str) -> None:
     run = only(read_otlp(FIXTURES / name))

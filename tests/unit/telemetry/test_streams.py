@@ -80,27 +80,20 @@ async def test_each_step_runs_inside_and_each_item_is_given_outside(recorded: Re
     run.finish()
 
 
-def test_a_broken_off_generator_closes_its_source_and_is_no_error(recorded: Recorded) -> None:
+@both
+async def test_a_broken_off_generator_closes_its_source_and_is_no_error(recorded: Recorded, asynchronous: bool) -> None:
     run, source = recorded.start(), Source()
-    for _ in drive(iter(source), run):
-        break
-    gc.collect()
-    assert source.closed
-    assert run.ended
-    assert outside()
+    if asynchronous:
+        items = drive_async(aiter(source), run)
+        assert await anext(items) == 0
+        await items.aclose()
+    else:
+        assert next(drive(iter(source), run)) == 0
+        gc.collect()
+    assert (source.closed, run.ended, outside()) == (True, True, True)
     (span,) = recorded.spans
     assert span.status.status_code is StatusCode.UNSET
     assert (span.attributes or {})[semconv.ABANDONED] == "abandoned"
-
-
-async def test_a_closed_asynchronous_generator_closes_its_source(recorded: Recorded) -> None:
-    run, source = recorded.start(), Source()
-    items = drive_async(aiter(source), run)
-    assert await anext(items) == 0
-    await items.aclose()
-    assert source.closed
-    assert (recorded.spans[0].attributes or {})[semconv.ABANDONED] == "abandoned"
-    assert outside()
 
 
 def test_closing_in_another_context_is_silent(recorded: Recorded, caplog: pytest.LogCaptureFixture) -> None:
