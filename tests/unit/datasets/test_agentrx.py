@@ -124,7 +124,10 @@ def test_categories_with_a_counterpart(category: str, mode: ErrorMode | None) ->
 @pytest.mark.parametrize(
     ("run", "note", "reason"),
     [
-        *[(run, None, r"steps|speaker") for run in ({}, {"steps": []}, {"steps": [1]}, {"steps": [{"substeps": []}]})],
+        ({}, None, r"steps|speaker"),
+        ({"steps": []}, None, r"steps|speaker"),
+        ({"steps": [1]}, None, r"steps|speaker"),
+        ({"steps": [{"substeps": []}]}, None, r"steps|speaker"),
         ({"steps": [{"substeps": [{"content": "x"}]}]}, None, r"steps|speaker"),
         (RUN, {"failures": ["x"]}, "list of objects"),
     ],

@@ -106,17 +106,19 @@ def test_a_list_of_records_is_numbered(tmp_path: Path) -> None:
     assert [record.error is None for record in records] == [True, False, True]
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
-def test_packed_lines_are_read(tmp_path: Path, pack: Any) -> None:
-    path = tmp_path / "x.jsonl.xz"
-    path.write_bytes(pack(b"\n".join(json.dumps(AEGIS).encode() for _ in range(3))))
-    assert len(whole(path)) == 3
-
-
-def test_pretty_printed_and_marked_files_are_read(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text(json.dumps(WHOWHEN, indent=2), encoding="utf-8")
-    (tmp_path / "b.json").write_bytes(b"\xef\xbb\xbf" + json.dumps(WHOWHEN).encode())
-    assert [record.error for record in whole(tmp_path)] == [None, None]
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("x.jsonl.gz", gzip.compress(b"\n".join([json.dumps(WHOWHEN).encode()] * 2))),
+        ("x.jsonl.xz", lzma.compress(b"\n".join([json.dumps(WHOWHEN).encode()] * 2))),
+        ("x.jsonl", json.dumps(WHOWHEN, indent=2).encode()),
+        ("x.json", b"\xef\xbb\xbf" + json.dumps(WHOWHEN).encode()),
+    ],
+    ids=["gzip", "xz", "indented", "marked"],
+)
+def test_packed_indented_and_marked_files_are_read(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    assert [record.error for record in whole(tmp_path / name)] == [None] * (2 if name.endswith("z") else 1)
 
 
 # --- folders ---

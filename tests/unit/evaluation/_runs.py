@@ -121,5 +121,5 @@ def failure(
 
 
 def fit_report(trajectories: int) -> FitReport:
-    figures = dict.fromkeys(("shipped_step", "shipped_agent", "fitted_step", "fitted_agent"), 0)
+    figures: dict[str, Any] = dict.fromkeys(("shipped_step", "shipped_agent", "fitted_step", "fitted_agent"), 0)
     return FitReport(trajectories=trajectories, questions=1, chosen="the most frequent", **figures)

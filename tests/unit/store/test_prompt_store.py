@@ -263,17 +263,13 @@ def test_damaged_texts_are_named_and_can_be_taken_back(store: PromptStore) -> No
     assert current(store) == 1
 
 
-def test_the_fingerprint_is_readable_and_tells_teams_apart() -> None:
+def test_a_fingerprint_is_readable_and_tells_teams_apart_and_a_diff_names_both_sides() -> None:
     names = {fingerprint("autogen", name) for name in ("Ticket desk", "ticket-desk", "Ticket desk!")}
     assert len(names) == 3
     assert all(name.startswith("autogen-ticket-desk-") for name in names)
-
-
-def test_a_diff_names_both_sides_and_is_empty_for_the_same_text() -> None:
     assert prompt_diff("x", "x") == ""
-    assert (
-        prompt_diff("a\nb", "a\nc", before_name="v1", after_name="v2") == "--- v1\n+++ v2\n@@ -1,2 +1,2 @@\n a\n-b\n+c"
-    )
+    diff = prompt_diff("a\nb", "a\nc", before_name="v1", after_name="v2")
+    assert diff == "--- v1\n+++ v2\n@@ -1,2 +1,2 @@\n a\n-b\n+c"
 
 
 @pytest.mark.parametrize(("column", "value"), [("evidence", b"zgarbage"), ("created_us", 10**18), ("state", "odd")])

@@ -6,6 +6,7 @@ import asyncio
 import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
 
 import pytest
 from opentelemetry import trace
@@ -171,11 +172,12 @@ def test_what_is_still_open_ends_with_the_run(recorded: Recorded) -> None:
         with turn.active():
             ToolInvocation(run, "t")
             ChatInvocation(run, "m").chunk("half a ")
+            ChatInvocation(run, "silent").chunk()
     run.finish()
-    assert len(recorded.spans) == 4
     ended = [span.name for span in recorded.spans]
+    assert len(ended) == 5
     assert ended.index("invoke_agent a") > ended.index("chat m")  # children first
-    assert run.trajectory().steps[-1].content == "half a "
+    assert "half a " in [step.content for step in run.trajectory().steps]
 
 
 def test_later_ends_change_nothing(recorded: Recorded) -> None:
@@ -333,25 +335,18 @@ def test_a_span_of_the_framework_is_adopted(recorded: Recorded) -> None:
     assert len(recorded.spans) == 2
 
 
-def test_a_provider_that_is_set_up_later_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provider_that_is_set_up_later_is_used_and_a_failing_tracer_does_not_reach_the_caller(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     emitter = Emitter(capture=CaptureConfig())
     late = TracerProvider()
     monkeypatch.setattr(trace, "get_tracer_provider", lambda: late)
     run = emitter.start_run(RunStart(team="team"))
     assert run.span.is_recording()
     run.finish()
-
-
-def test_a_failing_tracer_does_not_reach_the_caller(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    class Broken(trace.NoOpTracer):
-        def start_span(self, *args: object, **kwargs: object) -> trace.Span:
-            raise OSError("tracer is broken")
-
     monkeypatch.setenv("TRACER_HOOKS_STRICT", "")
-    emitter = Emitter(capture=CaptureConfig())
-    monkeypatch.setattr(emitter, "tracer", Broken)
+    broken = Mock(start_span=Mock(side_effect=OSError("tracer is broken")))
+    monkeypatch.setattr(emitter, "tracer", lambda: broken)
     run = emitter.start_run(RunStart(team="team"))
     with run.active():
         ChatInvocation(run, "m").stop(ChatReply(content="hi"))

@@ -110,7 +110,10 @@ def agents() -> list[SpanRecord]:
     ],
 )
 def test_the_team_is_the_span_around_all_turns_unless_it_is_a_servers(root: SpanRecord, team: str) -> None:
-    run = only([root, *agents()])
+    records = [root, *agents()]
+    for before, after in zip(records[1:], normalise(records)[1:], strict=True):
+        assert after.attributes.items() >= before.attributes.items()
+    run = only(records)
     assert (run.team, [step.agent for step in run.steps]) == (team, ["scout", "writer"])
     assert run.final_output == "Four."
 
