@@ -100,9 +100,6 @@ def test_the_oldest_sets_are_at_the_floors(name: str) -> None:
     assert raised == [], "run `make lock`, or state the floor that others force"
 
 
-MIT_TEXT = "Copyright (c) 2020 Somebody\n\nPermission is hereby granted, free of charge, to any person obtaining a copy"
-
-
 class Entry(NamedTuple):
     version: str
     licence: str
@@ -148,17 +145,16 @@ def package(folder: Path, metadata: str, files: dict[str, str] | None = None) ->
 
 
 def test_all_that_users_install_is_listed_and_nothing_else(scripts: ModuleType) -> None:
+    needed_by = {name: one.needed_by for name, one in entries().items()}
     reached: set[str] = set()
     for part, requirements in scripts.closure.parts():
         found, missing = scripts.closure.closure(requirements, sys.path)
-        unlisted = {
-            name for name in found | missing if part not in entries().get(name, Entry("", "", "", set(), ""))[3]
-        }
+        unlisted = {name for name in found | missing if part not in needed_by.get(name, ())}
         assert unlisted == set(), f"run `make licenses`: {part} needs what THIRD_PARTY_LICENSES does not say"
         reached |= found.keys() | missing.keys()
     # What a package that is not installed here needs in turn cannot be known.
     unknown = {"ray"} | (set() if find_spec("torch") else {"model", "train"})
-    assert {name for name, one in entries().items() if name not in reached and not one.needed_by <= unknown} == set()
+    assert {name for name, parts in needed_by.items() if name not in reached and not parts <= unknown} == set()
 
 
 def test_versions_are_those_of_the_tests() -> None:
@@ -205,8 +201,9 @@ def test_a_licence_is_what_the_package_states_and_says_where(
 
 
 def test_where_the_metadata_are_silent_the_licence_file_speaks(scripts: ModuleType, tmp_path: Path) -> None:
+    mit = "Copyright (c) 2020 Somebody\n\nPermission is hereby granted, free of charge, to any person obtaining a copy"
     silent = package(
-        tmp_path, "", {"licenses/LICENSE": MIT_TEXT, "licenses/NOTICE": "the GNU Lesser General Public License"}
+        tmp_path, "", {"licenses/LICENSE": mit, "licenses/NOTICE": "the GNU Lesser General Public License"}
     )
     assert scripts.stated.stated_licence(silent) == ("MIT", "some-1.0.dist-info/licenses/LICENSE")
     assert scripts.stated.names_the_gpl(silent) == ["some-1.0.dist-info/licenses/NOTICE"]

@@ -42,18 +42,12 @@ def compared(rival: Callable[[int], int], standard: Callable[[int], int], runs: 
 RUNS = [failed(number) for number in range(8)]
 
 
-def test_six_questions_to_none_are_enough_and_five_are_not() -> None:
-    six = compared(lambda number: 1 if number < 6 else 0, lambda number: 0, RUNS)
-    assert (six.more, six.fewer, six.questions) == (6, 0, 8)
-    assert six.chance == pytest.approx(2 / 64)
-    assert six.is_better
-    five = compared(lambda number: 1 if number < 5 else 0, lambda number: 0, RUNS)
-    assert five.chance == pytest.approx(2 / 32)
-    assert not five.is_better
-    assert not five.is_worse
-    other = compared(lambda number: 0, lambda number: 1, RUNS)
-    assert other.is_worse
-    assert not other.is_better
+@pytest.mark.parametrize(("more", "is_better"), [(6, True), (5, False)])
+def test_six_questions_to_none_are_enough_and_five_are_not(more: int, is_better: bool) -> None:
+    found = compared(lambda number: 1 if number < more else 0, lambda number: 0, RUNS)
+    assert (found.more, found.fewer, found.questions) == (more, 0, 8)
+    assert found.chance == pytest.approx(2 / 2**more)
+    assert (found.is_better, found.is_worse) == (is_better, False)
 
 
 @pytest.mark.parametrize(
@@ -75,10 +69,10 @@ def test_natural_failures_decide_however_few() -> None:
     assert not found.is_better
 
 
-def test_a_reply_that_cannot_be_used_is_wrong_and_counted() -> None:
-    found = compared(lambda number: -1, lambda number: 1, RUNS)
-    assert found.unusable == 8
-    assert found.is_worse
+@pytest.mark.parametrize(("step", "unusable"), [(0, 0), (-1, 8)])
+def test_a_reply_that_cannot_be_used_is_wrong_and_counted(step: int, unusable: int) -> None:
+    found = compared(lambda number: step, lambda number: 1, RUNS)
+    assert (found.unusable, found.is_worse, found.is_better) == (unusable, True, False)
 
 
 @pytest.mark.parametrize(("learnt", "as_good"), [(RUNS, POSITION), ([failed(9, gold=2)], None)])

@@ -89,9 +89,6 @@ def test_work_beside_the_store_is_private_and_work_that_the_user_names_is_not(
         assert is_ours(folder) is private
         files = {mode(path) for path in folder.iterdir()}
         assert (mode(folder), files) == (("0o700", {"0o600"}) if private else ("0o777", {"0o666"}))
-
-
-def test_a_report_in_our_folder_is_private_and_one_that_the_user_names_is_not(tmp_path: Path) -> None:
     run = tracer_hooks.run(lambda task: "done", "ask", store="off")
     own, named = run.report(tmp_path / ".tracer_hooks" / "report.html"), run.report(tmp_path / "report.html")
-    assert (mode(own.parent), mode(own), mode(named)) == ("0o700", "0o600", "0o666")
+    assert (mode(own.parent), mode(own), mode(named)) == ("0o700", "0o600", "0o666"), "and so are reports"
