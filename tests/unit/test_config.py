@@ -20,7 +20,10 @@ from tracer_hooks.config import (
 from tracer_hooks.errors import ConfigError
 
 
-def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_set", [False, True], ids=["unset", "empty"])
+def test_defaults(is_set: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CAPTURE", "RECORD", "MAX_BYTES", "OPENINFERENCE", "SUPPRESS", "STORE") if is_set else ():
+        monkeypatch.setenv(f"TRACER_HOOKS_{name}", "")
     config = HookConfig.from_env()
     assert config == HookConfig()
     assert (config.capture.export, config.capture.record) == (ContentCapture.OFF, ContentCapture.FULL)
@@ -28,25 +31,17 @@ def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {
-        "CAPTURE": "Redacted",
-        "RECORD": "off",
-        "MAX_BYTES": "256",
-        "OPENINFERENCE": "1",
-        "SUPPRESS": "true",
-        "STORE": "elsewhere.sqlite",
-    }.items():
+    said = {"CAPTURE": "Redacted", "RECORD": "off", "MAX_BYTES": "256", "OPENINFERENCE": "1", "SUPPRESS": "true"}
+    for name, value in {**said, "STORE": "elsewhere.sqlite"}.items():
         monkeypatch.setenv(f"TRACER_HOOKS_{name}", value)
-    assert HookConfig.from_env() == HookConfig(
-        capture=CaptureConfig(
-            export=ContentCapture.REDACTED,
-            record=ContentCapture.OFF,
-            max_attribute_bytes=256,
-            openinference=True,
-            suppress_others=True,
-        ),
-        store=Path("elsewhere.sqlite"),
+    capture = CaptureConfig(
+        export=ContentCapture.REDACTED,
+        record=ContentCapture.OFF,
+        max_attribute_bytes=256,
+        openinference=True,
+        suppress_others=True,
     )
+    assert HookConfig.from_env() == HookConfig(capture=capture, store=Path("elsewhere.sqlite"))
 
 
 def test_arguments_win(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,16 +55,8 @@ def test_arguments_win(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("value", ["off", "OFF"])
 def test_a_store_can_be_switched_off(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert store_path(value) is None
     monkeypatch.setenv("TRACER_HOOKS_STORE", value)
-    assert store_path() is None
-    assert store_path("mine.sqlite") == Path("mine.sqlite")
-
-
-def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("CAPTURE", "RECORD", "MAX_BYTES", "OPENINFERENCE", "SUPPRESS", "STORE"):
-        monkeypatch.setenv(f"TRACER_HOOKS_{name}", "")
-    assert HookConfig.from_env() == HookConfig()
+    assert (store_path(), store_path(value), store_path("mine.sqlite")) == (None, None, Path("mine.sqlite"))
 
 
 @pytest.mark.parametrize(
@@ -118,17 +105,34 @@ def test_how_long_runs_are_kept(text: str, kept: Retention) -> None:
     assert Retention.parse(text) == kept
 
 
-@pytest.mark.parametrize("text", ["", "0 runs", "runs", "-5 runs", "1.5 runs", "9999999999999 runs", "30", "soon"])
-def test_what_says_neither_a_time_nor_a_number_of_runs(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"(?s)retention.*'1000 runs'"):
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0 runs",
+        "runs",
+        "-5 runs",
+        "1.5 runs",
+        "9999999999999 runs",
+        "30",
+        "d",
+        "-1d",
+        "1.5d",
+        "soon",
+        "0d",
+        "0 w",
+        "000s",
+    ],
+)
+def test_what_says_neither_a_time_nor_a_number_of_runs(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    keeps_nothing = text in ("0d", "0 w", "000s")
+    said = r"no run at all.*TRACER_HOOKS_STORE=off" if keeps_nothing else r"'1000 runs'"
+    with pytest.raises(ConfigError, match=rf"(?s)retention.*{said}"):
         Retention.parse(text)
-
-
-@pytest.mark.parametrize("text", ["0d", "0 w", "000s"])
-def test_keeping_nothing_is_said_with_the_store(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACER_HOOKS_RETENTION", text)
-    with pytest.raises(ConfigError, match=r"TRACER_HOOKS_RETENTION.*no run at all.*TRACER_HOOKS_STORE=off"):
+    with pytest.raises(ConfigError, match=rf"(?s)TRACER_HOOKS_RETENTION.*{said}"):
         HookConfig.from_env()
+    with pytest.raises(ConfigError, match="'1000 runs'"):
+        Retention.parse("")
 
 
 def test_an_end_that_is_waited_for_as_long_as_by_default_where_the_variable_is_spoilt_meanwhile(

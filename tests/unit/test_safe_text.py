@@ -22,24 +22,18 @@ def test_no_control_and_no_override_is_let_through() -> None:
     assert not [char for char in in_prompt(ALL) if is_deceptive(char)]
 
 
-def test_positions_stay_right() -> None:
-    assert len(on_screen(ALL)) == len(ALL)
-    assert on_screen("a\x1b\x07\x7f\x9bb") == "a\u241b\u2407\u2421\ufffdb"
-
-
 @pytest.mark.parametrize("text", ["Grüße, 日本語", "می‌خواهم", "👩‍💻 👍🏽", "a\tb\nc", "co\u00adoperate"])
 def test_what_people_write_is_left_as_it_is(text: str) -> None:
     assert on_screen(text) == text
     assert in_prompt(text) == text
 
 
-def test_one_line_has_one() -> None:
+def test_signs_stand_in_the_place_of_others() -> None:
+    assert len(on_screen(ALL)) == len(ALL), "positions stay right"
+    assert on_screen("a\x1b\x07\x7f\x9bb") == "a\u241b\u2407\u2421\ufffdb"
     assert on_one_line("a\r\nb\u2028c\x85d\x0be\tf") == "a b c d e\tf"
     assert len(on_one_line(ALL).splitlines()) == 1
-
-
-def test_prompts_show_codes_and_have_one_kind_of_line_end() -> None:
-    assert in_prompt("a\u202eb\r\nc\u2029d") == "a<U+202E>b\nc\nd"
+    assert in_prompt("a\u202eb\r\nc\u2029d") == "a<U+202E>b\nc\nd", "codes, and one kind of line end"
 
 
 def test_json_says_the_same() -> None:

@@ -7,8 +7,9 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -35,11 +36,8 @@ def test_a_folder_is_made_and_replaced_and_removed(tmp_path: Path) -> None:
     remove_folder(target)
     assert read(target) == []
     assert list(target.parent.iterdir()) == [], "nothing stays beside it"
-
-
-def test_removing_what_is_not_there_does_nothing(tmp_path: Path) -> None:
-    remove_folder(tmp_path / "nowhere" / "model")
-    assert list(tmp_path.iterdir()) == []
+    remove_folder(target)
+    assert list(target.parent.iterdir()) == [], "removing what is not there does nothing"
 
 
 def test_an_exception_leaves_the_old_one(tmp_path: Path) -> None:
@@ -86,7 +84,7 @@ with replaced_folder(target) as new:
     assert [path.name for path in tmp_path.iterdir()] == ["model"], "nothing of the dead process stays"
 
 
-def test_what_is_removed_by_half_is_not_taken_for_an_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_removed_by_half_is_not_taken_for_an_old_one(tmp_path: Path) -> None:
     target = tmp_path / "model"
     put(target, "first")
 
@@ -94,10 +92,8 @@ def test_what_is_removed_by_half_is_not_taken_for_an_old_one(tmp_path: Path, mon
         (Path(folder) / "one").unlink()
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch:
-        patch.setattr(shutil, "rmtree", breaks_off)
-        with pytest.raises(KeyboardInterrupt):
-            remove_folder(target)
+    with patch.object(shutil, "rmtree", breaks_off), pytest.raises(KeyboardInterrupt):
+        remove_folder(target)
     assert read(target) == []
     put(target, "second")
     assert read(target) == ["second", "second"]
@@ -112,11 +108,8 @@ def test_several_at_once_leave_one_whole(tmp_path: Path) -> None:
         for turn in range(10):
             put(target, f"{number}-{turn}")
 
-    writers = [threading.Thread(target=write, args=(number,)) for number in range(4)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
     one, two = read(target)
     assert one == two
     assert one.endswith("-9")

@@ -1,6 +1,6 @@
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -10,6 +10,8 @@ from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.schema import AgentFault, ErrorMode, LabelSource, RunOutcome, StepKind
 
 from .._known import known
+
+Format = Literal["auto", "agentrx"]
 
 
 def part(role: str, content: str, **fields: Any) -> dict[str, Any]:
@@ -120,31 +122,33 @@ def test_categories_with_a_counterpart(category: str, mode: ErrorMode | None) ->
 
 
 @pytest.mark.parametrize(
-    "run",
-    [{"steps": []}, {"steps": [1]}, {"steps": [{"substeps": []}]}, {"steps": [{"substeps": [{"content": "x"}]}]}, {}],
+    ("run", "note", "reason"),
+    [
+        ({}, None, r"steps|speaker"),
+        ({"steps": []}, None, r"steps|speaker"),
+        ({"steps": [1]}, None, r"steps|speaker"),
+        ({"steps": [{"substeps": []}]}, None, r"steps|speaker"),
+        ({"steps": [{"substeps": [{"content": "x"}]}]}, None, r"steps|speaker"),
+        (RUN, {"failures": ["x"]}, "list of objects"),
+    ],
 )
-def test_what_is_no_trajectory(run: dict[str, Any]) -> None:
-    with pytest.raises(TrajectoryError, match=r"steps|speaker"):
-        read(run=run)
+def test_what_is_no_trajectory_and_no_note(run: dict[str, Any], note: dict[str, Any] | None, reason: str) -> None:
+    with pytest.raises(TrajectoryError, match=reason):
+        read(note, run)
 
 
-def test_damaged_failures() -> None:
-    with pytest.raises(TrajectoryError, match="list of objects"):
-        read({"failures": ["x"]})
-
-
-def test_flat_messages_with_their_failures_in_one_record() -> None:
-    snippet = [{"content": "a", "role": "human", "index": 1}, {"content": "b", "role": "Assistant", "index": 2}]
-    record = read(run={"task_instruction": "x", "trajectory_snippet": snippet, "failures": [failure(1, 2)],
-                       "root_cause": {"failure_id": 1}})  # fmt: skip
-    assert known(known(record.labeled).decisive).step == 1
-
-
-def test_flat_messages_are_seen_for_what_they_are(tmp_path: Path) -> None:
+@pytest.mark.parametrize("format", ["auto", "agentrx"])
+def test_whole_records_and_flat_messages_are_seen_for_what_they_are(tmp_path: Path, format: Format) -> None:
     snippet = [{"content": "a", "role": "human", "index": 1}, {"content": "b", "role": "Assistant", "index": 2}]
     rows = {"task_instruction": "x", "trajectory_id": "t-9", "trajectory_snippet": snippet}
-    (record,) = load(write(tmp_path / "x.json", rows))
-    assert [step.agent for step in known(record.trajectory).steps] == ["human", "Assistant"]
+    told = {"failures": [failure(1, 2)], "root_cause": {"failure_id": 1}}
+    write(tmp_path / "x.jsonl", {**RUN, **NOTE}, {**rows, **told}, rows)
+    whole, flat, bare = load(tmp_path / "x.jsonl", format=format)
+    assert known(whole.trajectory).framework == "agentrx"
+    assert whole.labeled is not None
+    assert [step.agent for step in known(flat.trajectory).steps] == ["human", "Assistant"]
+    assert known(known(flat.labeled).decisive).step == 1
+    assert (known(bare.trajectory).steps, bare.labeled) == (known(flat.trajectory).steps, None)
 
 
 # --- files ---
@@ -165,14 +169,6 @@ def test_runs_and_annotations_of_different_files_come_together(tmp_path: Path) -
     assert "expected a run or an annotation of format 'agentrx'" in errors[0]
     assert "there is no run 'lost'" in errors[1]
     assert found[0].source == f"{tmp_path / 'runs' / 'magentic.jsonl'}:1"
-
-
-def test_whole_records_are_seen_for_what_they_are(tmp_path: Path) -> None:
-    path = write(tmp_path / "x.json", {**RUN, **NOTE})
-    for format in ("auto", "agentrx"):
-        (record,) = load(path, format=format)
-        assert known(record.trajectory).framework == "agentrx"
-        assert record.labeled is not None
 
 
 def test_a_list_and_a_damaged_file(tmp_path: Path) -> None:

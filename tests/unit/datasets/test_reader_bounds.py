@@ -20,6 +20,7 @@ from tracer_hooks.errors import ConfigError, DatasetError, TrajectoryError
 from tracer_hooks.replay import Tape
 from tracer_hooks.schema import Trajectory, load_jsonl
 from tracer_hooks.store._packing import COMPRESS_FROM, pack, unpack
+from tracer_hooks.telemetry import SpanRecord, write_otlp_json
 
 GOOD = {"run_id": "r", "steps": [{"index": 0, "agent": "a", "content": "x"}]}
 TOO_EARLY = {"run_id": "r", "steps": [{"index": 0, "agent": "a", "started_at": "0001-01-01T00:00:00+14:00"}]}
@@ -91,32 +92,21 @@ def test_a_large_document_is_refused_and_a_larger_bound_reads_it(
     assert all(record.error is None for record in between(tmp_path, content))
 
 
+@pytest.mark.parametrize("before", [0, 1], ids=["the first", "a later one"])
 def test_a_long_line_is_refused_and_the_lines_around_it_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int
 ) -> None:
     monkeypatch.setenv(_reading.FILE_VARIABLE, "1")
     long = json.dumps({**GOOD, "task": "x" * 3_500_000})
-    (tmp_path / "x.jsonl").write_text(f"{json.dumps(GOOD)}\n{long}\n{json.dumps(GOOD)}\n")
-    assert "the line is larger than 1 MB" in refused(list(load(tmp_path / "x.jsonl")), "x.jsonl:2")
+    lines = [*[json.dumps(GOOD)] * before, long, json.dumps(GOOD)]
+    (tmp_path / "x.jsonl").write_text("\n".join(lines))
+    records = list(load(tmp_path / "x.jsonl"))
+    assert [record.error is None for record in records] == [True] * before + [False, True]
+    assert f"x.jsonl:{before + 1}" in records[before].source
+    assert "the line is larger than 1 MB" in str(records[before].error)
 
 
-def test_a_long_first_line_is_refused_and_the_lines_after_it_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(_reading.FILE_VARIABLE, "1")
-    long = json.dumps({**GOOD, "task": "x" * 3_500_000})
-    (tmp_path / "x.jsonl").write_text(f"{long}\n{json.dumps(GOOD)}\n")
-    first, second = load(tmp_path / "x.jsonl")
-    assert "the line is larger than 1 MB" in str(first.error)
-    assert second.trajectory is not None
-
-
-def test_a_name_that_no_file_can_have_is_refused() -> None:
-    with pytest.raises(OSError, match="no file can have this name"):
-        refuse_special("a\0.json")
-
-
-def test_a_file_that_is_read_whole_is_refused_when_it_is_too_large(
+def test_a_file_that_is_read_whole_is_refused_when_it_is_too_large_or_has_no_possible_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "spans.json").write_bytes(b" " * 1_500_000)
@@ -124,6 +114,8 @@ def test_a_file_that_is_read_whole_is_refused_when_it_is_too_large(
     monkeypatch.setenv(_reading.FILE_VARIABLE, "1")
     with pytest.raises(TrajectoryError, match=r"spans\.json.*larger than 1 MB"):
         read_bytes(tmp_path / "spans.json")
+    with pytest.raises(OSError, match="no file can have this name"):
+        refuse_special("a\0.json")
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "x", "1.5"])
@@ -142,20 +134,27 @@ def test_deep_nesting_is_refused(tmp_path: Path, levels: int, brackets: str) -> 
     assert "nested too deeply" in refused(between(tmp_path, content.encode()))
 
 
-def test_more_steps_than_are_read_are_refused(tmp_path: Path) -> None:
-    history = [{"role": "assistant", "name": "a", "content": "x"}] * (_reading.MAX_STEPS + 1)
-    content = json.dumps({"question": "q", "history": history}).encode()
-    assert "10,001 steps, expected at most 10,000" in refused(between(tmp_path, content))
+def history(*names: str) -> dict[str, Any]:
+    return {"question": "q", "history": [{"role": "assistant", "name": name, "content": "x"} for name in names]}
 
 
-@pytest.mark.parametrize("shape", ["whowhen", "trajectory"])
-def test_more_agents_than_are_read_are_refused(tmp_path: Path, shape: str) -> None:
-    names = [f"agent {number}" for number in range(_reading.MAX_AGENTS + 1)]
-    steps = [{"index": index, "agent": name} for index, name in enumerate(names)]
-    history = [{"role": "assistant", "name": name, "content": "x"} for name in names]
-    data = {"question": "q", "history": history} if shape == "whowhen" else {"run_id": "r", "steps": steps}
-    message = refused(between(tmp_path, json.dumps(data).encode()))
-    assert "1,001 agents act in the run, expected at most 1,000" in message
+NAMES = [f"agent {number}" for number in range(_reading.MAX_AGENTS + 1)]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (history(*["a"] * (_reading.MAX_STEPS + 1)), "10,001 steps, expected at most 10,000"),
+        (history(*NAMES), "1,001 agents act in the run, expected at most 1,000"),
+        (
+            {"run_id": "r", "steps": [{"index": index, "agent": name} for index, name in enumerate(NAMES)]},
+            "1,001 agents act in the run, expected at most 1,000",
+        ),
+    ],
+    ids=["steps", "agents", "agents of a trajectory"],
+)
+def test_more_steps_or_agents_than_are_read_are_refused(tmp_path: Path, data: dict[str, Any], said: str) -> None:
+    assert said in refused(between(tmp_path, json.dumps(data).encode()))
 
 
 def test_a_long_message_is_cut_in_its_middle(tmp_path: Path) -> None:
@@ -164,52 +163,38 @@ def test_a_long_message_is_cut_in_its_middle(tmp_path: Path) -> None:
     assert "schema_version of a Trajectory must be" in message
     assert "characters left out" in message
     assert len(message) <= len(repr(str(tmp_path / "2.json"))) + 2 + _reading.MAX_MESSAGE
-
-
-@pytest.mark.parametrize("most", [60, 61, 400])
-def test_a_cut_text_has_the_length_that_was_asked_for(most: int) -> None:
     text = "".join(chr(ord("a") + place % 26) for place in range(1000))
-    cut = _reading.brief(text, most)
-    assert len(cut) == most
-    assert (cut[0], cut[-1]) == (text[0], text[-1])
-    assert _reading.brief(text, 1000) == text
+    for most in (60, 61, 400):
+        cut = _reading.brief(text, most)
+        assert (len(cut), cut[0], cut[-1]) == (most, text[0], text[-1])
 
 
 def broken(*_: object) -> None:
     raise ZeroDivisionError("odd")
 
 
-def test_a_reader_that_fails_does_not_hide_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracer_hooks.datasets._load.read_whowhen", broken)
-    content = json.dumps({"question": "q", "history": [{"role": "a", "content": "x"}]}).encode()
-    with pytest.raises(ZeroDivisionError):
-        between(tmp_path, content)
-    monkeypatch.setenv("TRACER_HOOKS_STRICT", "")
-    assert "ZeroDivisionError: odd" in refused(between(tmp_path, content))
+AGENTRX = {"trajectory_id": "1", "steps": [{"substeps": [{"role": "a", "content": "x"}]}]}
+TRAIL = {"trace_id": "1", "spans": [{"span_id": "s", "span_attributes": {}}]}
 
 
-def test_a_file_that_a_paired_reader_cannot_open_does_not_hide_the_others(tmp_path: Path) -> None:
-    run = {"trajectory_id": "1", "steps": [{"substeps": [{"role": "a", "content": "x"}]}]}
-    (tmp_path / "1.json.gz").write_bytes(b"no gzip")
-    (tmp_path / "2.json").write_text(json.dumps(run))
-    bad, good = sorted(load(tmp_path, format="agentrx"), key=lambda one: one.error is None)
-    assert "1.json.gz" in str(bad.error)
-    assert good.trajectory is not None
-
-
-@pytest.mark.parametrize("format", ["agentrx", "trail"])
+@pytest.mark.parametrize(("format", "run"), [("agentrx", AGENTRX), ("trail", TRAIL)])
 def test_a_paired_reader_that_fails_does_not_hide_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: Any
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: Any, run: dict[str, Any]
 ) -> None:
-    runs = {
-        "agentrx": {"trajectory_id": "1", "steps": [{"substeps": [{"role": "a", "content": "x"}]}]},
-        "trail": {"trace_id": "1", "spans": [{"span_id": "s", "span_attributes": {}}]},
-    }
     monkeypatch.setitem(_load._LAYOUTS, format, replace(_load._LAYOUTS[format], read=broken))  # type: ignore[arg-type]
+    monkeypatch.setattr(_load, "read_whowhen", broken)
     for name in ("1", "2"):
-        (tmp_path / f"{name}.json").write_text(json.dumps(runs[format]))
+        (tmp_path / f"{name}.json").write_text(json.dumps(run))
+    (tmp_path / "3.json.gz").write_bytes(b"no gzip")
+    other = json.dumps({"question": "q", "history": [{"role": "a", "content": "x"}]}).encode()
+    (tmp_path / "whowhen").mkdir()
+    with pytest.raises(ZeroDivisionError):
+        between(tmp_path / "whowhen", other)
     monkeypatch.setenv("TRACER_HOOKS_STRICT", "")
-    assert ["ZeroDivisionError" in str(one.error) for one in load(tmp_path, format=format)] == [True, True]
+    assert "ZeroDivisionError: odd" in refused(between(tmp_path / "whowhen", other))
+    found = [str(record.error) for record in load(tmp_path, format=format)]
+    assert sum("ZeroDivisionError" in error for error in found) == 2
+    assert sum("3.json.gz" in error for error in found) == 1
 
 
 def test_diagnose_answers_for_every_file(
@@ -262,24 +247,21 @@ def test_spans_inside_each_other_have_a_bound(tmp_path: Path) -> None:
 
 def chain(path: Path, count: int, operation: str) -> None:
     """Spans each inside the one before."""
-    made = []
-    for number in range(1, count + 1):
-        said = {"gen_ai.operation.name": operation, "gen_ai.agent.name": f"a{number % 5}"}
-        began = 1_700_000_000_000_000_000 + number * 1000
-        made.append(
-            {
-                "traceId": "1" * 32,
-                "spanId": f"{number:016x}",
-                "parentSpanId": f"{number - 1:016x}" if number > 1 else "",
-                "startTimeUnixNano": str(began),
-                "endTimeUnixNano": str(began + 500),
-                "attributes": [{"key": key, "value": {"stringValue": value}} for key, value in said.items()],
-            }
+    spans = [
+        SpanRecord(
+            trace_id="1" * 32,
+            span_id=f"{number:016x}",
+            parent_id=f"{number - 1:016x}" if number > 1 else None,
+            start_ns=number * 1000,
+            end_ns=number * 1000 + 500,
+            attributes={"gen_ai.operation.name": operation, "gen_ai.agent.name": f"a{number % 5}"},
         )
-    path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": made}]}]}))
+        for number in range(1, count + 1)
+    ]
+    write_otlp_json(path, spans)
 
 
-@pytest.mark.parametrize("operation", ["chat", "invoke_agent"])
+@pytest.mark.parametrize("operation", ["chat", "execute_tool", "invoke_agent"])
 def test_long_chains_of_parents_take_linear_time(
     tmp_path: Path, cpu_seconds: Callable[..., float], operation: str
 ) -> None:
@@ -287,9 +269,10 @@ def test_long_chains_of_parents_take_linear_time(
     assert cpu_seconds(lambda _: list(load(tmp_path / "x.json")), below=10) < 10
 
 
-def test_a_bad_row_of_parquet_does_not_hide_the_others(tmp_path: Path) -> None:
-    pa = pytest.importorskip("pyarrow")
-    pq = pytest.importorskip("pyarrow.parquet")
+def test_a_bad_row_of_parquet_does_not_hide_the_others_and_a_column_has_a_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     row = json.dumps({"trajectory": GOOD, "label_source": "human"})
     pq.write_table(pa.table({"record": [row, "[", None, row]}), tmp_path / "x.parquet")
     records = list(load(tmp_path))
@@ -297,13 +280,6 @@ def test_a_bad_row_of_parquet_does_not_hide_the_others(tmp_path: Path) -> None:
     assert "x.parquet:2" in str(records[1].error)
     with pytest.raises(DatasetError, match="row 2"):
         read_parquet(tmp_path / "x.parquet")
-
-
-def test_a_column_of_parquet_that_unpacks_to_too_much_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pa = pytest.importorskip("pyarrow")
-    pq = pytest.importorskip("pyarrow.parquet")
     pq.write_table(pa.table({"record": ["x" * 100_000] * 500}), tmp_path / "x.parquet")
     monkeypatch.setenv(_reading.FILE_VARIABLE, "1")
     *_, last = load(tmp_path)

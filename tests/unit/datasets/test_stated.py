@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 import tracer_hooks
-from tracer_hooks.datasets import OutcomeOverride, final_answer
+from tracer_hooks.datasets import OutcomeOverride
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.schema import RunOutcome, Step, Trajectory
+
+SILENT = Step(index=0, agent="a")
 
 
 def run(outcome: RunOutcome = RunOutcome.UNKNOWN, final: str | None = "It costs 430 EUR.", **fields: Any) -> Trajectory:
@@ -27,34 +29,32 @@ def test_nothing_said_changes_nothing() -> None:
     assert OutcomeOverride().of(run()).source == "trace"
 
 
-def test_an_answer_that_differs_makes_any_run_a_failed_one() -> None:
-    for outcome in RunOutcome:
-        found = OutcomeOverride(expected="470").of(run(outcome))
-        assert (found.trajectory.outcome, found.source) == (RunOutcome.FAILED, "expected answer")
-        assert found.trajectory.outcome_reason == "expected 470, got 430 EUR"
-        assert found.trajectory.reference == "470"
+@pytest.mark.parametrize(
+    ("given", "expected", "outcome", "source", "noted"),
+    [
+        (run(), "430", RunOutcome.SUCCEEDED, "expected answer", ""),
+        (run(RunOutcome.FAILED, outcome_reason="ValueError"), "430", RunOutcome.FAILED, "trace", "although"),
+        (run(final=None), "470", RunOutcome.FAILED, "expected answer", "its last message (step 1)"),
+        (Trajectory(run_id="r", steps=(SILENT,)), "470", RunOutcome.UNKNOWN, "trace", "no final answer"),
+    ],
+    ids=["it agrees", "it agrees with a failed run", "the last message is compared", "there are no words"],
+)
+def test_what_an_expected_answer_says_of_a_run(
+    given: Trajectory, expected: str, outcome: RunOutcome, source: str, noted: str
+) -> None:
+    found = OutcomeOverride(expected=expected).of(given)
+    assert (found.trajectory.outcome, found.source) == (outcome, source)
+    assert noted in found.note
+    if source == "trace":
+        assert found.trajectory.outcome_reason == given.outcome_reason
 
 
-def test_an_answer_that_agrees_clears_no_failed_run() -> None:
-    assert OutcomeOverride(expected="430").of(run()).trajectory.outcome is RunOutcome.SUCCEEDED
-    failed = OutcomeOverride(expected="430").of(run(RunOutcome.FAILED, outcome_reason="ValueError"))
-    assert (failed.trajectory.outcome, failed.source) == (RunOutcome.FAILED, "trace")
-    assert failed.trajectory.outcome_reason == "ValueError"
-    assert "although" in failed.note
-
-
-def test_without_an_answer_the_last_message_is_compared() -> None:
-    assert final_answer(run(final=None)) == ("It costs 430 EUR.", 1)
-    found = OutcomeOverride(expected="470").of(run(final=None))
-    assert found.trajectory.outcome is RunOutcome.FAILED
-    assert "its last message (step 1)" in found.note
-
-
-def test_without_any_words_nothing_is_decided() -> None:
-    silent = Trajectory(run_id="r", steps=(Step(index=0, agent="a"),))
-    found = OutcomeOverride(expected="470").of(silent)
-    assert (found.trajectory.outcome, found.source) == (RunOutcome.UNKNOWN, "trace")
-    assert "no final answer" in found.note
+@pytest.mark.parametrize("outcome", RunOutcome)
+def test_an_answer_that_differs_makes_any_run_a_failed_one(outcome: RunOutcome) -> None:
+    found = OutcomeOverride(expected="470").of(run(outcome))
+    assert (found.trajectory.outcome, found.source) == (RunOutcome.FAILED, "expected answer")
+    assert found.trajectory.outcome_reason == "expected 470, got 430 EUR"
+    assert found.trajectory.reference == "470"
 
 
 def test_the_reason_of_a_success_is_no_reason_for_a_failure() -> None:

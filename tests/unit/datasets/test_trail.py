@@ -85,8 +85,9 @@ def test_model_calls_with_their_tools_are_the_steps() -> None:
     assert [call.name for call in run.steps[1].tool_calls] == ["search"]
     assert [call.name for call in run.steps[2].tool_calls] == ["final"]
     assert (run.run_id, run.task, run.framework) == (TRACE_ID, "Find the capital.", "trail")
-    assert run.outcome is RunOutcome.UNKNOWN
     assert read_trail(TRACE, "s").labeled is None
+    outcomes = [known(record.trajectory).outcome for record in (read_trail(TRACE, "s"), read(), read(error("x")))]
+    assert outcomes == [RunOutcome.UNKNOWN, RunOutcome.UNKNOWN, RunOutcome.FAILED]
 
 
 @pytest.mark.parametrize(
@@ -124,6 +125,8 @@ def test_the_earliest_error_of_the_highest_impact_is_decisive() -> None:
     assert decisive(error(8), error(2, "Formatting Errors")) == ("CodeAgent", 0, None)
     assert decisive(error("dangling")) is None
     assert decisive() is None
+    assert decisive(error(1, "Goal deviation")) == ("CodeAgent", 0, ErrorMode.FM_2_3)
+    assert decisive(error(1, "Resource Abuse")) == ("ToolCallingAgent", 3, ErrorMode.FM_1_3), "at the end of its span"
 
 
 def test_every_error_is_a_fault_of_whoever_acted() -> None:
@@ -136,16 +139,6 @@ def test_every_error_is_a_fault_of_whoever_acted() -> None:
         ("ToolCallingAgent", None),
     ]
     assert labeled.verification == {"faulty_steps": [1, 3]}
-
-
-def test_resource_abuse_stands_at_the_end_of_its_span() -> None:
-    assert decisive(error(1, "Resource Abuse")) == ("ToolCallingAgent", 3, ErrorMode.FM_1_3)
-    assert decisive(error(1, "Goal deviation")) == ("CodeAgent", 0, ErrorMode.FM_2_3)
-
-
-def test_errors_make_a_failed_run() -> None:
-    failed, clean = read(error("x")).trajectory, read().trajectory
-    assert (known(failed).outcome, known(clean).outcome) == (RunOutcome.FAILED, RunOutcome.UNKNOWN)
 
 
 @pytest.mark.parametrize(

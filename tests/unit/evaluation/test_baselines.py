@@ -1,4 +1,5 @@
 import math
+from collections.abc import Callable
 
 import pytest
 
@@ -17,25 +18,20 @@ def named(guess: Guess | None) -> tuple[str, int | None]:
     return guess.agent, guess.step
 
 
-def test_positions() -> None:
-    assert named(baselines.first_speaker(TEAM)) == ("Planner", 1)
-    assert named(baselines.last_step(TEAM)) == ("Computer_terminal", 6)
-    assert named(baselines.step_one(TEAM)) == ("Planner", 1)
-    assert named(baselines.busiest_speaker(TEAM)) == ("Coder", 3)
-
-
-def test_a_run_of_one_step_and_a_run_of_none() -> None:
-    for rule in (baselines.first_speaker, baselines.last_step, baselines.step_one, baselines.busiest_speaker):
-        assert named(rule(run("A"))) == ("A", 0)
-        assert rule(run()) is None
-    assert named(baselines.before_error_marker(run("A"))) == ("A", 0)
-    assert baselines.before_error_marker(run()) is None
-
-
-def test_rankings_hold_every_step_once() -> None:
-    for rule in (baselines.first_speaker, baselines.last_step, baselines.step_one, baselines.busiest_speaker):
-        guess = known(rule(TEAM))
-        assert sorted(guess.ranking) == list(range(7))
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        (baselines.first_speaker, ("Planner", 1)),
+        (baselines.last_step, ("Computer_terminal", 6)),
+        (baselines.step_one, ("Planner", 1)),
+        (baselines.busiest_speaker, ("Coder", 3)),
+    ],
+)
+def test_positions(rule: Callable[[Trajectory], Guess | None], expected: tuple[str, int]) -> None:
+    assert named(rule(TEAM)) == expected
+    assert sorted(known(rule(TEAM)).ranking) == list(range(7)), "every step once"
+    assert named(rule(run("A"))) == ("A", 0)
+    assert rule(run()) is None
 
 
 @pytest.mark.parametrize(
@@ -46,6 +42,7 @@ def test_rankings_hold_every_step_once() -> None:
         (("A", "B", "C", "D", "T: Traceback (most recent call last):"), 3),
         (("A: execution failed", "B", "C", "T: exitcode: 2"), 2),  # nothing stands before the first step
         (("A: execution failed", "B", "C"), 1),
+        (("A",), 0),
     ],
 )
 def test_the_message_before_the_first_error_marker_else_step_one(speakers: tuple[str, ...], step: int) -> None:
@@ -57,6 +54,7 @@ def test_an_agent_whose_own_tool_failed_is_before_the_marker_itself() -> None:
     failed = ToolCall(name="python", result="exitcode: 1")
     steps = (Step(index=0, agent="A"), Step(index=1, agent="B"), Step(index=2, agent="C", tool_calls=(failed,)))
     assert named(baselines.before_error_marker(Trajectory(run_id="r", steps=steps))) == ("C", 2)
+    assert baselines.before_error_marker(run()) is None
 
 
 def test_chance_is_the_average_over_all_answers() -> None:
@@ -69,11 +67,8 @@ def test_chance_is_the_average_over_all_answers() -> None:
     assert found["mrr"] == pytest.approx((1 + 1 / 2 + 1 / 3 + 1 / 4) / 4)
     assert (found["within_1"], found["within_3"]) == (3 / 4, 1)
     assert set(found) <= set(STEP_METRICS)
-
-
-def test_chance_where_the_label_blames_another_than_the_speaker() -> None:
-    found = baselines.random_step(case(labeled(run("A", "B"), "B", 0)))
-    assert (found["agent"], found["step"], found["joint"]) == (1 / 2, 1 / 2, 0)
+    other = baselines.random_step(case(labeled(run("A", "B"), "B", 0)))  # the label blames another than the speaker
+    assert (other["agent"], other["step"], other["joint"]) == (1 / 2, 1 / 2, 0)
     assert baselines.random_step(case(labeled(run("A", "B"), "Ghost", 0)))["agent"] == 0
 
 
@@ -87,21 +82,14 @@ def test_priors_learn_from_other_questions_alone() -> None:
     assert [named(guess) for guess in baselines.agent_prior(runs)] == [("C", 2), ("C", 2), ("B", 1)]
 
 
-def test_priors_on_runs_without_a_known_position_or_agent() -> None:
-    runs = [
-        case(labeled(run("A", "B", "C", "D"), "D", 3, question="q1")),
-        case(labeled(run("X", "Y"), "Y", 1, question="q2")),
-    ]
-    assert named(baselines.position_prior(runs)[1]) == ("X", 0)  # position 3 is not there: the earliest
-    assert named(baselines.agent_prior(runs)[1]) == ("X", 0)
-
-
-def test_agent_prior_takes_other_spellings_for_the_same_agent() -> None:
-    runs = [
-        case(labeled(run("O", "WebSurfer"), "Websurfer", 1, question="q1")),
-        case(labeled(run("O", "O", "Web Surfer"), "O", 1, question="q2")),
-    ]
-    assert named(baselines.agent_prior(runs)[1]) == ("Web Surfer", 2)
+def test_priors_on_runs_without_a_known_position_or_agent_and_with_other_spellings_of_it() -> None:
+    four = case(labeled(run("A", "B", "C", "D"), "D", 3, question="q1"))
+    two = case(labeled(run("X", "Y"), "Y", 1, question="q2"))
+    assert named(baselines.position_prior([four, two])[1]) == ("X", 0)  # position 3 is not there: the earliest
+    assert named(baselines.agent_prior([four, two])[1]) == ("X", 0)
+    spelt = case(labeled(run("O", "WebSurfer"), "Websurfer", 1, question="q1"))
+    other = case(labeled(run("O", "O", "Web Surfer"), "O", 1, question="q2"))
+    assert named(baselines.agent_prior([spelt, other])[1]) == ("Web Surfer", 2)
 
 
 def test_the_best_constant_is_chosen_on_the_runs_themselves() -> None:

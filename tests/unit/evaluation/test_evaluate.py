@@ -8,25 +8,11 @@ import pytest
 from tracer_hooks.diagnosis import Attributor
 from tracer_hooks.diagnosis._protocol import FitReport
 from tracer_hooks.errors import ConfigError, MissingExtraError
-from tracer_hooks.evaluation import (
-    EvaluationData,
-    EvaluationOptions,
-    EvaluationReport,
-    StepRow,
-    evaluate,
-)
-from tracer_hooks.schema import (
-    AgentFault,
-    Attribution,
-    ErrorMode,
-    LabeledTrajectory,
-    RunOutcome,
-    Trajectory,
-    Usage,
-)
+from tracer_hooks.evaluation import EvaluationData, EvaluationOptions, EvaluationReport, StepRow, evaluate
+from tracer_hooks.schema import AgentFault, Attribution, ErrorMode, LabeledTrajectory, RunOutcome, Trajectory, Usage
 
 from .._known import known
-from ._runs import M11, Scripted, abstention, answer, blames, case, labeled, run
+from ._runs import M11, Scripted, abstention, answer, blames, case, fit_report, labeled, run
 
 QUICK = EvaluationOptions(draws=20)
 
@@ -107,11 +93,13 @@ def test_the_outcome_is_told_for_accuracy_and_withheld_for_detection() -> None:
     assert [one.false_alarms and one.false_alarms.value for one in found.rows] == [0, 0]
 
 
-def test_without_detection_every_run_is_diagnosed_once() -> None:
-    scripted = blames(1)
-    report = evaluate(data(), scripted, EvaluationOptions(draws=0, detection=False))
-    assert len(scripted.seen) == 6
+def test_without_detection_every_run_is_diagnosed_once_and_progress_is_told() -> None:
+    scripted, told = blames(1), list[tuple[str, int, int]]()
+    options = EvaluationOptions(draws=0, detection=False)
+    report = evaluate(data(2), scripted, options, progress=lambda *one: told.append(one))
+    assert len(scripted.seen) == 2
     assert report.groups[0].detection is None
+    assert told == [("scripted", 1, 2), ("scripted", 2, 2)]
 
 
 def test_several_groups_and_all_together() -> None:
@@ -185,12 +173,6 @@ def test_the_same_report_twice_and_through_json() -> None:
     assert EvaluationReport.model_validate_json(first.model_dump_json()) == first
 
 
-def test_progress_is_told() -> None:
-    told: list[tuple[str, int, int]] = []
-    evaluate(data(2), blames(1), EvaluationOptions(draws=0, detection=False), progress=lambda *one: told.append(one))
-    assert told == [("scripted", 1, 2), ("scripted", 2, 2)]
-
-
 def test_what_is_missing_stops_everything() -> None:
     def say(trajectory: Trajectory) -> Attribution:
         raise MissingExtraError("the attributor", "tracer-hooks[models]")
@@ -211,9 +193,7 @@ class Learner(Scripted):
     def fit(self, labeled: Sequence[LabeledTrajectory], *, seed: int = 0) -> tuple[Attributor, FitReport]:
         self.fits.append(list(labeled))
         steps = [one.decisive.step for one in labeled if one.decisive is not None]
-        report = FitReport(trajectories=len(labeled), questions=1, shipped_step=0, shipped_agent=0, fitted_step=0,
-                           fitted_agent=0, chosen="")  # fmt: skip
-        return Learner(max(steps, key=steps.count)), report
+        return Learner(max(steps, key=steps.count)), fit_report(len(labeled))
 
     def save(self, directory: Path) -> None:
         raise AssertionError("nobody saves during an evaluation")
@@ -245,15 +225,12 @@ def test_what_cannot_be_cross_validated() -> None:
         EvaluationOptions(draws=-1)
 
 
-def test_error_modes_of_steps() -> None:
-    runs = [labeled(run(*"AB", run_id=str(k)), "A", 0, mode=M11 if k else None, question=str(k)) for k in range(3)]
-    scripted = Scripted(lambda trajectory: answer("B", 1, error_mode=ErrorMode.FM_1_1))
-    found = row(evaluate(EvaluationData.of(runs), scripted, QUICK)).measures["mode"]
-    assert (found.value, found.runs) == (1, 2)
-
-
-def test_intervals_come_from_the_draws_asked_for() -> None:
+def test_intervals_come_from_the_draws_asked_for_and_modes_are_judged_where_one_is_labelled() -> None:
     without = row(evaluate(data(), blames(1), EvaluationOptions(draws=0))).measures["step"]
     assert (without.low, without.high) == (None, None)
     found = row(evaluate(data(), blames(1), EvaluationOptions(draws=200))).measures["step"]
     assert known(found.low) < found.value < known(found.high)
+    runs = [labeled(run(*"AB", run_id=str(k)), "A", 0, mode=M11 if k else None, question=str(k)) for k in range(3)]
+    scripted = Scripted(lambda trajectory: answer("B", 1, error_mode=ErrorMode.FM_1_1))
+    mode = row(evaluate(EvaluationData.of(runs), scripted, QUICK)).measures["mode"]
+    assert (mode.value, mode.runs) == (1, 2)

@@ -56,12 +56,6 @@ def test_macro_f1_by_hand_leaves_out_what_is_never_labelled() -> None:
     assert macro(scores, "mode", "exact") == pytest.approx((2 * 1 / (2 + 1) + 0) / 2)
 
 
-def test_an_agent_with_two_modes_is_one_agent() -> None:
-    scores = score_faults([aegis("A", faults=[("A", M11), ("A", M12)])], [said(("A", M11), ("A", M12))])
-    assert [values.tolist() for values in scores.micro["agent", "exact"]] == [[1], [1], [1]]
-    assert [values.tolist() for values in scores.micro["pair", "exact"]] == [[2], [2], [2]]
-
-
 def test_namings() -> None:
     cases = [aegis("Assistant1", "Psychologist", faults=[("assistant1", M11), ("psychologist4", M12)])]
     scores = score_faults(cases, [said(("Assistant1", M11), ("Psychologist", M12))])
@@ -70,11 +64,14 @@ def test_namings() -> None:
     assert micro(scores, "mode", "exact") == 1
 
 
-def test_nobody_blamed_and_nobody_labelled() -> None:
-    scores = score_faults([aegis("A", faults=[]), aegis("A", faults=[("A", None)])], [FaultGuess(), FaultGuess()])
-    assert [values.tolist() for values in scores.micro["agent", "exact"]] == [[0, 0], [0, 0], [0, 1]]
-    assert [values.tolist() for values in scores.micro["pair", "exact"]] == [[0, 0], [0, 0], [0, 0]]
-    assert scores.answered.tolist() == [0, 0]
+def test_an_agent_with_two_modes_is_one_agent_and_nobody_is_none() -> None:
+    twice = score_faults([aegis("A", faults=[("A", M11), ("A", M12)])], [said(("A", M11), ("A", M12))])
+    assert [values.tolist() for values in twice.micro["agent", "exact"]] == [[1], [1], [1]]
+    assert [values.tolist() for values in twice.micro["pair", "exact"]] == [[2], [2], [2]]
+    nobody = score_faults([aegis("A", faults=[]), aegis("A", faults=[("A", None)])], [FaultGuess(), FaultGuess()])
+    assert [values.tolist() for values in nobody.micro["agent", "exact"]] == [[0, 0], [0, 0], [0, 1]]
+    assert [values.tolist() for values in nobody.micro["pair", "exact"]] == [[0, 0], [0, 0], [0, 0]]
+    assert nobody.answered.tolist() == [0, 0]
     assert macro_f1(LabelCounts.of([frozenset()], [frozenset()]), Resampling(["q"], draws=0, seed=0), runs=1) is None
 
 
@@ -92,11 +89,8 @@ def test_nobody_blamed_and_nobody_labelled() -> None:
 def test_areas_by_hand(ranks: dict[str, tuple[float, ...]], faulty: str, area: float) -> None:
     speakers = ["a", "b", "c"] if "c" in ranks else ["a", "b"]
     assert within_run_auc(ranks, frozenset(faulty), speakers) == area
-
-
-def test_no_area_where_all_or_none_are_faulty() -> None:
-    assert math.isnan(within_run_auc({"a": (1.0,)}, frozenset("ab"), ["a", "b"]))
-    assert math.isnan(within_run_auc({"a": (1.0,)}, frozenset(), ["a", "b"]))
+    assert math.isnan(within_run_auc(ranks, frozenset(speakers), speakers)), "where all are faulty"
+    assert math.isnan(within_run_auc(ranks, frozenset(), speakers)), "where none is"
 
 
 def test_areas_leave_out_people_and_agents_that_never_speak() -> None:
@@ -118,11 +112,10 @@ def test_what_an_attribution_blames() -> None:
     assert found.modes == {M11}
     assert found.ranks["a"] == (0.4, 0.0)
     assert found.ranks["b"] == (0.3, pytest.approx(0.7))
-
-
-def test_the_one_answer_counts_when_no_faults_are_listed() -> None:
-    found = guess(Attribution(run_id="r", agent="B", step=1, error_mode=M23))
-    assert (found.agents, found.pairs) == (frozenset({"B"}), frozenset({("B", M23)}))
+    alone = guess(
+        Attribution(run_id="r", agent="B", step=1, error_mode=M23)
+    )  # the answer counts, as no fault is listed
+    assert (alone.agents, alone.pairs) == (frozenset({"B"}), frozenset({("B", M23)}))
 
 
 def test_an_abstention_blames_nobody_but_still_ranks() -> None:
@@ -158,14 +151,10 @@ def test_the_roster_prior_learns_from_other_questions_alone() -> None:
     assert found[-1].pairs == {("Node0", M11)}  # its own label is not looked at
     assert found[0].pairs == {("Node0", M11)}
     assert found[0].ranks["node0"] > found[0].ranks["node1"]
-
-
-def test_the_roster_prior_counts_no_label_of_the_same_question() -> None:
     one = [aegis("Node0", "Node1", faults=[("Node0", M11)], question="one") for _ in range(25)]
     two = [aegis("Node0", "Node1", faults=[("Node1", M12)], question="two") for _ in range(25)]
-    found = baselines.roster_prior([*one, *two])
-    assert found[0].ranks == {"node1": (1.0,)}
-    assert found[-1].ranks == {"node0": (1.0,)}
+    ranks = [guess.ranks for guess in baselines.roster_prior([*one, *two])]
+    assert (ranks[0], ranks[-1]) == ({"node1": (1.0,)}, {"node0": (1.0,)}), "no label of the same question counts"
 
 
 def test_the_roster_prior_tells_teams_apart_and_falls_back_to_the_architecture() -> None:

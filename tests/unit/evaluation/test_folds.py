@@ -13,24 +13,17 @@ def test_questions_stay_together_and_folds_are_even() -> None:
     folds = grouped_folds(questions, 5, seed=1)
     assert len({(question, fold) for question, fold in zip(questions, folds, strict=True)}) == 10
     assert sorted(folds) == sorted(list(range(5)) * 8)
+    own = [f"q{k % 6}" for k in range(12)]
+    assert grouped_folds(own, 3, shuffle=list.reverse) == [2, 1, 0, 2, 1, 0] * 2, "an order of one's own is dealt out"
 
 
-def test_every_fold_gets_its_share_of_every_stratum() -> None:
+def test_every_fold_gets_its_share_of_every_stratum_and_the_seed_decides() -> None:
     questions = [f"q{k}" for k in range(20)]
     strata = ["one"] * 10 + ["two"] * 10
     folds = grouped_folds(questions, 5, seed=3, strata=strata)
     assert [sorted(folds[:10]), sorted(folds[10:])] == [sorted(list(range(5)) * 2)] * 2
-
-
-def test_the_seed_decides() -> None:
-    questions = [f"q{k}" for k in range(30)]
-    assert grouped_folds(questions, 3, seed=1) == grouped_folds(questions, 3, seed=1)
-    assert grouped_folds(questions, 3, seed=1) != grouped_folds(questions, 3, seed=2)
-
-
-def test_an_order_of_ones_own_is_dealt_out_in_turn() -> None:
-    questions = [f"q{k % 6}" for k in range(12)]
-    assert grouped_folds(questions, 3, shuffle=list.reverse) == [2, 1, 0, 2, 1, 0] * 2
+    assert folds == grouped_folds(questions, 5, seed=3, strata=strata)
+    assert folds != grouped_folds(questions, 5, seed=4, strata=strata)
 
 
 @pytest.mark.parametrize("folds", [1, 4])
@@ -39,31 +32,24 @@ def test_too_few_questions(folds: int) -> None:
         grouped_folds(["a", "b", "c", "c"], folds)
 
 
-def test_nobody_is_judged_on_a_question_that_it_was_fitted_to() -> None:
-    runs = [labeled(run("A", "B", run_id=f"{k}", reference="42"), "A", 0, question=f"q{k // 2}") for k in range(12)]
+@pytest.mark.parametrize("has_questions", [True, False], ids=["questions", "the task groups"])
+def test_nobody_is_judged_on_a_question_that_it_was_fitted_to(has_questions: bool) -> None:
+    tasks = [f"q{k // 2}" for k in range(12)]
+    runs = [
+        labeled(
+            run("A", "B", run_id=str(k), task=task, reference="42"), "A", 0, question=task if has_questions else None
+        )
+        for k, task in enumerate(tasks)
+    ]
     calls: list[set[str]] = []
 
     def fit(shown: list[LabeledTrajectory]) -> Attributor:
         assert all(one.trajectory.reference is None for one in shown)
-        known = {str(one.question_id) for one in shown}
+        known = {one.trajectory.task for one in shown}
         calls.append(known)
         return Scripted(lambda trajectory: answer("A", 0, attributor=",".join(sorted(known))))
 
     answers = cross_validate(runs, fit, folds=3, seed=0)  # type: ignore[arg-type]
-    assert len(calls) == 3
     assert [len(known) for known in calls] == [4, 4, 4]
-    assert len(answers) == 12
     for one, said in zip(runs, answers, strict=True):
-        assert one.question_id not in said.attributor.split(",")
-
-
-def test_without_a_question_the_task_groups() -> None:
-    runs = [labeled(run("A", run_id=str(k), task=f"task {k % 2}"), "A", 0) for k in range(4)]
-    seen: list[set[str]] = []
-
-    def fit(shown: list[LabeledTrajectory]) -> Attributor:
-        seen.append({one.trajectory.task for one in shown})
-        return Scripted(lambda trajectory: answer("A", 0))
-
-    cross_validate(runs, fit, folds=2)  # type: ignore[arg-type]
-    assert seen == [{"task 1"}, {"task 0"}] or seen == [{"task 0"}, {"task 1"}]
+        assert one.trajectory.task not in said.attributor.split(",")

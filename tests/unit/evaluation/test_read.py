@@ -37,10 +37,6 @@ def test_each_sub_folder_is_a_group_and_the_answer_is_taken_out(tmp_path: Path) 
     assert all(one.labeled is not None and one.labeled.trajectory.reference is None for one in data.cases)
     assert all(one.outcome is RunOutcome.FAILED for one in data.cases)
     assert data.problems == ()
-
-
-def test_one_folder_and_one_file_are_one_group(tmp_path: Path) -> None:
-    write(tmp_path / "HC" / "1.json", whowhen())
     assert read_data("whowhen", tmp_path / "HC").cases[0].group == "HC"
     assert read_data("whowhen", tmp_path / "HC" / "1.json").cases[0].group == "1"
 
@@ -52,12 +48,9 @@ def test_damaged_logs_are_set_apart(tmp_path: Path) -> None:
     data = read_data("whowhen", tmp_path)
     assert [Path(problem.source).name for problem in data.problems] == ["2.json", "3.json"]
     assert "no label" in data.problems[1].reason
-
-
-def test_a_label_outside_the_log_stays_with_its_agent(tmp_path: Path) -> None:
-    write(tmp_path / "1.json", whowhen(step="9"))
-    data = read_data("whowhen", tmp_path)
-    assert (data.cases[0].gold_agent, data.cases[0].gold_step) == ("A", None)
+    write(tmp_path / "outside" / "1.json", whowhen(step="9"))
+    data = read_data("whowhen", tmp_path / "outside")
+    assert (data.cases[0].gold_agent, data.cases[0].gold_step) == ("A", None), "a label outside stays with its agent"
     assert any("1 labelled steps lie outside" in note for note in data.notes)
 
 
@@ -89,27 +82,19 @@ def test_graded_runs_are_grouped_by_task(tmp_path: Path) -> None:
 
 
 def test_own_trajectories_with_steps_faults_and_without_a_fault(tmp_path: Path) -> None:
-    save_jsonl(
-        tmp_path / "x.jsonl",
-        [
-            labeled(run("A", "B"), "B", 1, mode=M11),
-            labeled(run("A", "B"), faults=[("A", M11)]),
-            labeled(run("A", outcome=RunOutcome.SUCCEEDED)),
-        ],
-    )
-    cases = read_data("trajectory", tmp_path / "x.jsonl").cases
+    graded, bare = run("A", outcome=RunOutcome.SUCCEEDED), run("A", outcome=RunOutcome.UNKNOWN)
+    step, fault = labeled(run("A", "B"), "B", 1, mode=M11), labeled(run("A", "B"), faults=[("A", M11)])
+    save_jsonl(tmp_path / "labeled.jsonl", [step, fault, labeled(graded)])
+    cases = read_data("trajectory", tmp_path / "labeled.jsonl").cases
     assert [(one.gold_step, one.gold_mode, one.faults is None) for one in cases] == [
         (1, M11, True),
         (None, None, False),
         (None, None, True),
     ]
-
-
-def test_own_runs_without_label_or_verdict_are_set_apart(tmp_path: Path) -> None:
-    graded, bare = run("A", outcome=RunOutcome.SUCCEEDED), run("A", outcome=RunOutcome.UNKNOWN)
-    save_jsonl(tmp_path / "x.jsonl", [graded, bare])
-    assert [one.outcome for one in read_data("trajectory", tmp_path).cases] == [RunOutcome.SUCCEEDED]
-    assert len(read_data("graded", tmp_path).problems) == 1
+    save_jsonl(tmp_path / "bare.jsonl", [graded, bare])
+    cases = read_data("trajectory", tmp_path / "bare.jsonl").cases
+    assert [one.outcome for one in cases] == [RunOutcome.SUCCEEDED], "one without label or verdict is set apart"
+    assert len(read_data("graded", tmp_path / "bare.jsonl").problems) == 1
 
 
 def test_a_limit_draws_with_the_seed_and_keeps_the_order(tmp_path: Path) -> None:

@@ -9,24 +9,13 @@ import pytest
 from tracer_hooks.errors import ConfigError, OutputParseError
 from tracer_hooks.evaluation import RivalReport, compare_attributors, held_out_apart
 from tracer_hooks.evaluation._adaptation import INJECTED, NATURAL, POSITION
-from tracer_hooks.schema import Attribution, DecisiveStep, LabeledTrajectory, LabelSource, RunOutcome, Step, Trajectory
+from tracer_hooks.schema import Attribution, LabeledTrajectory, LabelSource, Trajectory
 
-AGENTS = ("planner", "solver", "checker")
+from ._runs import AGENTS, failure
 
 
 def failed(number: int, gold: int = 1, source: LabelSource = LabelSource.INJECTED, **more: object) -> LabeledTrajectory:
-    steps = tuple(Step(index=i, agent=agent, content=f"{agent} on {number}") for i, agent in enumerate(AGENTS))
-    run = Trajectory(
-        run_id=f"{number}-{source}-{more}",
-        team="team",
-        task=f"question {number}",
-        steps=steps,
-        outcome=RunOutcome.FAILED,
-        reference="the expected answer",
-    )
-    decisive = DecisiveStep(agent=AGENTS[gold], step=gold)
-    given = {"question_id": f"q{number}", **more}
-    return LabeledTrajectory(trajectory=run, decisive=decisive, label_source=source, **given)  # type: ignore[arg-type]
+    return failure(f"question {number}", gold, source, **more)
 
 
 class Names:
@@ -53,31 +42,22 @@ def compared(rival: Callable[[int], int], standard: Callable[[int], int], runs: 
 RUNS = [failed(number) for number in range(8)]
 
 
-def test_six_questions_to_none_are_enough_and_five_are_not() -> None:
-    six = compared(lambda number: 1 if number < 6 else 0, lambda number: 0, RUNS)
-    assert (six.more, six.fewer, six.questions) == (6, 0, 8)
-    assert six.chance == pytest.approx(2 / 64)
-    assert six.is_better
-    five = compared(lambda number: 1 if number < 5 else 0, lambda number: 0, RUNS)
-    assert five.chance == pytest.approx(2 / 32)
-    assert not five.is_better
-    assert not five.is_worse
-    other = compared(lambda number: 0, lambda number: 1, RUNS)
-    assert other.is_worse
-    assert not other.is_better
+@pytest.mark.parametrize(("more", "is_better"), [(6, True), (5, False)])
+def test_six_questions_to_none_are_enough_and_five_are_not(more: int, is_better: bool) -> None:
+    found = compared(lambda number: 1 if number < more else 0, lambda number: 0, RUNS)
+    assert (found.more, found.fewer, found.questions) == (more, 0, 8)
+    assert found.chance == pytest.approx(2 / 2**more)
+    assert (found.is_better, found.is_worse) == (is_better, False)
 
 
-def test_many_runs_of_one_question_are_one_question() -> None:
-    runs = [failed(1, verification={"n": n}) for n in range(20)]
-    found = compared(lambda number: 1, lambda number: 0, runs)
-    assert (found.more, found.fewer) == (1, 0)
-    assert found.chance == 1.0
-    assert not found.is_better
-
-
-def test_equal_rivals_differ_by_chance_only() -> None:
-    found = compared(lambda number: 1, lambda number: 1, RUNS)
-    assert (found.more, found.fewer, found.chance) == (0, 0, 1.0)
+@pytest.mark.parametrize(
+    ("runs", "standard", "more"), [([failed(1, verification={"n": n}) for n in range(20)], 0, 1), (RUNS, 1, 0)]
+)
+def test_many_runs_of_one_question_are_one_question_and_equal_rivals_differ_by_chance_only(
+    runs: list[LabeledTrajectory], standard: int, more: int
+) -> None:
+    found = compared(lambda number: 1, lambda number: standard, runs)
+    assert (found.more, found.fewer, found.chance, found.is_better) == (more, 0, 1.0, False)
 
 
 def test_natural_failures_decide_however_few() -> None:
@@ -89,32 +69,25 @@ def test_natural_failures_decide_however_few() -> None:
     assert not found.is_better
 
 
-def test_a_reply_that_cannot_be_used_is_wrong_and_counted() -> None:
-    found = compared(lambda number: -1, lambda number: 1, RUNS)
-    assert found.unusable == 8
-    assert found.is_worse
+@pytest.mark.parametrize(("step", "unusable"), [(0, 0), (-1, 8)])
+def test_a_reply_that_cannot_be_used_is_wrong_and_counted(step: int, unusable: int) -> None:
+    found = compared(lambda number: step, lambda number: 1, RUNS)
+    assert (found.unusable, found.is_worse, found.is_better) == (unusable, True, False)
 
 
-def test_a_prior_that_names_as_many_steps_is_told() -> None:
-    report = compare_attributors(
-        RUNS, {"rival": Names(lambda _: 1), "standard": Names(lambda _: 0)}, learnt=RUNS, draws=0
-    )
+@pytest.mark.parametrize(("learnt", "as_good"), [(RUNS, POSITION), ([failed(9, gold=2)], None)])
+def test_a_prior_that_names_as_many_steps_is_told(learnt: list[LabeledTrajectory], as_good: str | None) -> None:
+    rivals = {"rival": Names(lambda _: 1), "standard": Names(lambda _: 0)}
+    report = compare_attributors(RUNS, rivals, learnt=learnt, draws=0)
     assert report.is_better
-    assert report.as_good_unread == POSITION
-    report = compare_attributors(
-        RUNS, {"rival": Names(lambda _: 1), "standard": Names(lambda _: 0)}, learnt=[failed(9, gold=2)], draws=0
-    )
-    assert report.as_good_unread is None
+    assert report.as_good_unread == as_good
 
 
 def test_weak_labels_are_not_judged_by() -> None:
-    found = compared(lambda number: 1, lambda number: 1, [*RUNS, failed(9, weight=0.6)])
-    assert found.labels == {INJECTED: 8}
-
-
-def test_what_cannot_be_compared_is_refused() -> None:
+    weak = failed(9, weight=0.6)
+    assert compared(lambda _: 1, lambda _: 1, [*RUNS, weak]).labels == {INJECTED: 8}
     with pytest.raises(ConfigError, match="on 0 failures"):
-        compared(lambda _: 1, lambda _: 1, [failed(1, weight=0.6)])
+        compared(lambda _: 1, lambda _: 1, [weak])
 
 
 def test_a_third_of_the_questions_is_held_out_and_equal_tasks_stay_together() -> None:

@@ -14,31 +14,13 @@ def scores(gold: int, *ranking: int, agent: str = "B") -> dict[str, float]:
     return score_guess(case(labeled(RUN, "B", gold)), Guess(agent=agent, ranking=ranking))
 
 
-@pytest.mark.parametrize(
-    ("gold", "said", "near"),
-    [
-        (0, 0, (1, 1, 1)),
-        (0, 1, (1, 1, 1)),
-        (0, 2, (0, 1, 1)),
-        (0, 3, (0, 1, 1)),
-        (0, 4, (0, 0, 1)),
-        (0, 5, (0, 0, 1)),
-        (5, 5, (1, 1, 1)),
-        (5, 4, (1, 1, 1)),
-        (5, 2, (0, 1, 1)),
-        (5, 1, (0, 0, 1)),
-        (5, 0, (0, 0, 1)),
-    ],
-)
-def test_distances_at_both_ends(gold: int, said: int, near: tuple[int, int, int]) -> None:
-    found = scores(gold, said)
-    assert found["step"] == (gold == said)
-    assert (found["within_1"], found["within_3"], found["within_5"]) == near
-
-
-def test_six_steps_off_is_outside_every_tolerance() -> None:
-    long = case(labeled(run(*"ABCDEFG"), "A", 0))
-    assert score_guess(long, Guess(agent="A", ranking=(6,)))["within_5"] == 0
+@pytest.mark.parametrize("distance", range(7))
+@pytest.mark.parametrize("gold", [0, 6], ids=["first", "last"])
+def test_distances_at_both_ends(gold: int, distance: int) -> None:
+    long = case(labeled(run(*"ABCDEFG"), "A", gold))
+    found = score_guess(long, Guess(agent="A", ranking=(abs(gold - distance),)))
+    assert found["step"] == (distance == 0)
+    assert [found[f"within_{most}"] for most in (1, 3, 5)] == [distance <= most for most in (1, 3, 5)]
 
 
 @pytest.mark.parametrize(
@@ -74,17 +56,14 @@ def test_an_abstention_is_wrong_everywhere_and_left_out_where_answered() -> None
     assert all(value == 0 for name, value in found.items() if name not in left_out)
 
 
-def test_modes_count_where_one_is_labelled() -> None:
+def test_modes_and_any_of_several_faulty_steps_count_where_they_are_labelled() -> None:
     right = Guess(agent="B", ranking=(1,), mode=M11)
-    assert score_guess(case(labeled(RUN, "B", 1, mode=M11)), right)["mode"] == 1
-    assert score_guess(case(labeled(RUN, "B", 1, mode=M12)), right)["mode"] == 0
-    assert math.isnan(score_guess(case(labeled(RUN, "B", 1)), right)["mode"])
-
-
-def test_any_of_several_faulty_steps() -> None:
+    found = [score_guess(case(labeled(RUN, "B", 1, mode=mode)), right)["mode"] for mode in (M11, M12, None)]
+    assert found[:2] == [1, 0]
+    assert math.isnan(found[2])
     several = case(labeled(RUN, "B", 1, faulty_steps=[1, 4]))
-    assert score_guess(several, Guess(agent="A", ranking=(4,)))["any_faulty_step"] == 1
-    assert score_guess(several, Guess(agent="A", ranking=(3, 4)))["any_faulty_step"] == 0
+    rankings = ((4,), (3, 4))
+    assert [score_guess(several, Guess(agent="A", ranking=r))["any_faulty_step"] for r in rankings] == [1, 0]
 
 
 def test_a_label_outside_the_run_cannot_be_hit() -> None:

@@ -19,7 +19,6 @@ from tracer_hooks.replay import (
     ReplayOptions,
     StepReplay,
     TapeMode,
-    Trial,
     examine_step,
 )
 from tracer_hooks.rerun._targets import rerunner
@@ -80,17 +79,22 @@ def test_the_placebo_corrects_a_later_step_the_same_way() -> None:
     leak = examine(Sums().replay(FAULT), 2, Correction(content="The answer is 9 ."))
     assert leak.placebo_step == 3
     assert leak.placebo == arm(3, 3), "the very words save the run elsewhere as well: they give the answer away"
+    last = examine(Sums().replay({3: "The answer is 8 ."}), 3)
+    assert (last.is_significant, last.placebo, last.placebo_step) == (True, Arm(), None)
 
 
-def test_the_last_step_has_no_placebo() -> None:
-    result = examine(Sums().replay({3: "The answer is 8 ."}), 3)
-    assert result.is_significant
-    assert (result.placebo, result.placebo_step) == (Arm(), None)
-
-
-def test_without_early_stop_all_trials_are_made() -> None:
-    result = examine(Sums().replay(FAULT, early_stop=False, trials=5, placebo=False), 1)
-    assert (result.corrected, result.control, result.stopped) == (arm(5, 5), arm(5, 0), "all trials were made")
+@pytest.mark.parametrize(
+    ("options", "runs", "stopped"),
+    [
+        ({"early_stop": False, "trials": 5, "placebo": False}, 10, "all trials were made"),
+        ({"cap": CostCap(max_runs=4), "trials": 6}, 4, "the cap of 4 runs is reached"),
+    ],
+)
+def test_without_early_stop_all_trials_are_made_up_to_the_cap(options: dict[str, Any], runs: int, stopped: str) -> None:
+    result = examine(Sums().replay(FAULT, **options), 1)
+    assert (result.runs, result.stopped) == (runs, stopped)
+    assert (result.corrected.rate, result.control.rate) == (1.0, 0.0)
+    assert result.is_significant is (runs == 10)
 
 
 def test_a_team_that_succeeds_by_chance_is_no_effect() -> None:
@@ -105,17 +109,14 @@ def test_a_team_that_succeeds_by_chance_is_no_effect() -> None:
     assert not result.is_significant
 
 
-def test_the_cap_ends_the_trials() -> None:
-    result = examine(Sums().replay(FAULT, cap=CostCap(max_runs=4), trials=6), 1)
-    assert (result.runs, result.stopped) == (4, "the cap of 4 runs is reached")
-    assert not result.is_significant
-
-
 def test_an_unknown_step_is_refused_before_the_proposer_is_asked() -> None:
     replay = Sums().replay(FAULT)
     proposer = Mock()
-    with pytest.raises(ReplayError, match="step 9"):
+    expected = r"step 9 .* expected one of the steps \[0, 1, 2, 3\]\. Run: tracer-hooks runs show"
+    with pytest.raises(ReplayError, match=expected):
         examine_step(replay, 9, proposer)
+    with pytest.raises(ReplayError, match=expected):
+        replay.control(9)
     assert (proposer.call_count, replay.spending.runs) == (0, 0)
 
 
@@ -127,10 +128,11 @@ def of_today(team: Sums, **options: Any) -> StepReplay:
     return replay
 
 
-def test_a_team_that_does_not_repeat_itself_is_a_mismatch_in_strict_mode() -> None:
+@pytest.mark.parametrize("step", [0, 2])
+def test_a_team_that_does_not_repeat_itself_is_a_mismatch_in_strict_mode(step: int) -> None:
     replay = of_today(Sums())
-    with pytest.raises(TapeMismatchError, match="step 0, agent 'adder'"):
-        examine(replay, 2)
+    with pytest.raises(TapeMismatchError, match="step 0, agent 'adder': message 0"):
+        examine(replay, step)
     assert replay.spending.runs == 1, "a run that left the tape has been made all the same"
 
 
@@ -174,14 +176,7 @@ def test_a_check_that_always_raises_stops_the_replay() -> None:
         examine(Sums().replay(FAULT, check=unable(lambda _, passed: passed)), 1)
 
 
-def test_on_trial_hears_of_every_run() -> None:
-    heard: list[Trial] = []
-    result = examine(Sums().replay(FAULT, on_trial=heard.append), 1)
-    assert len(heard) == result.runs == 9
-    assert sum(one.passed for one in heard) == 3
-
-
-@pytest.mark.parametrize("wrong", [{"trials": 0}, {"alpha": 0.0}, {"alpha": 1.0}])
+@pytest.mark.parametrize("wrong", [{"trials": 0}, {"alpha": 0.0}, {"alpha": 1.0}, {"suspect_trials": -1}])
 def test_options_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=next(iter(wrong))):
         ReplayOptions(**wrong)

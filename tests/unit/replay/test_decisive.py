@@ -1,4 +1,4 @@
-"""The search for the decisive step, on teams where it is known."""
+"""The search for the decisive step on teams where it is known, and what it says where it stays undecided."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 
 from tracer_hooks.budget import CostCap
-from tracer_hooks.errors import ReplayError, TapeMismatchError
+from tracer_hooks.errors import ReplayError
 from tracer_hooks.repairs import Failure, Repair, RepairTarget
 from tracer_hooks.replay import Counterfactual, DecisiveSearch, StepReplay, find_decisive_step
-from tracer_hooks.rerun._targets import rerunner
 from tracer_hooks.schema import Attribution, Candidate
 
 from .._known import known
-from ._sums import TASK, Sums, right
+from ._sums import Sums, right
 
 
 def replay_of(team: Sums, faults: dict[int, str], **options: Any) -> StepReplay:
@@ -40,13 +39,10 @@ FAULTS = {0: "I get 6", 1: "I get 11", 2: "I get 8", 3: "The answer is 8 ."}
 @pytest.mark.parametrize("suspected", [None, (0, 1, 2, 3), (3, 2, 1, 0), (2,), (7,)])
 def test_the_planted_step_is_found_whoever_is_suspected(planted: int, suspected: tuple[int, ...] | None) -> None:
     found = find(Sums(), {planted: FAULTS[planted]}, suspecting(*suspected) if suspected else None)
-    assert found.decisive is not None
-    assert found.decisive.step == planted
-    assert found.decisive.agent == ("adder", "doubler", "taker", "writer")[planted]
-    assert found.evidence is not None
-    assert found.evidence.control.flips == 0
-    assert found.evidence.corrected.rate == 1.0
-    assert found.reason == found.decisive.reason
+    decisive, evidence = known(found.decisive), known(found.evidence)
+    assert (decisive.step, decisive.agent) == (planted, ("adder", "doubler", "taker", "writer")[planted])
+    assert (evidence.control.flips, evidence.corrected.rate) == (0, 1.0)
+    assert found.reason == decisive.reason
     assert found.reason.endswith(f"3 of 3 runs succeed with step {planted} corrected, 0 of 3 without")
 
 
@@ -135,26 +131,83 @@ class Refusing:
 
 
 def test_a_step_that_could_not_be_tested_is_named_where_it_matters() -> None:
-    replay = replay_of(Sums(), {1: FAULTS[1]})
-    found = find_decisive_step(replay, proposer=Refusing(1))
+    found = find_decisive_step(replay_of(Sums(), {1: FAULTS[1]}), proposer=Refusing(1))
     assert found.decisive is None
     assert [item.step for item in found.untested] == [1]
     assert "step 1 could not be tested: nothing better comes to mind for step 1" in found.reason
     later = find_decisive_step(replay_of(Sums(), {1: FAULTS[1]}), proposer=Refusing(2))
     assert later.decisive is not None
     assert "could not" not in later.reason
-
-
-def test_when_no_step_can_be_tested_the_first_reason_is_raised() -> None:
     with pytest.raises(ReplayError, match="nothing better comes to mind"):
         find_decisive_step(replay_of(Sums(), {1: FAULTS[1]}), proposer=Refusing(0, 1, 2, 3))
 
 
-def test_a_team_that_does_not_repeat_itself() -> None:
-    team, days = Sums(), itertools.count()
-    replay = replay_of(team, {1: FAULTS[1]})
-    built = team.build_team
-    team.build_team = lambda prompts=None: built({"adder": f"You are the adder. Today is {next(days)}."})  # type: ignore[method-assign]
-    replay._runner = rerunner(team.build_team, TASK, check=bool)
-    with pytest.raises(TapeMismatchError, match="step 0, agent 'adder': message 0"):
-        find_decisive_step(replay)
+def slipping(agent: str, *pattern: bool) -> Callable[[str, str], str]:
+    """One agent is wrong where the pattern, again and again, says so."""
+    slips = itertools.cycle(pattern)
+
+    def reply(name: str, shown: str) -> str:
+        return "I get 77" if name == agent and next(slips) else right(name, shown)
+
+    return reply
+
+
+def find_slips(
+    reply: Callable[[str, str], str], attribution: Attribution | None = None, heard: Any = None, **options: Any
+) -> DecisiveSearch:
+    replay = Sums(reply).replay({1: "I get 77"}, placebo=False, **options)
+    return find_decisive_step(replay, attribution=attribution, on_test=heard)
+
+
+def doubler() -> Callable[[str, str], str]:
+    """The doubler is right in three of six tries."""
+    return slipping("doubler", True, False, False, True, False, True)
+
+
+def test_a_step_that_errs_often_is_found_with_more_runs() -> None:
+    few = find_slips(doubler(), trials=4)
+    assert few.decisive is None
+    heard: list[Counterfactual] = []
+    found = find_slips(doubler(), trials=4, suspect_trials=20, heard=heard.append)
+    assert found.decisive is not None
+    assert (found.decisive.agent, found.decisive.step) == ("doubler", 1)
+    assert found.evidence is not None
+    assert 4 < found.evidence.corrected.trials == found.evidence.control.trials <= 20
+    assert len(found.evidence.trajectory_ids) == found.evidence.corrected.trials
+    assert heard[-1] == found.evidence
+    assert found.runs == sum(one.runs for one in found.tested) > few.runs
+
+
+@pytest.mark.parametrize("trials", [0, 4, 20])
+def test_what_is_believed_of_each_step_is_told_found_or_not(trials: int) -> None:
+    found = find_slips(doubler(), trials=4, suspect_trials=trials)
+    assert (found.suspects[0].step, found.suspects[0].agent) == (1, "doubler")
+    scores = [one.score for one in found.suspects]
+    assert scores == sorted(scores, reverse=True)
+    assert {one.step for one in found.suspects} == {0, 1, 2, 3}
+    assert 0.99 < sum(scores) <= 1.0
+    if trials <= 4:
+        assert found.runs == find_slips(doubler(), trials=4).runs, "a number up to the trials changes nothing"
+
+
+def test_an_agent_that_is_always_wrong_is_only_suspected() -> None:
+    found = find_slips(slipping("doubler", True), trials=3, suspect_trials=9)
+    assert found.decisive is None
+    assert found.evidence is None
+    assert max(one.corrected.trials for one in found.tested) <= 9
+    assert all(one.corrected.flips == 0 for one in found.tested if one.step <= 1)
+
+
+def test_a_wrong_suspicion_does_not_outweigh_the_runs() -> None:
+    wrong = Candidate(agent="writer", step=3, score=0.6)
+    suspected = Attribution(run_id="r", agent="writer", step=3, confidence=0.6, candidates=(wrong,))
+    found = find_slips(doubler(), suspected, trials=4, suspect_trials=20)
+    assert known(found.decisive).step == 1
+
+
+def test_the_cap_ends_the_runs_for_the_suspect() -> None:
+    few = find_slips(doubler(), trials=4)
+    capped = find_slips(doubler(), trials=4, suspect_trials=20, cap=CostCap(max_runs=few.runs + 2))
+    assert capped.decisive is None
+    assert few.runs < capped.runs <= few.runs + 3
+    assert "not every step was tested to the end" in capped.reason

@@ -81,18 +81,11 @@ def test_equal_requests_are_served_in_the_order_of_the_tape() -> None:
     assert [content(player, asks("a", "x")) for _ in range(3)] == ["1", "2", "3"]
 
 
-def test_from_the_fork_on_nothing_is_served() -> None:
+def test_from_the_fork_on_nothing_is_served_and_a_branch_past_it_waits_for_no_other() -> None:
     player = TapePlayer(TAPE, until=1)
-    said = [content(player, asks(*of)) for of in (("a", "zero", 0), ("b", "one", 1), ("b", "something new", 2))]
+    said = [content(player, asks(*of)) for of in (("b", "something new", 1), ("a", "zero", 0), ("b", "one", 1))]
     player.finish()
-    assert (said, player.served, player.live) == (["A", None, None], 1, 2)
-
-
-def test_a_branch_past_the_fork_waits_for_no_other() -> None:
-    player = TapePlayer(TAPE, until=1)
-    assert content(player, asks("b", "new", 1)) is None
-    assert player.divergences == []
-    assert content(player, asks("a", "zero", 0)) == "A"
+    assert (said, player.served, player.live, player.divergences) == ([None, "A", None], 1, 2, [])
 
 
 def test_a_recorded_failure_is_raised() -> None:
@@ -117,23 +110,22 @@ def test_strict_stops_at_the_first_difference_and_names_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("messages", "reason"),
+    ("agent", "messages", "reason"),
     [
-        ((*shown("one"), *shown("two")), "it shows 2 messages where the tape has 1"),
+        ("b", (*shown("one"), *shown("two")), "it shows 2 messages where the tape has 1"),
         (
+            "b",
             (assistant_message("one"),),
             r"message 0 \(assistant\) differs: the texts are equal, its tool calls or other parts are not",
         ),
+        ("c", (*shown("zero"),), "the tape holds no further model call of 'c'"),
     ],
 )
-def test_a_request_that_begins_with_the_same_text_is_told_apart(messages: tuple[Message, ...], reason: str) -> None:
-    with pytest.raises(TapeMismatchError, match=f"step 1, agent 'b': {reason}"):
-        TapePlayer(TAPE).before_model(ModelRequest(agent="b", messages=messages, step=1))
-
-
-def test_strict_knows_an_agent_that_has_no_call_left() -> None:
-    with pytest.raises(TapeMismatchError, match="step 3, agent 'c': the tape holds no further model call of 'c'"):
-        TapePlayer(TAPE).before_model(asks("c", "zero", 3))
+def test_a_request_that_begins_with_the_same_text_is_told_apart(
+    agent: str, messages: tuple[Message, ...], reason: str
+) -> None:
+    with pytest.raises(TapeMismatchError, match=f"step 1, agent '{agent}': {reason}"):
+        TapePlayer(TAPE).before_model(ModelRequest(agent=agent, messages=messages, step=1))
 
 
 def test_lenient_serves_the_agent_s_next_reply_and_notes_it() -> None:
@@ -192,12 +184,10 @@ def test_a_tool_that_nobody_declared_stops_the_replay() -> None:
 
 
 def test_a_rebuilt_tool_runs_and_has_to_give_the_same() -> None:
-    player = TapePlayer(TAPE, tools=ToolRules.of({"look": "rebuilt"}))
     request = uses("look", {"at": 1}, 0)
+    player = TapePlayer(TAPE, tools=ToolRules.of({"look": "rebuilt"}))
     assert player.before_tool(request) is None
-    served = known(player.after_tool(request, ToolReply(content="seen")))
-    assert served.content == "seen"
-
+    assert known(player.after_tool(request, ToolReply(content="seen"))).content == "seen"
     other = TapePlayer(TAPE, tools=ToolRules.of({"look": "rebuilt"}))
     other.before_tool(request)
     with pytest.raises(TapeMismatchError, match="the tool 'look' gave 'gone' where the tape has 'seen'"):
@@ -234,9 +224,3 @@ def test_a_run_that_was_let_go_at_a_difference_uses_its_tools_by_their_rules() -
     assert player.before_model(asks("a", "something else", 0)) is None
     assert player.before_tool(uses("look", {"at": 2}, 0)) is None
     assert len(player.divergences) == 1
-
-
-def test_routing_runs_anew() -> None:
-    tape = TAPE.model_copy(update={"tool_calls": (used("transfer", 0, {}, "passed", is_routing=True),)})
-    assert TapePlayer(tape).before_tool(uses("transfer", {}, 0)) is None
-    assert TapePlayer(tape, until=0).before_tool(uses("transfer", {}, 3)) is None  # without a rule

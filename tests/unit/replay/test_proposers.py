@@ -77,24 +77,17 @@ class Model:
         return self.reply
 
 
-def test_resample_changes_nothing() -> None:
-    assert proposed(ResampleProposer(), failure()) == Repair(strategy="resample", resume_from=1)
-
-
-def test_template_adds_to_the_message_from_the_diagnosis() -> None:
+def test_template_adds_to_the_message_from_the_diagnosis_of_the_step() -> None:
     plain = proposed(TemplateProposer(), failure())
     guided = proposed(TemplateProposer(), failure(DIAGNOSIS))
     assert (guided.target, guided.agent) == (RepairTarget.MESSAGE, "calculator")
-    assert plain.text in guided.text
-    assert ErrorMode.FM_3_2.definition in guided.text
-    assert "the fee is missing" in guided.text
+    for said in (plain.text, ErrorMode.FM_3_2.definition, "the fee is missing"):
+        assert said in guided.text
     assert ANSWER not in guided.text
-
-
-def test_a_diagnosis_of_another_step_says_no_mode_of_this_one() -> None:
     other = proposed(TemplateProposer(), failure(DIAGNOSIS), 2)
     assert "A mistake to avoid" not in other.text
     assert "it takes the sum over" in other.text
+    assert proposed(ResampleProposer(), failure()) == Repair(strategy="resample", resume_from=1)
 
 
 def test_feedback_is_what_the_check_said_without_the_answer() -> None:
@@ -123,29 +116,17 @@ def test_guidance_is_written_by_a_model_that_does_not_see_the_answer() -> None:
         GuidanceProposer(Model(" ")).propose(failure(), 1)
 
 
-def test_the_llm_writes_the_reply_and_sees_the_run_but_not_the_answer() -> None:
+def test_the_llm_writes_the_reply_and_sees_the_run_but_not_the_answer_unless_it_is_shown() -> None:
     model = Model(" 3 * 25 + 10 % = 82.50 EUR ")
     repair = proposed(LLMProposer(model), failure(DIAGNOSIS))
     assert (repair.target, repair.text) == (RepairTarget.REPLY, "3 * 25 + 10 % = 82.50 EUR")
     assert repair.usage.output_tokens > 0
-    for shown in (
-        "What do 3 tickets cost?",
-        "You calculate.",
-        "price(",
-        "25.00",
-        "It is 75.00 EUR.",
-        "the fee is miss",
-    ):
-        assert shown in model.shown
-    assert ANSWER not in model.shown
-    assert "expected" not in model.shown
-
-
-def test_the_llm_sees_the_answer_when_it_is_shown_and_not_how_it_went_on_when_that_is_off() -> None:
-    model = Model("82.50")
+    run = ("What do 3 tickets cost?", "You calculate.", "price(", "25.00", "It is 75.00 EUR.", "the fee is miss")
+    assert [shown for shown in run if shown not in model.shown] == []
+    assert [hidden for hidden in (ANSWER, "expected") if hidden in model.shown] == []
     LLMProposer(model, continues=False).propose(failure(reference=ANSWER), 1)
     assert ANSWER in model.shown
-    assert "It is 75.00 EUR." not in model.shown
+    assert "It is 75.00 EUR." not in model.shown, "how it went on is not shown"
 
 
 @pytest.mark.parametrize("reply", ["", "  \n", "3 * 25 = 75.00 EUR "])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -73,28 +73,6 @@ def test_a_run_without_content_has_no_tape(record: ContentCapture) -> None:
 
 
 # --- models ---------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
-def test_a_streamed_reply_is_streamed_again_in_its_pieces(asynchronous: bool) -> None:
-    def build(called: list[Any]) -> Work:
-        @tracer_hooks.model
-        def ask(prompt: str) -> Iterator[str]:
-            called.append(prompt)
-            yield from ("It ", "is", " 42")
-
-        @tracer_hooks.model
-        async def aask(prompt: str) -> AsyncIterator[str]:
-            called.append(prompt)
-            for piece in ("It ", "is", " 42"):
-                yield piece
-
-        async def awork(task: str) -> str:
-            return "|".join([piece async for piece in aask(task)])
-
-        return awork if asynchronous else lambda task: "|".join(ask(task))
-
-    first, second, tape = again(build)
-    assert (first, second) == ("It |is| 42", "It |is| 42")
-    assert (tape.model_calls[0].content, tape.model_calls[0].chunks) == ("It is 42", ("It ", "is", " 42"))
 
 
 def test_what_a_live_stream_gives_is_untouched_by_a_recording_intervention() -> None:
@@ -120,87 +98,53 @@ def test_what_a_live_stream_gives_is_untouched_by_a_recording_intervention() -> 
         assert team.run("What?") == first
 
 
-def test_a_model_that_failed_fails_again() -> None:
-    def build(called: list[Any]) -> Work:
-        @tracer_hooks.model
-        def ask(prompt: str) -> str:
-            called.append(prompt)
-            raise TimeoutError("no answer")
-
-        def work(task: str) -> str:
-            try:
-                return ask(task)
-            except TimeoutError as error:
-                return f"given up: {error!r}"
-
-        return work
-
-    first, second, tape = again(build)
-    assert first == second == "given up: TimeoutError('no answer')"
-    assert tape.model_calls[0].error == "TimeoutError: no answer"
+LOOKS = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+SAID = {
+    "role": "assistant",
+    "content": "42",
+    "tool_calls": [],
+    "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5},
+    "finish_reason": "stop",
+    "model": "m-1",
+}
 
 
-def give_mapping(content: str) -> Mapping[str, Any]:
-    return {
-        "role": "assistant",
-        "content": content,
-        "tool_calls": [],
-        "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5},
-        "finish_reason": "stop",
-        "model": "m-1",
-    }
-
-
-def test_a_mapping_comes_with_what_was_said_beside_it() -> None:
-    def build(called: list[Any]) -> Work:
-        @tracer_hooks.model
-        def ask(prompt: str) -> Mapping[str, Any]:
-            called.append(prompt)
-            return give_mapping("42")
-
-        return lambda task: dict(ask(task))
-
-    first, second, _ = again(build)
-    assert first == second == give_mapping("42")
-
-
-def test_a_client_s_completion_is_made_again_as_its_class() -> None:
+def completion() -> Any:
     chat = pytest.importorskip("openai.types.chat")
-    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    message = {"role": "assistant", "content": None, "tool_calls": [call]}
-    data = {
-        "id": "x",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "m-1",
-        "choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}],
-    }
-    real = chat.ChatCompletion.model_validate(data)
+    message = {"role": "assistant", "content": None, "tool_calls": [LOOKS]}
+    choice = {"index": 0, "finish_reason": "tool_calls", "message": message}
+    data = {"id": "x", "object": "chat.completion", "created": 1, "model": "m-1", "choices": [choice]}
+    return chat.ChatCompletion.model_validate(data)
+
+
+@pytest.mark.parametrize(
+    ("reply", "annotated", "read"),
+    [
+        (lambda: SAID, Mapping[str, Any], dict),
+        (
+            lambda: {"content": "", "tool_calls": [LOOKS]},
+            None,
+            lambda given: given["tool_calls"][0]["function"]["name"],
+        ),
+        (completion, type, lambda given: given.choices[0].message.tool_calls[0].function.name),
+    ],
+    ids=["a mapping", "one with tools, without an annotation", "a client's class"],
+)
+def test_a_reply_is_made_again_as_what_it_was(reply: Callable[[], Any], annotated: Any, read: Work) -> None:
+    real = reply()
 
     def build(called: list[Any]) -> Work:
-        def ask(prompt: str) -> Any:
+        def ask(prompt):
             called.append(prompt)
             return real
 
-        ask.__annotations__["return"] = chat.ChatCompletion
-        asked = tracer_hooks.model(ask)
-        return lambda task: asked(task).choices[0].message.tool_calls[0].function.name
+        if annotated is not None:
+            ask.__annotations__["return"] = type(real) if annotated is type else annotated
+        asked: Callable[[str], Any] = tracer_hooks.model(ask)
+        return lambda task: read(asked(task))
 
     first, second, _ = again(build)
-    assert first == second == "look"
-
-
-def test_without_annotation_a_reply_with_tools_is_a_mapping() -> None:
-    def build(called: list[Any]) -> Work:
-        def unannotated(prompt):
-            called.append(prompt)
-            return {"content": "", "tool_calls": [{"id": "c1", "function": {"name": "look", "arguments": "{}"}}]}
-
-        ask: Callable[[str], Any] = tracer_hooks.model(unannotated)
-        return lambda task: ask(task)["tool_calls"][0]["function"]["name"]
-
-    first, second, _ = again(build)
-    assert first == second == "look"
+    assert first == second == read(real)
 
 
 # --- tools ----------------------------------------------------------------------------------------------------------
@@ -226,33 +170,3 @@ def test_a_tool_gives_what_it_gave(value: Any, asynchronous: bool) -> None:
     first, second, _ = again(build)
     assert first == second == [value]
     assert type(second[0]) is type(value)
-
-
-def test_a_tool_that_failed_fails_again() -> None:
-    def build(called: list[Any]) -> Work:
-        @tracer_hooks.tool
-        def look(at: int) -> str:
-            called.append(at)
-            raise LookupError("nothing there")
-
-        return lambda task: look(1)
-
-    first, second, tape = again(build)
-    assert first == second == ("LookupError", "nothing there")
-    (call,) = tape.tool_calls
-    assert (call.content, call.is_error, call.error) == ("nothing there", True, "LookupError: nothing there")
-
-
-def test_a_tool_in_which_agents_act_is_routing() -> None:
-    @tracer_hooks.model
-    def ask(prompt: str) -> str:
-        return f"heard {prompt}"
-
-    @tracer_hooks.tool
-    def ask_expert(question: str) -> str:
-        return tracer_hooks.agent(name="expert")(lambda text: ask(text))(question)
-
-    first, observer = conduct(lambda task: ask_expert(task))
-    tape = tape_of(observer.runs[0])
-    assert [call.is_routing for call in tape.tool_calls] == [True]
-    assert conduct(lambda task: ask_expert(task), tape)[0] == first

@@ -68,31 +68,22 @@ class Telling:
 def test_what_asking_again_does_not_show_feedback_does() -> None:
     team = Sums(heeding("taker", "too big"))
     found = find_decisive_step(replay_of(team), proposer=[ResampleProposer(), FeedbackProposer()])
-    assert found.decisive is not None
-    assert (found.decisive.step, found.decisive.agent) == (2, "taker")
-    assert found.evidence is not None
-    assert found.evidence.correction.source == "feedback"
-    assert found.evidence.correction.message == (
-        "An earlier attempt at this task failed: the number is too big. Do not make the same mistake."
-    )
+    decisive, correction = known(found.decisive), known(found.evidence).correction
+    assert (decisive.step, decisive.agent, correction.source) == (2, "taker", "feedback")
+    told = "An earlier attempt at this task failed: the number is too big. Do not make the same mistake."
+    assert correction.message == told
     kinds = [test.correction.source for test in found.tested]
     assert kinds[:4] == ["resample"] * 4, "every step is tested by asking again first"
     assert set(kinds[4:]) == {"feedback"}
-    alone = find_decisive_step(replay_of(team), proposer=ResampleProposer())
-    assert alone.decisive is None
+    assert find_decisive_step(replay_of(team), proposer=ResampleProposer()).decisive is None
 
 
-def test_where_asking_again_shows_the_step_nobody_else_is_asked() -> None:
+def test_several_ways_share_the_false_alarms_of_a_step_and_the_others_are_not_asked_where_one_shows_it() -> None:
     model = Model("Mind the sum.")
-    found = find_decisive_step(
-        replay_of(Sums(), {1: "I get 11"}), proposer=(ResampleProposer(), GuidanceProposer(model))
-    )
+    ways = (ResampleProposer(), GuidanceProposer(model))
+    found = find_decisive_step(replay_of(Sums(), {1: "I get 11"}), proposer=ways)
     assert known(found.decisive).step == 1
     assert model.asked == 0
-
-
-def test_several_ways_share_the_false_alarms_of_a_step() -> None:
-    found = find_decisive_step(replay_of(Sums(), {1: "I get 11"}), proposer=[ResampleProposer(), FeedbackProposer()])
     assert known(found.evidence).e_value >= 2 / 0.05
     alone = find_decisive_step(replay_of(Sums(), {1: "I get 11"}))
     assert 1 / 0.05 <= known(alone.evidence).e_value < 2 / 0.05
@@ -129,13 +120,8 @@ def test_a_text_that_tells_the_answer_is_not_run(target: RepairTarget) -> None:
 def test_an_answer_that_the_caller_shows_may_be_told() -> None:
     class Knowing(Telling):
         def propose(self, failure: Failure, step: int) -> Repair:
-            assert failure.trajectory.reference == "The answer is 9 ."
-            return Repair(
-                strategy=self.name,
-                target=RepairTarget.REPLY,
-                agent=failure.agent_at(step),
-                text=failure.trajectory.reference,
-            )
+            answer = known(failure.trajectory.reference)
+            return Repair(strategy="k", target=RepairTarget.REPLY, agent=failure.agent_at(step), text=answer)
 
     team = Sums(heeding("writer", "never"))
     found = find_decisive_step(replay_of(team), proposer=Knowing(), reference="The answer is 9 .")
@@ -175,15 +161,10 @@ def test_new_instructions_stand_in_the_place_of_the_old_ones() -> None:
     team = Sums(heeding("nobody", ""))
     replay = replay_of(team, {1: "I get 11"})
     text = "You are the doubler. You double."
-    given = Odd(Repair(strategy="odd", target=RepairTarget.INSTRUCTIONS, agent="doubler", text=text))
+    usage = Usage(input_tokens=5_000)
+    given = Odd(Repair(strategy="odd", target=RepairTarget.INSTRUCTIONS, agent="doubler", text=text, usage=usage))
     result = examine_step(replay, 1, corrections_by(given, replay))
     assert result.corrected.rate == 1.0
     shown = [messages[0]["content"] for name, messages in team.asked if name == "doubler"]
     assert set(shown) == {text}
-    assert result.usage.input_tokens == replay.spending.usage.input_tokens
-
-
-def test_usage_of_a_correction_is_part_of_its_step() -> None:
-    replay = replay_of(Sums(), {1: "I get 11"})
-    dear = Odd(Repair(strategy="odd", usage=Usage(input_tokens=5_000)))
-    assert examine_step(replay, 1, corrections_by(dear, replay)).usage.input_tokens > 5_000
+    assert result.usage.input_tokens == replay.spending.usage.input_tokens > 5_000, "its own usage is part of it"

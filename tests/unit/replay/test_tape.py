@@ -21,25 +21,17 @@ def taped_tool(**fields: object) -> TapedToolCall:
 
 
 def test_a_digest_says_who_asks_and_what_is_shown() -> None:
-    assert model_digest("solo", SHOWN) == model_digest("solo", [dict(message) for message in SHOWN])
-    assert model_digest("solo", SHOWN) != model_digest("other", SHOWN)
-    assert model_digest("solo", SHOWN) != model_digest("solo", SHOWN[:1])
-    # Fixed, so that a tape from another process, or another day, still fits.
-    assert model_digest("solo", SHOWN) == "ceff4c5838fc5f119c42049fcfe32b80"
-
-
-def test_a_prompt_s_date_does_not_count() -> None:
     def dated(day: str, rest: str = "Be right.") -> str:
         return model_digest("solo", [text_message("system", f"{rest}\n\nCurrent Date: {day}"), SHOWN[1]])
 
-    assert dated("2026-01-01") == dated("2026-01-02")
-    assert dated("2026-01-01") != dated("2026-01-01", "Be quick.")
-
-
-def test_arguments_count_as_what_they_say() -> None:
+    assert model_digest("solo", SHOWN) == model_digest("solo", [dict(message) for message in SHOWN])
+    assert len({model_digest("solo", SHOWN), model_digest("other", SHOWN), model_digest("solo", SHOWN[:1])}) == 3
+    # Fixed, so that a tape from another process, or another day, still fits.
+    assert model_digest("solo", SHOWN) == "ceff4c5838fc5f119c42049fcfe32b80"
+    assert dated("2026-01-01") == dated("2026-01-02") != dated("2026-01-01", "Be quick.")
     assert tool_digest("look", '{"at": 1, "in": "x"}') == tool_digest("look", {"in": "x", "at": 1})
-    assert tool_digest("look", "at 1") != tool_digest("look", "at 2")
-    assert tool_digest("look", {"at": 1}) != tool_digest("write", {"at": 1})
+    others = [("look", "at 1"), ("look", "at 2"), ("look", {"at": 1}), ("write", {"at": 1})]
+    assert len({tool_digest(name, arguments) for name, arguments in others}) == 4
 
 
 def test_a_tape_survives_json() -> None:
@@ -64,37 +56,30 @@ def test_a_tape_survives_json() -> None:
     assert list(reply.tool_calls) == [RequestedTool(name="look", arguments={"at": 1}, id="c1")]
 
 
-def test_the_calls_of_a_step_are_its_attempts() -> None:
-    calls = (taped(error="E: no"), taped(content="yes"), taped(step=1))
-    assert Tape(run_id="r", model_calls=calls).at_step(0) == calls[:2]
-
-
-def test_a_recorded_failure_has_the_name_and_the_text_of_the_real_one() -> None:
-    with pytest.raises(RecordedFailureError) as caught:
-        taped(error="BadRequestError: Error code: 400").reply()
-    assert repr(caught.value) == "BadRequestError('Error code: 400')"
-    assert str(caught.value) == "Error code: 400"
-
-
 @pytest.mark.parametrize(
     ("error", "kind", "text"),
     [
         ("ValueError: out of stock", ValueError, "out of stock"),
         ("KeyError: 'x'", KeyError, "'x'"),
         ("TimeoutError: ", TimeoutError, ""),
+        ("BadRequestError: Error code: 400", RecordedFailureError, "Error code: 400"),
         ("UnicodeDecodeError: bad byte", RecordedFailureError, "bad byte"),
         ("StopIteration: done", RecordedFailureError, "done"),
         ("dict: no error at all", RecordedFailureError, "no error at all"),
     ],
 )
 def test_a_recorded_failure_is_one_of_python_s_own_where_it_can_be(error: str, kind: type, text: str) -> None:
-    with pytest.raises(RecordedFailureError) as caught:
-        taped_tool(error=error).reply()
-    assert isinstance(caught.value, kind)
-    assert not isinstance(caught.value, StopIteration)
-    assert (type(caught.value).__name__, str(caught.value)) == (error.partition(":")[0], text)
+    for call in (taped(error=error), taped_tool(error=error)):
+        with pytest.raises(RecordedFailureError) as caught:
+            call.reply()
+        assert isinstance(caught.value, kind)
+        assert not isinstance(caught.value, StopIteration)
+        assert (type(caught.value).__name__, str(caught.value)) == (error.partition(":")[0], text)
+        assert repr(caught.value) == f"{error.partition(':')[0]}({text!r})"
 
 
-def test_a_tool_s_none_is_not_its_empty_text() -> None:
+def test_a_tool_s_none_is_not_its_empty_text_and_the_calls_of_a_step_are_its_attempts() -> None:
     assert taped_tool(content="").reply().value is None
     assert taped_tool(content="", is_none=True).reply().value is ToolInvocation.NONE
+    calls = (taped(error="E: no"), taped(content="yes"), taped(step=1))
+    assert Tape(run_id="r", model_calls=calls).at_step(0) == calls[:2]

@@ -23,19 +23,13 @@ from tracer_hooks.schema import (
 RUN = Trajectory(run_id="r", steps=(Step(index=0, agent="A", content="ä\u2028\nb"),))
 
 
-def test_one_record_is_one_line(tmp_path: Path) -> None:
-    save_jsonl(tmp_path / "x.jsonl", [RUN, RUN])
-    assert (tmp_path / "x.jsonl").read_bytes().count(b"\n") == 2
-    assert list(load_jsonl(tmp_path / "x.jsonl", Trajectory)) == [RUN, RUN]
-
-
-def test_the_version_is_written() -> None:
-    assert json.loads(to_json(RUN))["schema_version"] == SCHEMA_VERSION
-
-
-def test_empty_lines_are_passed_over(tmp_path: Path) -> None:
-    (tmp_path / "x.jsonl").write_text(f"\n{to_json(RUN)}\n\n  \n", encoding="utf-8")
-    assert list(load_jsonl(tmp_path / "x.jsonl", Trajectory)) == [RUN]
+def test_one_record_is_one_line_with_its_version_and_empty_lines_are_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    save_jsonl(path, [RUN, RUN])
+    assert path.read_bytes().count(b"\n") == 2
+    assert [json.loads(line)["schema_version"] for line in path.read_bytes().splitlines()] == [SCHEMA_VERSION] * 2
+    path.write_text(f"\n{path.read_text('utf-8')}\n  \n", encoding="utf-8")
+    assert list(load_jsonl(path, Trajectory)) == [RUN, RUN]
 
 
 def test_a_bad_line_is_named_after_the_good_ones(tmp_path: Path) -> None:

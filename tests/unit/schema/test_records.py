@@ -18,14 +18,14 @@ from tracer_hooks.schema import (
 from .._known import known
 
 
-def test_records_are_frozen() -> None:
+def test_records_are_frozen_and_hold_nothing_impossible() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         Trajectory(run_id="r").run_id = "s"
-
-
-def test_indices_must_be_positions() -> None:
     with pytest.raises(ValidationError, match=r"steps\[1\]\.index is 0, expected 1"):
         Trajectory(run_id="r", steps=(Step(index=0, agent="A"), Step(index=0, agent="B")))
+    for score in (-0.1, 1.1):
+        with pytest.raises(ValidationError, match="confidence"):
+            Attribution(run_id="r", confidence=score)
 
 
 def test_times_are_kept_in_utc_and_need_a_zone() -> None:
@@ -37,27 +37,14 @@ def test_times_are_kept_in_utc_and_need_a_zone() -> None:
         Step(index=0, agent="A", started_at=datetime(2026, 1, 1))
 
 
-def test_usage_of_a_run_is_the_sum_of_its_steps() -> None:
+def test_what_a_run_tells_of_its_steps() -> None:
     spent = Usage(input_tokens=2, output_tokens=1)
-    steps = (Step(index=0, agent="A", usage=spent), Step(index=1, agent="A"), Step(index=2, agent="B", usage=spent))
-    assert Trajectory(run_id="r", steps=steps).usage == Usage(input_tokens=4, output_tokens=2)
-
-
-def test_agent_names_are_the_roster_then_the_speakers() -> None:
-    steps = (Step(index=0, agent="C"), Step(index=1, agent="A"))
-    run = Trajectory(run_id="r", agents=(AgentSpec(name="A"), AgentSpec(name="B")), steps=steps)
-    assert run.agent_names == ("A", "B", "C")
-
-
-def test_failed_tools() -> None:
     good, bad = ToolCall(name="a", result="1"), ToolCall(name="b", error="no")
-    assert Step(index=0, agent="A", tool_calls=(good, bad)).failed_tools == (bad,)
-
-
-@pytest.mark.parametrize("score", [-0.1, 1.1])
-def test_confidence_is_a_probability(score: float) -> None:
-    with pytest.raises(ValidationError, match="confidence"):
-        Attribution(run_id="r", confidence=score)
+    steps = (Step(index=0, agent="C", usage=spent), Step(index=1, agent="A", usage=spent, tool_calls=(good, bad)))
+    run = Trajectory(run_id="r", agents=(AgentSpec(name="A"), AgentSpec(name="B")), steps=steps)
+    assert run.usage == Usage(input_tokens=4, output_tokens=2), "the sum of its steps"
+    assert run.agent_names == ("A", "B", "C"), "the roster, then the speakers"
+    assert run.steps[1].failed_tools == (bad,)
 
 
 def test_every_mode_has_a_title_a_definition_and_a_group() -> None:
@@ -71,15 +58,12 @@ def test_what_is_inside_itself_or_too_deep_is_noted() -> None:
     loop: list[object] = []
     loop.append(loop)
     assert to_json_value(loop) == ["<circular>"]
+    shared = {"a": 1}
+    assert to_json_value([shared, shared]) == [{"a": 1}, {"a": 1}], "one object in two places is no circle"
     deep: object = "x"
     for _ in range(100):
         deep = [deep]
     assert "<nested too deeply>" in str(to_json_value(deep))
-
-
-def test_one_object_in_two_places_is_no_circle() -> None:
-    shared = {"a": 1}
-    assert to_json_value([shared, shared]) == [{"a": 1}, {"a": 1}]
 
 
 def test_odd_values_become_json() -> None:

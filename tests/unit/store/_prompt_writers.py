@@ -79,17 +79,9 @@ class Writer:
         prompts = self.prompts
         if self.do("put on trial", team, number, lambda: prompts.start_trial(team, number)):
             self.do("accepted", team, number, lambda: prompts.accept(team, number, evidence={"by": text}))
-        current = prompts.current(team)
-        chance = self.draw.random()
-        if current is not None and chance < 0.3:
-            used = current.number
-            self.do("rolled back", team, used, lambda: prompts.roll_back(team, used, reason=text))
-        elif current is not None and chance < 0.5:
-            used = current.number
-            self.do("pinned", team, used, lambda: prompts.pin(team, used))
-        elif current is not None and current.is_pinned:
-            used = current.number
-            self.do("unpinned", team, used, lambda: prompts.unpin(team, used))
+        used = prompts.current(team)
+        if used is not None and self.draw.random() < 0.4:
+            self.do("rolled back", team, used.number, lambda: prompts.roll_back(team, used.number, reason=text))
 
     def do(self, what: str, team: str, number: int, change: Any) -> bool:
         self.log(what, team=team, number=number)

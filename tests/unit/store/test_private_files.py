@@ -68,20 +68,14 @@ def test_an_older_store_is_closed_to_others_and_that_is_said_once(
     RunStore(file).save(make_run())
     file.parent.chmod(0o755)
     file.chmod(0o644)
+    RunStore(file, read_only=True).list()
+    assert mode(file) == "0o644", "what is only looked at is not changed"
     with caplog.at_level(logging.WARNING, "tracer_hooks"):
         for _ in range(2):
             RunStore(file).save(make_run())
     assert (mode(file.parent), mode(file)) == ("0o700", "0o600")
     (said,) = caplog.messages
     assert said.startswith(f"tracer-hooks made {file.parent} readable by you alone")
-
-
-def test_what_is_only_looked_at_is_not_changed(tmp_path: Path) -> None:
-    file = tmp_path / ".tracer_hooks" / "runs.sqlite"
-    RunStore(file).save(make_run())
-    file.chmod(0o644)
-    RunStore(file, read_only=True).list()
-    assert mode(file) == "0o644"
 
 
 def test_work_beside_the_store_is_private_and_work_that_the_user_names_is_not(
@@ -95,9 +89,6 @@ def test_work_beside_the_store_is_private_and_work_that_the_user_names_is_not(
         assert is_ours(folder) is private
         files = {mode(path) for path in folder.iterdir()}
         assert (mode(folder), files) == (("0o700", {"0o600"}) if private else ("0o777", {"0o666"}))
-
-
-def test_a_report_in_our_folder_is_private_and_one_that_the_user_names_is_not(tmp_path: Path) -> None:
     run = tracer_hooks.run(lambda task: "done", "ask", store="off")
     own, named = run.report(tmp_path / ".tracer_hooks" / "report.html"), run.report(tmp_path / "report.html")
-    assert (mode(own.parent), mode(own), mode(named)) == ("0o700", "0o600", "0o666")
+    assert (mode(own.parent), mode(own), mode(named)) == ("0o700", "0o600", "0o666"), "and so are reports"

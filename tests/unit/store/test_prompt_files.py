@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -76,25 +74,3 @@ def test_of_threads_that_decide_at_once_one_is_heard(tmp_path: Path) -> None:
     assert store.current(TEAM) == heard
     states = [version.state for version in store.versions()]
     assert (states.count(PromptState.ACCEPTED), states.count(PromptState.ON_TRIAL)) == (1, 3)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-def test_forked_processes_use_the_store_that_their_parent_had_open(tmp_path: Path) -> None:
-    store = prompt_store(tmp_path)
-    accepted(store)
-    fork = multiprocessing.get_context("fork")
-
-    def work(number: int) -> None:
-        proposed(store, f"text {number}")
-        for each in range(5):
-            store.count(TEAM, 1, outcome(f"{number}-{each}", score=1))
-
-    children = [fork.Process(target=work, args=(number,)) for number in range(3)]
-    for child in children:
-        child.start()
-    proposed(store, "the parent's")
-    for child in children:
-        child.join(timeout=60)
-    assert [child.exitcode for child in children] == [0, 0, 0]
-    assert [version.number for version in store.versions()] == [1, 2, 3, 4, 5]
-    assert store.get(TEAM, 1).trial.new_runs == 15

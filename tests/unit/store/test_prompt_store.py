@@ -9,15 +9,7 @@ from pathlib import Path
 import pytest
 
 from tracer_hooks.errors import StoreError
-from tracer_hooks.store import (
-    PromptArm,
-    PromptPhase,
-    PromptState,
-    PromptStore,
-    PromptTally,
-    fingerprint,
-    prompt_diff,
-)
+from tracer_hooks.store import PromptArm, PromptPhase, PromptState, PromptStore, PromptTally, fingerprint, prompt_diff
 
 from ._prompts import OWN, TEAM, accepted, outcome, prompt_store, proposed
 from ._runs import alter
@@ -77,7 +69,7 @@ def test_teams_have_versions_of_their_own(store: PromptStore) -> None:
     assert (current(store, "a"), current(store, "b"), store.versions("c")) == (1, 2, ())
 
 
-def test_the_same_texts_again_are_no_new_version_until_decided(store: PromptStore) -> None:
+def test_the_same_texts_again_are_no_new_version_until_decided_or_against_other_prompts(store: PromptStore) -> None:
     assert [proposed(store).number for _ in range(2)] == [1, 1]
     store.start_trial(TEAM, 1)
     assert proposed(store) == store.get(TEAM, 1)
@@ -85,14 +77,10 @@ def test_the_same_texts_again_are_no_new_version_until_decided(store: PromptStor
     store.roll_back(TEAM, 1, reason="no gain")
     assert proposed(store).number == 3
     assert [event.what for event in store.events(TEAM) if event.number == 3] == ["proposed"]
-
-
-def test_a_version_against_other_prompts_is_another_version(store: PromptStore) -> None:
-    proposed(store, "x")
     accepted(store, "y")
-    again = proposed(store, "x")
-    assert (again.number, again.parent) == (3, 2), "the first one can never be accepted"
-    assert store.propose(TEAM, {"solver": "x"}, {"solver": "Be quick."}).number == 4
+    again = proposed(store)
+    assert (again.number, again.parent) == (5, 4), "the third one can never be accepted"
+    assert store.propose(TEAM, again.texts, {"solver": "Be quick."}).number == 6
 
 
 @pytest.mark.parametrize(
@@ -122,10 +110,7 @@ CHANGES: dict[str, Change] = {
 REACHED: dict[str, tuple[Change, set[str]]] = {
     "proposed": (lambda _: None, {"put on trial", "rolled back"}),
     "on trial": (lambda store: store.start_trial(TEAM, 1), {"accepted", "rolled back"}),
-    "accepted": (
-        lambda store: (store.start_trial(TEAM, 1), store.accept(TEAM, 1)),
-        {"pinned", "rolled back"},
-    ),
+    "accepted": (lambda store: (store.start_trial(TEAM, 1), store.accept(TEAM, 1)), {"pinned", "rolled back"}),
     "rolled back": (lambda store: store.roll_back(TEAM, 1, reason="bad"), set()),
 }
 
@@ -165,24 +150,22 @@ def test_versions_that_there_are_not(store: PromptStore) -> None:
             use()
 
 
-def test_rolling_back_goes_to_the_parent_and_then_to_the_teams_own(store: PromptStore) -> None:
+@pytest.mark.parametrize(
+    ("rolled_back", "used"),
+    [((3, 2, 1), [2, 1, None]), ((2, 3), [3, None])],
+    ids=["one after the other", "a parent that was rolled back does not come back"],
+)
+def test_rolling_back_goes_to_the_parent_and_then_to_the_teams_own(
+    store: PromptStore, rolled_back: tuple[int, ...], used: list[int | None]
+) -> None:
     for text in "abc":
         accepted(store, text)
     assert [version.parent for version in store.versions()] == [None, 1, 2]
-    for number, then in ((3, 2), (2, 1), (1, None)):
+    for number, then in zip(rolled_back, used, strict=True):
         version = store.roll_back(TEAM, number, reason="got worse")
         assert (version.state, version.reason) == (PromptState.ROLLED_BACK, "got worse")
         assert version.accepted_at is not None
         assert current(PromptStore(store.path)) == then
-
-
-def test_a_parent_that_was_rolled_back_does_not_come_back(store: PromptStore) -> None:
-    for text in "abc":
-        accepted(store, text)
-    store.roll_back(TEAM, 2, reason="by hand")
-    assert current(store) == 3
-    store.roll_back(TEAM, 3, reason="got worse")
-    assert current(store) is None, "version 1 is no longer what version 3 was compared with"
     assert accepted(store, "d").parent is None
 
 
@@ -280,17 +263,13 @@ def test_damaged_texts_are_named_and_can_be_taken_back(store: PromptStore) -> No
     assert current(store) == 1
 
 
-def test_the_fingerprint_is_readable_and_tells_teams_apart() -> None:
+def test_a_fingerprint_is_readable_and_tells_teams_apart_and_a_diff_names_both_sides() -> None:
     names = {fingerprint("autogen", name) for name in ("Ticket desk", "ticket-desk", "Ticket desk!")}
     assert len(names) == 3
     assert all(name.startswith("autogen-ticket-desk-") for name in names)
-
-
-def test_a_diff_names_both_sides_and_is_empty_for_the_same_text() -> None:
     assert prompt_diff("x", "x") == ""
-    assert (
-        prompt_diff("a\nb", "a\nc", before_name="v1", after_name="v2") == "--- v1\n+++ v2\n@@ -1,2 +1,2 @@\n a\n-b\n+c"
-    )
+    diff = prompt_diff("a\nb", "a\nc", before_name="v1", after_name="v2")
+    assert diff == "--- v1\n+++ v2\n@@ -1,2 +1,2 @@\n a\n-b\n+c"
 
 
 @pytest.mark.parametrize(("column", "value"), [("evidence", b"zgarbage"), ("created_us", 10**18), ("state", "odd")])

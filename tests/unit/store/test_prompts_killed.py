@@ -121,21 +121,15 @@ def check_history(journals: Journals, store: PromptStore, team: str) -> int | No
     parents = {version.number: version.parent for version in store.versions(team)}
     states: dict[int, PromptState] = {}
     head: int | None = None
-    pinned: int | None = None
     for event in store.events(team):
         number = event.number or 0
-        if event.what in ("pinned", "unpinned"):
-            assert states[number] is PromptState.ACCEPTED
-            pinned = number if event.what == "pinned" else None
-            continue
         before = states.get(number)
         states[number] = PromptState("on trial" if event.what == "put on trial" else event.what)
         if event.what == "accepted":
-            assert (before, pinned, parents[number]) == (PromptState.ON_TRIAL, None, head)
+            assert (before, parents[number]) == (PromptState.ON_TRIAL, head)
             head = number
         elif event.what == "rolled back":
             assert before not in (None, PromptState.ROLLED_BACK)
-            assert number != pinned
             parent = parents[number]
             if number == head:
                 head = parent if parent is not None and states[parent] is PromptState.ACCEPTED else None
@@ -148,5 +142,5 @@ def check_history(journals: Journals, store: PromptStore, team: str) -> int | No
         assert said <= there <= said | perhaps, "exactly what was acknowledged, or in flight"
         assert all(happened[what, number] == 1 for number in there)
     current = store.current(team)
-    assert (None if current is None else current.number) == (head if pinned is None else pinned)
-    return head if pinned is None else pinned
+    assert (None if current is None else current.number) == head
+    return head

@@ -16,12 +16,6 @@ from tracer_hooks.store import PromptStore, RunStore, _tables
 from ._runs import alter, make_run
 
 
-def filled(path: Path) -> RunStore:
-    store = RunStore(path)
-    store.save(make_run())
-    return store
-
-
 def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     store = RunStore(tmp_path / "file" / "runs.sqlite")
@@ -38,16 +32,14 @@ def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
         lambda store: store.set_repair("run-1", {}),
     ],
 )
-def test_a_read_only_store_reads_and_refuses_every_change(tmp_path: Path, change: Callable[[RunStore], None]) -> None:
-    filled(tmp_path / "runs.sqlite")
-    store = RunStore(tmp_path / "runs.sqlite", read_only=True)
+def test_a_read_only_store_reads_and_refuses_every_change(filled: RunStore, change: Callable[[RunStore], None]) -> None:
+    store = RunStore(filled.path, read_only=True)
     with pytest.raises(StoreError, match="opened read-only"):
         change(store)
     assert store.get("run-1") == make_run()
 
 
-def test_a_file_that_sqlite_may_not_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = filled(tmp_path / "runs.sqlite")
+def test_a_file_that_sqlite_may_not_write(filled: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     connect = sqlite3.connect
 
     def connect_read_only(name: str, **options: Any) -> sqlite3.Connection:
@@ -56,7 +48,7 @@ def test_a_file_that_sqlite_may_not_write(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(sqlite3, "connect", connect_read_only)  # permissions do not stop root, this does
     with pytest.raises(StoreError, match=r"readonly database.*TRACER_HOOKS_STORE=off"):
-        store.save(make_run("new"))
+        filled.save(make_run("new"))
 
 
 @pytest.mark.parametrize(
@@ -68,8 +60,11 @@ def test_looking_into_a_store_that_is_not_there_makes_none(tmp_path: Path, look:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_is_no_database(tmp_path: Path) -> None:
-    path = tmp_path / "runs.sqlite"
+def test_a_file_that_is_no_database_or_was_cut_off(filled: RunStore) -> None:
+    path = filled.path
+    path.write_bytes(path.read_bytes()[:5000] + b"\xff" * 20000)
+    with pytest.raises(StoreError):
+        RunStore(path).get("run-1")
     path.write_bytes(b"not a database, " * 500)
     for use in (lambda: RunStore(path).save(make_run()), lambda: RunStore(path, read_only=True).list()):
         with pytest.raises(StoreError, match=r"no run store\. Run: mv .*\.damaged'"):
@@ -77,22 +72,13 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     assert path.read_bytes().startswith(b"not a database")
 
 
-def test_a_database_that_was_cut_off(tmp_path: Path) -> None:
-    path = tmp_path / "runs.sqlite"
-    filled(path)
-    path.write_bytes(path.read_bytes()[:5000] + b"\xff" * 20000)
-    with pytest.raises(StoreError):
-        RunStore(path).get("run-1")
-
-
-def test_a_damaged_record_names_the_run_and_leaves_the_others_readable(tmp_path: Path) -> None:
-    store = filled(tmp_path / "runs.sqlite")
-    store.save(make_run("run-2"))
-    alter(store, "update runs set trajectory = ? where run_id = 'run-1'", b"zgarbage")
+def test_a_damaged_record_names_the_run_and_leaves_the_others_readable(filled: RunStore) -> None:
+    filled.save(make_run("run-2"))
+    alter(filled, "update runs set trajectory = ? where run_id = 'run-1'", b"zgarbage")
     with pytest.raises(StoreError, match=r"run 'run-1' in the run store is damaged.*delete"):
-        store.get("run-1")
-    assert len(store.list()) == 2
-    assert store.get("run-2") == make_run("run-2")
+        filled.get("run-1")
+    assert len(filled.list()) == 2
+    assert filled.get("run-2") == make_run("run-2")
 
 
 @pytest.mark.parametrize(
@@ -106,22 +92,20 @@ def test_a_damaged_record_names_the_run_and_leaves_the_others_readable(tmp_path:
     ],
 )
 def test_a_damaged_row_is_left_out_of_the_list_and_said_once(
-    damage: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    damage: str, filled: RunStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store = filled(tmp_path / "runs.sqlite")
-    store.save(make_run("run-2"))
-    alter(store, f"update runs set {damage} where run_id = 'run-1'")
+    filled.save(make_run("run-2"))
+    alter(filled, f"update runs set {damage} where run_id = 'run-1'")
     for _ in range(2):
-        assert [run.run_id for run in store.list()] == ["run-2"]
+        assert [run.run_id for run in filled.list()] == ["run-2"]
     (said,) = caplog.messages
     assert said.startswith("tracer-hooks leaves a run out of the list: run 'run-1' in the run store is damaged")
     assert len(said) < 1_000
 
 
-def test_a_text_that_is_no_unicode_is_read_with_signs_in_its_place(tmp_path: Path) -> None:
-    store = filled(tmp_path / "runs.sqlite")
-    alter(store, "update runs set team = CAST(x'ff41fe' AS TEXT)")
-    assert [run.team for run in store.list()] == ["\ufffdA\ufffd"]
+def test_a_text_that_is_no_unicode_is_read_with_signs_in_its_place(filled: RunStore) -> None:
+    alter(filled, "update runs set team = CAST(x'ff41fe' AS TEXT)")
+    assert [run.team for run in filled.list()] == ["\ufffdA\ufffd"]
 
 
 def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
@@ -135,28 +119,26 @@ def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [6, 99])
-def test_a_newer_store_asks_for_an_upgrade(tmp_path: Path, version: int) -> None:
-    store = filled(tmp_path / "runs.sqlite")
-    alter(store, "update schema_version set version = ?", version)
+def test_a_newer_store_asks_for_an_upgrade(filled: RunStore, version: int) -> None:
+    alter(filled, "update schema_version set version = ?", version)
     with pytest.raises(StoreError, match="pip install --upgrade tracer-hooks"):
-        RunStore(store.path).list()
+        RunStore(filled.path).list()
 
 
 def test_an_older_store_is_migrated_once_and_refused_unchanged_without_a_migration(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    filled: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = filled(tmp_path / "runs.sqlite")
     present = _tables.STORE_VERSION
     monkeypatch.setattr(_tables, "STORE_VERSION", present + 1)
     with pytest.raises(StoreError, match=f"unknown version {present}"):
-        RunStore(store.path).list()
+        RunStore(filled.path).list()
     monkeypatch.setitem(_tables.MIGRATIONS, present, ("alter table runs add column note text",))  # fails done twice
     for _ in range(2):
-        assert RunStore(store.path).get("run-1") == make_run()
+        assert RunStore(filled.path).get("run-1") == make_run()
 
 
-def test_a_lock_held_too_long(tmp_path: Path) -> None:
-    path = filled(tmp_path / "runs.sqlite").path
+def test_a_lock_held_too_long(filled: RunStore) -> None:
+    path = filled.path
     waiting = RunStore(path, busy_timeout_s=0.05)
     with closing(sqlite3.connect(path, isolation_level=None)) as holder:
         holder.execute("BEGIN IMMEDIATE")
@@ -172,8 +154,7 @@ def test_a_lock_held_too_long(tmp_path: Path) -> None:
     assert waiting.wipe() is True
 
 
-def test_a_full_disk_is_said_to_be_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = filled(tmp_path / "runs.sqlite")
+def test_a_full_disk_is_said_to_be_full(filled: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     connect = sqlite3.connect
 
     def connect_to_a_full_disk(name: str, **options: Any) -> sqlite3.Connection:
@@ -184,5 +165,5 @@ def test_a_full_disk_is_said_to_be_full(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(sqlite3, "connect", connect_to_a_full_disk)
     long = "".join(f"{number:x}" for number in range(100_000))
     with pytest.raises(StoreError, match=r"database or disk is full.* Free some disk space"):
-        store.save(make_run("new", task=long))
-    assert [run.run_id for run in store.list()] == ["run-1"]
+        filled.save(make_run("new", task=long))
+    assert [run.run_id for run in filled.list()] == ["run-1"]

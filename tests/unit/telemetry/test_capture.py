@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracer_hooks import semconv
+from tracer_hooks._guard import logger
 from tracer_hooks.config import CaptureConfig, ContentCapture
-from tracer_hooks.telemetry import text_message
-from tracer_hooks.telemetry._capture import Capture, cut_json, cut_text, dump_json
+from tracer_hooks.telemetry import Content, hold_logs, text_message
+from tracer_hooks.telemetry._capture import Capture, ContentPolicy, cut_json, cut_text, dump_json
+from tracer_hooks.telemetry._redact import Redactor
 
 SECRET = "sk-abcdefghijklmnopqrstuvwx"
 MESSAGES = [text_message("system", "be good"), text_message("user", f"my key is {SECRET}")]
@@ -28,10 +30,12 @@ def test_content_is_off_by_default() -> None:
     assert exported({**attributes, semconv.AGENT_NAME: "a"}) == {semconv.AGENT_NAME: "a"}
 
 
-def test_redacted_content_holds_no_secret() -> None:
-    text = exported({semconv.INPUT_MESSAGES: MESSAGES}, export=ContentCapture.REDACTED)[semconv.INPUT_MESSAGES]
-    assert SECRET not in text
-    assert json.loads(text)[0] == MESSAGES[0]
+def test_redacted_content_holds_no_secret_and_full_content_is_json() -> None:
+    redacted = exported({semconv.INPUT_MESSAGES: MESSAGES}, export=ContentCapture.REDACTED)[semconv.INPUT_MESSAGES]
+    assert SECRET not in redacted
+    assert json.loads(redacted)[0] == MESSAGES[0]
+    full = exported({semconv.INPUT_MESSAGES: MESSAGES}, export=ContentCapture.FULL)[semconv.INPUT_MESSAGES]
+    assert json.loads(full) == MESSAGES
 
 
 def test_redacted_content_opens_objects_before_it_looks() -> None:
@@ -42,11 +46,6 @@ def test_redacted_content_opens_objects_before_it_looks() -> None:
     value = {"login": Login(SECRET)}
     text = exported({semconv.TOOL_CALL_ARGUMENTS: value}, export=ContentCapture.REDACTED)[semconv.TOOL_CALL_ARGUMENTS]
     assert json.loads(text) == {"login": {"note": "[redacted]"}}
-
-
-def test_full_content_is_json() -> None:
-    text = exported({semconv.INPUT_MESSAGES: MESSAGES}, export=ContentCapture.FULL)[semconv.INPUT_MESSAGES]
-    assert json.loads(text) == MESSAGES
 
 
 @pytest.mark.parametrize(
@@ -117,3 +116,22 @@ def test_cut_text_is_within_the_limit(text: str, limit: int) -> None:
     cut = cut_text(text, limit)
     assert len(cut.encode("utf-8", "replace")) <= limit
     assert cut == text or "left out" in cut
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        (ContentCapture.FULL, "a check said password=hunter2hunter of KeyError: 'password=hunter2hunter'"),
+        (ContentCapture.REDACTED, "a check said password=[redacted] of KeyError: 'password=[redacted]'"),
+        (ContentCapture.OFF, "a check said [withheld] of KeyError: KeyError"),
+    ],
+)
+def test_a_line_of_the_log_is_looked_at_while_it_has_its_arguments(
+    mode: ContentCapture, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    gate = ContentPolicy(mode, Redactor())
+    hold_logs(gate)
+    secret = "password=hunter2hunter"
+    logger.warning("a check said %s of %s: %s", Content(secret), "KeyError", KeyError(secret))
+    assert caplog.messages == [said]
+    assert gate is not None, "it holds for as long as it is in use"

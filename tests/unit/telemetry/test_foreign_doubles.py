@@ -110,20 +110,19 @@ def agents() -> list[SpanRecord]:
     ],
 )
 def test_the_team_is_the_span_around_all_turns_unless_it_is_a_servers(root: SpanRecord, team: str) -> None:
-    run = only([root, *agents()])
+    records = [root, *agents()]
+    for before, after in zip(records[1:], normalise(records)[1:], strict=True):
+        assert after.attributes.items() >= before.attributes.items()
+    run = only(records)
     assert (run.team, [step.agent for step in run.steps]) == (team, ["scout", "writer"])
     assert run.final_output == "Four."
 
 
-def test_an_agent_with_acts_of_its_own_is_no_team() -> None:
+def test_an_agent_with_acts_of_its_own_is_no_team_and_two_agents_without_a_span_around_them_are_a_run() -> None:
     run = only([turn(1, None, "lead"), *agents(), chat(6, 1, "Done.")])
     assert (run.team, [step.agent for step in run.steps]) == ("", ["scout", "writer", "lead"])
-
-
-def test_two_agents_without_a_span_around_them_are_still_a_run() -> None:
     first, *rest = agents()
-    records = [replace(first, parent_id=None), *rest]
-    assert [step.agent for step in only(records).steps] == ["scout", "writer"]
+    assert [step.agent for step in only([replace(first, parent_id=None), *rest]).steps] == ["scout", "writer"]
 
 
 # --- texts that stand beside other things ---

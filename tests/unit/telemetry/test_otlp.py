@@ -98,19 +98,15 @@ def test_messages_are_written_as_json_strings(tmp_path: Path) -> None:
     assert attributes["mixed"] == '[1, "a"]'
 
 
-def test_lines_hold_one_trace_each(tmp_path: Path) -> None:
-    other = SpanRecord(trace_id="1" * 32, span_id=SPAN)
-    path = tmp_path / "t.jsonl"
-    write_otlp_json(path, [FULL, other, FULL], lines=True)
-    assert len(path.read_text("utf-8").splitlines()) == 2
-    assert [record.trace_id for record in read_otlp(path)] == [TRACE, TRACE, "1" * 32]
-
-
-def test_resources_and_scopes_stay_apart(tmp_path: Path) -> None:
+def test_resources_and_scopes_stay_apart_and_a_line_holds_one_trace(tmp_path: Path) -> None:
     a = SpanRecord(trace_id=TRACE, span_id=SPAN, resource={"service.name": "a"}, scope="one")
     b = SpanRecord(trace_id=TRACE, span_id=PARENT, resource={"service.name": "b"}, scope="two")
     write_otlp_json(tmp_path / "t.json", [a, b])
     assert read_otlp(tmp_path / "t.json") == [a, b]
+    other = SpanRecord(trace_id="1" * 32, span_id=SPAN)
+    write_otlp_json(tmp_path / "t.jsonl", [a, other, a], lines=True)
+    assert len((tmp_path / "t.jsonl").read_text("utf-8").splitlines()) == 2
+    assert [record.trace_id for record in read_otlp(tmp_path / "t.jsonl")] == [TRACE, TRACE, "1" * 32]
 
 
 def test_identifiers_that_are_not_hex_are_refused(tmp_path: Path) -> None:
@@ -181,13 +177,6 @@ def test_identifiers_are_read_as_hex_base64_or_number(tmp_path: Path, identifier
 )
 def test_every_wrapping_is_read(tmp_path: Path, value: object) -> None:
     assert len(read_otlp(written(tmp_path / "t.json", value))) == 2
-
-
-def test_collector_lines_with_other_signals_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "t.jsonl"
-    lines = [{"resourceMetrics": []}, request(minimal()), {"resourceLogs": []}]
-    path.write_text("\n".join(map(json.dumps, lines)) + "\n\n", encoding="utf-8")
-    assert len(read_otlp(path)) == 1
 
 
 def varint(number: int) -> bytes:
@@ -281,28 +270,25 @@ def test_damage_is_named(tmp_path: Path, content: bytes, reason: str) -> None:
     assert "bad.json" in str(caught.value)
 
 
-def test_broken_off_protobuf_is_named(tmp_path: Path) -> None:
+def test_unreadable_paths_and_broken_off_protobuf_are_named(tmp_path: Path) -> None:
     path = tmp_path / "bad.pb"
     write_otlp_protobuf(path, [FULL])
     path.write_bytes(path.read_bytes()[:-5])
     with pytest.raises(TrajectoryError, match=r"bad\.pb.*byte 0: neither JSON nor whole OTLP protobuf"):
         read_otlp(path)
+    for name in ("missing.json", "."):
+        with pytest.raises(TrajectoryError, match="cannot read"):
+            read_otlp(tmp_path / name)
 
 
-@pytest.mark.parametrize("name", ["missing.json", "."])
-def test_unreadable_paths_are_named(tmp_path: Path, name: str) -> None:
-    with pytest.raises(TrajectoryError, match="cannot read"):
-        read_otlp(tmp_path / name)
-
-
-def test_scanning_keeps_what_is_whole(tmp_path: Path) -> None:
+def test_scanning_keeps_what_is_whole_and_passes_other_signals_over(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
-    lines = [
-        json.dumps(request(minimal())),
-        '{"resourceSpans": [{"sc',
-        json.dumps(request(minimal(), {"name": "lost"})),
-    ]
+    lost = json.dumps(request(minimal(), {"name": "lost"}))
+    signals = [json.dumps({name: []}) for name in ("resourceMetrics", "resourceLogs")]
+    lines = [json.dumps(request(minimal())), '{"resourceSpans": [{"sc', lost, *signals, "", ""]
     path.write_text("\n".join(lines), encoding="utf-8")
     content = scan_otlp(path)
     assert len(content.spans) == 2
     assert [str(error).split(", ", 1)[1].split(":")[0] for error in content.errors] == ["line 2", "line 3"]
+    path.write_text("\n".join([lines[0], *signals]), encoding="utf-8")
+    assert len(read_otlp(path)) == 1

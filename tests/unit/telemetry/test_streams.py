@@ -7,15 +7,18 @@ import contextvars
 import gc
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
+from unittest.mock import Mock, call
 
 import pytest
 from opentelemetry import trace
 from opentelemetry.trace import StatusCode
 
 from tracer_hooks import semconv
-from tracer_hooks.telemetry import current_invocation, drive, drive_async
+from tracer_hooks.telemetry import RunInvocation, current_invocation, drive, drive_async
 
 from ._runs import Recorded
+
+both = pytest.mark.parametrize("asynchronous", [False, True])
 
 
 class Source:
@@ -61,48 +64,36 @@ def outside() -> bool:
     return current_invocation() is None and trace.get_current_span() is trace.INVALID_SPAN
 
 
-def test_each_step_runs_inside_and_each_item_is_given_outside(recorded: Recorded) -> None:
+async def items(source: Source, run: RunInvocation, asynchronous: bool) -> list[tuple[Any, bool]]:
+    """What is given, each with whether the generator's operation is left meanwhile."""
+    if asynchronous:
+        return [(item, outside()) async for item in drive_async(aiter(source), run)]
+    return [(item, outside()) for item in drive(iter(source), run)]
+
+
+@both
+async def test_each_step_runs_inside_and_each_item_is_given_outside(recorded: Recorded, asynchronous: bool) -> None:
     run, source = recorded.start(), Source()
-    looked_at: list[Any] = []
-    assert [(item, outside()) for item in drive(iter(source), run, on_item=looked_at.append)] == [
-        (0, True),
-        (1, True),
-        (2, True),
-    ]
+    assert await items(source, run, asynchronous) == [(0, True), (1, True), (2, True)]
     assert source.seen == ["team"] * 3
-    assert looked_at == [0, 1, 2]
     assert not run.ended, "the caller ends it"
     run.finish()
 
 
-async def test_the_same_for_asynchronous_generators(recorded: Recorded) -> None:
+@both
+async def test_a_broken_off_generator_closes_its_source_and_is_no_error(recorded: Recorded, asynchronous: bool) -> None:
     run, source = recorded.start(), Source()
-    assert [(item, outside()) async for item in drive_async(aiter(source), run)] == [(0, True), (1, True), (2, True)]
-    assert source.seen == ["team"] * 3
-    run.finish()
-
-
-def test_a_broken_off_generator_closes_its_source_and_is_no_error(recorded: Recorded) -> None:
-    run, source = recorded.start(), Source()
-    for _ in drive(iter(source), run):
-        break
-    gc.collect()
-    assert source.closed
-    assert run.ended
-    assert outside()
+    if asynchronous:
+        items = drive_async(aiter(source), run)
+        assert await anext(items) == 0
+        await items.aclose()
+    else:
+        assert next(drive(iter(source), run)) == 0
+        gc.collect()
+    assert (source.closed, run.ended, outside()) == (True, True, True)
     (span,) = recorded.spans
     assert span.status.status_code is StatusCode.UNSET
     assert (span.attributes or {})[semconv.ABANDONED] == "abandoned"
-
-
-async def test_a_closed_asynchronous_generator_closes_its_source(recorded: Recorded) -> None:
-    run, source = recorded.start(), Source()
-    items = drive_async(aiter(source), run)
-    assert await anext(items) == 0
-    await items.aclose()
-    assert source.closed
-    assert (recorded.spans[0].attributes or {})[semconv.ABANDONED] == "abandoned"
-    assert outside()
 
 
 def test_closing_in_another_context_is_silent(recorded: Recorded, caplog: pytest.LogCaptureFixture) -> None:
@@ -114,17 +105,11 @@ def test_closing_in_another_context_is_silent(recorded: Recorded, caplog: pytest
     assert outside()
 
 
-@pytest.mark.parametrize("asynchronous", [False, True])
+@both
 async def test_an_error_passes_as_it_is(recorded: Recorded, asynchronous: bool) -> None:
     error = ValueError("boom")
-    run, source = recorded.start(), Source(error)
-    with pytest.raises(ValueError, match="boom") as raised:  # noqa: PT012
-        if asynchronous:
-            async for _ in drive_async(aiter(source), run):
-                pass
-        else:
-            for _ in drive(iter(source), run):
-                pass
+    with pytest.raises(ValueError, match="boom") as raised:
+        await items(Source(error), recorded.start(), asynchronous)
     assert raised.value is error
     assert recorded.spans[0].status.status_code is StatusCode.ERROR
 
@@ -137,11 +122,7 @@ async def test_cancellation_is_no_error(recorded: Recorded) -> None:
         await asyncio.Event().wait()
         yield 1
 
-    async def consume() -> None:
-        async for _ in drive_async(forever(), run):
-            pass
-
-    task = asyncio.create_task(consume())
+    task = asyncio.ensure_future(anext(drive_async(forever(), run)))
     await started.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -149,17 +130,17 @@ async def test_cancellation_is_no_error(recorded: Recorded) -> None:
     assert (recorded.spans[0].attributes or {})[semconv.ABANDONED] == "cancelled"
 
 
-def test_a_look_that_fails_does_not_stop_the_stream(
-    recorded: Recorded, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("fails", [False, True])
+def test_each_item_is_looked_at_and_a_look_that_fails_does_not_stop_the_stream(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fails: bool
 ) -> None:
     monkeypatch.setenv("TRACER_HOOKS_STRICT", "0")
-
-    def look(item: int) -> None:
-        raise TypeError("odd item")
-
+    look = Mock(side_effect=TypeError("odd item") if fails else None)
     run = recorded.start()
     assert list(drive(iter(Source()), run, on_item=look)) == [0, 1, 2]
-    assert "odd item" in caplog.text
+    assert look.call_args_list[:1] == [call(0)]
+    assert fails or look.call_args_list == [call(0), call(1), call(2)]
+    assert ("odd item" in caplog.text) is fails
     run.finish()
 
 
