@@ -28,8 +28,10 @@ def find(run: RunReading) -> Iterator[Finding]:
         if passage is None or agent in told or run.is_brief(index):
             continue
         lower = passage.text.lower()
-        words = MADE_UP.search(passage.prose) if any(part in lower for part in MAKES_UP) else None
-        found = words or PLACEHOLDER_IN_CODE.search(passage.text)
+        words = MADE_UP.finditer(passage.prose) if any(part in lower for part in MAKES_UP) else iter(())
+        # "assuming that x is even" belongs to a derivation, and makes no data up
+        said = next((match for match in words if not match.group().lower().startswith("assuming")), None)
+        found = said or PLACEHOLDER_IN_CODE.search(passage.text)
         if found is not None:
             told.add(agent)
             text = f"{agent!r} goes on with data that it calls its own: {one_line(found.group(), 60)!r}"
