@@ -268,6 +268,7 @@ def _attributes(trajectory: Trajectory, attribution: Attribution) -> dict[str, o
         semconv.DIAGNOSIS_AGENT: attribution.agent,
         semconv.DIAGNOSIS_STEP: attribution.step,
         semconv.DIAGNOSIS_CERTAINTY: attribution.certainty,
+        semconv.DIAGNOSIS_FINDINGS: list(dict.fromkeys(each.kind.value for each in attribution.findings)) or None,
         semconv.DIAGNOSIS_ERROR_MODE: str(attribution.error_mode) if attribution.error_mode is not None else None,
         semconv.DIAGNOSIS_ATTRIBUTOR: attribution.attributor,
         semconv.DIAGNOSIS_ABSTAINED: attribution.abstained,
