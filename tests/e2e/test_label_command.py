@@ -140,7 +140,7 @@ def test_back_asks_the_question_before_and_a_step_is_shown_whole(command: Comman
     )
     run = Trajectory(run_id="r", task="Read it.", steps=steps)
     (command.folder / "runs.jsonl").write_text(to_json(run) + "\n")
-    done = typed(command, "v 0\nv 7\nreader\nb\nwriter\n2\n?\nb\n1\nFM-1.1\n", "--attributor", "rules")
+    done = typed(command, "v 0\nv 7\nreader\nb\nwriter\n2\n?\nb\n1\nFM-1.1\n", "--attributor", "structural")
     assert done.code == 0, done.err
     said = " ".join(done.err.split())
     assert "characters more)" in said

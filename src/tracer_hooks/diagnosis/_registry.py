@@ -20,7 +20,6 @@ _SHIPPED: dict[str, str] = {
     "contrast": "tracer_hooks.diagnosis.contrast:ContrastAttributor",
     "ensemble": "tracer_hooks.diagnosis._ensemble:EnsembleAttributor",
     "judge": "tracer_hooks.diagnosis.judge:JudgeAttributor",
-    "rules": "tracer_hooks.diagnosis._rules._attributor:RulesAttributor",
     "structural": "tracer_hooks.diagnosis._structural:StructuralAttributor",
 }
 _OF_MODELS = ("encoder", "prefill")

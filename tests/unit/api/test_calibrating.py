@@ -113,8 +113,8 @@ def test_too_few_tasks_are_refused(here: Path) -> None:
 
 
 def test_an_attributor_that_cannot_be_fitted_is_refused(here: Path) -> None:
-    with pytest.raises(ConfigError, match="'rules' cannot be fitted"):
-        Calibrator(team_builder(), TASKS, folder=here, options=CalibrateOptions(attributor="rules"))
+    with pytest.raises(ConfigError, match="'contrast' cannot be fitted"):
+        Calibrator(team_builder(), TASKS, folder=here, options=CalibrateOptions(attributor="contrast"))
 
 
 def run_of(*agents: str) -> Trajectory:

@@ -37,7 +37,7 @@ def test_a_folder_begun_with_other_tasks_or_options_is_refused(tmp_path: Path) -
         {"options": options(seed=1)},
         {"options": options(agents=("solver",))},
         {"options": options(writer="gepa")},
-        {"options": options(attributor="rules")},
+        {"options": options(attributor="contrast")},
     ]
     before = (tmp_path / "job" / "journal.jsonl").read_bytes()
     for other in others:

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._rules._signal import DECISIVE, MODERATE, STRONG, Family, Signal
-from tracer_hooks.schema import AgentFault, Candidate, ErrorMode
+from tracer_hooks.schema import ErrorMode
 
 MAX_CANDIDATES = 10
-_FAULT_THRESHOLD = 0.25
-
 NOTHING_SEEN = -1.0
 """Log-odds of a step on which no rule has a word."""
 
@@ -27,56 +22,6 @@ _TELL_HOW = (Family.ARITHMETIC, Family.PROVENANCE, Family.CONTRADICTION, Family.
 # A value that the wrong answer was followed back to, and that a calculation or a source contradicts.
 _FOLLOWED_BACK = DECISIVE + MODERATE
 _TRUST = ((_FOLLOWED_BACK, 0.8), (DECISIVE, 0.7), (STRONG, 0.5), (MODERATE, 0.4), (0.0, 0.3))
-
-
-@dataclass(frozen=True, slots=True)
-class Belief:
-    """The ranking of the steps, and what speaks for the first."""
-
-    candidates: tuple[Candidate, ...]
-    top: tuple[Signal, ...]
-    """The signals on the first candidate's step, the strongest first."""
-    strength: float
-    """Weight of the strongest signal of all, positions left aside."""
-
-
-def combine(trace: RunReading, signals: Sequence[Signal]) -> Belief:
-    """Softmax over the steps of the summed log-odds; of each family only the strongest signal on a step counts."""
-    weights: dict[int, dict[Family, float]] = defaultdict(dict)
-    for signal in signals:
-        family = weights[signal.step]
-        family[signal.family] = max(family.get(signal.family, 0.0), signal.weight)
-    scores = {
-        index: sum(weights[index].values()) if index in weights else NOTHING_SEEN for index in {*trace.acts, *weights}
-    }
-    total = sum(math.exp(score) for score in scores.values())
-    ranked = sorted(scores, key=lambda index: (-scores[index], index))
-    first = ranked[0]
-    top = tuple(sorted((one for one in signals if one.step == first), key=lambda one: -one.weight))
-    trust = trust_in(top, len(trace.steps))
-    candidates = tuple(
-        Candidate(agent=trace.steps[index].agent, step=index, score=round(trust * math.exp(scores[index]) / total, 6))
-        for index in ranked[:MAX_CANDIDATES]
-    )
-    strength = max((one.weight for one in signals if one.family is not Family.POSITION), default=0.0)
-    return Belief(candidates, top, strength)
-
-
-def faults_of(trace: RunReading, signals: Sequence[Signal]) -> tuple[AgentFault, ...]:
-    """Every agent and mode that the signals speak for, by noisy-or, above the threshold."""
-    doubt: dict[tuple[str, ErrorMode], float] = {}
-    for signal in signals:
-        if signal.family is Family.POSITION:
-            continue
-        key = (trace.steps[signal.step].agent, signal.mode)
-        believed = 0.8 * signal.weight / (signal.weight + STRONG)
-        doubt[key] = doubt.get(key, 1.0) * (1.0 - believed)
-    found = [
-        AgentFault(agent=agent, error_mode=mode, score=round(1.0 - rest, 4))
-        for (agent, mode), rest in doubt.items()
-        if 1.0 - rest >= _FAULT_THRESHOLD
-    ]
-    return tuple(sorted(found, key=lambda fault: (-fault.score, fault.agent, fault.error_mode or "")))
 
 
 def trust_in(top: Sequence[Signal], length: int) -> float:
