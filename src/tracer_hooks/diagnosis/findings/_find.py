@@ -52,7 +52,8 @@ def kind_of(finding: Finding) -> KindOfFinding | None:
 def proving(finding: Finding) -> bool:
     """Tell whether a finding is enough to blame the step that it stands at."""
     kind = kind_of(finding)
-    return kind is not None and kind.proves and finding.step is not None and finding.leads_to_answer
+    is_proof = kind is not None and kind.proves and finding.detail in kind.blame
+    return is_proof and finding.step is not None and finding.leads_to_answer
 
 
 def find_in(run: RunReading) -> tuple[Finding, ...]:
