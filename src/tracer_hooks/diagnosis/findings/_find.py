@@ -9,6 +9,7 @@ from tracer_hooks._guard import guard
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis.findings import (
     answer_origin,
+    constraint_lost,
     different_form,
     dropped_item,
     ending,
@@ -30,6 +31,7 @@ _ALL: tuple[KindOfFinding, ...] = (
     dropped_item.KIND,
     wrong_request.KIND,
     replaced_value.KIND,
+    constraint_lost.KIND,
     different_form.KIND,
     ignored_error.KIND,
     reason_matched.KIND,
