@@ -2,7 +2,8 @@
 
 Conditions are limits ("at most 600 EUR", "in at most six words"), times ("not before 11:00"), formats ("in JSON") and
 exclusions ("without nuts"). Blamed is whoever broke it first, or who delegated without it to an agent that was not
-shown the task, or while telling others. Silent of runs that passed, and where the answer may be read in a way that keeps it.
+shown the task, or while telling others. Silent of runs that passed, and where the answer may be read in a way that
+keeps it.
 """
 
 from __future__ import annotations

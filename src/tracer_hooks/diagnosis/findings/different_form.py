@@ -21,7 +21,7 @@ UNIT, FACTOR, ROUNDING, NOTATION, ORDER, CALCULATION = "unit", "factor", "roundi
 _POWERS = (1000, 100, 1_000_000, 1_000_000_000)
 _OF_TIME = {60: ("minute", "hour", "second"), 3600: ("hour", "second"), 24: ("hour", "day"), 7: ("day", "week")}
 _OF_TIME[12] = ("month", "year")
-"""Factors between units that are named in the task or the answer; else one of them is a coincidence."""
+"""Factors between units that the answer names or the task asks for; else one of them is a coincidence."""
 _LONGEST = 200
 _READ = 4_000
 _Match = tuple[str, str, str]
@@ -110,7 +110,7 @@ def _in_other_words(expected: str, got: str) -> _Match | None:
     if compared.kind == "date":
         return found, NOTATION, "in another notation"
     wanted, stated = quantities_in(expected), quantities_in(found)
-    if not wanted or not stated:
+    if not wanted or not stated or wanted[0].text.strip() != expected:
         return None
     if stated[0].unit != wanted[0].unit:
         return found, UNIT, _unit_words(wanted[0], stated[0])
@@ -134,15 +134,19 @@ def _as_quantity(run: RunReading, wanted: Quantity, got: str) -> _Match | None:
     stated = [each for each in quantities_in(got) if not each.is_label and canonical(each.text) not in run.task_numbers]
     times: list[TimeValue] = times_in(got)
     stated = [each for each in stated if not any(time.start <= each.start < time.end for time in times)]
-    if len(stated) != 1 or not wanted.value or not stated[0].value:
+    if len(stated) != 1 or not wanted.value or not stated[0].value or stated[0].in_words:
         return None
     only = stated[0]
     if only.unit != wanted.unit and only.unit is not None and wanted.unit is not None:
         return None
     text = only.text.strip()
     ratio = only.value / wanted.value
-    words = f"{run.trajectory.task[:_READ]} {got}".casefold()
-    of_time = [factor for factor, units in _OF_TIME.items() if any(unit in words for unit in units)]
+    task = run.trajectory.task[:_READ].casefold()
+    of_time = [
+        factor
+        for factor, units in _OF_TIME.items()
+        if any(unit in got.casefold() or f" in {unit}" in task for unit in units)
+    ]
     for factor in (*_POWERS, *of_time):
         if ratio in (factor, Fraction(1, factor)) and not _is_round(wanted.value, only.value):
             return text, FACTOR, f"{'times' if ratio > 1 else 'divided by'} {factor:,}"
