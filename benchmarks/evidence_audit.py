@@ -21,24 +21,24 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from _audit_team import ERRORS, PLANS, TEAM
-from _audit_text import Claim, Run, Template, arguments, sentences, whole, within
+from _audit_kinds import KINDS
+from _audit_plans import PLANS
+from _audit_text import Claim, Run, Template, arguments, sentences, unless, whole, within
 from _audit_values import CALCULATION, VALUES
-from _audit_words import PLACES, WORDS
 
 from tracer_hooks.datasets import load
 from tracer_hooks.diagnosis import Attributor, get_attributor
 from tracer_hooks.report import suggestion
 from tracer_hooks.schema import Attribution, Evidence, Step, Trajectory
 
-TEMPLATES: tuple[Template, ...] = (*PLACES, *ERRORS, *TEAM, *WORDS, *PLANS, *VALUES, CALCULATION)
+TEMPLATES: tuple[Template, ...] = (*KINDS, *PLANS, *VALUES, CALCULATION)
 
 _INTERNAL = re.compile(
     r"log-?odds|\bFM-\d|\b(?:failure|code|brief|language|claims|agreement|novelty|survival|repetition|shape|role|flow"
     r"|work|position|turns): [a-z]"
 )
 _FENCE = re.compile(r"[`~]{3,}[\w+-]*")
-_CLEAR, _LIKELY = 0.6, 0.3
+_CLEAR, _LIKELY = 0.9, 0.65
 _LITERAL = re.compile(r"""(?<!\w)(?:'(?:[^'\\\n]|\\.)+'|"(?:[^"\\\n]|\\.)+")""")
 
 
@@ -72,7 +72,9 @@ def audit(trajectory: Trajectory, diagnosis: Attribution, *, advice: str = "") -
         advice: The advice that goes with it; empty when there is none to check.
     """
     run = Run(trajectory)
-    told = [*diagnosis.evidence, *diagnosis.spread]
+    told = [Evidence(step=each.step or 0, quote=each.quote, why=each.text) for each in diagnosis.findings]
+    known = {each.why for each in told}
+    told += [each for each in diagnosis.evidence if each.why not in known]
     findings = [found for one in told for found in _entry(run, diagnosis, one)]
     findings += _twice(diagnosis)
     findings.append(_headline(run, diagnosis))
@@ -120,10 +122,9 @@ def _texts(step: Step) -> Iterator[str]:
 
 
 def _twice(diagnosis: Attribution) -> Iterator[Finding]:
-    for entries in (diagnosis.evidence, diagnosis.spread):
-        quotes = [(one.step, one.quote) for one in entries if one.quote]
-        for place in sorted({one for one in quotes if quotes.count(one) > 1}):
-            yield Finding("(each quote once)", place[0], place[1], Verdict.FALSE, "the same quote twice", place[1])
+    quotes = [(one.step, one.quote) for one in diagnosis.evidence if one.quote]
+    for place in sorted({one for one in quotes if quotes.count(one) > 1}):
+        yield Finding("(each quote once)", place[0], place[1], Verdict.FALSE, "the same quote twice", place[1])
 
 
 def _headline(run: Run, diagnosis: Attribution) -> Finding:
@@ -132,9 +133,12 @@ def _headline(run: Run, diagnosis: Attribution) -> Finding:
 
 
 def _headline_fault(run: Run, diagnosis: Attribution, text: str) -> str:
+    heading = diagnosis.heading_finding
+    if heading is not None:
+        return unless(text == heading.text, "it is not the finding that it stands for")
     if diagnosis.abstained or diagnosis.agent is None:
         return "" if text.startswith("No agent is named") else "it names an agent"
-    shown = any(one.step == diagnosis.step and one.kind != "sign" for one in diagnosis.evidence)
+    shown = any(one.step == diagnosis.step and one.leads_to_answer for one in diagnosis.findings)
     certainty = (
         "clear" if diagnosis.confidence >= _CLEAR and shown else "likely" if diagnosis.confidence >= _LIKELY else "weak"
     )
@@ -143,16 +147,10 @@ def _headline_fault(run: Run, diagnosis: Attribution, text: str) -> str:
     start = {
         "clear": f"{diagnosis.agent} went wrong",
         "likely": f"Probably: {diagnosis.agent}",
-        "weak": "No clear sign.",
+        "weak": "No step stands out.",
     }
     if not text.startswith(start[certainty]):
         return "it is surer, or less sure, than the certainty"
-    named = re.findall(r"step (\d+) \(([^)]*)\)", text) if certainty == "weak" else []
-    if any(
-        int(index) >= len(run.steps) or run.steps[int(index)].agent.partition(" (")[0] != agent.partition(" (")[0]
-        for index, agent in named
-    ):
-        return "a step that it names is another agent's"
     if diagnosis.step is not None and run.steps[diagnosis.step].agent != diagnosis.agent:
         return "the step is another agent's"
     return "an internal name" if _INTERNAL.search(text) else ""
@@ -163,25 +161,13 @@ def _advice(run: Run, diagnosis: Attribution, text: str) -> Finding:
     everything += "\n".join(call.name for step in run.steps for call in step.tool_calls)
     named = [str(ast.literal_eval(found.group())) for found in _LITERAL.finditer(text)]
     unknown = [one for one in named if not within(one, everything)]
-    placed = re.match(r"If it is step (\d+)", text)
     fault = ""
     if unknown:
         fault = f"{unknown[0]!r} does not stand in the run"
-    elif placed is not None and int(placed[1]) != diagnosis.step:
-        fault = "it names another step"
-    elif (diagnosis.certainty == "weak") and not (placed or text.startswith("Read these")):
+    elif diagnosis.certainty == "weak" and diagnosis.heading_finding is None:
         fault = "it is surer than the headline"
     elif _INTERNAL.search(text):
         fault = "an internal name"
-    else:
-        value = re.search(r"say where (\S+) comes from", text)
-        if (
-            value is not None
-            and diagnosis.step is not None
-            and value[1] != "this"
-            and not within(value[1], whole(run.steps[diagnosis.step]))
-        ):
-            fault = f"{value[1]} does not stand in the step"
     return _found("(the advice names what is there)", diagnosis.step, text, fault)
 
 

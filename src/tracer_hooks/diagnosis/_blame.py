@@ -97,7 +97,7 @@ def with_findings(answer: Attribution, run: RunReading) -> Attribution:
     told = answer.model_copy(
         update={
             "findings": found,
-            "evidence": (*evidence_of(found, answer.step), *answer.evidence),
+            "evidence": (*answer.evidence, *evidence_of(found, answer.step)),
             "expected": outcome.expected[0] if outcome.expected else None,
             "got": run.answer.text[:_LONGEST_ANSWER] or None,
         }

@@ -44,7 +44,11 @@ def from_dict(data: object, kind: type[R]) -> R:
     if not isinstance(data, dict):
         raise TrajectoryError(f"expected a JSON object for a {kind.__name__}, got {type(data).__name__}")
     try:
-        return kind.model_validate(_migrate(data, kind))
+        migrated = _migrate(data, kind)
+        inner = migrated.get("trajectory")
+        if kind is LabeledTrajectory and isinstance(inner, dict):  # a record inside a record has a version of its own
+            migrated = {**migrated, "trajectory": _migrate(inner, Trajectory)}
+        return kind.model_validate(migrated)
     except ValidationError as error:
         where, what = first_problem(error, whole="record")
         raise TrajectoryError(f"not a valid {kind.__name__}: {where!r}: {what}") from error

@@ -66,27 +66,19 @@ def diagnosis(*evidence: Evidence, confidence: float = 0.2) -> Attribution:
     return Attribution(run_id="r", agent=agent, step=2, confidence=confidence, candidates=candidates, evidence=evidence)
 
 
-FIRST = "is the first of the team to say '430 EUR'; it stands in the rejected answer."
 RETURNED = "'scout' says '210', but 'prices' returned '{}' in step 0."
-NEW = "'accountant' is the first to say '{}'; nothing before it in the run gives this value."
+NEW = "'accountant' is the first to say '{}', in step 2; nothing before it returned or said it."
 LEFT_OUT = "'writer' leaves out '{}', which step 1 lists with the others."
-AFTER = "After the code that 'accountant' writes here, '{}' reports an error in step {}: 'NameError: no name'."
-PLACE = "Its place in the run speaks for it: it is the team's {} act after the task was given"
+GAVE_UP = "'{}' gave up in its last words."
 TRUE_AND_FALSE = [
     (2, "3 * 120 EUR + 2 * 55 EUR is 470 EUR, not 430 EUR.", "3 * 120 EUR + 2 * 55 EUR is 480 EUR, not 430 EUR."),
     (1, RETURNED.format(120), RETURNED.format(121)),
     (1, RETURNED.format(120), RETURNED.format(55)),
-    (2, NEW.format("430 EUR"), NEW.format("120 EUR")),
+    (2, NEW.format("430"), NEW.format("120")),
     (4, LEFT_OUT.format("taxes"), LEFT_OUT.format("tips")),
-    (2, "'accountant' works '430 EUR' out here.", "'accountant' works '431 EUR' out here."),
-    (2, "It hedges: 'might'.", "It hedges: 'perhaps'."),
-    (2, "This is the first step of the run that contains code.",
-     "This is the last step of the run that contains code. It calls 'prices'."),
-    (2, AFTER.format("Computer_terminal", 3), AFTER.format("writer", 4)),
-    (2, "It was shown what step 1 says.", "It was shown what step 0 says."),
-    (4, "It repeats 430 of step 2.", "It repeats 470 of step 2."),
-    (0, PLACE.format("first") + ", and it says what comes next ('I will').", PLACE.format("second") + "."),
-    (0, "It calls 'prices'.", "The tool 'prices' that it calls fails."),
+    (2, "'accountant' works '430' out in step 2.", "'accountant' works '431' out in step 2."),
+    (4, GAVE_UP.format("writer"), GAVE_UP.format("scout")),
+    (1, "'scout' says nearly the same 2 times, in steps 0, 1.", "'scout' says nearly the same 2 times, in steps 1, 2."),
 ]  # fmt: skip
 
 
@@ -99,9 +91,9 @@ def test_true_claims_pass_and_false_ones_are_found(step, true, false) -> None:
 @pytest.mark.parametrize("quote", ["430 USD", "```", "= ", "```python"])
 def test_a_quote_stands_in_the_step_and_can_be_read(quote: str) -> None:
     expected = Verdict.FALSE
-    assert verdict(2, "It hedges: 'might'.", quote) is expected
-    assert verdict(2, "It hedges: 'might'.", "It might be less.") is Verdict.TRUE
-    twice = [Evidence(step=2, why="It hedges: 'might'.", quote="It might be less.")] * 2
+    assert verdict(2, "'accountant' works '430' out in step 2.", quote) is expected
+    assert verdict(2, "'accountant' works '430' out in step 2.", "It might be less.") is Verdict.TRUE
+    twice = [Evidence(step=2, why="'accountant' works '430' out in step 2.", quote="It might be less.")] * 2
     assert [one.fault for one in audit(RUN, diagnosis(*twice)) if one.fault] == ["the same quote twice"]
 
 
@@ -109,22 +101,18 @@ def test_a_quote_stands_in_the_step_and_can_be_read(quote: str) -> None:
     ("step", "why", "expected"),
     [
         (2, "The moon is full.", Verdict.UNCHECKED),
-        (2, "It hedges: 'might'. It hedges: 'perhaps'.", Verdict.FALSE),
-        (2, f"'accountant' {FIRST}", Verdict.TRUE),
-        (4, f"'writer' {FIRST}", Verdict.FALSE),
+        (2, f"{NEW.format(430)} {NEW.format(120)}", Verdict.FALSE),
     ],
 )
 def test_sentences_are_judged_one_by_one(step: int, why: str, expected: object) -> None:
     assert verdict(step, why) is expected
-    told = Evidence(step=2, why="It calls language: hedges (+0.45 log-odds).")
-    assert any(one.verdict is not Verdict.TRUE for one in audit(RUN, diagnosis(told))), "an internal name"
 
 
-@pytest.mark.parametrize("advice", ["Have 'stranger' count again.", "If it is step 1: Have 'accountant' count again."])
-def test_advice_names_what_is_in_the_run(advice: str) -> None:
-    good = "If it is step 2: Have 'accountant' count again."
-    assert not any(one.fault for one in audit(RUN, diagnosis(), advice=good))
-    assert any(one.fault for one in audit(RUN, diagnosis(), advice=advice))
+def test_advice_names_what_is_in_the_run_and_is_no_surer_than_the_heading() -> None:
+    sure = diagnosis(confidence=0.7)
+    assert not any(one.fault for one in audit(RUN, sure, advice="Have 'accountant' count again."))
+    assert any(one.fault for one in audit(RUN, sure, advice="Have 'stranger' count again."))
+    assert any(one.fault for one in audit(RUN, diagnosis(), advice="Have 'accountant' count again."))
 
 
 @pytest.mark.parametrize(
@@ -163,8 +151,6 @@ WORKED_OUT = ASKED + ", and that gives the rejected answer, 27; '{}' works it ou
     [
         (0, ASKED + ", and that gives the rejected answer, {}.", "27", "28"),
         (0, WORKED_OUT, "solver", "checker"),
-        (1, "It says {}, which is what step 0 asks for.", "27", "24"),
-        (1, ASKED + " in step 0; 'solver' works out '{}' instead.", "24", "24 + 3"),
     ],
 )
 def test_claims_of_planned_calculations(step, claim, true, false) -> None:

@@ -75,6 +75,12 @@ def test_an_older_record_is_migrated(monkeypatch: pytest.MonkeyPatch) -> None:
     assert from_json('{"id": "old", "schema_version": 0}', Trajectory) == Trajectory(run_id="old")
 
 
+def test_a_run_inside_an_older_label_is_migrated_too() -> None:
+    inner = {"run_id": "r", "schema_version": 1}
+    label = from_dict({"trajectory": inner, "label_source": "human"}, LabeledTrajectory)
+    assert label.trajectory.schema_version == label.schema_version == SCHEMA_VERSION
+
+
 def test_kinds_are_not_mixed_up() -> None:
     with pytest.raises(TrajectoryError, match="not a valid LabeledTrajectory"):
         from_json(to_json(RUN), LabeledTrajectory)

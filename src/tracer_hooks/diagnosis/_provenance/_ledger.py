@@ -6,7 +6,6 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial
 from typing import Any, TypeVar
 
 from tracer_hooks._lazy import cached_property
@@ -204,14 +203,6 @@ class Ledger:
         """The latest that a step's words may rest on: what came before it, and its own calls and their results."""
         end = _end_of(self.entries, step)
         return self.entries[max(0, end - most) : end]
-
-    def shown_before(self, step: int) -> Sequence[Entry]:
-        """What tools returned, among the latest that a step's words may rest on."""
-        read = partial(self._shown_before, step)
-        return self.remember(("shown", step), read)
-
-    def _shown_before(self, step: int) -> list[Entry]:
-        return [one for one in self.before_step(step) if one.place is Place.SHOWN]
 
     def dates_before(self, step: int, most: int = 200) -> list[Entry]:
         """The latest dates before a step's words."""

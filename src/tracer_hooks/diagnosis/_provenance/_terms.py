@@ -38,8 +38,6 @@ _AFTER = re.compile(
 _MOST_TEXTS, _CHARS, _MOST_PAIRS = 8, 3_000, 8
 _MOST_OF_ANSWER = 4
 """More dates in one text are a calendar, of which none is an answer."""
-_MOST_STEPS = 30
-"""Longer runs speak of many dates and spans that have nothing to do with each other."""
 
 
 def off_by_one(ledger: Ledger, entry: Entry) -> Departure | None:

@@ -18,7 +18,7 @@ ERROR_MARKER = re.compile(
     r"|^\s*(?:[A-Za-z_]\w*\.){0,5}\w{0,40}(?:Error|Exception)\b\s*[:(]|^\s*(?:error|fatal error|exception)\b\s*[:\-]",
     re.IGNORECASE | re.MULTILINE,
 )
-_ERROR_LINE = re.compile(r"^\s*(?:[A-Za-z_]\w*\.){0,5}[A-Z]\w{0,40}(?:Error|Exception)\b.*$", re.MULTILINE)
+ERROR_LINE = re.compile(r"^\s*(?:[A-Za-z_]\w*\.){0,5}[A-Z]\w{0,40}(?:Error|Exception)\b.*$", re.MULTILINE)
 OUTAGE = re.compile(
     r"connection ?(?:refused|reset|error|aborted)|connect ?timeout|(?:read|request|api) ?time(?:d)? ?-?out|timed out"
     r"|TimeoutError|APIConnection|ServiceUnavailable|service unavailable|bad gateway|gateway time-?out"
@@ -101,7 +101,7 @@ def outage(trace: RunReading) -> Signal | None:
 def marker_in(trace: RunReading, index: int) -> str | None:
     """The line of a step that tells of an error."""
     for passage in trace.passages(index, "content", "result", "tool error"):
-        quote = passage.search(_ERROR_LINE) if passage.search(ERROR_MARKER) else None
+        quote = passage.search(ERROR_LINE) if passage.search(ERROR_MARKER) else None
         if quote:
             return quote
         quote = passage.search(ERROR_MARKER)
@@ -113,7 +113,7 @@ def marker_in(trace: RunReading, index: int) -> str | None:
 def _headline(trace: RunReading, index: int) -> str | None:
     parts = ("error", "tool error", "content") if trace.steps[index].kind is StepKind.ERROR else ("error", "tool error")
     for passage in trace.passages(index, *parts):
-        quote = passage.search(_ERROR_LINE) or _first_line(passage)
+        quote = passage.search(ERROR_LINE) or _first_line(passage)
         if quote:
             return quote
     return None

@@ -33,28 +33,31 @@ def find(run: RunReading) -> Iterator[Finding]:
     if find_value(run.trajectory.task, value) >= 0:
         return  # a choice among what the task names tells nothing
     for index, role in enumerate(run.roles):
-        if role is Role.PERSON or run.is_brief(index):
-            continue
-        agent = run.steps[index].agent
-        if role is Role.AGENT:
-            typed = run.locate(index, value, "arguments") or (value if _in_code(run, index, value) else None)
-            if typed is not None:
-                later = _printed_back(run, index, value)
-                if later is not None:
-                    text = f"{agent!r} typed {value!r} in itself, and step {later} printed it back"
-                    yield _origin(run, TYPED_IN, text, index, value, typed)
-                return
-            said = run.locate(index, value, "content")
-            if said is not None and run.locate(index, value, "result") is None:
-                yield _said(run, index, value, said)
-                return
-        shown = run.locate(index, value, "result") or (run.locate(index, value) if role is Role.REPORTER else None)
-        if shown is not None:
-            tool = next((call.name for call in run.steps[index].tool_calls if value in (call.result or "")), agent)
-            text = f"The answer {value!r} was returned by {tool!r} in step {index}"
-            yield _origin(run, TOOL, text, index, value, shown)
+        if role is not Role.PERSON and not run.is_brief(index) and run.locate(index, value) is not None:
+            found = _of_step(run, index, value)
+            # a person's words and a brief are passed over; what stands in them is no memory
+            if found is not None and not any(run.locate(earlier, value) for earlier in range(index)):
+                yield found
             return
-    yield _origin(run, NOWHERE, f"The answer {value!r} stands in no step of the run", None, value, None)
+    if not any(run.locate(index, value) for index in range(len(run.steps))):
+        yield _origin(run, NOWHERE, f"The answer {value!r} stands in no step of the run", None, value, None)
+
+
+def _of_step(run: RunReading, index: int, value: str) -> Finding | None:
+    """What the first step that has the value tells of it."""
+    agent = run.steps[index].agent
+    if run.roles[index] is Role.AGENT:
+        typed = run.locate(index, value, "arguments") or (value if _in_code(run, index, value) else None)
+        if typed is not None:
+            later = _printed_back(run, index, value)
+            text = f"{agent!r} typed {value!r} in itself, and step {later} printed it back"
+            return None if later is None else _origin(run, TYPED_IN, text, index, value, typed)
+        said = run.locate(index, value, "content")
+        if said is not None and run.locate(index, value, "result") is None:
+            return _said(run, index, value, said)
+    tool = next((call.name for call in run.steps[index].tool_calls if value in (call.result or "")), agent)
+    text = f"The answer {value!r} was returned by {tool!r} in step {index}"
+    return _origin(run, TOOL, text, index, value, run.locate(index, value))
 
 
 def _main_value(run: RunReading) -> str | None:

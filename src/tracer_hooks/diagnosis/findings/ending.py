@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from tracer_hooks.diagnosis._reading._answer import without_traceback
 from tracer_hooks.diagnosis._reading._roles import Role
 from tracer_hooks.diagnosis._reading._run import RunReading
-from tracer_hooks.diagnosis._rules._errors import OUTAGE
+from tracer_hooks.diagnosis._rules._errors import ERROR_LINE, OUTAGE
 from tracer_hooks.diagnosis._rules._repetition import limit_reached
 from tracer_hooks.diagnosis._wording import one_line
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
@@ -77,15 +77,16 @@ def _glued_error(run: RunReading) -> Finding | None:
         error = content[len(said) :].strip() if run.roles[max(index, 0)] is not Role.REPORTER else ""
         if not error or (said.strip() and run.trajectory.final_output and run.answer.is_marked):
             continue
-        line = one_line(error.splitlines()[-1] if error.startswith("Traceback") else error)
+        named = ERROR_LINE.findall(error)
+        line = one_line(named[-1] if named else error)
         if OUTAGE.search(error[:4_000]) or _REFUSED.search(error[:4_000]):
             text = (
                 f"After the words of {run.steps[index].agent!r} the log has an error of the model's endpoint: {line!r}"
             )
-            return _ending(run, ENDPOINT_ERROR, text, index, error)
+            return _ending(run, ENDPOINT_ERROR, text, index, named[-1] if named else error)
         if index == _last(run):
             text = f"The log ends in an exception after the words of {run.steps[index].agent!r}: {line!r}"
-            return _ending(run, EXCEPTION, text, index, error)
+            return _ending(run, EXCEPTION, text, index, named[-1] if named else error)
     return None
 
 

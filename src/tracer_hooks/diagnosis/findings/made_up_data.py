@@ -6,6 +6,7 @@ run that passed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tracer_hooks.diagnosis._reading._run import RunReading
@@ -15,6 +16,7 @@ from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
 from tracer_hooks.schema import ErrorMode, Finding, FindingKind, RunOutcome
 
 _KIND = FindingKind.MADE_UP_DATA
+_WORD_END = re.compile(r"[\w./]*")
 
 
 def find(run: RunReading) -> Iterator[Finding]:
@@ -28,13 +30,15 @@ def find(run: RunReading) -> Iterator[Finding]:
         if passage is None or agent in told or run.is_brief(index):
             continue
         lower = passage.text.lower()
-        words = MADE_UP.finditer(passage.prose) if any(part in lower for part in MAKES_UP) else iter(())
+        told_of = MADE_UP.finditer(passage.prose) if any(part in lower for part in MAKES_UP) else iter(())
         # "assuming that x is even" belongs to a derivation, and makes no data up
-        said = next((match for match in words if not match.group().lower().startswith("assuming")), None)
+        said = next((match for match in told_of if not match.group().lower().startswith("assuming")), None)
         found = said or PLACEHOLDER_IN_CODE.search(passage.text)
         if found is not None:
             told.add(agent)
-            text = f"{agent!r} goes on with data that it calls its own: {one_line(found.group(), 60)!r}"
+            rest = _WORD_END.match(passage.text, found.end())
+            words = passage.text[found.start() : rest.end() if rest else found.end()]
+            text = f"{agent!r} goes on with data that it calls its own: {one_line(words, 60)!r}"
             yield finding(run, _KIND, text, step=index, quote=passage.quote_at(found.start(), found.end()))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from tracer_hooks.diagnosis._provenance import Departure, DepartureKind
 from tracer_hooks.diagnosis._reading._run import RunReading
-from tracer_hooks.diagnosis._reading._text import find_value
+from tracer_hooks.diagnosis._reading._text import find_value, numbers_in
 from tracer_hooks.diagnosis._rules._contradictions import contradictions
 from tracer_hooks.diagnosis.findings._departures import from_departure, leads, sure_departures
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
@@ -47,10 +47,12 @@ def find(run: RunReading) -> Iterator[Finding]:
 def _is_given(run: RunReading, departure: Departure) -> bool:
     """Tell whether the task or an earlier step has the very value: it may be rightly said of something else."""
     value = departure.value or ""
+    value = next((match.group() for match in numbers_in(value)), value)  # "131 EUR" is 131 in a record
     if find_value(run.trajectory.task, value) >= 0:
         return True
+    own_call = departure.step in departure.sources and run.locate(departure.step, value, "arguments") is not None
     earlier = any(run.locate(step, value) is not None for step in range(departure.step))
-    return earlier or run.locate(departure.step, value, "result") is not None
+    return own_call or earlier or run.locate(departure.step, value, "result") is not None
 
 
 def _tool(run: RunReading, departure: Departure) -> str | None:

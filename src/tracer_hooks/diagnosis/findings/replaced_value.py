@@ -33,7 +33,7 @@ def find(run: RunReading) -> Iterator[Finding]:
         if index <= had or run.steps[index].agent == run.steps[had].agent:
             continue
         other = _other_value(run, index, right)
-        if other is not None and find_value(run.final_text, other) >= 0:
+        if other is not None and find_value(run.final_text, other) >= 0 and not _has_ground(run, index, other):
             first, second = run.steps[had].agent, run.steps[index].agent
             yield finding(
                 run,
@@ -71,6 +71,12 @@ def _other_value(run: RunReading, index: int, right: str) -> str | None:
         numbers = [match.group() for match in numbers_in(stated)]
         return numbers[-1] if numbers else None
     return stated if 0 < len(stated) <= _LONGEST else None
+
+
+def _has_ground(run: RunReading, index: int, value: str) -> bool:
+    """Tell whether the task or a tool has the value: then it may be the value of something else."""
+    given = find_value(run.trajectory.task, value) >= 0
+    return given or any(run.locate(step, value, "result") is not None for step in range(index + 1))
 
 
 KIND = KindOfFinding(

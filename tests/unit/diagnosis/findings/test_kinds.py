@@ -104,7 +104,7 @@ def test_the_same_request_again_and_again_is_a_loop() -> None:
     assert (told.agent, told.step) == ("lead", 2)
     assert "4 times, in steps 0, 2, 4, 6" in told.text
     calls = [call("bot", "poll", {"id": 7}, "pending") for _ in range(3)]
-    assert found(run_of(*calls), FindingKind.LOOP)[0].values.subject == "poll"  # type: ignore[union-attr]
+    assert found(run_of(*calls), FindingKind.LOOP)[0].values.subject == "poll"
 
 
 def test_new_words_and_two_tries_are_no_loop() -> None:
