@@ -14,8 +14,8 @@ from tracer_hooks.schema import LIKELY_FROM, Attribution, ErrorMode, Evidence, E
 _UNPROVED = LIKELY_FROM - 0.01
 """The most that a rank alone is worth on a team that it was not fitted to: on logs of teams never seen its first
 step is the right one in a third to a half (docs/benchmarks.md)."""
-_UNNAMED = 0.05
-"""Share of its rank that the step of an agent keeps where the check's reason names another one."""
+_NAMED = 0.9
+"""Share of the belief that goes to the steps of an agent that the check's reason names."""
 _EVIDENCE: dict[FindingKind, EvidenceKind] = {
     FindingKind.ENDING: "error",
     FindingKind.IGNORED_ERROR: "error",
@@ -53,7 +53,7 @@ def blame(run: RunReading, belief: Sequence[float], *, is_own_fit: bool = False)
     """
     named = named_agent(run)
     if named is not None:  # the check itself says who: steps of others come after
-        belief = [own if run.steps[index].agent == named else own * _UNNAMED for index, own in enumerate(belief)]
+        belief = _turned_to(run, named, belief)
     proofs = [each for each in find_in(run) if proving(each) and named in (None, each.agent)]
     if proofs:
         expected = read_outcome(run).expected
@@ -65,6 +65,18 @@ def blame(run: RunReading, belief: Sequence[float], *, is_own_fit: bool = False)
     top = max(belief, default=0.0)
     scale = 1.0 if is_own_fit or top <= _UNPROVED else _UNPROVED / top
     return Blame(tuple(own * scale for own in belief))
+
+
+def _turned_to(run: RunReading, agent: str, belief: Sequence[float]) -> list[float]:
+    """The belief with the steps of one agent first, in the order that they had among themselves."""
+    steps = [index for index in run.acts if run.steps[index].agent == agent]
+    own, total = sum(belief[index] for index in steps), sum(belief)
+    if own >= _NAMED * total:
+        return list(belief)
+    turned = [each * (1 - _NAMED) * total / (total - own) for each in belief]
+    for index in steps:
+        turned[index] = _NAMED * total * (belief[index] / own if own > 0 else 1 / len(steps))
+    return turned
 
 
 _CORRECTED = 0.95
