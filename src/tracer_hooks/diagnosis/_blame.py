@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from tracer_hooks.diagnosis._reading._run import RunReading, read_outcome
 from tracer_hooks.diagnosis._reading._text import canonical, numbers_in
 from tracer_hooks.diagnosis.findings import find_in, kind_of, proving
+from tracer_hooks.diagnosis.findings.reason_matched import named_agent
 from tracer_hooks.schema import LIKELY_FROM, Attribution, ErrorMode, Evidence, EvidenceKind, Finding, FindingKind
 
 _UNPROVED = LIKELY_FROM - 0.01
 """The most that a rank alone is worth on a team that it was not fitted to: on logs of teams never seen its first
 step is the right one in a third to a half (docs/benchmarks.md)."""
+_NAMED = 0.9
+"""Share of the belief that goes to the steps of an agent that the check's reason names."""
 _EVIDENCE: dict[FindingKind, EvidenceKind] = {
     FindingKind.ENDING: "error",
     FindingKind.IGNORED_ERROR: "error",
@@ -48,7 +51,10 @@ def blame(run: RunReading, belief: Sequence[float], *, is_own_fit: bool = False)
         belief: The rank's probability of each step; sums to at most 1.
         is_own_fit: The rank was fitted to labelled runs of this very team, so that its probability can be vouched for.
     """
-    proofs = [each for each in find_in(run) if proving(each)]
+    named = named_agent(run)
+    if named is not None:  # the check itself says who: steps of others come after
+        belief = _turned_to(run, named, belief)
+    proofs = [each for each in find_in(run) if proving(each) and named in (None, each.agent)]
     if proofs:
         expected = read_outcome(run).expected
         proof = max(proofs, key=lambda each: (_sure(each, expected), belief[each.step or 0], -(each.step or 0)))
@@ -59,6 +65,18 @@ def blame(run: RunReading, belief: Sequence[float], *, is_own_fit: bool = False)
     top = max(belief, default=0.0)
     scale = 1.0 if is_own_fit or top <= _UNPROVED else _UNPROVED / top
     return Blame(tuple(own * scale for own in belief))
+
+
+def _turned_to(run: RunReading, agent: str, belief: Sequence[float]) -> list[float]:
+    """The belief with the steps of one agent first, in the order that they had among themselves."""
+    steps = [index for index in run.acts if run.steps[index].agent == agent]
+    own, total = sum(belief[index] for index in steps), sum(belief)
+    if own >= _NAMED * total:
+        return list(belief)
+    turned = [each * (1 - _NAMED) * total / (total - own) for each in belief]
+    for index in steps:
+        turned[index] = _NAMED * total * (belief[index] / own if own > 0 else 1 / len(steps))
+    return turned
 
 
 _CORRECTED = 0.95

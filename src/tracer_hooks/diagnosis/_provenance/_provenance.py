@@ -61,6 +61,10 @@ def _read(trace: RunReading) -> Provenance:
     verdict = read_outcome(trace)
     for value in answers_of(ledger, verdict.wrong):
         trail.follow(value, is_answer=True)
+    if verdict.wrong and not trail.departures and not trail.planned:
+        # Nothing stands on the way of what is known to be wrong: all of the answer is followed, as without that.
+        for value in answers_of(ledger, ()):
+            trail.follow(value, is_answer=True)
     found = [*trail.departures, *dropped_items(ledger)]
     known = {one.step for one in found if one.kind is DepartureKind.MISCALCULATED}
     found += (one for one in _miscalculations(ledger) if one.step not in known)

@@ -15,13 +15,13 @@ from tracer_hooks.diagnosis._reading._text import (
     StepPassage,
     canonical,
     find_value,
-    is_number,
     number_set,
     numbers_in,
     passages_of,
     quoted_in,
 )
 from tracer_hooks.schema import RunOutcome, StepKind, Trajectory
+from tracer_hooks.values import dates_in, quantities_in, times_in
 
 EXACT_STEPS = 400
 """Steps of a run up to which every step may be compared with every other. In a longer one that would cost time by the
@@ -231,9 +231,6 @@ _WRONG = re.compile(
     r"|saw|produced|is|not)" + _WORD,
     re.IGNORECASE,
 )
-_ANSWER = re.compile(
-    r"(?:final answer|answer|result|total)\b(?:\s+(?:is|was|equals))?\s*[:=]?\s*\**\s*([^\n]{1,80})", re.IGNORECASE
-)
 
 # "expected Canberra, got Sydney": values without quotation marks.
 _BARE_WORD = re.compile(
@@ -258,6 +255,9 @@ _NO_VALUE = frozenset(
         "result",
     )
 )
+
+_COMPOUND = re.compile(r"\d\s?[a-z]+ \d")
+_ID = re.compile(r"(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9]{1,20}(?:-[A-Za-z0-9]{1,20}){1,4}(?![\w-])")
 
 # A capital letter that does not begin a sentence.
 _NAME = re.compile(r"(?<=[a-z,;:] )(?:[A-Z][a-z]{2,}(?: [A-Z][a-z]{2,})*)")
@@ -313,13 +313,13 @@ def _telling_parts(value: str, trace: RunReading) -> list[str]:
 
 
 def _values(reason: str) -> list[tuple[str, int]]:
-    """Numbers and quoted strings with their places; a number inside a quoted string counts as part of it."""
+    """Numbers, dates, times, ids and quoted strings with their places; what is inside a quoted string is part of it."""
     quoted = list(quoted_in(reason))
     covered = [(start, start + len(text) + 2) for text, start in quoted]
     numbers = [
-        (match.group(), match.start())
-        for match in numbers_in(reason)
-        if not any(start <= match.start() < end for start, end in covered)
+        (value, place)
+        for value, place in stated_values(reason)
+        if not any(start <= place < end for start, end in covered)
     ]
     words = [
         (match.group(1), match.start(1))
@@ -350,23 +350,42 @@ def _classify(reason: str) -> tuple[list[str], list[str], list[str]]:
     return wrong, expected, unsure
 
 
+def stated_values(text: str) -> list[tuple[str, int]]:
+    """Numbers, dates, times, durations and ids of a text with their places; of a date no part is a number."""
+    whole = {(date.start, date.end) for date in dates_in(text)} | {(time.start, time.end) for time in times_in(text)}
+    whole |= {(each.start, each.end) for each in quantities_in(text) if each.unit and _COMPOUND.search(each.text)}
+    whole |= {match.span() for match in _ID.finditer(text)}
+    outer = [
+        one for one in whole if not any(other != one and other[0] <= one[0] and one[1] <= other[1] for other in whole)
+    ]
+    found = [(text[start:end], start) for start, end in outer]
+    found += [
+        (match.group(), match.start())
+        for match in numbers_in(text)
+        if not any(start < match.end() and match.start() < end for start, end in outer)
+    ]
+    return sorted(found, key=lambda pair: pair[1])
+
+
 def _answers(trace: RunReading) -> list[str]:
     """What the run answered, when it is known to be wrong."""
-    text = trace.final_text.strip()
-    if not text:
+    scope = trace.answer.text
+    if not scope:
         return []
-    stated = [match.group(1) for match in _ANSWER.finditer(text)]
-    scope = stated[-1] if stated else text
-    numbers = [match.group() for match in numbers_in(scope)]
-    fresh = [number for number in numbers if canonical(number) not in trace.task_numbers] or numbers
-    numeric_expected = any(is_number(value) for value in _plain_expected(trace))
-    if fresh and (numeric_expected or len(scope) <= 60 or not trace.reference):
+    values = [value for value, _ in stated_values(scope)]
+    fresh = [value for value in values if not _is_in_task(trace, value)] or values
+    valued = any(stated_values(value) for value in _plain_expected(trace))
+    if fresh and (valued or len(scope) <= 60 or not trace.reference):
         return [fresh[-1]]
     names = _names_in(scope, trace)
     if names:
         return names
-    word = scope.strip().strip("*_ .'\"`")
+    word = scope.strip("*_ .'\"`")
     return [word] if 0 < len(word) <= 60 and find_value(trace.trajectory.task, word) < 0 else []
+
+
+def _is_in_task(trace: RunReading, value: str) -> bool:
+    return canonical(value) in trace.task_numbers or find_value(trace.trajectory.task, value) >= 0
 
 
 def _names_in(scope: str, trace: RunReading) -> list[str]:

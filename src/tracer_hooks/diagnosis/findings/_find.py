@@ -9,6 +9,7 @@ from tracer_hooks._guard import guard
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis.findings import (
     answer_origin,
+    constraint_lost,
     different_form,
     dropped_item,
     ending,
@@ -30,6 +31,7 @@ _ALL: tuple[KindOfFinding, ...] = (
     dropped_item.KIND,
     wrong_request.KIND,
     replaced_value.KIND,
+    constraint_lost.KIND,
     different_form.KIND,
     ignored_error.KIND,
     reason_matched.KIND,
@@ -52,7 +54,8 @@ def kind_of(finding: Finding) -> KindOfFinding | None:
 def proving(finding: Finding) -> bool:
     """Tell whether a finding is enough to blame the step that it stands at."""
     kind = kind_of(finding)
-    return kind is not None and kind.proves and finding.step is not None and finding.leads_to_answer
+    is_proof = kind is not None and kind.proves and finding.detail in kind.blame
+    return is_proof and finding.step is not None and finding.leads_to_answer
 
 
 def find_in(run: RunReading) -> tuple[Finding, ...]:

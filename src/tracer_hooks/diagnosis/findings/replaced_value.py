@@ -6,6 +6,7 @@ calls a tool or shows how it comes to its value: then that is what is wrong, and
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tracer_hooks.diagnosis._reading._answer import answer_in
@@ -16,6 +17,7 @@ from tracer_hooks.schema import ErrorMode, Finding, FindingKind, RunOutcome
 
 _KIND = FindingKind.REPLACED_VALUE
 _LONGEST = 60
+_AMONG_OTHERS = re.compile(r"\d[^\d.!?=:\n]{1,60}(?:,|\band|\bfor|\bof|\bor)\s+$")
 
 
 def find(run: RunReading) -> Iterator[Finding]:
@@ -51,8 +53,11 @@ def _gives(run: RunReading, index: int, right: str) -> bool:
     """Tell whether a step gives the value as its answer, not merely among others."""
     stated = answer_in(run.steps[index].content).text
     if is_number(right):
-        numbers = [canonical(match.group()) for match in numbers_in(stated)]
-        return bool(numbers) and numbers[-1] == canonical(right)
+        found = list(numbers_in(stated))
+        if not found or canonical(found[-1].group()) != canonical(right):
+            return False
+        # "1,284 rows and 1,251 names" gives none of the two as the answer.
+        return _AMONG_OTHERS.search(stated[: found[-1].start()]) is None
     return len(stated) <= 2 * _LONGEST and find_value(stated, right) >= 0
 
 

@@ -4,27 +4,9 @@ import pytest
 
 from tracer_hooks.diagnosis import diagnose_trajectory, findings_of
 from tracer_hooks.diagnosis.findings import KINDS, kind_of
-from tracer_hooks.schema import Finding, FindingKind, RunOutcome, Step, StepKind, ToolCall, Trajectory
+from tracer_hooks.schema import FindingKind, RunOutcome, Step, StepKind, Trajectory
 
-
-def say(agent: str, content: str) -> Step:
-    return Step(index=0, agent=agent, content=content)
-
-
-def call(agent: str, tool: str, arguments: object = None, result: str | None = None, error: str | None = None) -> Step:
-    made = ToolCall(name=tool, arguments=arguments, result=result, error=error)  # type: ignore[arg-type]
-    return Step(index=0, agent=agent, kind=StepKind.TOOL_CALL, tool_calls=(made,))
-
-
-def run_of(*steps: Step, task: str = "Work it out.", reason: str | None = None, **fields: object) -> Trajectory:
-    placed = tuple(step.model_copy(update={"index": index}) for index, step in enumerate(steps))
-    values = {"run_id": "r", "task": task, "outcome": RunOutcome.FAILED, "outcome_reason": reason, **fields}
-    return Trajectory(steps=placed, **values)  # type: ignore[arg-type]
-
-
-def found(run: Trajectory, kind: FindingKind, reference: str | None = None) -> list[Finding]:
-    return [each for each in findings_of(run, reference=reference) if each.kind is kind]
-
+from ._runs import call, found, run_of, say
 
 REPLIED = "I looked at both reports and will write the summary now."
 ENDINGS = {
@@ -142,25 +124,6 @@ def test_a_right_value_that_is_replaced_is_told_when_it_is_known_to_be_right() -
     assert found(run, FindingKind.REPLACED_VALUE) == []
 
 
-@pytest.mark.parametrize(
-    ("expected", "got", "how"),
-    [
-        ("12", "12000", "times 1,000"),
-        ("0.35", "35", "times 100"),
-        ("90", "1.5", "divided by 60"),
-        ("37", "5 * 8 - 3", "not worked out"),
-    ],
-)
-def test_the_expected_value_in_another_form_is_told(expected: str, got: str, how: str) -> None:
-    (told,) = found(run_of(say("a", got), final_output=got), FindingKind.DIFFERENT_FORM, reference=expected)
-    assert how in told.text
-
-
-@pytest.mark.parametrize(("expected", "got"), [("12", "13"), ("12", "12"), ("Rome", "12")])
-def test_another_value_is_no_other_form(expected: str, got: str) -> None:
-    assert found(run_of(say("a", got), final_output=got), FindingKind.DIFFERENT_FORM, reference=expected) == []
-
-
 ORIGINS = {
     "tool": (call("a", "census", {}, "population 48213"), say("a", "FINAL ANSWER: 48213")),
     "derived": (say("a", "120 * 3 = 360"), say("b", "FINAL ANSWER: 360")),
@@ -205,7 +168,7 @@ def test_a_reason_is_heard_by_whom_and_what_it_names() -> None:
     )
     (told,) = found(run_of(*steps, reason="check: the corroded cable is not mentioned"), FindingKind.REASON_MATCHED)
     assert (told.detail, told.agent) == ("missing", "editor")
-    assert told.text == "'inspector' speaks of 'corroded' and 'cable' in step 1; the answer of 'editor' does not."
+    assert told.text == "'inspector' says 'corroded' and 'cable' in step 1; the answer of 'editor' leaves it out."
     (named,) = found(run_of(*steps, reason="check: the planner used an old limit"), FindingKind.REASON_MATCHED)
     assert (named.detail, named.agent) == ("agent", "planner")
     assert found(run_of(*steps, reason="check: returned False"), FindingKind.REASON_MATCHED) == []
