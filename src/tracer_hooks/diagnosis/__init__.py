@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tracer_hooks.diagnosis._diagnose import diagnose_each as diagnose_each
     from tracer_hooks.diagnosis._diagnose import diagnose_trajectory as diagnose_trajectory
     from tracer_hooks.diagnosis._diagnose import fault_of_answer as fault_of_answer
+    from tracer_hooks.diagnosis._diagnose import findings_of as findings_of
     from tracer_hooks.diagnosis._ensemble import EnsembleAttributor as EnsembleAttributor
     from tracer_hooks.diagnosis._protocol import Attributor as Attributor
     from tracer_hooks.diagnosis._protocol import FitReport as FitReport
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from tracer_hooks.diagnosis._protocol import TenMore as TenMore
     from tracer_hooks.diagnosis._protocol import fitted_only as fitted_only
     from tracer_hooks.diagnosis._reading import expected_values as expected_values
+    from tracer_hooks.diagnosis._recurring import FindingExample as FindingExample
+    from tracer_hooks.diagnosis._recurring import RecurringFinding as RecurringFinding
+    from tracer_hooks.diagnosis._recurring import RecurringFindings as RecurringFindings
+    from tracer_hooks.diagnosis._recurring import recurring_findings as recurring_findings
     from tracer_hooks.diagnosis._registry import attributor_names as attributor_names
     from tracer_hooks.diagnosis._registry import get_attributor as get_attributor
     from tracer_hooks.diagnosis._registry import register_attributor as register_attributor

@@ -11,8 +11,9 @@ from tracer_hooks.diagnosis._blame import with_findings
 from tracer_hooks.diagnosis._protocol import Attributor, Concurrent
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._registry import AUTO, get_attributor
+from tracer_hooks.diagnosis.findings import find_in
 from tracer_hooks.errors import AttributionError
-from tracer_hooks.schema import Attribution, Trajectory
+from tracer_hooks.schema import Attribution, Finding, Trajectory
 
 
 def diagnose_trajectory(
@@ -36,6 +37,16 @@ def diagnose_trajectory(
     if fault is not None or not isinstance(answer, Attribution):
         raise AttributionError(f"attributor {chosen.name!r} {fault}")
     return answer if answer.findings else with_findings(answer, RunReading(trajectory, reference))
+
+
+def findings_of(trajectory: Trajectory, *, reference: str | None = None) -> tuple[Finding, ...]:
+    """All that can be proved of a run, judged or not, whoever is to blame.
+
+    Args:
+        trajectory: What happened.
+        reference: The expected answer, when it may be used; ``trajectory.reference`` is not looked at.
+    """
+    return find_in(RunReading(trajectory, reference))
 
 
 def fault_of_answer(answer: object, trajectory: Trajectory) -> str | None:

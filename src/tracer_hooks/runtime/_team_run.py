@@ -8,16 +8,18 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracer_hooks._background import DualEvent, process_lock
+from tracer_hooks._guard import guard
 from tracer_hooks._lazy import cached_property
 from tracer_hooks.errors import ReplayError, TracerHooksError
 from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.repairs import Repair, RepairLog
 from tracer_hooks.replay import Tape
-from tracer_hooks.schema import Attribution, RunOutcome, Trajectory
+from tracer_hooks.schema import Attribution, Finding, RunOutcome, Trajectory
 from tracer_hooks.telemetry import ContentPolicy
 
 if TYPE_CHECKING:
@@ -71,6 +73,19 @@ class Attempt:
         if self.record is None:
             raise ReplayError("this attempt was made without a record, expected one of a hooked team")
         return self.record()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Findings of its diagnosis; without one, or any there, what is found when it is first asked for."""
+        return (self.attribution.findings if self.attribution is not None else ()) or self._found
+
+    @cached_property
+    def _found(self) -> tuple[Finding, ...]:
+        with guard("look for findings in the run"):
+            from tracer_hooks.diagnosis import findings_of
+
+            return findings_of(self.trajectory, reference=self.trajectory.reference)
+        return ()
 
 
 @dataclass(kw_only=True)
@@ -142,6 +157,16 @@ class TeamRun:
         return next((a.attribution for a in reversed(self.attempts) if a.attribution is not None), None)
 
     @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All that can be proved of the run, judged or not, whoever is to blame; empty while it goes on.
+
+        Those of the newest diagnosis; of a run without one they are worked out when they are first asked for.
+        """
+        diagnosed = (attempt for attempt in reversed(self.attempts) if attempt.attribution is not None)
+        attempt = next(diagnosed, self.attempts[-1] if self.attempts else None)
+        return attempt.findings if attempt is not None else ()
+
+    @property
     def prompts(self) -> RunPrompts | None:
         """Accepted prompts that the call was made on; None for the team's own, see :attr:`Attempt.prompts`."""
         return self.attempts[0].prompts if self.attempts else None
@@ -186,6 +211,15 @@ class TeamRun:
         target = Path(path)
         write_html(target, report_run(self))
         return target
+
+    def _repr_html_(self) -> str:
+        if not self.attempts:
+            return f"<p>{escape(self.team)}: the run goes on</p>"
+        reason = f" ({escape(self.gate.needed(self.outcome_reason))})" if self.outcome_reason else ""
+        head = f"<p>{escape(self.team)}: {self.outcome}{reason}</p>"
+        if self.attribution is not None:
+            return head + self.attribution._repr_html_()
+        return head + "".join(f"<p>{escape(each.text)}</p>" for each in self.findings)
 
 
 def kept_repair(run: TeamRun) -> RepairLog | None:
