@@ -20,8 +20,8 @@ from tracer_hooks.cli._options import (
     FileFormat,
     Format,
     Json,
-    Outcome,
     Kind,
+    Outcome,
     Reason,
     RunId,
     Since,
@@ -49,8 +49,10 @@ if TYPE_CHECKING:  # at run time with the work: help needs no store, and a list 
 
 runs_app = typer.Typer(help="The local run store.", invoke_without_command=True)
 
-_COLUMNS = {"run": 12, "began": 11, "team": 4, "try": 3, "outcome": 9, "blamed": 18, "found": 8, "task": 4}
-"""The table's columns with the least width at which each is of use: an id that is cut shows no run."""
+_COLUMNS = {"run": 12, "began": 11, "team": 4, "#": 1, "outcome": 9, "blamed": 18, "found": 6, "task": 4}
+"""The table's columns with the least width at which each is of use, 80 together: an id that is cut shows no run."""
+_GAP = 2
+_OUTCOME = list(_COLUMNS).index("outcome")
 _MOST_NAME = 26
 _STYLES = {"succeeded": "green", "failed": "red", "unknown": "yellow"}
 _MOST_SHOWN = 10
@@ -227,11 +229,8 @@ def _table(listed: Sequence[tuple[RunSummary, Attribution | None]]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False)
-    for title, width in _COLUMNS.items():
-        table.add_column(title, overflow="ellipsis", no_wrap=True, min_width=width)
-    for summary, found in listed:
-        cells = [
+    rows = [
+        (
             summary.run_id[:12],
             f"{summary.started_at.astimezone():%m-%d %H:%M}",
             _short(summary.team),
@@ -240,9 +239,32 @@ def _table(listed: Sequence[tuple[RunSummary, Attribution | None]]) -> Table:
             _blamed(summary, found),
             _heading_kind(found),
             " ".join(summary.task.split())[:60],
-        ]
-        table.add_row(*(Text(cell, style=_STYLES[cell] if cell == summary.outcome else "") for cell in cells))
+        )
+        for summary, found in listed
+    ]
+    table = Table(box=None, pad_edge=False)
+    for title, cells in zip(_COLUMNS, _fitted(rows, out_wide().width), strict=True):
+        table.add_column(title, overflow="ellipsis", no_wrap=True, width=cells)
+    for row in rows:
+        table.add_row(*(Text(cell, style=_STYLES[cell] if at == _OUTCOME else "") for at, cell in enumerate(row)))
     return table
+
+
+def _fitted(rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Widths of the columns: those of their texts; where these are too many, the widest column gives way first.
+
+    Rich takes the same from each column, and leaves out those that are narrower than that.
+    """
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, texts)) for texts in zip(_COLUMNS, *rows, strict=True)]
+    over = sum(widths) + _GAP * (len(widths) - 1) - width
+    least = [min(pair) for pair in zip(widths, _COLUMNS.values(), strict=True)]
+    while over > 0 and widths != least:
+        widest = max(range(len(widths)), key=lambda at: (widths[at] > least[at], widths[at]))
+        widths[widest] -= 1
+        over -= 1
+    return widths
 
 
 def _blamed(summary: RunSummary, found: Attribution | None) -> str:
