@@ -195,7 +195,7 @@ def test_a_run_in_a_notebook_is_escaped(mocks: Mocks) -> None:
         run = run_of(solve)
         assert "<script>" not in run._repr_html_() + run.trajectory._repr_html_()
         assert "used mock data" in run._repr_html_()
-    assert "failed (&lt;script&gt;" in run_of(bad)._repr_html_()
+    assert "failed (check: &lt;script&gt;" in run_of(bad)._repr_html_()
     assert run_of(bad).attribution is not None
 
 
