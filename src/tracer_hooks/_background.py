@@ -388,11 +388,12 @@ class TaskQueue(BackgroundQueue[_Task]):
         name: Of the thread.
         lost: Says, given a number, what is dropped: completes "tracer-hooks did not wait ... for".
         max_items: How many may wait; beyond that, new ones are not taken.
+        is_last: As for :class:`BackgroundQueue`.
     """
 
-    def __init__(self, name: str, lost: Callable[[int], str], *, max_items: int = 1_000) -> None:
+    def __init__(self, name: str, lost: Callable[[int], str], *, max_items: int = 1_000, is_last: bool = False) -> None:
         self._lost_in_words = lost
-        super().__init__(name, max_items=max_items)
+        super().__init__(name, max_items=max_items, is_last=is_last)
 
     def submit(self, work: Callable[[], object], instead: Callable[[], object] | None = None) -> bool:
         """Take ``work``; says whether it was taken.

@@ -18,6 +18,9 @@ from tracer_hooks.schema import (
     Attribution,
     Candidate,
     Evidence,
+    Finding,
+    FindingKind,
+    FindingValues,
     RunOutcome,
     Step,
     StepInput,
@@ -50,7 +53,13 @@ COMMANDS: dict[str, list[list[str]] | None] = {
     "inject": None,
     "calibrate": None,
     "improve": None,
-    "runs list": [[], ["--json"]],
+    "issues": [
+        [],
+        ["--json"],
+        ["--agent", HOSTILE.replace("\x00", "")],
+        ["--since", "no" + HOSTILE.replace("\x00", "")],
+    ],
+    "runs list": [[], ["--json"], ["--agent", HOSTILE.replace("\x00", "")]],
     "runs show": [["{run}"], ["{run}", "--json"], ["no such" + HOSTILE.replace("\x00", "")]],
     "runs export": [["{run}"], ["{run}", "--format", "otlp"], ["{run}", "--format", "html"], ["{run}", "--out", NAME]],
     "runs delete": [["{run}"]],  # asks, and nobody answers
@@ -107,6 +116,10 @@ def stored(run: Trajectory) -> StoredRun:
         run_id=run.run_id, agent=HOSTILE, step=1, confidence=0.5,
         candidates=(Candidate(agent=HOSTILE, step=1, score=0.5),),
         evidence=(Evidence(step=1, quote=HOSTILE, why=HOSTILE),), attributor=HOSTILE,
+        findings=(
+            Finding(kind=FindingKind.LOOP, detail=HOSTILE, step=1, agent=HOSTILE, quote=HOSTILE, text=HOSTILE,
+                    values=FindingValues(subject=HOSTILE)),
+        ),
     )  # fmt: skip
     now = datetime.now(UTC)
     return StoredRun(

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
@@ -13,12 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tracer_hooks.config import DEFAULT_STORE, store_path
+from tracer_hooks.config import DEFAULT_STORE, parse_age, store_path
 from tracer_hooks.errors import ConfigError, StoreError, TrajectoryError
 
 if TYPE_CHECKING:  # at run time with the work: help needs no records
     from tracer_hooks.datasets import LoadedRecord, OutcomeOverride
     from tracer_hooks.endpoint import Chat
+    from tracer_hooks.schema import FindingKind
     from tracer_hooks.store import RunStore
 
 
@@ -51,6 +53,13 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on s
 Store = Annotated[
     Path | None,
     typer.Option("--store", help="The run store's file; default TRACER_HOOKS_STORE or .tracer_hooks/runs.sqlite."),
+]
+Since = Annotated[
+    str | None,
+    typer.Option("--since", help="Only runs that began in this time, 7d or 12h, or since a date.", metavar="AGE|DATE"),
+]
+Kind = Annotated[
+    str | None, typer.Option("--kind", help="Only this kind of finding, such as made_up_data.", metavar="KIND")
 ]
 Report = Annotated[Path | None, typer.Option(help="Also write an HTML report.", metavar="FILE.html")]
 
@@ -136,6 +145,39 @@ def stated_by(
     return OutcomeOverride(outcome=stated, reason=reason, expected=expected)
 
 
+def since_of(since: str | None) -> datetime | None:
+    """The moment that ``--since`` says; a date or time without a zone is one of this machine.
+
+    Raises:
+        ConfigError: It says none.
+    """
+    if since is None:
+        return None
+    try:
+        try:
+            return datetime.fromisoformat(since.strip()).astimezone(UTC)
+        except ValueError:
+            return datetime.now(UTC) - parse_age(since, name="--since", or_else=" or a date such as '2026-01-31'")
+    except OverflowError as error:
+        raise ConfigError(f"--since is {since!r}, expected an age or a date that a calendar holds") from error
+
+
+def finding_kind(kind: str | None) -> FindingKind | None:
+    """The kind that ``--kind`` names.
+
+    Raises:
+        ConfigError: There is none of this name.
+    """
+    from tracer_hooks.schema import FindingKind
+
+    if kind is None:
+        return None
+    try:
+        return FindingKind(kind.strip().lower().replace("-", "_"))
+    except ValueError as error:
+        raise ConfigError(f"--kind is {kind!r}, expected one of: {', '.join(FindingKind)}") from error
+
+
 def records_of(target: str, *, file_format: Format = Format.AUTO, store: Path | None = None) -> Iterator[LoadedRecord]:
     """The runs that ``target`` names: those of a file or folder; where there is none of this name, a stored run.
 
@@ -144,14 +186,18 @@ def records_of(target: str, *, file_format: Format = Format.AUTO, store: Path | 
         file_format: What files hold.
         store: The run store's file; None for the usual one.
     """
-    try:
-        is_path = Path(target).exists()
-    except OSError:  # a name that no file can have; reading it says why
-        is_path = True
-    if is_path:
+    if is_path(target):
         yield from records_in(target, file_format=file_format)
     else:
         yield _stored(target, store)
+
+
+def is_path(target: str) -> bool:
+    """Tell whether ``target`` names a file or folder, and no stored run."""
+    try:
+        return Path(target).exists()
+    except OSError:  # a name that no file can have; reading it says why
+        return True
 
 
 def records_in(path: str, *, file_format: Format = Format.AUTO) -> Iterator[LoadedRecord]:

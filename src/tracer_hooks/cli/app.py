@@ -79,6 +79,9 @@ COMMANDS = {
         "tracer_hooks.cli.improve:improve_command",
         "Better prompts for your team: learnt from failures, accepted on other tasks, kept as a version.",
     ),
+    "issues": Command(
+        "tracer_hooks.cli.issues:issues_command", "Say what is found in stored runs again and again, and in how many."
+    ),
     "runs": Command("tracer_hooks.cli.runs:runs_app", "The local run store."),
     "prompts": Command("tracer_hooks.cli.prompts:prompts_app", "Versions of your teams' prompts."),
     "dataset": Command(

@@ -24,11 +24,13 @@ from tracer_hooks.cli._options import (
     Report,
     Store,
     Targets,
+    existing_store,
+    is_path,
     records_of,
     stated_by,
 )
 from tracer_hooks.cli.console import FAILED, err, out, print_json, writing_page
-from tracer_hooks.errors import ConfigError
+from tracer_hooks.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no records
     from tracer_hooks.datasets import LoadedRecord, OutcomeOverride, OutcomeSource
@@ -68,7 +70,7 @@ def diagnose_command(
     """Say which agent, at which step, made each run in PATH... fail, or the stored run RUN.
 
     Traces of other libraries mostly do not say that a run failed. Say it: --failed, with --reason or --expected where
-    you know them. What you say holds for every run that is read.
+    you know them. What you say holds for every run that is read. The diagnosis of a stored run is kept with it.
     """
     from rich.progress import Progress
 
@@ -79,7 +81,8 @@ def diagnose_command(
     attribute: Callable[..., Iterator[Attribution | str]] = _in_process
     if engine is Engine.RAY:
         attribute = partial(_on_ray, require("ray", extra="ray", feature="diagnosing on a Ray cluster"))
-    records = (record for target in targets for record in records_of(target, file_format=file_format, store=store))
+    stored: set[str] = set()
+    records = _records(targets, file_format, store, stored)
     results = []
     # Results go to stdout; a live display would send them to its own console.
     with Progress(
@@ -94,6 +97,7 @@ def diagnose_command(
                     _print_markdown(result)
                 elif not as_json:
                     _show(result)
+    _keep(store, [result for result in results if result.source in stored])
     if report is not None:
         _write_report(report, results)
     if as_json:
@@ -102,6 +106,32 @@ def diagnose_command(
         _summarise(results)
     if any(result.error is not None for result in results):
         raise typer.Exit(FAILED)
+
+
+def _records(
+    targets: Sequence[str], file_format: Format, store: Path | None, stored: set[str]
+) -> Iterator[LoadedRecord]:
+    """The runs that are named; the ids of those from the run store are added to ``stored``."""
+    for target in targets:
+        for record in records_of(target, file_format=file_format, store=store):
+            if not is_path(target):
+                stored.add(record.source)
+            yield record
+
+
+def _keep(store: Path | None, results: Sequence[Diagnosed]) -> None:
+    """Keep diagnoses of stored runs with the runs; where the store does not take one, a line says so."""
+    from tracer_hooks.telemetry import ContentPolicy, redacted_attribution
+
+    policy = ContentPolicy.of_record()
+    for result in results:
+        if result.attribution is None:
+            continue
+        try:
+            with existing_store(store, read_only=False) as kept:
+                kept.set_attribution(result.source, redacted_attribution(result.attribution, policy))
+        except StoreError as error:
+            err().print(f"the diagnosis is not kept with the run: {error}", style="yellow", soft_wrap=True)
 
 
 @dataclass(frozen=True, kw_only=True)

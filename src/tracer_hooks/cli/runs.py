@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,13 +20,17 @@ from tracer_hooks.cli._options import (
     FileFormat,
     Format,
     Json,
+    Kind,
     Outcome,
     Reason,
     RunId,
+    Since,
     Store,
     existing_store,
+    finding_kind,
     needed_store,
     records_in,
+    since_of,
     stated_by,
 )
 from tracer_hooks.cli.console import FAILED, err, out_wide, print_json, write_result
@@ -39,18 +44,32 @@ if TYPE_CHECKING:  # at run time with the work: help needs no store, and a list 
     from tracer_hooks.datasets import LoadedRecord, OutcomeOverride
     from tracer_hooks.repairs import RepairLog
     from tracer_hooks.report import ReportRun
-    from tracer_hooks.schema import Trajectory
+    from tracer_hooks.schema import Attribution, FindingKind, Trajectory
     from tracer_hooks.store import Learnt, RunStore, RunSummary, StoredRun
 
 runs_app = typer.Typer(help="The local run store.", invoke_without_command=True)
 
-_COLUMNS = {"run": 12, "began": 11, "team": 5, "attempt": 7, "outcome": 9, "blamed": 5, "task": 5}
-"""The table's columns with the least width at which each is of use: an id that is cut shows no run."""
+_COLUMNS = {"run": 12, "began": 11, "team": 4, "#": 1, "outcome": 9, "blamed": 18, "found": 6, "task": 4}
+"""The table's columns with the least width at which each is of use, 80 together: an id that is cut shows no run."""
+_GAP = 2
+_OUTCOME = list(_COLUMNS).index("outcome")
 _MOST_NAME = 26
 _STYLES = {"succeeded": "green", "failed": "red", "unknown": "yellow"}
 _MOST_SHOWN = 10
 
+_SEARCHED = 5_000
+"""The newest runs, in which those are looked for that a diagnosis is asked of."""
+_BATCH = 200
+
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Ask nobody.")]
+
+
+class CertaintyName(StrEnum):
+    """Certainties that ``--certainty`` takes."""
+
+    CLEAR = "clear"
+    LIKELY = "likely"
+    WEAK = "weak"
 
 
 class ExportFormat(StrEnum):
@@ -73,6 +92,10 @@ def list_runs(
     limit: Annotated[int, typer.Option(help="How many at most.", min=1)] = 20,
     team: Annotated[str | None, typer.Option(help="Only this team.")] = None,
     outcome: Annotated[str | None, typer.Option(help="Only succeeded, failed or unknown ones.")] = None,
+    since: Since = None,
+    agent: Annotated[str | None, typer.Option(help="Only runs whose diagnosis names this agent.")] = None,
+    kind: Kind = None,
+    certainty: Annotated[CertaintyName | None, typer.Option(help="Only diagnoses that are so sure.")] = None,
     as_json: Json = False,
     store: Store = None,
 ) -> None:
@@ -85,13 +108,52 @@ def list_runs(
             wanted = None if outcome is None else RunOutcome(outcome.lower())
         except ValueError as error:
             raise ConfigError(f"--outcome is {outcome!r}, expected 'succeeded', 'failed' or 'unknown'") from error
-        summaries = kept.list(limit=limit, team=team, outcome=wanted) if kept.path.exists() else ()
+        asked = _Asked(agent=agent, kind=finding_kind(kind), certainty=certainty)
+        began, most = since_of(since), limit if asked == _Asked() else max(limit, _SEARCHED)
+        is_there = kept.path.exists()
+        summaries = kept.list(limit=most, team=team, outcome=wanted, since=began) if is_there else ()
+        listed = list(islice(_listed(kept, summaries, asked), limit))
     if as_json:
-        print_json({"runs": [summary.model_dump(mode="json") for summary in summaries]})
-    elif not summaries:
+        print_json({"runs": [_listed_json(summary, found) for summary, found in listed]})
+    elif listed:
+        out_wide().print(_table(listed))
+    elif (team, wanted, began, asked) == (None, None, None, _Asked()):
         err().print("no runs yet; hook a team, or run: tracer-hooks demo")
     else:
-        out_wide().print(_table(summaries))
+        err().print("no run is like that; see them all: tracer-hooks runs list")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """The diagnosis that runs are listed for; None where anything will do."""
+
+    agent: str | None = None
+    kind: FindingKind | None = None
+    certainty: CertaintyName | None = None
+
+    def fits(self, found: Attribution | None) -> bool:
+        if found is None:
+            return self == _Asked()
+        is_kind = self.kind is None or any(each.kind is self.kind for each in found.findings)
+        return is_kind and self.agent in (None, found.agent) and self.certainty in (None, found.certainty)
+
+
+def _listed(
+    kept: RunStore, summaries: Sequence[RunSummary], asked: _Asked
+) -> Iterator[tuple[RunSummary, Attribution | None]]:
+    """Runs with their diagnoses, of which only so many are read at a time."""
+    for start in range(0, len(summaries), _BATCH):
+        batch = summaries[start : start + _BATCH]
+        known = kept.attributions(*(run.run_id for run in batch if run.confidence is not None))
+        for run in batch:
+            if asked.fits(found := known.get(run.run_id)):
+                yield run, found
+
+
+def _listed_json(summary: RunSummary, found: Attribution | None) -> dict[str, Any]:
+    kinds = [each.kind.value for each in found.findings] if found is not None else []
+    certainty = found.certainty if found is not None else None
+    return {**summary.model_dump(mode="json"), "certainty": certainty, "findings": list(dict.fromkeys(kinds))}
 
 
 @runs_app.command("show")
@@ -163,26 +225,63 @@ def _repairs(store: Path | None, run: StoredRun) -> RepairLog | None:
     return None if run.repair is None else RepairLog.model_validate(run.repair)
 
 
-def _table(summaries: Sequence[RunSummary]) -> Table:
+def _table(listed: Sequence[tuple[RunSummary, Attribution | None]]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False)
-    for title, width in _COLUMNS.items():
-        table.add_column(title, overflow="ellipsis", no_wrap=True, min_width=width)
-    for summary in summaries:
-        unblamed = "none" if summary.abstained else "-"
-        cells = [
+    rows = [
+        (
             summary.run_id[:12],
             f"{summary.started_at.astimezone():%m-%d %H:%M}",
             _short(summary.team),
             str(summary.attempt),
             str(summary.outcome),
-            unblamed if summary.agent is None else _short(f"{summary.agent}@{summary.step}"),
+            _blamed(summary, found),
+            _heading_kind(found),
             " ".join(summary.task.split())[:60],
-        ]
-        table.add_row(*(Text(cell, style=_STYLES[cell] if cell == summary.outcome else "") for cell in cells))
+        )
+        for summary, found in listed
+    ]
+    table = Table(box=None, pad_edge=False)
+    for title, cells in zip(_COLUMNS, _fitted(rows, out_wide().width), strict=True):
+        table.add_column(title, overflow="ellipsis", no_wrap=True, width=cells)
+    for row in rows:
+        table.add_row(*(Text(cell, style=_STYLES[cell] if at == _OUTCOME else "") for at, cell in enumerate(row)))
     return table
+
+
+def _fitted(rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Widths of the columns: those of their texts; where these are too many, the widest column gives way first.
+
+    Rich takes the same from each column, and leaves out those that are narrower than that.
+    """
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, texts)) for texts in zip(_COLUMNS, *rows, strict=True)]
+    over = sum(widths) + _GAP * (len(widths) - 1) - width
+    least = [min(pair) for pair in zip(widths, _COLUMNS.values(), strict=True)]
+    while over > 0 and widths != least:
+        widest = max(range(len(widths)), key=lambda at: (widths[at] > least[at], widths[at]))
+        widths[widest] -= 1
+        over -= 1
+    return widths
+
+
+def _blamed(summary: RunSummary, found: Attribution | None) -> str:
+    """The blamed agent and step; of a weak diagnosis the place to start, said as such."""
+    if summary.agent is None:
+        return "none" if summary.abstained else "-"
+    if found is not None and found.certainty == "weak":
+        return _short(f"start: step {summary.step} {summary.agent}")
+    return _short(f"{summary.agent}@{summary.step}")
+
+
+def _heading_kind(found: Attribution | None) -> str:
+    """The kind of the finding that heads the diagnosis: the one at the blamed step, where an agent is blamed."""
+    if found is None or not found.findings:
+        return "-"
+    blamed = next((each for each in found.findings if each.step == found.step and each.leads_to_answer), None)
+    return (found.heading_finding or blamed or found.findings[0]).kind.value
 
 
 def _short(name: str) -> str:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from tracer_hooks.diagnosis._protocol import TenMore as TenMore
     from tracer_hooks.diagnosis._protocol import fitted_only as fitted_only
     from tracer_hooks.diagnosis._reading import expected_values as expected_values
+    from tracer_hooks.diagnosis._recurring import FindingExample as FindingExample
+    from tracer_hooks.diagnosis._recurring import RecurringFinding as RecurringFinding
+    from tracer_hooks.diagnosis._recurring import RecurringFindings as RecurringFindings
+    from tracer_hooks.diagnosis._recurring import recurring_findings as recurring_findings
     from tracer_hooks.diagnosis._registry import attributor_names as attributor_names
     from tracer_hooks.diagnosis._registry import get_attributor as get_attributor
     from tracer_hooks.diagnosis._registry import register_attributor as register_attributor

@@ -153,7 +153,7 @@ def _delete_old(path: Path, which: Retention) -> None:
             store.wipe(compact=False)  # writing the whole file anew would hold up those who save
 
 
-# --- two queues, so that a diagnosis that hangs keeps nobody's run from being stored ----------------------------------
+# --- queues of their own, so that a diagnosis or a callback that hangs keeps nobody's run from being stored -----------
 def diagnose_later(work: Callable[[], None], instead: Callable[[], None]) -> None:
     """Do ``work``, which may take minutes or hang, in the background; the end of the process waits, within limits.
 
@@ -169,8 +169,13 @@ def save_later(work: Callable[[], None], instead: Callable[[], None]) -> None:
     _saving_queue().submit(functools.partial(contextvars.copy_context().run, work), instead)
 
 
+def look_later(work: Callable[[], None]) -> None:
+    """The same for ``work`` that looks at a run which is diagnosed and stored; nothing takes its place."""
+    _looking_queue().submit(functools.partial(contextvars.copy_context().run, work))
+
+
 def flush(timeout: float = 30.0) -> bool:
-    """Wait until every diagnosis in the background is made, and every run that has ended is stored.
+    """Wait until every diagnosis in the background is made, every run that has ended is stored, and callbacks are told.
 
     Nothing is dropped: what is not done goes on in the background. Stores are closed, so that their files can be copied
     or moved; the next run opens them again.
@@ -193,6 +198,15 @@ def _diagnosis_queue() -> TaskQueue:
 def _saving_queue() -> TaskQueue:
     return TaskQueue(
         "tracer-hooks-save", lambda number: _count_of(number, "run that was to be stored", "runs to be stored")
+    )
+
+
+@functools.cache
+def _looking_queue() -> TaskQueue:
+    return TaskQueue(
+        "tracer-hooks-findings",
+        lambda number: _count_of(number, "run to look at", "runs to look at"),
+        is_last=True,  # the other queues lead to more of its work
     )
 
 

@@ -17,7 +17,7 @@ from tracer_hooks.feedback import RetryBudget
 from tracer_hooks.frameworks import Adapter, Interventions, RunHost, RunResult, TeamCall
 from tracer_hooks.frameworks.plain import PlainTeam
 from tracer_hooks.replay import retimed, tape_of
-from tracer_hooks.runtime._archive import Archive, diagnose_later, save_later
+from tracer_hooks.runtime._archive import Archive, diagnose_later, look_later, save_later
 from tracer_hooks.runtime._judging import (
     JudgedRunOutcome,
     Ruling,
@@ -207,7 +207,7 @@ class CallContext:
             self._budget.record()  # first, whatever goes wrong below: it ends the retries
             with guard("learn from a trial"):
                 self.recovery.settle(attempt, time.monotonic() - opened.began, self.run)
-        self._tell("on_attempt", self.options.on_attempt, attempt)
+        _tell("on_attempt", self.options.on_attempt, attempt)
         return attempt
 
     def _discard(self, opened: OpenAttempt) -> None:
@@ -273,7 +273,7 @@ class CallContext:
             self.finish()
 
     def finish(self) -> None:
-        """Store the attempts, mark the diagnosis as done, and tell the user's callback about a failure; once.
+        """Store the attempts, mark the diagnosis as done, and tell the user's callbacks; once.
 
         A diagnosis that goes on in another thread, since the call was broken off while it was made, is waited for.
         """
@@ -285,7 +285,9 @@ class CallContext:
             finally:
                 self.run._done.set()
         if self.run.attempts and self.run.outcome is RunOutcome.FAILED:
-            self._tell("on_failure", self.options.on_failure, self.run)
+            _tell("on_failure", self.options.on_failure, self.run)
+        if self.run.attempts and self.options.on_finding is not None:
+            look_later(functools.partial(_tell_findings, self.options.on_finding, self.run))
 
     def finish_off_the_loop(self) -> None:
         """:meth:`finish`: in the background where an event loop is running, or where a diagnosis goes on."""
@@ -304,16 +306,6 @@ class CallContext:
         self._archive.save(self.run)
 
     # --- details ---------------------------------------------------------------------------------------------------
-    @staticmethod
-    def _tell(name: str, callback: Callable[[Any], Any] | None, what: Any) -> None:
-        """Call back the user's own code; the run has its result and must keep it."""
-        if callback is None:
-            return
-        try:
-            callback(what)
-        except Exception as error:
-            logger.warning("%s raised %s: %s", name, type(error).__name__, error, exc_info=error)
-
     def _diagnose(self, attempt: Attempt) -> None:
         """Diagnose a failed attempt, once; a failure of ours leaves it without a diagnosis."""
         wanted = attempt.outcome is RunOutcome.FAILED and self.options.diagnose not in (False, "off")
@@ -429,6 +421,22 @@ class CallContext:
         if self.options.check is not None:
             return None
         return compare_with_expected(self._reference, result.text) if self._reference is not None else self._undecided
+
+
+def _tell(name: str, callback: Callable[[Any], Any] | None, what: Any) -> None:
+    """Call back the user's own code; the run has its result and must keep it."""
+    if callback is None:
+        return
+    try:
+        callback(what)
+    except Exception as error:
+        logger.warning("%s raised %s: %s", name, type(error).__name__, error, exc_info=error)
+
+
+def _tell_findings(callback: Callable[[TeamRun], Any], run: TeamRun) -> None:
+    # Of a function, not a method: what waits must not keep the context, and with it the team, alive.
+    if run.findings:
+        _tell("on_finding", callback, run)
 
 
 def _assembled(

@@ -122,6 +122,9 @@ class HookOptions:
     """Called with every attempt when it has ended, before the next one begins."""
     on_failure: Callable[[TeamRun], Any] | None = field(default=None, metadata=_CALLBACK)
     """Called with the run after a failed call was diagnosed."""
+    on_finding: Callable[[TeamRun], Any] | None = field(default=None, metadata=_CALLBACK)
+    """Called with the run once it has ended, judged or not, where something can be proved of it: see
+    :attr:`TeamRun.findings`. Called in a background thread, so that no call waits for it."""
     intervention: Intervention | None = field(
         default=None, metadata=_expect(_is(Intervention, None), "an Intervention")
     )

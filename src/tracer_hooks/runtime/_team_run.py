@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +73,19 @@ class Attempt:
         if self.record is None:
             raise ReplayError("this attempt was made without a record, expected one of a hooked team")
         return self.record()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Findings of its diagnosis; without one, or any there, what is found when it is first asked for."""
+        return (self.attribution.findings if self.attribution is not None else ()) or self._found
+
+    @cached_property
+    def _found(self) -> tuple[Finding, ...]:
+        with guard("look for findings in the run"):
+            from tracer_hooks.diagnosis import findings_of
+
+            return findings_of(self.trajectory, reference=self.trajectory.reference)
+        return ()
 
 
 @dataclass(kw_only=True)
@@ -144,17 +158,13 @@ class TeamRun:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What can be proved of the last attempt, judged or not: of its diagnosis, else looked for at the first use."""
-        found = self.attribution
-        return found.findings if found is not None and found.findings else self._looked_for
+        """All that can be proved of the run, judged or not, whoever is to blame; empty while it goes on.
 
-    @cached_property
-    def _looked_for(self) -> tuple[Finding, ...]:
-        from tracer_hooks.diagnosis import findings_of
-
-        with guard("look for findings in a run"):
-            return findings_of(self.trajectory)
-        return ()
+        Those of the newest diagnosis; of a run without one they are worked out when they are first asked for.
+        """
+        diagnosed = (attempt for attempt in reversed(self.attempts) if attempt.attribution is not None)
+        attempt = next(diagnosed, self.attempts[-1] if self.attempts else None)
+        return attempt.findings if attempt is not None else ()
 
     @property
     def prompts(self) -> RunPrompts | None:
@@ -201,6 +211,15 @@ class TeamRun:
         target = Path(path)
         write_html(target, report_run(self))
         return target
+
+    def _repr_html_(self) -> str:
+        if not self.attempts:
+            return f"<p>{escape(self.team)}: the run goes on</p>"
+        reason = f" ({escape(self.gate.needed(self.outcome_reason))})" if self.outcome_reason else ""
+        head = f"<p>{escape(self.team)}: {self.outcome}{reason}</p>"
+        if self.attribution is not None:
+            return head + self.attribution._repr_html_()
+        return head + "".join(f"<p>{escape(each.text)}</p>" for each in self.findings)
 
 
 def kept_repair(run: TeamRun) -> RepairLog | None:

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import date, datetime, time
 from enum import StrEnum
+from html import escape
 from typing import Annotated, Any, Self, cast
 
 from pydantic import (
@@ -282,6 +283,16 @@ class Step(Record):
         return tuple(call for call in self.tool_calls if call.error is not None)
 
 
+_MOST_ROWS = 200
+_MOST_WORDS = 120
+
+
+def _first_words(step: Step) -> str:
+    text = step.error or step.content or ", ".join(call.name for call in step.tool_calls)
+    line = " ".join(text[: 4 * _MOST_WORDS].split())
+    return line if len(line) <= _MOST_WORDS else f"{line[: _MOST_WORDS - 1]}…"
+
+
 class Trajectory(Record):
     """The ordered steps of one run."""
 
@@ -324,6 +335,16 @@ class Trajectory(Record):
     def usage(self) -> Usage:
         """Tokens of the whole run: the sum over its steps."""
         return sum((step.usage for step in self.steps if step.usage is not None), Usage())
+
+    def _repr_html_(self) -> str:
+        shown = self.steps[:_MOST_ROWS]
+        rows = "".join(
+            f"<tr><td>{step.index}</td><td>{escape(step.agent)}</td><td>{escape(_first_words(step))}</td></tr>"
+            for step in shown
+        )
+        left = f"<p>and {len(self.steps) - len(shown)} more</p>" if len(self.steps) > len(shown) else ""
+        head = f"<p>{escape(self.team or self.run_id)}: {self.outcome}, {len(self.steps)} steps</p>"
+        return f"{head}<table><tr><th>step</th><th>agent</th><th>first words</th></tr>{rows}</table>{left}"
 
     def instructions_of(self, agent: str | None) -> str | None:
         """The instructions of a member of the team; None where they are not known."""

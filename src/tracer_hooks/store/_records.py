@@ -243,6 +243,18 @@ def run_of(row: Mapping[Any, Any]) -> StoredRun:
         raise _damaged(row, error) from error
 
 
+def attribution_of(row: Mapping[Any, Any]) -> Attribution:
+    """The diagnosis in ``row``.
+
+    Raises:
+        StoreError: What the row holds is damaged.
+    """
+    try:
+        return from_json(unpack(row["attribution"]), Attribution)
+    except Exception as error:  # whatever a damaged row holds
+        raise _damaged(row, error) from error
+
+
 def summary_of(row: Mapping[Any, Any]) -> RunSummary:
     """The summary in ``row``.
 

@@ -24,7 +24,7 @@ async def acallback(run: Any) -> None:
     [
         ({"retrys": 2}, "unknown option 'retrys', expected one of: attributor, capture, check, diagnose, expected, "
                         "feedback, intervention, "
-                        "on_attempt, on_failure, prompt_control, prompts, repair, retention, retries, "
+                        "on_attempt, on_failure, on_finding, prompt_control, prompts, repair, retention, retries, "
                         "retry_streams, store, tools, tracer_provider"),
         ({"config": 1}, "unknown option 'config'"),
         ({"lessons": "learned"}, "unknown option 'lessons', expected one of: attributor, "),
