@@ -32,7 +32,8 @@ _SAID = re.compile(
     r"(?:now |already )?(?:have|had|obtained|downloaded|found|got)\b"
     r"|\bassum(?:e|ing) (?:that )?(?:we have |the following |some |typical |average ){1,2}"
     rf"(?:\w{{1,20}} ){{0,2}}{_THING}\b"
-    r"|\bassumed (?:\w{1,20} ){0,2}(?:data(?:set)?|prices?|pricing|costs?|rates?|figures|amounts?|statistics)\b"
+    r"|\b(?:the|an|these|those|our|my) assumed (?:\w{1,20} ){0,2}"
+    r"(?:data(?:set)?|prices?|pricing|costs?|rates?|figures|amounts?|statistics)\b"
     r"|\blet(?:'s| us) simulate\b",
     re.IGNORECASE,
 )
@@ -45,7 +46,8 @@ _SAYS = (
 _IN_CODE = re.compile(
     r"\bYOUR_[A-Z_]{3,}|(?i:your_?(?:api_?)?key|[\"'/]path[_/]to[_/][\w./-]{1,40}|['\"](?:example|sample|dummy|fake|mock|test)[_-]\w*id\b)"
     r"|['\"][\w.-]{0,12}X{4,}|\b(?:mock|dummy|fake|simulated|synthetic)_\w{2,30}\s{0,2}="
-    rf"|#[^\n]{{0,30}}(?i:\b(?:mock|dummy|fake|hypothetical|simulat\w{{1,5}}|placeholder)\b)"
+    r"|#[^\n]{0,30}(?i:\b(?:mock|dummy|fake|hypothetical|simulat\w{1,5}|placeholder)\b(?: [\w-]{1,20}){0,3}? "
+    rf"{_THING}\b)"
     rf"|#\s{{0,2}}(?i:(?:example|sample)\b(?: \w{{1,20}}){{0,3}}? {_THING}\b)|\(assuming \d[^)\n]{{0,40}}"
     r"|(?<![\w.])(?:np\.)?random\.(?:rand|uniform|choice|normal|gauss|sample)\w{0,8}\("
 )
@@ -62,7 +64,7 @@ _DENIED = re.compile(
 )
 _ASKED = re.compile(
     r"\b(?:simulat\w*|assum\w*|suppose|hypothetical\w*|mock|dummy|sample|synthetic|random\w*|placeholder|fictional"
-    r"|probabilit\w*|imagine|monte)\b|\b(?:write|implement|design|build|develop|prove)\b",
+    r"|probabilit\w*|imagine|monte)\b|\b(?:write|implement|design|build|develop|prove|create|program|function)\b|^\s*(?:def|import|from) \w",
     re.IGNORECASE,
 )
 
