@@ -64,7 +64,8 @@ _DENIED = re.compile(
 )
 _ASKED = re.compile(
     r"\b(?:simulat\w*|assum\w*|suppose|hypothetical\w*|mock|dummy|sample|synthetic|random\w*|placeholder|fictional"
-    r"|probabilit\w*|imagine|monte)\b|\b(?:write|implement|design|build|develop|prove|create|program|function)\b|^\s*(?:def|import|from) \w",
+    r"|probabilit\w*|imagine|monte)\b|\b(?:write|implement|design|build|develop|prove|create|program|function)\b"
+    r"|^\s*(?:def|import|from) \w",
     re.IGNORECASE,
 )
 
