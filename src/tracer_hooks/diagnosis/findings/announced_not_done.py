@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from tracer_hooks.diagnosis._reading._roles import Role
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._wording import one_line
-from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
+from tracer_hooks.diagnosis.findings._kind import KindOfFinding, Precision, finding
 from tracer_hooks.schema import ErrorMode, Finding, FindingKind
 
 _HAVE = r"\bi(?:'ve| have)?(?: (?!not)(?:\w{2,14}ly|also|now|just|already|since)){0,2} (?:re-?|double-|cross-)?"
@@ -28,22 +28,24 @@ _OUTSIDE = (
     r"|repository|schedules?|calendar|catalogu?e)"
 )
 _CLAIM = re.compile(
-    rf"{_HAVE}{_LOOKED} (?:(?:the|this|that|their|its|on|with|for|through|each|all)\b ?)?[^.!?\n:]{{0,70}}?\b{_OUTSIDE}\b"
+    rf"{_HAVE}{_LOOKED} [^.!?\n:]{{0,80}}?\b{_OUTSIDE}\b"
     rf"|{_HAVE}(?:checked|searched|visited|browsed|queried|consulted) (?:on |the )?(?-i:[A-Z])\w+"
-    rf"|\b(?:after|upon|having) (?:\w{{1,14}}ly )?{_LOOKING}\b[^.!?\n]{{0,80}}?\b{_OUTSIDE}\b(?=[^.!?\n]{{0,90}} (?:i|it) )",
+    rf"|\b(?:after|upon|having) (?:\w{{1,14}}ly )?{_LOOKING}\b[^.!?\n]{{0,80}}?\b{_OUTSIDE}\b"
+    r"(?=[^.!?\n]{0,90} (?:i|it) )",
     re.IGNORECASE,
 )
 """Of what somebody's tool could have done."""
 _BY_HAND = re.compile(
-    rf"{_HAVE}(?:manually {_LOOKED}|rechecked the|watched the|listened to the|{_LOOKED} [^.!?\n]{{1,60}} (?:manually|by hand)\b)"
-    rf"|\b(?:after|upon|having) (?:conducting |performing |doing )?(?:an? )?manual(?:ly)? "
+    rf"{_HAVE}(?:manually {_LOOKED}|rechecked the|watched the|listened to the)\b"
+    rf"|{_HAVE}{_LOOKED} [^.!?\n]{{1,60}} (?:manually|by hand)\b"
+    r"|\b(?:after|upon|having) (?:conducting |performing |doing )?(?:an? )?manual(?:ly)? "
     rf"(?:search|check|review|inspection|{_LOOKING})\b",
     re.IGNORECASE,
 )
 """Of what a program's agent can do by a tool only."""
 _NOT_A_CLAIM = re.compile(
-    r"\b(?:if|once|when|unless|until|should|would|could|will|can|cannot|not|never|please|whether|let|to|as soon as|suppose"
-    r"|assum\w{1,3}|need)\b[^.!?\n]{0,60}$|n't\b[^.!?\n]{0,60}$",
+    r"(?:\b(?:if|once|when|unless|until|should|would|could|will|can|cannot|not|never|please|whether|let|to|as soon as"
+    r"|suppose|assum\w{1,3}|need)\b|n't\b)[^.!?\n]{0,60}$",
     re.IGNORECASE,
 )
 _SAYS = ("i ", "i'", "after", "upon", "having")
@@ -121,8 +123,10 @@ def _tool_names(run: RunReading) -> Iterator[str]:
 
 KIND = KindOfFinding(
     kind=FindingKind.ANNOUNCED_NOT_DONE,
-    definition="A check, a call, a search or a download that an agent claims, and nobody's act since its last turn shows it.",
+    definition="A check, a call, a search or a download that an agent claims, and nobody's act since its last turn "
+    "shows it; silent in a run that records no acts.",
     find=find,
     mode=ErrorMode.FM_2_6,
+    precision=Precision(5, 5, "Algorithm-Generated half of Who&When dev"),
     advice=lambda found: f"Have {found.agent!r} call the tool before it reports a result, and show the result.",
 )
