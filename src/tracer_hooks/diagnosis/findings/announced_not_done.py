@@ -24,8 +24,8 @@ _LOOKING = (
     r"(?:checking|verifying|searching|consulting|visiting|browsing|watching|downloading|querying|reviewing|examining)"
 )
 _OUTSIDE = (
-    r"(?:(?:web ?)?(?:site|page)s?|database|sources?|records?|online|internet|videos?|recordings?|listings?|archives?|api"
-    r"|repository|schedules?|calendar|catalogu?e)"
+    r"(?:(?:web ?)?(?:site|page)s?|database|sources?|records?|online|internet|videos?|recordings?|listings?|archives?"
+    r"|api|repository|schedules?|calendar|catalogu?e)"
 )
 _CLAIM = re.compile(
     rf"{_HAVE}{_LOOKED} [^.!?\n:]{{0,80}}?\b{_OUTSIDE}\b"

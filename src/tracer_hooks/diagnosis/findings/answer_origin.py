@@ -1,0 +1,248 @@
+"""Origin of the final answer: a tool's result, the task, a calculation, an agent's memory, typed-in data, or nothing.
+
+It is told of the one main value or name of a short answer, or of one that is clearly marked. Silent about yes and no,
+single digits and common words, and where the run does not show what its agents saw: results that were not kept, pages
+that an agent only describes, a value that stands before in another form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tracer_hooks.diagnosis._reading._roles import Role
+from tracer_hooks.diagnosis._reading._run import RunReading
+from tracer_hooks.diagnosis._reading._text import (
+    StepPassage,
+    canonical,
+    code_spans,
+    find_value,
+    is_number,
+    numbers_in,
+)
+from tracer_hooks.diagnosis._wording import one_line
+from tracer_hooks.diagnosis.findings._code import cells_of, output_of, typed_values
+from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
+from tracer_hooks.schema import Finding, FindingKind
+from tracer_hooks.values import calculations_in
+
+_LONGEST_VALUE, _MOST_WORDS = 60, 7
+_LONGEST_PROSE = 700
+"""Characters of an unmarked answer that one value may be taken from."""
+_LONGEST_SAYING = 1_500
+"""Characters of a step above which an agent hands on a page rather than says something."""
+_EMPTY = frozenset("yes no true false none null unknown terminate done ok n/a error success failed completed".split())
+_BROWSES = re.compile(r"\bI (?:clicked|typed|scrolled|opened|visited|navigated|hovered|pressed)\b")
+_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{1,2}:\d{2}")
+_BOLD = re.compile(r"\*\*([^*\n]{2,60})\*\*")
+
+
+@dataclass(frozen=True, slots=True)
+class _First:
+    """Where the value stands first."""
+
+    step: int
+    passage: StepPassage
+    at: int
+
+    @property
+    def is_shown(self) -> bool:
+        return self.passage.part in ("result", "tool error")
+
+
+def find(run: RunReading) -> Iterator[Finding]:
+    """One finding about the answer's main value."""
+    value = _main_value(run)
+    if value is None:
+        return
+    first = _first(run, value)
+    if find_value(run.trajectory.task, value) >= 0:
+        yield _told(run, f"The answer {value!r} stands in the task itself", "task", value)
+    elif first is None:
+        if len(run.acts) > 1 and run.trajectory.final_output and _can_tell(run, value, len(run.steps)):
+            yield _told(run, f"The answer {value!r} stands in no step, tool result or task", "nowhere", value)
+    elif run.roles[first.step] is Role.PERSON:
+        text = f"The answer {value!r} first stands in the words of {run.steps[first.step].agent!r} in step {first.step}"
+        yield _told(run, text, "task", value, first)
+    elif first.is_shown or run.roles[first.step] is Role.REPORTER:
+        yield _shown(run, value, first)
+    else:
+        yield from _said(run, value, first)
+
+
+def _told(
+    run: RunReading, text: str, detail: str, value: str, first: _First | None = None, step: int | None = None
+) -> Finding:
+    if step is None and first is not None:
+        step = first.step
+    quote = first.passage.quote_raw(first.at, first.at + len(value)) if first is not None and step == first.step else ""
+    return finding(
+        run,
+        FindingKind.ANSWER_ORIGIN,
+        text,
+        detail=detail,
+        step=step,
+        quote=quote,
+        claimed=value,
+        leads_to_answer=True,
+    )
+
+
+def _main_value(run: RunReading) -> str | None:
+    answer = run.answer
+    text = answer.text.strip()
+    short = len(answer.whole) <= _LONGEST_VALUE
+    if answer.is_marked or short:
+        return _worth_telling(_number_alone(text if answer.is_marked else answer.whole.strip().rstrip(".")))
+    if len(answer.whole) > _LONGEST_PROSE:
+        return None
+    bold = {found.strip(" :.") for found in _BOLD.findall(answer.whole) if not found.rstrip().endswith(":")}
+    if len(bold) == 1:
+        return _worth_telling(_number_alone(bold.pop()))
+    given = run.task_numbers
+    numbers = {canonical(found.group()): found.group() for found in numbers_in(answer.whole)}
+    new = [written for number, written in numbers.items() if number not in given and len(number) > 1]
+    return _worth_telling(new[0]) if len(new) == 1 else None
+
+
+def _number_alone(text: str) -> str:
+    """The number of "25 kg" or "$25"; any other text as it is."""
+    numbers = [found.group() for found in numbers_in(text)]
+    alone = len(numbers) == 1 and len(text.split()) <= 3 and _DATE.search(text) is None
+    letters = sum(char.isalpha() for char in text)
+    return numbers[0].lstrip("+") if alone and letters <= 12 else text
+
+
+def _worth_telling(value: str) -> str | None:
+    if not 2 <= len(value) <= _LONGEST_VALUE or "\n" in value or len(value.split()) > _MOST_WORDS:
+        return None
+    if is_number(value):
+        return value if len(canonical(value).lstrip("-")) > 1 else None
+    if value.casefold() in _EMPTY or len(value) < 4 or not any(char.isalnum() for char in value):
+        return None
+    return value if len(value.split()) > 1 or not value.islower() else None
+
+
+def _first(run: RunReading, value: str) -> _First | None:
+    for step in range(len(run.steps)):
+        parts = ("arguments", "result", "tool error", "content") if run.steps[step].tool_calls else ("content", "error")
+        for part in parts:
+            for passage in run.passages(step, part):
+                at = find_value(passage.raw, value)
+                if at >= 0:
+                    return _First(step, passage, at)
+    return None
+
+
+def _shown(run: RunReading, value: str, first: _First) -> Finding:
+    """A value that a tool returned or a terminal printed; who wrote the code that printed it decides."""
+    author = first.step if first.is_shown else first.step - 1
+    cells = list(cells_of(run, author)) if author >= 0 else []
+    if cells and not any(cell.reads_outside for cell in cells):
+        typed = [value for cell in cells for value in typed_values(run, author, cell)]
+        agent = run.steps[author].agent
+        if typed:
+            text = f"The answer {value!r} comes from code into which {agent!r} typed {typed[0]!r} in step {author}"
+            return _told(run, f"{text}; nothing before gives that", "typed_in", value, first, author)
+        text = f"The answer {value!r} is what the code of {agent!r} in step {author} computes from values given before"
+        return _told(run, text, "derived", value, first, author)
+    who = run.steps[first.step].agent
+    if first.is_shown:
+        calls = [call.name for call in run.steps[first.step].tool_calls if find_value(call.result or "", value) >= 0]
+        who = calls[0] if calls else who
+    return _told(
+        run, f"The answer {value!r} first stands in what {who!r} returned in step {first.step}", "tool", value, first
+    )
+
+
+def _said(run: RunReading, value: str, first: _First) -> Iterator[Finding]:
+    """A value that an agent was the first to write."""
+    step, agent = first.step, run.steps[first.step].agent
+    if run.is_brief(step):
+        yield _told(run, f"The answer {value!r} stands in the brief of step {step}", "task", value, first)
+        return
+    printed = output_of(run, step)
+    typed = first.passage.part == "arguments" or _is_in_code(first)
+    if typed and printed is not None and find_value(printed[1].raw, value) >= 0:
+        text = f"{agent!r} wrote the answer {value!r} into its code or call in step {step}, before it was printed back"
+        yield _told(run, text, "typed_in", value, first)
+        return
+    if is_number(value):
+        worked = [
+            one
+            for one in calculations_in(first.passage.text)
+            if canonical(one.stated.text.strip(" $€£%")) == canonical(value)
+        ]
+        if worked:
+            if worked[0].holds:
+                text = f"{agent!r} works out the answer {value!r} in step {step}: {one_line(worked[0].left)}"
+                yield _told(run, text, "derived", value, first)
+            return
+    if len(first.passage.raw) > _LONGEST_SAYING or not _can_tell(run, value, step):
+        return
+    if step == run.last_speaker:
+        if len(run.acts) > 1:
+            text = (
+                f"The answer {value!r} stands in the last words of {agent!r} only: no earlier step, tool or task has it"
+            )
+            yield _told(run, text, "nowhere", value, first)
+        return
+    text = f"{agent!r} is the first to say the answer {value!r}, in step {step}, and no tool, terminal or person gave it before"
+    yield _told(run, text, "memory", value, first)
+
+
+def _is_in_code(first: _First) -> bool:
+    return any(start <= first.at < end for start, end in code_spans(first.passage.raw))
+
+
+def _can_tell(run: RunReading, value: str, before: int) -> bool:
+    """Tell whether the run shows enough to say that nothing before a step has the value, in whatever form."""
+    if _DATE.search(value):
+        return False
+    shown = [run.trajectory.task]
+    for step in range(min(before + 1, len(run.steps))):
+        entry = run.steps[step]
+        if any(call.result is None and call.error is None for call in entry.tool_calls) or _BROWSES.search(
+            entry.content
+        ):
+            return False
+        if run.roles[step] is not Role.AGENT:
+            shown.append(entry.content)
+        shown += [passage.raw for passage in run.passages(step, "result")]
+        if step < before:
+            shown += [passage.raw for passage in run.passages(step, "content")]
+    if is_number(value):
+        return len(shown) > 1 and not any(_rounds_to(text[: run.limit], value) for text in shown)
+    words = [word for word in re.findall(r"\w{3,}", value.casefold())]
+    return not any(all(word in lower for word in words) for lower in (text.casefold() for text in shown))
+
+
+def _rounds_to(text: str, value: str) -> bool:
+    """Tell whether a text has a number that is the value in more digits."""
+    number = float(canonical(value))
+    digits = len(canonical(value).partition(".")[2])
+    for found in numbers_in(text):
+        if abs(float(found.group().replace(",", "")) - number) <= 0.5 * 10**-digits:
+            return True
+    return False
+
+
+_ADVICE = {
+    "memory": "Have {agent} look the answer up with a tool, or let another agent check it against a source.",
+    "typed_in": "Have the code of {agent} read its data from a source instead of values that the agent types in.",
+    "nowhere": "Ask the last agent to name the step that its answer comes from.",
+}
+
+
+def _advice(found: Finding) -> str:
+    return _ADVICE.get(found.detail, "").format(agent=repr(found.agent) if found.agent else "the agent")
+
+
+KIND = KindOfFinding(
+    kind=FindingKind.ANSWER_ORIGIN,
+    definition="Where the main value of a short or marked final answer comes from; silent where the run does not show what "
+    "its agents saw.",
+    find=find,
+    advice=_advice,
+)
