@@ -7,12 +7,13 @@ from weakref import WeakKeyDictionary
 
 from tracer_hooks._guard import guard
 from tracer_hooks.diagnosis._reading._run import RunReading
-from tracer_hooks.diagnosis.findings import announced_not_done, made_up_data
+from tracer_hooks.diagnosis.findings import announced_not_done, answer_origin, made_up_data
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding
 from tracer_hooks.schema import Finding, FindingKind
 
 _ALL: tuple[KindOfFinding, ...] = (
     made_up_data.KIND,
+    answer_origin.KIND,
     announced_not_done.KIND,
 )
 KINDS: Mapping[FindingKind, KindOfFinding] = {each.kind: each for each in _ALL}

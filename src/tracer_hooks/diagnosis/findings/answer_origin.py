@@ -8,7 +8,7 @@ that an agent only describes, a value that stands before in another form.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tracer_hooks.diagnosis._reading._roles import Role
@@ -20,9 +20,10 @@ from tracer_hooks.diagnosis._reading._text import (
     find_value,
     is_number,
     numbers_in,
+    quoted_in,
 )
 from tracer_hooks.diagnosis._wording import one_line
-from tracer_hooks.diagnosis.findings._code import cells_of, output_of, typed_values
+from tracer_hooks.diagnosis.findings._code import CodeCell, cells_of, output_of, typed_values
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
 from tracer_hooks.schema import Finding, FindingKind
 from tracer_hooks.values import calculations_in
@@ -32,8 +33,12 @@ _LONGEST_PROSE = 700
 """Characters of an unmarked answer that one value may be taken from."""
 _LONGEST_SAYING = 1_500
 """Characters of a step above which an agent hands on a page rather than says something."""
-_EMPTY = frozenset("yes no true false none null unknown terminate done ok n/a error success failed completed".split())
+_EMPTY = frozenset(
+    ("true", "false", "none", "null", "unknown", "terminate", "done", "error", "success", "failed", "completed")
+)
 _BROWSES = re.compile(r"\bI (?:clicked|typed|scrolled|opened|visited|navigated|hovered|pressed)\b")
+_SHORT_TEXT = 300
+"""Characters of a text that a number of two digits is not found in by chance."""
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{1,2}:\d{2}")
 _BOLD = re.compile(r"\*\*([^*\n]{2,60})\*\*")
 
@@ -53,7 +58,7 @@ class _First:
 
 def find(run: RunReading) -> Iterator[Finding]:
     """One finding about the answer's main value."""
-    value = _main_value(run)
+    value = None if _is_conversation(run) else _main_value(run)
     if value is None:
         return
     first = _first(run, value)
@@ -62,12 +67,10 @@ def find(run: RunReading) -> Iterator[Finding]:
     elif first is None:
         if len(run.acts) > 1 and run.trajectory.final_output and _can_tell(run, value, len(run.steps)):
             yield _told(run, f"The answer {value!r} stands in no step, tool result or task", "nowhere", value)
-    elif run.roles[first.step] is Role.PERSON:
-        text = f"The answer {value!r} first stands in the words of {run.steps[first.step].agent!r} in step {first.step}"
-        yield _told(run, text, "task", value, first)
     elif first.is_shown or run.roles[first.step] is Role.REPORTER:
-        yield _shown(run, value, first)
-    else:
+        if not _is_chance(value, first):
+            yield from _shown(run, value, first)
+    elif run.roles[first.step] is Role.AGENT and not run.is_brief(first.step):
         yield from _said(run, value, first)
 
 
@@ -98,12 +101,23 @@ def _main_value(run: RunReading) -> str | None:
     if len(answer.whole) > _LONGEST_PROSE:
         return None
     bold = {found.strip(" :.") for found in _BOLD.findall(answer.whole) if not found.rstrip().endswith(":")}
-    if len(bold) == 1:
-        return _worth_telling(_number_alone(bold.pop()))
-    given = run.task_numbers
+    quoted = {found for found, _ in quoted_in(answer.whole) if len(found.split()) <= _MOST_WORDS}
+    if len(bold | quoted) == 1:
+        return _worth_telling(_number_alone((bold | quoted).pop()))
     numbers = {canonical(found.group()): found.group() for found in numbers_in(answer.whole)}
-    new = [written for number, written in numbers.items() if number not in given and len(number) > 1]
+    new = [written for number, written in numbers.items() if number not in run.task_numbers and not _is_small(number)]
     return _worth_telling(new[0]) if len(new) == 1 else None
+
+
+def _is_small(number: str) -> bool:
+    """Tell whether a number in a sentence is a digit, or looks like a year."""
+    return len(number) == 1 or (len(number) == 4 and number[:2] in ("19", "20"))
+
+
+def _is_conversation(run: RunReading) -> bool:
+    """Tell whether a person speaks between the agents' turns, so that the last words are a reply and no answer."""
+    persons = [step for step, role in enumerate(run.roles) if role is Role.PERSON]
+    return bool(persons) and bool(run.acts) and persons[-1] > run.acts[0]
 
 
 def _number_alone(text: str) -> str:
@@ -115,7 +129,11 @@ def _number_alone(text: str) -> str:
 
 
 def _worth_telling(value: str) -> str | None:
-    if not 2 <= len(value) <= _LONGEST_VALUE or "\n" in value or len(value.split()) > _MOST_WORDS:
+    if (
+        not 2 <= len(value) <= _LONGEST_VALUE
+        or any(sign in value for sign in "\n[{<\\")
+        or len(value.split()) > _MOST_WORDS
+    ):
         return None
     if is_number(value):
         return value if len(canonical(value).lstrip("-")) > 1 else None
@@ -135,51 +153,52 @@ def _first(run: RunReading, value: str) -> _First | None:
     return None
 
 
-def _shown(run: RunReading, value: str, first: _First) -> Finding:
+def _shown(run: RunReading, value: str, first: _First) -> Iterator[Finding]:
     """A value that a tool returned or a terminal printed; who wrote the code that printed it decides."""
     author = first.step if first.is_shown else first.step - 1
     cells = list(cells_of(run, author)) if author >= 0 else []
     if cells and not any(cell.reads_outside for cell in cells):
-        typed = [value for cell in cells for value in typed_values(run, author, cell)]
-        agent = run.steps[author].agent
-        if typed:
-            text = f"The answer {value!r} comes from code into which {agent!r} typed {typed[0]!r} in step {author}"
-            return _told(run, f"{text}; nothing before gives that", "typed_in", value, first, author)
-        text = f"The answer {value!r} is what the code of {agent!r} in step {author} computes from values given before"
-        return _told(run, text, "derived", value, first, author)
+        yield from _computed(run, value, first, author, cells)
+        return
     who = run.steps[first.step].agent
     if first.is_shown:
         calls = [call.name for call in run.steps[first.step].tool_calls if find_value(call.result or "", value) >= 0]
         who = calls[0] if calls else who
-    return _told(
-        run, f"The answer {value!r} first stands in what {who!r} returned in step {first.step}", "tool", value, first
-    )
+    text = f"The answer {value!r} first stands in what {who!r} returned in step {first.step}"
+    yield _told(run, text, "tool", value, first)
+
+
+def _computed(run: RunReading, value: str, first: _First, author: int, cells: Sequence[CodeCell]) -> Iterator[Finding]:
+    """A value that code printed which reads nothing from outside."""
+    typed = [one for cell in cells for one in typed_values(run, author, cell)]
+    agent = run.steps[author].agent
+    if typed:
+        text = f"The answer {value!r} comes from code into which {agent!r} typed {typed[0]!r} in step {author}"
+        yield _told(run, f"{text}; nothing before gives that", "typed_in", value, first, author)
+    elif not any("random" in cell.text for cell in cells):
+        text = f"The answer {value!r} is what the code of {agent!r} in step {author} computes, which reads no source"
+        yield _told(run, text, "derived", value, first, author)
 
 
 def _said(run: RunReading, value: str, first: _First) -> Iterator[Finding]:
     """A value that an agent was the first to write."""
     step, agent = first.step, run.steps[first.step].agent
-    if run.is_brief(step):
-        yield _told(run, f"The answer {value!r} stands in the brief of step {step}", "task", value, first)
-        return
     printed = output_of(run, step)
     typed = first.passage.part == "arguments" or _is_in_code(first)
     if typed and printed is not None and find_value(printed[1].raw, value) >= 0:
         text = f"{agent!r} wrote the answer {value!r} into its code or call in step {step}, before it was printed back"
         yield _told(run, text, "typed_in", value, first)
         return
-    if is_number(value):
-        worked = [
-            one
-            for one in calculations_in(first.passage.text)
-            if canonical(one.stated.text.strip(" $€£%")) == canonical(value)
-        ]
-        if worked:
-            if worked[0].holds:
-                text = f"{agent!r} works out the answer {value!r} in step {step}: {one_line(worked[0].left)}"
-                yield _told(run, text, "derived", value, first)
-            return
-    if len(first.passage.raw) > _LONGEST_SAYING or not _can_tell(run, value, step):
+    if _BROWSES.search(first.passage.raw[:_SHORT_TEXT]):
+        text = f"The answer {value!r} first stands in what {agent!r} reports of a page in step {step}"
+        yield _told(run, text, "tool", value, first)
+        return
+    worked = _calculation_of(value, first) if is_number(value) else None
+    if worked is not None:
+        text = f"{agent!r} works out the answer {value!r} in step {step}: {one_line(worked)}"
+        yield _told(run, text, "derived", value, first)
+        return
+    if len(first.passage.raw) > _LONGEST_SAYING or _is_chance(value, first) or not _can_tell(run, value, step):
         return
     if step == run.last_speaker:
         if len(run.acts) > 1:
@@ -188,8 +207,25 @@ def _said(run: RunReading, value: str, first: _First) -> Iterator[Finding]:
             )
             yield _told(run, text, "nowhere", value, first)
         return
-    text = f"{agent!r} is the first to say the answer {value!r}, in step {step}, and no tool, terminal or person gave it before"
+    text = f"{agent!r} is the first to say the answer {value!r}, in step {step}; no tool or person gave it before"
     yield _told(run, text, "memory", value, first)
+
+
+def _calculation_of(value: str, first: _First) -> str | None:
+    near = first.passage.raw[max(0, first.at - _SHORT_TEXT) : first.at + _SHORT_TEXT]
+    for found in calculations_in(near):
+        if found.holds and canonical(found.stated.text.strip(" $€£%")) == canonical(value):
+            return found.left
+    return None
+
+
+def _is_chance(value: str, first: _First) -> bool:
+    """Tell whether a number may stand there for another reason: 12 is in most long texts, or it ends a calculation."""
+    if not is_number(value):
+        return False
+    if len(canonical(value)) < 3 and len(first.passage.raw) > _SHORT_TEXT:
+        return True
+    return "=" in first.passage.raw[max(0, first.at - 8) : first.at]
 
 
 def _is_in_code(first: _First) -> bool:
@@ -203,9 +239,7 @@ def _can_tell(run: RunReading, value: str, before: int) -> bool:
     shown = [run.trajectory.task]
     for step in range(min(before + 1, len(run.steps))):
         entry = run.steps[step]
-        if any(call.result is None and call.error is None for call in entry.tool_calls) or _BROWSES.search(
-            entry.content
-        ):
+        if any(call.result is None and call.error is None for call in entry.tool_calls):
             return False
         if run.roles[step] is not Role.AGENT:
             shown.append(entry.content)
@@ -214,7 +248,7 @@ def _can_tell(run: RunReading, value: str, before: int) -> bool:
             shown += [passage.raw for passage in run.passages(step, "content")]
     if is_number(value):
         return len(shown) > 1 and not any(_rounds_to(text[: run.limit], value) for text in shown)
-    words = [word for word in re.findall(r"\w{3,}", value.casefold())]
+    words = re.findall(r"\w{2,}", value.casefold())
     return not any(all(word in lower for word in words) for lower in (text.casefold() for text in shown))
 
 
@@ -241,8 +275,8 @@ def _advice(found: Finding) -> str:
 
 KIND = KindOfFinding(
     kind=FindingKind.ANSWER_ORIGIN,
-    definition="Where the main value of a short or marked final answer comes from; silent where the run does not show what "
-    "its agents saw.",
+    definition="Where the main value of a short or marked final answer comes from; silent where the run does not show "
+    "what its agents saw.",
     find=find,
     advice=_advice,
 )
