@@ -70,7 +70,7 @@ def find(run: RunReading) -> Iterator[Finding]:
     elif first.is_shown or run.roles[first.step] is Role.REPORTER:
         if not _is_chance(value, first):
             yield from _shown(run, value, first)
-    elif run.roles[first.step] is Role.AGENT and not run.is_brief(first.step):
+    elif run.roles[first.step] is Role.AGENT and not (first.step == 0 and run.is_brief(0)):
         yield from _said(run, value, first)
 
 
@@ -98,15 +98,16 @@ def _main_value(run: RunReading) -> str | None:
     short = len(answer.whole) <= _LONGEST_VALUE
     if answer.is_marked or short:
         return _worth_telling(_number_alone(text if answer.is_marked else answer.whole.strip().rstrip(".")))
-    if len(answer.whole) > _LONGEST_PROSE:
+    if len(answer.whole) > _LONGEST_PROSE or "```" in answer.whole:
         return None
     bold = {found.strip(" :.") for found in _BOLD.findall(answer.whole) if not found.rstrip().endswith(":")}
-    quoted = {found for found, _ in quoted_in(answer.whole) if len(found.split()) <= _MOST_WORDS}
-    if len(bold | quoted) == 1:
-        return _worth_telling(_number_alone((bold | quoted).pop()))
     numbers = {canonical(found.group()): found.group() for found in numbers_in(answer.whole)}
     new = [written for number, written in numbers.items() if number not in run.task_numbers and not _is_small(number)]
-    return _worth_telling(new[0]) if len(new) == 1 else None
+    quoted = {found for found, _ in quoted_in(answer.whole)} if not numbers else set()
+    for alone in (bold, new, quoted):
+        if len(alone) == 1:
+            return _worth_telling(_number_alone(next(iter(alone))))
+    return None
 
 
 def _is_small(number: str) -> bool:
@@ -198,7 +199,11 @@ def _said(run: RunReading, value: str, first: _First) -> Iterator[Finding]:
         text = f"{agent!r} works out the answer {value!r} in step {step}: {one_line(worked)}"
         yield _told(run, text, "derived", value, first)
         return
-    if len(first.passage.raw) > _LONGEST_SAYING or _is_chance(value, first) or not _can_tell(run, value, step):
+    if (
+        (len(first.passage.raw) > _LONGEST_SAYING and not run.is_brief(step))
+        or _is_chance(value, first)
+        or not _can_tell(run, value, step)
+    ):
         return
     if step == run.last_speaker:
         if len(run.acts) > 1:
