@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from tracer_hooks.diagnosis._reading._roles import Role
 from tracer_hooks.diagnosis._reading._run import RunReading
@@ -36,20 +37,24 @@ class CodeCell:
         lower = self.text.lower()
         return any(word in lower for word in _READS)
 
+    def quote(self, start: int, end: int) -> str:
+        """The line around a place in the code; of an argument, whose quotes are recorded escaped, the place alone."""
+        if self.passage.part == "arguments":
+            return re.split(r"[\"'\\\n]", self.text[start:end].strip("\"'"))[0]
+        return self.passage.quote_raw(self.start + start, self.start + end)
+
 
 def cells_of(run: RunReading, step: int) -> Iterator[CodeCell]:
     """The code that an agent wrote in a step: fenced in its words, or an argument of several lines."""
     if run.roles[step] is not Role.AGENT:
         return
-    for passage in run.passages(step, "content", "arguments"):
-        if passage.part == "arguments":
-            if "\n" in passage.raw and ("=" in passage.raw or "print(" in passage.raw):
-                yield CodeCell(passage, 0, passage.raw[: run.limit])
-            continue
-        for number, (start, end) in enumerate(code_spans(passage.raw)):
-            if number >= _MOST_CELLS:
-                break
-            yield CodeCell(passage, start, passage.raw[start : min(end, start + run.limit)])
+    for call in run.steps[step].tool_calls:
+        for text in call.arguments.values() if isinstance(call.arguments, dict) else ():
+            if isinstance(text, str) and "\n" in text and ("=" in text or "print(" in text):
+                yield CodeCell(StepPassage(text, part="arguments", limit=run.limit), 0, text[: run.limit])
+    passage = run.content(step)
+    for start, end in islice(code_spans(passage.raw), _MOST_CELLS) if passage is not None else ():
+        yield CodeCell(passage, start, passage.raw[start : min(end, start + run.limit)])
 
 
 def typed_values(run: RunReading, step: int, cell: CodeCell, most: int = 6) -> list[str]:

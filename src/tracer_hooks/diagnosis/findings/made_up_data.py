@@ -96,9 +96,8 @@ def _said(run: RunReading) -> Iterator[Finding]:
         for cell in cells_of(run, step):
             marked = _mark_in(cell)
             if marked is not None:
-                start = cell.start + marked.start()
                 says = f"The code of {run.steps[step].agent!r} in step {step} has a stand-in where data belongs:"
-                quote = cell.passage.quote_raw(start, cell.start + marked.end())
+                quote = cell.quote(marked.start(), marked.end())
                 yield _made(run, step, f"{says} {one_line(marked.group().strip(_QUOTES))!r}", quote)
                 break
 
@@ -139,8 +138,7 @@ def _typed(run: RunReading) -> Iterator[Finding]:
             values = typed_values(run, step, cell)
             if len(values) < 2:
                 continue
-            at = cell.passage.raw.find(values[0], cell.start)
-            at = cell.start if at < 0 else at
+            at = max(0, cell.text.find(values[0]))
             yield finding(
                 run,
                 FindingKind.MADE_UP_DATA,
@@ -148,7 +146,7 @@ def _typed(run: RunReading) -> Iterator[Finding]:
                 "and nothing before gives them",
                 step=step,
                 detail="typed_in",
-                quote=cell.passage.quote_raw(at, at + len(values[0])),
+                quote=cell.quote(at, at + len(values[0])),
                 claimed=values[0],
                 leads_to_answer=_is_answered(run, step),
             )
