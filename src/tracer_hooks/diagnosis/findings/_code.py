@@ -53,7 +53,9 @@ def cells_of(run: RunReading, step: int) -> Iterator[CodeCell]:
             if isinstance(text, str) and "\n" in text and ("=" in text or "print(" in text):
                 yield CodeCell(StepPassage(text, part="arguments", limit=run.limit), 0, text[: run.limit])
     passage = run.content(step)
-    for start, end in islice(code_spans(passage.raw), _MOST_CELLS) if passage is not None else ():
+    if passage is None:
+        return
+    for start, end in islice(code_spans(passage.raw), _MOST_CELLS):
         yield CodeCell(passage, start, passage.raw[start : min(end, start + run.limit)])
 
 

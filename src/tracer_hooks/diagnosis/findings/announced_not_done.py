@@ -127,6 +127,6 @@ KIND = KindOfFinding(
     "shows it; silent in a run that records no acts.",
     find=find,
     mode=ErrorMode.FM_2_6,
-    precision=Precision(5, 5, "Algorithm-Generated half of Who&When dev"),
+    precision=Precision(6, 6, "Who&When dev and odd rows of Aegis, read by the author"),
     advice=lambda found: f"Have {found.agent!r} call the tool before it reports a result, and show the result.",
 )
