@@ -19,7 +19,7 @@ _READS = (
     *("execute", "subprocess", "curl", "wget", "api", "urllib", "scrape", "path"),
 )
 """Words of code that gets its values from outside itself."""
-_MOST_CELLS = 8
+_MOST_CELLS, _MOST_VALUES = 8, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,15 @@ def cells_of(run: RunReading, step: int) -> Iterator[CodeCell]:
         yield CodeCell(passage, start, passage.raw[start : min(end, start + run.limit)])
 
 
-def typed_values(run: RunReading, step: int, cell: CodeCell, most: int = 6) -> list[str]:
-    """Values written out in code that nothing before the step gives: no task, person, agent, tool or terminal."""
+def typed_values(run: RunReading, step: int, cell: CodeCell, *, by_agents: bool = False) -> list[str]:
+    """Values written out in code that no task, person, tool or terminal gives before the step.
+
+    Args:
+        run: The run.
+        step: The step of the code.
+        cell: The code.
+        by_agents: Count what agents said before the step as given too.
+    """
     if "=" not in cell.text:
         return []
     found: list[str] = []
@@ -71,9 +78,9 @@ def typed_values(run: RunReading, step: int, cell: CodeCell, most: int = 6) -> l
         plain = value.replace("_", "").rstrip(",")
         if (not is_number(plain) and match.group(3)) or _is_round(plain) or plain in found:
             continue
-        if not _is_given(run, step, plain):
+        if not _is_given(run, step, plain, by_agents):
             found.append(plain)
-        if len(found) >= most:
+        if len(found) >= _MOST_VALUES:
             break
     return found
 
@@ -106,7 +113,12 @@ def _is_round(value: str) -> bool:
     return number.isdecimal() and (number.strip("0") == "1" or (len(number) == 4 and number[:2] in ("19", "20")))
 
 
-def _is_given(run: RunReading, step: int, value: str) -> bool:
+def _is_given(run: RunReading, step: int, value: str, by_agents: bool) -> bool:
     if find_value(run.trajectory.task, value) >= 0:
         return True
-    return any(find_value(passage.raw, value) >= 0 for index in range(step) for passage in run.passages(index))
+    for index in range(step):
+        every = by_agents or run.roles[index] is not Role.AGENT or run.is_brief(index)
+        for passage in run.passages(index) if every else run.passages(index, "result"):
+            if find_value(passage.raw, value) >= 0:
+                return True
+    return False

@@ -28,10 +28,12 @@ from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
 from tracer_hooks.schema import Finding, FindingKind
 from tracer_hooks.values import calculations_in
 
-_LONGEST_VALUE, _MOST_WORDS = 60, 7
-_LONGEST_PROSE = 700
+_LONGEST_VALUE, _MOST_WORDS = 90, 7
+_SHORT_ANSWER = 60
+"""Characters of last words that are the answer as a whole."""
+_LONGEST_PROSE = 1_200
 """Characters of an unmarked answer that one value may be taken from."""
-_LONGEST_SAYING = 1_500
+_LONGEST_SAYING = 3_000
 """Characters of a step above which an agent hands on a page rather than says something."""
 _EMPTY = frozenset(
     ("true", "false", "none", "null", "unknown", "terminate", "done", "error", "success", "failed", "completed")
@@ -95,16 +97,21 @@ def _told(
 def _main_value(run: RunReading) -> str | None:
     answer = run.answer
     text = answer.text.strip()
-    short = len(answer.whole) <= _LONGEST_VALUE
+    short = len(answer.whole) <= _SHORT_ANSWER
     if answer.is_marked or short:
         return _worth_telling(_number_alone(text if answer.is_marked else answer.whole.strip().rstrip(".")))
     if len(answer.whole) > _LONGEST_PROSE or "```" in answer.whole:
         return None
-    bold = {found.strip(" :.") for found in _BOLD.findall(answer.whole) if not found.rstrip().endswith(":")}
-    numbers = {canonical(found.group()): found.group() for found in numbers_in(answer.whole)}
-    new = [written for number, written in numbers.items() if number not in run.task_numbers and not _is_small(number)]
+    bold = {found.strip(" :.\"'“”") for found in _BOLD.findall(answer.whole) if not found.rstrip().endswith(":")}
+    numbers = list(numbers_in(answer.whole))
+    new = {canonical(found.group()): found.group() for found in numbers}
+    for number in [number for number in new if number in run.task_numbers or _is_small(number)]:
+        del new[number]
+    results = [found.group() for found in numbers if answer.whole[: found.start()].rstrip(" $€£").endswith("=")]
     quoted = {found for found, _ in quoted_in(answer.whole)} if not numbers else set()
-    for alone in (bold, new, quoted):
+    if len(bold) == 1 and len(new) == 1 and find_value(next(iter(bold)), next(iter(new.values()))) < 0:
+        return None
+    for alone in (bold, set(new.values()), set(results[-1:]), quoted):
         if len(alone) == 1:
             return _worth_telling(_number_alone(next(iter(alone))))
     return None
@@ -140,7 +147,7 @@ def _worth_telling(value: str) -> str | None:
         return value if len(canonical(value).lstrip("-")) > 1 else None
     if value.casefold() in _EMPTY or len(value) < 4 or not any(char.isalnum() for char in value):
         return None
-    return value if len(value.split()) > 1 or not value.islower() else None
+    return value if len(value.split()) > 1 or len(value) > 4 or not value.islower() else None
 
 
 def _first(run: RunReading, value: str) -> _First | None:
@@ -175,7 +182,7 @@ def _computed(run: RunReading, value: str, first: _First, author: int, cells: Se
     agent = run.steps[author].agent
     if typed:
         text = f"The answer {value!r} comes from code into which {agent!r} typed {typed[0]!r} in step {author}"
-        yield _told(run, f"{text}; nothing before gives that", "typed_in", value, first, author)
+        yield _told(run, f"{text}; no task, tool or person gave that", "typed_in", value, first, author)
     elif not any("random" in cell.text for cell in cells):
         text = f"The answer {value!r} is what the code of {agent!r} in step {author} computes, which reads no source"
         yield _told(run, text, "derived", value, first, author)

@@ -135,7 +135,7 @@ def _typed(run: RunReading) -> Iterator[Finding]:
         for cell in () if run.is_brief(step) else cells_of(run, step):
             if cell.reads_outside or "assert" in cell.text or output_of(run, step) is None:
                 continue
-            values = typed_values(run, step, cell)
+            values = typed_values(run, step, cell, by_agents=True)
             if len(values) < 2:
                 continue
             at = max(0, cell.text.find(values[0]))

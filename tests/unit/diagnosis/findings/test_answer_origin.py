@@ -99,7 +99,7 @@ def test_silent_where_it_cannot_be_told(read):
     assert origin(read(("looker", "", [other_form]), ("lead", "24.06"), final="24.06")) is None
     not_kept = ToolCall(name="search", result=None)
     assert origin(read(("looker", "", [not_kept]), ("lead", "So: 98,765."), ("x", "Ok."), final="98,765")) is None
-    page = "Lorem ipsum. " * 200 + "Ahmed Aboutaleb"
+    page = "Lorem ipsum. " * 300 + "Ahmed Aboutaleb"
     assert origin(read(("looker", page), ("lead", "Ok."), final="Ahmed Aboutaleb")) is None
 
 
