@@ -24,7 +24,7 @@ from tracer_hooks.diagnosis._reading._text import (
 )
 from tracer_hooks.diagnosis._wording import one_line
 from tracer_hooks.diagnosis.findings._code import CodeCell, cells_of, output_of, typed_values
-from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
+from tracer_hooks.diagnosis.findings._kind import KindOfFinding, Precision, finding
 from tracer_hooks.schema import Finding, FindingKind
 from tracer_hooks.values import calculations_in
 
@@ -72,16 +72,33 @@ def find(run: RunReading) -> Iterator[Finding]:
     elif first.is_shown or run.roles[first.step] is Role.REPORTER:
         if not _is_chance(value, first):
             yield from _shown(run, value, first)
-    elif run.roles[first.step] is Role.AGENT and not (first.step == 0 and run.is_brief(0)):
+    elif run.roles[first.step] is Role.PERSON:
+        if not _is_chance(value, first):
+            who = run.steps[first.step].agent
+            yield _told(
+                run,
+                f"The answer {value!r} first stands in what {who!r} said in step {first.step}",
+                "task",
+                value,
+                first,
+            )
+    elif not (first.step == 0 and run.is_brief(0)):
         yield from _said(run, value, first)
 
 
 def _told(
-    run: RunReading, text: str, detail: str, value: str, first: _First | None = None, step: int | None = None
+    run: RunReading,
+    text: str,
+    detail: str,
+    value: str,
+    first: _First | None = None,
+    *,
+    step: int | None = None,
+    quote: str = "",
 ) -> Finding:
+    """A finding at the place where the value stands first, or at a step of its own with a quotation of its own."""
     if step is None and first is not None:
-        step = first.step
-    quote = first.passage.quote_raw(first.at, first.at + len(value)) if first is not None and step == first.step else ""
+        step, quote = first.step, first.passage.quote_raw(first.at, first.at + len(value))
     return finding(
         run,
         FindingKind.ANSWER_ORIGIN,
@@ -166,7 +183,7 @@ def _shown(run: RunReading, value: str, first: _First) -> Iterator[Finding]:
     author = first.step if first.is_shown else first.step - 1
     cells = list(cells_of(run, author)) if author >= 0 else []
     if cells and not any(cell.reads_outside for cell in cells):
-        yield from _computed(run, value, first, author, cells)
+        yield from _computed(run, value, author, cells)
         return
     who = run.steps[first.step].agent
     if first.is_shown:
@@ -176,16 +193,20 @@ def _shown(run: RunReading, value: str, first: _First) -> Iterator[Finding]:
     yield _told(run, text, "tool", value, first)
 
 
-def _computed(run: RunReading, value: str, first: _First, author: int, cells: Sequence[CodeCell]) -> Iterator[Finding]:
+def _computed(run: RunReading, value: str, author: int, cells: Sequence[CodeCell]) -> Iterator[Finding]:
     """A value that code printed which reads nothing from outside."""
-    typed = [one for cell in cells for one in typed_values(run, author, cell)]
     agent = run.steps[author].agent
-    if typed:
-        text = f"The answer {value!r} comes from code into which {agent!r} typed {typed[0]!r} in step {author}"
-        yield _told(run, f"{text}; no task, tool or person gave that", "typed_in", value, first, author)
-    elif not any("random" in cell.text for cell in cells):
+    for cell in cells:
+        typed = typed_values(run, author, cell)
+        if typed:
+            at = max(0, cell.text.find(typed[0]))
+            text = f"The answer {value!r} comes from code into which {agent!r} typed {typed[0]!r} in step {author}"
+            said = f"{text}; no task, tool or person gave that"
+            yield _told(run, said, "typed_in", value, step=author, quote=cell.quote(at, at + len(typed[0])))
+            return
+    if not any("random" in cell.text for cell in cells):
         text = f"The answer {value!r} is what the code of {agent!r} in step {author} computes, which reads no source"
-        yield _told(run, text, "derived", value, first, author)
+        yield _told(run, text, "derived", value, step=author)
 
 
 def _said(run: RunReading, value: str, first: _First) -> Iterator[Finding]:
@@ -290,5 +311,6 @@ KIND = KindOfFinding(
     definition="Where the main value of a short or marked final answer comes from; silent where the run does not show "
     "what its agents saw.",
     find=find,
+    precision=Precision(20, 21, "Who&When dev and odd rows of Aegis, read by the author"),
     advice=_advice,
 )

@@ -112,3 +112,8 @@ def test_a_conversation_has_no_answer(read):
 def test_hostile_input(read, final):
     assert origin(read(("a", final), ("b", final), task="", final=final)) is None
     assert origin(read(task="")) is None
+
+
+def test_a_person_gave_it(read):
+    run = read(("user", "My booking is HX-4711-B."), ("agent", "Noted."), ("lead", "HX-4711-B"), final="HX-4711-B")
+    assert origin(run) == ("task", 0)
