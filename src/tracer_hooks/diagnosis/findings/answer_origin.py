@@ -36,7 +36,22 @@ _LONGEST_PROSE = 1_200
 _LONGEST_SAYING = 3_000
 """Characters of a step above which an agent hands on a page rather than says something."""
 _EMPTY = frozenset(
-    ("true", "false", "none", "null", "unknown", "terminate", "done", "error", "success", "failed", "completed")
+    (
+        *("true", "false", "none", "null", "unknown", "terminate", "done", "error", "success", "failed", "completed"),
+        *(
+            "correct",
+            "incorrect",
+            "right",
+            "wrong",
+            "approved",
+            "rejected",
+            "accepted",
+            "agreed",
+            "checked",
+            "verified",
+        ),
+        *("confirmed", "thanks", "okay", "fine", "good", "great", "complete", "finished", "pass", "fail"),
+    )
 )
 _BROWSES = re.compile(r"\bI (?:clicked|typed|scrolled|opened|visited|navigated|hovered|pressed)\b")
 _SHORT_TEXT = 300
@@ -156,7 +171,7 @@ def _number_alone(text: str) -> str:
 def _worth_telling(value: str) -> str | None:
     if (
         not 2 <= len(value) <= _LONGEST_VALUE
-        or any(sign in value for sign in "\n[{<\\")
+        or any(sign in value for sign in "\n[{<=\\")
         or len(value.split()) > _MOST_WORDS
     ):
         return None
@@ -164,7 +179,17 @@ def _worth_telling(value: str) -> str | None:
         return value if len(canonical(value).lstrip("-")) > 1 else None
     if value.casefold() in _EMPTY or len(value) < 4 or not any(char.isalnum() for char in value):
         return None
-    return value if len(value.split()) > 1 or len(value) > 4 or not value.islower() else None
+    return value if _is_name(value) else None
+
+
+def _is_name(value: str) -> bool:
+    """Tell whether a text is a name, a code or a list of numbers rather than a phrase or a formula."""
+    words = value.split()
+    if len(words) == 1:
+        return len(value) > 4 or not value.islower()
+    telling = [word for word in words if len(word) > 3 or any(char.isdigit() for char in word)]
+    named = all(word.lstrip("(\"'“")[:1].isupper() or any(char.isdigit() for char in word) for word in telling)
+    return bool(telling) and named and " - " not in value and not any(sign in value for sign in ":+*")
 
 
 def _first(run: RunReading, value: str) -> _First | None:
@@ -270,17 +295,19 @@ def _can_tell(run: RunReading, value: str, before: int) -> bool:
     if _DATE.search(value):
         return False
     shown = [run.trajectory.task]
+    acted = False
     for step in range(min(before + 1, len(run.steps))):
         entry = run.steps[step]
         if any(call.result is None and call.error is None for call in entry.tool_calls):
             return False
+        acted = acted or bool(entry.tool_calls) or run.roles[step] is Role.REPORTER
         if run.roles[step] is not Role.AGENT:
             shown.append(entry.content)
         shown += [passage.raw for passage in run.passages(step, "result")]
         if step < before:
             shown += [passage.raw for passage in run.passages(step, "content")]
     if is_number(value):
-        return len(shown) > 1 and not any(_rounds_to(text[: run.limit], value) for text in shown)
+        return acted and not any(_rounds_to(text[: run.limit], value) for text in shown)
     words = re.findall(r"\w{2,}", value.casefold())
     return not any(all(word in lower for word in words) for lower in (text.casefold() for text in shown))
 

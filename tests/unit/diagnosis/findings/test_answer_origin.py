@@ -103,6 +103,22 @@ def test_silent_where_it_cannot_be_told(read):
     assert origin(read(("looker", page), ("lead", "Ok."), final="Ahmed Aboutaleb")) is None
 
 
+@pytest.mark.parametrize(
+    "final", ["Checked, correct", "the usual number of", "In reply to planner: 12", "12 - 4", "Approved"]
+)
+def test_a_phrase_or_a_formula_is_no_value(read, final):
+    assert origin(read(("looker", "", [SEARCH]), ("lead", final), final=final)) is None
+
+
+def test_a_number_worked_out_in_the_head(read):
+    assert (
+        origin(
+            read(("solver", "She has 48 left."), ("lead", "So it is."), task="Ann sells 64 of 112 pens.", final="48")
+        )
+        is None
+    )
+
+
 def test_a_conversation_has_no_answer(read):
     run = read(("user", "Hi."), ("agent", "Hello. Which?"), ("user", "Mine."), ("agent", "You get **30.18** back."))
     assert origin(run) is None
