@@ -243,7 +243,7 @@ def _said(run: RunReading, value: str, first: _First) -> Iterator[Finding]:
         text = f"{agent!r} wrote the answer {value!r} into its code or call in step {step}, before it was printed back"
         yield _told(run, text, "typed_in", value, first)
         return
-    if _BROWSES.search(first.passage.raw[:_SHORT_TEXT]):
+    if _BROWSES.search(first.passage.raw[:_SHORT_TEXT]) and not _is_chance(value, first):
         text = f"The answer {value!r} first stands in what {agent!r} reports of a page in step {step}"
         yield _told(run, text, "tool", value, first)
         return
@@ -301,6 +301,7 @@ def _can_tell(run: RunReading, value: str, before: int) -> bool:
         if any(call.result is None and call.error is None for call in entry.tool_calls):
             return False
         acted = acted or bool(entry.tool_calls) or run.roles[step] is Role.REPORTER
+        acted = acted or _BROWSES.search(entry.content[:_SHORT_TEXT]) is not None
         if run.roles[step] is not Role.AGENT:
             shown.append(entry.content)
         shown += [passage.raw for passage in run.passages(step, "result")]
@@ -338,6 +339,6 @@ KIND = KindOfFinding(
     definition="Where the main value of a short or marked final answer comes from; silent where the run does not show "
     "what its agents saw.",
     find=find,
-    precision=Precision(20, 21, "Who&When dev and odd rows of Aegis, read by the author"),
+    precision=Precision(48, 49, "500 odd rows of Aegis"),
     advice=_advice,
 )
