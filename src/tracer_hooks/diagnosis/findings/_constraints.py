@@ -185,7 +185,7 @@ def _has_word(stem: str) -> Breaks:
         for sentence in _SENTENCE.findall(text):
             if _DENIED.search(sentence) is not None:
                 continue
-            for word in re.findall(r"[^\W\d_]+", sentence):
+            for word in map(str, re.findall(r"[^\W\d_]+", sentence)):
                 bare = word.casefold().removesuffix("s")
                 is_compound = bare.endswith(stem) and len(bare) - len(stem) >= len("hazel") and stem not in _SUFFIXES
                 if bare == stem or is_compound:

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 from tracer_hooks._guard import guard
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis.findings import (
+    announced_not_done,
     answer_origin,
     constraint_lost,
     different_form,
@@ -37,6 +38,7 @@ _ALL: tuple[KindOfFinding, ...] = (
     reason_matched.KIND,
     ending.KIND,
     made_up_data.KIND,
+    announced_not_done.KIND,
     loop.KIND,
     answer_origin.KIND,
 )

@@ -124,42 +124,6 @@ def test_a_right_value_that_is_replaced_is_told_when_it_is_known_to_be_right() -
     assert found(run, FindingKind.REPLACED_VALUE) == []
 
 
-ORIGINS = {
-    "tool": (call("a", "census", {}, "population 48213"), say("a", "FINAL ANSWER: 48213")),
-    "derived": (say("a", "120 * 3 = 360"), say("b", "FINAL ANSWER: 360")),
-    "memory": (say("a", "It was Marie Curie."), say("b", "FINAL ANSWER: Marie Curie")),
-    "typed_in": (
-        say("coder", "```python\nprint(48213)\n```"),
-        say("computer_terminal", "exitcode: 0\nCode output: 48213"),
-        say("b", "FINAL ANSWER: 48213"),
-    ),
-}
-
-
-@pytest.mark.parametrize("detail", ORIGINS)
-def test_where_the_answer_comes_from_is_told(detail: str) -> None:
-    assert [each.detail for each in found(run_of(*ORIGINS[detail]), FindingKind.ANSWER_ORIGIN)] == [detail]
-
-
-@pytest.mark.parametrize(
-    "last", ["FINAL ANSWER: yes", "FINAL ANSWER: 7", "That took a while, but we are done with all of it now."]
-)
-def test_answers_that_stand_anywhere_have_no_origin(last: str) -> None:
-    assert found(run_of(say("a", "Let me see."), say("b", last)), FindingKind.ANSWER_ORIGIN) == []
-
-
-@pytest.mark.parametrize(
-    "words",
-    ["Let's assume the fares are 40 and 60.", "```python\nrows = []  # mock data\n```", "I will simulate the reply."],
-)
-def test_made_up_data_is_told_unless_the_task_asks_for_it(words: str) -> None:
-    assert [each.step for each in found(run_of(say("a", words), say("b", "It is 50.")), FindingKind.MADE_UP_DATA)] == [
-        0
-    ]
-    asked = run_of(say("a", words), task="Test the form with mock data.")
-    assert found(asked, FindingKind.MADE_UP_DATA) == []
-
-
 def test_a_reason_is_heard_by_whom_and_what_it_names() -> None:
     steps = (
         say("planner", "The limit is 18 t, tolls are 6,300 EUR a month."),
