@@ -15,17 +15,17 @@ _READ = 4_000
 _MOST = 12
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?!\s|$)[^.!?\n]*)*")
 _AT_MOST = re.compile(
-    r"\b(?:at most|(?:no|not) (?:more|longer) than|up to|a? ?maximum of|not exceed|budget of)\s+$", re.I
+    r"\b(?:at most|(?:no|not) (?:more|longer) than|up to|a? ?maximum of|not exceed|budget of)\s+", re.I
 )
-_BELOW = re.compile(r"\b(?:under|below|(?:less|fewer|cheaper) than)\s+$", re.I)
+_BELOW = re.compile(r"\b(?:under|below|(?:less|fewer|cheaper) than)\s+", re.I)
 _ASKS = re.compile(
     r"\b(?:find|book|choose|pick|plan|suggest|recommend|buy|select|order|reserve|rent|must|should|keep|spend|agree|write"
     r"|give|answer|reply|summari[sz]e|describe)\b",
     re.I,
 )
 _DEPENDS = re.compile(r"\b(?:if|when|unless|otherwise|per|each|every|whose|how)\b|/", re.I)
-_NOT_BEFORE = re.compile(r"\b(?:(?:not|never) (?:\w+ ){0,3}before|(?:not|no) (?:earlier|sooner) than)\s+$", re.I)
-_NOT_AFTER = re.compile(r"\b(?:(?:not|never) (?:\w+ ){0,3}after|(?:not|no) later than)\s+$", re.I)
+_NOT_BEFORE = re.compile(r"\b(?:(?:not|never) (?:\w+ ){0,3}before|(?:not|no) (?:earlier|sooner) than)\s+", re.I)
+_NOT_AFTER = re.compile(r"\b(?:(?:not|never) (?:\w+ ){0,3}after|(?:not|no) later than)\s+", re.I)
 _JSON = re.compile(r"\b(?:in|as)(?: valid| an?| one| pure)* JSON\b(?! file)", re.I)
 _EXCLUDES = re.compile(
     r"\b(?:without|(?:do not|don't|must not|never) (?:mention|use|include|contain|name))(?: any)? ([a-z]{3,20})"
@@ -65,6 +65,11 @@ class Constraint:
         return any(key in folded for key in self.keys)
 
 
+def _right_before(pattern: re.Pattern[str], before: str) -> re.Match[str] | None:
+    """The match that ends where the text does, which is where a value begins."""
+    return next((match for match in pattern.finditer(before) if match.end() == len(before)), None)
+
+
 def constraints_of(task: str) -> list[Constraint]:
     """The conditions of a task that a text can be shown to break."""
     found: list[Constraint] = []
@@ -88,10 +93,10 @@ def _limits(sentence: str) -> Iterator[Constraint]:
         return
     for bound in quantities_in(sentence):
         before = sentence[max(0, bound.start - 24) : bound.start]
-        match = _AT_MOST.search(before) or _BELOW.search(before)
+        match = _right_before(_AT_MOST, before) or _right_before(_BELOW, before)
         if match is None:
             continue
-        start, strict = bound.start - len(match.group()), _AT_MOST.search(before) is None
+        start, strict = bound.start - len(match.group()), _right_before(_AT_MOST, before) is None
         following = sentence[bound.end :].split()
         noun = following[0].strip(",;").rstrip("s").casefold() if following else ""
         if bound.unit is None and noun in _COUNTED:
@@ -147,7 +152,7 @@ def _moments(sentence: str) -> Iterator[Constraint]:
     for bound in times_in(sentence):
         before = sentence[max(0, bound.start - 40) : bound.start]
         for pattern, is_early in ((_NOT_BEFORE, True), (_NOT_AFTER, False)):
-            match = pattern.search(before)
+            match = _right_before(pattern, before)
             if match is not None:
                 words = sentence[bound.start - len(match.group()) : bound.end].strip()
                 yield Constraint(words, (bound.text.strip().casefold(),), _outside(bound, is_early=is_early))
