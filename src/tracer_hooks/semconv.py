@@ -155,7 +155,6 @@ DIAGNOSIS_FINDINGS: Final = "tracer_hooks.diagnosis.findings"
 DIAGNOSIS_ERROR_MODE: Final = "tracer_hooks.diagnosis.error_mode"
 DIAGNOSIS_ATTRIBUTOR: Final = "tracer_hooks.diagnosis.attributor"
 DIAGNOSIS_ABSTAINED: Final = "tracer_hooks.diagnosis.abstained"
-DIAGNOSIS_FINDINGS: Final = "tracer_hooks.diagnosis.findings"
 
 WITHHELD: Final = "tracer_hooks.withheld"
 """On an exception's event: the attributes that content capture keeps back."""

@@ -272,7 +272,6 @@ def _attributes(trajectory: Trajectory, attribution: Attribution) -> dict[str, o
         semconv.DIAGNOSIS_ERROR_MODE: str(attribution.error_mode) if attribution.error_mode is not None else None,
         semconv.DIAGNOSIS_ATTRIBUTOR: attribution.attributor,
         semconv.DIAGNOSIS_ABSTAINED: attribution.abstained,
-        semconv.DIAGNOSIS_FINDINGS: list(dict.fromkeys(each.kind.value for each in attribution.findings)) or None,
         semconv.OI_EVALUATION_NAME: EVALUATION,
         semconv.OI_EVALUATION_SCORE: attribution.confidence,
         semconv.OI_EVALUATION_LABEL: _label(attribution),

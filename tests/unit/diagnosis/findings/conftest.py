@@ -28,7 +28,7 @@ def read() -> ReadRun:
                 agent=one[0],
                 kind=StepKind.MESSAGE,
                 content=one[1],
-                tool_calls=tuple(one[2:][0] if one[2:] else ()),
+                tool_calls=tuple(one[2] if len(one) > 2 else ()),
             )
             for index, one in enumerate(said)
         )

@@ -45,6 +45,7 @@ def test_an_agent_said_it_first(read, value):
     (found,) = KIND.find(run)
     assert (found.detail, found.step, found.agent) == ("memory", 1, "guesser")
     assert found.quote == f"I believe {value}."
+    assert KIND.advice is not None
     assert "look" in KIND.advice(found)
 
 

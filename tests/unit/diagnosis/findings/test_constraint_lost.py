@@ -1,5 +1,7 @@
 """Conditions of the task: broken by the answer, left out of a delegation, or kept."""
 
+from typing import Any
+
 import pytest
 
 from tracer_hooks.diagnosis import diagnose_trajectory
@@ -21,7 +23,7 @@ def lost(run: Trajectory) -> list[Finding]:
     return found(run, FindingKind.CONSTRAINT_LOST)
 
 
-def answered(task: str, *said: str, **fields: object) -> Trajectory:
+def answered(task: str, *said: str, **fields: Any) -> Trajectory:
     return run_of(
         *[say(f"agent_{at}", text) for at, text in enumerate(said)], task=task, final_output=said[-1], **fields
     )

@@ -1,5 +1,7 @@
 """The expected value in another unit, factor, rounding, notation or order; and values that are no such thing."""
 
+from typing import Any
+
 import pytest
 
 from tracer_hooks.schema import Finding, FindingKind, RunOutcome, Trajectory
@@ -7,7 +9,7 @@ from tracer_hooks.schema import Finding, FindingKind, RunOutcome, Trajectory
 from ._runs import found, run_of, say
 
 
-def told_of(expected: str, got: str, *, task: str = "Work it out.", **fields: object) -> list[Finding]:
+def told_of(expected: str, got: str, *, task: str = "Work it out.", **fields: Any) -> list[Finding]:
     run = run_of(say("solver", "Let me see."), say("writer", got), task=task, final_output=got, **fields)
     return found(run, FindingKind.DIFFERENT_FORM, reference=expected)
 

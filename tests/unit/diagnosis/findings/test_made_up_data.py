@@ -60,6 +60,7 @@ def test_values_typed_into_code_lead_to_the_answer(read):
     assert (found.detail, found.step, found.leads_to_answer) == ("typed_in", 0, True)
     assert "812.50" in found.text
     assert "1043.25" in found.text
+    assert KIND.advice is not None
     assert "coder" in KIND.advice(found)
 
 

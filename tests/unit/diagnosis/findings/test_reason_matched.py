@@ -1,5 +1,7 @@
 """Words of the check's reason: an agent, what the answer leaves out, what it should not have; what is named then."""
 
+from typing import Any
+
 import pytest
 
 import tracer_hooks
@@ -20,7 +22,7 @@ TRIP = (
 )
 
 
-def matched(reason: str, *steps: Step, **fields: object) -> list[Finding]:
+def matched(reason: str, *steps: Step, **fields: Any) -> list[Finding]:
     return found(run_of(*steps, reason=reason, **fields), FindingKind.REASON_MATCHED)
 
 
