@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from tracer_hooks.diagnosis._reading._roles import fold
 from tracer_hooks.diagnosis._reading._run import RunReading, stated_values
 from tracer_hooks.diagnosis._reading._text import find_value, is_number, quoted_in
-from tracer_hooks.diagnosis.findings._kind import KindOfFinding, Precision, finding
+from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
 from tracer_hooks.schema import Finding, FindingKind, RunOutcome
 
 _KIND = FindingKind.REASON_MATCHED
@@ -179,5 +179,4 @@ KIND = KindOfFinding(
     definition="The check's reason names an agent, a part of the answer, or what a step has and the answer lacks.",
     find=find,
     advice=_advice,
-    precision=Precision(33, 33, "reasons of people that name one agent, Who&When development half; the agent is right"),
 )
