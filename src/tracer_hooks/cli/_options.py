@@ -56,7 +56,7 @@ Store = Annotated[
 ]
 Since = Annotated[
     str | None,
-    typer.Option("--since", help="Only runs that began in this time, 7d or 12h, or since a date.", metavar="AGE|DATE"),
+    typer.Option("--since", help="Only newer runs: of the last 7d or 12h, or since a date.", metavar="AGE|DATE"),
 ]
 Kind = Annotated[
     str | None, typer.Option("--kind", help="Only this kind of finding, such as made_up_data.", metavar="KIND")

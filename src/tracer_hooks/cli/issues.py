@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tracer_hooks.cli._options import Json, Kind, Since, Store, finding_kind, needed_store, since_of
-from tracer_hooks.cli.console import err, out, print_json
+from tracer_hooks.cli.console import counted, err, out, print_json
 
 if TYPE_CHECKING:  # at run time with the work: help needs no records
-    from collections.abc import Callable
-
     from tracer_hooks.diagnosis import RecurringFinding, RecurringFindings
 
 _MOST_SHOWN = 20
@@ -33,16 +29,23 @@ def issues_command(
 
     A burst of runs, less than a minute apart, is one incident. Runs that were never diagnosed are looked at, too.
     """
+    from rich.progress import Progress
+
     from tracer_hooks.diagnosis import RecurringFindings, recurring_findings
     from tracer_hooks.store import RunStore
 
     began, wanted = since_of(since), finding_kind(kind)
     found = RecurringFindings()
-    with RunStore(needed_store(store), read_only=True) as kept, _counting(is_shown=not as_json) as count:
+    with (
+        RunStore(needed_store(store), read_only=True) as kept,
+        Progress(console=err(), transient=True, disable=as_json, redirect_stdout=False, redirect_stderr=False) as bars,
+    ):
+        task = bars.add_task("looking at runs", total=None)
         if kept.path.exists():
             found = recurring_findings(
-                kept, since=began, team=team, agent=agent, kind=wanted, limit=limit, on_run=count
-            )
+                kept, since=began, team=team, agent=agent, kind=wanted, limit=limit,
+                on_run=lambda total: bars.update(task, advance=1, total=total),
+            )  # fmt: skip
     if as_json:
         print_json(found.model_dump(mode="json"))
         return
@@ -50,28 +53,12 @@ def issues_command(
         _show(issue)
     if len(found.issues) > _MOST_SHOWN:
         err().print(f"and {len(found.issues) - _MOST_SHOWN} more; all of them: tracer-hooks issues --json")
-    _summarise(
-        found,
-        any_run=since is None and team is None,
-        any_finding=agent is None and wanted is None,
-    )
-
-
-@contextmanager
-def _counting(*, is_shown: bool) -> Iterator[Callable[[int], None]]:
-    """Count the runs that are looked at, on stderr; gives what is told how many there are."""
-    from rich.progress import Progress
-
-    with Progress(
-        console=err(), transient=True, disable=not is_shown, redirect_stdout=False, redirect_stderr=False
-    ) as bars:
-        task = bars.add_task("looking at runs", total=None)
-        yield lambda total: bars.update(task, advance=1, total=total)
+    err().print(_summary(found, any_run=not (since or team), any_finding=not (agent or kind)), soft_wrap=True)
 
 
 def _show(issue: RecurringFinding) -> None:
-    facts = [_counted(issue.incidents, "incident"), f"{_counted(issue.runs, 'run')} ({issue.share:.0%})"]
-    facts += [_period(issue.first_seen, issue.last_seen), _counted(issue.tokens, "token")]
+    facts = [counted(issue.incidents, "incident"), f"{counted(issue.runs, 'run')} ({issue.share:.0%})"]
+    facts += [_period(issue.first_seen, issue.last_seen), counted(issue.tokens, "token")]
     out().print(issue.sentence, style="bold", soft_wrap=True)
     out().print(f"  {', '.join(facts)}", soft_wrap=True)
     if issue.came_back_after is not None:
@@ -85,24 +72,16 @@ def _period(first: datetime, last: datetime) -> str:
     return began if began == ended else f"{began} to {ended}"
 
 
-def _summarise(found: RecurringFindings, *, any_run: bool, any_finding: bool) -> None:
+def _summary(found: RecurringFindings, *, any_run: bool, any_finding: bool) -> str:
     """How much was looked at, and, where nothing came of it, what to do next."""
+    if found.looked_at + found.unread == 0:
+        if any_run:
+            return "no runs yet; hook a team, or run: tracer-hooks demo"
+        return "no run is like that; see what there is: tracer-hooks runs list"
     unread = f", {found.unread} could not be read" if found.unread else ""
-    looked_at = f"{_counted(found.looked_at, 'run')} looked at, {found.failed} failed{unread}"
+    said = f"{counted(found.looked_at, 'run')} looked at, {found.failed} failed{unread}"
     if found.issues:
-        said = looked_at
-    elif found.looked_at + found.unread == 0:
-        said = (
-            "no runs yet; hook a team, or run: tracer-hooks demo"
-            if any_run
-            else "no run is like that; see what there is: tracer-hooks runs list"
-        )
-    elif any_finding:
-        said = f"{looked_at}, and nothing is found in them; look at one: tracer-hooks diagnose RUN"
-    else:
-        said = f"{looked_at}, and nothing of this kind or agent is found in them; leave out --kind and --agent"
-    err().print(said, soft_wrap=True)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+        return said
+    if any_finding:
+        return f"{said}, and nothing is found in them; look at one: tracer-hooks diagnose RUN"
+    return f"{said}, and nothing of this kind or agent is found in them; leave out --kind and --agent"

@@ -33,7 +33,7 @@ from tracer_hooks.cli._options import (
     since_of,
     stated_by,
 )
-from tracer_hooks.cli.console import FAILED, err, out_wide, print_json, write_result
+from tracer_hooks.cli.console import FAILED, counted, err, out_wide, print_json, write_result
 from tracer_hooks.cli.console import out as out_console
 from tracer_hooks.config import Retention, parse_age
 from tracer_hooks.errors import ConfigError
@@ -114,7 +114,7 @@ def list_runs(
         summaries = kept.list(limit=most, team=team, outcome=wanted, since=began) if is_there else ()
         listed = list(islice(_listed(kept, summaries, asked), limit))
     if as_json:
-        print_json({"runs": [_listed_json(summary, found) for summary, found in listed]})
+        print_json({"runs": [summary.model_dump(mode="json") | _diagnosis_json(found) for summary, found in listed]})
     elif listed:
         out_wide().print(_table(listed))
     elif (team, wanted, began, asked) == (None, None, None, _Asked()):
@@ -150,10 +150,10 @@ def _listed(
                 yield run, found
 
 
-def _listed_json(summary: RunSummary, found: Attribution | None) -> dict[str, Any]:
-    kinds = [each.kind.value for each in found.findings] if found is not None else []
-    certainty = found.certainty if found is not None else None
-    return {**summary.model_dump(mode="json"), "certainty": certainty, "findings": list(dict.fromkeys(kinds))}
+def _diagnosis_json(found: Attribution | None) -> dict[str, Any]:
+    if found is None:
+        return {"certainty": None, "findings": []}
+    return {"certainty": found.certainty, "findings": list(dict.fromkeys(each.kind.value for each in found.findings))}
 
 
 @runs_app.command("show")
@@ -358,7 +358,7 @@ def prune_runs(
             if as_json:
                 print_json({"would_delete" if dry_run else "deleted": list(ids), "wiped": None})
             elif dry_run:
-                out_console().print(f"{_counted(len(ids), 'run')} would be deleted")
+                out_console().print(f"{counted(len(ids), 'run')} would be deleted")
             else:
                 out_console().print("no run is that old; nothing was deleted")
         else:
@@ -374,7 +374,7 @@ def _is_agreed(lines: Sequence[str], *, as_json: bool) -> bool:
         err().print(line, soft_wrap=True)
     if len(lines) > _MOST_SHOWN:
         err().print(f"and {len(lines) - _MOST_SHOWN} more")
-    return typer.confirm(f"Delete {_counted(len(lines), 'run')} for good?", err=True)
+    return typer.confirm(f"Delete {counted(len(lines), 'run')} for good?", err=True)
 
 
 def _delete(kept: RunStore, found: Sequence[str], *, as_json: bool) -> None:
@@ -386,7 +386,7 @@ def _delete(kept: RunStore, found: Sequence[str], *, as_json: bool) -> None:
     if as_json:
         print_json({"deleted": list(found), "wiped": is_wiped, "attempts_left": others, **learnt.model_dump()})
         return
-    out_console().print(f"{_counted(len(found), 'run')} deleted")
+    out_console().print(f"{counted(len(found), 'run')} deleted")
     for line in _staying(others, learnt):
         out_console().print(line, soft_wrap=True)
     if not is_wiped:
@@ -402,11 +402,7 @@ def _staying(attempts: Sequence[str], learnt: Learnt) -> Iterator[str]:
         more = f" and {len(attempts) - _MOST_SHOWN} more" if len(attempts) > _MOST_SHOWN else ""
         yield f"of the same calls, with the same tasks, stay: {shown}{more}"
     if learnt.counts:
-        yield f"what was learnt from them stays, with their ids: {_counted(learnt.counts, 'count')} for prompts"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+        yield f"what was learnt from them stays, with their ids: {counted(learnt.counts, 'count')} for prompts"
 
 
 @dataclass(kw_only=True)

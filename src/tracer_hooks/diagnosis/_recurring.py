@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import AwareDatetime, Field
 
 from tracer_hooks._guard import logger
 from tracer_hooks.diagnosis._diagnose import findings_of
-from tracer_hooks.errors import StoreError
 from tracer_hooks.schema import Finding, FindingKind, Record, RunKind, RunOutcome, Text
 
 if TYPE_CHECKING:
@@ -114,8 +112,7 @@ class RecurringFindings(Record):
 _Key = tuple[FindingKind, str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(NamedTuple):
     """A run in which something of one group stands."""
 
     run: RunSummary
@@ -190,11 +187,8 @@ def _worked_out(store: RunStore, run: RunSummary) -> tuple[Finding, ...] | None:
         stored = store.get(run.run_id, with_tape=False)
         # The store's own columns are what the user sees; an outcome that was set later stands there.
         changes = {"outcome": stored.outcome, "outcome_reason": stored.outcome_reason}
-        trajectory = stored.trajectory.model_copy(update=changes)
-        return findings_of(trajectory, reference=trajectory.reference)
-    except StoreError as error:
-        logger.warning("tracer-hooks leaves out a stored run that cannot be read: %s", error)
-    except Exception as error:  # one odd run must not hide what recurs in the others
+        return findings_of(stored.trajectory.model_copy(update=changes), reference=stored.trajectory.reference)
+    except Exception as error:  # a damaged or odd run must not hide what recurs in the others
         logger.warning("tracer-hooks leaves out run %r: %s: %s", run.run_id, type(error).__name__, error)
     return None
 
@@ -212,8 +206,7 @@ def _by_group(run: RunSummary, findings: Sequence[Finding]) -> dict[_Key, _Seen]
 
 
 def _subject(found: Finding) -> str:
-    named = found.values.subject if found.values is not None else None
-    return _short(named or "")
+    return _short(found.values.subject or "") if found.values is not None else ""
 
 
 def _short(name: str) -> str:
@@ -225,9 +218,9 @@ def _recurring(seen: list[_Seen], looked_at: int, failed: int) -> RecurringFindi
     seen = sorted(seen, key=lambda each: (each.run.started_at, each.run.run_id))
     best = max(seen, key=lambda each: each.plainness)
     own_failed = sum(each.run.outcome is RunOutcome.FAILED for each in seen)
-    of_failed = own_failed == len(seen)
+    total = f"{failed} failure" if own_failed == len(seen) else f"{looked_at} run"
     return RecurringFinding(
-        sentence=_sentence(best.finding, len(seen), failed if of_failed else looked_at, of_failed=of_failed),
+        sentence=_sentence(best.finding, len(seen), total),
         kind=best.finding.kind,
         detail=best.finding.detail,
         agent=best.finding.agent,
@@ -245,12 +238,11 @@ def _recurring(seen: list[_Seen], looked_at: int, failed: int) -> RecurringFindi
     )
 
 
-def _sentence(found: Finding, runs: int, total: int, *, of_failed: bool) -> str:
+def _sentence(found: Finding, runs: int, total: str) -> str:
     clause = _CLAUSES.get((found.kind, found.detail)) or _CLAUSES[found.kind, ""]
     said = clause.replace("{who}", repr(_short(found.agent)) if found.agent else "the team")
     subject = _subject(found)
-    noun = ("failure" if of_failed else "run") + ("" if total == 1 else "s")
-    return f"In {runs} of {total} {noun} {said}{f' ({subject})' if subject else ''}."
+    return f"In {runs} of {total}{'' if total.startswith('1 ') else 's'} {said}{f' ({subject})' if subject else ''}."
 
 
 def _incidents(runs: Sequence[RunSummary]) -> int:

@@ -287,7 +287,8 @@ class CallContext:
         if self.run.attempts and self.run.outcome is RunOutcome.FAILED:
             _tell("on_failure", self.options.on_failure, self.run)
         if self.run.attempts and self.options.on_finding is not None:
-            look_later(functools.partial(_tell_findings, self.options.on_finding, self.run))
+            with guard("look for findings in the run"):
+                look_later(functools.partial(_tell_findings, self.options.on_finding, self.run))
 
     def finish_off_the_loop(self) -> None:
         """:meth:`finish`: in the background where an event loop is running, or where a diagnosis goes on."""
