@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from tracer_hooks.diagnosis._reading._answer import without_traceback
 from tracer_hooks.diagnosis._reading._roles import Role
 from tracer_hooks.diagnosis._reading._run import RunReading
+from tracer_hooks.diagnosis._reading._text import code_spans
 from tracer_hooks.diagnosis._rules._errors import ERROR_LINE, OUTAGE
 from tracer_hooks.diagnosis._rules._repetition import limit_reached
 from tracer_hooks.diagnosis._wording import one_line
@@ -22,12 +23,26 @@ from tracer_hooks.schema import Finding, FindingKind, RunOutcome, StepKind
 _KIND = FindingKind.ENDING
 ENDPOINT_ERROR, LIMIT, GAVE_UP, EMPTY = "endpoint_error", "limit", "gave_up", "empty"
 EXCEPTION, BROKEN_OFF = "exception", "broken_off"
-_REFUSED = re.compile(r"\bError code: \d{3}\b|content_filter|context[_ ]length|invalid_request_error")
+_ENDPOINT = re.compile(
+    r"\bError code: \d{3}\b|content_filter|context[_ ]length|invalid_request_error|insufficient_quota|overloaded_error"
+    r"|\b(?:API(?:Connection|Timeout|Status)|RateLimit)Error\b"
+)
+"""An error that only the endpoint of a model gives; a lost connection alone may be a tool's."""
 _LIMIT = re.compile(
-    r"\bmax(?:imum)?\b[^.\n]{0,30}\b(?:turns?|rounds?|steps?|iterations?|messages?)\b"
-    r"|\b(?:turn|round|step|iteration|message|recursion|time) limit\b",
+    r"\bmax(?:imum)?\b[^.\n]{0,30}\b(?:turns?|rounds?|steps?|iterations?|messages?|time)\b"
+    r"[^.\n]{0,30}\b(?:reached|exceeded|hit)\b"
+    r"|\b(?:turn|round|step|iteration|message|recursion|time) limit\b[^.\n]{0,30}\b(?:reached|exceeded|hit)\b"
+    r"|\b(?:stopped|ended|reached)\b[^.\n]{0,20}\b(?:turn|round|step|iteration|message|recursion|time) limit\b"
+    r"|\breached the max(?:imum)?\b[^.\n]{0,20}\b(?:turns|rounds|steps|iterations|messages|time)\b",
     re.IGNORECASE,
 )
+_NEXT_ACT = re.compile(
+    r"\b(?:let me|let's|let us|(?:I|we)(?:'ll| will)(?: now| next| then| first)?) "
+    r"(?:proceed|start|begin|try|check|search|run|execute|verify|review|continue|analy[sz]e|calculate|find|look"
+    r"|visit|open|navigate|attempt|extract|inspect|fetch|compute|test|download|examine)\b",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"(?<=[.!:;?])\s+|\n+")
 _GIVES_UP = re.compile(
     r"\b(?:(?:I|we)(?:'m| am| are)? (?:not able to|unable to|cannot|can't|can not) "
     r"(?:go on|continue|proceed|complete|finish|provide|determine|answer|find|solve|help)"
@@ -36,7 +51,9 @@ _GIVES_UP = re.compile(
     r"|unable to (?:complete|determine|proceed|continue|fulfil\w*))",
     re.IGNORECASE,
 )
-_TAIL = 2_000
+_EDGE = 3
+"""Lines at the head and at the tail of the last words in which a log notes a limit."""
+_LONGEST_NOTE = 160
 _SHORT = 1_200
 """Longer last words hold an answer, and a sentence in them that gives up one part of it."""
 
@@ -63,7 +80,7 @@ def _raised(run: RunReading) -> Finding | None:
     if not error:
         return None
     line = one_line(error)
-    if OUTAGE.search(error[:4_000]) or _REFUSED.search(error[:4_000]):
+    if OUTAGE.search(error[:4_000]) or _ENDPOINT.search(error[:4_000]):
         text = f"The run ended when the model's endpoint failed under {step.agent!r}: {line!r}"
         return _ending(run, ENDPOINT_ERROR, text, step.index, error)
     return _ending(run, EXCEPTION, f"The run ended when {step.agent!r} raised {line!r}", step.index, error)
@@ -79,7 +96,7 @@ def _glued_error(run: RunReading) -> Finding | None:
             continue
         named = ERROR_LINE.findall(error)
         line = one_line(named[-1] if named else error)
-        if OUTAGE.search(error[:4_000]) or _REFUSED.search(error[:4_000]):
+        if _ENDPOINT.search(named[-1] if named else error[:4_000]):
             text = (
                 f"After the words of {run.steps[index].agent!r} the log has an error of the model's endpoint: {line!r}"
             )
@@ -92,15 +109,21 @@ def _glued_error(run: RunReading) -> Finding | None:
 
 def _limit(run: RunReading) -> Finding | None:
     """A limit of rounds, steps or time that stopped the run."""
-    if limit_reached(run):
-        reason = one_line(run.trajectory.outcome_reason or "")
-        return _ending(run, LIMIT, f"The run was stopped at a limit: {reason!r}", _last(run), "")
-    tail = run.steps[_last(run)].content[-_TAIL:]
-    match = _LIMIT.search(tail)
-    if match is None or len(tail) > _SHORT or run.answer.is_marked:
-        return None
-    line = _line_around(tail, match)
-    return _ending(run, LIMIT, f"The last words tell of a limit: {one_line(line)!r}", _last(run), line)
+    reason = run.trajectory.outcome_reason or ""
+    if limit_reached(run) or _LIMIT.search(reason[:2_000]):
+        return _ending(run, LIMIT, f"The run was stopped at a limit: {one_line(reason)!r}", _last(run), "")
+    step = run.steps[_last(run)]
+    lines = [line.strip() for line in _ends_of(step.content).splitlines() if line.strip()]
+    for line in (*lines[:_EDGE], *lines[-_EDGE:]):
+        if run.roles[step.index] is not Role.PERSON and len(line) <= _LONGEST_NOTE and _LIMIT.search(line):
+            text = f"The run ends in step {step.index} with {one_line(line)!r}"
+            return _ending(run, LIMIT, text, step.index, line)
+    return None
+
+
+def _ends_of(text: str) -> str:
+    """The head and the tail of a long text."""
+    return text if len(text) <= 4_000 else f"{text[:2_000]}\n{text[-2_000:]}"
 
 
 def _empty(run: RunReading) -> Finding | None:
@@ -125,6 +148,11 @@ def _gave_up(run: RunReading) -> Finding | None:
 
 
 def _broken_off(run: RunReading) -> Finding | None:
+    """A run that stops in the middle of an act."""
+    return _open_call(run) or _unread_report(run) or _code_not_run(run) or _act_not_done(run)
+
+
+def _open_call(run: RunReading) -> Finding | None:
     """A last call that has no result, in a run whose other calls have one."""
     calls = [call for step in run.steps for call in step.tool_calls]
     last = run.steps[_last(run)]
@@ -133,6 +161,53 @@ def _broken_off(run: RunReading) -> Finding | None:
         return None
     text = f"The run breaks off at a call of {open_calls[0].name!r} by {last.agent!r} that has no result"
     return _ending(run, BROKEN_OFF, text, last.index, "")
+
+
+def _unread_report(run: RunReading) -> Finding | None:
+    """A terminal's or an environment's report that nobody takes up, in a run that records no answer."""
+    last = run.steps[_last(run)]
+    author = run.author_before(last.index)
+    if run.roles[last.index] is not Role.REPORTER or run.trajectory.final_output or author is None:
+        return None
+    if run.roles[author] is not Role.AGENT or _closes(run.steps[author].content):
+        return None
+    text = f"The run breaks off at the words of {last.agent!r} in step {last.index}; no agent takes them up"
+    return _ending(run, BROKEN_OFF, text, last.index, last.content)
+
+
+def _code_not_run(run: RunReading) -> Finding | None:
+    """Code as the last words of a team in which a terminal runs code, in a run that records no answer."""
+    last = run.steps[_last(run)]
+    ran = any(role is Role.REPORTER for role in run.roles)
+    if not ran or run.trajectory.final_output or "```" not in last.content or _closes(last.content):
+        return None
+    start, end = next(code_spans(last.content), (0, 0))
+    text = f"The run breaks off at code of {last.agent!r} in step {last.index} that nobody runs"
+    return _ending(run, BROKEN_OFF, text, last.index, last.content[start:end])
+
+
+def _act_not_done(run: RunReading) -> Finding | None:
+    """A next act that the last sentence announces."""
+    last = run.steps[_last(run)]
+    said = last.content[-_SHORT:].strip()
+    recorded = (run.trajectory.final_output or said).strip()
+    if (
+        run.roles[last.index] is not Role.AGENT
+        or last.tool_calls
+        or run.answer.is_marked
+        or recorded[-80:] != said[-80:]
+    ):
+        return None
+    sentence = _SENTENCE_END.split(said)[-1].strip()
+    if len(sentence) > 300 or not _NEXT_ACT.search(sentence):
+        return None
+    text = f"The run ends where {last.agent!r} announces its next act in step {last.index}: {one_line(sentence)!r}"
+    return _ending(run, BROKEN_OFF, text, last.index, sentence)
+
+
+def _closes(content: str) -> bool:
+    """Tell whether words end the conversation."""
+    return content.rstrip().rstrip(".!*\"'`#").endswith(("TERMINATE", "DONE", "STOP", "FINISHED"))
 
 
 def _line_around(text: str, match: re.Match[str]) -> str:
@@ -149,7 +224,9 @@ _ADVICE = {
     ENDPOINT_ERROR: "Look at the model's endpoint first: retry, another model, or a shorter or cleaner prompt.",
     LIMIT: "Raise the limit, or let a termination condition end the run when the work is done.",
     EMPTY: "Have the last agent end with an answer, and check that it reaches the caller.",
+    GAVE_UP: "Give the agent what it says it lacks, or another way to get it.",
     EXCEPTION: "Handle this exception where the agent runs.",
+    BROKEN_OFF: "Allow more rounds, and end a run only after an agent has given the answer.",
 }
 
 KIND = KindOfFinding(
