@@ -143,6 +143,8 @@ def _gave_up(run: RunReading) -> Finding | None:
     match = _GIVES_UP.search(content[:_SHORT])
     if speaker is None or match is None or len(content) > _SHORT or run.answer.is_marked:
         return None
+    if Role.PERSON in run.roles[speaker + 1 :]:
+        return None  # a person closed the talk, in which one wish could not be met
     line = _line_around(content, match)
     return _ending(run, GAVE_UP, f"{run.steps[speaker].agent!r} gave up in its last words", speaker, line)
 

@@ -25,18 +25,21 @@ _DONE = re.compile(
     re.IGNORECASE,
 )
 
+_NO_ERROR = re.compile(r"\b(?:no|without(?: any)?) (?:failure|error|issue|problem)s?\b", re.IGNORECASE)
+"""Words that deny an error rather than admit it."""
+
 
 def find(run: RunReading) -> Iterator[Finding]:
     """Failed tools whose error stood, with the claim that followed where there is one."""
     succeeded = last_successes(run)
-    told: set[str] = set()
+    standing: dict[str, tuple[int, str]] = {}
     for index in run.acts:
         for call in run.steps[index].tool_calls:
             failure = failure_text(call)
-            if failure is None or call.name in told or succeeded.get(call.name, -1) > index:
-                continue
-            told.add(call.name)
-            yield from _finding(run, index, call.name, one_line(failure, _SHOWN))
+            if failure is not None and succeeded.get(call.name, -1) < index:
+                standing[call.name] = index, failure  # of several tries the last: what is claimed stands after it
+    for tool, (index, failure) in standing.items():
+        yield from _finding(run, index, tool, one_line(failure, _SHOWN))
 
 
 def _finding(run: RunReading, index: int, tool: str, failure: str) -> Iterator[Finding]:
@@ -79,7 +82,7 @@ def _error_line(run: RunReading, index: int) -> str:
 def _claim(run: RunReading, failed: int, reply: int) -> str | None:
     """A value or a success that the reply states, which nothing before it gives."""
     prose = run.prose(reply)
-    if not prose.strip() or ADMITS.search(prose):
+    if not prose.strip() or ADMITS.search(_NO_ERROR.sub("", prose)):
         return None
     for match in numbers_in(prose):
         number = match.group()

@@ -1,7 +1,7 @@
 """``loop``: the same request, call or plan three times or more, in words as in calls.
 
 Calls count as the same with the same arguments and the same result; messages of one agent when nearly all of their
-words are the same. Silent in a run that passed.
+words, and all of their numbers but those of attempts, are the same. Silent in a run that passed.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ _ALIKE = 0.8
 _LOOK_BACK = 12
 """Groups of one agent that a message is compared with, the latest first."""
 _WORD = re.compile(r"\w+")
+_COUNT = re.compile(r"\b(?:attempt|try|retry|round|turn|step)\W{0,3}\d{1,3}\b")
 _MOST_SHOWN = 5
 
 
@@ -34,7 +35,7 @@ def find(run: RunReading) -> Iterator[Finding]:
         step = run.steps[index]
         if run.is_brief(index):
             continue
-        key, words = _calls(step), frozenset(_WORD.findall(step.content[:4_000].casefold()))
+        key, words = _calls(step), _words(step.content)
         if key is None and len(words) < _MIN_WORDS:
             continue
         own = groups.setdefault(step.agent, [])
@@ -56,7 +57,22 @@ class _Group:
     def holds(self, key: str | None, words: frozenset[str]) -> bool:
         if self.key is not None or key is not None:
             return self.key == key
-        return len(self.words & words) >= _ALIKE * len(self.words | words)
+        if len(self.words & words) < _ALIKE * len(self.words | words):
+            return False
+        # Another number, date or id is another request; so is another word of a call that is written out as JSON.
+        changed = self.words ^ words
+        return not changed or ("{" not in words and not any(map(_has_digit, changed)))
+
+
+def _words(content: str) -> frozenset[str]:
+    """The words of a message without the numbers of attempts, and a brace when it holds JSON."""
+    text = content[:4_000].casefold()
+    words = _WORD.findall(_COUNT.sub(" ", text))
+    return frozenset([*words, "{"] if '{"' in text else words)
+
+
+def _has_digit(word: str) -> bool:
+    return any(char.isdigit() for char in word)
 
 
 def _calls(step: Step) -> str | None:
