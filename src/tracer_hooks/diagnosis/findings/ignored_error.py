@@ -86,6 +86,8 @@ def _claim(run: RunReading, failed: int, reply: int) -> str | None:
         return None
     for match in numbers_in(prose):
         number = match.group()
+        if ":" in (prose[match.start() - 1 : match.start()], prose[match.end() : match.end() + 1]):
+            continue  # part of a time
         if canonical(number) in run.task_numbers or len(canonical(number)) < 2:
             continue
         if not any(run.locate(step, number) for step in range(reply)):

@@ -23,13 +23,25 @@ ENDINGS = {
     "limit": [
         run_of(say("a", "Still searching."), reason="maximum number of turns reached"),
         run_of(say("a", "Still searching."), say("host", "Max rounds reached. The conversation ends here.")),
+        run_of(say("a", "Go."), say("host", "Max time (600s) reached.\nFINAL ANSWER: 12")),
+        run_of(say("a", "Go."), say("host", "Agent stopped due to iteration limit.")),
     ],
     "gave_up": [
         run_of(say("a", "Go."), say("b", "I am unable to complete this task.")),
         run_of(say("a", "Go."), say("b", "Sorry, we cannot continue without a key.")),
     ],
     "empty": [run_of(say("a", REPLIED), final_output=""), run_of(say("a", REPLIED), say("b", ""))],
-    "broken_off": [run_of(call("a", "look", {}, "3"), call("a", "look", {"at": 2}))],
+    "broken_off": [
+        run_of(call("a", "look", {}, "3"), call("a", "look", {"at": 2})),
+        run_of(say("coder", "```python\nprint(7)\n```"), say("Computer_terminal", "exitcode: 0\nCode output: 7")),
+        run_of(
+            say("coder", "```python\nprint(7)\n```"),
+            say("Computer_terminal", "exitcode: 0\nCode output: 7"),
+            say("coder", "That is a sum. Please run the rest.\n```python\nprint(7 * 6)\n```"),
+        ),
+        run_of(say("a", "Go."), say("b", "The first list is short. I will now check the second one.")),
+        run_of(say("a", "Go."), say("b", "Let me verify the price."), final_output="Let me verify the price."),
+    ],
 }
 
 
@@ -41,10 +53,44 @@ def test_an_unusual_ending_is_told(detail: str, run: Trajectory) -> None:
 
 @pytest.mark.parametrize(
     "last",
-    ["The answer is 12.", "FINAL ANSWER: 12", "The limit of 30 kg is not reached, so it may fly.", "Done. TERMINATE"],
+    [
+        "The answer is 12.",
+        "FINAL ANSWER: 12",
+        "The limit of 30 kg is not reached, so it may fly.",
+        "The maximum number of messages per mailbox is 500.",
+        "I will check the second list first. It has 12 names.",
+        "Let me know if you need more.",
+        "```python\nprint(12)\n```",
+        "Done. TERMINATE",
+    ],
 )
 def test_a_run_that_ends_by_itself_has_no_ending(last: str) -> None:
     assert found(run_of(say("a", "Go."), say("b", last)), FindingKind.ENDING) == []
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        run_of(say("b", "Sorry, I was unable to find a later train."), say("user", "Fine, thank you.")),
+        run_of(say("coder", "```python\nprint(7)\n```"), say("Computer_terminal", "7"), final_output="7"),
+        run_of(say("coder", "It is 7. TERMINATE"), say("Computer_terminal", "There is no code to run.")),
+    ],
+)
+def test_a_talk_that_a_person_or_an_agent_closed_has_no_ending(run: Trajectory) -> None:
+    assert found(run, FindingKind.ENDING) == []
+
+
+def test_a_lost_connection_under_a_tool_is_not_called_the_endpoint() -> None:
+    last = "Opening it.\nTraceback (most recent call last):\n  File x\nrequests.exceptions.ConnectionError: refused"
+    (told,) = found(run_of(say("a", "Go."), say("web", last)), FindingKind.ENDING)
+    assert told.detail == "exception"
+
+
+def test_an_error_of_the_endpoint_is_read_at_the_end_of_a_long_traceback() -> None:
+    trace = "Traceback (most recent call last):\n" + "  File x, in call\n" * 400
+    last = f"Opening it.\n{trace}openai.BadRequestError: Error code: 400 - refused"
+    (told,) = found(run_of(say("a", "Go."), say("web", last)), FindingKind.ENDING)
+    assert told.detail == "endpoint_error"
 
 
 def failing(*after: Step) -> Trajectory:
@@ -75,6 +121,19 @@ def test_an_admitted_error_is_not_asserted() -> None:
     assert told.detail == "not_overcome"
 
 
+def test_of_several_tries_the_claim_after_the_last_counts() -> None:
+    tries = [call("finder", "fetch", {"page": page}, error="ReadTimeout") for page in (1, 2)]
+    (told,) = found(
+        run_of(*tries, say("finder", "It starts at 20:00 and runs 124 minutes.")), FindingKind.IGNORED_ERROR
+    )
+    assert (told.step, told.detail, told.values.claimed) == (1, "asserted", "124")
+
+
+def test_words_that_deny_an_error_do_not_admit_it() -> None:
+    (told,) = found(failing(say("desk", "No failure was reported; it costs 64 EUR.")), FindingKind.IGNORED_ERROR)
+    assert (told.detail, told.agent) == ("asserted", "desk")
+
+
 ASK = "Please open the annual report of the harbour office and read the table on page 12."
 
 
@@ -92,6 +151,10 @@ def test_the_same_request_again_and_again_is_a_loop() -> None:
 def test_new_words_and_two_tries_are_no_loop() -> None:
     talk = [say("a", f"Item {k}: " + " ".join(f"word{k}{n}" for n in range(12))) for k in range(6)]
     assert found(run_of(*talk), FindingKind.LOOP) == []
+    dates = [say("bot", f"Show me all the flights from Oslo to Riga on day {day} of May.") for day in (3, 4, 5)]
+    assert found(run_of(*dates), FindingKind.LOOP) == []
+    written = [say("bot", f'find({{"first_name": "Noah", "last_name": "{name}", "city": "Delft"}})') for name in "XYZ"]
+    assert found(run_of(*written), FindingKind.LOOP) == []
     assert found(run_of(*[call("bot", "poll", {"id": 7}, "pending")] * 2), FindingKind.LOOP) == []
 
 
