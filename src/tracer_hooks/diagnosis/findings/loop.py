@@ -23,6 +23,8 @@ _LOOK_BACK = 12
 """Groups of one agent that a message is compared with, the latest first."""
 _WORD = re.compile(r"\w+")
 _COUNT = re.compile(r"\b(?:attempt|try|retry|round|turn|step)\W{0,3}\d{1,3}\b")
+_READ = 2_000
+"""Characters of a message that are compared."""
 _MOST_SHOWN = 5
 
 
@@ -57,7 +59,10 @@ class _Group:
     def holds(self, key: str | None, words: frozenset[str]) -> bool:
         if self.key is not None or key is not None:
             return self.key == key
-        if len(self.words & words) < _ALIKE * len(self.words | words):
+        if min(len(self.words), len(words)) < _ALIKE * max(len(self.words), len(words)):
+            return False  # costs less than the sets
+        shared = len(self.words & words)
+        if shared < _ALIKE * (len(self.words) + len(words) - shared):
             return False
         # Another number, date or id is another request; so is another word of a call that is written out as JSON.
         changed = self.words ^ words
@@ -66,7 +71,7 @@ class _Group:
 
 def _words(content: str) -> frozenset[str]:
     """The words of a message without the numbers of attempts, and a brace when it holds JSON."""
-    text = content[:4_000].casefold()
+    text = content[:_READ].casefold()
     words = _WORD.findall(_COUNT.sub(" ", text))
     return frozenset([*words, "{"] if '{"' in text else words)
 
