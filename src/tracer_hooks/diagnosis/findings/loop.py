@@ -1,7 +1,8 @@
 """``loop``: the same request, call or plan three times or more, in words as in calls.
 
 Calls count as the same with the same arguments and the same result; messages of one agent when nearly all of their
-words, and all of their numbers but those of attempts, are the same. Silent in a run that passed.
+words, and all of their names, numbers and quoted words, are the same; under one act, shown by the same first line,
+nearly all of these. Numbers of attempts do not count. Silent in a run that passed.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from tracer_hooks.diagnosis._reading._run import RunReading
+from tracer_hooks.diagnosis._reading._text import quoted_in
 from tracer_hooks.diagnosis._rules._tools import failure_text
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
 from tracer_hooks.schema import ErrorMode, Finding, FindingKind, RunOutcome, Step
@@ -22,8 +25,10 @@ _ALIKE = 0.8
 _LOOK_BACK = 12
 """Groups of one agent that a message is compared with, the latest first."""
 _WORD = re.compile(r"\w+")
-_COUNT = re.compile(r"\b(?:attempt|try|retry|round|turn|step)\W{0,3}\d{1,3}\b")
-_READ = 2_000
+_COUNT = re.compile(r"\b(?:attempt|try|retry|round|turn|step)\W{0,3}\d{1,3}\b", re.IGNORECASE)
+_NAME = re.compile(r"[A-Z](?<=[\w,;] [A-Z])\w+")
+"""A word with a capital letter that does not begin a sentence."""
+_READ = 1_000
 """Characters of a message that are compared."""
 _MOST_SHOWN = 5
 
@@ -38,7 +43,7 @@ def find(run: RunReading) -> Iterator[Finding]:
         if run.is_brief(index):
             continue
         key, words = _calls(step), _words(step.content)
-        if key is None and len(words) < _MIN_WORDS:
+        if key is None and len(words.all) < _MIN_WORDS:
             continue
         own = groups.setdefault(step.agent, [])
         same = next((group for group in reversed(own[-_LOOK_BACK:]) if group.holds(key, words)), None)
@@ -53,31 +58,46 @@ def find(run: RunReading) -> Iterator[Finding]:
 
 
 class _Group:
-    def __init__(self, key: str | None, words: frozenset[str], steps: list[int]) -> None:
+    def __init__(self, key: str | None, words: _Words, steps: list[int]) -> None:
         self.key, self.words, self.steps = key, words, steps
 
-    def holds(self, key: str | None, words: frozenset[str]) -> bool:
+    def holds(self, key: str | None, words: _Words) -> bool:
         if self.key is not None or key is not None:
             return self.key == key
-        if min(len(self.words), len(words)) < _ALIKE * max(len(self.words), len(words)):
-            return False  # costs less than the sets
-        shared = len(self.words & words)
-        if shared < _ALIKE * (len(self.words) + len(words) - shared):
+        return self.words.are_like(words)
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The words of a message without the numbers of attempts."""
+
+    all: frozenset[str]
+    telling: frozenset[str]
+    """Names, numbers, ids, dates and quoted words: with another one it is another request."""
+    act: str
+    """The first line of several: under the same act a page that is shown may change a little."""
+
+    def are_like(self, other: _Words) -> bool:
+        if self.telling != other.telling and not (self.act == other.act and _alike(self.telling, other.telling)):
             return False
-        # Another number, date or id is another request; so is another word of a call that is written out as JSON.
-        changed = self.words ^ words
-        return not changed or ("{" not in words and not any(map(_has_digit, changed)))
+        return _alike(self.all, other.all)
 
 
-def _words(content: str) -> frozenset[str]:
-    """The words of a message without the numbers of attempts, and a brace when it holds JSON."""
-    text = content[:_READ].casefold()
-    words = _WORD.findall(_COUNT.sub(" ", text))
-    return frozenset([*words, "{"] if '{"' in text else words)
+def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    shared = len(one & other)
+    return shared >= _ALIKE * (len(one) + len(other) - shared)
 
 
-def _has_digit(word: str) -> bool:
-    return any(char.isdigit() for char in word)
+def _words(content: str) -> _Words:
+    text = _COUNT.sub(" ", content[:_READ])
+    words = _WORD.findall(text)
+    every = frozenset(map(str.casefold, words))
+    if '{"' in text:
+        return _Words(every, every, content)  # a call that is written out: each of its words tells
+    quoted = (value for value, _ in quoted_in(text))
+    coded = (word for word in words if not word.isalpha())
+    first, _, rest = text.strip().partition("\n")
+    return _Words(every, frozenset([*_NAME.findall(text), *quoted, *coded]), first if rest else text)
 
 
 def _calls(step: Step) -> str | None:

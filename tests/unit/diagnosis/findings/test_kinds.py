@@ -148,11 +148,26 @@ def test_the_same_request_again_and_again_is_a_loop() -> None:
     assert found(run_of(*calls), FindingKind.LOOP)[0].values.subject == "poll"
 
 
+def test_the_same_act_on_a_page_that_changes_a_little_is_a_loop() -> None:
+    page = " ".join(f"field{number}" for number in range(20))
+    steps = [say("web", f"I clicked 'Continue'.\n\nThe page shows {page}, {part} % of it.") for part in (40, 41, 43)]
+    (told,) = found(run_of(*steps), FindingKind.LOOP)
+    assert "3 times, in steps 0, 1, 2" in told.text
+
+
 def test_new_words_and_two_tries_are_no_loop() -> None:
     talk = [say("a", f"Item {k}: " + " ".join(f"word{k}{n}" for n in range(12))) for k in range(6)]
     assert found(run_of(*talk), FindingKind.LOOP) == []
     dates = [say("bot", f"Show me all the flights from Oslo to Riga on day {day} of May.") for day in (3, 4, 5)]
     assert found(run_of(*dates), FindingKind.LOOP) == []
+    films = [
+        say("lead", f"Please check the availability of {name!r} on the screen list.") for name in ("M", "Ran", "Z")
+    ]
+    assert found(run_of(*films), FindingKind.LOOP) == []
+    rates = [
+        say("lead", f"Please look up the rate for a parcel to Riga with {name}.") for name in ("Post", "Ups", "Gls")
+    ]
+    assert found(run_of(*rates), FindingKind.LOOP) == []
     written = [say("bot", f'find({{"first_name": "Noah", "last_name": "{name}", "city": "Delft"}})') for name in "XYZ"]
     assert found(run_of(*written), FindingKind.LOOP) == []
     assert found(run_of(*[call("bot", "poll", {"id": 7}, "pending")] * 2), FindingKind.LOOP) == []
