@@ -384,7 +384,9 @@ class Attribution(Record):
         """
         if self.abstained or self.agent is None:
             return None
-        shown = any(each.step == self.step and each.leads_to_answer for each in self.findings)
+        # Where the answer comes from is no error of the step that it comes from.
+        telling = (each for each in self.findings if each.kind is not FindingKind.ANSWER_ORIGIN)
+        shown = any(each.step == self.step and each.leads_to_answer for each in telling)
         if self.confidence >= CLEAR_FROM and shown:
             return "clear"
         return "likely" if self.confidence >= LIKELY_FROM else "weak"

@@ -70,8 +70,9 @@ def find_in(run: RunReading) -> tuple[Finding, ...]:
         for kind in KINDS.values():
             with guard(f"look for {kind.kind.value!r} in a run"):
                 found += kind.find(run)
-        if any(each.leads_to_answer for each in found):  # it says already where the answer went wrong
-            found = [each for each in found if each.kind is not FindingKind.ANSWER_ORIGIN]
+        others = [each for each in found if each.kind is not FindingKind.ANSWER_ORIGIN]
+        if any(each.leads_to_answer for each in others):  # they say already where the answer went wrong
+            found = others
         _known[run] = tuple(sorted(_each_once(found), key=_order))[:MOST]
     return _known[run]
 

@@ -25,7 +25,7 @@ from tracer_hooks.diagnosis._reading._text import (
 from tracer_hooks.diagnosis._wording import one_line
 from tracer_hooks.diagnosis.findings._code import CodeCell, cells_of, output_of, typed_values
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, Precision, finding
-from tracer_hooks.schema import Finding, FindingKind
+from tracer_hooks.schema import Finding, FindingKind, RunOutcome
 from tracer_hooks.values import calculations_in
 
 _LONGEST_VALUE, _MOST_WORDS = 90, 7
@@ -74,8 +74,9 @@ class _First:
 
 
 def find(run: RunReading) -> Iterator[Finding]:
-    """One finding about the answer's main value."""
-    value = None if _is_conversation(run) else _main_value(run)
+    """One finding about the answer's main value, of a run that is not known to have passed."""
+    passed = run.trajectory.outcome is RunOutcome.SUCCEEDED
+    value = None if passed or _is_conversation(run) else _main_value(run)
     if value is None:
         return
     first = _first(run, value)
