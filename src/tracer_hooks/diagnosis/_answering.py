@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tracer_hooks.diagnosis._abstaining import ENVIRONMENT_FAULT, Refusal
-from tracer_hooks.diagnosis._blame import blame, with_findings
+from tracer_hooks.diagnosis._blame import blamed, with_findings
 from tracer_hooks.diagnosis._protocol import StepScores
 from tracer_hooks.diagnosis._provenance import Link, provenance_of
 from tracer_hooks.diagnosis._reading._run import RunReading
@@ -71,7 +71,7 @@ class AttributorAnswer:
 
 
 def attribution_of(trace: RunReading, answer: AttributorAnswer, *, attributor: str) -> Attribution:
-    """The answer as a record: ranked candidates, mode, quoted evidence, and how the error spread.
+    """The answer as a record: what was found, ranked candidates, mode and evidence.
 
     Args:
         trace: What happened; with at least one step.
@@ -79,8 +79,8 @@ def attribution_of(trace: RunReading, answer: AttributorAnswer, *, attributor: s
         attributor: Name and version of who found it out.
     """
     trajectory = trace.trajectory
-    named = blame(trace, answer.belief, is_own_fit=answer.is_own_fit)
-    step = named.step
+    belief = blamed(trace, answer.belief, is_own_fit=answer.is_own_fit)
+    step = max(range(len(belief)), key=lambda index: (belief[index], -index))
     agent = trajectory.steps[step].agent
     answered = with_findings(
         Attribution(
@@ -89,9 +89,9 @@ def attribution_of(trace: RunReading, answer: AttributorAnswer, *, attributor: s
             agent=agent,
             step=step,
             error_mode=mode_of(answer, step, agent),
-            confidence=round(min(1.0, named.belief[step]), 6),
-            agent_confidence=round(_sure_of(agent, trajectory, answer, named.belief), 6),
-            candidates=_candidates(trajectory, named.belief),
+            confidence=round(min(1.0, belief[step]), 6),
+            agent_confidence=round(_sure_of(agent, trajectory, answer, belief), 6),
+            candidates=_candidates(trajectory, belief),
             faults=answer.faults,
             evidence=tuple(each for each in answer.scores.evidence if each.step == step)[:_MAX_EVIDENCE],
             provenance=value_links(trace, step),

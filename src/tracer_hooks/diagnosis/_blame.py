@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from tracer_hooks.diagnosis._reading._run import RunReading, read_outcome
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._reading._text import canonical, numbers_in
 from tracer_hooks.diagnosis.findings import find_in, kind_of, proving
 from tracer_hooks.diagnosis.findings.reason_matched import named_agent
@@ -28,43 +27,31 @@ _EVIDENCE: dict[FindingKind, EvidenceKind] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Blame:
-    """The step that is named."""
-
-    belief: tuple[float, ...]
-    """Probability that each step is the decisive one; sums to at most 1."""
-    proof: Finding | None = None
-    """The finding that carries it; None where the rank alone does."""
-
-    @property
-    def step(self) -> int:
-        """The step with the highest probability, the earliest of several."""
-        return max(range(len(self.belief)), key=lambda step: (self.belief[step], -step))
-
-
-def blame(run: RunReading, belief: Sequence[float], *, is_own_fit: bool = False) -> Blame:
-    """Name a step: where a finding proves it, there; else where the rank puts it, as a place to start.
+def blamed(run: RunReading, belief: Sequence[float], *, is_own_fit: bool = False) -> tuple[float, ...]:
+    """Weigh the steps: where a finding proves one, it comes first; else the rank says where to start.
 
     Args:
         run: What happened.
         belief: The rank's probability of each step; sums to at most 1.
         is_own_fit: The rank was fitted to labelled runs of this very team, so that its probability can be vouched for.
+
+    Returns:
+        The probability that each step is the decisive one; sums to at most 1.
     """
     named = named_agent(run)
     if named is not None:  # the check itself says who: steps of others come after
         belief = _turned_to(run, named, belief)
     proofs = [each for each in find_in(run) if proving(each) and named in (None, each.agent)]
     if proofs:
-        expected = read_outcome(run).expected
+        expected = run.known_outcome.expected
         proof = max(proofs, key=lambda each: (_sure(each, expected), belief[each.step or 0], -(each.step or 0)))
         step, sure = proof.step or 0, _sure(proof, expected)
         others = sum(own for index, own in enumerate(belief) if index != step)
         scale = min(1.0, (1.0 - sure) / others) if others > 0 else 0.0
-        return Blame(tuple(sure if index == step else own * scale for index, own in enumerate(belief)), proof)
+        return tuple(sure if index == step else own * scale for index, own in enumerate(belief))
     top = max(belief, default=0.0)
     scale = 1.0 if is_own_fit or top <= _UNPROVED else _UNPROVED / top
-    return Blame(tuple(own * scale for own in belief))
+    return tuple(own * scale for own in belief)
 
 
 def _turned_to(run: RunReading, agent: str, belief: Sequence[float]) -> list[float]:
@@ -105,7 +92,7 @@ def with_findings(answer: Attribution, run: RunReading) -> Attribution:
     Where a finding carries the blame and shows a mode, that is the mode.
     """
     found = find_in(run)
-    outcome = read_outcome(run)
+    outcome = run.known_outcome
     told = answer.model_copy(
         update={
             "findings": found,

@@ -18,7 +18,7 @@ from tracer_hooks.diagnosis._provenance._records import mixed_up_values
 from tracer_hooks.diagnosis._provenance._replies import contradicted_calls
 from tracer_hooks.diagnosis._provenance._unsupported import unsupported_values
 from tracer_hooks.diagnosis._provenance._way import way_of
-from tracer_hooks.diagnosis._reading._run import RunReading, read_outcome
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._reading._text import StepPassage
 from tracer_hooks.schema import RunOutcome
 from tracer_hooks.values import WEEKDAYS, DateCalculation
@@ -58,7 +58,7 @@ _known: WeakKeyDictionary[RunReading, Provenance] = WeakKeyDictionary()
 def _read(trace: RunReading) -> Provenance:
     ledger = Ledger(trace)
     trail = Trail(ledger)
-    verdict = read_outcome(trace)
+    verdict = trace.known_outcome
     for value in answers_of(ledger, verdict.wrong):
         trail.follow(value, is_answer=True)
     if verdict.wrong and not trail.departures and not trail.planned:

@@ -114,6 +114,11 @@ class RunReading:
         return answer_in(self.final_text)
 
     @cached_property
+    def known_outcome(self) -> KnownOutcome:
+        """The wrong and the expected values, from the check's reason and the reference."""
+        return _read_outcome(self)
+
+    @cached_property
     def last_speaker(self) -> int | None:
         """The last step in which an agent said more than that it is done."""
         for index in reversed(self.acts):
@@ -281,13 +286,13 @@ def expected_values(trajectory: Trajectory, *, reference: str | None = None) -> 
     For those who write something that an agent will read and must not tell it the answer.
     """
     trace = RunReading(trajectory, reference if reference is not None else trajectory.reference)
-    found = list(read_outcome(trace).expected)
+    found = list(trace.known_outcome.expected)
     # Whatever the reason names and the run's own answer lacks may be the right answer, in whatever words it is put.
     found += [value for value, _ in _values(trajectory.outcome_reason or "") if find_value(trace.final_text, value) < 0]
     return tuple(dict.fromkeys(value for value in found if value.strip()))
 
 
-def read_outcome(trace: RunReading) -> KnownOutcome:
+def _read_outcome(trace: RunReading) -> KnownOutcome:
     """The wrong and the expected values of a run, from the check's reason and the reference."""
     reason = (trace.trajectory.outcome_reason or "")[:4_000]
     wrong, expected, unsure = _classify(reason)

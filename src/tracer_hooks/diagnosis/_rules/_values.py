@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tracer_hooks.diagnosis._provenance import Departure, provenance_of
 from tracer_hooks.diagnosis._reading._roles import Role, is_checker
-from tracer_hooks.diagnosis._reading._run import RunReading, read_outcome
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._reading._text import canonical, find_value, is_number, numbers_in
 from tracer_hooks.diagnosis._rules._signal import DECISIVE, MODERATE, WEAK, Family, Signal
 from tracer_hooks.schema import ErrorMode
@@ -17,7 +17,7 @@ def wrong_values(trace: RunReading) -> Iterator[Signal]:
 
     When nothing tells which part of a rejected answer is wrong, the answer itself is followed back, with less weight.
     """
-    verdict = read_outcome(trace)
+    verdict = trace.known_outcome
     for rank, value in enumerate(verdict.wrong[:4]):
         yield from _brought_in(trace, value, DECISIVE if rank == 0 else MODERATE, verdict.expected)
     for value in verdict.answered[:1]:

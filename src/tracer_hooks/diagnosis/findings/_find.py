@@ -56,7 +56,7 @@ def kind_of(finding: Finding) -> KindOfFinding | None:
 def proving(finding: Finding) -> bool:
     """Tell whether a finding is enough to blame the step that it stands at."""
     kind = kind_of(finding)
-    is_proof = kind is not None and kind.proves and finding.detail in kind.blame
+    is_proof = kind is not None and finding.detail in kind.blame
     return is_proof and finding.step is not None and finding.leads_to_answer
 
 

@@ -33,14 +33,18 @@ class KindOfFinding:
     """Looks for it in a run of any outcome; yields nothing where it is unsure."""
     mode: ErrorMode | None = None
     """The MAST mode that it shows; None where none fits, or where it depends."""
-    proves: bool = False
-    """A step where it stands is to blame, when the rejected answer rests on it."""
     blame: Mapping[str, float] = field(default_factory=dict)
-    """Of a kind that proves: how often the step that it stands at was the decisive one, on labelled runs, by detail."""
+    """By detail, how often the step that it stands at was the decisive one on labelled runs, where the rejected answer
+    rested on it; a detail that is not named carries no blame."""
     advice: Advise | None = None
     """What to try, in one sentence; None, or an empty text, where nothing specific can be said."""
     precision: Precision | None = None
     """As measured; None before it was."""
+
+    @property
+    def proves(self) -> bool:
+        """Tell whether it can carry blame."""
+        return bool(self.blame)
 
 
 def finding(

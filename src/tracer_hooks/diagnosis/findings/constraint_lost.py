@@ -125,17 +125,20 @@ def _left_out(run: RunReading, delegations: list[_Delegation]) -> Iterator[Findi
     """A delegation that repeats a sentence of the task but for one of its conditions, which its agent never says."""
     if run.trajectory.outcome is not RunOutcome.FAILED:
         return
+    task = [
+        [(part.strip(), words) for part in _PART.split(sentence) if (words := _content_words(part))]
+        for sentence in re.split(r"[.!?]\s", run.trajectory.task[:_READ])
+    ]
     for delegation in delegations:
-        lead = run.steps[delegation.step].agent
-        said = " ".join(run.steps[index].content[:_READ] for index in run.acts if run.steps[index].agent == lead)
-        known = _content_words(f"{said} {delegation.text} {run.final_text}")
-        for sentence in re.split(r"[.!?]\s", run.trajectory.task[:_READ]):
-            parts = [(part.strip(), _content_words(part)) for part in _PART.split(sentence)]
-            parts = [(part, words) for part, words in parts if words]
-            handed = _content_words(delegation.text)
+        lead, handed = run.steps[delegation.step].agent, _content_words(delegation.text)
+        for parts in task:
             kept = [part for part, words in parts if len(words & handed) >= _KEPT_SHARE * len(words)]
+            if len(kept) < 2 or len(kept) + 1 != len(parts):
+                continue
+            said = " ".join(run.steps[index].content[:_READ] for index in run.acts if run.steps[index].agent == lead)
+            known = _content_words(f"{said} {run.final_text}") | handed
             lost = [(part, words) for part, words in parts if not words & known]
-            if len(kept) < 2 or len(lost) != 1 or len(kept) + 1 != len(parts) or len(lost[0][1]) < 2:
+            if len(lost) != 1 or len(lost[0][1]) < 2:
                 continue
             part = lost[0][0]
             yield finding(
@@ -169,7 +172,6 @@ KIND = KindOfFinding(
     definition="A stated limit, time, format or exclusion that the answer breaks, or that a delegation leaves out.",
     find=find,
     mode=ErrorMode.FM_1_1,
-    proves=True,
     blame={BROKEN: 0.7, DELEGATED: 0.8},
     advice=_advice,
 )

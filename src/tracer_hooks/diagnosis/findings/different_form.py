@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import permutations
 
-from tracer_hooks.diagnosis._reading._run import RunReading, read_outcome
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._reading._text import canonical, find_value
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
 from tracer_hooks.schema import ErrorMode, Finding, FindingKind, RunOutcome
@@ -32,7 +32,7 @@ def find(run: RunReading) -> Iterator[Finding]:
     """The one finding of a failed run whose answer is the expected one in another form."""
     if run.trajectory.outcome is not RunOutcome.FAILED or run.last_speaker is None:
         return
-    expected = next((value.strip() for value in read_outcome(run).expected if value.strip()), "")
+    expected = next((value.strip() for value in run.known_outcome.expected if value.strip()), "")
     got = run.answer.text
     if (
         not expected

@@ -39,7 +39,6 @@ KIND = KindOfFinding(
     definition="An item of a list or of a tool's result is left out by a step that takes the others.",
     find=find,
     mode=ErrorMode.FM_2_4,
-    proves=True,
     blame={"": 0.75},
     advice=_advice,
 )

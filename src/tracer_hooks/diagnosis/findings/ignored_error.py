@@ -108,7 +108,6 @@ KIND = KindOfFinding(
     definition="A tool failed, no later call of it went well, and the run went on or ended with the error standing.",
     find=find,
     mode=ErrorMode.FM_2_6,
-    proves=True,
     blame={ASSERTED: 0.7, NOT_OVERCOME: 0.7},
     advice=_advice,
 )

@@ -76,7 +76,6 @@ KIND = KindOfFinding(
     definition="A value that a step states is another one in the record of a tool, the task or the step it rests on.",
     find=find,
     mode=ErrorMode.FM_2_5,
-    proves=True,
     blame={"": 0.77},
     advice=_advice,
 )

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from tracer_hooks.diagnosis._reading._answer import answer_in
-from tracer_hooks.diagnosis._reading._run import RunReading, read_outcome
+from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._reading._text import canonical, find_value, is_number, numbers_in
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
 from tracer_hooks.schema import ErrorMode, Finding, FindingKind, RunOutcome
@@ -22,7 +22,7 @@ _AMONG_OTHERS = re.compile(r"\d[^\d.!?=:\n]{1,60}(?:,|\band|\bfor|\bof|\bor)\s+$
 
 def find(run: RunReading) -> Iterator[Finding]:
     """The step that replaces the expected value, which another agent had given as the answer."""
-    expected = [value.strip() for value in read_outcome(run).expected if 0 < len(value.strip()) <= _LONGEST]
+    expected = [value.strip() for value in run.known_outcome.expected if 0 < len(value.strip()) <= _LONGEST]
     if run.trajectory.outcome is not RunOutcome.FAILED or not expected:
         return
     right = expected[0]
@@ -84,7 +84,6 @@ KIND = KindOfFinding(
     definition="The expected value had been given as the answer, and a later agent put another one in its place.",
     find=find,
     mode=ErrorMode.FM_2_5,
-    proves=True,
     blame={"": 0.8},
     advice=lambda found: f"Have {found.agent!r} keep a value that it was given unless it shows what is wrong with it.",
 )

@@ -38,7 +38,6 @@ KIND = KindOfFinding(
     definition="A calculation in the run does not come out, or one that was asked for gives the rejected answer.",
     find=find,
     mode=ErrorMode.FM_2_6,
-    proves=True,
     blame={"": 0.78, ASKED_FOR: 0.9},
     advice=_advice,
 )

@@ -43,7 +43,6 @@ KIND = KindOfFinding(
     definition="A call's arguments are swapped, or hold a value that nobody gave and no tool returned.",
     find=find,
     mode=ErrorMode.FM_2_6,
-    proves=True,
     blame={SWAPPED: 0.66, UNKNOWN: 0.92},
     advice=_advice,
 )
