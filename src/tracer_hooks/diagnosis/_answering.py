@@ -10,8 +10,7 @@ from tracer_hooks.diagnosis._blame import blamed, with_findings
 from tracer_hooks.diagnosis._protocol import StepScores
 from tracer_hooks.diagnosis._provenance import Link, provenance_of
 from tracer_hooks.diagnosis._reading._run import RunReading
-from tracer_hooks.diagnosis._rules._combine import MAX_CANDIDATES, mode_in
-from tracer_hooks.diagnosis._rules._signal import Signal
+from tracer_hooks.diagnosis._rules._signal import MAX_CANDIDATES, Signal, mode_in
 from tracer_hooks.schema import AgentFault, Attribution, Candidate, ErrorMode, Trajectory, ValueLink
 
 MOST_LINKS = 24

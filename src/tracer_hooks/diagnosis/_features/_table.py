@@ -14,9 +14,8 @@ from tracer_hooks.diagnosis._features._language import claims, failure, language
 from tracer_hooks.diagnosis._features._likeness import BESIDE
 from tracer_hooks.diagnosis._features._view import Column, View, first_of, last_of, mentions
 from tracer_hooks.diagnosis._features._work import agreement, novelty, repetition, run, work
-from tracer_hooks.diagnosis._rules._combine import NOTHING_SEEN
 from tracer_hooks.diagnosis._rules._errors import ERROR_MARKER
-from tracer_hooks.diagnosis._rules._signal import Family
+from tracer_hooks.diagnosis._rules._signal import NOTHING_SEEN, Family
 from tracer_hooks.schema import StepKind, Trajectory
 
 _LIST = re.compile(r"^\s*(?:[-*\u2022]|\d{1,2}[.)])\s", re.MULTILINE)

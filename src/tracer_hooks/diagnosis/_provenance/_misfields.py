@@ -15,7 +15,6 @@ from tracer_hooks.diagnosis._provenance._entries import Entry, Place
 from tracer_hooks.diagnosis._provenance._fields import Field, fields_in
 from tracer_hooks.diagnosis._provenance._labels import stems
 from tracer_hooks.diagnosis._provenance._ledger import Ledger
-from tracer_hooks.diagnosis._provenance._mispairings import is_of_shape, is_of_size
 from tracer_hooks.diagnosis._provenance._resemblance import is_scaled
 from tracer_hooks.diagnosis._provenance._sameness import is_same
 from tracer_hooks.diagnosis._provenance._sentences import contradiction
@@ -184,7 +183,7 @@ def _of_none(ledger: Ledger, entry: Entry, claim: _Claim, alike: Sequence[_Cell]
     best = named[0]
     assert entry.passage is not None
     before = entry.passage.text[max(0, entry.value.start - 40) : entry.value.start].rpartition("\n")[2]
-    if not is_of_size(entry, best.entry) or (
+    if not _is_of_size(entry, best.entry) or (
         is_scaled(entry.value, best.entry.value) and not stems(entry.value.unit or "") & best.field.column
     ):
         return None
@@ -198,7 +197,7 @@ def _of_none(ledger: Ledger, entry: Entry, claim: _Claim, alike: Sequence[_Cell]
 
 
 def _units_fit(one: Entry, other: Entry) -> bool:
-    if one.value.kind is Kind.CODE and not is_of_shape(one, other):
+    if one.value.kind is Kind.CODE and not _is_of_shape(one, other):
         return False
     return one.value.unit == other.value.unit or one.value.unit is None or other.value.unit is None
 
@@ -240,3 +239,25 @@ def _cells_of(ledger: Ledger, step: int, raw: str) -> list[_Cell]:
         if place >= 0 and one.value.start < fields[place].end:
             found.append(_Cell(one, fields[place]))
     return found
+
+
+_MAGNITUDE = 20
+"""Times by which two values of one thing differ at the most."""
+
+
+def _is_of_shape(one: Entry, other: Entry) -> bool:
+    """Tell whether both, where they are ids, are made of letters and digits in the same order."""
+    if one.value.kind is not Kind.CODE:
+        return True
+    a, b = (re.sub(r"[A-Za-z]", "a", re.sub(r"\d", "0", each.value.text)) for each in (one, other))
+    return a == b
+
+
+def _is_of_size(one: Entry, other: Entry) -> bool:
+    """Tell whether two values could stand for one thing: a year stands for no other number."""
+    if one.value.number is None or other.value.number is None:
+        return True
+    (a, c), (b, d) = one.value.ratio, other.value.ratio
+    if not a or not b:
+        return False
+    return b * c <= _MAGNITUDE * a * d and a * d <= _MAGNITUDE * b * c

@@ -19,7 +19,7 @@ from tracer_hooks.diagnosis._answering import AttributorAnswer, abstention, attr
 from tracer_hooks.diagnosis._features import FeatureTable, View, features_of, table_of
 from tracer_hooks.diagnosis._protocol import FitReport, StepScores
 from tracer_hooks.diagnosis._reading._run import RunReading
-from tracer_hooks.diagnosis._rules._combine import trust_in
+from tracer_hooks.diagnosis._rules._signal import trust_in
 from tracer_hooks.diagnosis._structural._adapt import adapt
 from tracer_hooks.diagnosis._structural._fit import cases_of, fit_structural
 from tracer_hooks.diagnosis._structural._model import StructuralModel
