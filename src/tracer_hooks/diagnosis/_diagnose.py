@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from tracer_hooks.diagnosis._blame import with_findings
-from tracer_hooks.diagnosis._protocol import Attributor, Concurrent
+from tracer_hooks.diagnosis._protocol import Attributor, Concurrent, TellsFindings
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._registry import AUTO, get_attributor
 from tracer_hooks.diagnosis.findings import find_in
@@ -36,7 +36,9 @@ def diagnose_trajectory(
     fault = fault_of_answer(answer, trajectory)
     if fault is not None or not isinstance(answer, Attribution):
         raise AttributionError(f"attributor {chosen.name!r} {fault}")
-    return answer if answer.findings else with_findings(answer, RunReading(trajectory, reference))
+    if answer.findings or isinstance(chosen, TellsFindings):
+        return answer
+    return with_findings(answer, RunReading(trajectory, reference))
 
 
 def findings_of(trajectory: Trajectory, *, reference: str | None = None) -> tuple[Finding, ...]:

@@ -176,6 +176,7 @@ class EnsembleAttributor:
     """
 
     name = "ensemble"
+    tells_findings = True
 
     def __init__(
         self, members: Mapping[str, Scorer] | None = None, *, shares: Mapping[str, float] | None = None

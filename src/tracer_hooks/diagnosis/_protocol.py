@@ -50,6 +50,14 @@ class Concurrent(Protocol):
         ...
 
 
+@runtime_checkable
+class TellsFindings(Protocol):
+    """An attributor whose answers have findings already; they are not looked for once more."""
+
+    tells_findings: bool
+    """True."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepScores:
     """The beliefs of one method, in a form that other methods' beliefs can be added to."""

@@ -124,6 +124,7 @@ class StructuralAttributor:
     """
 
     name = "structural"
+    tells_findings = True
 
     def __init__(self, model: StructuralModel | None = None) -> None:
         self._model = model or StructuralModel()
