@@ -1,6 +1,5 @@
 """What holds for every trajectory, however odd."""
 
-import json
 import random
 import string
 
@@ -19,6 +18,8 @@ from tracer_hooks.schema import (
     Trajectory,
     Usage,
 )
+
+from ._quotable import quotable
 
 PHRASES = [
     "6 * 7 = 41",
@@ -91,15 +92,6 @@ def trajectories(draw) -> Trajectory:
         final_output=draw(maybe),
         reference=draw(maybe),
     )
-
-
-def quotable(step: Step) -> list[str]:
-    found = [step.content, step.error or ""]
-    for call in step.tool_calls:
-        arguments = call.arguments
-        found.append(arguments if isinstance(arguments, str) else json.dumps(arguments))
-        found += [call.result or "", call.error or ""]
-    return found
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -1,6 +1,5 @@
 """What holds for every trajectory beside every others, however odd."""
 
-import json
 import math
 import random
 import string
@@ -15,6 +14,8 @@ from tracer_hooks.diagnosis.contrast import NO_COMPARISON, ContrastAttributor, C
 from tracer_hooks.diagnosis.contrast._comparison import compare
 from tracer_hooks.diagnosis.contrast._run_view import view_of
 from tracer_hooks.schema import RunOutcome, Step, StepKind, ToolCall, Trajectory
+
+from .._quotable import quotable
 
 TEXTS = [
     "The total is 41.",
@@ -65,15 +66,6 @@ def trajectories(draw, run_id=None) -> Trajectory:
         outcome=draw(st.sampled_from(RunOutcome)),
         final_output=draw(st.none() | texts),
     )
-
-
-def quotable(step):
-    found = [step.content, step.error or ""]
-    for call in step.tool_calls:
-        arguments = call.arguments
-        found.append(arguments if isinstance(arguments, str) else json.dumps(arguments))
-        found += [call.result or "", call.error or ""]
-    return found
 
 
 options = st.builds(

@@ -17,6 +17,7 @@ from tracer_hooks.endpoint import ChatCompletion, ChatRequest
 from tracer_hooks.errors import MissingExtraError, TracerHooksError
 from tracer_hooks.schema import AgentSpec, RunOutcome, Step, StepInput, StepKind, ToolCall, Trajectory, Usage
 
+from .._quotable import quotable
 from ._runs import budget
 
 TEXTS = [
@@ -99,15 +100,6 @@ def odd_run(seed: int) -> Trajectory:
         outcome_reason=rng.choice([None, text()]),
         final_output=rng.choice([None, text()]),
     )
-
-
-def quotable(step: Step) -> list[str]:
-    found = [step.content, step.error or ""]
-    for call in step.tool_calls:
-        arguments = call.arguments
-        found.append(arguments if isinstance(arguments, str) else json.dumps(arguments))
-        found += [call.result or "", call.error or ""]
-    return found
 
 
 def check(answer: Any, run: Trajectory) -> None:
