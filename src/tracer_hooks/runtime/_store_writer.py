@@ -267,12 +267,19 @@ class StoreWriter(BackgroundQueue[PendingCall]):
             if is_over:
                 self._breaker.succeed()
                 lost, late, self._lost, self._late, self._error = self._lost, self._late, 0, 0, None
-            self._finish()
-        if is_over:
-            lost_too = (
-                f"; {_runs(lost)} that had been too many to wait {'was' if lost == 1 else 'were'} lost" if lost else ""
-            )
-            logger.warning("tracer-hooks stores runs again in %s: %s had waited%s", self._path, _runs(late), lost_too)
+        try:
+            if is_over:  # said before anybody who waits goes on: whoever flushes may read the log next
+                lost_too = (
+                    f"; {_runs(lost)} that had been too many to wait {'was' if lost == 1 else 'were'} lost"
+                    if lost
+                    else ""
+                )
+                logger.warning(
+                    "tracer-hooks stores runs again in %s: %s had waited%s", self._path, _runs(late), lost_too
+                )
+        finally:
+            with self._changed:
+                self._finish()
 
     def _failed(self, error: StoreError) -> None:
         warn_once(

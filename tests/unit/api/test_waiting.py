@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import sqlite3
 import subprocess
@@ -263,6 +264,28 @@ def test_what_is_too_much_to_keep_in_memory_is_lost_and_counted(
     tracer_hooks.flush(60)
     assert tasks_in(folder / "runs.sqlite") == {"6", "7", "8", "9"}
     assert caplog.messages[-1].endswith("4 runs had waited; 6 runs that had been too many to wait were lost")
+
+
+def test_flush_returns_after_the_log_says_that_runs_are_stored_again(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    class SlowHandler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            time.sleep(0.2)
+            said.append(record.getMessage())
+
+    handler = SlowHandler()
+    folder = tmp_path / "folder"
+    folder.write_text("in the way")
+    hooked = tracer_hooks.hook(lambda task: task, store=folder / "runs.sqlite")
+    hooked("a")
+    folder.unlink()
+    logging.getLogger("tracer_hooks").addHandler(handler)
+    try:
+        assert tracer_hooks.flush(60)
+        assert [message.rpartition(": ")[2] for message in said] == ["1 run had waited"]
+    finally:
+        logging.getLogger("tracer_hooks").removeHandler(handler)
 
 
 def test_a_run_that_cannot_be_written_does_not_hold_up_others(
