@@ -160,8 +160,9 @@ def _moments(sentence: str) -> Iterator[Constraint]:
 
 def _outside(bound: TimeValue, *, is_early: bool) -> Breaks:
     def breaks(text: str) -> str | None:
-        times = times_in(text)
-        if not 1 <= len(times) <= 2 or _DENIED.search(text) is not None:
+        times = list({(each.hour, each.minute): each for each in times_in(text)}.values())
+        telling = " ".join(sentence for sentence in _SENTENCE.findall(text) if times_in(sentence))
+        if not 1 <= len(times) <= 2 or _DENIED.search(telling) is not None:
             return None
         if len(times) == 2 and len(text[times[0].end : times[1].start].strip()) > len("until"):
             return None  # no range

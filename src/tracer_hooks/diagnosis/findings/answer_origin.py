@@ -20,13 +20,14 @@ from tracer_hooks.diagnosis._reading._text import (
     find_value,
     is_number,
     numbers_in,
+    parsed_json,
     quoted_in,
 )
 from tracer_hooks.diagnosis._wording import one_line
 from tracer_hooks.diagnosis.findings._code import CodeCell, cells_of, output_of, typed_values
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, Precision, finding
 from tracer_hooks.schema import Finding, FindingKind, RunOutcome
-from tracer_hooks.values import calculations_in
+from tracer_hooks.values import calculations_in, dates_in, times_in
 
 _LONGEST_VALUE, _MOST_WORDS = 90, 7
 _SHORT_ANSWER = 60
@@ -53,6 +54,8 @@ _EMPTY = frozenset(
         *("confirmed", "thanks", "okay", "fine", "good", "great", "complete", "finished", "pass", "fail"),
     )
 )
+_PLAIN_FIELDS = frozenset(("answer", "content", "data", "output", "result", "text", "value"))
+"""Fields that say nothing of what their value is."""
 _BROWSES = re.compile(r"\bI (?:clicked|typed|scrolled|opened|visited|navigated|hovered|pressed)\b")
 _SHORT_TEXT = 300
 """Characters of a text that a number of two digits is not found in by chance."""
@@ -136,7 +139,13 @@ def _main_value(run: RunReading) -> str | None:
     if len(answer.whole) > _LONGEST_PROSE or "```" in answer.whole:
         return None
     bold = {found.strip(" :.\"'“”") for found in _BOLD.findall(answer.whole) if not found.rstrip().endswith(":")}
-    numbers = list(numbers_in(answer.whole))
+    whole = [(each.start, each.end) for each in (*dates_in(answer.whole), *times_in(answer.whole))]
+    numbers = [
+        found for found in numbers_in(answer.whole) if not any(start <= found.start() < end for start, end in whole)
+    ]
+    moments = {answer.whole[start:end] for start, end in whole} - _given_moments(run)
+    if moments:
+        return moments.pop() if len(moments) == 1 else None
     new = {canonical(found.group()): found.group() for found in numbers}
     for number in [number for number in new if number in run.task_numbers or _is_small(number)]:
         del new[number]
@@ -148,6 +157,11 @@ def _main_value(run: RunReading) -> str | None:
         if len(alone) == 1:
             return _worth_telling(_number_alone(next(iter(alone))))
     return None
+
+
+def _given_moments(run: RunReading) -> set[str]:
+    task = run.trajectory.task[:_LONGEST_SAYING]
+    return {task[each.start : each.end] for each in (*dates_in(task), *times_in(task))}
 
 
 def _is_small(number: str) -> bool:
@@ -215,8 +229,25 @@ def _shown(run: RunReading, value: str, first: _First) -> Iterator[Finding]:
     if first.is_shown:
         calls = [call.name for call in run.steps[first.step].tool_calls if find_value(call.result or "", value) >= 0]
         who = calls[0] if calls else who
-    text = f"The answer {value!r} first stands in what {who!r} returned in step {first.step}"
+    field = _field_of(value, first.passage.raw)
+    under = f"is {field!r} in" if field is not None and field not in _PLAIN_FIELDS else "first stands in"
+    text = f"The answer {value!r} {under} what {who!r} returned in step {first.step}"
     yield _told(run, text, "tool", value, first)
+
+
+def _field_of(value: str, result: str) -> str | None:
+    """The one field of a JSON result whose value, or one of whose values, is the answer."""
+    fields: set[str] = set()
+    stack: list[tuple[str, object]] = [("", parsed_json(result) if result.lstrip()[:1] == "{" else None)]
+    while stack:
+        name, item = stack.pop()
+        if isinstance(item, dict):
+            stack += item.items()
+        elif isinstance(item, list):
+            stack += [(name, each) for each in item]
+        elif canonical(str(item)) == canonical(value):
+            fields.add(name)
+    return fields.pop() if len(fields) == 1 else None
 
 
 def _computed(run: RunReading, value: str, author: int, cells: Sequence[CodeCell]) -> Iterator[Finding]:
@@ -239,7 +270,7 @@ def _said(run: RunReading, value: str, first: _First) -> Iterator[Finding]:
     """A value that an agent was the first to write."""
     step, agent = first.step, run.steps[first.step].agent
     printed = output_of(run, step)
-    typed = first.passage.part == "arguments" or _is_in_code(first)
+    typed = _is_in_code(first) or any(find_value(cell.text, value) >= 0 for cell in cells_of(run, step))
     if typed and printed is not None and find_value(printed[1].raw, value) >= 0:
         text = f"{agent!r} wrote the answer {value!r} into its code or call in step {step}, before it was printed back"
         yield _told(run, text, "typed_in", value, first)
@@ -261,13 +292,22 @@ def _said(run: RunReading, value: str, first: _First) -> Iterator[Finding]:
         return
     if step == run.last_speaker:
         if len(run.acts) > 1:
-            text = (
-                f"The answer {value!r} stands in the last words of {agent!r} only: no earlier step, tool or task has it"
-            )
+            idle = _idle_tool(run)
+            why = f"no tool was called, not even {idle!r}" if idle else "no earlier step, tool or task has it"
+            text = f"The answer {value!r} stands in the last words of {agent!r} only: {why}"
             yield _told(run, text, "nowhere", value, first)
         return
-    text = f"{agent!r} is the first to say the answer {value!r}, in step {step}; no tool or person gave it before"
+    idle = _idle_tool(run)
+    why = f"no tool was called, not even {idle!r}" if idle else "no tool or person gave it before"
+    text = f"{agent!r} is the first to say the answer {value!r}, in step {step}; {why}"
     yield _told(run, text, "memory", value, first)
+
+
+def _idle_tool(run: RunReading) -> str | None:
+    """A tool of the team where none was called in the whole run."""
+    if any(run.steps[step].tool_calls for step in range(len(run.steps))):
+        return None
+    return next((tool for agent in run.trajectory.agents for tool in agent.tools), None)
 
 
 def _calculation_of(value: str, first: _First) -> str | None:
@@ -293,10 +333,10 @@ def _is_in_code(first: _First) -> bool:
 
 def _can_tell(run: RunReading, value: str, before: int) -> bool:
     """Tell whether the run shows enough to say that nothing before a step has the value, in whatever form."""
-    if _DATE.search(value):
-        return False
+    if _DATE.search(value) or dates_in(value) or times_in(value):
+        return False  # it may stand before in another form
     shown = [run.trajectory.task]
-    acted = False
+    acted = _idle_tool(run) is not None
     for step in range(min(before + 1, len(run.steps))):
         entry = run.steps[step]
         if any(call.result is None and call.error is None for call in entry.tool_calls):

@@ -16,10 +16,11 @@ from tracer_hooks.diagnosis._reading._roles import fold
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis.findings._constraints import Constraint, constraints_of
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
+from tracer_hooks.diagnosis.findings._rows import OddRow, rows_of_others
 from tracer_hooks.schema import ErrorMode, Finding, FindingKind, RunOutcome
 
 _KIND = FindingKind.CONSTRAINT_LOST
-BROKEN, DELEGATED, LEFT_OUT = "broken", "delegated_without", "left_out"
+BROKEN, DELEGATED, LEFT_OUT, OF_OTHERS = "broken", "delegated_without", "left_out", "of_others"
 _READ = 4_000
 _TASK_BEGINS = 60
 _ADDRESSED = re.compile(r"(?:^|[.!?\n]\s*)@?([\w -]{2,40}?)[:,]\s")
@@ -43,6 +44,8 @@ def find(run: RunReading) -> Iterator[Finding]:
     yield from broken
     if not broken:
         yield from _left_out(run, delegations)
+    for asked, odd in rows_of_others(run):
+        yield _taken_from_others(run, asked, odd)
 
 
 def _broken(run: RunReading, constraint: Constraint, delegations: list[_Delegation]) -> Finding | None:
@@ -80,6 +83,24 @@ def _broken(run: RunReading, constraint: Constraint, delegations: list[_Delegati
         claimed=claimed,
         right=constraint.words,
         leads_to_answer=leads,
+    )
+
+
+def _taken_from_others(run: RunReading, asked: str, odd: OddRow) -> Finding:
+    assert odd.source is not None
+    agent, other = run.steps[odd.step].agent, next(iter(odd.source.subjects))
+    more = f", and {odd.others} more of others" if odd.others else ""
+    return finding(
+        run,
+        _KIND,
+        f"The task asks for {asked!r}; {agent!r} takes {odd.row.label!r} ({odd.row.number}) of {other!r} in{more}",
+        step=odd.step,
+        detail=OF_OTHERS,
+        quote=odd.row.line,
+        claimed=odd.row.number,
+        right=asked,
+        source=odd.source.step,
+        leads_to_answer=odd.leads_to_answer,
     )
 
 
@@ -162,6 +183,8 @@ def _content_words(text: str) -> frozenset[str]:
 
 def _advice(found: Finding) -> str:
     right = found.values.right if found.values is not None else None
+    if found.detail == OF_OTHERS:
+        return f"Have {found.agent!r} write down of whom each row is, and keep those of {right!r} alone."
     if found.detail == BROKEN:
         return f"Have an agent check the answer against {right!r} before it is given."
     return f"Have {found.agent!r} hand on the task word for word, with {right!r}."
@@ -172,6 +195,6 @@ KIND = KindOfFinding(
     definition="A stated limit, time, format or exclusion that the answer breaks, or that a delegation leaves out.",
     find=find,
     mode=ErrorMode.FM_1_1,
-    blame={BROKEN: 0.7, DELEGATED: 0.8},
+    blame={BROKEN: 0.7, DELEGATED: 0.8, OF_OTHERS: 0.8},
     advice=_advice,
 )

@@ -16,6 +16,7 @@ from tracer_hooks.diagnosis._reading._text import StepPassage, find_value, numbe
 from tracer_hooks.diagnosis._wording import one_line
 from tracer_hooks.diagnosis.findings._code import CodeCell, cells_of, output_of, typed_values
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, Precision, finding
+from tracer_hooks.diagnosis.findings._rows import OddRow, unsourced_rows
 from tracer_hooks.schema import ErrorMode, Finding, FindingKind
 
 _THING = (
@@ -72,6 +73,8 @@ _ASKED = re.compile(
 
 def find(run: RunReading) -> Iterator[Finding]:
     """The first step that says so, and the first one that types its data into code."""
+    for odd in unsourced_rows(run):
+        yield _invented(run, odd)
     if _ASKED.search(run.trajectory.task[:20_000]):
         return
     said = next(_said(run), None)
@@ -151,6 +154,23 @@ def _typed(run: RunReading) -> Iterator[Finding]:
                 leads_to_answer=_is_answered(run, step),
             )
             return
+
+
+def _invented(run: RunReading, odd: OddRow) -> Finding:
+    agent = run.steps[odd.step].agent
+    spec = next((each for each in run.trajectory.agents if each.name == agent), None)
+    is_example = spec is not None and find_value(spec.instructions or "", odd.row.label) >= 0
+    example = f"; it is an example in the instructions of {agent!r}" if is_example else ""
+    return finding(
+        run,
+        FindingKind.MADE_UP_DATA,
+        f"{agent!r} lists {odd.row.label!r} with {odd.row.number}, which no task or tool gave{example}",
+        step=odd.step,
+        detail="row",
+        quote=odd.row.line,
+        claimed=odd.row.number,
+        leads_to_answer=odd.leads_to_answer,
+    )
 
 
 def _is_answered(run: RunReading, step: int) -> bool:

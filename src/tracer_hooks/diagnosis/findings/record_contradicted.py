@@ -6,17 +6,25 @@ likeness may be chance, as in long runs of which much was not recorded.
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 
 from tracer_hooks.diagnosis._provenance import Departure, DepartureKind
 from tracer_hooks.diagnosis._reading._run import RunReading
-from tracer_hooks.diagnosis._reading._text import find_value, numbers_in
+from tracer_hooks.diagnosis._reading._text import canonical, find_value, numbers_in, parsed_json
 from tracer_hooks.diagnosis._rules._contradictions import contradictions
+from tracer_hooks.diagnosis._rules._tools import failure_text
 from tracer_hooks.diagnosis.findings._departures import from_departure, leads, sure_departures
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
+from tracer_hooks.diagnosis.findings._rows import Source, misquoted_rows, more_rows
 from tracer_hooks.schema import ErrorMode, Finding, FindingKind, RunOutcome
 
 _KIND = FindingKind.RECORD_CONTRADICTED
+EXAMPLE = "example"
+_READ, _LONGEST_EXAMPLE = 8_000, 120
+_CALLED = re.compile(r"\b(\w+)\([^()`\n]{0,200}\)\s*(?:==|->|=>|returns)\s*(?=\S)")
+_NO_LITERAL = object()
 _BARE = 24
 """Characters up to which a result is the value alone; in a longer one a number may be of something else."""
 
@@ -24,8 +32,24 @@ _BARE = 24
 def find(run: RunReading) -> Iterator[Finding]:
     """Values that were read or copied wrongly."""
     for departure in sure_departures(run, DepartureKind.MISREAD, DepartureKind.MISCOPIED):
-        if leads(run, departure) or not _is_given(run, departure):
+        if _is_of_record(run, departure) and (leads(run, departure) or not _is_given(run, departure)):
             yield from_departure(run, _KIND, departure, subject=_tool(run, departure))
+    yield from _missed_example(run)
+    for odd in misquoted_rows(run):
+        assert odd.source is not None
+        agent, right = run.steps[odd.step].agent, odd.source.numbers[0]
+        given = f"{_where(run, odd.source)} has {right}{more_rows(odd)}"
+        yield finding(
+            run,
+            _KIND,
+            f"{agent!r} has {odd.row.number} for {odd.row.label!r}; {given}",
+            step=odd.step,
+            quote=odd.row.line,
+            claimed=odd.row.number,
+            right=right,
+            source=odd.source.step,
+            leads_to_answer=odd.leads_to_answer,
+        )
     for call_step, step, tool, found in contradictions(run):
         if found.sure and any(len((call.result or "").strip()) <= _BARE for call in run.steps[call_step].tool_calls):
             agent = run.steps[step].agent
@@ -44,10 +68,126 @@ def find(run: RunReading) -> Iterator[Finding]:
             )
 
 
+def _missed_example(run: RunReading) -> Iterator[Finding]:
+    """Code that gave another value than the one example of the task, where it was run for the last time."""
+    examples = list(_examples_in(run.trajectory.task[:_READ]))
+    if len(examples) != 1:
+        return
+    name, example, want = examples[0]
+    code = re.compile(rf"\bdef {re.escape(name)}\(")
+    tried = [
+        (step, call, _literal(call.result or ""))
+        for step in run.acts
+        for call in run.steps[step].tool_calls
+        if code.search(str(call.arguments))
+    ]
+    if not tried or type(tried[-1][2]) is not type(want) or tried[-1][2] == want:
+        return
+    step, call, got = tried[-1]
+    author = next((each for each in reversed(run.acts) if each < step and code.search(run.steps[each].content)), step)
+    yield finding(
+        run,
+        _KIND,
+        f"The task has {example}; the code of {run.steps[author].agent!r} gave {got!r} in step {step}",
+        step=author,
+        detail=EXAMPLE,
+        quote=run.locate(author, f"def {name}") or run.first_words(author),
+        claimed=repr(got),
+        right=repr(want),
+        source=step,
+        subject=call.name,
+        leads_to_answer=run.trajectory.outcome is RunOutcome.FAILED,
+    )
+
+
+def _examples_in(task: str) -> Iterator[tuple[str, str, object]]:
+    """Calls with the value that they are to give, ``f(2) == 4``: the name, the whole, the value."""
+    for match in _CALLED.finditer(task):
+        line = task[match.end() :].partition("\n")[0][:_LONGEST_EXAMPLE]
+        for end in range(len(line), 0, -1):
+            want = _literal(line[:end])
+            if want is not _NO_LITERAL:
+                yield match.group(1), (match.group() + line[:end]).strip(), want
+                break
+
+
+def _literal(text: str) -> object:
+    """The Python value that a text writes out."""
+    try:
+        found: object = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        return _NO_LITERAL
+    return found
+
+
+def _where(run: RunReading, source: Source) -> str:
+    return "the task" if source.step is None else f"step {source.step} of {run.steps[source.step].agent!r}"
+
+
+def _is_of_record(run: RunReading, departure: Departure) -> bool:
+    """Tell whether the right value is the one of a record: no example of a prompt, no member of a list of values."""
+    right, value = departure.right or "", departure.value or ""
+    if not right:
+        return True
+    if _is_reworded(value, right):
+        return False
+    if not departure.sources:
+        return find_value(run.trajectory.task, right) >= 0 or any(
+            run.locate(step, right) is not None for step in range(departure.step + 1)
+        )
+    source = departure.sources[0]
+    if len(canonical(right)) == 1 and run.locate(source, _number_of(value)) is not None:
+        return False
+    if any(find_value(failure_text(call) or "", right) >= 0 for call in run.steps[source].tool_calls):
+        return False  # a number of an error message
+    if source == departure.step:
+        keys = {key for call in run.steps[source].tool_calls for key in _keys_of(call.arguments, value)}
+        named = {
+            key for call in run.steps[source].tool_calls for key in _keys_of(parsed_json(call.result or ""), right)
+        }
+        return not keys or bool(keys & named)  # a condition of a search is no copy of what it finds
+    return not any(_is_listed(parsed_json(passage.raw), right) for passage in run.passages(source, "result"))
+
+
+def _is_reworded(value: str, right: str) -> bool:
+    """Tell whether two values are one in other words, or an amount of money and a measure with the same number."""
+    first, second = (
+        sorted(word[:5] for word in re.findall(r"[^\W\d_]{3,}", each.casefold())) for each in (value, right)
+    )
+    if len(first) > 2 and first == second:
+        return True
+    is_money = [re.search(r"[$€£]|\b(?:EUR|USD|GBP)\b", each) is not None for each in (value, right)]
+    return is_money[0] != is_money[1] and _number_of(value) == _number_of(right) and value.strip() != right.strip()
+
+
+def _keys_of(data: object, value: str) -> Iterator[str]:
+    """The keys under which a value stands."""
+    for key, each in data.items() if isinstance(data, dict) else ():
+        if isinstance(each, (str, int, float)) and str(each) == value:
+            yield str(key)
+    for each in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
+        yield from _keys_of(each, value)
+
+
+def _number_of(value: str) -> str:
+    """The number of a value, "131" of "131 EUR"; all of a value without one."""
+    return next((canonical(match.group()) for match in numbers_in(value)), value)
+
+
+def _is_listed(data: object, value: str) -> bool:
+    """Tell whether a value stands in a list of several plain values."""
+    if isinstance(data, dict):
+        return any(_is_listed(each, value) for each in data.values())
+    if not isinstance(data, list):
+        return False
+    plain = [str(each) for each in data if isinstance(each, (str, int, float))]
+    return (len(plain) > 1 and value in plain) or any(_is_listed(each, value) for each in data)
+
+
 def _is_given(run: RunReading, departure: Departure) -> bool:
     """Tell whether the task or an earlier step has the very value: it may be rightly said of something else."""
     value = departure.value or ""
-    value = next((match.group() for match in numbers_in(value)), value)  # "131 EUR" is 131 in a record
+    value = _number_of(value)
     if find_value(run.trajectory.task, value) >= 0:
         return True
     own_call = departure.step in departure.sources and run.locate(departure.step, value, "arguments") is not None
@@ -64,6 +204,8 @@ def _tool(run: RunReading, departure: Departure) -> str | None:
 
 def _advice(found: Finding) -> str:
     where = "what it was given"
+    if found.detail == EXAMPLE:
+        return f"Give {found.agent!r} what its code gave, {found.values.claimed if found.values else ''}, to mend it."
     if found.values is not None and found.values.source is not None:
         where = f"step {found.values.source}"
     if found.values is not None and found.values.subject is not None:
@@ -76,6 +218,6 @@ KIND = KindOfFinding(
     definition="A value that a step states is another one in the record of a tool, the task or the step it rests on.",
     find=find,
     mode=ErrorMode.FM_2_5,
-    blame={"": 0.77},
+    blame={"": 0.77, EXAMPLE: 0.8},
     advice=_advice,
 )

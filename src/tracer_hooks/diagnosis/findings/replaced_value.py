@@ -33,6 +33,23 @@ def find(run: RunReading) -> Iterator[Finding]:
         if index <= had or run.steps[index].agent == run.steps[had].agent:
             continue
         other = _other_value(run, index, right)
+        called = None if other is not None else _called_instead(run, index, right)
+        if called is not None:
+            tool, given, result = called
+            first, second = run.steps[had].agent, run.steps[index].agent
+            yield finding(
+                run,
+                _KIND,
+                f"{first!r} had {right} in step {had}; {second!r} has {tool!r} work out {given!r}: {result}",
+                step=index,
+                quote=run.locate(index, given, "arguments"),
+                claimed=result,
+                right=right,
+                source=had,
+                subject=tool,
+                leads_to_answer=True,
+            )
+            return
         if other is not None and find_value(run.final_text, other) >= 0 and not _has_ground(run, index, other):
             first, second = run.steps[had].agent, run.steps[index].agent
             yield finding(
@@ -47,6 +64,22 @@ def find(run: RunReading) -> Iterator[Finding]:
                 leads_to_answer=True,
             )
             return
+
+
+def _called_instead(run: RunReading, index: int, right: str) -> tuple[str, str, str] | None:
+    """A calculation that a step hands to a tool, whose result is the answer instead: tool, calculation, result."""
+    for call in run.steps[index].tool_calls:
+        values = list(call.arguments.values()) if isinstance(call.arguments, dict) else [call.arguments]
+        given, result = str(values[0] if len(values) == 1 else ""), (call.result or "").strip()
+        is_sum = len(given) <= _LONGEST and len(list(numbers_in(given))) > 1 and re.search(r"[-+*/]", given)
+        if (
+            is_sum
+            and is_number(result)
+            and canonical(result) != canonical(right)
+            and find_value(run.final_text, result) >= 0
+        ):
+            return call.name, given, result
+    return None
 
 
 def _gives(run: RunReading, index: int, right: str) -> bool:

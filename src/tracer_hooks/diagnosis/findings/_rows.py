@@ -1,0 +1,268 @@
+"""Rows that agents write, "desk | 387" or "- desk: 387 EUR", beside the sentences and records that they are taken from.
+
+Sources are the task, what persons say, and what tools return: a sentence, a line, or a JSON object each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tracer_hooks.diagnosis._reading._roles import Role
+from tracer_hooks.diagnosis._reading._run import RunReading
+from tracer_hooks.diagnosis._reading._text import canonical, find_value, is_number, numbers_in, parsed_json
+from tracer_hooks.schema import RunOutcome
+
+_READ = 8_000
+_MOST_SOURCES, _MOST_ROWS = 400, 40
+_SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]?")
+_NUMBER = r"[^\S\n]*[$€£]?[^\S\n]?([-+\u2212]?[$€£]?\d[\d.,]*)[^\S\n]*[^\W\d_]{0,12}[^\S\n]*[|.]?[^\S\n]*$"
+_CELLS = re.compile(r"^[^\S\n]*\|?[^\S\n]*([^|\n]{2,60}?)[^\S\n]*\|" + _NUMBER, re.MULTILINE)
+_LISTED = re.compile(
+    r"^[^\S\n]*(?:[-*•]|\d{1,2}[.)])[^\S\n]+\**([^:=\n|]{2,60}?)\**[^\S\n]*[:=]\**" + _NUMBER, re.MULTILINE
+)
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_SUMS = frozenset(
+    ("all", "average", "balance", "grand", "mean", "overall", "rest", "subtotal", "sum", "total", "totals")
+)
+_QUALIFIERS = _SUMS | {
+    *("amount", "and", "cost", "costs", "each", "eur", "euro", "expense", "expenses", "fee", "fees", "for", "from"),
+    *("gross", "net", "number", "paid", "per", "price", "prices", "quantity", "rate", "refund", "refunded", "refunds"),
+    *("return", "returned", "tax", "the", "unit", "usd", "value", "vat"),
+}
+"""Words that say what a number is, not what it is of."""
+_SUBJECT = re.compile(r"\W*([A-Z][\w&-]+(?: [A-Z][\w&-]+)?)\s+(\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One sentence, line or record that is given."""
+
+    text: str
+    words: frozenset[str]
+    numbers: tuple[str, ...]
+    """Canonical, without sign."""
+    step: int | None
+    """None for the task."""
+    subjects: Mapping[str, str]
+    """Whom it may be of, and what is said of it: the name that a sentence begins with and its verb, the names among the
+    values of a record and their keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of a table or list."""
+
+    label: str
+    words: frozenset[str]
+    number: str
+    """As it is written."""
+    line: str
+
+    @property
+    def plain(self) -> str:
+        """The number in canonical form, without its sign."""
+        return canonical(self.number).lstrip("-+")
+
+    def is_of(self, source: Source) -> bool:
+        """Tell whether a source has all words that say what the row is of."""
+        return self.words <= source.words
+
+
+def rows_in(text: str) -> list[Row]:
+    """The rows of tables and lists with a label in words and one number; none where a text has a single one."""
+    found: list[Row] = []
+    for match in sorted((*_CELLS.finditer(text[:_READ]), *_LISTED.finditer(text[:_READ])), key=re.Match.start):
+        label, number = match.group(1).strip(" *|"), re.sub(r"[$€£]", "", match.group(2)).replace("\u2212", "-")
+        words = _words(label)
+        is_sum = bool(_SUMS & {*words, *label.casefold().split()})
+        if words - _QUALIFIERS and not is_sum and not re.search(r"\d", label) and is_number(number.strip(".,")):
+            found.append(Row(label, words - _QUALIFIERS, number.strip(".,"), match.group().strip()))
+    return found[:_MOST_ROWS] if len(found) > 1 else []
+
+
+def sources_before(run: RunReading, step: int) -> list[Source]:
+    """What the task, persons and tools had given before a step."""
+    found = list(_sentences(run.trajectory.task[:_READ], None))
+    for index in range(step):
+        if run.roles[index] is Role.PERSON:
+            found += _sentences(run.steps[index].content[:_READ], index)
+        for passage in run.passages(index, "result"):
+            found += _records(passage.raw[:_READ], index)
+    return found[:_MOST_SOURCES]
+
+
+def asked_subject(run: RunReading, sources: Sequence[Source]) -> str | None:
+    """The one subject that the task asks for, where its sources tell the same of several; else None."""
+    told: dict[str, set[str]] = defaultdict(set)
+    for source in sources:
+        for subject, what in source.subjects.items() if source.numbers else ():
+            told[subject].add(what)
+    sentences = list(_split(run.trajectory.task[:_READ]))
+    asking = " ".join(each for each in sentences if each.rstrip().endswith("?")) or " ".join(
+        each for each in sentences if not any(numbers_in(each))
+    )
+    asked = [subject for subject in told if re.search(rf"(?<!\w){re.escape(subject)}(?!\w)", asking)]
+    if len(asked) != 1 or not any(told[asked[0]] & told[other] for other in told if other != asked[0]):
+        return None
+    return asked[0]
+
+
+def _split(text: str) -> Iterator[str]:
+    return (match.group() for match in _SENTENCE.finditer(text))
+
+
+def _sentences(text: str, step: int | None) -> Iterator[Source]:
+    for sentence in _split(text):
+        subject = _SUBJECT.match(sentence.partition(":")[2] if "\n" not in sentence and ": " in sentence else sentence)
+        yield _source(sentence, step, {subject.group(1): subject.group(2)} if subject else {})
+
+
+def _records(text: str, step: int) -> Iterator[Source]:
+    data = parsed_json(text) if text.lstrip()[:1] in ("{", "[") else None
+    if data is None:
+        yield from _sentences(text, step)
+        return
+    stack: list[object] = [data]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, list):
+            stack += reversed(item)
+        elif isinstance(item, dict):
+            plain = {str(key): str(value) for key, value in item.items() if isinstance(value, (str, int, float))}
+            names = {value: key for key, value in plain.items() if value[:1].isupper() and len(value) <= 40}
+            yield _source(" ; ".join(plain.values()), step, names)
+            stack += reversed([value for value in item.values() if isinstance(value, (dict, list))])
+
+
+def _source(text: str, step: int | None, subjects: Mapping[str, str]) -> Source:
+    numbers = tuple(canonical(match.group()).lstrip("-+") for match in numbers_in(text))
+    return Source(text.strip(), _words(text), numbers, step, subjects)
+
+
+def _words(text: str) -> frozenset[str]:
+    """Words without case and plural."""
+    return frozenset(_singular(word) for word in _WORD.findall(text.casefold()))
+
+
+def _singular(word: str) -> str:
+    return word.removesuffix("s") if len(word) > 3 and word not in _QUALIFIERS else word
+
+
+@dataclass(frozen=True, slots=True)
+class OddRow:
+    """A row that does not fit what it is taken from."""
+
+    step: int
+    row: Row
+    source: Source | None
+    """What it is of; None where nothing is."""
+    others: int
+    """More rows of the step of which the same is true."""
+    leads_to_answer: bool
+
+
+def more_rows(odd: OddRow) -> str:
+    """End of a sentence about a row: how many more there are."""
+    return (
+        ""
+        if not odd.others
+        else ", and one more row is wrong"
+        if odd.others == 1
+        else f", and {odd.others} more rows are wrong"
+    )
+
+
+def misquoted_rows(run: RunReading) -> Iterator[OddRow]:
+    """Rows whose one source has one number, another one than the row, which nothing that was given leads to."""
+    for step, rows, sources in _tables(run):
+        given = {number for source in sources for number in source.numbers}
+        odd: list[tuple[Row, Source]] = []
+        if 2 * len(_taken(rows, sources)) < len(rows) and step != run.acts[0]:
+            continue  # no copy of what was given: numbers that were worked out
+        for row in rows:
+            own = [source for source in sources if row.is_of(source)]
+            if len(own) != 1 or len(own[0].numbers) != 1 or row.plain in given:
+                continue
+            if not _follows(row.plain, own[0].numbers[0], given):
+                odd.append((row, own[0]))
+        if odd:
+            yield _odd(run, step, rows, odd)
+
+
+def unsourced_rows(run: RunReading) -> Iterator[OddRow]:
+    """Rows of which nothing that was given has a word or the number, among others that were taken from it."""
+    for step, rows, sources in _tables(run):
+        given = {number for source in sources for number in source.numbers}
+        words = {word for source in sources for word in source.words}
+        earlier = {word for before in run.acts if before < step for word in _words(run.steps[before].content[:_READ])}
+        odd = [row for row in rows if row.plain not in given and not row.words & (words | earlier)]
+        if odd and 2 * len(_taken(rows, sources)) >= len(rows):
+            yield _odd(run, step, rows, [(row, None) for row in odd])
+
+
+def rows_of_others(run: RunReading) -> Iterator[tuple[str, OddRow]]:
+    """Rows of another subject than the one that the task asks for, in a table that does not tell them apart."""
+    for step, rows, sources in _tables(run):
+        asked = asked_subject(run, sources)
+        if asked is None:
+            continue
+        own = [(row, [each for each in sources if row.is_of(each) and row.plain in each.numbers]) for row in rows]
+        odd = [
+            (row, found[0])
+            for row, found in own
+            if len(found) == 1 and found[0].subjects and asked not in found[0].text
+        ]
+        content = run.steps[step].content
+        others = {subject for _, source in odd for subject in source.subjects}
+        if odd and len(odd) < len(rows) and not any(subject in content for subject in others):
+            yield asked, _odd(run, step, rows, odd)
+
+
+def _taken(rows: Sequence[Row], sources: Sequence[Source]) -> list[Row]:
+    """The rows that stand in their source as they are."""
+    return [row for row in rows if any(row.is_of(source) and row.plain in source.numbers for source in sources)]
+
+
+def _tables(run: RunReading) -> Iterator[tuple[int, list[Row], list[Source]]]:
+    for step in run.acts:
+        content = run.steps[step].content
+        rows = rows_in(content) if "\n" in content else []
+        if rows and not any(numbers_in(_without(content[:_READ], rows))):
+            yield step, rows, sources_before(run, step)
+            return  # who copies the first table is not the one to blame
+
+
+def _without(text: str, rows: Sequence[Row]) -> str:
+    for row in rows:
+        text = text.replace(row.line, "")
+    return "\n".join(line for line in text.splitlines() if not _SUMS & set(re.findall(r"\w+", line.casefold())))
+
+
+def _odd(run: RunReading, step: int, rows: Sequence[Row], odd: Sequence[tuple[Row, Source | None]]) -> OddRow:
+    row, source = odd[0]
+    failed = run.trajectory.outcome is RunOutcome.FAILED
+    return OddRow(step, row, source, len(odd) - 1, failed and _is_used(run, step, rows, [each for each, _ in odd]))
+
+
+def _is_used(run: RunReading, step: int, rows: Sequence[Row], odd: Sequence[Row]) -> bool:
+    """Tell whether what follows rests on the odd rows: no later call takes rows without them."""
+    later = [passage.raw for each in range(step + 1, len(run.steps)) for passage in run.passages(each, "arguments")]
+    taken = [row for row in rows if any(find_value(text, row.plain) >= 0 for text in later)]
+    return not taken or any(row in taken for row in odd)
+
+
+def _follows(number: str, own: str, given: Sequence[str] | set[str]) -> bool:
+    """Tell whether a number may be worked out of its source and another number: a share, a multiple, a difference."""
+    value, base = Fraction(number), Fraction(own)
+    if value and base and max(value / base, base / value) in (10, 12, 60, 100, 1000):
+        return True
+    for each in (*map(Fraction, list(given)[:60]), Fraction(2), Fraction(12)):
+        results = [base + each, abs(base - each), base * each, base * (100 + each) / 100, base * (100 - each) / 100]
+        results += [base * each / 100, *([base / each] if each else [])]
+        if any(abs(result - value) <= abs(value) / 200 for result in results):
+            return True
+    return False
