@@ -9,7 +9,7 @@ from itertools import islice
 
 from tracer_hooks.diagnosis._reading._roles import Role
 from tracer_hooks.diagnosis._reading._run import RunReading
-from tracer_hooks.diagnosis._reading._text import StepPassage, canonical, code_spans, find_value, is_number
+from tracer_hooks.diagnosis._reading._text import StepPassage, canonical, code_spans, find_value, is_number, numbers_in
 
 _LITERAL = re.compile(
     r"\"([^\"\n]{4,80})\"|'([^'\n]{4,80})'|(?<![\w.])(\d[\d,_]{2,15}(?:\.\d{1,8})?|\d{1,4}\.\d{2,8})(?!\w)"
@@ -95,6 +95,16 @@ def output_of(run: RunReading, step: int) -> tuple[int, StepPassage] | None:
         shown = run.content(later)
         return None if shown is None else (later, shown)
     return None
+
+
+def rounds_to(text: str, value: str) -> bool:
+    """Tell whether a text has a number that is the value in more digits."""
+    number = float(canonical(value))
+    digits = len(canonical(value).partition(".")[2])
+    for found in numbers_in(text):
+        if abs(float(found.group().replace(",", "")) - number) <= 0.5 * 10**-digits:
+            return True
+    return False
 
 
 def _is_datum(text: str) -> bool:

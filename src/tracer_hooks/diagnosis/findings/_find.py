@@ -73,11 +73,19 @@ def find_in(run: RunReading) -> tuple[Finding, ...]:
         others = [each for each in found if each.kind is not FindingKind.ANSWER_ORIGIN]
         if any(each.leads_to_answer for each in others):  # they say already where the answer went wrong
             found = others
+        if any(
+            each.kind is FindingKind.DIFFERENT_FORM for each in found
+        ):  # the value is right: nothing led to a wrong one
+            found = [each if each.kind is FindingKind.DIFFERENT_FORM else _aside(each) for each in found]
         _known[run] = tuple(sorted(_each_once(found), key=_order))[:MOST]
     return _known[run]
 
 
 _known: WeakKeyDictionary[RunReading, tuple[Finding, ...]] = WeakKeyDictionary()
+
+
+def _aside(finding: Finding) -> Finding:
+    return finding.model_copy(update={"leads_to_answer": False})
 
 
 def _each_once(found: Sequence[Finding]) -> list[Finding]:

@@ -14,7 +14,7 @@ from tracer_hooks.diagnosis._reading._roles import Role
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._wording import one_line
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, Precision, finding
-from tracer_hooks.schema import ErrorMode, Finding, FindingKind
+from tracer_hooks.schema import ErrorMode, Finding, FindingKind, RunOutcome
 
 _HAVE = r"\bi(?:'ve| have)?(?: (?!not)(?:\w{2,14}ly|also|now|just|already|since)){0,2} (?:re-?|double-|cross-)?"
 _LOOKED = (
@@ -72,8 +72,10 @@ def find(run: RunReading) -> Iterator[Finding]:
             own.add(agent)
         elif agent not in told and not run.is_brief(step):
             nobody = last_act <= since and agent not in own
-            found = _claimed(run, step, _CLAIM if nobody else _BY_HAND, tools) or (
-                _claimed(run, step, _BY_HAND, tools) if nobody else None
+            found = (
+                _reported(run, step, tools)
+                or _claimed(run, step, _CLAIM if nobody else _BY_HAND, tools)
+                or (_claimed(run, step, _BY_HAND, tools) if nobody else None)
             )
             if found is not None:
                 told.add(agent)
@@ -106,6 +108,27 @@ def _claimed(run: RunReading, step: int, claim: re.Pattern[str], tools: tuple[st
     return None
 
 
+def _reported(run: RunReading, step: int, tools: tuple[str, ...]) -> Finding | None:
+    """What a tool of the team is said to show, in a run in which nobody called one."""
+    prose = run.prose(step)
+    for tool in tools:
+        match = re.search(
+            rf"\b{re.escape(tool)} (?:confirms|shows|says|reports|returned|returns|gives|lists|has)\b", prose
+        )
+        passage = run.content(step)
+        if match is not None and passage is not None:
+            return finding(
+                run,
+                FindingKind.ANNOUNCED_NOT_DONE,
+                f"{run.steps[step].agent!r} says in step {step} what {tool!r} shows, and nobody called it",
+                step=step,
+                quote=passage.quote_at(match.start(), match.end()),
+                subject=tool,
+                leads_to_answer=run.trajectory.outcome is RunOutcome.FAILED,
+            )
+    return None
+
+
 def _short(words: str) -> str:
     line = one_line(words)
     return line if len(line) <= 90 else line[:88].rsplit(" ", 1)[0] + " …"
@@ -119,6 +142,7 @@ def _is_act(run: RunReading, step: int) -> bool:
 def _tool_names(run: RunReading) -> Iterator[str]:
     for agent in run.trajectory.agents:
         yield from agent.tools
+        yield from re.findall(r"\btools? [`'\"](\w{3,40})[`'\"]", agent.instructions or "")
 
 
 KIND = KindOfFinding(

@@ -24,7 +24,7 @@ from tracer_hooks.diagnosis._reading._text import (
     quoted_in,
 )
 from tracer_hooks.diagnosis._wording import one_line
-from tracer_hooks.diagnosis.findings._code import CodeCell, cells_of, output_of, typed_values
+from tracer_hooks.diagnosis.findings._code import CodeCell, cells_of, output_of, rounds_to, typed_values
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, Precision, finding
 from tracer_hooks.schema import Finding, FindingKind, RunOutcome
 from tracer_hooks.values import calculations_in, dates_in, times_in
@@ -60,6 +60,9 @@ _BROWSES = re.compile(r"\bI (?:clicked|typed|scrolled|opened|visited|navigated|h
 _SHORT_TEXT = 300
 """Characters of a text that a number of two digits is not found in by chance."""
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{1,2}:\d{2}")
+_FULL_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?: [A-Z][a-z'-]+){1,2}(?!\w)")
+"""A name of several words that does not begin a sentence."""
+_ASKS_WHO = re.compile(r"\bwho(?:m|se)?\b|\bname\b", re.IGNORECASE)
 _BOLD = re.compile(r"\*\*([^*\n]{2,60})\*\*")
 
 
@@ -139,11 +142,13 @@ def _main_value(run: RunReading) -> str | None:
     if len(answer.whole) > _LONGEST_PROSE or "```" in answer.whole:
         return None
     bold = {found.strip(" :.\"'“”") for found in _BOLD.findall(answer.whole) if not found.rstrip().endswith(":")}
-    whole = [(each.start, each.end) for each in (*dates_in(answer.whole), *times_in(answer.whole))]
+    whole = _moments(answer.whole)
     numbers = [
         found for found in numbers_in(answer.whole) if not any(start <= found.start() < end for start, end in whole)
     ]
-    moments = {answer.whole[start:end] for start, end in whole} - _given_moments(run)
+    task = run.trajectory.task[:_LONGEST_SAYING]
+    given = {task[start:end] for start, end in _moments(task)}
+    moments = {answer.whole[start:end] for start, end in whole} - given
     if moments:
         return moments.pop() if len(moments) == 1 else None
     new = {canonical(found.group()): found.group() for found in numbers}
@@ -156,12 +161,14 @@ def _main_value(run: RunReading) -> str | None:
     for alone in (bold, set(new.values()), set(results[-1:]), quoted):
         if len(alone) == 1:
             return _worth_telling(_number_alone(next(iter(alone))))
-    return None
+    names = {match.group() for match in _FULL_NAME.finditer(answer.whole) if find_value(task, match.group()) < 0}
+    return names.pop() if len(names) == 1 and _ASKS_WHO.search(task) else None
 
 
-def _given_moments(run: RunReading) -> set[str]:
-    task = run.trajectory.task[:_LONGEST_SAYING]
-    return {task[each.start : each.end] for each in (*dates_in(task), *times_in(task))}
+def _moments(text: str) -> list[tuple[int, int]]:
+    """Where the dates and the times of day of a text stand."""
+    dates = [(each.start, each.end) for each in dates_in(text)]
+    return dates + [(each.start, each.end) for each in times_in(text)]
 
 
 def _is_small(number: str) -> bool:
@@ -349,19 +356,9 @@ def _can_tell(run: RunReading, value: str, before: int) -> bool:
         if step < before:
             shown += [passage.raw for passage in run.passages(step, "content")]
     if is_number(value):
-        return acted and not any(_rounds_to(text[: run.limit], value) for text in shown)
+        return acted and not any(rounds_to(text[: run.limit], value) for text in shown)
     words = re.findall(r"\w{2,}", value.casefold())
     return not any(all(word in lower for word in words) for lower in (text.casefold() for text in shown))
-
-
-def _rounds_to(text: str, value: str) -> bool:
-    """Tell whether a text has a number that is the value in more digits."""
-    number = float(canonical(value))
-    digits = len(canonical(value).partition(".")[2])
-    for found in numbers_in(text):
-        if abs(float(found.group().replace(",", "")) - number) <= 0.5 * 10**-digits:
-            return True
-    return False
 
 
 _ADVICE = {

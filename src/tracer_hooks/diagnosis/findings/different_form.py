@@ -168,7 +168,7 @@ def _rounds_to(short: Quantity, long: Quantity) -> bool:
     """Tell whether ``short`` is ``long`` rounded at its own decimals, with at least two digits to tell it by."""
     if long.decimals <= short.decimals or (abs(short.value) < 10 and short.decimals == 0):
         return False
-    return abs(short.value - long.value) <= Fraction(1, 2 * 10**short.decimals)
+    return abs(short.value - long.value) < Fraction(1, 2 * 10**short.decimals)
 
 
 def _in_other_order(expected: str, got: str) -> _Match | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from tracer_hooks.diagnosis._provenance import Departure, DepartureKind
 from tracer_hooks.diagnosis._reading._run import RunReading
-from tracer_hooks.diagnosis._reading._text import find_value, numbers_in
+from tracer_hooks.diagnosis._reading._text import find_value, numbers_in, parsed_json
 from tracer_hooks.diagnosis._rules._tools import failure_text
 from tracer_hooks.diagnosis.findings._departures import from_departure, leads, sure_departures
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
@@ -20,49 +20,118 @@ from tracer_hooks.schema import ErrorMode, Finding, FindingKind, RunOutcome
 _KIND = FindingKind.DROPPED_ITEM
 _READ = 8_000
 _SHOWN_BY_CALLS = ("arguments", "result", "tool error")
+_ONE_OF_SEVERAL = re.compile(
+    r"\b(?:winner|wins|cheapest|dearest|(?:earl|lat|high|low|larg|small|short|long|fast|slow|old|young|near|clos)"
+    r"(?:i?est))\b",
+    re.IGNORECASE,
+)
+_ADDS_UP = re.compile(r"\b(?:total|sum|altogether|in all|all of)\b|=|\+", re.IGNORECASE)
 NOT_ASKED_FOR = "not_asked_for"
 _ITEM = r"(?:[A-Z][\w'-]*[a-z\d](?: [A-Z][\w'-]*[a-z\d]){0,2}|[A-Z]+-?\d[\w-]*)"
+_NAMES = re.compile(r"\b[A-Z][\w'-]+\b")
 _TOGETHER = re.compile(rf"{_ITEM}(?:, {_ITEM})*,? (?:and|&) {_ITEM}")
 
 
 def find(run: RunReading) -> Iterator[Finding]:
     """Items that a step leaves out."""
     for departure in sure_departures(run, DepartureKind.DROPPED):
-        if leads(run, departure) and not _is_there(run, departure):
+        if leads(run, departure) and not _is_there(run, departure) and not _picks(run, departure.step):
             yield from_departure(run, _KIND, departure)
     yield from _not_asked_for(run)
+    yield from _rest(run)
+
+
+def _rest(run: RunReading) -> Iterator[Finding]:
+    """Who is left of one list when those of another are taken off: all but one of them are named."""
+    lists: list[tuple[int, frozenset[str]]] = []
+    for step in run.acts:
+        stated = frozenset(_NAMES.findall(run.prose(step).rpartition(". ")[2]))
+        for at, every in lists:
+            for _, taken in lists:
+                left = every - taken
+                if taken < every and 2 <= len(stated & every) == len(left) - 1 and stated & every < left:
+                    (missing,) = left - stated
+                    agent = run.steps[step].agent
+                    yield finding(
+                        run,
+                        _KIND,
+                        f"{agent!r} leaves out {missing!r} of the list of step {at} that is not taken off",
+                        step=step,
+                        quote=run.locate(step, min(stated & every), "content"),
+                        right=missing,
+                        source=at,
+                        leads_to_answer=run.trajectory.outcome is RunOutcome.FAILED
+                        and find_value(run.final_text, missing) < 0,
+                    )
+                    return
+        for call in run.steps[step].tool_calls:
+            for names in _listed_names(call.result or ""):
+                lists.append((step, names))
+
+
+def _listed_names(result: str) -> Iterator[frozenset[str]]:
+    """Lists of three names or more in a result: of a JSON field, or the words between commas of one line."""
+    data = parsed_json(result) if result[:1] in ("{", "[") else None
+    parts = [data] if isinstance(data, list) else list(data.values()) if isinstance(data, dict) else [result.split(",")]
+    for part in parts:
+        names = [str(each).strip() for each in part] if isinstance(part, list) else []
+        if len(names) > 2 and len(set(names)) == len(names) and all(_NAMES.fullmatch(name) for name in names):
+            yield frozenset(names)
 
 
 def _not_asked_for(run: RunReading) -> Iterator[Finding]:
     """The last call of a tool for some of the names, where no call has another of them and no result tells of it."""
     calls = [(step, call) for step in run.acts for call in run.steps[step].tool_calls]
     shown = [passage.raw.casefold() for step in run.acts for passage in run.passages(step, *_SHOWN_BY_CALLS)]
-    for match in _TOGETHER.finditer(run.trajectory.task[:_READ]):
-        names = re.findall(_ITEM, match.group())
+    first = calls[0][0] if calls else 0
+    listed = [(match.group(), "the task names") for match in _TOGETHER.finditer(run.trajectory.task[:_READ])]
+    for step in run.acts:
+        if step <= first and not run.is_brief(step):
+            said = f"step {step} names"
+            listed += [(match.group(), said) for match in _TOGETHER.finditer(run.steps[step].content[:_READ])]
+    for together, said in listed:
+        names = re.findall(_ITEM, together)
         missing = [name for name in names if not any(name.casefold() in text for text in shown)]
         asked = [(step, call, name) for step, call in calls for name in names if _is_for(call.arguments, name)]
-        if not asked or len(missing) != 1 or failure_text(asked[-1][1]) is not None:
+        least = 1 if said.startswith("the task") else 2
+        if len({name for _, _, name in asked}) < least or len(missing) != 1 or failure_text(asked[-1][1]) is not None:
             continue
         step, call, name = asked[-1]
-        agent = run.steps[step].agent
+        lead = _requester(run, step, name)
+        who = run.steps[step].agent if lead is None else run.steps[lead].agent
+        what = f"called {call.name!r}" if lead is None else f"had {call.name!r} called"
         yield finding(
             run,
             _KIND,
-            f"{agent!r} called {call.name!r} for {name!r} and never for {missing[0]!r}; the task names both",
-            step=step,
+            f"{who!r} {what} for {name!r} and never for {missing[0]!r}; {said} both",
+            step=step if lead is None else lead,
             detail=NOT_ASKED_FOR,
-            quote=run.locate(step, name, "arguments"),
+            quote=run.locate(step, name, "arguments") if lead is None else run.first_words(lead),
             claimed=name,
             right=missing[0],
             subject=call.name,
             leads_to_answer=run.trajectory.outcome is RunOutcome.FAILED,
         )
+        return
+
+
+def _requester(run: RunReading, step: int, name: str) -> int | None:
+    """The next step of the agent who asked for a call by name in the step before it, when that is another one."""
+    lead = run.steps[step - 1].agent if step else run.steps[step].agent
+    if lead == run.steps[step].agent or run.locate(step - 1, name, "content") is None:
+        return None
+    return run.next_act(step, agent=lead)
 
 
 def _is_for(arguments: object, name: str) -> bool:
     """Tell whether one argument of a call is the very name."""
     values = arguments.values() if isinstance(arguments, dict) else (arguments,)
     return any(isinstance(value, str) and value.strip().casefold() == name.casefold() for value in values)
+
+
+def _picks(run: RunReading, step: int) -> bool:
+    """Tell whether a step names one of several on purpose: the winner, the cheapest."""
+    return _ONE_OF_SEVERAL.search(run.prose(step)) is not None and _ADDS_UP.search(run.prose(step)) is None
 
 
 def _is_there(run: RunReading, departure: Departure) -> bool:

@@ -29,6 +29,11 @@ _DONE = re.compile(
     re.IGNORECASE,
 )
 
+_DID = re.compile(
+    r"\bI (?:have )?(?:ran|run|deleted|removed|changed|updated|sent|booked|created|saved|fixed)\b[^.?!\n]{0,60}"
+    r"|\b(?:was|were|has been|have been) (?:deleted|removed|changed|fixed)\b|^Done\b",
+    re.IGNORECASE,
+)
 _ARGUMENTS = re.compile(
     r"\b(?:TypeError|ValueError|KeyError|ValidationError|JSONDecodeError)\b"
     r"|\b(?:invalid|missing|unexpected|malformed)\b[^.\n]{0,40}\b(?:argument|parameter|input|field|expression)"
@@ -40,6 +45,12 @@ _NO_SUCH_TOOL = re.compile(
     r"|(?:tool|function)\b[^.\n]{0,40}\b(?:not (?:found|exist)|does not exist|unknown)|^KeyError",
     re.IGNORECASE,
 )
+_NOTHING_DONE = re.compile(
+    r"(?:0|no) (?:rows?|records?|items?|files?|documents?|entries) (?:were |was )?"
+    r"(?:affected|changed|updated|deleted|inserted|modified|matched)\b",
+    re.IGNORECASE,
+)
+_LONGEST_NOTE = 200
 _NO_ERROR = re.compile(r"\b(?:no|without(?: any)?) (?:failure|error|issue|problem)s?\b", re.IGNORECASE)
 """Words that deny an error rather than admit it."""
 
@@ -50,11 +61,16 @@ def find(run: RunReading) -> Iterator[Finding]:
     standing: dict[str, tuple[int, str]] = {}
     for index in run.acts:
         for call in run.steps[index].tool_calls:
-            failure = failure_text(call)
+            failure = failure_text(call) or _nothing_done(call.result or "")
             if failure is not None and succeeded.get(call.name, -1) < index:
                 standing[call.name] = index, failure  # of several tries the last: what is claimed stands after it
     for tool, (index, failure) in standing.items():
         yield from _finding(run, index, tool, one_line(failure, _SHOWN))
+
+
+def _nothing_done(result: str) -> str | None:
+    """A short result that says that nothing was changed."""
+    return result if len(result) <= _LONGEST_NOTE and _NOTHING_DONE.match(result.strip()) else None
 
 
 def _finding(run: RunReading, index: int, tool: str, failure: str) -> Iterator[Finding]:
@@ -120,7 +136,7 @@ def _arguments(run: RunReading, index: int, tool: str) -> str:
     if isinstance(given, dict):
         values = [value if isinstance(value, str) else json.dumps(value, default=str) for value in given.values()]
         return one_line(", ".join(values), _CALLED)
-    return one_line(given or "", _CALLED)
+    return one_line(str(given or ""), _CALLED)
 
 
 def _told_all_the_same(run: RunReading, index: int) -> str:
@@ -154,7 +170,7 @@ def _claim(run: RunReading, reply: int) -> str | None:
             continue
         if not any(run.locate(step, number) for step in range(reply)):
             return number
-    done = _DONE.search(prose)
+    done = _DONE.search(prose) or _DID.search(prose)
     return done.group() if done is not None else None
 
 

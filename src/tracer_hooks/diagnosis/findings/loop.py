@@ -19,7 +19,7 @@ from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
 from tracer_hooks.schema import ErrorMode, Finding, FindingKind, RunOutcome, Step
 
 _KIND = FindingKind.LOOP
-_LEAST = 3
+_LEAST, _LONG = 3, 5
 _MIN_WORDS = 6
 _ALIKE = 0.8
 _LOOK_BACK = 12
@@ -112,6 +112,20 @@ def _finding(run: RunReading, agent: str, group: _Group) -> Finding:
     steps = group.steps
     listed = ", ".join(map(str, steps[:_MOST_SHOWN])) + (" and later" if len(steps) > _MOST_SHOWN else "")
     call = run.steps[steps[0]].tool_calls
+    asked = _asked_for(run, steps) if call else None
+    if asked is not None:
+        requests, value = asked
+        who = run.steps[requests[0]].agent
+        listed = ", ".join(map(str, requests[:_MOST_SHOWN])) + (" and later" if len(requests) > _MOST_SHOWN else "")
+        return finding(
+            run,
+            _KIND,
+            f"{who!r} asks for {value!r} {len(requests)} times, in steps {listed}, and the same comes back",
+            step=requests[1],
+            quote=run.locate(requests[1], value, "content"),
+            subject=call[0].name,
+            leads_to_answer=_is_to_the_end(run, steps),
+        )
     what = f"makes the same call of {call[0].name!r} with the same result" if call else "says nearly the same"
     return finding(
         run,
@@ -120,7 +134,34 @@ def _finding(run: RunReading, agent: str, group: _Group) -> Finding:
         step=steps[1],
         quote=run.first_words(steps[1]),
         subject=call[0].name if call else None,
+        leads_to_answer=_is_to_the_end(run, steps),
     )
+
+
+def _is_to_the_end(run: RunReading, steps: list[int]) -> bool:
+    """Tell whether a failed run spent its last acts on a long loop."""
+    ends = sum(1 for step in run.acts if step > steps[-1])
+    return (
+        run.trajectory.outcome is RunOutcome.FAILED and len(steps) >= _LONG and ends <= len(run.acts) // len(steps) + 1
+    )
+
+
+def _asked_for(run: RunReading, steps: list[int]) -> tuple[list[int], str] | None:
+    """The requests that repeated calls answer, and the argument that each of them names; None where nobody asked."""
+    given = run.steps[steps[0]].tool_calls[0].arguments
+    values = [value for value in given.values() if isinstance(value, str)] if isinstance(given, dict) else []
+    for value in values:
+        before = [step - 1 if step else None for step in steps]
+        requests = [
+            each
+            for each, step in zip(before, steps, strict=True)
+            if each is not None
+            and run.steps[each].agent != run.steps[step].agent
+            and run.locate(each, value, "content") is not None
+        ]
+        if len(requests) == len(steps) and len({run.steps[each].agent for each in requests}) == 1:
+            return requests, value
+    return None
 
 
 KIND = KindOfFinding(

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tracer_hooks.diagnosis._reading._run import RunReading
-from tracer_hooks.diagnosis._reading._text import StepPassage, find_value, numbers_in, quoted_in
+from tracer_hooks.diagnosis._reading._text import StepPassage, find_value, is_number, numbers_in, quoted_in
 from tracer_hooks.diagnosis._wording import one_line
-from tracer_hooks.diagnosis.findings._code import CodeCell, cells_of, output_of, typed_values
+from tracer_hooks.diagnosis.findings._code import CodeCell, cells_of, output_of, rounds_to, typed_values
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, Precision, finding
 from tracer_hooks.diagnosis.findings._rows import OddRow, unsourced_rows
 from tracer_hooks.schema import ErrorMode, Finding, FindingKind
@@ -181,6 +181,8 @@ def _is_answered(run: RunReading, step: int) -> bool:
     printed = output_of(run, step)
     if printed is not None:
         texts.append(printed[1].raw)
+        if any(is_number(value) and rounds_to(printed[1].raw[: run.limit], value) for value in _stated(run)):
+            return True
     return any(_is_in(texts, value) and not _is_earlier(run, step, value) for value in _stated(run))
 
 

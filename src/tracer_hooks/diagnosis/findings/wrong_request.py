@@ -7,15 +7,17 @@ Silent where the record shows no other value of that kind.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import combinations
 
 from tracer_hooks.diagnosis._provenance import Departure, DepartureKind
 from tracer_hooks.diagnosis._reading._run import RunReading
-from tracer_hooks.diagnosis._reading._text import canonical, is_number
+from tracer_hooks.diagnosis._reading._text import canonical, is_number, parsed_json
 from tracer_hooks.diagnosis.findings._departures import from_departure, sure_departures
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
-from tracer_hooks.schema import ErrorMode, Finding, FindingKind
+from tracer_hooks.schema import ErrorMode, Finding, FindingKind, RunOutcome
 
 _KIND = FindingKind.WRONG_REQUEST
 SWAPPED, UNKNOWN, READY = "swapped", "unknown_value", "ready_number"
@@ -28,7 +30,61 @@ def find(run: RunReading) -> Iterator[Finding]:
     for departure in sure_departures(run, DepartureKind.UNSUPPORTED):
         if _tool(run, departure) is not None:
             yield from_departure(run, _KIND, departure, detail=UNKNOWN, subject=_tool(run, departure))
+    yield from _exchanged_fields(run)
     yield from _ready_numbers(run)
+
+
+def _exchanged_fields(run: RunReading) -> Iterator[Finding]:
+    """Calls that pass the number of one returned field as another, and the other way round."""
+    fields: dict[str, set[str]] = defaultdict(set)
+    for step in run.acts:
+        for call in run.steps[step].tool_calls:
+            given = call.arguments if isinstance(call.arguments, dict) else {}
+            named = {str(key): str(value) for key, value in given.items() if is_number(str(value))}
+            known = {key: fields.get(key.rstrip("_0123456789").casefold(), set()) for key in named}
+            for first, second in combinations([key for key in named if known[key]], 2):
+                one, other = _plain(named[first]), _plain(named[second])
+                if (
+                    one in known[first]
+                    or other in known[second]
+                    or not (one in known[second] and other in known[first])
+                ):
+                    continue
+                agent = run.steps[step].agent
+                yield finding(
+                    run,
+                    _KIND,
+                    f"{agent!r} passes {named[first]} as {first!r} and {named[second]} as {second!r} to {call.name!r}; "
+                    "they were returned the other way round",
+                    step=step,
+                    detail=SWAPPED,
+                    quote=run.locate(step, named[first], "arguments"),
+                    claimed=named[first],
+                    right=named[second],
+                    subject=call.name,
+                    leads_to_answer=run.trajectory.outcome is RunOutcome.FAILED,
+                )
+                return
+        for call in run.steps[step].tool_calls:
+            for key, value in _leaves(
+                parsed_json(call.result or "") if (call.result or "")[:1] in ("{", "[") else None
+            ):
+                fields[key.casefold()].add(_plain(value))
+
+
+def _plain(value: str) -> str:
+    return canonical(value) if is_number(value) else value.casefold()
+
+
+def _leaves(data: object) -> Iterator[tuple[str, str]]:
+    """Keys and plain values of JSON."""
+    for key, value in data.items() if isinstance(data, dict) else ():
+        if isinstance(value, (str, int, float)):
+            yield str(key), str(value)
+        else:
+            yield from _leaves(value)
+    for each in data if isinstance(data, list) else ():
+        yield from _leaves(each)
 
 
 def _ready_numbers(run: RunReading) -> Iterator[Finding]:
