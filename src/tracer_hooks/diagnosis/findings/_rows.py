@@ -260,7 +260,9 @@ def _follows(number: str, own: str, given: Sequence[str] | set[str]) -> bool:
     value, base = Fraction(number), Fraction(own)
     if value and base and max(value / base, base / value) in (10, 12, 60, 100, 1000):
         return True
-    for each in (*map(Fraction, list(given)[:60]), Fraction(2), Fraction(12)):
+    if any(value in (base * each, base / each) for each in (2, 3, 12)):
+        return True
+    for each in map(Fraction, list(given)[:60]):
         results = [base + each, abs(base - each), base * each, base * (100 + each) / 100, base * (100 - each) / 100]
         results += [base * each / 100, *([base / each] if each else [])]
         if any(abs(result - value) <= abs(value) / 200 for result in results):

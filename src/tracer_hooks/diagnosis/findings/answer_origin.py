@@ -30,6 +30,7 @@ from tracer_hooks.schema import Finding, FindingKind, RunOutcome
 from tracer_hooks.values import calculations_in, dates_in, times_in
 
 _LONGEST_VALUE, _MOST_WORDS = 90, 7
+_WORDS, _TELLING = 3, 3
 _SHORT_ANSWER = 60
 """Characters of last words that are the answer as a whole."""
 _LONGEST_PROSE = 1_200
@@ -137,7 +138,7 @@ def _main_value(run: RunReading) -> str | None:
     answer = run.answer
     text = answer.text.strip()
     short = len(answer.whole) <= _SHORT_ANSWER
-    if answer.is_marked or short:
+    if answer.is_marked or (short and (len(text.split()) <= _WORDS or not any(numbers_in(answer.whole)))):
         return _worth_telling(_number_alone(text if answer.is_marked else answer.whole.strip().rstrip(".")))
     if len(answer.whole) > _LONGEST_PROSE or "```" in answer.whole:
         return None
@@ -154,6 +155,8 @@ def _main_value(run: RunReading) -> str | None:
     new = {canonical(found.group()): found.group() for found in numbers}
     for number in [number for number in new if number in run.task_numbers or _is_small(number)]:
         del new[number]
+    if short and all(len(number.lstrip("-")) < _TELLING for number in new):
+        return None
     results = [found.group() for found in numbers if answer.whole[: found.start()].rstrip(" $€£").endswith("=")]
     quoted = {found for found, _ in quoted_in(answer.whole)} if not numbers else set()
     if len(bold) == 1 and len(new) == 1 and find_value(next(iter(bold)), next(iter(new.values()))) < 0:

@@ -61,8 +61,10 @@ def find(run: RunReading) -> Iterator[Finding]:
     standing: dict[str, tuple[int, str]] = {}
     for index in run.acts:
         for call in run.steps[index].tool_calls:
-            failure = failure_text(call) or _nothing_done(call.result or "")
-            if failure is not None and succeeded.get(call.name, -1) < index:
+            failure, unchanged = failure_text(call), _nothing_done(call.result or "")
+            if unchanged is not None and succeeded.get(call.name, -1) <= index:
+                standing[call.name] = index, unchanged
+            elif failure is not None and succeeded.get(call.name, -1) < index:
                 standing[call.name] = index, failure  # of several tries the last: what is claimed stands after it
     for tool, (index, failure) in standing.items():
         yield from _finding(run, index, tool, one_line(failure, _SHOWN))

@@ -81,7 +81,7 @@ def _missed_example(run: RunReading) -> Iterator[Finding]:
         for call in run.steps[step].tool_calls
         if code.search(str(call.arguments))
     ]
-    if not tried or type(tried[-1][2]) is not type(want) or tried[-1][2] == want:
+    if not tried or tried[-1][2] == want or not _are_alike(tried[-1][2], want):
         return
     step, call, got = tried[-1]
     author = next((each for each in reversed(run.acts) if each < step and code.search(run.steps[each].content)), step)
@@ -100,12 +100,16 @@ def _missed_example(run: RunReading) -> Iterator[Finding]:
     )
 
 
+def _are_alike(got: object, want: object) -> bool:
+    return type(got) is type(want) or (isinstance(got, (int, float)) and isinstance(want, (int, float)))
+
+
 def _examples_in(task: str) -> Iterator[tuple[str, str, object]]:
     """Calls with the value that they are to give, ``f(2) == 4``: the name, the whole, the value."""
     for match in _CALLED.finditer(task):
         line = task[match.end() :].partition("\n")[0][:_LONGEST_EXAMPLE]
         for end in range(len(line), 0, -1):
-            want = _literal(line[:end])
+            want = _literal(line[:end]) if line[end - 1] != "." else _NO_LITERAL  # a full stop
             if want is not _NO_LITERAL:
                 yield match.group(1), (match.group() + line[:end]).strip(), want
                 break
