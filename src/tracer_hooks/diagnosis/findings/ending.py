@@ -51,7 +51,7 @@ _GIVES_UP = re.compile(
     r"|unable to (?:complete|determine|proceed|continue|fulfil\w*))",
     re.IGNORECASE,
 )
-_ANNOUNCES = re.compile(r"\b(?:answer|result|output|total|value)s? (?:is|are|was|were)?\s*:$", re.IGNORECASE)
+_ANNOUNCES = (" is:", " are:", " was:", "answer:", "result:", "output:")
 _EDGE = 3
 """Lines at the head and at the tail of the last words in which a log notes a limit."""
 _LONGEST_NOTE = 160
@@ -130,7 +130,7 @@ def _ends_of(text: str) -> str:
 def _empty(run: RunReading) -> Finding | None:
     """No answer at all."""
     final, last = run.trajectory.final_output, run.steps[_last(run)]
-    if final is not None and _ANNOUNCES.search(final.strip()):
+    if final is not None and final.rstrip().casefold().endswith(_ANNOUNCES):
         text = f"The last words of {last.agent!r} announce an answer and end before it"
         return _ending(run, EMPTY, text, last.index, last.content)
     if (final is not None and not final.strip()) or (final is None and not (last.content.strip() or last.tool_calls)):

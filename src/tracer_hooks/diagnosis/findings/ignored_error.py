@@ -45,11 +45,7 @@ _NO_SUCH_TOOL = re.compile(
     r"|(?:tool|function)\b[^.\n]{0,40}\b(?:not (?:found|exist)|does not exist|unknown)|^KeyError",
     re.IGNORECASE,
 )
-_NOTHING_DONE = re.compile(
-    r"(?:0|no) (?:rows?|records?|items?|files?|documents?|entries) (?:were |was )?"
-    r"(?:affected|changed|updated|deleted|inserted|modified|matched)\b",
-    re.IGNORECASE,
-)
+_CHANGES = frozenset(("affected", "changed", "deleted", "inserted", "matched", "modified", "updated"))
 _LONGEST_NOTE = 200
 _NO_ERROR = re.compile(r"\b(?:no|without(?: any)?) (?:failure|error|issue|problem)s?\b", re.IGNORECASE)
 """Words that deny an error rather than admit it."""
@@ -72,7 +68,8 @@ def find(run: RunReading) -> Iterator[Finding]:
 
 def _nothing_done(result: str) -> str | None:
     """A short result that says that nothing was changed."""
-    return result if len(result) <= _LONGEST_NOTE and _NOTHING_DONE.match(result.strip()) else None
+    words = result.casefold().split()[:5] if len(result) <= _LONGEST_NOTE else []
+    return result if words[:1] in (["0"], ["no"]) and _CHANGES & set(words) else None
 
 
 def _finding(run: RunReading, index: int, tool: str, failure: str) -> Iterator[Finding]:
