@@ -135,7 +135,9 @@ def _picks(run: RunReading, step: int) -> bool:
 
 
 def _is_there(run: RunReading, departure: Departure) -> bool:
-    """Tell whether the step has the item after all, its number without what it counts."""
+    """Tell whether the step has the item after all, its number without what it counts, or is a formula."""
+    if "\\" in (departure.quote or ""):
+        return True
     content = run.steps[departure.step].content
     return any(find_value(content, match.group()) >= 0 for match in numbers_in(departure.missing or ""))
 
