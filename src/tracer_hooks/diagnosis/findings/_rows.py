@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from weakref import WeakKeyDictionary
 
 from tracer_hooks.diagnosis._reading._roles import Role
 from tracer_hooks.diagnosis._reading._run import RunReading
@@ -17,13 +18,12 @@ from tracer_hooks.diagnosis._reading._text import canonical, find_value, is_numb
 from tracer_hooks.schema import RunOutcome
 
 _READ = 8_000
-_MOST_SOURCES, _MOST_ROWS = 400, 40
+_MOST_SOURCES, _MOST_ROWS, _LONGEST_ROW = 400, 40, 200
+_MARKS = tuple("-*•0123456789")
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]?")
-_NUMBER = r"[^\S\n]*[$€£]?[^\S\n]?([-+\u2212]?[$€£]?\d[\d.,]*)[^\S\n]*[^\W\d_]{0,12}[^\S\n]*[|.]?[^\S\n]*$"
-_CELLS = re.compile(r"^[^\S\n]*\|?[^\S\n]*([^|\n]{2,60}?)[^\S\n]*\|" + _NUMBER, re.MULTILINE)
-_LISTED = re.compile(
-    r"^[^\S\n]*(?:[-*•]|\d{1,2}[.)])[^\S\n]+\**([^:=\n|]{2,60}?)\**[^\S\n]*[:=]\**" + _NUMBER, re.MULTILINE
-)
+_NUMBER = r"\s*[$€£]?\s?([-+\u2212]?[$€£]?\d[\d.,]*)\s*[^\W\d_]{0,12}\s*[|.]?\s*"
+_CELLS = re.compile(r"\s*\|?\s*([^|]{2,60}?)\s*\|" + _NUMBER)
+_LISTED = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s+\**([^:=|]{2,60}?)\**\s*[:=]\**" + _NUMBER)
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _SUMS = frozenset(
     ("all", "average", "balance", "grand", "mean", "overall", "rest", "subtotal", "sum", "total", "totals")
@@ -75,7 +75,13 @@ class Row:
 def rows_in(text: str) -> list[Row]:
     """The rows of tables and lists with a label in words and one number; none where a text has a single one."""
     found: list[Row] = []
-    for match in sorted((*_CELLS.finditer(text[:_READ]), *_LISTED.finditer(text[:_READ])), key=re.Match.start):
+    for line in text[:_READ].splitlines():
+        is_cells = "|" in line
+        if len(line) > _LONGEST_ROW or (not is_cells and line.lstrip()[:1] not in _MARKS):
+            continue
+        match = (_CELLS if is_cells else _LISTED).fullmatch(line)
+        if match is None:
+            continue
         label, number = match.group(1).strip(" *|"), re.sub(r"[$€£]", "", match.group(2)).replace("\u2212", "-")
         words = _words(label)
         is_sum = bool(_SUMS & {*words, *label.casefold().split()})
@@ -227,13 +233,24 @@ def _taken(rows: Sequence[Row], sources: Sequence[Source]) -> list[Row]:
     return [row for row in rows if any(row.is_of(source) and row.plain in source.numbers for source in sources)]
 
 
-def _tables(run: RunReading) -> Iterator[tuple[int, list[Row], list[Source]]]:
+_Table = tuple[int, list[Row], list[Source]]
+_known: WeakKeyDictionary[RunReading, list[_Table]] = WeakKeyDictionary()
+
+
+def _tables(run: RunReading) -> list[_Table]:
+    """The first step that writes rows and nothing else with a number, its rows, and their sources; read once."""
+    if run not in _known:
+        first = next(_written(run), None)  # who copies the first table is not the one to blame
+        _known[run] = [] if first is None else [first]
+    return _known[run]
+
+
+def _written(run: RunReading) -> Iterator[_Table]:
     for step in run.acts:
         content = run.steps[step].content
         rows = rows_in(content) if "\n" in content else []
         if rows and not any(numbers_in(_without(content[:_READ], rows))):
             yield step, rows, sources_before(run, step)
-            return  # who copies the first table is not the one to blame
 
 
 def _without(text: str, rows: Sequence[Row]) -> str:
