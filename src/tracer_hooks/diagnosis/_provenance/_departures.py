@@ -27,8 +27,6 @@ class DepartureKind(StrEnum):
     """Nothing before it in the run gives this value, nor can it be worked out."""
     PLANNED = "planned"
     """The wrong answer's value is what a calculation gives that is asked for here; a later step only worked it out."""
-    UNFOLLOWED = "unfollowed"
-    """The wrong answer's value is worked out here from other numbers than those that the step before asked for."""
     BROUGHT_IN = "brought in"
     """The wrong answer's value comes from here; nothing shows what is wrong with it."""
 

@@ -18,7 +18,6 @@ _MODES = {
     DepartureKind.SWAPPED: ErrorMode.FM_2_6,
     DepartureKind.UNSUPPORTED: ErrorMode.FM_2_6,
     DepartureKind.PLANNED: ErrorMode.FM_1_1,
-    DepartureKind.UNFOLLOWED: ErrorMode.FM_2_5,
     DepartureKind.BROUGHT_IN: ErrorMode.FM_2_6,
 }
 _KINDS: dict[DepartureKind, EvidenceKind] = {
@@ -29,7 +28,6 @@ _KINDS: dict[DepartureKind, EvidenceKind] = {
     DepartureKind.SWAPPED: "contradiction",
     DepartureKind.UNSUPPORTED: "value",
     DepartureKind.PLANNED: "value",
-    DepartureKind.UNFOLLOWED: "sign",
     DepartureKind.BROUGHT_IN: "sign",
 }
 SURE = 0.7
@@ -46,7 +44,6 @@ _BY_RESEMBLANCE = (
     DepartureKind.UNSUPPORTED,
     DepartureKind.SWAPPED,
     DepartureKind.PLANNED,
-    DepartureKind.UNFOLLOWED,
     DepartureKind.BROUGHT_IN,
 )
 

@@ -1,16 +1,140 @@
-"""Lists of items in a text: bullets, rows, records of JSON, series in a sentence, terms of a sum."""
+"""Words and lists of a text: stems, the words around a value, bullets, records of JSON, series, terms of a sum."""
 
 from __future__ import annotations
 
+import calendar
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
 
 from tracer_hooks._lazy import cached_property
-from tracer_hooks.diagnosis._provenance._labels import stems
 from tracer_hooks.diagnosis._reading._text import parsed_json
 from tracer_hooks.values import without_markup
+
+_WORD = re.compile(r"[^\W_]+")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_WORDS_KEPT, _LONGEST_KEPT = 8_192, 40
+"""Words whose stems are kept, and the characters of the longest of them."""
+_STOP = frozenset(
+    [
+        "a",
+        "about",
+        "also",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "by",
+        "can",
+        "das",
+        "der",
+        "die",
+        "each",
+        "for",
+        "from",
+        "has",
+        "have",
+        "he",
+        "her",
+        "here",
+        "his",
+        "i",
+        "in",
+        "is",
+        "ist",
+        "it",
+        "its",
+        "no",
+        "not",
+        "of",
+        "on",
+        "only",
+        "or",
+        "our",
+        "per",
+        "she",
+        "so",
+        "than",
+        "that",
+        "the",
+        "their",
+        "then",
+        "there",
+        "they",
+        "this",
+        "to",
+        "und",
+        "was",
+        "we",
+        "were",
+        "will",
+        "with",
+        "would",
+        "you",
+        "your",
+    ]
+)
+_MONTH_NAMES = frozenset(
+    word
+    for name in calendar.month_name
+    for word in (name.casefold(), name[:3].casefold())
+    if word not in ("", "may")  # also a verb
+)
+_MONTHS = frozenset(name[:3] for name in _MONTH_NAMES)
+_BOUND = re.compile(r"[.!?;\n](?=\s|$)|\n")
+_CLAUSE = re.compile(r"[.!?;,\n(](?=\s|$)|\d")
+_NEXT = re.compile(r"[ \u00a0]?[\w²³°%/-]{1,24}")
+_NEAR = 70
+
+
+def stems(text: str) -> frozenset[str]:
+    """Words without their endings, so that "points" and "point" are one."""
+    words = _WORD.findall(text)
+    of_word = _kept_stems if max(map(len, words), default=0) <= _LONGEST_KEPT else _stems_of
+    return frozenset(chain.from_iterable(map(of_word, words)))
+
+
+def _stems_of(word: str) -> tuple[str, ...]:
+    """The stems of a word as it is written: of "unitPrice" two, of "the" none."""
+    parts = (part.casefold() for part in _CAMEL.split(word))
+    return tuple(_stem(part) for part in parts if part not in _STOP and not part.isdigit())
+
+
+_kept_stems = lru_cache(maxsize=_WORDS_KEPT)(_stems_of)
+
+
+def _stem(word: str) -> str:
+    """The beginning of a word, by which its forms are one; of a month its three letters: "June" and "Jun"."""
+    return word[:3] if word[:3] in _MONTHS and word in _MONTH_NAMES else word[:5].rstrip("s")
+
+
+def words_around(text: str, start: int, end: int) -> frozenset[str]:
+    """The telling words of the sentence that a value stands in, near to it, each by its stem."""
+    before = _after_last(_BOUND, text[max(0, start - _NEAR) : start])
+    after = text[end : end + _NEAR]
+    bound = _BOUND.search(after)
+    after = after[: bound.start()] if bound else after
+    return stems(before) | stems(after)
+
+
+def neighbours(text: str, start: int, end: int) -> frozenset[str]:
+    """The words right before and right after a value: "hall 9", "34 degrees"; of "is 9" the word before that."""
+    bounded = _after_last(_CLAUSE, text[max(0, start - 30) : start])
+    before = [word for word in _WORD.findall(bounded) if word.casefold() not in _STOP][-1:]
+    following = _NEXT.match(text, end)
+    after = _WORD.findall(following.group())[:1] if following is not None else []
+    return stems(" ".join([*before, *after]))
+
+
+def _after_last(bound: re.Pattern[str], text: str) -> str:
+    ends = [match.end() for match in bound.finditer(text)]
+    return text[ends[-1] :] if ends else text
+
 
 MOST_ITEMS = 14
 _OF_THOUSANDS = re.compile(r"[.,](?=\d{3}\b)")
@@ -23,7 +147,6 @@ _MOST_WORDS = 9
 _BULLET = re.compile(
     r"^[ \t]*(?:[-*•·\u2013]|\d{1,2}[.)]|\(\w\)|\[[ x✓✔]?\]|☐|☑|✔|✅)[ \t]+(?P<item>[^\n]{1,120})$", re.MULTILINE
 )
-_MARKED = re.compile(r"(?:^|(?<=[\s:;,]))\((?:\d|[a-h]|i{1,3}|iv)\)\s+")
 _ITEM = r"(?!(?:and|or|und|et)\b)[\w'\u2019()/:.\u2013-]*[\w)]"
 _ITEM_WORDS = rf"(?:{_ITEM} ){{0,5}}{_ITEM}"
 _SERIES = re.compile(
@@ -62,30 +185,25 @@ class Items:
     numbers: tuple[frozenset[str], ...]
     is_loose: bool = False
     """Whether only commas or lines part the items, so that they may be facts about one thing."""
-    is_marked: bool = False
-    """Whether the items are numbered in a sentence, as conditions are: (a), (b), (c)."""
 
     @cached_property
     def handles(self) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
         """What each item has that no other has: its words and its numbers."""
-        words = Counter(word for one in self.words for word in one)
-        numbers = Counter(number for one in self.numbers for number in one)
+        words = Counter(word for own in self.words for word in own)
+        numbers = Counter(number for own in self.numbers for number in own)
         return tuple(
-            (frozenset(w for w in one if words[w] == 1), frozenset(n for n in many if numbers[n] == 1))
-            for one, many in zip(self.words, self.numbers, strict=True)
+            (frozenset(w for w in own if words[w] == 1), frozenset(n for n in many if numbers[n] == 1))
+            for own, many in zip(self.words, self.numbers, strict=True)
         )
 
 
-def lists_in(text: str, step: int, *, is_result: bool = False) -> Iterator[Items]:
+def lists_in(text: str, step: int) -> Iterator[Items]:
     """Every list of two or more items in a text."""
     raw = text[:_CHARS]
     plain = without_markup(raw)
     explicit = list(_of_json(raw)) if raw.lstrip()[:1] in ("[", "{") else []
     explicit.append([match["item"] for match in _BULLET.finditer(plain)])
-    explicit.append(_of_rows(plain, "|") or _of_rows(plain, ";") or (_of_rows(plain, ",") if is_result else []))
-    explicit.append([part for part in _MARKED.split(plain)[1:] if part.strip()] if "(" in plain else [])
-    lines = _of_lines(plain)
-    loose = [lines] if is_result or all(_NUMBER.search(line) for line in lines) else []
+    loose = []
     for line in plain.split("\n"):
         for mark in (";", " | ", " · ", " / "):
             if mark in line and not (mark == " / " and "=" in line):
@@ -96,7 +214,7 @@ def lists_in(text: str, step: int, *, is_result: bool = False) -> Iterator[Items
         loose += [_PLUS.split(match.group()) for match in _SUM.finditer(_with_clock(flat))]
     seen = set()
     for place, texts in enumerate([*explicit, *loose]):
-        items = _items_of(step, texts, is_loose=place >= len(explicit), is_marked=place == len(explicit) - 1)
+        items = _items_of(step, texts, is_loose=place >= len(explicit))
         if items is not None and items.texts not in seen:
             seen.add(items.texts)
             yield items
@@ -106,7 +224,7 @@ def lists_of(arguments: object, step: int) -> Iterator[Items]:
     """The lists among the arguments of a call."""
     for many in arguments.values() if isinstance(arguments, dict) else ():
         if isinstance(many, list) and 2 <= len(many) <= MOST_ITEMS:
-            items = _items_of(step, [_leaves(one) for one in many], is_loose=True, is_marked=False)
+            items = _items_of(step, [_leaves(item) for item in many], is_loose=True)
             if items is not None:
                 yield items
 
@@ -121,9 +239,11 @@ def _with_clock(text: str) -> str:
     return _CLOCK.sub(r"\1:\2", text)
 
 
-def _items_of(step: int, texts: Sequence[str], *, is_loose: bool, is_marked: bool) -> Items | None:
+def _items_of(step: int, texts: Sequence[str], *, is_loose: bool) -> Items | None:
+    if not 2 <= len(texts) <= 2 * MOST_ITEMS:
+        return None
     kept = tuple(
-        text for one in texts if (text := _plain(one)) and not _TOTAL.search(text) and not one.startswith("--")
+        text for item in texts if (text := _plain(item)) and not _TOTAL.search(text) and not item.startswith("--")
     )
     if not 2 <= len(kept) <= MOST_ITEMS:
         return None
@@ -131,7 +251,7 @@ def _items_of(step: int, texts: Sequence[str], *, is_loose: bool, is_marked: boo
     numbers = tuple(numbers_of(text) for text in kept)
     if any(not a and not b for a, b in zip(words, numbers, strict=True)):
         return None
-    return Items(step, kept, words, numbers, is_loose, is_marked)
+    return Items(step, kept, words, numbers, is_loose)
 
 
 def shape_of(item: str) -> str:
@@ -148,23 +268,6 @@ def shape_of(item: str) -> str:
 
 def _plain(item: str) -> str:
     return _DRESS.sub(" ", item).strip(" .:-\u2013")
-
-
-def _of_rows(text: str, mark: str) -> list[str]:
-    """The rows of a table after its head."""
-    if text.count("\n") < 2:
-        return []
-    rows = [line for line in text.split("\n") if line.count(mark) >= (1 if mark == "," else 2)]
-    rows = [row for row in rows if re.search(r"\w", row)]
-    counts = Counter(row.strip().strip("|").count(mark) for row in rows)
-    if len(rows) < 3 or len(counts) != 1:
-        return []
-    return [row.replace(mark, " ") for row in rows[1:]]
-
-
-def _of_lines(text: str) -> list[str]:
-    lines = [line for line in text.split("\n") if line.strip()]
-    return lines if 3 <= len(lines) <= MOST_ITEMS and all(len(line) <= 100 for line in lines) else []
 
 
 def _series_in(flat: str) -> Iterator[list[str]]:
@@ -185,10 +288,10 @@ def _of_json(text: str) -> Iterator[list[str]]:
     found = parsed_json(text)
     for many in [found, *(found.values() if isinstance(found, dict) else [])]:
         if isinstance(many, list) and 2 <= len(many) <= MOST_ITEMS:
-            yield [_leaves(one) for one in many]
+            yield [_leaves(item) for item in many]
 
 
 def _leaves(value: object) -> str:
     if isinstance(value, dict):
-        return " ".join(str(one) for one in value.values() if isinstance(one, (str, int, float)))
+        return " ".join(str(leaf) for leaf in value.values() if isinstance(leaf, (str, int, float)))
     return str(value)[:200]
