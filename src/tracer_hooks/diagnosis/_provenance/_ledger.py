@@ -127,7 +127,7 @@ class Ledger:
         self.run = run
         self._room = max(_LEAST_ROOM, min(_MOST_ROOM, _BUDGET // max(1, len(run.steps))))
         """Characters of each text that are read for values, so that the size of a run does not cost time."""
-        self.texts = Texts()
+        self.texts = Texts(run.reader)
         self.entries: list[Entry] = sorted(self._read(), key=order_of)
         self._by_key: dict[Hashable, list[Entry]] = defaultdict(list)
         self._by_step: dict[int, list[Entry]] = defaultdict(list)
@@ -231,18 +231,18 @@ class Ledger:
     def calculations(self, step: int) -> list[Calculation]:
         """What the step calculates in its own words; read once."""
         return self.remember(
-            ("calculations", step), lambda: calculations_in(self._own_words(step), reader=self.texts.reader)
+            ("calculations", step), lambda: calculations_in(self._own_words(step), reader=self.run.reader)
         )
 
     def expressions(self, step: int) -> list[Expression]:
         """The calculations that the step writes down without their result."""
-        return expressions_in(self._own_words(step), reader=self.texts.reader)
+        return expressions_in(self._own_words(step), reader=self.run.reader)
 
     def date_calculations(self, step: int) -> list[DateCalculation]:
         """What the step says of dates that the calendar can check; read once."""
 
         def read() -> list[DateCalculation]:
-            return date_calculations_in(self.texts.reader.plain(self._own_words(step)), year=self._year)
+            return date_calculations_in(self.run.reader.plain(self._own_words(step)), year=self._year)
 
         return self.remember(("dates", step), read)
 

@@ -96,9 +96,8 @@ class Sighting:
 class Texts:
     """The texts of a run, each read once: a run says the same again and again."""
 
-    def __init__(self) -> None:
-        self.reader = TextReader()
-        """For the calculations in the same texts."""
+    def __init__(self, reader: TextReader) -> None:
+        self._reader = reader
         self._sightings: dict[str, tuple[Sighting, ...]] = {}
 
     def sightings(self, text: str) -> tuple[Sighting, ...]:
@@ -113,7 +112,7 @@ class Texts:
         taken = _Taken(found)
         found += (code for code in _codes(text) if taken.is_free(code.start, code.end))
         taken = _Taken(found)
-        quantities = self.reader.quantities(text)
+        quantities = self._reader.quantities(text)
         found += (
             _of_quantity(each) for each in quantities if not each.is_label and taken.is_free(each.start, each.end)
         )

@@ -18,67 +18,12 @@ _WORD = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _WORDS_KEPT, _LONGEST_KEPT = 8_192, 40
 """Words whose stems are kept, and the characters of the longest of them."""
-_STOP = frozenset(
-    [
-        "a",
-        "about",
-        "also",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "by",
-        "can",
-        "das",
-        "der",
-        "die",
-        "each",
-        "for",
-        "from",
-        "has",
-        "have",
-        "he",
-        "her",
-        "here",
-        "his",
-        "i",
-        "in",
-        "is",
-        "ist",
-        "it",
-        "its",
-        "no",
-        "not",
-        "of",
-        "on",
-        "only",
-        "or",
-        "our",
-        "per",
-        "she",
-        "so",
-        "than",
-        "that",
-        "the",
-        "their",
-        "then",
-        "there",
-        "they",
-        "this",
-        "to",
-        "und",
-        "was",
-        "we",
-        "were",
-        "will",
-        "with",
-        "would",
-        "you",
-        "your",
-    ]
+_STOP_WORDS = (
+    "a about also an and are as at be by can das der die each for from has have he her here his i in is ist it "
+    "its no not of on only or our per she so than that the their then there they this to und was we were will "
+    "with would you your"
 )
+_STOP = frozenset(_STOP_WORDS.split())
 _MONTH_NAMES = frozenset(
     word
     for name in calendar.month_name
