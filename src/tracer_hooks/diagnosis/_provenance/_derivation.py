@@ -120,14 +120,7 @@ _DAYS = {"week": 7, "fortnight": 14}
 _MOST_TEXTS, _CHARS, _MOST_DATES = 8, 3_000, 6
 _MOST_OF_ANSWER = 4
 """More dates in one text are a calendar, of which none is an answer."""
-_SURE, _LIKELY = 0.9, 0.8
-
-
-def off_by_one(ledger: Ledger, entry: Entry) -> Departure | None:
-    """The departure at a date, or a number of nights, that is one off from what the run gives."""
-    if entry.value.kind is Kind.DATE:
-        return _date_off(ledger, entry)
-    return _nights_off(ledger, entry) if entry.value.number is not None else None
+_LIKELY = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,16 +175,42 @@ def is_due(ledger: Ledger, entry: Entry) -> bool:
     return stated is not None and any(right == stated for right, _ in _rights(ledger, entry, stated, latest))
 
 
-def _date_off(ledger: Ledger, entry: Entry) -> Departure | None:
+def off_by_one(ledger: Ledger, entry: Entry) -> Departure | None:
+    """The departure at a date, or a number of nights, that is one off from what the dates of the run lead to."""
+    if entry.value.kind is Kind.DATE:
+        right = _day_off(ledger, entry)
+    else:
+        right = _nights_off(ledger, entry) if entry.value.number is not None else None
+    if right is None:
+        return None
+    verb = "passes on" if entry.place is Place.USED else "says"
+    return Departure(
+        kind=DepartureKind.MISCALCULATED,
+        step=entry.step,
+        why=f"{right}; {ledger.run.steps[entry.step].agent!r} {verb} {entry.text!r}",
+        quote=entry.quote,
+        value=entry.text,
+        strength=_LIKELY,
+    )
+
+
+def _day_off(ledger: Ledger, entry: Entry) -> str | None:
     if sum(each.value.kind is Kind.DATE for each in ledger.of_step(entry.step, entry.place)) > _MOST_OF_ANSWER:
         return None
     stated, latest = _stated(ledger, entry)
     rights = list(_rights(ledger, entry, stated, latest)) if stated is not None else []
-    if not rights or any(right == stated for right, _ in rights):
+    return None if not rights or any(right == stated for right, _ in rights) else rights[0][1]
+
+
+def _nights_off(ledger: Ledger, entry: Entry) -> str | None:
+    """How many nights lie between the two dates of the task."""
+    following = entry.passage.text[entry.value.end :][:6] if entry.passage is not None else ""
+    ends = [each for each in ledger.of_step(-1) if each.value.kind is Kind.DATE]
+    if len(ends) != 2 or following.strip() != "night":
         return None
-    verb = "passes on" if entry.place is Place.USED else "says"
-    agent = ledger.run.steps[entry.step].agent
-    return _miscalculated(entry, f"{rights[0][1]}; {agent!r} {verb} {entry.text!r}", _LIKELY)
+    nights = days_between(ends[0].value, ends[1].value)
+    is_off = nights is not None and entry.value.number in (nights - 1, nights + 1)
+    return f"from {ends[0].text} to {ends[1].text} is {nights} nights" if is_off else None
 
 
 def _stated(ledger: Ledger, entry: Entry) -> tuple[date | None, date | None]:
@@ -247,28 +266,3 @@ def _nearest(entry: Entry, other: date | None) -> date | None:
     years = [year for year in (other.year - 1, other.year, other.year + 1) if 1 <= year <= 9999]
     days = [day for year in years if (day := on_calendar(entry.value.date, year=year)) is not None]
     return min(days, key=lambda day: abs(day - other), default=None)
-
-
-def _nights_off(ledger: Ledger, entry: Entry) -> Departure | None:
-    """A number of nights between the two dates of the task."""
-    if entry.passage is None or entry.value.number is None:
-        return None
-    if not entry.passage.text[entry.value.end : entry.value.end + 6].strip().startswith("night"):
-        return None
-    ends = [each for each in ledger.of_step(-1) if each.value.kind is Kind.DATE]
-    nights = days_between(ends[0].value, ends[1].value) if len(ends) == 2 else None
-    if nights is None or abs(entry.value.number - nights) != 1:
-        return None
-    why = f"from {ends[0].text} to {ends[1].text} is {nights} nights, not {int(entry.value.number)}"
-    return _miscalculated(entry, why, _SURE)
-
-
-def _miscalculated(entry: Entry, why: str, strength: float) -> Departure:
-    return Departure(
-        kind=DepartureKind.MISCALCULATED,
-        step=entry.step,
-        why=why,
-        quote=entry.quote,
-        value=entry.text,
-        strength=strength,
-    )

@@ -57,12 +57,8 @@ def dropped_items(ledger: Ledger) -> Iterator[Departure]:
 def _dropped(ledger: Ledger, passage: StepPassage | None, part: Items, before: Sequence[Items]) -> Departure | None:
     for whole in reversed(before):
         gone = missing(whole, part)
-        if gone is None:
-            if _repeats(whole, part):
-                return None
-            continue
-        strength = _strength(ledger, whole, part, gone)
-        if not strength or not _are_items(whole, part, gone, passage):
+        strength = _strength(ledger, whole, part, gone) if gone is not None else 0.0
+        if gone is None or not strength or not _are_items(whole, part, gone, passage):
             continue
         agent, item = ledger.run.steps[part.step].agent, whole.texts[gone][:80]
         where = "the task" if whole.step < 0 else f"step {whole.step}" if whole.step < part.step else "its tool"
@@ -111,14 +107,6 @@ def _fits(handle: tuple[frozenset[str], frozenset[str]], words: frozenset[str], 
     if words and handle[0]:
         return 2 * len(words & handle[0]) >= min(len(words), len(handle[0]))
     return not numbers.isdisjoint(handle[1])
-
-
-def _repeats(whole: Items, part: Items) -> bool:
-    """Tell whether the second list is all of the first."""
-    if len(whole.texts) != len(part.texts):
-        return False
-    parts = list(zip(part.words, part.numbers, strict=True))
-    return all(any(_fits(handle, *each) for each in parts) for handle in whole.handles)
 
 
 def _strength(ledger: Ledger, whole: Items, part: Items, gone: int) -> float:

@@ -12,7 +12,6 @@ from tracer_hooks.diagnosis._provenance._ledger import Entry, Ledger, Place
 from tracer_hooks.diagnosis._provenance._misreadings import misread_field, slip_of
 from tracer_hooks.diagnosis._provenance._plans import (
     Planned,
-    asked_of_a_tool,
     brought_in,
     plan_behind,
     planned_value,
@@ -79,8 +78,6 @@ class Trail:
                 yield swappable(ledger, entry, calculation)
         for entry in self._observed:
             yield from swapped_arguments(ledger, entry)
-            if ledger.of_step(entry.step, Place.USED):
-                yield asked_of_a_tool(ledger, entry)
         for entry, calculation in self._derived:
             if calculation is not None or ledger.is_new(entry):
                 yield brought_in(ledger, entry, calculation)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from tracer_hooks._lazy import cached_property
 from tracer_hooks.diagnosis._provenance._values import Kind, NumberKey, Sighting, Texts, is_same, number_key
-from tracer_hooks.diagnosis._provenance._words import neighbours, words_around
+from tracer_hooks.diagnosis._provenance._words import words_around
 from tracer_hooks.diagnosis._reading._roles import Role
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._reading._text import StepPassage, find_value, prose_of
@@ -103,11 +103,6 @@ class Entry:
     def words(self) -> frozenset[str]:
         """The telling words of its sentence, each by its stem."""
         return words_around(self.passage.text, self.value.start, self.value.end) if self.passage else frozenset()
-
-    @cached_property
-    def near(self) -> frozenset[str]:
-        """The words right before and right after it."""
-        return neighbours(self.passage.text, self.value.start, self.value.end) if self.passage else frozenset()
 
     def quote_of(self, calculation: Calculation | None) -> str | None:
         """The sentence around the calculation that the value belongs to; around the value where there is none."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from tracer_hooks._lazy import cached_property
 from tracer_hooks.diagnosis._provenance._departures import Departure, DepartureKind
 from tracer_hooks.diagnosis._provenance._derivation import derivation_of
 from tracer_hooks.diagnosis._provenance._ledger import Entry, Ledger, Place
@@ -130,8 +129,8 @@ def misread_field(ledger: Ledger, entry: Entry) -> Departure | None:
 
 def _of_another(ledger: Ledger, entry: Entry, same: Sequence[_Cell], alike: Sequence[_Cell]) -> Departure | None:
     """The value is in the result, in another row or under another name."""
-    claim = _Claim(entry)
-    source = max(same, key=lambda cell: len((cell.field.column | cell.field.row) & claim.words))
+    away = _distances(entry)
+    source = max(same, key=lambda cell: len((cell.field.column | cell.field.row) & entry.words))
     own = ledger.of_step(entry.step, Place.SAID)
     found: list[tuple[float, int, Entry]] = []
     for rival in alike:
@@ -139,11 +138,11 @@ def _of_another(ledger: Ledger, entry: Entry, same: Sequence[_Cell], alike: Sequ
             continue
         if any(is_same(rival.entry.value, each.value) for each in own):
             continue
-        strength = _is_meant(claim, source.field, rival.field)
+        strength = _is_meant(entry.words, source.field, rival.field)
         if strength:
             is_beside = source.field.record == rival.field.record
             label = rival.field.column if is_beside else rival.field.row - source.field.row
-            found.append((strength, -claim.distance(label), rival.entry))
+            found.append((strength, -_nearest(label, away), rival.entry))
     found.sort(key=lambda each: each[:2], reverse=True)
     if not found or (
         len(found) > 1 and found[0][:2] == found[1][:2] and not is_same(found[0][2].value, found[1][2].value)
@@ -154,28 +153,27 @@ def _of_another(ledger: Ledger, entry: Entry, same: Sequence[_Cell], alike: Sequ
 
 def _of_none(ledger: Ledger, entry: Entry, alike: Sequence[_Cell]) -> Departure | None:
     """The value is nowhere in the run, and the result has another under the very name that the step gives to it."""
-    said = entry.near | entry.words
-    named = [cell for cell in alike if not cell.field.column.isdisjoint(said)]
-    if not named or ledger.before(entry.value, entry.step, entry.place) is not None:
+    if not entry.value.is_telling or ledger.before(entry.value, entry.step, entry.place) is not None:
         return None
     if any(each.stated.value == entry.value.number for each in ledger.calculations(entry.step)):
         return None
     own = ledger.of_step(entry.step, Place.SAID)
     named = [
         cell
-        for cell in named
-        if _units_fit(cell.entry, entry) and not any(is_same(cell.entry.value, each.value) for each in own)
+        for cell in alike
+        if not cell.field.column.isdisjoint(entry.words)
+        and _units_fit(cell.entry, entry)
+        and not any(is_same(cell.entry.value, each.value) for each in own)
     ]
+    away = _distances(entry)
     named = [cell for cell in named if not cell.field.row.isdisjoint(entry.words)] or named
-    claim = _Claim(entry)
-    named.sort(key=lambda cell: claim.distance(cell.field.column))
-    if not named or len({claim.distance(cell.field.column) for cell in named[:2]}) < len(named[:2]):
+    named.sort(key=lambda cell: _nearest(cell.field.column, away))
+    if not named or len({_nearest(cell.field.column, away) for cell in named[:2]}) < len(named[:2]):
         return None  # either could be meant
     best = named[0]
-    is_meant = best.field.column <= (entry.words if entry.value.is_telling else entry.near)
-    if not is_meant or not _is_of_size(entry, best.entry) or is_scaled(entry.value, best.entry.value):
+    if not best.field.column <= entry.words or not _is_of_size(entry, best.entry):
         return None
-    if derivation_of(entry.value, [*ledger.at_hand(entry.step), *own]) is not None:
+    if is_scaled(entry.value, best.entry.value) or derivation_of(entry.value, [*ledger.at_hand(entry.step), *own]):
         return None
     return contradiction(ledger, entry, best.entry, DepartureKind.MISREAD, _LIKELY)
 
@@ -188,44 +186,34 @@ def _is_of_size(one: Entry, other: Entry) -> bool:
     return bool(a and b) and b * c <= _MAGNITUDE * a * d and a * d <= _MAGNITUDE * b * c
 
 
-class _Claim:
-    """What a step says about a value."""
-
-    def __init__(self, entry: Entry) -> None:
-        self._entry = entry
-        self.words, self.near = entry.words, entry.near
-
-    def distance(self, label: frozenset[str]) -> int:
-        """How far the nearest word of a label stands."""
-        return min((self._away[word] for word in label if word in self._away), default=_FAR)
-
-    @cached_property
-    def _away(self) -> dict[str, int]:
-        """How far from the value each word stands, in characters; what follows it at once is nearest."""
-        assert self._entry.passage is not None
-        text, start, end = self._entry.passage.text, self._entry.value.start, self._entry.value.end
-        away: dict[str, int] = {}
-        for match in _WORD.finditer(text, max(0, start - _FAR), min(len(text), end + _FAR)):
-            gap = match.start() - end if match.start() >= end else start - match.end()
-            for word in stems(match.group()):
-                away[word] = min(gap, away.get(word, _FAR))
-        return away
-
-
-def _is_meant(claim: _Claim, source: Field, rival: Field) -> float:
-    """How surely the words speak of the rival rather than of the value's own place; 0 when they do not tell."""
+def _is_meant(words: frozenset[str], source: Field, rival: Field) -> float:
+    """How surely words speak of the rival rather than of the value's own place; 0 when they do not tell."""
     if source.column == rival.column and source.record != rival.record:
         theirs, mine = rival.row - source.row, source.row - rival.row
-        if not theirs and mine and mine.isdisjoint(claim.words) and rival.row & claim.words:
+        if not theirs and mine and mine.isdisjoint(words) and rival.row & words:
             return _MAYBE  # "express_am" for "express"
-        return _SURE if not theirs.isdisjoint(claim.words) and mine.isdisjoint(claim.words) else 0.0
+        return _SURE if not theirs.isdisjoint(words) and mine.isdisjoint(words) else 0.0
     if source.record == rival.record:
         theirs, mine = rival.column - source.column, source.column - rival.column - source.row
-        if not theirs.isdisjoint(claim.near) and mine.isdisjoint(claim.words):
-            return _SURE
-        if theirs and theirs <= claim.words and mine.isdisjoint(claim.words):
-            return _LIKELY
+        return _LIKELY if theirs and theirs <= words and mine.isdisjoint(words) else 0.0
     return 0.0
+
+
+def _distances(entry: Entry) -> dict[str, int]:
+    """How far from a value each word stands, in characters; what follows it at once is nearest."""
+    assert entry.passage is not None
+    text, start, end = entry.passage.text, entry.value.start, entry.value.end
+    away: dict[str, int] = {}
+    for match in _WORD.finditer(text, max(0, start - _FAR), min(len(text), end + _FAR)):
+        gap = match.start() - end if match.start() >= end else start - match.end()
+        for word in stems(match.group()):
+            away[word] = min(gap, away.get(word, _FAR))
+    return away
+
+
+def _nearest(label: frozenset[str], away: Mapping[str, int]) -> int:
+    """How far the nearest word of a label stands."""
+    return min((away[word] for word in label if word in away), default=_FAR)
 
 
 def _units_fit(one: Entry, other: Entry) -> bool:
@@ -307,19 +295,13 @@ def _of_table(rows: Sequence[tuple[int, str]], mark: str) -> Iterator[Field]:
     for number, cells in enumerate(parted):
         if number == 0 and is_headed:
             continue
-        row = frozenset[str]().union(*(stems(text) for _, text in cells if not _is_number(text)))
-        named = cells[0][1] if cells and _is_number(cells[0][1]) else ""
-        row |= {named.strip()} - {""}
+        row = frozenset[str]().union(*(stems(text) for _, text in cells))
         for column, (start, text) in enumerate(cells):
             inner = text.strip()
             if inner:
                 at = start + text.index(inner)
                 head = stems(heads[column]) if is_headed and column < len(heads) else frozenset({f"#{column}"})
                 yield Field(at, at + len(inner), head, row, number)
-
-
-def _is_number(text: str) -> bool:
-    return _DIGIT.search(text) is not None and len(re.findall(r"[^\W\d_]", text)) <= 3
 
 
 def _cells(start: int, line: str, mark: str) -> Iterator[tuple[int, str]]:

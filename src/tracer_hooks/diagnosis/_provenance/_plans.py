@@ -160,20 +160,6 @@ def swappable(ledger: Ledger, entry: Entry, calculation: Calculation) -> Departu
     )
 
 
-def asked_of_a_tool(ledger: Ledger, entry: Entry) -> Departure:
-    """A call that returned a value of the answer."""
-    agent, tool = ledger.run.steps[entry.step].agent, repr(entry.tool) if entry.tool is not None else "a tool"
-    return Departure(
-        kind=DepartureKind.SWAPPED,
-        step=entry.step,
-        why=f"{entry.text!r} of the answer comes from what {agent!r} asked {tool} for",
-        quote=entry.quote,
-        value=entry.text,
-        strength=0.4 if len(ledger.of_step(entry.step, Place.USED)) > 1 else 0.3,
-        leads_to_answer=True,
-    )
-
-
 def brought_in(ledger: Ledger, entry: Entry, calculation: Calculation | None) -> Departure:
     """The step that made a value of the answer, where nothing shows what is wrong with it."""
     agent = ledger.run.steps[entry.step].agent

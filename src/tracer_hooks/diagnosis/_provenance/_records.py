@@ -253,11 +253,10 @@ _EXAMPLE = re.compile(
 )
 _MOST_SHARE = 0.15
 """Where more of a run's values than this come from nowhere, the run was not recorded whole."""
-_PIECES = range(2, 10)
 
 
 def unsupported_values(ledger: Ledger) -> Iterator[Departure]:
-    """The steps that bring in a date, an id or an amount that no tool returned and nobody said.
+    """The steps that bring in a date or an id that no tool returned and nobody said.
 
     Only where tools returned values of that kind before, and only in runs where such values are rare.
     """
@@ -271,8 +270,8 @@ def unsupported_values(ledger: Ledger) -> Iterator[Departure]:
         entry
         for entry in ledger.entries
         if entry.place in (Place.USED, Place.SAID)
+        and entry.value.kind in (Kind.CODE, Kind.DATE)
         and entry.step > shown.get(entry.value.kind, entry.step)
-        and _is_specific(entry)
     ]
     lone: list[Entry] = []
     for entry in asserted:
@@ -290,16 +289,9 @@ def unsupported_values(ledger: Ledger) -> Iterator[Departure]:
             why=f"{agent!r} {act}; nobody said it before, and no tool returned it",
             quote=entry.quote,
             value=text,
-            strength=0.75 if entry.value.kind is not Kind.NUMBER else 0.6 if ledger.is_conversation else 0.5,
+            strength=0.75,
             is_recorded=True,
         )
-
-
-def _is_specific(entry: Entry) -> bool:
-    value = entry.value
-    if value.kind is Kind.NUMBER:
-        return value.unit is not None and currency_named(value.unit) is not None and not value.in_words
-    return value.kind in (Kind.CODE, Kind.DATE)
 
 
 def _is_unsupported(ledger: Ledger, entry: Entry) -> bool:
@@ -307,8 +299,6 @@ def _is_unsupported(ledger: Ledger, entry: Entry) -> bool:
         return False
     if any(ledger.run.locate(step, entry.text) for step in range(entry.step)):
         return False  # in a part of a long text of which the values are not read
-    if entry.value.kind is Kind.NUMBER:
-        return not _is_worked_out(ledger, entry)
     if _EXAMPLE.search(_before(entry)):
         return False
     if entry.value.kind is Kind.DATE:
@@ -322,19 +312,3 @@ def _is_unsupported(ledger: Ledger, entry: Entry) -> bool:
 
 def _before(entry: Entry) -> str:
     return entry.passage.text[max(0, entry.value.start - 80) : entry.value.start] if entry.passage is not None else ""
-
-
-def _is_worked_out(ledger: Ledger, entry: Entry) -> bool:
-    """Tell whether an amount is the result of a calculation in the step, or some pieces at a known amount each."""
-    number = entry.value.number
-    assert number is not None
-    if number == 0 or any(each.stated.value == number for each in ledger.calculations(entry.step)):
-        return True
-    amounts = [each.value.number for each in ledger.at_hand(entry.step, most=200) if _is_specific(each)]
-    known = {amount for amount in amounts if amount is not None}
-    own = {each.value.number for each in ledger.of_step(entry.step, Place.SAID) if _is_specific(each)} - {number}
-    own_known = {amount for amount in own if amount is not None}
-    if any(number == count * amount for amount in known for count in _PIECES):
-        return True
-    pairs = [(a, b) for a in own_known for b in own_known | known if a != b]
-    return any(number in (a + b, abs(a - b)) for a, b in pairs) or (len(own_known) > 1 and number == sum(own_known))

@@ -32,8 +32,6 @@ _MONTH_NAMES = frozenset(
 )
 _MONTHS = frozenset(name[:3] for name in _MONTH_NAMES)
 _BOUND = re.compile(r"[.!?;\n](?=\s|$)|\n")
-_CLAUSE = re.compile(r"[.!?;,\n(](?=\s|$)|\d")
-_NEXT = re.compile(r"[ \u00a0]?[\w²³°%/-]{1,24}")
 _NEAR = 70
 
 
@@ -60,25 +58,13 @@ def _stem(word: str) -> str:
 
 def words_around(text: str, start: int, end: int) -> frozenset[str]:
     """The telling words of the sentence that a value stands in, near to it, each by its stem."""
-    before = _after_last(_BOUND, text[max(0, start - _NEAR) : start])
+    before = text[max(0, start - _NEAR) : start]
+    ends = [match.end() for match in _BOUND.finditer(before)]
+    before = before[ends[-1] :] if ends else before
     after = text[end : end + _NEAR]
     bound = _BOUND.search(after)
     after = after[: bound.start()] if bound else after
     return stems(before) | stems(after)
-
-
-def neighbours(text: str, start: int, end: int) -> frozenset[str]:
-    """The words right before and right after a value: "hall 9", "34 degrees"; of "is 9" the word before that."""
-    bounded = _after_last(_CLAUSE, text[max(0, start - 30) : start])
-    before = [word for word in _WORD.findall(bounded) if word.casefold() not in _STOP][-1:]
-    following = _NEXT.match(text, end)
-    after = _WORD.findall(following.group())[:1] if following is not None else []
-    return stems(" ".join([*before, *after]))
-
-
-def _after_last(bound: re.Pattern[str], text: str) -> str:
-    ends = [match.end() for match in bound.finditer(text)]
-    return text[ends[-1] :] if ends else text
 
 
 MOST_ITEMS = 14
