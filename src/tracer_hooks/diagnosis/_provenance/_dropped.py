@@ -91,7 +91,8 @@ def _are_items(whole: Items, part: Items, gone: int, passage: StepPassage | None
 
 def missing(whole: Items, part: Items) -> int | None:
     """The place of the one item that the second list lacks; None unless all its others are the first's."""
-    if len(part.texts) + 1 != len(whole.texts) or len(part.texts) < 2:
+    is_shorter = len(part.texts) + 1 == len(whole.texts)
+    if not is_shorter or not whole.is_told_apart or not part.is_told_apart:
         return None
     free = set(range(len(whole.texts)))
     handles = whole.handles

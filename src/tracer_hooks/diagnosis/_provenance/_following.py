@@ -18,7 +18,7 @@ from tracer_hooks.diagnosis._provenance._plans import (
     swappable,
     swapped_arguments,
 )
-from tracer_hooks.diagnosis._provenance._values import Kind, Sighting, Texts, is_same, number_key, ratio_of
+from tracer_hooks.diagnosis._provenance._values import Kind, Sighting, Texts, is_same, number_key
 from tracer_hooks.values import Calculation, Quantity
 
 MAX_FOLLOWED = 32
@@ -266,7 +266,6 @@ def _as_sighting(quantity: Quantity, texts: Texts) -> Sighting:
         0,
         0,
         number=value,
-        ratio=ratio_of(value),
         unit=quantity.unit,
         decimals=quantity.decimals,
     )

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
-from fractions import Fraction
-from functools import lru_cache
 from operator import attrgetter
 from typing import Any, TypeVar
 
 from tracer_hooks._lazy import cached_property
-from tracer_hooks.diagnosis._provenance._values import Kind, NumberKey, Sighting, Texts, is_same, number_key
+from tracer_hooks.diagnosis._provenance._values import Kind, Sighting, Texts, is_same
 from tracer_hooks.diagnosis._provenance._words import words_around
 from tracer_hooks.diagnosis._reading._roles import Role
 from tracer_hooks.diagnosis._reading._run import RunReading
@@ -46,7 +43,6 @@ _MOST_ALIKE = 60
 _MOST_DATES = 200
 _PLAIN = {0x2010: "-", 0x2011: "-", 0x2012: "-", 0x202F: " ", 0xA0: " "}
 """Hyphens and spaces that do not break: dates are written with them."""
-_NUMBERED = re.compile(r"\d[.,]\d{3}|\d{2}")
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _PROGRAM = re.compile(
     r"```(?:python|py|sh|bash|js|javascript|sql|java|c|cpp|html|xml)\b|^\s*(?:import|from|def|class|print"
@@ -70,7 +66,7 @@ class Place(IntEnum):
     """An agent's own words."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Entry:
     """One value in one place of the run; no two are equal."""
 
@@ -81,11 +77,11 @@ class Entry:
     passage: StepPassage | None = None
     tool: str | None = None
     """Name of the tool, for arguments and results."""
+    order: tuple[int, int] = field(init=False)
+    """Sorts entries by when they came into the run."""
 
-    @cached_property
-    def order(self) -> tuple[int, int]:
-        """Sorts entries by when they came into the run."""
-        return self.step, self.place
+    def __post_init__(self) -> None:
+        self.order = self.step, int(self.place)
 
     @property
     def text(self) -> str:
@@ -163,7 +159,7 @@ class Ledger:
                 room = max(self._room, _RESULT_ROOM) if is_result and steps <= _COMMON_STEPS else self._room
                 text = without_code(_within(passage.text, room)).translate(_PLAIN)
                 place = _place_of(passage, run.roles[step.index])
-                for value in self.texts.sightings(_parted(text) if is_result else text):
+                for value in self.texts.sightings(text):
                     yield Entry(value, step.index, place, passage, tool)
 
     def of_step(self, step: int, *places: Place) -> Sequence[Entry]:
@@ -190,7 +186,7 @@ class Ledger:
         """Every place that has the value, in order."""
         known = self._occurrences.get(value.identity)
         if known is None:
-            near = {id(entry): entry for key in _looked_up_under(value) for entry in self._by_key.get(key, ())}
+            near = {id(entry): entry for key in _kept_under(value) for entry in self._by_key.get(key, ())}
             known = sorted((entry for entry in near.values() if is_same(value, entry.value)), key=order_of)
             self._occurrences[value.identity] = known
         return known
@@ -205,7 +201,7 @@ class Ledger:
         """
         limit = place if place is Place.USED else Place.SAID
         latest: Entry | None = None
-        for key in _looked_up_under(value):
+        for key in _kept_under(value):
             alike = self._by_key.get(key, [])
             end = _end_of(alike, step, limit)
             for entry in reversed(alike[max(0, end - _MOST_ALIKE) : end]):
@@ -335,15 +331,6 @@ def _within(text: str, room: int) -> str:
     return text[:head] + " " * (len(text) - head - tail) + text[-tail:]
 
 
-def _parted(text: str) -> str:
-    """Comma-separated rows with another mark, so that "express,2,199.80" is not two thousand."""
-    rows = [row for row in text.split("\n") if row.strip()]
-    commas = {row.count(",") for row in rows}
-    if len(rows) < 2 or len(commas) != 1 or 0 in commas or ", " in text or _NUMBERED.search(rows[0]):
-        return text
-    return text.replace(",", ";")
-
-
 def _place_of(passage: StepPassage, role: Role) -> Place:
     if passage.part == "arguments":
         return Place.USED
@@ -352,44 +339,8 @@ def _place_of(passage: StepPassage, role: Role) -> Place:
     return {Role.PERSON: Place.GIVEN, Role.REPORTER: Place.SHOWN, Role.AGENT: Place.SAID}[role]
 
 
-_STEP = 0.1
-"""Of the logarithm: two numbers of which one is the other rounded are not further apart than this."""
-_NUMBERS_KEPT = 4_096
-"""Numbers of which is kept under what they are looked up."""
-
-
 def _kept_under(value: Sighting) -> Iterable[Hashable]:
-    """Under what a value is kept: coarser than equality, so that rounded numbers meet."""
+    """Under what a value is kept and looked up; a date by its day, since it may lack the year."""
     if value.kind is Kind.DATE and value.date is not None:
         return [("date", value.date.month, value.date.day)]
-    if value.number is None:
-        return value.keys
-    return _number_kept_under(value.keys, value.unit)
-
-
-def _looked_up_under(value: Sighting) -> Iterable[Hashable]:
-    """Under what a value is looked for: a number also one size up and down."""
-    if value.number is None:
-        return _kept_under(value)
-    return _number_looked_up_under(value.keys, value.unit)
-
-
-@lru_cache(maxsize=_NUMBERS_KEPT)
-def _number_kept_under(keys: tuple[NumberKey, ...], unit: str | None) -> tuple[Hashable, ...]:
-    return *keys, *(("about", measure, size) for measure, size in _sizes(keys, unit))
-
-
-@lru_cache(maxsize=_NUMBERS_KEPT)
-def _number_looked_up_under(keys: tuple[NumberKey, ...], unit: str | None) -> tuple[Hashable, ...]:
-    about = [("about", measure, size + shift) for measure, size in _sizes(keys, unit) for shift in (-1, 0, 1)]
-    return tuple(dict.fromkeys([*keys, *about]))
-
-
-def _sizes(keys: tuple[NumberKey, ...], unit: str | None) -> Iterator[tuple[str | None, int]]:
-    """The order of a number's size, for itself and in each measure."""
-    number = Fraction(keys[0][1], keys[0][2])
-    plain = [number, *([number / 100, number * 100] if unit in ("%", None) else [])]
-    named = [*map(number_key, plain), *(key for key in keys if key[0] is not None)]
-    for measure, numerator, denominator in named:
-        if numerator:
-            yield measure, round((math.log(abs(numerator)) - math.log(denominator)) / _STEP)
+    return value.keys

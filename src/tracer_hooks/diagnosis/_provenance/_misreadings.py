@@ -182,8 +182,8 @@ def _is_of_size(one: Entry, other: Entry) -> bool:
     """Tell whether two values could stand for one thing: a year stands for no other number."""
     if one.value.number is None or other.value.number is None:
         return True
-    (a, c), (b, d) = one.value.ratio, other.value.ratio
-    return bool(a and b) and b * c <= _MAGNITUDE * a * d and a * d <= _MAGNITUDE * b * c
+    a, b = sorted((abs(one.value.number), abs(other.value.number)))
+    return a > 0 and b <= _MAGNITUDE * a
 
 
 def _is_meant(words: frozenset[str], source: Field, rival: Field) -> float:

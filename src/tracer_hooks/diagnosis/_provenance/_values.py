@@ -71,8 +71,6 @@ class Sighting:
     start: int
     end: int
     number: Fraction | None = None
-    ratio: tuple[int, int] = (0, 1)
-    """The number without its sign, in whole numbers: they compare ten times as fast as fractions."""
     unit: str | None = None
     decimals: int = 0
     in_words: bool = False
@@ -83,8 +81,8 @@ class Sighting:
         """Tell whether it says something by itself."""
         if self.kind is not Kind.NUMBER or self.number is None:
             return True
-        numerator, denominator = self.ratio
-        return numerator > SMALL or denominator != 1 or self.unit not in (None, "day", "min", "h")
+        number = self.number
+        return number.denominator != 1 or abs(number.numerator) > SMALL or self.unit not in (None, "day", "min", "h")
 
     @property
     def identity(self) -> Hashable:
@@ -127,11 +125,6 @@ def number_key(number: Fraction, measure: str | None = None) -> NumberKey:
     return measure, number.numerator, number.denominator
 
 
-def ratio_of(number: Fraction) -> tuple[int, int]:
-    """A number without its sign, in whole numbers."""
-    return abs(number.numerator), number.denominator
-
-
 _start_of = attrgetter("start")
 
 
@@ -148,7 +141,6 @@ def _of_quantity(found: Quantity) -> Sighting:
         found.start,
         found.end,
         number=found.value,
-        ratio=ratio_of(found.value),
         unit=found.unit,
         decimals=found.decimals,
         in_words=found.in_words,
@@ -205,16 +197,12 @@ class _Taken:
 
 
 def is_same(one: Sighting, other: Sighting) -> bool:
-    """Tell whether two values are the same; dates may lack the year."""
+    """Tell whether two values are the same, in whatever unit; dates may lack the year."""
     if one.kind is not other.kind:
         return False
     if one.kind is Kind.DATE:
         return _is_same_date(one, other)
-    if _share_key(one, other):
-        return not units_clash(one, other)
-    if one.number is None or other.number is None:
-        return False
-    return _units_agree(one, other) and _is_one_rounded(one, other)
+    return _share_key(one, other) and not units_clash(one, other)
 
 
 def units_clash(one: Sighting, other: Sighting) -> bool:
@@ -238,39 +226,6 @@ def _is_same_date(one: Sighting, other: Sighting) -> bool:
     if a is None or b is None or a.month != b.month or a.day != b.day:
         return False
     return a.year is None or b.year is None or a.year % 100 == b.year % 100
-
-
-def _units_agree(one: Sighting, other: Sighting) -> bool:
-    return one.unit == other.unit or one.unit is None or other.unit is None or "%" in (one.unit, other.unit)
-
-
-def _is_one_rounded(one: Sighting, other: Sighting) -> bool:
-    """Tell whether one number is the other, rounded; 12 % is also 0.12."""
-    if _is_rounded(one.ratio, other.ratio, one.decimals, other.decimals):
-        return True
-    if one.unit == "%" and _is_rounded(_hundredth(one), other.ratio, one.decimals + 2, other.decimals):
-        return True
-    if other.unit != "%":
-        return False
-    if _is_rounded(one.ratio, _hundredth(other), one.decimals, other.decimals + 2):
-        return True
-    return one.unit == "%" and _is_rounded(_hundredth(one), _hundredth(other), one.decimals + 2, other.decimals + 2)
-
-
-def _hundredth(percent: Sighting) -> tuple[int, int]:
-    numerator, denominator = percent.ratio
-    return numerator, denominator * 100
-
-
-def _is_rounded(one: tuple[int, int], other: tuple[int, int], decimals: int, others: int) -> bool:
-    """Whether the number with fewer decimals is the other one, rounded or cut off; both as ratios of whole numbers."""
-    if decimals == others:
-        return one[0] * other[1] == other[0] * one[1]
-    coarse, fine, places = (one, other, decimals) if decimals < others else (other, one, others)
-    if places == 0 and coarse[0] < SMALL * coarse[1]:
-        return False  # 3 may stand for anything
-    away = abs(coarse[0] * fine[1] - fine[0] * coarse[1])
-    return bool(away * 10**places < coarse[1] * fine[1])
 
 
 _DIGITS = re.compile(r"\d")
@@ -301,6 +256,8 @@ def _numbers_alike(one: Sighting, other: Sighting) -> float:
         return 0.0
     if one.number == other.number:
         return 1.0 if units_clash(one, other) else 0.0
+    if _is_rounded(one.number, other.number, min(one.decimals, other.decimals)):
+        return 0.0
     if one.unit != other.unit and None not in (one.unit, other.unit):
         return 0.0
     a, b = _digits(one.text), _digits(other.text)
@@ -317,6 +274,11 @@ def _numbers_alike(one: Sighting, other: Sighting) -> float:
         return 0.8
     same_unit = one.unit is not None and one.unit == other.unit
     return 0.5 if same_unit else 0.3 if len(a) == len(b) else 0.0
+
+
+def _is_rounded(one: Fraction, other: Fraction, decimals: int) -> bool:
+    """Tell whether one number is the other, rounded or cut off, where the one with fewer decimals has so many."""
+    return abs(abs(one) - abs(other)) < Fraction(1, 10**decimals)
 
 
 def _dates_alike(one: Sighting, other: Sighting) -> float:

@@ -84,9 +84,25 @@ _SERIES = re.compile(
     rf"(?P<first>{_ITEM_WORDS})(?P<rest>(?: ?, (?!and |or ){_ITEM_WORDS}){{1,12}})"
     rf"(?: ?,? (?:and|or|&|und|et) (?P<last>{_ITEM_WORDS}))?"
 )
-_LEAD = re.compile(
-    r"^.*\b(?:needs?|contains?|are|is|for|of|with|your|find|takes?|include[sd]?|has|have|:)\s+|^[^:]{1,40}:\s+",
-    re.IGNORECASE,
+_NOTE = re.compile(r"\([^)]*\)")
+_TERM = r"[$€£¥]?\d[\d.,:]*(?: ?[A-Za-z€£$%]{1,4})?"
+_SUM = re.compile(rf"{_TERM}(?:\s*\+\s*{_TERM}){{1,12}}")
+_PLUS = re.compile(r"\s*\+\s*")
+_THOUSANDS = re.compile(r"[.,](?=\d{3}\b)")
+_ZEROS = re.compile(r"[.,]0+$|(?<=[.,]\d)0$")
+_SERIES_CHARS = 1_500
+_LONGEST_SENTENCE = 400
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s|: ")
+_CHARS = 6_000
+_MOST_WORDS = 9
+_BULLET = re.compile(
+    r"^[ \t]*(?:[-*•·\u2013]|\d{1,2}[.)]|\(\w\)|\[[ x✓✔]?\]|☐|☑|✔|✅)[ \t]+(?P<item>[^\n]{1,120})$", re.MULTILINE
+)
+_ITEM = r"(?!(?:and|or|und|et)\b)[\w'\u2019()/:.\u2013-]*[\w)]"
+_ITEM_WORDS = rf"(?:{_ITEM} ){{0,5}}{_ITEM}"
+_SERIES = re.compile(
+    rf"(?P<first>{_ITEM_WORDS})(?P<rest>(?: ?, (?!and |or ){_ITEM_WORDS}){{1,12}})"
+    rf"(?: ?,? (?:and|or|&|und|et) (?P<last>{_ITEM_WORDS}))?"
 )
 _NOTE = re.compile(r"\([^)]*\)")
 _TERM = r"[$€£¥]?\d[\d.,:]*(?: ?[A-Za-z€£$%]{1,4})?"
@@ -112,10 +128,18 @@ class Items:
     step: int
     """-1 for the task."""
     texts: tuple[str, ...]
-    words: tuple[frozenset[str], ...]
-    numbers: tuple[frozenset[str], ...]
     is_loose: bool = False
     """Whether only commas or lines part the items, so that they may be facts about one thing."""
+
+    @cached_property
+    def words(self) -> tuple[frozenset[str], ...]:
+        """The words of each item, by their stems."""
+        return tuple(map(stems, self.texts))
+
+    @cached_property
+    def numbers(self) -> tuple[frozenset[str], ...]:
+        """The numbers of each item."""
+        return tuple(map(numbers_of, self.texts))
 
     @cached_property
     def handles(self) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
@@ -127,6 +151,11 @@ class Items:
             for own, many in zip(self.words, self.numbers, strict=True)
         )
 
+    @property
+    def is_told_apart(self) -> bool:
+        """Tell whether every item has words or numbers by which it is known again."""
+        return all(words or numbers for words, numbers in zip(self.words, self.numbers, strict=True))
+
 
 def lists_in(text: str, step: int) -> Iterator[Items]:
     """Every list of two or more items in a text."""
@@ -135,14 +164,15 @@ def lists_in(text: str, step: int) -> Iterator[Items]:
     explicit = list(_of_json(raw)) if raw.lstrip()[:1] in ("[", "{") else []
     explicit.append([match["item"] for match in _BULLET.finditer(plain)])
     loose = []
-    for line in plain.split("\n"):
-        for mark in (";", " | ", " · ", " / "):
+    marks = [mark for mark in (";", " | ", " · ", " / ") if mark in plain]
+    for line in plain.split("\n") if marks else ():
+        for mark in marks:
             if mark in line and not (mark == " / " and "=" in line):
-                loose.append((_LEAD.sub("", line, count=1) if mark == ";" else line).split(mark))
+                loose.append(line.split(mark))
     flat = _NOTE.sub("", _THOUSANDS.sub("", " ".join(plain.split())))[:_SERIES_CHARS]
     loose += _series_in(flat)
     if "+" in flat:
-        loose += [_PLUS.split(match.group()) for match in _SUM.finditer(_with_clock(flat))]
+        loose += [_PLUS.split(match.group()) for match in _SUM.finditer(flat)]
     seen = set()
     for place, texts in enumerate([*explicit, *loose]):
         items = _items_of(step, texts, is_loose=place >= len(explicit))
@@ -161,13 +191,9 @@ def lists_of(arguments: object, step: int) -> Iterator[Items]:
 
 
 def numbers_of(text: str) -> frozenset[str]:
-    """The numbers of a text without separators of thousands, durations as hours and minutes."""
-    plain = (_OF_THOUSANDS.sub("", number) for number in _NUMBER.findall(_with_clock(text)))
+    """The numbers of a text without separators of thousands."""
+    plain = (_OF_THOUSANDS.sub("", number) for number in _NUMBER.findall(text))
     return frozenset(_ZEROS.sub("", number) for number in plain)
-
-
-def _with_clock(text: str) -> str:
-    return _CLOCK.sub(r"\1:\2", text)
 
 
 def _items_of(step: int, texts: Sequence[str], *, is_loose: bool) -> Items | None:
@@ -176,20 +202,14 @@ def _items_of(step: int, texts: Sequence[str], *, is_loose: bool) -> Items | Non
     kept = tuple(
         text for item in texts if (text := _plain(item)) and not _TOTAL.search(text) and not item.startswith("--")
     )
-    if not 2 <= len(kept) <= MOST_ITEMS:
-        return None
-    words = tuple(stems(text) for text in kept)
-    numbers = tuple(numbers_of(text) for text in kept)
-    if any(not a and not b for a, b in zip(words, numbers, strict=True)):
-        return None
-    return Items(step, kept, words, numbers, is_loose)
+    return Items(step, kept, is_loose) if 2 <= len(kept) <= MOST_ITEMS else None
 
 
 def shape_of(item: str) -> str:
     """Of what make an item's last value is: facts about one thing differ in it, the members of a list do not."""
     if _DATE.search(item):
         return "date"
-    if re.search(r"\d:\d", _with_clock(item)):
+    if re.search(r"\d:\d", item):
         return "clock"
     numbers = _NUMBER.findall(item)
     if not numbers:
@@ -210,7 +230,6 @@ def _series_in(flat: str) -> Iterator[list[str]]:
 def _series_of(sentence: str) -> Iterator[list[str]]:
     for match in _SERIES.finditer(sentence):
         parts = [match["first"], *match["rest"].split(", ")[1:], *([match["last"]] if match["last"] else [])]
-        parts[0] = _LEAD.sub("", parts[0])
         if all(0 < len(part.split()) <= _MOST_WORDS for part in parts):
             yield parts
 

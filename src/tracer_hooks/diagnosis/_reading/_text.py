@@ -64,7 +64,8 @@ _ID = re.compile(r"(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9]{1,20}(?:-
 def stated_values(text: str) -> list[tuple[str, int]]:
     """Numbers, dates, times, durations and ids of a text with their places; of a date no part is a number."""
     whole = {(date.start, date.end) for date in dates_in(text)} | {(time.start, time.end) for time in times_in(text)}
-    whole |= {(each.start, each.end) for each in quantities_in(text) if each.unit and _COMPOUND.search(each.text)}
+    if _COMPOUND.search(text):
+        whole |= {(each.start, each.end) for each in quantities_in(text) if each.unit and _COMPOUND.search(each.text)}
     whole |= {match.span() for match in _ID.finditer(text)}
     outer = [
         one for one in whole if not any(other != one and other[0] <= one[0] and one[1] <= other[1] for other in whole)

@@ -54,11 +54,6 @@ DROPPED: dict[str, tuple[str, list[Said], int]] = {
         ["Mon 14.5, Tue 17.5, Wed 21.0, Thu 19.0", "(14.5 + 17.5 + 19.0) / 3 = 17.0", "17.0"],
         1,
     ),
-    "durations": (
-        "How long does one ride in total?",
-        ["Legs: Ulm–Basel 3 h 20, Basel–Bern 1 h 05, Bern–Sion 2 h 10.", "3:20 + 2:10 = 5:30", "5 h 30 min"],
-        1,
-    ),
     "JSON names": (
         "Which guests need a room?",
         [
