@@ -151,11 +151,6 @@ class Items:
             for own, many in zip(self.words, self.numbers, strict=True)
         )
 
-    @property
-    def is_told_apart(self) -> bool:
-        """Tell whether every item has words or numbers by which it is known again."""
-        return all(words or numbers for words, numbers in zip(self.words, self.numbers, strict=True))
-
 
 def lists_in(text: str, step: int) -> Iterator[Items]:
     """Every list of two or more items in a text."""
