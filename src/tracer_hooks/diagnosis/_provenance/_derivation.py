@@ -203,7 +203,7 @@ def _day_off(ledger: Ledger, entry: Entry) -> str | None:
 
 
 def _nights_off(ledger: Ledger, entry: Entry) -> str | None:
-    """How many nights lie between the two dates of the task."""
+    """Tell how many nights lie between the two dates of the task, where a number of nights is one off from that."""
     following = entry.passage.text[entry.value.end :][:6] if entry.passage is not None else ""
     ends = [each for each in ledger.of_step(-1) if each.value.kind is Kind.DATE]
     if len(ends) != 2 or following.strip() != "night":

@@ -110,7 +110,7 @@ def _fits(handle: tuple[frozenset[str], frozenset[str]], words: frozenset[str], 
 
 
 def _strength(ledger: Ledger, whole: Items, part: Items, gone: int) -> float:
-    """How surely the item is lost, rather than left out for a reason; 0 when it was."""
+    """Weigh how surely the item is lost, rather than left out for a reason; 0 when it was."""
     run = ledger.run
     if whole.is_loose and not _is_alike(whole, gone):
         return 0.0

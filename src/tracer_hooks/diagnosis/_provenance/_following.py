@@ -30,16 +30,16 @@ _NOT_COMMUTATIVE = frozenset("-/")
 
 
 class Trail:
-    """What was found on the way back from the answer."""
+    """The way back from the answer, and what was found on it."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.departures: list[Departure] = []
         self.links: list[tuple[Link, Entry]] = []
-        """Where each value that was followed comes from, with the place where it came in."""
+        """The source of each value that was followed, with the place where it came in."""
         self.planned: list[Planned] = []
         """Values of the answer that an earlier step asked for, as a calculation."""
         self._derived: list[tuple[Entry, Calculation | None]] = []
-        """Where values of the answer were worked out, with the calculation where it is written."""
+        """The places where values of the answer were worked out, with the calculation where it is written."""
         self._observed: list[Entry] = []
         """Tool results that a value of the answer comes from."""
         self._ledger = ledger
@@ -66,7 +66,7 @@ class Trail:
             self._misnamed(first)
 
     def makers(self) -> Iterator[Departure]:
-        """Where the answer was made, when nothing shows what is wrong with it, the likeliest kind first.
+        """Find where the answer was made, when nothing shows what is wrong with it, the likeliest kind first.
 
         A calculation that was asked for comes before one that could stand the wrong way round, and that before what
         could not.
@@ -83,7 +83,7 @@ class Trail:
                 yield brought_in(ledger, entry, calculation)
 
     def _introduction(self, value: Sighting, *, is_answer: bool) -> Entry | None:
-        """Where a value came into the run; of the task only where the answer does not depart from it."""
+        """Find where a value came into the run; of the task only where the answer does not depart from it."""
         found = self._ledger.occurrences(value)
         given = next((entry for entry in found if entry.place is Place.GIVEN), None)
         if given is not None and not is_answer:
@@ -272,7 +272,7 @@ def _as_sighting(quantity: Quantity, texts: Texts) -> Sighting:
 
 
 def answers_of(ledger: Ledger, values: Sequence[str]) -> Iterator[Sighting]:
-    """What is to be followed back: the values that are known to be wrong, else all of the final answer.
+    """Values to follow back: the values that are known to be wrong, else all of the final answer.
 
     Values that the task names come last, since an answer often repeats them.
     """

@@ -1,4 +1,4 @@
-"""Which values a run was given, was shown by tools, passed to tools and asserted, step by step."""
+"""The values of a run, step by step: given, shown by tools, passed to tools and asserted."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tracer_hooks.diagnosis._provenance._words import words_around
 from tracer_hooks.diagnosis._reading._roles import Role
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._reading._text import StepPassage, find_value, prose_of
+from tracer_hooks.schema import Step
 from tracer_hooks.values import (
     Calculation,
     DateCalculation,
@@ -54,7 +55,7 @@ _T = TypeVar("_T")
 
 
 class Place(IntEnum):
-    """Where in the run a value stands, in the order in which a step brings them in."""
+    """Place of a value in the run, in the order in which a step brings them in."""
 
     GIVEN = 0
     """The task, a person's words, an agent's instructions."""
@@ -108,7 +109,7 @@ class Entry:
 
 
 order_of = attrgetter("order")
-"""When an entry came into the run, to sort by."""
+"""Sorts entries by when they came into the run."""
 
 
 class Ledger:
@@ -151,10 +152,9 @@ class Ledger:
             if not self.is_read(step.index):
                 continue
             tools = iter([call.name for call in step.tool_calls if call.result])
-            only = step.tool_calls[0].name if len(step.tool_calls) == 1 else None
             for passage in run.passages(step.index):
                 is_result = passage.part == "result"
-                tool = next(tools, None) if is_result else only
+                tool = next(tools, None) if is_result else _tool_of(passage, step)
                 # What tools returned is read whole in a run of common size: a value that is missed there seems made up.
                 room = max(self._room, _RESULT_ROOM) if is_result and steps <= _COMMON_STEPS else self._room
                 text = without_code(_within(passage.text, room)).translate(_PLAIN)
@@ -172,7 +172,7 @@ class Ledger:
         return known
 
     def remember(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """What was read of a part of the run before, else what ``make`` reads of it."""
+        """Read a part of the run once: what was read of it before, else what ``make`` reads."""
         if key not in self._remembered:
             self._remembered[key] = make()
         found: _T = self._remembered[key]
@@ -220,7 +220,7 @@ class Ledger:
         return self.before(value, step, place) is not None
 
     def calculations(self, step: int) -> list[Calculation]:
-        """What the step calculates in its own words; read once."""
+        """The calculations of a step in its own words; read once."""
         return self.remember(
             ("calculations", step), lambda: calculations_in(self._own_words(step), reader=self.run.reader)
         )
@@ -230,7 +230,7 @@ class Ledger:
         return expressions_in(self._own_words(step), reader=self.run.reader)
 
     def date_calculations(self, step: int) -> list[DateCalculation]:
-        """What the step says of dates that the calendar can check; read once."""
+        """The statements of a step on dates that the calendar can check; read once."""
 
         def read() -> list[DateCalculation]:
             return date_calculations_in(self.run.reader.plain(self._own_words(step)), year=self._year)
@@ -309,7 +309,7 @@ class Ledger:
 
 
 def _end_of(entries: Sequence[Entry], step: int, place: Place = Place.SAID) -> int:
-    """How many of the entries come before a place of a step."""
+    """Count the entries that come before a place of a step."""
     limit: tuple[int, int] = (step, place)
     return bisect_left(entries, limit, key=order_of)
 
@@ -331,6 +331,14 @@ def _within(text: str, room: int) -> str:
     return text[:head] + " " * (len(text) - head - tail) + text[-tail:]
 
 
+def _tool_of(passage: StepPassage, step: Step) -> str | None:
+    """The tool that a step's words or arguments go to; None where that is not clear."""
+    calls = step.tool_calls
+    if len(calls) > 1:
+        calls = tuple(call for call in calls if passage.part == "arguments" and passage.raw in str(call.arguments))
+    return calls[0].name if calls else None
+
+
 def _place_of(passage: StepPassage, role: Role) -> Place:
     if passage.part == "arguments":
         return Place.USED
@@ -340,7 +348,7 @@ def _place_of(passage: StepPassage, role: Role) -> Place:
 
 
 def _kept_under(value: Sighting) -> Iterable[Hashable]:
-    """Under what a value is kept and looked up; a date by its day, since it may lack the year."""
+    """The keys under which a value is kept and looked up; a date by its day, since it may lack the year."""
     if value.kind is Kind.DATE and value.date is not None:
         return [("date", value.date.month, value.date.day)]
     return value.keys

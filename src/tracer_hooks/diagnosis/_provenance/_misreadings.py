@@ -69,7 +69,7 @@ def _is_open(entry: Entry) -> bool:
 
 
 def _source_words(ledger: Ledger, source: Entry) -> str:
-    """What a source says, as the end of a sentence."""
+    """Tell what a source says, as the end of a sentence."""
     if source.step < 0:
         return f"the task says {source.text!r}"
     agent = ledger.run.steps[source.step].agent
@@ -97,7 +97,7 @@ class Field:
     start: int
     end: int
     column: frozenset[str]
-    """What it is called: its key, or the head of its column."""
+    """Its name: its key, or the head of its column."""
     row: frozenset[str]
     """Whose value it is: the other texts of its record or row; empty where there is only one."""
     record: int = 0
@@ -187,7 +187,7 @@ def _is_of_size(one: Entry, other: Entry) -> bool:
 
 
 def _is_meant(words: frozenset[str], source: Field, rival: Field) -> float:
-    """How surely words speak of the rival rather than of the value's own place; 0 when they do not tell."""
+    """Weigh how surely words speak of the rival rather than of the value's own place; 0 when they do not tell."""
     if source.column == rival.column and source.record != rival.record:
         theirs, mine = rival.row - source.row, source.row - rival.row
         if not theirs and mine and mine.isdisjoint(words) and rival.row & words:
@@ -200,7 +200,7 @@ def _is_meant(words: frozenset[str], source: Field, rival: Field) -> float:
 
 
 def _distances(entry: Entry) -> dict[str, int]:
-    """How far from a value each word stands, in characters; what follows it at once is nearest."""
+    """The distance of each word from a value, in characters; what follows it at once is nearest."""
     assert entry.passage is not None
     text, start, end = entry.passage.text, entry.value.start, entry.value.end
     away: dict[str, int] = {}
@@ -212,7 +212,7 @@ def _distances(entry: Entry) -> dict[str, int]:
 
 
 def _nearest(label: frozenset[str], away: Mapping[str, int]) -> int:
-    """How far the nearest word of a label stands."""
+    """The distance of the nearest word of a label."""
     return min((away[word] for word in label if word in away), default=_FAR)
 
 
@@ -408,7 +408,7 @@ def _is_of_next_day(ledger: Ledger, entry: Entry) -> bool:
 
 
 def _alike(entry: Entry, source: Entry) -> float:
-    """How far the words around both agree."""
+    """Weigh how far the words around both agree."""
     if entry.passage is None or source.passage is None:
         return 0.0
     mine, theirs = entry.words, source.words

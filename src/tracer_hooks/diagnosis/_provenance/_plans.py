@@ -55,7 +55,7 @@ class Planned:
     plan: Plan
     is_answer: bool
     is_worked_out: bool
-    """Whether the step that says it writes the calculation out, and all its calculations are right."""
+    """The step that says it writes the calculation out, and all its calculations are right."""
 
 
 def plan_behind(ledger: Ledger, entry: Entry) -> Plan | None:

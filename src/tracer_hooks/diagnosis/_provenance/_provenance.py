@@ -20,7 +20,7 @@ from tracer_hooks.schema import RunOutcome
 from tracer_hooks.values import WEEKDAYS, DateCalculation
 
 _ASIDE = 0.2
-"""What a departure that the answer was not followed back to counts less."""
+"""Strength that a departure loses which the answer was not followed back to."""
 _SHORT, _LONG = 14, 60
 """Steps up to which no likeness is taken for chance, and from which most doubt is left."""
 _MOST_DOUBT, _DOUBT_IN_TALK = 0.4, 0.3
@@ -31,14 +31,14 @@ _BY_LIKENESS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What was found out about the values of one run."""
+    """Departures and links of the values of one run."""
 
     departures: tuple[Departure, ...]
     """The likeliest first."""
     planned: tuple[Departure, ...]
-    """Where a value of the answer itself was asked for as a calculation."""
+    """Steps that asked for a value of the answer itself, as a calculation."""
     links: tuple[Link, ...]
-    """Where the values of the answer come from, in order of the steps."""
+    """The sources of the answer's values, in order of the steps."""
 
 
 def provenance_of(run: RunReading) -> Provenance:
@@ -85,7 +85,7 @@ def _read(run: RunReading) -> Provenance:
 
 
 def _doubt_of(ledger: Ledger) -> float:
-    """How much a likeness of values may be chance: nothing in a short run, more the longer it is.
+    """Weigh how much a likeness of values may be chance: nothing in a short run, more the longer it is.
 
     In a long run some value resembles another whatever happens.
     """
@@ -101,7 +101,7 @@ def _rank(departure: Departure) -> tuple[float, int]:
 
 
 def _one_each(found: Sequence[Departure]) -> list[Departure]:
-    """Of several departures of one kind at one step the first."""
+    """Keep the first of several departures of one kind at one step."""
     best: dict[tuple[int, DepartureKind], Departure] = {}
     for departure in found:
         best.setdefault((departure.step, departure.kind), departure)

@@ -21,7 +21,7 @@ Key = tuple[str, object]
 
 
 class Records:
-    """What the tools returned as JSON objects, field by field."""
+    """The JSON objects that tools returned, field by field."""
 
     def __init__(self, texts: Texts) -> None:
         self._texts = texts
@@ -68,7 +68,7 @@ class Records:
         return None
 
     def fields_of(self, value: Key) -> set[str]:
-        """Under which names a value was returned."""
+        """The names under which a value was returned."""
         return self._names.get(value, set())
 
 
@@ -101,7 +101,7 @@ def mixed_up_values(ledger: Ledger) -> Iterator[Departure]:
 
 
 def _text_of(key: Key, ledger: Ledger, until: int) -> str:
-    """How the first result up to a step that has a value writes it."""
+    """Find how the first result up to a step that has a value writes it."""
     for index in range(until + 1):
         for passage in ledger.run.passages(index, "result"):
             for value in ledger.texts.sightings(passage.text):
@@ -177,7 +177,7 @@ def _keys_of(value: object, texts: Texts) -> set[Key]:
 _MOST_REPLY_CHARS = 20_000
 _MOST_LEAVES = 60
 _OWN_KEYS = frozenset({"message", "messages", "response", "result"})
-"""Under these a reply speaks of itself, whatever the argument of that name was."""
+"""Keys under which a reply speaks of itself, whatever the argument of that name was."""
 _DONE = re.compile(
     r"ok(?:ay)?|done|true|success(?:ful(?:ly)?)?|succeeded|complete[d]?|accepted|pending|queued|sent|saved|created"
     r"|updated|deleted|booked|confirmed|error|failed|failure|not[ _]found|rejected|denied|invalid",
@@ -252,7 +252,7 @@ _EXAMPLE = re.compile(
     r"(?:\be\.?g\b|\bfor example|\bsuch as|\blike\b|\bformat|\bexample)[^.!?\n]{0,60}$", re.IGNORECASE
 )
 _MOST_SHARE = 0.15
-"""Where more of a run's values than this come from nowhere, the run was not recorded whole."""
+"""Share of a run's values up to which they may come from nowhere: else it was not recorded whole."""
 
 
 def unsupported_values(ledger: Ledger) -> Iterator[Departure]:

@@ -51,7 +51,7 @@ NumberKey = tuple[str | None, int, int]
 
 
 class Kind(StrEnum):
-    """What sort of value it is."""
+    """Sort of a value."""
 
     NUMBER = "number"
     DATE = "date"
@@ -86,7 +86,7 @@ class Sighting:
 
     @property
     def identity(self) -> Hashable:
-        """What decides which other values it is the same as, wherever it stands."""
+        """All that decides which other values it is the same as, wherever it stands."""
         day = None if self.date is None else (self.date.year, self.date.month, self.date.day)
         return self.kind, self.keys, self.unit, self.decimals, day
 
@@ -121,7 +121,7 @@ class Texts:
 
 
 def number_key(number: Fraction, measure: str | None = None) -> NumberKey:
-    """Under what a number is the same as others, by itself or in a measure."""
+    """The key under which a number is the same as others, by itself or in a measure."""
     return measure, number.numerator, number.denominator
 
 
@@ -236,7 +236,7 @@ _ONE_OFF = {1: 0.0, 2: 0.3, 3: 0.5, 4: 0.7}
 
 
 def resembles(one: Sighting, other: Sighting) -> float:
-    """How likely ``one`` is a slip of ``other``: 0 for values that have nothing in common, 1 for a plain slip."""
+    """Weigh how likely ``one`` is a slip of ``other``: 0 for values that have nothing in common, 1 for a plain slip."""
     if one.kind is not other.kind:
         return 0.0
     if one.kind is Kind.NUMBER:
@@ -298,7 +298,7 @@ def _dates_alike(one: Sighting, other: Sighting) -> float:
 
 
 def days_between(one: Sighting, other: Sighting) -> int | None:
-    """How many days apart two dates are; None where one is no full date."""
+    """Count the days between two dates; None where one is no full date."""
     return None if one.date is None or other.date is None else days_apart(one.date, other.date)
 
 

@@ -117,7 +117,7 @@ _DATE = re.compile(
     r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 )
 _DRESS = re.compile(r"^\s*\d{1,2}(?:[.)]\s+|\s+(?=[A-Z][a-z]))|[*_`\"“”;\[\]{}]|,(?!\d)|^\s*(?:an?|the|your|and)\s|\.$")
-"""What an item is written with and not about: its number, marks, an article."""
+"""Dress that an item is written with, and not about: its number, marks, an article."""
 _TOTAL = re.compile(r"\b(?:total|sum|altogether|overall|gesamt)\b", re.IGNORECASE)
 
 
@@ -129,7 +129,7 @@ class Items:
     """-1 for the task."""
     texts: tuple[str, ...]
     is_loose: bool = False
-    """Whether only commas or lines part the items, so that they may be facts about one thing."""
+    """Only commas or lines part the items, so that they may be facts about one thing."""
 
     @cached_property
     def words(self) -> tuple[frozenset[str], ...]:
@@ -143,7 +143,7 @@ class Items:
 
     @cached_property
     def handles(self) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
-        """What each item has that no other has: its words and its numbers."""
+        """The words and the numbers of each item that no other has."""
         words = Counter(word for own in self.words for word in own)
         numbers = Counter(number for own in self.numbers for number in own)
         return tuple(
@@ -201,7 +201,7 @@ def _items_of(step: int, texts: Sequence[str], *, is_loose: bool) -> Items | Non
 
 
 def shape_of(item: str) -> str:
-    """Of what make an item's last value is: facts about one thing differ in it, the members of a list do not."""
+    """Tell the make of an item's last value: facts about one thing differ in it, the members of a list do not."""
     if _DATE.search(item):
         return "date"
     if re.search(r"\d:\d", item):

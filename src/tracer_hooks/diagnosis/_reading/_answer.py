@@ -118,7 +118,7 @@ class KnownOutcome:
     expected: tuple[str, ...] = ()
     """Values that the answer should have."""
     answered: tuple[str, ...] = ()
-    """What the run answered, when it failed and nothing says which part of its answer is wrong."""
+    """The run's answer, when it failed and nothing says which part of its answer is wrong."""
 
 
 def read_outcome(run: RunReading) -> KnownOutcome:
@@ -186,7 +186,7 @@ def _classify(reason: str) -> tuple[list[str], list[str], list[str]]:
 
 
 def _answers(run: RunReading, shown: Sequence[str]) -> list[str]:
-    """What the run answered, when it is known to be wrong.
+    """Find what the run answered, when it is known to be wrong.
 
     Args:
         run: The run.

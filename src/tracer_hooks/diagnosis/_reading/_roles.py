@@ -1,4 +1,4 @@
-"""Who in a trajectory is a member of the team, who is a person, and who only reports what a machine printed."""
+"""Roles in a trajectory: members of the team, persons, and those who only report what a machine printed."""
 
 from __future__ import annotations
 

@@ -63,12 +63,12 @@ class RunReading:
         return (one for one in self._passages[step] if not parts or one.part in parts)
 
     def content(self, step: int) -> StepPassage | None:
-        """What the agent wrote in a step, when it wrote something."""
+        """The agent's own words in a step; None when it wrote nothing."""
         first = next(iter(self._passages[step]), None)  # an agent's own words come first
         return first if first is not None and first.part == "content" else None
 
     def prose(self, step: int) -> str:
-        """What the agent wrote without code and JSON keys; may be empty."""
+        """The agent's own words without code and JSON keys; may be empty."""
         passage = self.content(step)
         return passage.prose if passage is not None else ""
 

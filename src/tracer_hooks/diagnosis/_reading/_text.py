@@ -14,7 +14,7 @@ from tracer_hooks.values import dates_in, quantities_in, times_in
 
 
 def parsed_json(text: str) -> object:
-    """What ``text`` holds as JSON; None for text that is none, or nests deeper than Python's parser goes."""
+    """Read ``text`` as JSON; None for text that is none, or nests deeper than Python's parser goes."""
     try:
         return parse_json(text)
     except ValueError:
@@ -86,7 +86,7 @@ def is_number(value: str) -> bool:
 
 
 def find_value(text: str, value: str) -> int:
-    """Where ``value`` stands in ``text`` as a whole word or number, or -1.
+    """Find where ``value`` stands in ``text`` as a whole word or number, or -1.
 
     Plain string search, since the text may be megabytes long.
     """
@@ -211,7 +211,10 @@ class StepPassage:
 
 
 def code_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Where fenced code stands in ``text``, without its fences; plain string search, since it may be megabytes long."""
+    """The places of fenced code in ``text``, without its fences.
+
+    Plain string search, since the text may be megabytes long.
+    """
     at = 0
     while True:
         opened = text.find("```", at)

@@ -26,7 +26,7 @@ _KINDS: dict[DepartureKind, EvidenceKind] = {
     DepartureKind.PLANNED: "value",
     DepartureKind.BROUGHT_IN: "sign",
 }
-"""Of the others a contradiction."""
+"""The others are contradictions."""
 SURE = 0.7
 """Strength from which a departure is a finding by itself."""
 _TELLS = 0.4
@@ -56,7 +56,7 @@ def departures(run: RunReading) -> Iterator[Signal]:
 
 
 def _mode(run: RunReading, departure: Departure) -> ErrorMode:
-    """Who misreads what its own tool returned acts against what it saw; who misreads a colleague ignores its input."""
+    """The mode: to misread one's own tool is to act against what one saw, to misread a colleague ignores an input."""
     agent = run.steps[departure.step].agent
     own = departure.sources and all(run.steps[source].agent == agent for source in departure.sources)
     return ErrorMode.FM_2_6 if own and departure.kind is DepartureKind.MISREAD else _MODES[departure.kind]
