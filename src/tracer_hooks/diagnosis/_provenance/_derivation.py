@@ -42,37 +42,48 @@ def derivation_of(value: Sighting, at_hand: Sequence[Entry]) -> tuple[Entry, ...
 
 
 def _of_number(value: Sighting, at_hand: Sequence[Entry]) -> tuple[Entry, ...] | None:
+    assert value.number is not None
     numbers: dict[Fraction, Entry] = {}
     for entry in at_hand:
         if entry.value.number is not None:
             numbers.setdefault(entry.value.number, entry)
-    operands = list(numbers)[-MAX_OPERANDS:]
-    for a, b in combinations(operands, 2):
-        if _may_give(a, b, value) and any(_matches(result, value) for result in _results(a, b)):
+    wanted = _as_float(value.number)
+    floats = {number: _as_float(number) for number in list(numbers)[-MAX_OPERANDS:]}
+    for (a, x), (b, y) in combinations(floats.items(), 2):
+        if _may_give(x, y, wanted, value.decimals) and any(_matches(result, value) for result in _results(a, b)):
             return numbers[a], numbers[b]
     return None
 
 
-def _may_give(a: Fraction, b: Fraction, value: Sighting) -> bool:
-    """Tell whether a result of two numbers is near a value, by floating point, which takes a tenth of the time."""
-    assert value.number is not None
+def _as_float(number: Fraction) -> float | None:
+    """A number as a float; None where floating point does not reach."""
     try:
-        one, other, wanted = float(a), float(b), abs(float(value.number))
+        found = float(number)
     except OverflowError:
-        return True
-    if any(not 1 / _LARGEST < abs(number) < _LARGEST for number in (one, other)):
-        return True
-    room = (10.0**-value.decimals if value.decimals else 0.0) + _ROOM * max(1.0, abs(one), abs(other))
-    return any(abs(abs(result) - wanted) <= room + _ROOM * abs(result) for result in _results(one, other))
+        return None
+    return found if 1 / _LARGEST < abs(found) < _LARGEST else None
 
 
-def _results(a: _N, b: _N) -> Iterator[_N]:
-    yield from (a + b, a - b, b - a, a * b, a * b / 100, a * (100 - b) / 100, b * (100 - a) / 100)
-    yield from (a * (100 + b) / 100, b * (100 + a) / 100)
+def _may_give(a: float | None, b: float | None, wanted: float | None, decimals: int) -> bool:
+    """Tell whether a result of two numbers is near a value, by floating point, which takes a tenth of the time."""
+    if a is None or b is None or wanted is None:
+        return True
+    size, room = abs(wanted), (10.0**-decimals if decimals else 0.0) + _ROOM * max(1.0, abs(a), abs(b))
+    for result in _results(a, b):
+        away = abs(result)
+        if abs(away - size) <= room + _ROOM * away:
+            return True
+    return False
+
+
+def _results(a: _N, b: _N) -> list[_N]:
+    found = [a + b, a - b, b - a, a * b, a * b / 100, a * (100 - b) / 100, b * (100 - a) / 100]
+    found += [a * (100 + b) / 100, b * (100 + a) / 100]
     if b:
-        yield from (a / b, 100 * a / b, 100 * (a - b) / b)
+        found += [a / b, 100 * a / b, 100 * (a - b) / b]
     if a:
-        yield from (b / a, 100 * b / a, 100 * (b - a) / a)
+        found += [b / a, 100 * b / a, 100 * (b - a) / a]
+    return found
 
 
 def _matches(result: Fraction, value: Sighting) -> bool:
