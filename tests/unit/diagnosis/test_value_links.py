@@ -97,7 +97,7 @@ def test_a_wrong_argument_is_told_with_the_reply_that_it_got() -> None:
     )
     links = value_links(RunReading(run), 1)
     assert ("5840", 1, "contradicting", 0) in links_of(run, 1)
-    assert [one.note for one in links if one.origin is ValueOrigin.OBSERVED] == ["returned by 'convert' for 5840"]
+    assert [one.note for one in links if one.origin is ValueOrigin.OBSERVED] == ["returned by 'convert'"]
 
 
 def test_every_link_is_of_the_run_in_order_once_and_goes_forward() -> None:

@@ -1,4 +1,4 @@
-"""Where a run departs from what it was given and shown."""
+"""Departures of a run from what it was given and shown, and the links between its values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Departure", "DepartureKind", "Link", "Origin"]
 
 
 class DepartureKind(StrEnum):
-    """How a value went wrong."""
+    """Way in which a value went wrong."""
 
     MISCALCULATED = "miscalculated"
     """A written calculation, or a term between dates, does not come out."""
@@ -27,8 +27,6 @@ class DepartureKind(StrEnum):
     """Nothing before it in the run gives this value, nor can it be worked out."""
     PLANNED = "planned"
     """The wrong answer's value is what a calculation gives that is asked for here; a later step only worked it out."""
-    UNFOLLOWED = "unfollowed"
-    """The wrong answer's value is worked out here from other numbers than those that the step before asked for."""
     BROUGHT_IN = "brought in"
     """The wrong answer's value comes from here; nothing shows what is wrong with it."""
 
@@ -45,17 +43,17 @@ class Departure:
     value: str | None
     """The wrong value as the step writes it; None where something is missing."""
     right: str | None = None
-    """What it should be, as it can be worked out or as the source writes it; None where that is not known."""
+    """The right value, as it can be worked out or as the source writes it; None where that is not known."""
     missing: str | None = None
-    """What is left out, as its source writes it."""
+    """The item that is left out, as its source writes it."""
     sources: tuple[int, ...] = ()
     """The steps that the sentence speaks of."""
     strength: float = 1.0
     """From 0 to 1: how sure it is that this is a departure at all."""
     leads_to_answer: bool = False
-    """Whether the wrong final answer was followed back to it."""
+    """The wrong final answer was followed back to it."""
     is_recorded: bool = False
-    """Whether it rests on a record that a tool returned, rather than on a likeness."""
+    """It rests on a record that a tool returned, rather than on a likeness."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +66,8 @@ class Link:
     source: int | None
     """The step that it comes from; None where it comes from no step: the task, a tool, or nothing."""
     note: str = ""
-    """Which tool returned it, or what is wrong with it."""
+    """The tool that returned it, or what is wrong with it."""
     operands: tuple[str, ...] = ()
-    """What it was worked out from, as it is written there."""
+    """The values that it was worked out from, as it is written there."""
     leads_to_answer: bool = True
     """Whether the wrong final answer was followed back to it."""

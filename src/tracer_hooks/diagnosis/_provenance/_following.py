@@ -5,49 +5,49 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tracer_hooks.diagnosis._provenance._asked import is_asked_for
 from tracer_hooks.diagnosis._provenance._departures import Departure, DepartureKind, Link, Origin
-from tracer_hooks.diagnosis._provenance._derivation import derivation_of
-from tracer_hooks.diagnosis._provenance._entries import Entry, Place
-from tracer_hooks.diagnosis._provenance._ledger import Ledger
-from tracer_hooks.diagnosis._provenance._misfields import misread_field
-from tracer_hooks.diagnosis._provenance._omissions import left_out_of_sum, left_out_of_total
-from tracer_hooks.diagnosis._provenance._plans import Planned, plans_of
-from tracer_hooks.diagnosis._provenance._sameness import is_same
-from tracer_hooks.diagnosis._provenance._sightings import Kind, Sighting, number_key, ratio_of
-from tracer_hooks.diagnosis._provenance._slips import slip_of
-from tracer_hooks.diagnosis._provenance._terms import is_due, is_free_day, off_by_one
-from tracer_hooks.diagnosis._provenance._texts import Texts
+from tracer_hooks.diagnosis._provenance._derivation import derivation_of, is_due, off_by_one
+from tracer_hooks.diagnosis._provenance._dropped import left_out_of_sum, left_out_of_total
+from tracer_hooks.diagnosis._provenance._ledger import Entry, Ledger, Place
+from tracer_hooks.diagnosis._provenance._misreadings import misread_field, slip_of
+from tracer_hooks.diagnosis._provenance._plans import (
+    Planned,
+    brought_in,
+    plan_behind,
+    planned_value,
+    swappable,
+    swapped_arguments,
+)
+from tracer_hooks.diagnosis._provenance._values import Kind, Sighting, Texts, is_same, number_key
 from tracer_hooks.values import Calculation, Quantity
 
 MAX_FOLLOWED = 32
 """Values of one run that are followed back."""
 _CHARS = 3_000
-_SURE = 1.0
 _PLAIN_SLIP = 0.9
-_SMALL_LIST = 4
 _MOST_CLAIMS = 12
+_NOT_COMMUTATIVE = frozenset("-/")
 
 
 class Trail:
-    """What was found on the way back from the answer."""
+    """The way back from the answer, and what was found on it."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.departures: list[Departure] = []
         self.links: list[tuple[Link, Entry]] = []
-        """Where each value that was followed comes from, with the place where it came in."""
-        self.derived: list[tuple[Entry, Calculation | None]] = []
-        """Where values of the answer were worked out, with the calculation where it is written."""
-        self.observed: list[Entry] = []
-        """Tool results that a value of the answer comes from."""
+        """The source of each value that was followed, with the place where it came in."""
         self.planned: list[Planned] = []
         """Values of the answer that an earlier step asked for, as a calculation."""
+        self._derived: list[tuple[Entry, Calculation | None]] = []
+        """The places where values of the answer were worked out, with the calculation where it is written."""
+        self._observed: list[Entry] = []
+        """Tool results that a value of the answer comes from."""
         self._ledger = ledger
         self._seen: list[Sighting] = []
 
     def follow(self, value: Sighting, *, is_answer: bool = False) -> None:
         """Follow one value back, and the values that it was worked out from."""
-        if len(self._seen) >= MAX_FOLLOWED or any(is_same(value, one) for one in self._seen):
+        if len(self._seen) >= MAX_FOLLOWED or any(is_same(value, seen) for seen in self._seen):
             return
         self._seen.append(value)
         first = self._introduction(value, is_answer=is_answer)
@@ -58,48 +58,50 @@ class Trail:
         elif self._is_planned(first, is_answer=is_answer):
             return
         elif first.place is Place.SHOWN:
-            self._observed(first)
+            self._shown(first)
         elif first.place is Place.USED:
             self._asserted(first)
         else:
             self._said(first)
             self._misnamed(first)
 
+    def makers(self) -> Iterator[Departure]:
+        """Find where the answer was made, when nothing shows what is wrong with it, the likeliest kind first.
+
+        A calculation that was asked for comes before one that could stand the wrong way round, and that before what
+        could not.
+        """
+        ledger = self._ledger
+        yield from (planned_value(ledger, planned) for planned in self.planned)
+        for entry, calculation in reversed(self._derived):
+            if calculation is not None and not _NOT_COMMUTATIVE.isdisjoint(calculation.operators):
+                yield swappable(ledger, entry, calculation)
+        for entry in self._observed:
+            yield from swapped_arguments(ledger, entry)
+        for entry, calculation in self._derived:
+            if calculation is not None or ledger.is_new(entry):
+                yield brought_in(ledger, entry, calculation)
+
     def _introduction(self, value: Sighting, *, is_answer: bool) -> Entry | None:
-        """Where a value came into the run. A small number stands in many places: there the step that works it out."""
+        """Find where a value came into the run; of the task only where the answer does not depart from it."""
         found = self._ledger.occurrences(value)
-        given = next((one for one in found if one.place is Place.GIVEN), None)
+        given = next((entry for entry in found if entry.place is Place.GIVEN), None)
         if given is not None and not is_answer:
             return given
-        found = [one for one in found if one.place is not Place.GIVEN]
-        if not value.is_telling:
-            found = [one for one in found if one.place is Place.SAID and self._states(one)] or found
-        elif value.kind is Kind.DATE:
-            found = [one for one in found if not self._is_listed(one) and not is_free_day(one)] or found
-        return found[0] if found else given
-
-    def _is_listed(self, entry: Entry) -> bool:
-        """Tell whether a date is only one of a row of dates, as in a calendar."""
-        dates = [one for one in self._ledger.of_step(entry.step, entry.place) if one.value.kind is Kind.DATE]
-        return len(dates) > _SMALL_LIST
-
-    def _states(self, entry: Entry) -> bool:
-        results = [one.stated.value for one in self._ledger.calculations(entry.step)]
-        dates = [one.stated for one in self._ledger.date_calculations(entry.step)]
-        return entry.value.number in results or entry.value.text.strip() in dates
+        return next((entry for entry in found if entry.place is not Place.GIVEN), given)
 
     def _is_planned(self, entry: Entry, *, is_answer: bool) -> bool:
         """Tell whether an earlier step asked for the calculation that gives a value; then its numbers are followed."""
-        plan = plans_of(self._ledger).behind(entry)
+        plan = plan_behind(self._ledger, entry)
         if plan is None:
             return False
         calculations = self._ledger.calculations(entry.step)
-        stated = any(one.stated.value == entry.value.number for one in calculations)
-        is_worked_out = stated and all(one.holds for one in calculations)
+        stated = any(each.stated.value == entry.value.number for each in calculations)
+        is_worked_out = stated and all(each.holds for each in calculations)
         self.planned.append(Planned(entry, plan, is_answer, is_worked_out))
         at = next(iter(self._ledger.of_step(plan.step, Place.SAID)), None)
         self._link(entry, Origin.DERIVED, at, operands=(plan.written,))
-        for operand in (_as_sighting(one, self._ledger.texts) for one in plan.expression.operands):
+        for operand in (_as_sighting(each, self._ledger.texts) for each in plan.expression.operands):
             known = self._ledger.before(operand, plan.step)
             if operand.is_telling or known is None or known.place is Place.SAID:
                 self.follow(operand)
@@ -107,31 +109,32 @@ class Trail:
 
     def _said(self, entry: Entry) -> None:
         calendar = [
-            one
-            for one in self._ledger.date_calculations(entry.step)
-            if _is_about(one.stated, one.start, one.end, entry)
+            each
+            for each in self._ledger.date_calculations(entry.step)
+            if each.start <= entry.value.start < each.end
+            and (each.stated.startswith(entry.text) or entry.value.date is not None)
         ]
-        wrong_date = next((one for one in calendar if not one.holds), None)
+        wrong_date = next((each for each in calendar if not each.holds), None)
         if wrong_date is not None:
-            self._depart(DepartureKind.MISCALCULATED, entry, wrong_date.correction, _SURE)
+            self._depart(DepartureKind.MISCALCULATED, entry, wrong_date.correction)
             return
-        stating = [one for one in self._ledger.calculations(entry.step) if one.stated.start == entry.value.start] or [
-            one for one in self._ledger.calculations(entry.step) if one.stated.value == entry.value.number
-        ]
-        wrong = next((one for one in stating if not one.holds), None)
+        stating = [
+            each for each in self._ledger.calculations(entry.step) if each.stated.start == entry.value.start
+        ] or [each for each in self._ledger.calculations(entry.step) if each.stated.value == entry.value.number]
+        wrong = next((each for each in stating if not each.holds), None)
         if wrong is not None:
-            self._depart(DepartureKind.MISCALCULATED, entry, wrong.correction, _SURE, calculation=wrong)
+            self._depart(DepartureKind.MISCALCULATED, entry, wrong.correction, calculation=wrong)
         elif stating:
-            self._derived(entry, stating[0])
+            self._worked_out(entry, stating[0])
         elif calendar:
             self._link(entry, Origin.DERIVED, None)
-            self.derived.append((entry, None))
+            self._derived.append((entry, None))
         else:
             self._asserted(entry)
 
-    def _derived(self, entry: Entry, calculation: Calculation) -> None:
-        self.derived.append((entry, calculation))
-        operands = [_as_sighting(one, self._ledger.texts) for one in calculation.operands]
+    def _worked_out(self, entry: Entry, calculation: Calculation) -> None:
+        self._derived.append((entry, calculation))
+        operands = [_as_sighting(each, self._ledger.texts) for each in calculation.operands]
         dropped = left_out_of_sum(self._ledger, entry.step, calculation, operands)
         if dropped is None and set(calculation.operators) <= set("+="):
             dropped = left_out_of_total(self._ledger, entry)
@@ -150,72 +153,58 @@ class Trail:
             return
         term = off_by_one(self._ledger, entry)
         if term is not None:
-            self.departures.append(replace(term, leads_to_answer=True))
-            self._link(entry, Origin.CONTRADICTING, None)
+            self._add(term, entry, Origin.CONTRADICTING)
             return
-        slip = self._slip(entry)
+        is_due_then = entry.value.kind is Kind.DATE and is_due(self._ledger, entry)
+        slip = None if is_due_then else misread_field(self._ledger, entry) or slip_of(self._ledger, entry)
         dropped = left_out_of_total(self._ledger, entry) if slip is None else None
         if dropped is not None:
-            self.departures.append(replace(dropped, leads_to_answer=True))
-            self._link(entry, Origin.DROPPED, None)
+            self._add(dropped, entry, Origin.DROPPED)
             return
-        own = [one for one in self._ledger.of_step(entry.step, Place.SAID) if one.value.start < entry.value.start]
+        own = [each for each in self._ledger.of_step(entry.step, Place.SAID) if each.value.start < entry.value.start]
         at_hand = [*self._ledger.at_hand(entry.step), *own]
         operands = derivation_of(entry.value, at_hand) if slip is None or slip.strength < _PLAIN_SLIP else None
         if operands is not None:
-            for one in operands:
-                self._link(entry, Origin.DERIVED, one, operands=(one.value.text.strip(),))
-            self.derived.append((entry, None))
-            for one in operands:
-                if one.value.is_telling:
-                    self.follow(one.value)
+            for operand in operands:
+                self._link(entry, Origin.DERIVED, operand, operands=(operand.text,))
+            self._derived.append((entry, None))
+            for operand in operands:
+                if operand.value.is_telling:
+                    self.follow(operand.value)
         elif slip is not None:
-            self.departures.append(replace(slip, leads_to_answer=True))
-            self._link(entry, Origin.CONTRADICTING, None)
+            self._add(slip, entry, Origin.CONTRADICTING)
         else:
             self._unsupported(entry)
-
-    def _slip(self, entry: Entry) -> Departure | None:
-        if is_due(self._ledger, entry):
-            return None
-        return misread_field(self._ledger, entry) or slip_of(self._ledger, entry)
 
     def _unsupported(self, entry: Entry) -> None:
         """A value that nothing before it gives."""
         value, ledger = entry.value, self._ledger
-        if not value.is_telling or value.kind is Kind.NAME or self._is_term(value) or ledger.is_cut:
+        if not value.is_telling or value.kind is Kind.NAME or ledger.is_cut or not ledger.is_new(entry):
             return
-        if not ledger.is_new(entry):
-            return
-        agent, text = ledger.trace.steps[entry.step].agent, value.text.strip()
-        why = f"{agent!r} is the first to say {text!r}; nothing before it in the run gives this value"
-        strength = 0.5 if is_asked_for(value, ledger.trace.trajectory.task) else 0.25
-        self._depart(DepartureKind.UNSUPPORTED, entry, why, strength)
+        agent = ledger.run.steps[entry.step].agent
+        why = f"{agent!r} is the first to say {entry.text!r}; nothing before it in the run gives this value"
+        self._depart(DepartureKind.UNSUPPORTED, entry, why, 0.5)
 
-    def _is_term(self, value: Sighting) -> bool:
-        """Whether it is the name of a thing rather than of one item, such as "PyPDF2", in a run that reads no ids."""
-        return value.kind is Kind.CODE and not self._ledger.is_of_ids
-
-    def _observed(self, entry: Entry) -> None:
-        self.observed.append(entry)
-        wrong = ""
+    def _shown(self, entry: Entry) -> None:
+        self._observed.append(entry)
         for used in self._ledger.of_step(entry.step, Place.USED):
             if self._ledger.before(used.value, entry.step, Place.USED) is None:
                 slip = slip_of(self._ledger, used)
                 if slip is not None:
                     self.departures.append(replace(slip, leads_to_answer=True))
-                    wrong = wrong or f" for {used.value.text.strip()}"
                 elif used.value.is_telling:
                     self.follow(used.value)
             elif used.value.kind is Kind.NUMBER:
                 self.follow(used.value)
-        self._link(entry, Origin.OBSERVED, None, f"returned by {entry.tool!r}{wrong}" if entry.tool else "")
+        self._link(entry, Origin.OBSERVED, None, f"returned by {entry.tool!r}" if entry.tool else "")
         self._misnamed(entry)
 
     def _misnamed(self, entry: Entry) -> None:
         """The first of the later steps that says the known value of something else."""
         claims = [
-            one for one in self._ledger.occurrences(entry.value) if one.place is Place.SAID and one.step >= entry.step
+            each
+            for each in self._ledger.occurrences(entry.value)
+            if each.place is Place.SAID and each.step >= entry.step
         ]
         for claim in claims[:_MOST_CLAIMS]:
             wrong = misread_field(self._ledger, claim)
@@ -223,8 +212,18 @@ class Trail:
                 self.departures.append(replace(wrong, leads_to_answer=True))
                 return
 
+    def _add(self, departure: Departure, entry: Entry, origin: Origin) -> None:
+        self.departures.append(replace(departure, leads_to_answer=True))
+        self._link(entry, origin, None)
+
     def _depart(
-        self, kind: DepartureKind, entry: Entry, why: str, strength: float, *, calculation: Calculation | None = None
+        self,
+        kind: DepartureKind,
+        entry: Entry,
+        why: str,
+        strength: float = 1.0,
+        *,
+        calculation: Calculation | None = None,
     ) -> None:
         self.departures.append(
             Departure(
@@ -232,17 +231,17 @@ class Trail:
                 step=entry.step,
                 why=why,
                 quote=entry.quote_of(calculation),
-                value=entry.value.text.strip(),
-                right=calculation.right if calculation is not None and not calculation.holds else None,
+                value=entry.text,
+                right=calculation.right if calculation is not None else None,
                 strength=strength,
                 leads_to_answer=True,
             )
         )
         origin = Origin.CONTRADICTING if kind is not DepartureKind.UNSUPPORTED else Origin.UNSUPPORTED
         written = calculation.operands if calculation is not None else ()
-        operands = [_as_sighting(one, self._ledger.texts) for one in written]
-        known = (self._ledger.before(one, entry.step) for one in operands)
-        sources = [one for one in known if one is not None and 0 <= one.step < entry.step]
+        operands = [_as_sighting(each, self._ledger.texts) for each in written]
+        known = (self._ledger.before(each, entry.step) for each in operands)
+        sources = [each for each in known if each is not None and 0 <= each.step < entry.step]
         for source in sources:
             self._link(entry, origin, source, why)
         if not sources:
@@ -252,14 +251,7 @@ class Trail:
         self, entry: Entry, origin: Origin, source: Entry | None, note: str = "", *, operands: tuple[str, ...] = ()
     ) -> None:
         at = None if source is None or not 0 <= source.step < entry.step else source.step
-        link = Link(entry.value.text.strip(), max(0, entry.step), origin, at, note, operands)
-        self.links.append((link, entry))
-
-
-def _is_about(stated: str, start: int, end: int, entry: Entry) -> bool:
-    return start <= entry.value.start < end and (
-        stated.startswith(entry.value.text.strip()) or entry.value.date is not None
-    )
+        self.links.append((Link(entry.text, max(0, entry.step), origin, at, note, operands), entry))
 
 
 def _as_sighting(quantity: Quantity, texts: Texts) -> Sighting:
@@ -274,14 +266,13 @@ def _as_sighting(quantity: Quantity, texts: Texts) -> Sighting:
         0,
         0,
         number=value,
-        ratio=ratio_of(value),
         unit=quantity.unit,
         decimals=quantity.decimals,
     )
 
 
 def answers_of(ledger: Ledger, values: Sequence[str]) -> Iterator[Sighting]:
-    """What is to be followed back: the values that are known to be wrong, else all of the final answer.
+    """Values to follow back: the values that are known to be wrong, else all of the final answer.
 
     Values that the task names come last, since an answer often repeats them.
     """
@@ -289,8 +280,6 @@ def answers_of(ledger: Ledger, values: Sequence[str]) -> Iterator[Sighting]:
         for value in values:
             yield from ledger.texts.sightings(value)
         return
-    found = ledger.texts.sightings(ledger.trace.final_text[-_CHARS:])
+    found = ledger.texts.sightings(ledger.run.final_text[-_CHARS:])
     given = ledger.given()
-    known = [any(is_same(one, other.value) for other in given) for one in found]
-    yield from (one for one, is_known in zip(found, known, strict=True) if not is_known)
-    yield from (one for one, is_known in zip(found, known, strict=True) if is_known)
+    yield from sorted(found, key=lambda value: any(is_same(value, entry.value) for entry in given))

@@ -1,10 +1,11 @@
-"""Who in a trajectory is a member of the team, who is a person, and who only reports what a machine printed."""
+"""Roles in a trajectory: members of the team, persons, and those who only report what a machine printed."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from enum import Enum, auto
+from functools import lru_cache
 
 from tracer_hooks.schema import AgentSpec, Step, StepKind, Trajectory
 
@@ -19,23 +20,11 @@ class Role(Enum):
     """A terminal, an executor, an environment: it says what happened to another agent's code or call."""
 
 
-_PERSON = frozenset(
-    (
-        "user",
-        "human",
-        "userproxy",
-        "userproxyagent",
-        "customer",
-        "humaninput",
-        "client",
-        "task",
-        "start",
-        "usersimulator",
-        "system",
-        "systemprompt",
-        "systemmessage",
-    )
+_PERSON_NAMES = (
+    "user human userproxy userproxyagent customer humaninput client task start usersimulator system systemprompt "
+    "systemmessage"
 )
+_PERSON = frozenset(_PERSON_NAMES.split())
 _REPORTER = re.compile(
     r"(?:computer|code|shell|bash|python)?_?(?:terminal|interpreter|sandbox|executor)(?:_?agent)?"
     r"|environment|env|tools?"
@@ -57,6 +46,7 @@ _CHECKER = re.compile(
 )
 
 
+@lru_cache(maxsize=1024)  # the names of a team come again and again
 def fold(name: str) -> str:
     """A name without case, spaces and punctuation, for comparison."""
     return "".join(char for char in name.casefold() if char.isalnum())

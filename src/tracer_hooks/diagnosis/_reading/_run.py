@@ -1,4 +1,4 @@
-"""A trajectory made ready for the rules, and what its check or a reference says about the answer."""
+"""A trajectory made ready to be looked at: roles, passages, who acts when, and what is known of its outcome."""
 
 from __future__ import annotations
 
@@ -6,22 +6,13 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from tracer_hooks._lazy import cached_property
-from tracer_hooks.diagnosis._reading._answer import FinalAnswer, answer_in
+from tracer_hooks.diagnosis._reading._answer import FinalAnswer, KnownOutcome, answer_in, named_values, read_outcome
 from tracer_hooks.diagnosis._reading._roles import Role, roles_of
-from tracer_hooks.diagnosis._reading._text import (
-    StepPassage,
-    canonical,
-    find_value,
-    number_set,
-    numbers_in,
-    passages_of,
-    quoted_in,
-)
-from tracer_hooks.schema import RunOutcome, StepKind, Trajectory
-from tracer_hooks.values import dates_in, quantities_in, times_in
+from tracer_hooks.diagnosis._reading._text import StepPassage, canonical, find_value, number_set, passages_of
+from tracer_hooks.schema import StepKind, Trajectory
+from tracer_hooks.values import TextReader
 
 EXACT_STEPS = 400
 """Steps of a run up to which every step may be compared with every other. In a longer one that would cost time by the
@@ -60,6 +51,8 @@ class RunReading:
         self.reference = reference
         self.steps = trajectory.steps
         self.roles = roles_of(trajectory)
+        self.reader = TextReader()
+        """For whoever reads quantities and calculations in the run's texts."""
         self._briefs: dict[int, bool] = {}
         self.limit = text_limit(len(self.steps))
         """Characters of one text that patterns are matched against: of a longer one its head and its tail."""
@@ -70,11 +63,12 @@ class RunReading:
         return (one for one in self._passages[step] if not parts or one.part in parts)
 
     def content(self, step: int) -> StepPassage | None:
-        """What the agent wrote in a step, when it wrote something."""
-        return next(self.passages(step, "content"), None)
+        """The agent's own words in a step; None when it wrote nothing."""
+        first = next(iter(self._passages[step]), None)  # an agent's own words come first
+        return first if first is not None and first.part == "content" else None
 
     def prose(self, step: int) -> str:
-        """What the agent wrote without code and JSON keys; may be empty."""
+        """The agent's own words without code and JSON keys; may be empty."""
         passage = self.content(step)
         return passage.prose if passage is not None else ""
 
@@ -116,7 +110,7 @@ class RunReading:
     @cached_property
     def known_outcome(self) -> KnownOutcome:
         """The wrong and the expected values, from the check's reason and the reference."""
-        return _read_outcome(self)
+        return read_outcome(self)
 
     @cached_property
     def last_speaker(self) -> int | None:
@@ -221,187 +215,14 @@ class RunReading:
         return first, last
 
 
-_FILLER = r"that|the|an?|be|to|is|was|it|answer|value|result|output|total|of|say|contain|equal"
-_WORD = rf"[\s:=(]{{0,4}}(?:(?:{_FILLER})\W{{1,3}}){{0,4}}[\s:='\"`“(]{{0,4}}$"
-_EXPECTED = re.compile(
-    r"\b(?:expect(?:ed|s|ing)?|should(?: have)?(?: be(?:en)?)?|must(?: be)?|want(?:ed|s)?|correct|right"
-    r"|reference|gold(?:en)?"
-    r"|truth|target|instead of|missing|lacks?|needs?|rather than|not (?:in|equal to|found)|!=|contain(?:s"
-    r"|ing)?|mention)" + _WORD,
-    re.IGNORECASE,
-)
-_WRONG = re.compile(
-    r"\b(?:got|received?|actual(?:ly)?|but|was|were|found|returned|answered|gave|given|says?|said"
-    r"|observed|wrong|incorrect"
-    r"|saw|produced|is|not)" + _WORD,
-    re.IGNORECASE,
-)
-
-# "expected Canberra, got Sydney": values without quotation marks.
-_BARE_WORD = re.compile(
-    r"\b(?:[Ee]xpected|[Gg]ot|[Rr]eceived|[Aa]ctual|instead of|should (?:be|say|contain))\s*:?\s+"
-    r"(?:(?:the|an?|to|be)\s+){0,2}([A-Za-z][\w'-]*(?: [A-Z][\w'-]*){0,3})"
-    r"(?=\s*(?:[,;.)!]|$|but\b|got\b|and\b|instead\b))"
-)
-_NO_VALUE = frozenset(
-    (
-        "no",
-        "nothing",
-        "none",
-        "wrong",
-        "false",
-        "true",
-        "answer",
-        "something",
-        "different",
-        "error",
-        "output",
-        "it",
-        "result",
-    )
-)
-
-_COMPOUND = re.compile(r"\d\s?[a-z]+ \d")
-_ID = re.compile(r"(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9]{1,20}(?:-[A-Za-z0-9]{1,20}){1,4}(?![\w-])")
-
-# A capital letter that does not begin a sentence.
-_NAME = re.compile(r"(?<=[a-z,;:] )(?:[A-Z][a-z]{2,}(?: [A-Z][a-z]{2,})*)")
-
-
-@dataclass(frozen=True, slots=True)
-class KnownOutcome:
-    """Values of the run's answer, as far as they are known."""
-
-    wrong: tuple[str, ...] = ()
-    """Values that the answer has and should not have, the surest first."""
-    expected: tuple[str, ...] = ()
-    """Values that the answer should have."""
-    answered: tuple[str, ...] = ()
-    """What the run answered, when it failed and nothing says which part of its answer is wrong."""
-
-
 def expected_values(trajectory: Trajectory, *, reference: str | None = None) -> tuple[str, ...]:
     """The values of the right answer that a trajectory gives away, in its reference or in the check's reason.
 
     For those who write something that an agent will read and must not tell it the answer.
     """
-    trace = RunReading(trajectory, reference if reference is not None else trajectory.reference)
-    found = list(trace.known_outcome.expected)
+    run = RunReading(trajectory, reference if reference is not None else trajectory.reference)
+    found = list(run.known_outcome.expected)
     # Whatever the reason names and the run's own answer lacks may be the right answer, in whatever words it is put.
-    found += [value for value, _ in _values(trajectory.outcome_reason or "") if find_value(trace.final_text, value) < 0]
+    reason = trajectory.outcome_reason or ""
+    found += [value for value, _ in named_values(reason) if find_value(run.final_text, value) < 0]
     return tuple(dict.fromkeys(value for value in found if value.strip()))
-
-
-def _read_outcome(trace: RunReading) -> KnownOutcome:
-    """The wrong and the expected values of a run, from the check's reason and the reference."""
-    reason = (trace.trajectory.outcome_reason or "")[:4_000]
-    wrong, expected, unsure = _classify(reason)
-    if trace.reference and trace.reference.strip():
-        expected.insert(0, trace.reference.strip())
-    for value in unsure:
-        (wrong if find_value(trace.final_text, value) >= 0 else expected).append(value)
-    known = {canonical(value) for value in expected}
-    wrong = [part for value in wrong for part in _telling_parts(value, trace) if canonical(part) not in known]
-    if not wrong and expected and not any(find_value(trace.final_text, value) >= 0 for value in expected):
-        wrong = [value for value in _answers(trace) if canonical(value) not in known]
-    failed = trace.trajectory.outcome is RunOutcome.FAILED and bool(trace.trajectory.final_output)
-    answered = _answers(trace) if failed and not wrong and not expected else []
-    return KnownOutcome(tuple(dict.fromkeys(wrong)), tuple(dict.fromkeys(expected)), tuple(answered))
-
-
-def _telling_parts(value: str, trace: RunReading) -> list[str]:
-    """A wrong value itself; of a whole sentence, which its last writer phrased, the number or name that it carries."""
-    if len(value.split()) <= 4:
-        return [value]
-    numbers = [m.group() for m in numbers_in(value) if canonical(m.group()) not in trace.task_numbers]
-    return numbers[-1:] or _names_in(value, trace) or [value]
-
-
-def _values(reason: str) -> list[tuple[str, int]]:
-    """Numbers, dates, times, ids and quoted strings with their places; what is inside a quoted string is part of it."""
-    quoted = list(quoted_in(reason))
-    covered = [(start, start + len(text) + 2) for text, start in quoted]
-    numbers = [
-        (value, place)
-        for value, place in stated_values(reason)
-        if not any(start <= place < end for start, end in covered)
-    ]
-    words = [
-        (match.group(1), match.start(1))
-        for match in _BARE_WORD.finditer(reason)
-        if match.group(1).casefold() not in _NO_VALUE
-        and not any(start <= match.start(1) < end for start, end in covered)
-    ]
-    return sorted(quoted + numbers + words, key=lambda pair: pair[1])
-
-
-def _classify(reason: str) -> tuple[list[str], list[str], list[str]]:
-    wrong: list[str] = []
-    expected: list[str] = []
-    unsure: list[str] = []
-    previous_end = 0
-    for value, start in _values(reason):
-        before = reason[previous_end:start][-60:]
-        previous_end = start + len(value)
-        comparison = re.match(r"['\"`”]?\s*(?:!=|is not|does not equal)\s", reason[start + len(value) :])
-        if comparison and not _EXPECTED.search(before):
-            wrong.append(value)  # "41 != 42", as assertions put it: first what came, then what should have come
-        elif _EXPECTED.search(before):
-            expected.append(value)
-        elif _WRONG.search(before):
-            wrong.append(value)
-        else:
-            unsure.append(value)
-    return wrong, expected, unsure
-
-
-def stated_values(text: str) -> list[tuple[str, int]]:
-    """Numbers, dates, times, durations and ids of a text with their places; of a date no part is a number."""
-    whole = {(date.start, date.end) for date in dates_in(text)} | {(time.start, time.end) for time in times_in(text)}
-    whole |= {(each.start, each.end) for each in quantities_in(text) if each.unit and _COMPOUND.search(each.text)}
-    whole |= {match.span() for match in _ID.finditer(text)}
-    outer = [
-        one for one in whole if not any(other != one and other[0] <= one[0] and one[1] <= other[1] for other in whole)
-    ]
-    found = [(text[start:end], start) for start, end in outer]
-    found += [
-        (match.group(), match.start())
-        for match in numbers_in(text)
-        if not any(start < match.end() and match.start() < end for start, end in outer)
-    ]
-    return sorted(found, key=lambda pair: pair[1])
-
-
-def _answers(trace: RunReading) -> list[str]:
-    """What the run answered, when it is known to be wrong."""
-    scope = trace.answer.text
-    if not scope:
-        return []
-    values = [value for value, _ in stated_values(scope)]
-    fresh = [value for value in values if not _is_in_task(trace, value)] or values
-    valued = any(stated_values(value) for value in _plain_expected(trace))
-    if fresh and (valued or len(scope) <= 60 or not trace.reference):
-        return [fresh[-1]]
-    names = _names_in(scope, trace)
-    if names:
-        return names
-    word = scope.strip("*_ .'\"`")
-    return [word] if 0 < len(word) <= 60 and find_value(trace.trajectory.task, word) < 0 else []
-
-
-def _is_in_task(trace: RunReading, value: str) -> bool:
-    return canonical(value) in trace.task_numbers or find_value(trace.trajectory.task, value) >= 0
-
-
-def _names_in(scope: str, trace: RunReading) -> list[str]:
-    """The proper noun of a short answer that the task does not mention, when there is just one."""
-    if len(scope) > 400:
-        return []
-    found = dict.fromkeys(_NAME.findall(scope))
-    fresh = [name for name in found if find_value(trace.trajectory.task, name) < 0]
-    return fresh if len(fresh) == 1 else []
-
-
-def _plain_expected(trace: RunReading) -> list[str]:
-    reason = trace.trajectory.outcome_reason or ""
-    return [trace.reference.strip()] if trace.reference else _classify(reason[:4_000])[1] + _classify(reason[:4_000])[2]

@@ -10,10 +10,11 @@ from functools import lru_cache
 from tracer_hooks._lazy import cached_property
 from tracer_hooks._reading import parse_json
 from tracer_hooks.schema import Step
+from tracer_hooks.values import dates_in, quantities_in, times_in
 
 
 def parsed_json(text: str) -> object:
-    """What ``text`` holds as JSON; None for text that is none, or nests deeper than Python's parser goes."""
+    """Read ``text`` as JSON; None for text that is none, or nests deeper than Python's parser goes."""
     try:
         return parse_json(text)
     except ValueError:
@@ -56,6 +57,28 @@ def quoted_in(text: str) -> Iterator[tuple[str, int]]:
         yield next(group for group in match.groups() if group is not None), match.start()
 
 
+_COMPOUND = re.compile(r"\d\s?[a-z]+ \d")
+_ID = re.compile(r"(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9]{1,20}(?:-[A-Za-z0-9]{1,20}){1,4}(?![\w-])")
+
+
+def stated_values(text: str) -> list[tuple[str, int]]:
+    """Numbers, dates, times, durations and ids of a text with their places; of a date no part is a number."""
+    whole = {(date.start, date.end) for date in dates_in(text)} | {(time.start, time.end) for time in times_in(text)}
+    if _COMPOUND.search(text):
+        whole |= {(each.start, each.end) for each in quantities_in(text) if each.unit and _COMPOUND.search(each.text)}
+    whole |= {match.span() for match in _ID.finditer(text)}
+    outer = [
+        one for one in whole if not any(other != one and other[0] <= one[0] and one[1] <= other[1] for other in whole)
+    ]
+    found = [(text[start:end], start) for start, end in outer]
+    found += [
+        (match.group(), match.start())
+        for match in numbers_in(text)
+        if not any(start < match.end() and match.start() < end for start, end in outer)
+    ]
+    return sorted(found, key=lambda pair: pair[1])
+
+
 def is_number(value: str) -> bool:
     """Tell whether ``value`` is a single number."""
     match = _NUMBER.fullmatch(value.strip())
@@ -63,7 +86,7 @@ def is_number(value: str) -> bool:
 
 
 def find_value(text: str, value: str) -> int:
-    """Where ``value`` stands in ``text`` as a whole word or number, or -1.
+    """Find where ``value`` stands in ``text`` as a whole word or number, or -1.
 
     Plain string search, since the text may be megabytes long.
     """
@@ -188,7 +211,10 @@ class StepPassage:
 
 
 def code_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Where fenced code stands in ``text``, without its fences; plain string search, since it may be megabytes long."""
+    """The places of fenced code in ``text``, without its fences.
+
+    Plain string search, since the text may be megabytes long.
+    """
     at = 0
     while True:
         opened = text.find("```", at)

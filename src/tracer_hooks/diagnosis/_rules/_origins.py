@@ -18,20 +18,15 @@ _MODES = {
     DepartureKind.SWAPPED: ErrorMode.FM_2_6,
     DepartureKind.UNSUPPORTED: ErrorMode.FM_2_6,
     DepartureKind.PLANNED: ErrorMode.FM_1_1,
-    DepartureKind.UNFOLLOWED: ErrorMode.FM_2_5,
     DepartureKind.BROUGHT_IN: ErrorMode.FM_2_6,
 }
 _KINDS: dict[DepartureKind, EvidenceKind] = {
     DepartureKind.MISCALCULATED: "value",
-    DepartureKind.MISREAD: "contradiction",
-    DepartureKind.MISCOPIED: "contradiction",
-    DepartureKind.DROPPED: "contradiction",
-    DepartureKind.SWAPPED: "contradiction",
     DepartureKind.UNSUPPORTED: "value",
     DepartureKind.PLANNED: "value",
-    DepartureKind.UNFOLLOWED: "sign",
     DepartureKind.BROUGHT_IN: "sign",
 }
+"""The others are contradictions."""
 SURE = 0.7
 """Strength from which a departure is a finding by itself."""
 _TELLS = 0.4
@@ -39,54 +34,42 @@ _TELLS = 0.4
 _MOST = 8
 _SHORT = 9
 _NEAR = 0.7
-_BY_RESEMBLANCE = (
-    DepartureKind.MISREAD,
-    DepartureKind.MISCOPIED,
-    DepartureKind.DROPPED,
-    DepartureKind.UNSUPPORTED,
-    DepartureKind.SWAPPED,
-    DepartureKind.PLANNED,
-    DepartureKind.UNFOLLOWED,
-    DepartureKind.BROUGHT_IN,
-)
 
 
-def departures(trace: RunReading) -> Iterator[Signal]:
+def departures(run: RunReading) -> Iterator[Signal]:
     """The departures of the run's values, the likeliest with most weight."""
-    nearness = min(1.0, (_SHORT / max(1, len(trace.acts))) ** 0.5)
-    for rank, departure in enumerate(provenance_of(trace).departures[:_MOST]):
+    nearness = min(1.0, (_SHORT / max(1, len(run.acts))) ** 0.5)
+    for rank, departure in enumerate(provenance_of(run).departures[:_MOST]):
         is_sure = departure.strength >= SURE
         # By resemblance alone a long run has many false slips; what is computed or stands in a record does not age.
-        ages = departure.leads_to_answer and departure.kind in _BY_RESEMBLANCE
+        ages = departure.leads_to_answer and departure.kind is not DepartureKind.MISCALCULATED
         yield Signal(
             family=Family.ARITHMETIC if departure.kind is DepartureKind.MISCALCULATED else Family.PROVENANCE,
             step=departure.step,
-            weight=round(
-                _weight(departure, rank, _follows_a_failure(trace, departure)) * (nearness if ages else 1.0), 4
-            ),
-            mode=_mode(trace, departure),
+            weight=round(_weight(departure, rank, _follows_a_failure(run, departure)) * (nearness if ages else 1.0), 4),
+            mode=_mode(run, departure),
             why=departure.why,
             quote=departure.quote,
             value=departure.value if is_sure else None,
-            kind=_KINDS[departure.kind] if is_sure and (not ages or nearness > _NEAR) else "sign",
+            kind=_KINDS.get(departure.kind, "contradiction") if is_sure and (not ages or nearness > _NEAR) else "sign",
         )
 
 
-def _mode(trace: RunReading, departure: Departure) -> ErrorMode:
-    """Who misreads what its own tool returned acts against what it saw; who misreads a colleague ignores its input."""
-    agent = trace.steps[departure.step].agent
-    own = departure.sources and all(trace.steps[source].agent == agent for source in departure.sources)
+def _mode(run: RunReading, departure: Departure) -> ErrorMode:
+    """The mode: to misread one's own tool is to act against what one saw, to misread a colleague ignores an input."""
+    agent = run.steps[departure.step].agent
+    own = departure.sources and all(run.steps[source].agent == agent for source in departure.sources)
     return ErrorMode.FM_2_6 if own and departure.kind is DepartureKind.MISREAD else _MODES[departure.kind]
 
 
-def _follows_a_failure(trace: RunReading, departure: Departure) -> bool:
+def _follows_a_failure(run: RunReading, departure: Departure) -> bool:
     """Tell whether a value from nowhere comes right after a tool of the same agent failed, which is then the cause."""
     if departure.kind is not DepartureKind.UNSUPPORTED:
         return False
-    agent = trace.steps[departure.step].agent
+    agent = run.steps[departure.step].agent
     calls = [
         call
-        for step in trace.steps[max(0, departure.step - 1) : departure.step + 1]
+        for step in run.steps[max(0, departure.step - 1) : departure.step + 1]
         if step.agent == agent
         for call in step.tool_calls
     ]

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tracer_hooks.diagnosis._reading._roles import fold
-from tracer_hooks.diagnosis._reading._run import RunReading, stated_values
-from tracer_hooks.diagnosis._reading._text import find_value, is_number, quoted_in
+from tracer_hooks.diagnosis._reading._run import RunReading
+from tracer_hooks.diagnosis._reading._text import find_value, is_number, quoted_in, stated_values
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
 from tracer_hooks.schema import Finding, FindingKind, RunOutcome
 

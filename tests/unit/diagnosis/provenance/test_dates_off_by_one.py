@@ -32,11 +32,6 @@ OFF: dict[str, tuple[str, list[Said], int]] = {
         ["Start: 31 January 2025.", "It is paid on 1 March 2025.", "1 March 2025"],
         1,
     ),
-    "end of the month": (
-        "Ms Roth resigned on 4 June 2025; her contract ends at the end of the following month. On which day?",
-        ["Resigned 4 June 2025.", "Her contract ends on 30 July 2025.", "30 July 2025"],
-        1,
-    ),
     "working days": (
         "Delivery takes five working days from Thursday 5 June 2025 (not counted). When does it come?",
         ["Thursday 5 June 2025, five working days.", "It comes on 11 June 2025.", "11 June 2025"],
@@ -47,19 +42,9 @@ OFF: dict[str, tuple[str, list[Said], int]] = {
         ["Wed 26 Feb 2025.", "The last working day is 2 March 2025.", "2 March 2025"],
         1,
     ),
-    "the second Tuesday": (
-        "The council meets on the second Tuesday of September 2025. Which date?",
-        ["Council meeting, September 2025.", "That is 10 September 2025.", "10 September 2025"],
-        1,
-    ),
     "nights": (
         "We stay from 29 July to 3 August. How many nights?",
         ["In 29 July, out 3 August.", "That makes 6 nights.", "6 nights at 80 EUR = 480 EUR", "6 nights"],
-        1,
-    ),
-    "days with both": (
-        "The fair runs from 27 May to 2 June, both days included. For how many days?",
-        ["27 May to 2 June.", "It runs for 6 days.", "6 days"],
         1,
     ),
     "a call with the day before": (

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tracer_hooks.diagnosis._provenance._fields import fields_in
-from tracer_hooks.diagnosis._provenance._items import lists_in
+from tracer_hooks.diagnosis._provenance._misreadings import fields_in
+from tracer_hooks.diagnosis._provenance._words import lists_in
 
 from ._teams import Said, departures
 
@@ -39,7 +39,7 @@ def test_odd_texts_do_no_harm(name: str) -> None:
 def test_fields_and_lists_of_odd_results(text: str) -> None:
     for field in fields_in(text):
         assert 0 <= field.start < field.end <= len(text)
-    for items in lists_in(text, 0, is_result=True):
+    for items in lists_in(text, 0):
         assert len(items.texts) == len(items.words) == len(items.numbers)
 
 

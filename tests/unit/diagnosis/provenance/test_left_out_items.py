@@ -54,20 +54,6 @@ DROPPED: dict[str, tuple[str, list[Said], int]] = {
         ["Mon 14.5, Tue 17.5, Wed 21.0, Thu 19.0", "(14.5 + 17.5 + 19.0) / 3 = 17.0", "17.0"],
         1,
     ),
-    "durations": (
-        "How long does one ride in total?",
-        ["Legs: Ulm–Basel 3 h 20, Basel–Bern 1 h 05, Bern–Sion 2 h 10.", "3:20 + 2:10 = 5:30", "5 h 30 min"],
-        1,
-    ),
-    "a count of listed works": (
-        "How many paintings hang in room 3?",
-        [
-            ("room", {"no": 3}, "1 Harbour (Voss)\n2 Orchard (Lindt)\n3 Winter road (Voss)\n4 Two sisters (Arp)"),
-            "Voss – Harbour; Lindt – Orchard; Arp – Two sisters.",
-            "3 paintings.",
-        ],
-        1,
-    ),
     "JSON names": (
         "Which guests need a room?",
         [
@@ -77,20 +63,6 @@ DROPPED: dict[str, tuple[str, list[Said], int]] = {
             "Okoro, Bianchi and Laurent need a room.",
         ],
         2,
-    ),
-    "a condition": (
-        "Does the repair fall under the warranty?",
-        [
-            (
-                "terms",
-                {},
-                "Covered if (1) the device is under two years old, (2) the seal is intact, (3) the invoice is at hand.",
-            ),
-            "Checklist:\n- device under two years\n- seal intact",
-            "Both are met.",
-            "Yes, covered.",
-        ],
-        1,
     ),
     "an argument of a call": (
         "What do the five sacks weigh in all?",

@@ -11,27 +11,6 @@ from ._teams import Said, departures
 _FLIGHTS = '{"flights": [{"id": "AB12", "day": "2025-03-04"}, {"id": "CD34", "day": "2025-03-09"}]}'
 
 
-def _strength(said: list[Said], value: str) -> float:
-    """How surely a value is held against its step."""
-    return max((one.strength for one in departures("How long?", *said) if one.value == value), default=0.0)
-
-
-@pytest.mark.parametrize(
-    ("given", "right", "wrong"),
-    [
-        ("It begins at 9:15 and ends at 11:45.", "150 min", "140 min"),
-        ("It begins at 22:15 and ends at 01:45.", "3.5 h", "4.5 h"),  # past midnight
-        ("It begins on 3 May 2025 and ends on 9 May 2025.", "6 days", "17 days"),
-        ("They take 12.5 min, 14 min, 9.7 min and 11.4 min.", "11.9 min", "33.3 min"),  # the mean
-    ],
-)
-def test_a_span_or_a_mean_follows_from_what_was_said(given: str, right: str, wrong: str) -> None:
-    def said(value: str) -> list[Said]:
-        return [given, f"That is {value}.", value]
-
-    assert _strength(said(right), right) < _strength(said(wrong), wrong)
-
-
 @pytest.mark.parametrize(
     ("words", "is_unsupported"),
     [
