@@ -1,4 +1,4 @@
-"""The calculations that a text writes out, and whether they come out."""
+"""All calculations that a text writes out, and whether they come out."""
 
 from __future__ import annotations
 
@@ -7,17 +7,45 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tracer_hooks.values._calculation import Calculation
-from tracer_hooks.values._conversions import conversions
-from tracer_hooks.values._doubt import is_doubted, is_negated
-from tracer_hooks.values._listed_totals import listed_totals
-from tracer_hooks.values._paragraph_totals import paragraph_totals
-from tracer_hooks.values._reader import TextReader
-from tracer_hooks.values._signed_calculations import signed_calculations
+from tracer_hooks.values._expressions import TextReader
+from tracer_hooks.values._signed_calculations import MAX_CHARS, signed_calculations
 from tracer_hooks.values._spoken_calculations import spoken_calculations
-from tracer_hooks.values._tables import table_totals
+from tracer_hooks.values._totals import listed_totals, table_totals
 
-MAX_CHARS = 40_000
-"""Of a longer text, the head and the tail are read."""
+_ANYWHERE = re.compile(
+    r"\b(?:wrong\w*|incorrect\w*|mistake\w*|false\w*|not (?:correct|right|true)|erroneous\w*|falsch\w*"
+    r"|miscalculat\w*|slip"
+    r"|typo|rather than|instead of|for the price of|(?:get|one|\d) free|for free|binary|bits?|hex\w*|base \d|modulo|mod"
+    r"|is off)\b|\?",
+    re.IGNORECASE,
+)
+_BEHIND = re.compile(
+    r"\b(?:should (?:be|have|read)|instead|but (?:it|that|this|the|in)\b|but (?:is|was)|actually|in fact|in"
+    r" truth|corrected|remainder"
+    r"|correction|carry|(?:right|correct|true) (?:sum|answer|result|value|total|number|figure))\b",
+    re.IGNORECASE,
+)
+_NEGATED = re.compile(r"\b(?:not|nicht|never|isn't)\W{1,3}$", re.IGNORECASE)
+_REACH = 160
+_MARKS = (". ", "\n", "! ", "? ")
+
+
+def is_doubted(text: str, one: Calculation) -> bool:
+    """Tell whether the sentence itself, or the next one, says that it does not hold, or asks; or counts otherwise."""
+    start = max(text.rfind(mark, max(0, one.start - _REACH), one.start) for mark in _MARKS)
+    ends = [at for mark in _MARKS if (at := text.find(mark, one.end, one.end + _REACH)) >= 0]
+    end = min(ends, default=min(len(text), one.end + _REACH)) + 60
+    start = max(0, start)
+    return (
+        _ANYWHERE.search(text, start, end) is not None
+        or _BEHIND.search(text, one.end, end) is not None
+        or is_negated(text, one)
+    )
+
+
+def is_negated(text: str, one: Calculation) -> bool:
+    """Tell whether "not" stands right before it."""
+    return _NEGATED.search(text[max(0, one.start - 12) : one.start]) is not None
 
 
 _AMBIGUOUS = re.compile(r"(?<![\d.,])\d{1,3}[.,]\d{3}(?![\d.,]*\d)")
@@ -45,11 +73,9 @@ def calculations_in(text: str, *, reader: TextReader | None = None) -> list[Calc
     quantities = reader.quantities(plain)
     if len(quantities) < 2:
         return []
-    found = [*signed_calculations(plain, reader), *conversions(plain, quantities)]
-    found += [*table_totals(plain, quantities), *listed_totals(plain, quantities)]
+    found = [*signed_calculations(plain, reader), *table_totals(plain, quantities), *listed_totals(plain, quantities)]
     found += spoken_calculations(plain, quantities, [one.stated.start for one in found])
     right = {one.left for one in found if one.holds and not is_negated(plain, one)}
-    found += paragraph_totals(plain, quantities, found)
     # Whoever calculates the same again, rightly, has seen it.
     found = [one for one in found if one.holds or one.left not in right]
     found = [

@@ -7,17 +7,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeVar
 
-from tracer_hooks.values._dates import DateValue
-from tracer_hooks.values._lists import Listing, answered_list, expected_list, lists_in_brackets
+from tracer_hooks.values._dates import DateValue, TimeValue
+from tracer_hooks.values._expected import (
+    Listing,
+    Range,
+    answered_list,
+    answered_truth,
+    expected_list,
+    expected_moment,
+    expected_number,
+    expected_truth,
+    is_moment,
+    is_number,
+    lists_in_brackets,
+    moments_that_count,
+    numbers_that_count,
+)
 from tracer_hooks.values._mentions import LONGEST_VALUE, is_choice, mentions, with_plain_numbers
-from tracer_hooks.values._moments import expected_moment, is_moment, moments_that_count
-from tracer_hooks.values._numbers import Range, expected_number, is_number, numbers_that_count
-from tracer_hooks.values._patterns import lazy
 from tracer_hooks.values._quantities import Quantity
 from tracer_hooks.values._stated import stated_values
-from tracer_hooks.values._times import TimeValue
-from tracer_hooks.values._words import asserts, bare, contains, folded
-from tracer_hooks.values._yes_no import answered_truth, expected_truth
+from tracer_hooks.values._text import asserts, bare, contains, folded, lazy
 
 _V = TypeVar("_V", Quantity | Range, DateValue | TimeValue, "Letter")
 Kind = Literal["number", "date", "yes/no", "list", "text"]

@@ -1,4 +1,4 @@
-"""Calculations in signs: read into tokens, and evaluated with products before sums."""
+"""Calculations in signs: mark-up taken off, read into tokens, and evaluated with products before sums."""
 
 from __future__ import annotations
 
@@ -8,8 +8,96 @@ from enum import Enum, auto
 from fractions import Fraction
 from typing import NamedTuple
 
-from tracer_hooks.values._plain_mathematics import FRACTION_BAR
-from tracer_hooks.values._quantities import Quantity
+from tracer_hooks.values._quantities import Quantity, quantities_in
+
+FRACTION_BAR = "\ue000"
+"""Stands for ``}{`` of a fraction together with the character after it: it closes, divides and opens."""
+_COMMANDS = {
+    r"\times": "×",
+    r"\cdot": "·",
+    r"\div": "÷",
+    r"\approx": "≈",
+    r"\simeq": "≈",
+    r"\left": "",
+    r"\right": "",
+    r"\quad": "",
+    r"\qquad": "",
+    r"\displaystyle": "",
+    r"\%": "%",
+    r"\$": "$",
+    r"\,": "",
+    r"\;": "",
+    r"\!": "",
+    r"\ ": "",
+    r"\(": "",
+    r"\)": "",
+    r"\[": "",
+    r"\]": "",
+    r"\\": "\n",
+}
+_COMMAND = re.compile(r"\\(?:[A-Za-z]{2,14}(?![A-Za-z])|[%$,;! ()\[\]\\])")
+_TEXT = re.compile(r"\\(?:text|mathrm|textbf|mathbf|boxed|operatorname|bar|overline|underline)\s?\{([^{}]{0,60})\}")
+_FRAME = re.compile(r"\\(?:begin|end)\{[a-z*]{1,12}\}|&(?==)")
+_FRACTION = re.compile(r"\\[dt]?frac\s?\{")
+_MARKS = re.compile(r"(?<!\d)(?<!\d )\*\*|\*\*(?! ?\d)|__|`|\$\$")
+_EMPHASIS = re.compile(r"(?<![\w*)])\*(?P<inner>[^\s*][^*\n]{0,80}?)(?<!\s)\*(?![\w*(])")
+_MOST = 2_000
+
+
+def without_markup(text: str) -> str:
+    """``text`` without LaTeX and emphasis, of the same length, so that a place in it is a place in the original."""
+    plain = text
+    if any(mark in text for mark in ("**", "__", "`", "$$")):
+        plain = _MARKS.sub(lambda match: " " * len(match.group()), plain)
+    if "*" in plain:
+        plain = _EMPHASIS.sub(lambda match: f" {match['inner']} ", plain)
+    if "\\" not in plain:
+        return plain
+    plain = _FRAME.sub(lambda match: " " * len(match.group()), plain)
+    for _ in range(2):  # one inside another, as \boxed{\text{…}}
+        plain = _TEXT.sub(lambda match: _spaced(match.group(), match.group(1)), plain)
+    plain = _with_fractions(plain)
+    return _COMMAND.sub(_sign_of, plain)
+
+
+def _sign_of(match: re.Match[str]) -> str:
+    """What a command stands for, right before a number for a currency, right behind it for the others."""
+    command = match.group()
+    sign = _COMMANDS.get(command, command)
+    return sign.rjust(len(command)) if sign == "$" else sign.ljust(len(command))
+
+
+def _spaced(whole: str, inner: str) -> str:
+    return " " * (len(whole) - len(inner) - 1) + inner + " "
+
+
+def _with_fractions(text: str) -> str:
+    r"""``\frac{a}{b}`` as ``(a)/(b)``."""
+    found = list(_FRACTION.finditer(text))[:_MOST]
+    if not found:
+        return text
+    chars = list(text)
+    for match in found:
+        middle = _closing(text, match.end())
+        if middle < 0 or text[middle : middle + 2] != "}{":
+            continue
+        end = _closing(text, middle + 2)
+        if end < 0:
+            continue
+        chars[match.start() : match.end()] = " " * (match.end() - match.start() - 1) + "("
+        chars[middle : middle + 2] = FRACTION_BAR + " "
+        chars[end] = ")"
+    return "".join(chars)
+
+
+def _closing(text: str, start: int) -> int:
+    """Where the brace that was opened before ``start`` is closed, within a formula's length."""
+    depth = 1
+    for place in range(start, min(len(text), start + 400)):
+        depth += (text[place] == "{") - (text[place] == "}")
+        if depth == 0:
+            return place
+    return -1
 
 
 class Sign(Enum):
@@ -164,11 +252,7 @@ _KINDS = {
     "break": Sign.BREAK,
     "refused": Sign.WORD,
 }
-
-
 _OPERATORS = {"−": "-", "–": "-", "*": "×", "·": "×", "⋅": "×", "∙": "×", "•": "×", "x": "×", "X": "×", "÷": "/"}
-
-
 _MOST_POWER, _MOST_BASE = 64, 10**6
 
 
@@ -274,3 +358,33 @@ class _Reader:
             self.place += 1
             return self.tokens[self.place - 1].text
         return None
+
+
+class TextReader:
+    """For whoever looks at the same texts for several things: what was read of one is kept as long as the reader is."""
+
+    def __init__(self) -> None:
+        self._plain: dict[str, str] = {}
+        self._quantities: dict[str, Sequence[Quantity]] = {}
+        self._tokens: dict[str, Sequence[Token]] = {}
+
+    def plain(self, text: str) -> str:
+        """As :func:`without_markup`."""
+        known = self._plain.get(text)
+        if known is None:
+            known = self._plain[text] = without_markup(text)
+        return known
+
+    def quantities(self, text: str) -> Sequence[Quantity]:
+        """As :func:`quantities_in`."""
+        known = self._quantities.get(text)
+        if known is None:
+            known = self._quantities[text] = quantities_in(text)
+        return known
+
+    def tokens(self, text: str) -> Sequence[Token]:
+        """The quantities of a text without mark-up, and what stands between them."""
+        known = self._tokens.get(text)
+        if known is None:
+            known = self._tokens[text] = list(tokens_of(text, self.quantities(text)))
+        return known

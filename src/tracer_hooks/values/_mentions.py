@@ -5,13 +5,17 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from tracer_hooks.values._lists import Listing, expected_list
-from tracer_hooks.values._moments import expected_moment, moment_places
-from tracer_hooks.values._numbers import expected_number, number_places
-from tracer_hooks.values._patterns import lazy
+from tracer_hooks.values._expected import (
+    Listing,
+    expected_list,
+    expected_moment,
+    expected_number,
+    expected_truth,
+    moment_places,
+    number_places,
+)
 from tracer_hooks.values._quantities import quantities_in
-from tracer_hooks.values._words import bare, contains, fold_in_place, folded, places
-from tracer_hooks.values._yes_no import expected_truth
+from tracer_hooks.values._text import bare, contains, fold_in_place, folded, lazy, places
 
 LONGEST_VALUE = 200
 """An expected answer that is longer is text."""

@@ -7,8 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
-from tracer_hooks.values._patterns import lazy
-from tracer_hooks.values._words import is_denied
+from tracer_hooks.values._text import is_denied, lazy
 
 
 class Placed(Protocol):
