@@ -14,31 +14,14 @@ from tracer_hooks.values._quantities import Quantity, quantities_in, same_quanti
 from tracer_hooks.values._stated import open_choices, stated_values
 from tracer_hooks.values._text import folded, lazy
 
-_ORDINAL_WORDS = (
-    "first",
-    "second",
-    "third",
-    "fourth",
-    "fifth",
-    "sixth",
-    "seventh",
-    "eighth",
-    "ninth",
-    "tenth",
-    "eleventh",
-    "twelfth",
-)
+_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+_ORDINAL_WORDS = _ORDINALS.split()
 _ORDINAL = lazy(rf"\b(?:(\d{{1,9}})(?:st|nd|rd|th)|({'|'.join(_ORDINAL_WORDS)}))\b", re.IGNORECASE)
 _WRAPPING = " \t\n\"'`*.,;:!$()[]"
 _NOUN = lazy(r"(?:\s?-?[^\W\d_]{2,20}){1,2}")
 _RANGE_BETWEEN = lazy(r"\s?(?:[-–—]|to|and|through|until|bis)\s?")
 _CHANGE = lazy(
     r"\b(?:rose|rises|fell|grew|went|moved|changed|increased|decreased|dropped|up|down|converted) from\s$",
-    re.IGNORECASE,
-)
-_PRONOUN_AFTER = lazy(r"\s(?:of|by|can|could|should|must|who|that|which|has|might|may|would|knows?|day|another|more)\b")
-_PRONOUN_BEFORE = lazy(
-    r"\b(?:no|any|every|some|which|this|that|the|each|only|another|last|first|next|right|wrong|other|good|as|for)\s$",
     re.IGNORECASE,
 )
 
@@ -93,11 +76,7 @@ def numbers_that_count(expected: ExpectedNumber, answer: str) -> Sequence[Quanti
     if expected.is_ordinal and (ordinals := ordinals_in(answer)):
         return stated_values(answer, ordinals)
     choices = open_choices(answer, found)
-    singles = [
-        quantity
-        for at, quantity in enumerate(found)
-        if at not in ends and at not in choices and not _is_pronoun(answer, quantity)
-    ]
+    singles = [quantity for at, quantity in enumerate(found) if at not in ends and at not in choices]
     if not all(quantity.in_words for quantity in singles):
         singles = [quantity for quantity in singles if not (quantity.in_words and quantity.value == 1)]
     singles = _of_kind(expected, singles, answer)
@@ -184,14 +163,6 @@ def _years(text: str) -> list[Quantity]:
         for date in dates_in(text)
         if date.year is not None
     ]
-
-
-def _is_pronoun(text: str, quantity: Quantity) -> bool:
-    """Tell whether it is the word "one" and counts nothing."""
-    if not quantity.in_words or quantity.value != 1 or quantity.unit is not None:
-        return False
-    before = text[max(0, quantity.start - 12) : quantity.start]
-    return bool(_PRONOUN_BEFORE.search(before) or _PRONOUN_AFTER.match(text, quantity.end))
 
 
 def _ranges(text: str, found: Sequence[Quantity]) -> tuple[list[Range], set[int]]:

@@ -87,28 +87,11 @@ def _decimal_sign(row: str) -> str | None:
     return None
 
 
-ONES = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-]
+_UP_TO_NINETEEN = (
+    "zero one two three four five six seven eight nine",
+    "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen",
+)
+ONES = [word for words in _UP_TO_NINETEEN for word in words.split()]
 """The words for the numbers from 0 to 19, in order."""
 _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _SMALL = {word: number for number, word in enumerate(ONES)} | {
@@ -194,18 +177,8 @@ _RAISED = str.maketrans("⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹", "-+0123456789")
 _MAGNITUDE = lazy(
     r"[ \u00a0-]?(thousand|million|billion|trillion|mln|mn|bn)\b|([kKM])(?![\w/])|(B)(?!\w)", re.IGNORECASE
 )
-_MAGNITUDES = {
-    "thousand": 3,
-    "k": 3,
-    "million": 6,
-    "mln": 6,
-    "mn": 6,
-    "m": 6,
-    "billion": 9,
-    "bn": 9,
-    "b": 9,
-    "trillion": 12,
-}
+_POWERS = {3: "thousand k", 6: "million mln mn m", 9: "billion bn b", 12: "trillion"}
+_MAGNITUDES = {word: power for power, words in _POWERS.items() for word in words.split()}
 _UNIT = lazy(
     r"[ \u00a0\u202f-]?\\?(?P<unit>°[ ]?[CF]\b|°|%|‰|[€£¥₹¢]|(?:US|C|A|R)?\$"
     r"|degrees?[ ](?P<scale>Celsius|Fahrenheit|[CF])\b"
@@ -215,43 +188,10 @@ _CURRENCY_BEFORE = lazy(r"(?:(?<![A-Za-z])(?:US|C|A|R)?\$|[€£¥₹]|(?<![A-Za
 _LAST_OF_CURRENCY = tuple(" \u00a0$€£¥₹ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _SIGN = lazy(r"[-−+]$")
 _MINUS_WORD = lazy(r"\b(?:minus|negative)[ ]$", re.IGNORECASE)
-_APPROXIMATIONS = frozenset(
-    (
-        "about",
-        "around",
-        "approximately",
-        "approx",
-        "approx.",
-        "roughly",
-        "nearly",
-        "almost",
-        "circa",
-        "ca",
-        "ca.",
-        "some",
-        "ungefähr",
-        "etwa",
-        "rund",
-    )
-)
-_LABELS = frozenset(
-    (
-        "step",
-        "section",
-        "chapter",
-        "figure",
-        "fig.",
-        "table",
-        "equation",
-        "exercise",
-        "appendix",
-        "attempt",
-        "phase",
-        "task",
-        "question",
-        "problem",
-    )
-)
+_ABOUT = "about around approximately approx approx. roughly nearly almost circa ca ca. some ungefähr etwa rund"
+_APPROXIMATIONS = frozenset(_ABOUT.split())
+_NUMBERED = "step section chapter figure fig. table equation exercise appendix attempt phase task question problem"
+_LABELS = frozenset(_NUMBERED.split())
 _LIST_NUMBER = lazy(r"^[ \t>*]{0,12}(\d{1,3})[.)][ \t]+(?=\S)", re.MULTILINE)
 _REACH = 24
 """How many characters before a number are looked at."""

@@ -81,16 +81,8 @@ def _is_grouped(row: str) -> bool:
 
 
 _VULGAR = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
-_VULGAR_VALUES = dict(
-    zip(
-        _VULGAR,
-        map(
-            Fraction,
-            ["1/2", "1/3", "2/3", "1/4", "3/4", "1/5", "2/5", "3/5", "4/5", "1/6", "5/6", "1/8", "3/8", "5/8", "7/8"],
-        ),
-        strict=True,
-    )
-)
+_RATIOS = "1/2 1/3 2/3 1/4 3/4 1/5 2/5 3/5 4/5 1/6 5/6 1/8 3/8 5/8 7/8"
+_VULGAR_VALUES = dict(zip(_VULGAR, map(Fraction, _RATIOS.split()), strict=True))
 _ROW = r"\d+(?:[.,'’]\d+|[ \u00a0\u2009\u202f]\d{3}(?!\d))*"
 _NUMBER = lazy(
     r"\\[dt]?frac\{(?P<over>\d{1,12})\}\{(?P<under>\d{1,12})\}"
@@ -317,24 +309,11 @@ def _compounds(found: list[Quantity], text: str) -> list[Quantity]:
     return merged
 
 
-_COMPOUND = frozenset(
-    (
-        ("week", "day"),
-        ("day", "h"),
-        ("h", "min"),
-        ("min", "s"),
-        ("year", "month"),
-        ("ft", "inch"),
-        ("lb", "oz"),
-        ("EUR", "cent"),
-        ("USD", "cent"),
-        ("GBP", "penny"),
-        ("km", "m"),
-        ("m", "cm"),
-        ("kg", "g"),
-        ("pound", "oz"),
-    )
+_LARGER_AND_SMALLER = (
+    "week day, day h, h min, min s, year month, ft inch, lb oz, pound oz, EUR cent, USD cent, GBP penny, km m, m cm, "
+    "kg g"
 )
+_COMPOUND = frozenset(tuple(units.split()) for units in _LARGER_AND_SMALLER.split(", "))
 
 
 def _joined(larger: Quantity, smaller: Quantity, text: str) -> Quantity | None:

@@ -26,11 +26,6 @@ _COUNTED = re.compile(
     r"\b(?:qty|quantity|count|pieces|pcs|number|hours|nights|loads|units|days|h|menge|anzahl)\b", re.IGNORECASE
 )
 _PRICE = re.compile(r"\b(?:price|rate|each|cost|per|preis)\b", re.IGNORECASE)
-_SUM = re.compile(r"\b(?:total|sum|all|played|overall|combined|altogether|gross|summe|gesamt)\b", re.IGNORECASE)
-_REST = re.compile(
-    r"\b(?:profit|net|difference|diff|balance|margin|left|remaining|rest|change|saldo|surplus|saved|savings)\b",
-    re.IGNORECASE,
-)
 _NO_SUM = re.compile(
     r"\b(?:avg|average|mean|rate|price|per|each|score|rating|age|year|id|no|rank|unit|share|ratio|level"
     r"|cumulative|max|min"
@@ -39,8 +34,6 @@ _NO_SUM = re.compile(
 )
 _RULE = re.compile(r"[\s|:+=-]+")
 _MOST_ROWS = 60
-_SURE = 3
-"""Rows that must come out before one that does not is an error, where the heading does not say what a column is."""
 
 
 class _Row(NamedTuple):
@@ -124,35 +117,20 @@ def _columns(rows: Sequence[_Row]) -> list[int]:
 
 
 def _along_rows(heading: Sequence[str], rows: Sequence[_Row]) -> Iterator[Calculation]:
-    """Rows "price | count | total", "income | costs | profit", "won | lost | played"."""
+    """Rows "price | count | total", where the heading says that the last column is the product."""
     body = [row for row in rows if TOTAL.search(row.label) is None]
     columns = _columns(body)
     if len(columns) < 3:
         return
-    for found, is_named in _relations(heading, body, columns):
-        right = [one for one in found if one.holds]
-        wrong = [one for one in found if not one.holds]
-        is_sure = len(right) >= (1 if is_named and len(found) < 3 else 2 if is_named else _SURE)
-        is_only_one = found[0].operators == "×" and is_named and len(wrong) == 1  # the heading says it
-        if (right and not wrong) or is_only_one or (wrong and is_sure and len(wrong) * 3 <= len(found) + 1):
-            yield from found
-            return
-
-
-def _relations(
-    heading: Sequence[str], rows: Sequence[_Row], columns: Sequence[int]
-) -> Iterator[tuple[list[Calculation], bool]]:
-    """What the last column may be of those before it, and whether the heading says so."""
     *_, first, second, last = columns
     title = " ".join(heading)
-    name = _name(heading, last)
-    is_headed = bool(_COUNTED.search(title) and _PRICE.search(title)) or _PRODUCT.search(name) is not None
-    yield [_product(row, first, second, last) for row in rows], is_headed
-    if _REST.search(name) or not heading:
-        yield [_combined(row, (first, second), (1, -1), last) for row in rows], bool(heading)
-    for count in range(2, len(columns)):
-        parts = columns[-1 - count : -1]
-        yield [_combined(row, parts, (1,) * count, last) for row in rows], _SUM.search(name) is not None
+    if not (_COUNTED.search(title) and _PRICE.search(title)) and _PRODUCT.search(_name(heading, last)) is None:
+        return
+    found = [_product(row, first, second, last) for row in body]
+    wrong = sum(not product.holds for product in found)
+    is_sure = len(found) - wrong >= (1 if len(found) < 3 else 2)
+    if wrong <= 1 or (is_sure and wrong * 3 <= len(found) + 1):
+        yield from found
 
 
 def _cell(row: _Row, column: int) -> Quantity:
@@ -164,12 +142,6 @@ def _cell(row: _Row, column: int) -> Quantity:
 def _product(row: _Row, first: int, second: int, last: int) -> Calculation:
     one, other, stated = _cell(row, first), _cell(row, second), _cell(row, last)
     return product_of(one, other, stated, holds=agrees(one.value * other.value, stated, (one, other)))
-
-
-def _combined(row: _Row, columns: Sequence[int], signs: Sequence[int], last: int) -> Calculation:
-    terms = [_cell(row, column) for column in columns]
-    stated = _cell(row, last)
-    return sum_of(terms, signs, stated, holds=agrees(summed(terms, signs), stated, terms))
 
 
 def _down_columns(heading: Sequence[str], rows: Sequence[_Row]) -> Iterator[Calculation]:

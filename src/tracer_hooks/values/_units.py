@@ -37,6 +37,21 @@ def common_measure(unit: str, other: str) -> tuple[Fraction, Fraction] | None:
     return next(((factor, theirs[measure]) for measure, factor in readings(unit) if measure in theirs), None)
 
 
+_OTHER_CURRENCIES = "SEK NOK DKK PLN CZK HUF MXN NZD SGD KRW TRY ZAR"
+_CURRENCY_WRITTEN = {
+    "EUR": "€ EUR euro euros",
+    "USD": "$ US$ USD dollar dollars",
+    "GBP": "£ GBP",
+    "JPY": "JPY yen",
+    "CNY": "CNY RMB yuan",
+    "CHF": "CHF francs",
+    "INR": "₹ INR rupee rupees",
+    "CAD": "C$ CAD",
+    "AUD": "A$ AUD",
+    "BRL": "R$ BRL",
+    **{code: code for code in _OTHER_CURRENCIES.split()},
+}
+_CURRENCIES = frozenset((*_CURRENCY_WRITTEN, "¥"))
 # name: (measure, factor to its base, ways to write it). Of one or two letters, case counts.
 _TABLE: tuple[tuple[str, str, str, str], ...] = (
     ("mm", "length", "1/1000", "mm millimeter millimeters millimetre millimetres"),
@@ -117,59 +132,11 @@ _TABLE: tuple[tuple[str, str, str, str], ...] = (
     ("°C", "°C", "1", "°C"),
     ("°F", "°F", "1", "°F"),
     ("°", "°", "1", "° degree degrees"),
-    ("EUR", "EUR", "1", "€ EUR euro euros"),
-    ("USD", "USD", "1", "$ US$ USD dollar dollars"),
-    ("GBP", "GBP", "1", "£ GBP"),
-    ("JPY", "JPY", "1", "JPY yen"),
-    ("CNY", "CNY", "1", "CNY RMB yuan"),
-    ("CHF", "CHF", "1", "CHF francs"),
-    ("INR", "INR", "1", "₹ INR rupee rupees"),
-    ("CAD", "CAD", "1", "C$ CAD"),
-    ("AUD", "AUD", "1", "A$ AUD"),
-    ("BRL", "BRL", "1", "R$ BRL"),
-    ("SEK", "SEK", "1", "SEK"),
-    ("NOK", "NOK", "1", "NOK"),
-    ("DKK", "DKK", "1", "DKK"),
-    ("PLN", "PLN", "1", "PLN"),
-    ("CZK", "CZK", "1", "CZK"),
-    ("HUF", "HUF", "1", "HUF"),
-    ("MXN", "MXN", "1", "MXN"),
-    ("NZD", "NZD", "1", "NZD"),
-    ("SGD", "SGD", "1", "SGD"),
-    ("KRW", "KRW", "1", "KRW"),
-    ("TRY", "TRY", "1", "TRY"),
-    ("ZAR", "ZAR", "1", "ZAR"),
     ("¥", "JPY", "1", "¥"),
     ("cent", "cent", "1", "¢ ct cent cents"),
     ("pound", "pound", "1", "pound pounds"),
     ("penny", "GBP", "1/100", "pence penny"),
-)
-_CURRENCIES = frozenset(
-    [
-        "EUR",
-        "USD",
-        "GBP",
-        "JPY",
-        "CNY",
-        "CHF",
-        "INR",
-        "CAD",
-        "AUD",
-        "BRL",
-        "SEK",
-        "NOK",
-        "DKK",
-        "PLN",
-        "CZK",
-        "HUF",
-        "MXN",
-        "NZD",
-        "SGD",
-        "KRW",
-        "TRY",
-        "ZAR",
-        "¥",
-    ]
+    *((code, code, "1", written) for code, written in _CURRENCY_WRITTEN.items()),
 )
 
 
