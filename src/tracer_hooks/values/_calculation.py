@@ -281,15 +281,16 @@ def sum_of(terms: Sequence[Quantity], signs: Sequence[int], stated: Quantity, *,
     )
 
 
-def product_of(first: Quantity, second: Quantity, stated: Quantity, *, holds: bool) -> Calculation:
+def product_of(first: Quantity, second: Quantity, stated: Quantity) -> Calculation:
     """A count, a price and their product."""
+    value = first.value * second.value
     return Calculation(
         left=f"{first.text.strip()} × {second.text.strip()}",
-        value=first.value * second.value,
+        value=value,
         stated=stated,
         operands=(first, second),
         operators="×",
         start=first.start,
         end=max(second.end, stated.end),
-        holds=holds,
+        holds=agrees(value, stated, (first, second)),
     )
