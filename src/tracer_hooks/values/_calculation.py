@@ -32,15 +32,10 @@ def agrees(
     rounded: bool = False,
     inexact: bool = False,
 ) -> bool:
-    """Tell whether ``stated`` is what ``value`` comes to.
+    """Tell whether ``stated`` is what the ``value`` of the operands' plain numbers comes to.
 
-    Args:
-        value: The result of the operands' plain numbers.
-        stated: What the text says.
-        operands: What was calculated with; their units decide which other readings are fair.
-        rough: The text says "about".
-        rounded: The text has the sign for "about equal".
-        inexact: There is a division, so that the result may have been rounded by hand.
+    The units of the ``operands`` decide which other readings are fair. The text may say "about" (``rough``) or have
+    the sign for it (``rounded``); an ``inexact`` result, as that of a division, may have been rounded by hand.
     """
     room = _ROUGH if rough else _ROUNDED if rounded else Fraction(0)
     if any(_close(value * factor, stated, room, inexact=inexact) for factor in _factors(stated, operands)):
@@ -243,8 +238,7 @@ class Calculation:
         """What the value is written like: an operand, where the text states the result in a unit of another size."""
         of_unit = [one for one in self.operands if one.unit not in (None, "%")]
         unit, stated = of_unit[0].unit if of_unit else None, self.stated.unit
-        is_conversion = set(self.operators) - set("+-×/") != set()
-        if unit is None or stated is None or is_conversion or any(one.unit in (stated, "%") for one in self.operands):
+        if unit is None or stated is None or any(one.unit in (stated, "%") for one in self.operands):
             return self.stated
         is_sum = set(self.operators) <= set("+-") and all(one.unit == unit for one in of_unit)
         is_one = is_sum or len(of_unit) == 1

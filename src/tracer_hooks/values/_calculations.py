@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tracer_hooks.values._calculation import Calculation
-from tracer_hooks.values._expressions import TextReader
-from tracer_hooks.values._signed_calculations import MAX_CHARS, signed_calculations
+from tracer_hooks.values._expressions import TextReader, parts_to_read
+from tracer_hooks.values._signed_calculations import signed_calculations
 from tracer_hooks.values._spoken_calculations import spoken_calculations
 from tracer_hooks.values._totals import listed_totals, table_totals
 
@@ -64,11 +64,14 @@ def calculations_in(text: str, *, reader: TextReader | None = None) -> list[Calc
         reader: Whose readings are shared with others who look at the same text; one of its own without it.
     """
     reader = reader or TextReader()
-    if len(text) > MAX_CHARS:
-        half = MAX_CHARS // 2
-        tail = len(text) - half
-        later = calculations_in(text[tail:], reader=reader)
-        return calculations_in(text[:half], reader=reader) + [_shifted(one, tail) for one in later]
+    return [
+        replace(found, start=found.start + place, end=found.end + place)
+        for place, part in parts_to_read(text)
+        for found in _calculations(part, reader)
+    ]
+
+
+def _calculations(text: str, reader: TextReader) -> list[Calculation]:
     plain = reader.plain(text)
     quantities = reader.quantities(plain)
     if len(quantities) < 2:
@@ -96,10 +99,6 @@ def _holds_with_other_separators(text: str, one: Calculation) -> bool:
         if any(found.holds for found in signed_calculations(other, TextReader()) if found.start == 0):
             return True
     return False
-
-
-def _shifted(one: Calculation, by: int) -> Calculation:
-    return replace(one, start=one.start + by, end=one.end + by)
 
 
 def _one_for_each_place(found: Sequence[Calculation]) -> list[Calculation]:

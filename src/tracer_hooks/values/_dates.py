@@ -14,20 +14,10 @@ from tracer_hooks.values._numerals import word_numbers_in
 from tracer_hooks.values._text import REMEMBERED, lazy, near_digits
 
 _MONTH_NAMES = (
-    "january jan januar",
-    "february feb februar",
-    "march mar märz",
-    "april apr",
-    "may mai",
-    "june jun juni",
-    "july jul juli",
-    "august aug",
-    "september sept sep",
-    "october oct oktober okt",
-    "november nov",
-    "december dec dezember dez",
+    "january jan januar, february feb februar, march mar märz, april apr, may mai, june jun juni, july jul juli, "
+    "august aug, september sept sep, october oct oktober okt, november nov, december dec dezember dez"
 )
-_MONTHS = {name: number for number, names in enumerate(_MONTH_NAMES, start=1) for name in names.split()}
+_MONTHS = {name: number for number, names in enumerate(_MONTH_NAMES.split(", "), start=1) for name in names.split()}
 _BEGINNINGS = tuple(sorted({name[:3] for name in _MONTHS}))
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTH = r"(?P<month>[JFMASONDjfmasond][A-Za-zä]{2,8})\b\.?"
@@ -120,7 +110,7 @@ def possible_days(value: DateValue, *, year: int | None = None) -> list[datetime
         year: The year of one that names none.
     """
     years = [_COMMON_YEAR, _LEAP_YEAR] if value.year is None and year is None else [_year_of(value, year)]
-    found = [_day(one, month, day) for one in years for month, day in _readings(value) if day is not None]
+    found = [_day(each, month, day) for each in years for month, day in _readings(value) if day is not None]
     return list(dict.fromkeys(day for day in found if day is not None))
 
 
@@ -158,7 +148,7 @@ def _candidates(text: str) -> Iterator[DateValue]:
     for match in near_digits(text, _YEAR_LAST):
         yield from _year_last(match)
     lower = text.lower()
-    if not any(one in lower for one in _BEGINNINGS):
+    if not any(beginning in lower for beginning in _BEGINNINGS):
         return
     for match in near_digits(text, _DAY_MONTH):
         year = match["year"] or match["year2"]

@@ -12,27 +12,17 @@ from tracer_hooks.values._quantities import Quantity, quantities_in
 
 FRACTION_BAR = "\ue000"
 """Stands for ``}{`` of a fraction together with the character after it: it closes, divides and opens."""
+_SPACING = r"\left \right \quad \qquad \displaystyle \, \; \! \( \) \[ \]"
 _COMMANDS = {
+    **dict.fromkeys(_SPACING.split(), ""),
     r"\times": "×",
     r"\cdot": "·",
     r"\div": "÷",
     r"\approx": "≈",
     r"\simeq": "≈",
-    r"\left": "",
-    r"\right": "",
-    r"\quad": "",
-    r"\qquad": "",
-    r"\displaystyle": "",
     r"\%": "%",
     r"\$": "$",
-    r"\,": "",
-    r"\;": "",
-    r"\!": "",
     r"\ ": "",
-    r"\(": "",
-    r"\)": "",
-    r"\[": "",
-    r"\]": "",
     r"\\": "\n",
 }
 _COMMAND = re.compile(r"\\(?:[A-Za-z]{2,14}(?![A-Za-z])|[%$,;! ()\[\]\\])")
@@ -132,17 +122,8 @@ EQUALS_WORDS = (
     r"(?: (?:us|you|me))?(?: (?:an?|the) (?:(?:grand|overall|combined) )?(?:total|sum|result|answer|bill|cost)"
     r"(?: [a-z]{1,10})? of)?"
 )
-_WORD_OPERATORS = {
-    "plus": "+",
-    "minus": "-",
-    "times": "×",
-    "multiplied by": "×",
-    "divided by": "/",
-    "mal": "×",
-    "geteilt durch": "/",
-    "moins": "-",
-    "fois": "×",
-}
+_OPERATOR_WORDS = "plus +, minus -, times ×, multiplied by ×, divided by /, mal ×, geteilt durch /, moins -, fois ×"
+_WORD_OPERATORS = {word: sign for word, _, sign in (written.rpartition(" ") for written in _OPERATOR_WORDS.split(", "))}
 _GAP = re.compile(
     rf"(?P<note>\([^()=\d]{{1,40}}\))"
     rf"|(?P<bar>{FRACTION_BAR})"
@@ -165,6 +146,23 @@ _GAP = re.compile(
 _OPERATOR = re.compile(rf"[+\-−–*×·⋅∙•÷/^²³{FRACTION_BAR}]|(?<=[\s)\d])x|{'|'.join(_WORD_OPERATORS)}", re.IGNORECASE)
 _UNKNOWN = re.compile(r"[a-cijknx-zA-CX-Z]")
 """A letter that, right behind a number, is an unknown: 2x + 3."""
+_KINDS = {
+    "power": Sign.OPERATOR,
+    "operator": Sign.OPERATOR,
+    "times": Sign.OPERATOR,
+    "equals": Sign.EQUALS,
+    "verb": Sign.EQUALS,
+    "rule": Sign.EQUALS,
+    "remark": Sign.EQUALS,
+    "open": Sign.OPEN,
+    "close": Sign.CLOSE,
+    "break": Sign.BREAK,
+    "refused": Sign.WORD,
+}
+_OPERATORS = {"−": "-", "–": "-", "÷": "/", **dict.fromkeys("*·⋅∙•xX", "×")}
+_MOST_POWER, _MOST_BASE = 64, 10**6
+MAX_CHARS = 40_000
+"""Of a longer text, the head and the tail are read."""
 REFUSED = "\ue001"
 """Text of a word token that no calculation of this kind may stand beside."""
 
@@ -175,12 +173,7 @@ def has_operator(text: str) -> bool:
 
 
 def tokens_of(text: str, quantities: Sequence[Quantity]) -> Iterator[Token]:
-    """The quantities of a text, and what stands between them.
-
-    Args:
-        text: Without mark-up.
-        quantities: Those of ``text``, in order.
-    """
+    """The quantities of a text without mark-up, in order, and what stands between them."""
     place = 0
     for quantity in quantities:
         yield from _gap(text, place, quantity.start)
@@ -239,37 +232,15 @@ def _is_unknown(text: str, start: int, word: str) -> bool:
     return is_glued and (_UNKNOWN.fullmatch(word) is not None or "_" in word)
 
 
-_KINDS = {
-    "power": Sign.OPERATOR,
-    "operator": Sign.OPERATOR,
-    "times": Sign.OPERATOR,
-    "equals": Sign.EQUALS,
-    "verb": Sign.EQUALS,
-    "rule": Sign.EQUALS,
-    "remark": Sign.EQUALS,
-    "open": Sign.OPEN,
-    "close": Sign.CLOSE,
-    "break": Sign.BREAK,
-    "refused": Sign.WORD,
-}
-_OPERATORS = {"−": "-", "–": "-", "*": "×", "·": "×", "⋅": "×", "∙": "×", "•": "×", "x": "×", "X": "×", "÷": "/"}
-_MOST_POWER, _MOST_BASE = 64, 10**6
-
-
 class NotACalculation(ValueError):
     """The tokens do not make an expression."""
 
 
 def evaluate(tokens: Sequence[Token], worth: Callable[[Quantity], Fraction], *, relative: bool = False) -> Fraction:
-    """What an expression comes to.
+    """What an expression comes to, each quantity counted as its ``worth``.
 
-    Args:
-        tokens: Numbers, operators and brackets.
-        worth: What each quantity counts as.
-        relative: Whether "80 - 10 %" takes a tenth of the 80 off.
-
-    Raises:
-        NotACalculation: They do not make an expression, or it divides by zero.
+    Where it is ``relative``, "80 - 10 %" takes a tenth of the 80 off. It raises :class:`NotACalculation` where the
+    tokens do not make an expression, or divide by zero.
     """
     reader = _Reader(tokens, worth, relative)
     value = reader.sum()
@@ -360,6 +331,14 @@ class _Reader:
         return None
 
 
+def parts_to_read(text: str) -> list[tuple[int, str]]:
+    """A text and where it begins: of a long one, its head and its tail."""
+    if len(text) <= MAX_CHARS:
+        return [(0, text)]
+    half = MAX_CHARS // 2
+    return [(0, text[:half]), (len(text) - half, text[-half:])]
+
+
 class TextReader:
     """For whoever looks at the same texts for several things: what was read of one is kept as long as the reader is."""
 
@@ -370,21 +349,18 @@ class TextReader:
 
     def plain(self, text: str) -> str:
         """As :func:`without_markup`."""
-        known = self._plain.get(text)
-        if known is None:
-            known = self._plain[text] = without_markup(text)
-        return known
+        if text not in self._plain:
+            self._plain[text] = without_markup(text)
+        return self._plain[text]
 
     def quantities(self, text: str) -> Sequence[Quantity]:
         """As :func:`quantities_in`."""
-        known = self._quantities.get(text)
-        if known is None:
-            known = self._quantities[text] = quantities_in(text)
-        return known
+        if text not in self._quantities:
+            self._quantities[text] = quantities_in(text)
+        return self._quantities[text]
 
     def tokens(self, text: str) -> Sequence[Token]:
         """The quantities of a text without mark-up, and what stands between them."""
-        known = self._tokens.get(text)
-        if known is None:
-            known = self._tokens[text] = list(tokens_of(text, self.quantities(text)))
-        return known
+        if text not in self._tokens:
+            self._tokens[text] = list(tokens_of(text, self.quantities(text)))
+        return self._tokens[text]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -41,32 +40,16 @@ _NO_AMOUNT = lazy(
 )
 
 
-class Spans:
-    """Places that do not overlap, to be asked whether they cover a position."""
-
-    def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
-        merged: list[tuple[int, int]] = []
-        for start, end in sorted(spans):
-            if merged and start < merged[-1][1]:
-                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-            else:
-                merged.append((start, end))
-        self._starts = [start for start, _ in merged]
-        self._ends = [end for _, end in merged]
-
-    def cover(self, position: int) -> bool:
-        """Tell whether ``position`` lies in one of them."""
-        at = bisect_right(self._starts, position) - 1
-        return at >= 0 and position < self._ends[at]
-
-
-def places_without_amounts(text: str) -> Spans:
-    """Where digits of ``text`` are no amounts."""
-    spans = [(date.start, date.end) for date in dates_in(text)]
-    spans += [(time.start, time.end) for time in times_in(text)]
-    spans += [match.span() for match in _ADDRESS.finditer(text)] if "://" in text else []
-    spans += [match.span() for match in near_digits(text, _NO_AMOUNT) if not _is_grouped(match.group())]
-    return Spans(spans)
+def _places_without_amounts(text: str) -> bytearray:
+    """A mark for each letter of ``text`` whether it belongs to something whose digits are no amount."""
+    found = [(date.start, date.end) for date in dates_in(text)]
+    found += [(time.start, time.end) for time in times_in(text)]
+    found += [match.span() for match in _ADDRESS.finditer(text)] if "://" in text else []
+    found += [match.span() for match in near_digits(text, _NO_AMOUNT) if not _is_grouped(match.group())]
+    marks = bytearray(len(text))
+    for start, end in found:
+        marks[start:end] = b"\1" * (end - start)
+    return marks
 
 
 def _is_grouped(row: str) -> bool:
@@ -178,7 +161,7 @@ def _in_digits(text: str) -> Iterator[Quantity]:
     if not rows:
         return
     style = style_of(row for match in rows if (row := match["row"]) and not row.isdigit())
-    nowhere = places_without_amounts(text)
+    nowhere = _places_without_amounts(text)
     labels = list_numbers(text)
     floor = 0
     for match in rows:
@@ -187,8 +170,8 @@ def _in_digits(text: str) -> Iterator[Quantity]:
             yield replace(quantity, is_label=True) if match.start() in labels else quantity
 
 
-def _read(match: re.Match[str], text: str, style: Style | None, nowhere: Spans, floor: int) -> Iterator[Quantity]:
-    if nowhere.cover(match.start()):
+def _read(match: re.Match[str], text: str, style: Style | None, nowhere: bytearray, floor: int) -> Iterator[Quantity]:
+    if nowhere[match.start()]:
         return
     core = _core(match, style)
     if core is not None:

@@ -11,7 +11,15 @@ from itertools import combinations
 
 from tracer_hooks._lazy import cached_property
 from tracer_hooks.values._calculation import Calculation, agrees, expression_in_words
-from tracer_hooks.values._expressions import NotACalculation, Sign, TextReader, Token, evaluate, has_operator
+from tracer_hooks.values._expressions import (
+    NotACalculation,
+    Sign,
+    TextReader,
+    Token,
+    evaluate,
+    has_operator,
+    parts_to_read,
+)
 from tracer_hooks.values._quantities import Quantity
 from tracer_hooks.values._sides import (
     COMPARED,
@@ -33,24 +41,12 @@ _ABOUT_EQUAL = ("≈", "≃", "≅", "~=")
 _MOST_OPERANDS = 8
 """Up to so many the parts of an expression are worked out too."""
 _FUNCTION = re.compile(r"\w\($")
-_SPOKEN_AGAINST = re.compile(
-    r"\b(?:not|never|n't|nicht|instead of|rather than|wrong\w*|incorrect\w*)\b[^.!?\n\d]{0,24}$", re.IGNORECASE
-)
 _NEARLY = Fraction(1, 200)
 """What two steps of one calculation may differ by, where numbers were rounded in between."""
 
 
-MAX_CHARS = 40_000
-"""Of a longer text, the head and the tail are read."""
-
-
 def signed_calculations(text: str, reader: TextReader) -> Iterator[Calculation]:
-    """Every calculation in signs.
-
-    Args:
-        text: Without mark-up.
-        reader: Gives its quantities and signs.
-    """
+    """Every calculation in signs, in a text without mark-up."""
     # A quantity may be a quotient by itself.
     if not (has_operator(text) or any("/" in quantity.text for quantity in reader.quantities(text))):
         return
@@ -260,20 +256,18 @@ def expressions_in(text: str, *, reader: TextReader | None = None) -> list[Expre
         reader: Whose readings are shared with others who look at the same text; one of its own without it.
     """
     reader = reader or TextReader()
-    if len(text) > MAX_CHARS:
-        half = MAX_CHARS // 2
-        tail = len(text) - half
-        of_tail = expressions_in(text[tail:], reader=reader)
-        later = (replace(found, start=found.start + tail, end=found.end + tail) for found in of_tail)
-        return [*expressions_in(text[:half], reader=reader), *later]
-    plain = reader.plain(text)
-    if not has_operator(plain) or len(reader.quantities(plain)) < 2:
-        return []
     return [
-        expression
-        for region in _open_regions([_or_break(plain, token) for token in reader.tokens(plain)])
-        for expression in _in_region(text, plain, region)
+        replace(found, start=found.start + place, end=found.end + place)
+        for place, part in parts_to_read(text)
+        for found in _expressions(part, reader)
     ]
+
+
+def _expressions(text: str, reader: TextReader) -> Iterator[Expression]:
+    plain = reader.plain(text)
+    if has_operator(plain) and len(reader.quantities(plain)) > 1:
+        for region in _open_regions([_or_break(plain, token) for token in reader.tokens(plain)]):
+            yield from _in_region(text, plain, region)
 
 
 def _or_break(plain: str, token: Token) -> Token:
@@ -348,8 +342,6 @@ def _is_plain(plain: str, kept: Sequence[Token], operands: Sequence[Quantity], o
         return False
     first = kept[0]
     is_called = _FUNCTION.search(plain[max(0, first.start - 1) : first.start + 1]) is not None
-    if _SPOKEN_AGAINST.search(plain[max(0, first.start - 40) : first.start]) is not None:
-        return False
     return not (is_called or is_open_to_the_left(plain, first))
 
 

@@ -256,12 +256,9 @@ _YEARS = range(1900, 2101)
 
 
 def spoken_calculations(text: str, quantities: Sequence[Quantity], results: Collection[int]) -> Iterator[Calculation]:
-    """Every calculation in words.
+    """Every calculation in words, in a text without mark-up.
 
-    Args:
-        text: Without mark-up.
-        quantities: Those of ``text``, in order.
-        results: Where the results of other calculations begin: a sentence may go on after one.
+    ``results`` are the places of the results of other calculations: a sentence may go on after one.
     """
     marked, places = _marked(text, quantities)
     known = set(results)
@@ -273,7 +270,7 @@ def spoken_calculations(text: str, quantities: Sequence[Quantity], results: Coll
     for form in FORMS:
         if form.cues and form.cues.isdisjoint(heard):
             continue
-        for match in (one for start, end in clusters for one in form.pattern.finditer(marked, start, end)):
+        for match in (match for start, end in clusters for match in form.pattern.finditer(marked, start, end)):
             first, last = bisect_left(places, match.start()), bisect_left(places, match.end())
             reading = _Reading(form, quantities, first, last)
             found = reading.calculation()

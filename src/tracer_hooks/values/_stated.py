@@ -10,21 +10,17 @@ from typing import Protocol, TypeVar
 from tracer_hooks.values._text import is_denied, lazy
 
 
-class Placed(Protocol):
+class _Placed(Protocol):
     """A value with its place in the text."""
 
     @property
-    def start(self) -> int:
-        """Where it begins."""
-        ...
+    def start(self) -> int: ...
 
     @property
-    def end(self) -> int:
-        """Where it ends."""
-        ...
+    def end(self) -> int: ...
 
 
-_V = TypeVar("_V", bound=Placed)
+_V = TypeVar("_V", bound=_Placed)
 
 _BOXED = lazy(r"\\boxed\s?\{")
 _MARKED = lazy(
@@ -174,7 +170,7 @@ def _results(text: str, values: Iterable[_V]) -> list[_V]:
     return [value for value in values if not _is_operand(text, value)]
 
 
-def _is_operand(text: str, value: Placed) -> bool:
+def _is_operand(text: str, value: _Placed) -> bool:
     if _OPERATOR_AFTER.match(text, value.end) or _COUNTED_WITH.match(text, value.end):
         return True
     before = text[max(0, value.start - 8) : value.start]
@@ -207,7 +203,7 @@ def _at_the_edges(layout: Layout, values: Sequence[_V], one_a_sentence: bool) ->
     return list({value.start: value for value in (main[-1], of_first[-1])}.values())
 
 
-def _is_given(layout: Layout, value: Placed) -> bool:
+def _is_given(layout: Layout, value: _Placed) -> bool:
     """Said to be part of the task, or a reason, or an aside."""
     if layout.is_aside(value.start) or _CONFIDENCE.match(layout.text, value.end):
         return True
@@ -215,7 +211,7 @@ def _is_given(layout: Layout, value: Placed) -> bool:
     return bool(_GIVEN.search(clauses[-1]) or (len(clauses) > 1 and _REASON.search(clauses[-1])))
 
 
-def _clause(layout: Layout, value: Placed) -> str:
+def _clause(layout: Layout, value: _Placed) -> str:
     start = layout.sentence(value.start)[0]
     return layout.text[max(start, value.start - _CLAUSE_REACH) : value.start]
 
@@ -228,5 +224,5 @@ def _is_detail(layout: Layout, values: Sequence[_V], value: _V) -> bool:
     return values[bisect_left(values, start, key=_start)].start < value.start
 
 
-def _start(value: Placed) -> int:
+def _start(value: _Placed) -> int:
     return value.start

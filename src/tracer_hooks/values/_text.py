@@ -69,10 +69,9 @@ def folded(text: str) -> str:
 
 
 def fold_in_place(parts: Iterable[tuple[str, tuple[int, int] | None]]) -> tuple[str, list[tuple[int, int]]]:
-    """:func:`folded` of a text, and for each of its characters where it comes from.
+    """:func:`folded` of a text in parts, and for each of its characters where it comes from.
 
-    Args:
-        parts: The text in parts. A part that stands for another writing has the place of that one, the others None.
+    A part that stands for another writing has the place of that one, the others None.
     """
     whole, places_of = "", list[tuple[int, int]]()
     at = 0
