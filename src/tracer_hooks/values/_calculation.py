@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from tracer_hooks.values._expressions import Sign, Token
 from tracer_hooks.values._quantities import Quantity
-from tracer_hooks.values._units import common_measure, currency_named, readings
+from tracer_hooks.values._units import common_measure, is_currency, readings
 
 _ROUGH = Fraction(5, 100)
 """Room for what is said to be about right."""
@@ -44,20 +44,20 @@ def agrees(
 
 
 def _factors(stated: Quantity, operands: Sequence[Quantity]) -> list[Fraction]:
-    units = {one.unit for one in operands if one.unit is not None and one.unit != "%"}
+    units = {operand.unit for operand in operands if operand.unit not in (None, "%")}
     found = [Fraction(1)]
     if stated.unit is None or stated.unit in units:
         return found
     if units and units <= _DATA and stated.unit in _DATA:
         return [*found, *(Fraction(1024) ** power for power in range(-4, 5)), *(Fraction(8), Fraction(1, 8))]
-    if currency_named(stated.unit) is not None and any(currency_named(one) is not None for one in units):
+    if is_currency(stated.unit) and any(is_currency(unit) for unit in units):
         return found
     theirs = dict(readings(stated.unit))
     for unit in units:
         found += [factor / theirs[measure] for measure, factor in readings(unit) if measure in theirs]
     if len(found) > 1:
         return found
-    return found + [scale for one in _SCALES for scale in (one, 1 / one)]
+    return found + [factor for scale in _SCALES for factor in (scale, 1 / scale)]
 
 
 def _close(value: Fraction, stated: Quantity, room: Fraction, *, inexact: bool) -> bool:
@@ -236,11 +236,11 @@ class Calculation:
     @property
     def _like(self) -> Quantity:
         """What the value is written like: an operand, where the text states the result in a unit of another size."""
-        of_unit = [one for one in self.operands if one.unit not in (None, "%")]
+        of_unit = [operand for operand in self.operands if operand.unit not in (None, "%")]
         unit, stated = of_unit[0].unit if of_unit else None, self.stated.unit
-        if unit is None or stated is None or any(one.unit in (stated, "%") for one in self.operands):
+        if unit is None or stated is None or any(operand.unit in (stated, "%") for operand in self.operands):
             return self.stated
-        is_sum = set(self.operators) <= set("+-") and all(one.unit == unit for one in of_unit)
+        is_sum = set(self.operators) <= set("+-") and all(operand.unit == unit for operand in of_unit)
         is_one = is_sum or len(of_unit) == 1
         return of_unit[0] if is_one and common_measure(unit, stated) is not None else self.stated
 

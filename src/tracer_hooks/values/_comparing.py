@@ -102,7 +102,7 @@ def _as_number(expected: str, answer: str) -> AnswerComparison | None:
     if number is None:
         return None
     found = numbers_that_count(number, _read(answer))
-    return _of_values("number", expected, found, lambda one: is_number(number, one), "no number that counts")
+    return _of_values("number", expected, found, lambda value: is_number(number, value), "no number that counts")
 
 
 def _of_values(
@@ -133,7 +133,7 @@ def _same_items(expected: Listing, given: Listing) -> bool:
     if len(expected.items) != len(given.items):
         return False
     if expected.is_ordered:
-        return all(_same_item(one, other) for one, other in zip(expected.items, given.items, strict=True))
+        return all(_same_item(*pair) for pair in zip(expected.items, given.items, strict=True))
     left = list(given.items)
     for item in expected.items:
         at = next((at for at, other in enumerate(left) if _same_item(item, other)), None)

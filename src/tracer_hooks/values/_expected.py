@@ -89,8 +89,7 @@ def is_number(expected: ExpectedNumber, found: Quantity | Range) -> bool:
     """Tell whether ``found`` is the expected number."""
     if isinstance(found, Range):
         return expected.upper is not None and all(
-            same_quantity(one, other)
-            for one, other in ((expected.quantity, found.lower), (expected.upper, found.upper))
+            same_quantity(*ends) for ends in ((expected.quantity, found.lower), (expected.upper, found.upper))
         )
     return same_quantity(expected.quantity, found)
 
@@ -99,9 +98,9 @@ def number_places(expected: ExpectedNumber, text: str) -> list[tuple[int, int]]:
     """Where the number stands in ``text``, in any role."""
     found = quantities_in(text)
     if expected.upper is not None:
-        return [(one.start, one.end) for one in _ranges(text, found)[0] if is_number(expected, one)]
+        return [(each.start, each.end) for each in _ranges(text, found)[0] if is_number(expected, each)]
     everything = found + ordinals_in(text) + (_years(text) if _is_year(expected.quantity) else [])
-    return [(one.start, one.end) for one in everything if same_quantity(expected.quantity, one)]
+    return [(each.start, each.end) for each in everything if same_quantity(expected.quantity, each)]
 
 
 def ordinals_in(text: str) -> list[Quantity]:
@@ -134,8 +133,7 @@ def _of_kind(expected: ExpectedNumber, found: list[Quantity], answer: str) -> li
 
 
 def _may_be(expected: Quantity, found: Quantity) -> bool:
-    one = replace(expected, value=Fraction(0))
-    return same_quantity(one, replace(found, value=Fraction(0)))
+    return same_quantity(replace(expected, value=Fraction(0)), replace(found, value=Fraction(0)))
 
 
 def _with_noun(noun: str, found: list[Quantity], answer: str) -> list[Quantity]:
@@ -260,7 +258,7 @@ def moment_places(expected: ExpectedMoment, text: str) -> list[tuple[int, int]]:
     times = [other for other in times_in(text) if time is not None and same_time(time, other)]
     if time is not None and not times:
         return []
-    return [(one.start, one.end) for one in dates] + [(one.start, one.end) for one in times]
+    return [(date.start, date.end) for date in dates] + [(other.start, other.end) for other in times]
 
 
 _BULLET = lazy(r"^\s{0,12}(?:[-*•–+]|\d{1,3}[.)])\s+(?=\S)")

@@ -294,13 +294,15 @@ class _Reader:
                 value /= other
 
     def _power(self) -> Fraction:
+        is_number = self._at(Sign.NUMBER)
         value = self._factor()
         if self._take("^") is None:
             return value
         exponent = self._factor()
         if exponent.denominator != 1 or not 0 <= exponent <= _MOST_POWER or abs(value) > _MOST_BASE:
             raise NotACalculation
-        return value**exponent.numerator
+        power: Fraction = value**exponent.numerator
+        return -abs(power) if is_number and value < 0 else power  # "-2^2" is -4
 
     def _factor(self) -> Fraction:
         if self._take("-") is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from enum import Enum
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -18,13 +17,6 @@ _GROUPED_DOT = lazy(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?")
 _GROUPED_OTHER = lazy(r"\d{1,3}(?:[ \u00a0\u2009\u202f'’]\d{3})+(?:[.,]\d+)?")
 
 
-class Style(Enum):
-    """Which sign a text puts before the decimals."""
-
-    DOT = "."
-    COMMA = ","
-
-
 class Digits(NamedTuple):
     """A number as its digits say it: without sign, unit and power."""
 
@@ -32,18 +24,18 @@ class Digits(NamedTuple):
     decimals: int
 
 
-def style_of(rows: Iterable[str]) -> Style | None:
-    """Which style the rows of digits of one text follow; None where none of them says it."""
+def style_of(rows: Iterable[str]) -> str | None:
+    """Which sign the rows of digits of one text have before the decimals; None where none of them says it."""
     commas = False
     for row in rows:
         sign = _decimal_sign(row)
         if sign == ".":
-            return Style.DOT
+            return sign
         commas = commas or sign == ","
-    return Style.COMMA if commas else None
+    return "," if commas else None
 
 
-def read_digits(row: str, style: Style | None, *, is_money: bool = False) -> Digits | None:
+def read_digits(row: str, style: str | None, *, is_money: bool = False) -> Digits | None:
     """The value of a row of digits with its separators; None for what is no number: ``1.2.3``, ``1,2,3``.
 
     Without a style, ``1,234`` is a thousand and ``1.234`` is not, unless it is money.
@@ -55,7 +47,7 @@ def read_digits(row: str, style: Style | None, *, is_money: bool = False) -> Dig
     sign = _decimal_sign(row)
     if sign is None and is_one_group(row):
         # A thousand, or one and a bit.
-        decimal_sign = style.value if style else "" if is_money else Style.DOT.value
+        decimal_sign = style or ("" if is_money else ".")
         sign = decimal_sign if decimal_sign in row else ""
     if sign is None:
         return None

@@ -10,7 +10,6 @@ from functools import lru_cache
 
 from tracer_hooks.values._dates import dates_in, times_in
 from tracer_hooks.values._numerals import (
-    Style,
     after_number,
     currency_before,
     is_approximation,
@@ -170,7 +169,7 @@ def _in_digits(text: str) -> Iterator[Quantity]:
             yield replace(quantity, is_label=True) if match.start() in labels else quantity
 
 
-def _read(match: re.Match[str], text: str, style: Style | None, nowhere: bytearray, floor: int) -> Iterator[Quantity]:
+def _read(match: re.Match[str], text: str, style: str | None, nowhere: bytearray, floor: int) -> Iterator[Quantity]:
     if nowhere[match.start()]:
         return
     core = _core(match, style)
@@ -190,7 +189,7 @@ def _read(match: re.Match[str], text: str, style: Style | None, nowhere: bytearr
                 yield from _dressed(text, (start, end), core, floor, in_row=True)
 
 
-def _core(match: re.Match[str], style: Style | None) -> Quantity | None:
+def _core(match: re.Match[str], style: str | None) -> Quantity | None:
     """The number without what stands around it."""
     start, end = match.span()
     if match["over"]:

@@ -29,12 +29,12 @@ def regions_of(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     region: list[Token] = []
     for token, following in pairwise([*tokens, Token(Sign.BREAK, "", 0, 0)]):
         if token.sign is Sign.BREAK and not _goes_on(token, following, region):
-            if any(one.sign is Sign.EQUALS for one in region):
+            if any(each.sign is Sign.EQUALS for each in region):
                 yield region[-4 * _MOST_TOKENS :]
             region = []
         elif token.sign is not Sign.BREAK:
             region.append(token)
-    if any(one.sign is Sign.EQUALS for one in region):
+    if any(each.sign is Sign.EQUALS for each in region):
         yield region[-4 * _MOST_TOKENS :]
 
 
@@ -189,7 +189,9 @@ def is_range_or_score(text: str, end: int) -> bool:
 def is_joined(text: str, tokens: Sequence[Token]) -> bool:
     """Tell whether there is no sign but hyphens right between digits."""
     signs = [token for token in tokens if token.sign is Sign.OPERATOR]
-    return all(one.text == "-" and not text[one.start - 1].isspace() and not text[one.end].isspace() for one in signs)
+    return all(
+        sign.text == "-" and not text[sign.start - 1].isspace() and not text[sign.end].isspace() for sign in signs
+    )
 
 
 def has_codes(text: str, tokens: Sequence[Token]) -> bool:
@@ -213,7 +215,7 @@ def is_rough(text: str, first: Token, sign: Token, stated: Quantity) -> bool:
 
 def has_unknowns(quantities: Sequence[Quantity]) -> bool:
     """Tell whether a letter behind a number is an unknown and no unit, as in "27 + 8m", or the digits are binary."""
-    glued = [_GLUED.fullmatch(one.text[-2:]) is not None for one in quantities]
-    if any(_BINARY.fullmatch(one.text.strip()) for one in quantities):
+    glued = [_GLUED.fullmatch(quantity.text[-2:]) is not None for quantity in quantities]
+    if any(_BINARY.fullmatch(quantity.text.strip()) for quantity in quantities):
         return True
-    return any(glued[:-1]) and not (all(glued[:-1]) and len({one.text[-1] for one in quantities[:-1]}) == 1)
+    return any(glued[:-1]) and not (all(glued[:-1]) and len({quantity.text[-1] for quantity in quantities[:-1]}) == 1)

@@ -52,8 +52,6 @@ class Form(NamedTuple):
     pattern: re.Pattern[str]
     values: Callable[[_Terms], Sequence[Fraction]]
     """What the terms come to: first what is meant, then what may be meant as well."""
-    is_closed: bool = True
-    """Whether the sentence must begin with it: a quantity before it may belong to it."""
     one_unit: bool = False
     cues: frozenset[str] = frozenset()
     """A text without any of these, in lower case, does not hold the sentence: that is found out much sooner."""
@@ -113,107 +111,96 @@ def _factorial(terms: _Terms) -> list[Fraction]:
 
 
 def _form(
-    kind: str,
-    pattern: str,
-    values: Callable[[_Terms], Sequence[Fraction]],
-    *,
-    cues: str = "",
-    is_closed: bool = True,
-    one_unit: bool = False,
+    kind: str, cues: str, pattern: str, values: Callable[[_Terms], Sequence[Fraction]], *, one_unit: bool = False
 ) -> Form:
     """One sentence, of its pattern; ``cues`` are parted by "|"."""
     needed = frozenset(cues.split("|")) if cues else frozenset[str]()
-    return Form(kind, lazy(pattern, re.IGNORECASE), values, is_closed, one_unit, needed)
+    return Form(kind, lazy(pattern, re.IGNORECASE), values, one_unit, needed)
 
 
-FORMS = (
+_OPEN_FORMS = (
     _form(
         "+",
+        "sum of|total of|add",
         rf"\b(?:sum of|total of|adding(?: up)?|add(?: up)?) {_LIST}{_NOUN},?(?: we| you| I)?{_IS}{_N}",
         _total,
-        cues="sum of|total of|add",
-        is_closed=False,
     ),
     _form(
         "added",
+        "add",
         rf"\b(?:adding|add) {_N}{_NOUN} to{_WHO} {_N}{_NOUN},?(?: we| you| I)?{_IS}{_N}",
         _added,
-        cues="add",
-        is_closed=False,
-    ),
-    _form(
-        "+",
-        rf"{_LIST}{_NOUN},? (?:(?:that|which|this) is |they are )?{_ALL}"
-        rf"(?:{_IS}|,? ?(?:they |it |this )?(?:cost|weigh|take|need|have)s? |[ :]{{1,2}}){_N}",
-        _total,
-        cues=_ALL_WORDS,
-        one_unit=True,
-    ),
-    _form(
-        "+",
-        rf"{_LABELLED}{_NOUN}[.:;,]?(?: [—–-])? ?(?:so |that is |which is )?(?:{_ALL}|total)(?:{_IS}|[ :]{{1,2}}){_N}",
-        _total,
-        cues=f"total|{_ALL_WORDS}",
-        one_unit=True,
     ),
     _form(
         "×",
+        "product of|multiply",
         rf"\b(?:product of|multiplying|multiply) {_N}{_NOUN} (?:and|by|with) {_N}{_NOUN}{_IS}{_N}",
         _product,
-        cues="product of|multiply",
-        is_closed=False,
     ),
+    _form("of", "", rf"{_N} (?:of|on|von|de){_WHO} {_N}{_NOUN}{_IS}{_N}", _part),
+    _form("of", "", rf"{_N} {_TAX} (?:of|on){_WHO}(?: an?)? {_N}{_NOUN}{_IS}{_N}", _part_or_more),
+    _form("off", "", rf"{_N} {_CUT} (?:of |on )?(?:the |an? )?{_N}{_NOUN}{_IS}{_N}", _rest_or_part),
     _form(
-        "×",
-        rf"{_N}{_NOUN}(?: of (?:them|these))? (?:at|with|of|for|à|zu|je) {_N}{_NOUN} each,?{_SO}{_N}",
-        _product,
-        cues="each",
-    ),
-    _form("×", rf"{_N}{_NOUN} (?:at|for) {_N}(?:{_EACH}|{_NOUN}),?(?:{_IS}| another ){_N}", _product),
-    _form("×", rf"{_N} {_WORD} (?:of|with) {_N}{_NOUN}(?: each)?,?{_SO}{_N}", _product),
-    _form("of", rf"{_N} (?:of|on|von|de){_WHO} {_N}{_NOUN}{_IS}{_N}", _part, is_closed=False),
-    _form("of", rf"{_N} {_TAX} (?:of|on){_WHO}(?: an?)? {_N}{_NOUN}{_IS}{_N}", _part_or_more, is_closed=False),
-    _form("off", rf"{_N} {_CUT} (?:of |on )?(?:the |an? )?{_N}{_NOUN}{_IS}{_N}", _rest_or_part, is_closed=False),
-    _form(
-        "less",
-        rf"{_N}{_NOUN},? (?:and )?(?:with|after|minus|less)(?: an?| the)? {_N}(?: {_CUT})?(?: it| this| that|"
-        rf" the \w+)?,?{_IS}{_N}",
-        _less,
-        cues="with|after|minus|less",
-    ),
-    _form(
+        "difference",
         "difference",
         rf"\bdifference (?:between|of) {_N}{_NOUN} and {_N}{_NOUN}{_IS}{_N}",
         lambda terms: [abs(terms[0].value - terms[1].value)],
-        cues="difference",
-        is_closed=False,
     ),
     _form(
         "/",
+        "divid",
         rf"\bdivid(?:e|ing) {_N}{_NOUN} by {_N}{_NOUN},?(?: (?:we|you|I|one))?(?: get| obtain| have|{_IS}) ?{_N}",
         lambda terms: [terms[0].value / terms[1].value],
-        cues="divid",
-        is_closed=False,
     ),
     _form(
         "mean",
+        "average|mean",
         rf"\b(?:average|mean) (?:(?:mark |score )?of )?(?:the )?(?:\w+ ){{0,3}}{_LIST}{_NOUN}{_IS}{_N}",
         lambda terms: [_total(terms)[0] / len(terms)],
-        cues="average|mean",
-        is_closed=False,
     ),
     _form(
         "half",
+        "half",
         rf"\b(?:an? |one )?half (?:of )?(?:the )?{_N}{_NOUN}{_IS}{_N}",
         lambda terms: [terms[0].value / 2],
-        cues="half",
-        is_closed=False,
+    ),
+    _form("√", "√|square root of", rf"(?:√ ?\(?|\bsquare root of (?:the )?){_N}\)?{_IS}{_N}", _root),
+    _form("!", "", rf"{_N}! ?= ?{_N}", _factorial),
+)
+_CLOSED_FORMS = (
+    _form(
+        "+",
+        _ALL_WORDS,
+        rf"{_LIST}{_NOUN},? (?:(?:that|which|this) is |they are )?{_ALL}"
+        rf"(?:{_IS}|,? ?(?:they |it |this )?(?:cost|weigh|take|need|have)s? |[ :]{{1,2}}){_N}",
+        _total,
+        one_unit=True,
     ),
     _form(
-        "√", rf"(?:√ ?\(?|\bsquare root of (?:the )?){_N}\)?{_IS}{_N}", _root, cues="√|square root of", is_closed=False
+        "+",
+        f"total|{_ALL_WORDS}",
+        rf"{_LABELLED}{_NOUN}[.:;,]?(?: [—–-])? ?(?:so |that is |which is )?(?:{_ALL}|total)(?:{_IS}|[ :]{{1,2}}){_N}",
+        _total,
+        one_unit=True,
     ),
-    _form("!", rf"{_N}! ?= ?{_N}", _factorial, is_closed=False),
+    _form(
+        "×",
+        "each",
+        rf"{_N}{_NOUN}(?: of (?:them|these))? (?:at|with|of|for|à|zu|je) {_N}{_NOUN} each,?{_SO}{_N}",
+        _product,
+    ),
+    _form("×", "", rf"{_N}{_NOUN} (?:at|for) {_N}(?:{_EACH}|{_NOUN}),?(?:{_IS}| another ){_N}", _product),
+    _form("×", "", rf"{_N} {_WORD} (?:of|with) {_N}{_NOUN}(?: each)?,?{_SO}{_N}", _product),
+    _form(
+        "less",
+        "with|after|minus|less",
+        rf"{_N}{_NOUN},? (?:and )?(?:with|after|minus|less)(?: an?| the)? {_N}(?: {_CUT})?(?: it| this| that|"
+        rf" the \w+)?,?{_IS}{_N}",
+        _less,
+    ),
 )
+"""Sentences that must begin with it: a quantity before it may belong to it."""
+FORMS = (*_OPEN_FORMS, *_CLOSED_FORMS)
 _CUES = frozenset[str]().union(*(form.cues for form in FORMS))
 _SIGNS = {"added": "+", "of": "×", "off": "×-", "less": "-", "difference": "-", "mean": "+/", "half": "/"}
 """The signs of each kind of sentence; a sum, a product and a quotient have one between every two terms."""
@@ -319,6 +306,7 @@ class _Reading:
 
     def __init__(self, form: Form, quantities: Sequence[Quantity], first: int, last: int) -> None:
         self._form = form
+        self._is_closed = form in _CLOSED_FORMS
         self._all = quantities
         self._first, self._last = first, last
         self._terms = quantities[first : last - 1]
@@ -368,7 +356,7 @@ class _Reading:
         """Tell whether nothing around it, and nothing about its numbers, asks for another reading."""
         if _OPEN.search(marked[max(0, match.start() - 6) : match.start()]) or not self._has_units():
             return False
-        if not self._form.is_closed:
+        if not self._is_closed:
             return _AFTER_STRICT.match(marked, match.end()) is None
         is_done = _AFTER.match(marked[match.end() : match.end() + 40]) is None
         return is_done and self._is_whole(marked, match, places, known) and self._is_mistake()
@@ -408,7 +396,7 @@ class _Reading:
         unit = self._stated.unit
         units = {term.unit for term in self._terms if term.unit is not None and term.unit != "%"}
         if unit is None:
-            return not any(is_currency(each) for each in units) or not self._form.is_closed
+            return not any(is_currency(each) for each in units) or not self._is_closed
         if not units:
-            return unit == "%" or not self._form.is_closed or self._form.kind in ("/", "×")
+            return unit == "%" or not self._is_closed or self._form.kind in ("/", "×")
         return unit in units or any(common_measure(each, unit) is not None for each in units)
