@@ -93,9 +93,7 @@ def same_date(expected: DateValue, found: DateValue) -> bool:
 def on_calendar(value: DateValue, *, year: int | None = None) -> datetime.date | None:
     """The day of the calendar that a date names; None where it names no day, or one that the year does not have.
 
-    Args:
-        value: A date.
-        year: The year of one that names none; without it, a year that is no leap year.
+    The ``year`` is that of a date that names none; without it, one that is no leap year.
     """
     return None if value.day is None else _day(_year_of(value, year), value.month, value.day)
 
@@ -103,11 +101,7 @@ def on_calendar(value: DateValue, *, year: int | None = None) -> datetime.date |
 def possible_days(value: DateValue, *, year: int | None = None) -> list[datetime.date]:
     """Every day of the calendar that a date may name, the likeliest first.
 
-    ``05/06/2024`` may be in May; without any year the date may be of a leap year.
-
-    Args:
-        value: A date.
-        year: The year of one that names none.
+    ``05/06/2024`` may be in May; without any year, in the date or given, it may be of a leap year.
     """
     years = [_COMMON_YEAR, _LEAP_YEAR] if value.year is None and year is None else [_year_of(value, year)]
     found = [_day(each, month, day) for each in years for month, day in _readings(value) if day is not None]

@@ -147,13 +147,8 @@ _OPERATOR = re.compile(rf"[+\-−–*×·⋅∙•÷/^²³{FRACTION_BAR}]|(?<=[\
 _UNKNOWN = re.compile(r"[a-cijknx-zA-CX-Z]")
 """A letter that, right behind a number, is an unknown: 2x + 3."""
 _KINDS = {
-    "power": Sign.OPERATOR,
-    "operator": Sign.OPERATOR,
-    "times": Sign.OPERATOR,
-    "equals": Sign.EQUALS,
-    "verb": Sign.EQUALS,
-    "rule": Sign.EQUALS,
-    "remark": Sign.EQUALS,
+    **dict.fromkeys(("power", "operator", "times"), Sign.OPERATOR),
+    **dict.fromkeys(("equals", "verb", "rule", "remark"), Sign.EQUALS),
     "open": Sign.OPEN,
     "close": Sign.CLOSE,
     "break": Sign.BREAK,

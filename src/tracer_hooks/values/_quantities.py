@@ -44,22 +44,11 @@ def _places_without_amounts(text: str) -> bytearray:
     found = [(date.start, date.end) for date in dates_in(text)]
     found += [(time.start, time.end) for time in times_in(text)]
     found += [match.span() for match in _ADDRESS.finditer(text)] if "://" in text else []
-    found += [match.span() for match in near_digits(text, _NO_AMOUNT) if not _is_grouped(match.group())]
+    found += [match.span() for match in near_digits(text, _NO_AMOUNT)]
     marks = bytearray(len(text))
     for start, end in found:
         marks[start:end] = b"\1" * (end - start)
     return marks
-
-
-def _is_grouped(row: str) -> bool:
-    """``1.234.567`` looks like a version and is a million."""
-    groups = row.split(".")
-    return (
-        len(groups) > 2
-        and 0 < len(groups[0]) < 4
-        and groups[0][0] in "123456789"
-        and all(len(group) == 3 for group in groups[1:])
-    )
 
 
 _VULGAR = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"

@@ -155,7 +155,6 @@ _FACTOR_BEFORE = re.compile(
 )
 _GLUED = re.compile(r"\d[A-Za-z]")
 _CODE = re.compile(r"(?:^|\s)([A-Z]{1,3}) $")
-_BINARY = re.compile(r"(?!1{1,2}0+$)[01]{4,}")
 
 
 def is_list_mark(text: str, token: Token) -> bool:
@@ -214,8 +213,6 @@ def is_rough(text: str, first: Token, sign: Token, stated: Quantity) -> bool:
 
 
 def has_unknowns(quantities: Sequence[Quantity]) -> bool:
-    """Tell whether a letter behind a number is an unknown and no unit, as in "27 + 8m", or the digits are binary."""
+    """Tell whether a letter behind a number is an unknown and no unit, as in "27 + 8m"."""
     glued = [_GLUED.fullmatch(quantity.text[-2:]) is not None for quantity in quantities]
-    if any(_BINARY.fullmatch(quantity.text.strip()) for quantity in quantities):
-        return True
     return any(glued[:-1]) and not (all(glued[:-1]) and len({quantity.text[-1] for quantity in quantities[:-1]}) == 1)

@@ -98,20 +98,14 @@ def _judged(text: str, left: list[Token], sign: Token, right: list[Token], state
     """The calculation, when it has a result."""
     operands = tuple(token.quantity for token in left if token.quantity is not None)
     values = list(_results(left))
-    if has_unknowns((*operands, stated)):
+    if not values or has_unknowns((*operands, stated)):
         return
-    if not values:
-        return
-    rough = is_rough(text, left[0], sign, stated)
-    is_rounded = sign.text in _ABOUT_EQUAL
-    is_ratio = len(left) == 1
-    inexact = (
-        rough or is_rounded or "/" in _operators(left) or is_ratio or any(operand.unit == "%" for operand in operands)
-    )
+    operators = _operators(left) or "/"
+    rough, is_rounded = is_rough(text, left[0], sign, stated), sign.text in _ABOUT_EQUAL
+    inexact = rough or is_rounded or "/" in operators or any(operand.unit == "%" for operand in operands)
     holds = any(agrees(value, stated, operands, rough=rough, rounded=is_rounded, inexact=inexact) for value in values)
     in_unit = _in_unit(left, stated.unit)
     holds = holds or (in_unit is not None and agrees(in_unit, stated, (), inexact=True))
-    operators = _operators(left)
     if not holds and _is_unclear(stated.unit, operands, operators):
         return
     is_mixed = len({operand.unit for operand in operands}) > 1 and _counts_in(stated.unit, operands, operators)
@@ -120,7 +114,7 @@ def _judged(text: str, left: list[Token], sign: Token, right: list[Token], state
         value=in_unit if is_mixed and in_unit is not None else values[0],
         stated=stated,
         operands=operands,
-        operators=operators or "/",
+        operators=operators,
         start=left[0].start,
         end=right[0].end,
         holds=holds,
@@ -323,19 +317,18 @@ def _read_expression(text: str, plain: str, following: Sequence[Token], kept: Se
         return None
     if goes_on_after(following, kept) or is_range_or_score(plain, kept[-1].end):
         return None
-    try:
-        value = evaluate(kept, _as_share, relative=True)
-    except NotACalculation:
-        return None
     start, end = kept[0].start, kept[-1].end
-    return Expression(text[start:end].strip(), value, operands, operators, start, end, tuple(kept))
+    with suppress(NotACalculation):
+        value = evaluate(kept, _as_share, relative=True)
+        return Expression(text[start:end].strip(), value, operands, operators, start, end, tuple(kept))
+    return None
 
 
 def _is_plain(plain: str, kept: Sequence[Token], operands: Sequence[Quantity], operators: str) -> bool:
     """Tell whether nothing in it or before it asks for another reading."""
     if any(operand.is_label or operand.in_words for operand in operands) or has_unknowns(operands):
         return False
-    if set(operators) <= set("-/") and (is_joined(plain, kept) or _is_ratio(plain, kept)):
+    if set(operators) <= set("-/") and _is_ratio(plain, kept):
         return False  # 2024-118, 10/5, 24/7
     units = {operand.unit for operand in operands} - {None, "%"}
     if len(units) > 1 and set(operators) <= set("+-"):

@@ -36,7 +36,9 @@ _SO = (
     rf" is)|together|in total|we (?:need|have|pay|get)|they (?:pay|cost|need)))?,? )"
 )
 _LIST = rf"{_N}(?>{_NOUN}(?:,| and|, and| plus| und| et) {_N}){{1,20}}"
-_LABELLED = rf"{_N}(?>{_NOUN}(?:[,;]|,? and| plus) (?:(?!more\b|less\b)[^\W\d][\w'’-]{{0,19}},? ){{0,4}}{_N}){{1,20}}"
+_LABELLED = (
+    rf"{_N}(?>{_NOUN}(?:[,;]|,? and| plus| und| et) (?:(?!more\b|less\b)[^\W\d][\w'’-]{{0,19}},? ){{0,4}}{_N}){{1,20}}"
+)
 _ALL_WORDS = "altogether|in total|together|in all|in sum|combined|all told|overall|insgesamt|zusammen|au total"
 _ALL = f"(?:{_ALL_WORDS})"
 _EACH = r"(?: ?each| apiece| per \w+| an? \w+| ?/ ?\w+)"
@@ -170,16 +172,9 @@ _OPEN_FORMS = (
 _CLOSED_FORMS = (
     _form(
         "+",
-        _ALL_WORDS,
-        rf"{_LIST}{_NOUN},? (?:(?:that|which|this) is |they are )?{_ALL}"
-        rf"(?:{_IS}|,? ?(?:they |it |this )?(?:cost|weigh|take|need|have)s? |[ :]{{1,2}}){_N}",
-        _total,
-        one_unit=True,
-    ),
-    _form(
-        "+",
         f"total|{_ALL_WORDS}",
-        rf"{_LABELLED}{_NOUN}[.:;,]?(?: [—–-])? ?(?:so |that is |which is )?(?:{_ALL}|total)(?:{_IS}|[ :]{{1,2}}){_N}",
+        rf"{_LABELLED}{_NOUN}[.:;,]?(?: [—–-])? ?(?:so |that is |which is |this is |they are )?"
+        rf"(?:{_ALL}|total)(?:{_IS}|,? ?(?:they |it |this )?(?:cost|weigh|take|need|have)s? |[ :]{{1,2}}){_N}",
         _total,
         one_unit=True,
     ),
