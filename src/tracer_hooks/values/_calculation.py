@@ -17,10 +17,10 @@ _ROUNDED = Fraction(1, 100)
 _FLOATS = Fraction(1, 10**9)
 """What computers are off by."""
 _DATA = frozenset(("bit", "B", "byte", "kB", "KB", "MB", "GB", "TB", "PB"))
-_MANY = 10**5
-_MANTISSA = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _SCALES = tuple(Fraction(scale) for scale in (1000, 10**6, 100, 60, 3600, 24, 7, 12))
 """What a result in another unit than the operands' may be off by, where the units are not known."""
+_MANY = 10**5
+_MANTISSA = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 
 
 def agrees(
@@ -55,9 +55,9 @@ def _factors(stated: Quantity, operands: Sequence[Quantity]) -> list[Fraction]:
     theirs = dict(readings(stated.unit))
     for unit in units:
         found += [factor / theirs[measure] for measure, factor in readings(unit) if measure in theirs]
-    if len(found) > 1:
-        return found
-    return found + [factor for scale in _SCALES for factor in (scale, 1 / scale)]
+    if len(found) == 1:
+        found += [factor for scale in _SCALES for factor in (scale, 1 / scale)]
+    return found
 
 
 def _close(value: Fraction, stated: Quantity, room: Fraction, *, inexact: bool) -> bool:
@@ -101,7 +101,8 @@ _LONELY = re.compile(r"(?:(?<=[-+×/] )|(?<=\()|^)\(([^()+×/−\s-]{1,24}(?: [^
 def written_result(value: Fraction, other: Quantity) -> str:
     """:func:`written_like`, with "about" where the number that is written is rounded."""
     written = written_like(value, other)
-    return written if _is_exact(value, other) else f"about {written}"
+    is_exact = (value * 10 ** max(other.decimals, _MOST_DECIMALS)).denominator == 1 or abs(value) >= 10**18
+    return written if is_exact else f"about {written}"
 
 
 def written_like(value: Fraction, other: Quantity) -> str:
@@ -163,11 +164,6 @@ def _without_outer_brackets(tokens: Sequence[Token]) -> Sequence[Token]:
                 return tokens
         tokens = tokens[1:-1]
     return tokens
-
-
-def _is_exact(value: Fraction, other: Quantity) -> bool:
-    places = max(other.decimals, _MOST_DECIMALS)
-    return (value * 10**places).denominator == 1 or abs(value) >= 10**18
 
 
 def _rounded(value: Fraction, places: int) -> str:

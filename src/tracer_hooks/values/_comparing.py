@@ -171,13 +171,11 @@ def _as_choice(expected: str, answer: str) -> AnswerComparison:
     """One capital letter is a choice: "A" as the article is none."""
     text = _read(answer)
     letters = [
-        Letter(match[1], match.start(), match.end()) for match in _CHOICE.finditer(text) if not _is_article(match)
+        Letter(match[1], match.start(), match.end())
+        for match in _CHOICE.finditer(text)
+        if not (match[1] in "AI" and re.match(r"\s[a-z]", text[match.end() : match.end() + 2]))
     ]
     return _of_values("text", expected, stated_values(text, letters), lambda found: found.text == expected, "no choice")
-
-
-def _is_article(match: re.Match[str]) -> bool:
-    return match[1] in "AI" and re.match(r"\s[a-z]", match.string[match.end() : match.end() + 2]) is not None
 
 
 def _same_but_for_numbers(expected: str, answer: str) -> bool:

@@ -71,7 +71,9 @@ def _read_dates(text: str) -> list[DateValue]:
     dates: list[DateValue] = []
     for date in found:
         if not dates or date.start >= dates[-1].end:
-            dates.append(_with_weekday(date, text))
+            before = _WEEKDAY.search(text[max(0, date.start - 20) : date.start])
+            weekday = WEEKDAYS.index(before.group(1).capitalize()) if before else None
+            dates.append(replace(date, weekday=weekday))
     return dates
 
 
@@ -95,7 +97,8 @@ def on_calendar(value: DateValue, *, year: int | None = None) -> datetime.date |
 
     The ``year`` is that of a date that names none; without it, one that is no leap year.
     """
-    return None if value.day is None else _day(_year_of(value, year), value.month, value.day)
+    year = next((each for each in (value.year, year) if each is not None), _COMMON_YEAR)
+    return None if value.day is None else _day(year, value.month, value.day)
 
 
 def possible_days(value: DateValue, *, year: int | None = None) -> list[datetime.date]:
@@ -103,15 +106,9 @@ def possible_days(value: DateValue, *, year: int | None = None) -> list[datetime
 
     ``05/06/2024`` may be in May; without any year, in the date or given, it may be of a leap year.
     """
-    years = [_COMMON_YEAR, _LEAP_YEAR] if value.year is None and year is None else [_year_of(value, year)]
+    years = [each for each in (value.year, year) if each is not None][:1] or [_COMMON_YEAR, _LEAP_YEAR]
     found = [_day(each, month, day) for each in years for month, day in _readings(value) if day is not None]
     return list(dict.fromkeys(day for day in found if day is not None))
-
-
-def _year_of(value: DateValue, year: int | None) -> int:
-    if value.year is not None:
-        return value.year
-    return _COMMON_YEAR if year is None else year
 
 
 def _day(year: int, month: int, day: int) -> datetime.date | None:
@@ -178,13 +175,7 @@ def _checked(
 ) -> Iterator[DateValue]:
     is_month = 1 <= month <= 12
     if is_month and (day is None or 1 <= day <= _MONTH_LENGTHS[month - 1]):
-        end = match.end()
-        yield DateValue(year, month, day, match.group(), match.start(), end, is_ambiguous=is_ambiguous)
-
-
-def _with_weekday(date: DateValue, text: str) -> DateValue:
-    before = _WEEKDAY.search(text[max(0, date.start - 20) : date.start])
-    return replace(date, weekday=WEEKDAYS.index(before.group(1).capitalize())) if before else date
+        yield DateValue(year, month, day, match.group(), *match.span(), is_ambiguous=is_ambiguous)
 
 
 _TIME = lazy(

@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
-from tracer_hooks.values._dates import DateValue, TimeValue, dates_in, same_date, same_time, times_in
+from tracer_hooks.values._dates import WEEKDAYS, DateValue, TimeValue, dates_in, same_date, same_time, times_in
 from tracer_hooks.values._quantities import Quantity, quantities_in, same_quantity
 from tracer_hooks.values._stated import open_choices, stated_values
 from tracer_hooks.values._text import folded, lazy
@@ -216,8 +216,7 @@ def expected_moment(expected: str) -> ExpectedMoment | None:
     for value in sorted(values, key=lambda value: -value.start):
         rest = f"{rest[: value.start]} {rest[value.end :]}"
     words = folded(rest).replace(",", " ").strip(" .").split()
-    weekdays = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-    if not all(word in _FILLING or word in weekdays for word in words):
+    if not all(word in _FILLING or word.capitalize() in WEEKDAYS for word in words):
         return None
     return ExpectedMoment(dates[0] if dates else None, times[0] if times else None)
 
@@ -376,6 +375,7 @@ _REFUSAL = lazy(
 )
 _ALONE = lazy(r"\b(?P<word>yes|nope|yep|yeah)\b|\bno\b(?=[.,;!]|$)")
 _BOTH = lazy(r"\byes (?:and|or) no\b|\bno (?:and|or) yes\b|\btrue or false\b|\byes/no\b")
+_NEGATED = lazy(r"(?:\bnot|n't|never)\s(?:a |an |the |quite |entirely )?$")
 _ENDS = 2_000
 """How much of the beginning and of the end of an answer is read for its yes or no."""
 
@@ -398,7 +398,7 @@ def answered_truth(answer: str) -> bool | None:
         return _TRUTHS[stated[-1]]
     for pattern in (_FIRST, _LAST):
         match = pattern.search(text)
-        if match and not _is_negated(text, match.start(1)):
+        if match and not _NEGATED.search(text[max(0, match.start(1) - 20) : match.start(1)]):
             return _TRUTHS[match[1]]
     if _REFUSAL.search(text):
         return False
@@ -406,10 +406,3 @@ def answered_truth(answer: str) -> bool | None:
     alone = {match["word"] is not None and match["word"] != "nope" for match in _ALONE.finditer(text)}
     said = alone or claims
     return said.pop() if len(said) == 1 else None
-
-
-def _is_negated(text: str, start: int) -> bool:
-    return (
-        re.search(r"(?:\bnot|n't|never)\s(?:a |an |the |quite |entirely )?$", text[max(0, start - 20) : start])
-        is not None
-    )

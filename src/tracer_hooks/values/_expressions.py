@@ -185,7 +185,9 @@ def _gap(text: str, start: int, end: int) -> Iterator[Token]:
         start = end - 80
     for match in _GAP.finditer(text, start, end):
         if match.lastgroup == "word":  # as nearly all are
-            yield _word(text, match)
+            found = match.group()
+            written = REFUSED if _is_unknown(text, match.start(), found) else found
+            yield Token(Sign.WORD, written, match.start(), match.end())
         else:
             yield from _tokens(text, match, end)
 
@@ -213,11 +215,6 @@ def _tokens(text: str, match: re.Match[str], end: int) -> Iterator[Token]:
     elif kind in _KINDS:
         written = {"power": "^", "refused": REFUSED}.get(kind, found)
         yield Token(_KINDS[kind], _OPERATORS.get(written, written) if kind in ("operator", "times") else written, *span)
-
-
-def _word(text: str, match: re.Match[str]) -> Token:
-    start, found = match.start(), match.group()
-    return Token(Sign.WORD, REFUSED if _is_unknown(text, start, found) else found, start, match.end())
 
 
 def _is_unknown(text: str, start: int, word: str) -> bool:

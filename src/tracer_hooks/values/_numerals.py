@@ -344,7 +344,7 @@ def _unit_at(text: str, here: int) -> tuple[str, int] | None:
         return f"°{match['scale'][0].upper()}", match.end()
     if match.group() == "$" and (text[match.end() : match.end() + 1].isdigit() or _is_closing(text, here)):
         return None
-    if written[0].isalpha() and _is_ambiguous(written, text, here, match.end()):
+    if written[0].isalpha() and _is_ambiguous(written, text, here):
         return None
     name = unit_named(written.replace(" ", ""))
     return (name, match.end()) if name else None
@@ -356,7 +356,7 @@ def _is_closing(text: str, here: int) -> bool:
     return line.count("$") % 2 == 1
 
 
-def _is_ambiguous(written: str, text: str, here: int, end: int) -> bool:
+def _is_ambiguous(written: str, text: str, here: int) -> bool:
     """Letters that are a unit only behind a space or only behind their number: "the 1990s", "5 A", "B 5"."""
     if text[here : here + 1] == "-":
         return len(written) < 2  # "5-m", "20-day"

@@ -155,17 +155,12 @@ def _is_calculation(left: Sequence[Token]) -> bool:
 
 def _results(tokens: Sequence[Token]) -> Iterator[Fraction]:
     """What an expression comes to, under each way to read its percent signs."""
-    has_percent = any(token.quantity is not None and token.quantity.unit == "%" for token in tokens)
-    if has_percent:
+    if any(token.quantity is not None and token.quantity.unit == "%" for token in tokens):
         for relative in (True, False):
             with suppress(NotACalculation):
                 yield evaluate(tokens, _as_share, relative=relative)
     with suppress(NotACalculation):
-        yield evaluate(tokens, _as_written)
-
-
-def _as_written(quantity: Quantity) -> Fraction:
-    return quantity.value
+        yield evaluate(tokens, lambda quantity: quantity.value)
 
 
 def _as_share(quantity: Quantity) -> Fraction:

@@ -7,7 +7,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
 from fractions import Fraction
 from functools import reduce
-from math import isqrt
 from typing import NamedTuple
 
 from tracer_hooks.values._calculation import Calculation, agrees, is_plausible
@@ -98,20 +97,6 @@ def _less(terms: _Terms) -> list[Fraction]:
     return [whole.value - part.value]
 
 
-def _root(terms: _Terms) -> list[Fraction]:
-    scale = 10**12
-    if not 0 <= terms[0].value < 10**24:
-        raise ValueError
-    return [Fraction(isqrt(int(terms[0].value * scale * scale)), scale)]
-
-
-def _factorial(terms: _Terms) -> list[Fraction]:
-    number = terms[0].value
-    if number.denominator != 1 or not 0 <= number <= 30:
-        raise ValueError
-    return [reduce(lambda product, factor: product * factor, range(1, int(number) + 1), Fraction(1))]
-
-
 def _form(
     kind: str, cues: str, pattern: str, values: Callable[[_Terms], Sequence[Fraction]], *, one_unit: bool = False
 ) -> Form:
@@ -155,19 +140,11 @@ _OPEN_FORMS = (
         lambda terms: [terms[0].value / terms[1].value],
     ),
     _form(
-        "mean",
-        "average|mean",
-        rf"\b(?:average|mean) (?:(?:mark |score )?of )?(?:the )?(?:\w+ ){{0,3}}{_LIST}{_NOUN}{_IS}{_N}",
-        lambda terms: [_total(terms)[0] / len(terms)],
-    ),
-    _form(
         "half",
         "half",
         rf"\b(?:an? |one )?half (?:of )?(?:the )?{_N}{_NOUN}{_IS}{_N}",
         lambda terms: [terms[0].value / 2],
     ),
-    _form("√", "√|square root of", rf"(?:√ ?\(?|\bsquare root of (?:the )?){_N}\)?{_IS}{_N}", _root),
-    _form("!", "", rf"{_N}! ?= ?{_N}", _factorial),
 )
 _CLOSED_FORMS = (
     _form(
@@ -197,7 +174,7 @@ _CLOSED_FORMS = (
 """Sentences that must begin with it: a quantity before it may belong to it."""
 FORMS = (*_OPEN_FORMS, *_CLOSED_FORMS)
 _CUES = frozenset[str]().union(*(form.cues for form in FORMS))
-_SIGNS = {"added": "+", "of": "×", "off": "×-", "less": "-", "difference": "-", "mean": "+/", "half": "/"}
+_SIGNS = {"added": "+", "of": "×", "off": "×-", "less": "-", "difference": "-", "half": "/"}
 """The signs of each kind of sentence; a sum, a product and a quotient have one between every two terms."""
 
 
@@ -212,9 +189,7 @@ def _words_of(kind: str, terms: _Terms) -> str:
         return f"{texts[1]} + {texts[0]}"
     if kind == "difference":
         return " - ".join(texts if terms[0].value >= terms[1].value else reversed(texts))
-    if kind == "mean":
-        return f"the mean of {', '.join(texts[:-1])} and {texts[-1]}"
-    return {"half": f"half of {texts[0]}", "√": f"the square root of {texts[0]}", "!": f"{texts[0]}!"}[kind]
+    return f"half of {texts[0]}"
 
 
 _AFTER = re.compile(
@@ -247,7 +222,8 @@ def spoken_calculations(text: str, quantities: Sequence[Quantity], results: Coll
     clusters = list(_clusters(places))
     if not clusters:
         return
-    low = _lower(marked)
+    # In lower case as patterns that ignore case read it: to them the Turkish letters are plain ones, too.
+    low = marked.casefold().replace("i\u0307", "i").replace("\u0131", "i")
     heard = {cue for cue in _CUES if cue in low}
     for form in FORMS:
         if form.cues and form.cues.isdisjoint(heard):
@@ -260,11 +236,6 @@ def spoken_calculations(text: str, quantities: Sequence[Quantity], results: Coll
                 continue
             known.add(found.stated.start)
             yield found
-
-
-def _lower(text: str) -> str:
-    """A text in lower case, as patterns that ignore case read it: to them the Turkish letters are plain ones, too."""
-    return text.casefold().replace("i\u0307", "i").replace("\u0131", "i")
 
 
 def _clusters(places: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -316,25 +287,22 @@ class _Reading:
             return None
         try:
             values = self._form.values(terms)
-        except (ZeroDivisionError, ValueError):
+        except ZeroDivisionError:
             return None
-        inexact = kind not in ("+", "×", "!")
+        inexact = kind not in ("+", "×")
         return Calculation(
             left=_words_of(kind, terms),
             value=values[0],
             stated=stated,
             operands=tuple(terms),
-            operators=_SIGNS.get(kind) or (kind * (len(terms) - 1) or kind),
+            operators=_SIGNS.get(kind) or kind * (len(terms) - 1),
             start=terms[0].start,
             end=stated.end,
-            holds=any(self._agrees(value, inexact=inexact) for value in values),
+            holds=any(
+                agrees(value, stated, terms, rough=stated.is_approximate, inexact=inexact or stated.unit == "%")
+                for value in values
+            ),
         )
-
-    def _agrees(self, value: Fraction, *, inexact: bool) -> bool:
-        stated = self._stated
-        if agrees(value, stated, self._terms, rough=stated.is_approximate, inexact=inexact):
-            return True
-        return stated.unit == "%" and agrees(value, stated, (), inexact=True, rough=stated.is_approximate)
 
     def _fits(self) -> bool:
         """Tell whether a percentage stands where the form needs one, and only there."""

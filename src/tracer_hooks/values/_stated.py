@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Protocol, TypeVar
 
 from tracer_hooks.values._text import is_denied, lazy
@@ -39,7 +40,6 @@ _SENTENCE_END = lazy(r"[.!?](?=\s|$)|\n|;")
 _OPERATOR_BEFORE = lazy(r"[-+*/×÷−^·][ ]?[(€$£]?$|\\times\s?$|\\cdot\s?$|\b(?:times|plus|minus)\s$")
 _COUNTED_WITH = lazy(r"(?:(?!\b(?:since|because|as|so)\b)[^,;:()\n=]){0,60}=(?![\s*]*$)")
 _CONFIDENCE = lazy(r"\s?(?:sure|certain|confident|confidence|probability|likely)\b", re.IGNORECASE)
-_REASON = lazy(r"^\s*(?:as|given|considering|with)\b", re.IGNORECASE)
 _OPERATOR_AFTER = lazy(r"[ ]?[)]?[ ]?(?:[+*/×÷−=^·](?!\*)|-\s|\\times|\\cdot|(?:times|plus|minus|divided by)\b)")
 _BOUND = lazy(
     r"(?:\b(?:than|over|under|at least|at most|(?:max|min)imum of)|[<>≤≥]=?)\s(?:the \w{1,20} of )?$|[<>≤≥]=?$",
@@ -59,6 +59,7 @@ _DETAIL = lazy(
 )
 _ASIDE = lazy(r"\([^()\n]{0,400}\)")
 _OR = lazy(r"[ ,]{1,2}or\s(?:perhaps |maybe |even )?$", re.IGNORECASE)
+_start = attrgetter("start")
 _CLAUSE_REACH = 120
 _MOST = 50
 """How many values of one sentence are looked at behind or before a mark."""
@@ -207,8 +208,7 @@ def _is_given(layout: Layout, value: _Placed) -> bool:
     """Said to be part of the task, or a reason, or an aside."""
     if layout.is_aside(value.start) or _CONFIDENCE.match(layout.text, value.end):
         return True
-    clauses = re.split(r"\bbut\b|,", _clause(layout, value))
-    return bool(_GIVEN.search(clauses[-1]) or (len(clauses) > 1 and _REASON.search(clauses[-1])))
+    return _GIVEN.search(re.split(r"\bbut\b|,", _clause(layout, value))[-1]) is not None
 
 
 def _clause(layout: Layout, value: _Placed) -> str:
@@ -222,7 +222,3 @@ def _is_detail(layout: Layout, values: Sequence[_V], value: _V) -> bool:
         return False
     start = layout.sentence(value.start)[0]
     return values[bisect_left(values, start, key=_start)].start < value.start
-
-
-def _start(value: _Placed) -> int:
-    return value.start
