@@ -44,6 +44,7 @@ def test_a_text_without_a_wrong_calculation_is_not_accused(text: str) -> None:
         ("2^5 × 3 = 86", "2^5 × 3 is 96, not 86"),
         ("Seven times eight is fifty-four.", "Seven × eight is 56, not fifty-four"),
         ("20% of 300 is 45.", "20% of 300 is 60, not 45"),
+        ("5 * 7 - 11 = 25 - 11 = 14", "5 × 7 - 11 is 24, and 25 - 11 is 14"),
         ("4 + 4 + 4 = 4^3", "4 + 4 + 4 is 12, and 4^3 is 64"),
         ("| rent | 1,200 |\n| power | 140 |\n| total | 1,430 |", "1,200 + 140 is 1,340, not 1,430"),
     ],
