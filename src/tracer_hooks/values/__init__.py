@@ -1,4 +1,4 @@
-"""What values a text states, and whether two are the same: quantities, dates, times, yes and no, lists, and words."""
+"""Values that a text states, and whether two are the same: quantities, dates, times, yes and no, lists, and words."""
 
 from tracer_hooks.values._calculation import Calculation
 from tracer_hooks.values._calculations import calculations_in

@@ -15,10 +15,10 @@ _ROUGH = Fraction(5, 100)
 """Room for what is said to be about right."""
 _ROUNDED = Fraction(1, 100)
 _FLOATS = Fraction(1, 10**9)
-"""What computers are off by."""
+"""The error of floating point."""
 _DATA = frozenset(("bit", "B", "byte", "kB", "KB", "MB", "GB", "TB", "PB"))
 _SCALES = tuple(Fraction(scale) for scale in (1000, 10**6, 100, 60, 3600, 24, 7, 12))
-"""What a result in another unit than the operands' may be off by, where the units are not known."""
+"""Factors that a result in another unit than the operands' may be off by, where the units are not known."""
 _MANY = 10**5
 _MANTISSA = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 
@@ -199,26 +199,26 @@ class Calculation:
     """A calculation with the result that the text gives for it."""
 
     left: str
-    """What is calculated, for people: "3 × 120 EUR + 2 × 55 EUR"."""
+    """The calculation, for people: "3 × 120 EUR + 2 × 55 EUR"."""
     value: Fraction
-    """What it comes to."""
+    """The right result."""
     stated: Quantity
-    """What the text says it comes to."""
+    """The result that the text gives."""
     operands: tuple[Quantity, ...]
     operators: str
     """The signs in order, such as "×+×"; a sum or product in words has its signs too."""
     start: int
     end: int
     holds: bool
-    """Whether the stated result is right, rounding and units allowed for."""
+    """True where the stated result is right, rounding and units allowed for."""
     said: str = ""
-    """What the text gives as the result, where that is a calculation itself: "60 + 20"."""
+    """The result in the text, where that is a calculation itself: "60 + 20"."""
     said_value: Fraction | None = None
-    """What that comes to."""
+    """The right result of that."""
 
     @property
     def correction(self) -> str:
-        """What is wrong, as a sentence without a full stop: "3 × 120 EUR is 360 EUR, not 430 EUR"."""
+        """The mistake, as a sentence without a full stop: "3 × 120 EUR is 360 EUR, not 430 EUR"."""
         right = f"{self.left} is {self.right}"
         if self.said_value is not None:
             return f"{right}, and {self.said} is {written_result(self.said_value, self.stated)}"
@@ -231,7 +231,7 @@ class Calculation:
 
     @property
     def _like(self) -> Quantity:
-        """What the value is written like: an operand, where the text states the result in a unit of another size."""
+        """The quantity that the value is written like: an operand, where the result is in a unit of another size."""
         of_unit = [operand for operand in self.operands if operand.unit not in (None, "%")]
         unit, stated = of_unit[0].unit if of_unit else None, self.stated.unit
         if unit is None or stated is None or any(operand.unit in (stated, "%") for operand in self.operands):

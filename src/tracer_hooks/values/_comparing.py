@@ -1,4 +1,4 @@
-"""Whether an answer is the expected one: by value where the expected one is a value, by words where it is text."""
+"""Comparison of an answer with the expected one: by value where that is a value, by words where it is text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _V = TypeVar("_V", Quantity | Range, DateValue | TimeValue, "Letter")
 Kind = Literal["number", "date", "yes/no", "list", "text"]
 
 _READ = 60_000
-"""How much of a longer answer is read for its values: a sixth from its beginning, the rest from its end."""
+"""Characters of a longer answer that are read for its values: a sixth from its beginning, the rest from its end."""
 _SHOWN = 200
 _CHOICE = lazy(r"(?<![\w'’.-])([A-Z])(?![\w'’+#-])")
 
@@ -47,7 +47,7 @@ class Letter(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AnswerComparison:
-    """Whether an answer is the expected one."""
+    """The outcome of comparing an answer with the expected one."""
 
     same: bool
     kind: Kind
@@ -179,7 +179,7 @@ def _as_choice(expected: str, answer: str) -> AnswerComparison:
 
 
 def _same_but_for_numbers(expected: str, answer: str) -> bool:
-    """Whether the text stands in the answer when numbers are put in one way: "costs 1000 EUR", "costs 1,000 EUR"."""
+    """Tell whether the text stands in the answer when numbers are put in one way: "costs 1000", "costs 1,000"."""
     if not any(letter.isdigit() for letter in expected) or len(answer) > _READ:
         return False
     return asserts(folded(with_plain_numbers(answer)), folded(with_plain_numbers(expected)))

@@ -119,7 +119,7 @@ def _day(year: int, month: int, day: int) -> datetime.date | None:
 
 
 def days_apart(one: DateValue, other: DateValue) -> int | None:
-    """How many days lie between two dates, in the year that either names; None where one is no day of the calendar."""
+    """The days between two dates, in the year that either names; None where one is no day of the calendar."""
     year = one.year or other.year
     first, second = on_calendar(one, year=year), on_calendar(other, year=year)
     return None if first is None or second is None else abs((first - second).days)
@@ -270,14 +270,14 @@ class _Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DateCalculation:
-    """What a text says of dates, and what the calendar says."""
+    """A statement about dates, and what the calendar says to it."""
 
     correction: str
-    """What is right, without a full stop: "10 days after 24 February 2024 is 5 March 2024, not 6 March 2024"."""
+    """The right statement, without a full stop: "10 days after 24 February 2024 is 5 March 2024, not 6 March 2024"."""
     right: str
     """The right date or weekday, as the text would write it."""
     stated: str
-    """What the text says."""
+    """The date or weekday that the text names."""
     holds: bool
     start: int
     end: int
@@ -356,7 +356,7 @@ def _weekdays(dates: Sequence[DateValue]) -> Iterator[DateCalculation]:
 
 
 def _apart(day: datetime.date, stated: DateValue) -> int:
-    """How many days lie between a day and a date, in the reading of the date that is nearest."""
+    """The days between a day and a date, in the reading of the date that is nearest."""
     apart = (abs((day - other).days) for other in possible_days(stated, year=day.year))
     return min(apart, default=datetime.date.max.toordinal())
 

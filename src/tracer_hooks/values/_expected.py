@@ -1,4 +1,4 @@
-"""What an expected answer is: a number, a date or time, a yes or no, or a list; and where an answer has its like."""
+"""Expected answers as values: a number, a date or time, a yes or no, or a list; and the like of them in an answer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ExpectedNumber(NamedTuple):
 
     quantity: Quantity
     noun: str = ""
-    """What is counted, folded: "copies"."""
+    """The noun that is counted, folded: "copies"."""
     upper: Quantity | None = None
     """The other end, when a range is expected."""
     is_ordinal: bool = False
@@ -95,7 +95,7 @@ def is_number(expected: ExpectedNumber, found: Quantity | Range) -> bool:
 
 
 def number_places(expected: ExpectedNumber, text: str) -> list[tuple[int, int]]:
-    """Where the number stands in ``text``, in any role."""
+    """The places of the number in ``text``, in any role."""
     found = quantities_in(text)
     if expected.upper is not None:
         return [(each.start, each.end) for each in _ranges(text, found)[0] if is_number(expected, each)]
@@ -239,7 +239,7 @@ def _not_left(answer: str, dates: Sequence[DateValue]) -> list[DateValue]:
 
 
 def is_moment(expected: ExpectedMoment, found: DateValue | TimeValue, answer: str) -> bool:
-    """Whether ``found`` is the expected date or time; with a date, the expected time has to stand somewhere, too."""
+    """Tell whether ``found`` is the expected date or time; with a date, the time has to stand somewhere, too."""
     if isinstance(found, TimeValue):
         return expected.time is not None and same_time(expected.time, found)
     if expected.date is None or not same_date(expected.date, found):
@@ -249,7 +249,7 @@ def is_moment(expected: ExpectedMoment, found: DateValue | TimeValue, answer: st
 
 
 def moment_places(expected: ExpectedMoment, text: str) -> list[tuple[int, int]]:
-    """Where the date and the time stand in ``text``, in any role; nowhere where one of them is missing."""
+    """The places of the date and the time in ``text``, in any role; nowhere where one of them is missing."""
     date, time = expected.date, expected.time
     dates = [other for other in dates_in(text) if date is not None and same_date(date, other)]
     if date is not None and not dates:
@@ -377,11 +377,11 @@ _ALONE = lazy(r"\b(?P<word>yes|nope|yep|yeah)\b|\bno\b(?=[.,;!]|$)")
 _BOTH = lazy(r"\byes (?:and|or) no\b|\bno (?:and|or) yes\b|\btrue or false\b|\byes/no\b")
 _NEGATED = lazy(r"(?:\bnot|n't|never)\s(?:a |an |the |quite |entirely )?$")
 _ENDS = 2_000
-"""How much of the beginning and of the end of an answer is read for its yes or no."""
+"""Characters of the beginning and of the end of an answer that are read for its yes or no."""
 
 
 def expected_truth(expected: str) -> bool | None:
-    """What ``expected`` is when it is a yes or a no (or true or false), else None."""
+    """The yes or no (or true or false) that ``expected`` is; None where it is something else."""
     word = folded(expected).strip(" .!\"'")
     return _TRUTHS[word] if word in _EXPECTED else None
 

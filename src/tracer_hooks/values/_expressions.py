@@ -51,7 +51,7 @@ def without_markup(text: str) -> str:
 
 
 def _sign_of(match: re.Match[str]) -> str:
-    """What a command stands for, right before a number for a currency, right behind it for the others."""
+    """The sign that a command stands for, right before a number for a currency, right behind it for the others."""
     command = match.group()
     sign = _COMMANDS.get(command, command)
     return sign.rjust(len(command)) if sign == "$" else sign.ljust(len(command))
@@ -81,7 +81,7 @@ def _with_fractions(text: str) -> str:
 
 
 def _closing(text: str, start: int) -> int:
-    """Where the brace that was opened before ``start`` is closed, within a formula's length."""
+    """The place where the brace that was opened before ``start`` is closed, within a formula's length."""
     depth = 1
     for place in range(start, min(len(text), start + 400)):
         depth += (text[place] == "{") - (text[place] == "}")
@@ -91,7 +91,7 @@ def _closing(text: str, start: int) -> int:
 
 
 class Sign(Enum):
-    """What a token is."""
+    """The kind of a token."""
 
     NUMBER = auto()
     OPERATOR = auto()
@@ -163,7 +163,7 @@ REFUSED = "\ue001"
 
 
 def has_operator(text: str) -> bool:
-    """Whether there is anything in a text that may be an operator; without one it holds no calculation in signs."""
+    """Tell whether anything in a text may be an operator; without one it holds no calculation in signs."""
     return _OPERATOR.search(text) is not None
 
 
@@ -193,7 +193,7 @@ def _gap(text: str, start: int, end: int) -> Iterator[Token]:
 
 
 def _tokens(text: str, match: re.Match[str], end: int) -> Iterator[Token]:
-    """What one match stands for, in a gap that ends at ``end``."""
+    """The tokens of one match, in a gap that ends at ``end``."""
     kind, found = match.lastgroup or "", match.group()
     span = match.start(), match.end()
     if kind == "bar":
@@ -229,7 +229,7 @@ class NotACalculation(ValueError):
 
 
 def evaluate(tokens: Sequence[Token], worth: Callable[[Quantity], Fraction], *, relative: bool = False) -> Fraction:
-    """What an expression comes to, each quantity counted as its ``worth``.
+    """Work out an expression, each quantity counted as its ``worth``.
 
     Where it is ``relative``, "80 - 10 %" takes a tenth of the 80 off. It raises :class:`NotACalculation` where the
     tokens do not make an expression, or divide by zero.
@@ -260,7 +260,7 @@ class _Reader:
         return value
 
     def _part_of(self, value: Fraction) -> Fraction | None:
-        """What "80 - 10 %" takes off, where percents count as parts of what stands before them."""
+        """The part that "80 - 10 %" takes off, where percents count as parts of what stands before them."""
         if not self._relative or not self._at(Sign.NUMBER):
             return None
         quantity = self.tokens[self.place].quantity

@@ -1,4 +1,4 @@
-"""Where a text gives a value away: in any writing that the comparison of answers takes for it, and in any role."""
+"""Places where a text gives a value away: in any writing that the comparison takes for it, and in any role."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONGEST_VALUE = 200
 _Place = tuple[int, int]
 _NEAR = 20
 _BETWEEN = lazy(r"[^()\[\]{}:=\d]+")
-"""What may stand between two items of a list whose order counts."""
+"""The signs that may stand between two items of a list whose order counts."""
 _LETTER = lazy(r"(?<![\w'’.-])([A-Za-z])(?![\w'’+#-])")
 _GOES_ON = lazy(r"\s(?!(?:or|and|is)\b)\w")
 
@@ -34,7 +34,7 @@ def mentions(text: str, value: str) -> bool:
 
 
 def mentions_in(text: str, value: str) -> list[_Place]:
-    """Where ``text`` gives ``value`` away, in order and without overlap; nowhere where :func:`mentions` is false.
+    """Find where ``text`` gives ``value`` away, in order and without overlap; nowhere where :func:`mentions` is false.
 
     Of a list, it is the place of every item, and none as long as one of them is missing.
     """

@@ -1,4 +1,4 @@
-"""How numbers are written: digits with separators, number words, and the sign, power and unit around them."""
+"""Numbers as they are written: digits with separators, number words, and the sign, power and unit around them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Digits(NamedTuple):
 
 
 def style_of(rows: Iterable[str]) -> str | None:
-    """Which sign the rows of digits of one text have before the decimals; None where none of them says it."""
+    """The sign that the rows of digits of one text have before the decimals; None where none of them says it."""
     commas = False
     for row in rows:
         sign = _decimal_sign(row)
@@ -186,11 +186,11 @@ _NUMBERED = "step section chapter figure fig. table equation exercise appendix a
 _LABELS = frozenset(_NUMBERED.split())
 _LIST_NUMBER = lazy(r"^[ \t>*]{0,12}(\d{1,3})[.)][ \t]+(?=\S)", re.MULTILINE)
 _REACH = 24
-"""How many characters before a number are looked at."""
+"""Characters before a number that are looked at."""
 
 
 class Tail(NamedTuple):
-    """What follows a number and belongs to it."""
+    """The text that follows a number and belongs to it."""
 
     end: int
     power: int
@@ -303,7 +303,7 @@ def _word_before(text: str, start: int) -> str:
 
 
 def list_numbers(text: str) -> set[int]:
-    """Where the numbers of numbered lines stand; they count from 1 on."""
+    """The places of the numbers of numbered lines; they count from 1 on."""
     found: set[int] = set()
     previous = 0
     for match in _LIST_NUMBER.finditer(text):

@@ -77,7 +77,7 @@ class Quantity:
     start: int
     end: int
     decimals: int = 0
-    """How many decimals are written: 2 for "1.50"."""
+    """The number of decimals as written: 2 for "1.50"."""
     is_approximate: bool = False
     """The text says "about" or the like."""
     is_fraction: bool = False

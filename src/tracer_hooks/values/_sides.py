@@ -1,4 +1,4 @@
-"""Where an expression in signs begins and ends in a text, and what around it says that it is none."""
+"""Both sides of a sign of equality: an expression's beginning and end, and signs around it that it is none."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def is_list_mark(text: str, token: Token) -> bool:
 
 
 def is_open_to_the_left(text: str, first: Token) -> bool:
-    """Whether the expression goes on to the left with something unread: "x + 5 = 12", "22:00 + 4", "3 at 5 + 2"."""
+    """Tell whether an expression goes on to the left with something unread: "x + 5 = 12", "22:00 + 4", "3 at 5 + 2"."""
     around = text[max(0, first.start - 40) : first.start]
     before = around.rstrip(" (")
     if not before:

@@ -42,7 +42,7 @@ _MOST_OPERANDS = 8
 """Up to so many the parts of an expression are worked out too."""
 _FUNCTION = re.compile(r"\w\($")
 _NEARLY = Fraction(1, 200)
-"""What two steps of one calculation may differ by, where numbers were rounded in between."""
+"""The share by which two steps of one calculation may differ, where numbers were rounded in between."""
 
 
 def signed_calculations(text: str, reader: TextReader) -> Iterator[Calculation]:
@@ -154,7 +154,7 @@ def _is_calculation(left: Sequence[Token]) -> bool:
 
 
 def _results(tokens: Sequence[Token]) -> Iterator[Fraction]:
-    """What an expression comes to, under each way to read its percent signs."""
+    """Work out an expression, under each way to read its percent signs."""
     if any(token.quantity is not None and token.quantity.unit == "%" for token in tokens):
         for relative in (True, False):
             with suppress(NotACalculation):
@@ -168,7 +168,7 @@ def _as_share(quantity: Quantity) -> Fraction:
 
 
 def _in_unit(tokens: Sequence[Token], unit: str | None) -> Fraction | None:
-    """What an expression comes to when its amounts are put in ``unit`` first: "50 cm + 1 m" is 1.5 in m."""
+    """Work out an expression whose amounts are put in ``unit`` first: "50 cm + 1 m" is 1.5 in m."""
     units = {token.quantity.unit for token in tokens if token.quantity is not None} - {None}
     if unit is None or not units or units == {unit}:
         return None
@@ -212,14 +212,14 @@ class Expression:
     text: str
     """As it is written."""
     value: Fraction
-    """What it comes to."""
+    """Its result."""
     operands: tuple[Quantity, ...]
     operators: str
     """The signs in order, such as "×+"."""
     start: int
     end: int
     tokens: tuple[Token, ...]
-    """What it is made of."""
+    """Its numbers and signs."""
 
     @cached_property
     def parts(self) -> frozenset[Fraction]:
@@ -278,7 +278,7 @@ def _open_regions(tokens: Sequence[Token]) -> Iterator[list[Token]]:
 
 
 def _in_region(text: str, plain: str, region: Sequence[Token]) -> Iterator[Expression]:
-    """What stands behind the last sign of equality before which there is no number, with no number behind the next."""
+    """Read what stands behind the last sign of equality with no number before it, and none behind the next."""
     sides: list[list[Token]] = [[]]
     for token in region:
         if token.sign is Sign.EQUALS:

@@ -52,7 +52,7 @@ class Form(NamedTuple):
     """Decides what its quantities have to be, and how it is named in a correction."""
     pattern: re.Pattern[str]
     values: Callable[[_Terms], Sequence[Fraction]]
-    """What the terms come to: first what is meant, then what may be meant as well."""
+    """The results of the terms: first what is meant, then what may be meant as well."""
     one_unit: bool = False
     cues: frozenset[str] = frozenset()
     """A text without any of these, in lower case, does not hold the sentence: that is found out much sooner."""
@@ -179,7 +179,7 @@ _SIGNS = {"added": "+", "of": "×", "off": "×-", "less": "-", "difference": "-"
 
 
 def _words_of(kind: str, terms: _Terms) -> str:
-    """What is calculated, for people: "20 % of 300", "the mean of 3, 4 and 8"."""
+    """The calculation, for people: "20 % of 300", "half of 8"."""
     texts = [term.text.strip() for term in terms]
     if kind in ("+", "×", "/"):
         return f" {kind} ".join(texts)
@@ -201,7 +201,7 @@ _AFTER = re.compile(
     re.IGNORECASE,
 )
 _OPEN = re.compile(r"(?:[+*×·/÷^√]|[^\s\u2028] ?[-−–]) ?$")
-"""What goes on to the left: "3 + 20 % of 300 is 63"."""
+"""An expression that goes on to the left: "3 + 20 % of 300 is 63"."""
 _AFTER_STRICT = re.compile(
     r" ?(?:[!+\-−*×·⋅/÷^%(=]|(?:more|less|fewer|times|percent|points|per|remainder|or|to|of|out)\b)"
 )

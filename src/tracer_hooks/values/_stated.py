@@ -1,4 +1,4 @@
-"""Which of the values in an answer it states as its answer, not those it denies, was given, or counted with."""
+"""The values of an answer that it states as its answer, not those it denies, was given, or counted with."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _OR = lazy(r"[ ,]{1,2}or\s(?:perhaps |maybe |even )?$", re.IGNORECASE)
 _start = attrgetter("start")
 _CLAUSE_REACH = 120
 _MOST = 50
-"""How many values of one sentence are looked at behind or before a mark."""
+"""The most values of one sentence that are looked at behind or before a mark."""
 
 
 class Layout:
@@ -94,7 +94,7 @@ class Layout:
 
 
 def stated_values(text: str, values: Sequence[_V], *, one_a_sentence: bool = True) -> list[_V]:
-    """Those of ``values`` that ``text`` states as its answer; several where it does not say which.
+    """Choose those of ``values`` that ``text`` states as its answer; several where it does not say which.
 
     Where nothing marks the answer, the last value of the first and of the last sentence are it, or, without
     ``one_a_sentence``, each value of these sentences.

@@ -122,7 +122,7 @@ def is_denied(text: str, start: int) -> bool:
 
 
 def places(text: str, words: str) -> Iterator[int]:
-    """Where folded ``text`` has ``words`` as whole words."""
+    """The places where folded ``text`` has ``words`` as whole words."""
     if not words:
         return
     at = text.find(words)

@@ -26,12 +26,12 @@ def is_currency(unit: str | None) -> bool:
 
 
 def readings(unit: str) -> tuple[Reading, ...]:
-    """What ``unit`` may mean: "cent" is a hundredth of several currencies, "pound" a mass and a currency."""
+    """The meanings of ``unit``: "cent" is a hundredth of several currencies, "pound" a mass and a currency."""
     return _READINGS.get(unit, ((unit, Fraction(1)),))
 
 
 def common_measure(unit: str, other: str) -> tuple[Fraction, Fraction] | None:
-    """What one of each is worth in the measure that both have; None where they measure different things."""
+    """The worth of one of each in the measure that both have; None where they measure different things."""
     if unit == other:
         return Fraction(1), Fraction(1)
     theirs = dict(readings(other))
