@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from tracer_hooks._lazy import cached_property
 from tracer_hooks.values._calculation import Calculation, agrees, expression_in_words
@@ -41,6 +41,9 @@ _ABOUT_EQUAL = ("≈", "≃", "≅", "~=")
 _MOST_OPERANDS = 8
 """Up to so many the parts of an expression are worked out too."""
 _FUNCTION = re.compile(r"\w\($")
+_SPOKEN_AGAINST = re.compile(
+    r"\b(?:not|never|n't|nicht|instead of|rather than|wrong\w*|incorrect\w*)\b[^.!?\n\d]{0,24}$", re.IGNORECASE
+)
 _NEARLY = Fraction(1, 200)
 """The share by which two steps of one calculation may differ, where numbers were rounded in between."""
 
@@ -134,11 +137,7 @@ def _against_an_expression(found: Calculation, values: Sequence[Fraction], right
         return
     near = any(abs(value - result) <= abs(value) * _NEARLY for value in values for result in results)
     yield replace(
-        found,
-        holds=found.holds or near,
-        said=f"{expression_in_words(right)}",
-        said_value=results[0],
-        end=right[-1].end,
+        found, holds=found.holds or near, said=expression_in_words(right), said_value=results[0], end=right[-1].end
     )
 
 
@@ -267,11 +266,10 @@ def _or_break(plain: str, token: Token) -> Token:
 def _open_regions(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     """Stretches between full stops, commas and line ends; a line that a sign of equality begins belongs to the last."""
     region: list[Token] = []
-    for place, token in enumerate(tokens):
-        following = tokens[place + 1] if place + 1 < len(tokens) else None
+    for token, following in pairwise([*tokens, Token(Sign.BREAK, "", 0, 0)]):
         if token.sign is not Sign.BREAK:
             region.append(token)
-        elif following is None or following.sign is not Sign.EQUALS or token.text != "\n":
+        elif following.sign is not Sign.EQUALS or token.text != "\n":
             yield region
             region = []
     yield region
@@ -329,8 +327,10 @@ def _is_plain(plain: str, kept: Sequence[Token], operands: Sequence[Quantity], o
     if len(units) > 1 and set(operators) <= set("+-"):
         return False
     first = kept[0]
-    is_called = _FUNCTION.search(plain[max(0, first.start - 1) : first.start + 1]) is not None
-    return not (is_called or is_open_to_the_left(plain, first))
+    if _FUNCTION.search(plain[max(0, first.start - 1) : first.start + 1]):
+        return False
+    is_denied = _SPOKEN_AGAINST.search(plain[max(0, first.start - 40) : first.start]) is not None
+    return not (is_denied or is_open_to_the_left(plain, first))
 
 
 def _is_ratio(plain: str, kept: Sequence[Token]) -> bool:

@@ -44,6 +44,8 @@ def test_a_calculation_without_its_result_is_read(text: str) -> None:
         "10-3, 5:2, 3/4 cup, 24/7",
         "2 h + 3 kg",
         "5 / 0",
+        "It is not 3 + 4",
+        "Use the sum instead of 3 + 4",
         "",
     ],
 )
